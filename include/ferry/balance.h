@@ -1,0 +1,104 @@
+/* Balance: objects whose pending messages are tasks, moved between ranks while other tasks run.
+ *
+ * A scheduled object keeps its messages until the scheduler picks it; object and messages migrate
+ * together. A scheduler is a struct of functions; it sees loads and peers, never the application's
+ * messages. While a task runs, a helper thread answers other ranks' schedulers, without the task's
+ * help. prema.txt 5. */
+#ifndef FERRY_BALANCE_H
+#define FERRY_BALANCE_H
+
+#include <ferry/object.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For applications. */
+
+/* Makes an object on this rank schedulable: its messages become tasks. Do it before its first
+ * message. `load` is what each pending task counts when the type has no load callback; 0 means 1.
+ * FERRY_ENOENT: not here. [app thread, handlers | never blocks] prema.txt 5.2.1
+ * (ilb_register_mobile_obj). */
+FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object, double load);
+
+/* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective.
+ * [app thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
+FERRY_API int ferry_balance_phase(ferry *f, bool on);
+
+/* Name of the scheduler in use. Lends until ferry_close. [app thread | never blocks] */
+FERRY_API const char *ferry_balance_scheduler(const ferry *f);
+
+/* For writers of schedulers. */
+
+/* A scheduled object as its scheduler sees it. */
+typedef struct ferry_schedulable {
+    struct ferry_schedulable *prev,
+        *next; /* the scheduler's own links, between activate and its leaving */
+    ferry_object object;
+    double load;      /* sum over its pending tasks */
+    uint32_t pending; /* number of pending tasks */
+    bool queued;      /* the scheduler's own flag */
+} ferry_schedulable;
+
+/* The rank as its scheduler sees it. */
+typedef struct ferry_scheduling ferry_scheduling;
+
+#define FERRY_SCHEDULER_WORDS 3
+
+/* A scheduling policy. Every function runs under the rank's balancing lock, on the application
+ * thread or the helper thread, so it computes and returns; it never waits. prema.txt 5.4.2.1,
+ * Table 5.5. */
+typedef struct ferry_scheduler {
+    size_t size; /* sizeof(ferry_scheduler) */
+    const char *name;
+    /* Makes the policy's state. 0 or FERRY_E... */
+    int (*create)(ferry_scheduling *s, void **state);
+    void (*destroy)(ferry_scheduling *s, void *state);
+    /* Picks the object whose oldest task runs next, and unlinks it; NULL when there is none. Called
+     * by the application thread when it is about to run a task: the place to ask others for work.
+     */
+    ferry_schedulable *(*next)(ferry_scheduling *s, void *state);
+    /* `item` is new here: created, arrived, or done with its task. It may have pending tasks. */
+    void (*activate)(ferry_scheduling *s, void *state, ferry_schedulable *item);
+    /* A task was added to `item`, which is here and not running. */
+    void (*notify)(ferry_scheduling *s, void *state, ferry_schedulable *item);
+    /* `item` leaves for a reason of the application (destroyed, moved): unlink it. */
+    void (*remove)(ferry_scheduling *s, void *state, ferry_schedulable *item);
+    /* Whether no object here has a pending task that may run. */
+    bool (*empty)(ferry_scheduling *s, void *state);
+    /* A message from the scheduler of rank `source`, sent by ferry_scheduling_send there. */
+    void (*message)(ferry_scheduling *s, void *state, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS]);
+    /* Called when the time asked for by ferry_scheduling_wake has come; may be NULL. */
+    void (*wake)(ferry_scheduling *s, void *state);
+} ferry_scheduler;
+
+/* Called from inside a scheduler's functions only, except where said. [either thread, lock held |
+ * never blocks] */
+FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
+FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);
+FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
+/* Whether migration is on (ferry_balance_phase). */
+FERRY_API bool ferry_scheduling_on(const ferry_scheduling *s);
+/* Pseudo-random numbers, the same for the same seed and rank. */
+FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
+/* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, or `otherwise`. */
+FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name,
+                                            double otherwise);
+/* Sends words to the scheduler of `rank`, on the control lane. */
+FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
+                                     const uint64_t words[FERRY_SCHEDULER_WORDS]);
+/* Sends `item`, unlinked, to `rank`, with its tasks; it is gone for this scheduler. */
+FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
+/* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */
+FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
+
+/* Makes a scheduler known by its name, for FERRY_SCHEDULER and ferry_options, on this rank. Call it
+ * on every rank before the first ferry_balance_add. Lends `scheduler` until ferry_close. [app
+ * thread | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

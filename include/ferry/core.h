@@ -1,0 +1,229 @@
+/* Core: ranks, requests that run code where they arrive, progress, tracking, collectives.
+ *
+ * A rank is a `ferry *`. There is no state outside it: a process may hold many. One application
+ * thread per rank calls everything here; handlers and callbacks run on it, one at a time, inside
+ * the calls marked "polls". Requests from one rank to another are handled in the order sent, each
+ * exactly once, or their failure is reported. dmcs.txt 3-4, prema.txt B. */
+#ifndef FERRY_CORE_H
+#define FERRY_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ferry/error.h>
+#include <ferry/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FERRY_WORDS_MAX 4
+#define FERRY_FOREVER UINT64_MAX
+
+/* Start and stop. */
+
+/* How a rank is opened. Zero means the default; the variable named overrides it. */
+typedef struct ferry_options {
+    size_t size; /* sizeof(ferry_options) */
+    size_t
+        heap_bytes; /* shared heap of this rank, reserved not committed; FERRY_HEAP_BYTES; 16 GiB */
+    uint32_t ring_slots; /* requests in flight per peer and lane, a power of two; FERRY_RING_SLOTS;
+                            256 */
+    uint32_t ring_bytes; /* payload bytes in flight per peer and lane; FERRY_RING_BYTES; 64 KiB */
+    const char *scheduler; /* name of a scheduler (balance.h); FERRY_SCHEDULER; "stealing" */
+    void *user_data;       /* what ferry_user_data returns; lends until ferry_close */
+} ferry_options;
+
+#define FERRY_OPTIONS_DEFAULTS                                                                     \
+    {                                                                                              \
+        .size = sizeof(ferry_options)                                                              \
+    }
+
+/* The program of one rank. Its return value is the rank's exit status. */
+typedef int ferry_rank_main(ferry *f, int argc, char **argv);
+
+/* Runs `rank_main` once per rank and returns the exit status for main: the first that is not 0.
+ * Alone it is one rank. Under `ferry run` or a known launcher it is the rank that the launcher made
+ * it; with FERRY_RANKS=N in the environment it starts N ranks on this machine itself. When the
+ * environment says N ranks and they cannot be reached, prints a line that says why and returns
+ * non-zero: it never runs N jobs of one rank. Call it once, first thing in main, before any thread
+ * exists. [main thread | polls | may block] dmcs.txt 3.1. */
+FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main);
+
+/* Opens the rank that this process is, inside a program that keeps its own main. Collective over
+ * the job. `options` may be NULL; borrows it. Gives `*out`, freed with ferry_close. FERRY_ELAUNCH:
+ * the environment announces ranks that cannot be reached; see ferry_error_message(NULL). [app
+ * thread | may block] dmcs.txt 3.1, prema.txt B.2.1. */
+FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **out);
+
+/* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective.
+ * After FERRY_EPEER the rank is closed all the same. [app thread, not in handlers | polls | may
+ * block] */
+FERRY_API int ferry_close(ferry *f);
+
+/* This rank's number, from 0, and how many ranks the job has. [any thread | never blocks] */
+FERRY_API int ferry_rank(const ferry *f);
+FERRY_API int ferry_ranks(const ferry *f);
+
+/* The application's own pointer, kept for it. [app thread | never blocks] */
+FERRY_API void *ferry_user_data(const ferry *f);
+FERRY_API void ferry_user_data_set(ferry *f, void *user_data);
+
+/* Time. */
+
+/* Nanoseconds since an arbitrary start, monotonic, comparable between ranks of one node. [any
+ * thread] */
+FERRY_API uint64_t ferry_now(const ferry *f);
+
+/* Stands for work of `seconds`: the simulator advances the rank's clock by it; a real port returns
+ * at once, sleeps or spins as FERRY_COMPUTE says ("none", the default; "sleep"; "spin"). Control
+ * messages are served meanwhile, as during any task. [app thread, handlers | may block | does not
+ * poll] */
+FERRY_API void ferry_compute(ferry *f, double seconds);
+
+/* Tracking. */
+
+/* An operation that can be tested and waited for: the papers' status. All zero means none. */
+typedef struct ferry_op {
+    uint64_t word;
+} ferry_op;
+
+/* What became of an operation. */
+typedef struct ferry_receipt {
+    int error;         /* 0, or why it failed */
+    int rank;          /* the other rank; for an object message the one that handled it */
+    int tag;           /* the message's tag */
+    size_t size_bytes; /* payload */
+} ferry_receipt;
+
+typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
+
+/* How to learn what became of an operation. Any field may be zero. A tracked operation ends in
+ * exactly one of completed and failed, after at most one submitted, never from inside the call that
+ * starts it, always in a call that polls. The struct is borrowed; what it points to must live until
+ * the operation ends. progressive-messages.txt 4. */
+typedef struct ferry_track {
+    size_t size;               /* sizeof(ferry_track) */
+    ferry_track_fn *submitted; /* the buffers may be reused */
+    void *submitted_arg;
+    ferry_track_fn
+        *completed; /* the target's Ferry has it, and its handler, if any, has returned */
+    void *completed_arg;
+    ferry_track_fn *failed; /* it will never complete */
+    void *failed_arg;
+    ferry_op *op; /* set on return to a handle for ferry_op_test and ferry_op_wait, which end it */
+} ferry_track;
+
+#define FERRY_TRACK_DEFAULTS                                                                       \
+    {                                                                                              \
+        .size = sizeof(ferry_track)                                                                \
+    }
+
+/* Whether `*op` has ended. When it has: sets `*op` to none and returns its end (0 or its error);
+ * else FERRY_EAGAIN. None counts as ended well. [app thread, handlers | never blocks | does not
+ * poll] prema.txt C.2.4 (status). */
+FERRY_API FERRY_MUST_USE int ferry_op_test(ferry *f, ferry_op *op);
+
+/* Polls until `*op` has ended, then as ferry_op_test. FERRY_ESTATE inside a handler, which may only
+ * test. [app thread, not in handlers | polls | may block] */
+FERRY_API FERRY_MUST_USE int ferry_op_wait(ferry *f, ferry_op *op);
+
+/* Requests. */
+
+/* A function known to every rank by the same number. */
+typedef struct ferry_handler {
+    uint16_t index;
+} ferry_handler;
+
+/* What a request to a rank or a message to an object carries. With no more than four words and no
+ * data it is one cache line on the way. */
+typedef struct ferry_message {
+    ferry_handler handler;
+    uint8_t word_count; /* 0 to FERRY_WORDS_MAX */
+    int32_t tag;        /* for ferry_poll_tag; 0 when it does not matter */
+    uint64_t words[FERRY_WORDS_MAX];
+    const void *data; /* in a handler: borrowed, 8-byte aligned, gone when the handler returns */
+    size_t size_bytes;
+} ferry_message;
+
+/* Runs at the target. May send, allocate, put, get and create; may not wait: calls marked "not in
+ * handlers" return FERRY_ESTATE. */
+typedef void ferry_request_fn(ferry *f, int source, const ferry_message *message);
+
+/* Registers `fn`. Every rank registers the same handlers in the same order; the first request after
+ * the last registration checks that. `name` shows in logs, traces and reports; copied, cut at 31
+ * bytes. FERRY_ENOMEM: more than 1,024 handlers. [app thread | never blocks] dmcs.txt 3.2,
+ * prema.txt B.2.2. */
+FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
+                                                    ferry_request_fn *fn, ferry_handler *out);
+
+/* Runs `message->handler` on `rank` (which may be the caller) with the message's words and data.
+ * Without `track`, borrows `message->data`. With it, keeps the data until submitted.
+ * Outside handlers it polls while the target has no room; in a handler it never waits (what has no
+ * room is kept and sent by later polls, in order). FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM: nothing
+ * was sent, no event will come. `track` may report FERRY_ENOENT (no such handler there) and
+ * FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when it blocks]
+ * dmcs.txt 3.2, prema.txt B.2.3. */
+FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
+                                                const ferry_track *track);
+
+/* Handles what has arrived: runs handlers, callbacks and, when objects are scheduled (balance.h),
+ * at most one task. Returns how many messages and tasks it ran, 0 when there was nothing.
+ * FERRY_ESTATE inside a handler. [app thread, not in handlers | polls | never blocks] dmcs.txt 3.3,
+ * prema.txt B.2.6. */
+FERRY_API int ferry_poll(ferry *f);
+
+/* As ferry_poll, for requests of `tag` alone; others are kept, in order, for later polls. */
+FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
+
+/* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed
+ * (FERRY_FOREVER: no limit). [app thread, not in handlers | polls | may block] */
+FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
+
+/* Collectives. */
+/* Every rank calls the same collectives in the same order. They poll while they wait; handlers run
+ * meanwhile. FERRY_EPEER: a rank died and the collective cannot finish. [app thread, not in
+ * handlers | polls | may block] */
+
+/* Returns when every rank has called it. Two close together are safe. dmcs.txt 3.6. */
+FERRY_API int ferry_barrier(ferry *f);
+
+/* Copies `size_bytes` at `data` on `root` to `data` on every rank. */
+FERRY_API int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes);
+
+typedef enum ferry_type { FERRY_INT32, FERRY_INT64, FERRY_UINT64, FERRY_DOUBLE } ferry_type;
+typedef enum ferry_reduction { FERRY_SUM, FERRY_MIN, FERRY_MAX } ferry_reduction;
+
+/* Combines `count` values at `in` over all ranks, in the order of ranks on every rank alike, into
+ * `out` on every rank. `in` and `out` may be the same. */
+FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
+                              void *out, size_t count);
+
+/* Returns when no request and no object message is in flight and no task is left on any rank; runs
+ * handlers and tasks until then. Never early, always in the end. Repeatable. Collective.
+ * prema.txt 5.1 (termination). */
+FERRY_API int ferry_quiesce(ferry *f);
+
+/* Account. */
+
+/* What a rank has done since it was opened. Times in nanoseconds. */
+typedef struct ferry_stats {
+    uint64_t requests_sent, requests_handled;
+    uint64_t messages_sent, messages_handled, messages_forwarded; /* to objects */
+    uint64_t objects_in, objects_out;                             /* migrations */
+    uint64_t tasks;
+    uint64_t task_ns;     /* wall time inside tasks and handlers */
+    uint64_t task_cpu_ns; /* processor time inside tasks */
+    uint64_t idle_ns;     /* waiting with nothing to do */
+    uint64_t runtime_ns;  /* the rest of the time inside Ferry: scheduling, packing, sending */
+    uint64_t helper_ns;   /* processor time of the helper thread */
+} ferry_stats;
+
+/* Writes this rank's account to `*out`. [app thread | never blocks] */
+FERRY_API void ferry_stats_get(const ferry *f, ferry_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

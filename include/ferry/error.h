@@ -1,0 +1,51 @@
+/* Error codes of every Ferry function.
+ *
+ * A function that can fail returns `int`: 0 (or a count) on success, one of these on failure. Codes
+ * are grouped by what is lost: the call, one operation, a peer, the job. */
+#ifndef FERRY_ERROR_H
+#define FERRY_ERROR_H
+
+#include <ferry/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ferry ferry;
+
+enum ferry_error {
+    FERRY_OK = 0,
+
+    /* The call did nothing. */
+    FERRY_EINVAL = -1,  /* an argument is outside what the function takes */
+    FERRY_ENOMEM = -2,  /* no memory, or the shared heap is at its limit */
+    FERRY_EAGAIN = -3,  /* cannot be done now without waiting; nothing was started */
+    FERRY_ESTATE = -4,  /* not allowed now: wrong phase, thread, or from inside a handler */
+    FERRY_ENOTSUP = -5, /* this port or build cannot do it */
+    FERRY_ESYSTEM = -6, /* the operating system refused; the message has its reason */
+
+    /* One operation failed. */
+    FERRY_ENOENT = -20,    /* no such handler, object or registration at the target */
+    FERRY_ERANGE = -21,    /* memory outside every known region of the target */
+    FERRY_ECANCELED = -22, /* cancelled by its owner */
+
+    /* A peer is lost. */
+    FERRY_EPEER = -40, /* the rank named is dead or has left */
+
+    /* The job is lost. */
+    FERRY_ELAUNCH = -60, /* ranks could not be started, or cannot reach each other */
+};
+
+/* Name of an error code, such as "FERRY_EINVAL"; "FERRY_E(?)" for a number that is none. Lends for
+ * ever. [any thread | never blocks] */
+FERRY_API const char *ferry_strerror(int error);
+
+/* What was wrong with which values in the last call on `f` that failed, or on this thread when `f`
+ * is NULL (calls that have no handle yet, such as ferry_open). Never NULL; lends until the next
+ * failing call. [app thread | never blocks] */
+FERRY_API const char *ferry_error_message(const ferry *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,18 @@
+/* Marks what the libraries export, and the attributes that public headers use. */
+#ifndef FERRY_EXPORT_H
+#define FERRY_EXPORT_H
+
+#define FERRY_VERSION_MAJOR 0
+#define FERRY_VERSION_MINOR 1
+#define FERRY_VERSION_PATCH 0
+#define FERRY_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define FERRY_API __attribute__((visibility("default")))
+#define FERRY_MUST_USE __attribute__((warn_unused_result))
+#else
+#define FERRY_API
+#define FERRY_MUST_USE
+#endif
+
+#endif

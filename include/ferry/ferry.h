@@ -1,0 +1,13 @@
+/* Everything Ferry offers. */
+#ifndef FERRY_FERRY_H
+#define FERRY_FERRY_H
+
+#include <ferry/balance.h>
+#include <ferry/core.h>
+#include <ferry/error.h>
+#include <ferry/launch.h>
+#include <ferry/memory.h>
+#include <ferry/object.h>
+#include <ferry/trace.h>
+
+#endif

@@ -1,0 +1,39 @@
+/* Launch: starts the ranks of a job on this machine, watches them, and leaves nothing behind.
+ *
+ * What `ferry run` is, for programs. The launcher is one process that waits; the ranks are its
+ * children. They share a memfd segment, never a name in the file system. When any rank dies the
+ * whole job ends. */
+#ifndef FERRY_LAUNCH_H
+#define FERRY_LAUNCH_H
+
+#include <ferry/core.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ferry_launch_options {
+    size_t size;   /* sizeof(ferry_launch_options) */
+    int ranks;     /* 1 to 1,024 */
+    bool label;    /* each line of output begins with its rank */
+    bool threads;  /* ranks are threads of one process: the program's ferry_main starts them */
+    bool bindings; /* prints which processors each rank may use */
+} ferry_launch_options;
+
+#define FERRY_LAUNCH_DEFAULTS                                                                      \
+    {                                                                                              \
+        .size = sizeof(ferry_launch_options), .ranks = 1                                           \
+    }
+
+/* Runs `argv` (ended by NULL; `argv[0]` is looked up in PATH) as a job and returns its exit status:
+ * 0, the status of the first rank that failed, or 128 + the signal that ended it. Says on standard
+ * error which rank died, how, and what it was doing last. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1
+ * and SIGUSR2 go to every rank. Rank 0 has the launcher's standard input. FERRY_EINVAL,
+ * FERRY_ESYSTEM: nothing was started; see ferry_error_message(NULL). [main thread, no other thread
+ * exists | blocks until the job has ended] */
+FERRY_API FERRY_MUST_USE int ferry_launch(const ferry_launch_options *options, char *const argv[]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

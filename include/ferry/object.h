@@ -1,0 +1,109 @@
+/* Objects: application data with a global name that stays valid wherever the data moves.
+ *
+ * A `ferry_object` (the papers' mobile pointer) is one word, valid on every rank, and may travel in
+ * messages. Each rank keeps a lazy directory of best guesses; messages are forwarded and the sender
+ * learns. Messages from one rank to one object are handled in the order sent, across any number of
+ * migrations. A message to an object that no longer exists fails at its sender. Handlers of one
+ * object never run at the same time. prema.txt 4.2, C. */
+#ifndef FERRY_OBJECT_H
+#define FERRY_OBJECT_H
+
+#include <ferry/core.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Global name of an object: creator, number, generation. All zero names none. */
+typedef struct ferry_object {
+    uint64_t word;
+} ferry_object;
+
+static inline bool ferry_object_is_none(ferry_object object)
+{
+    return object.word == 0;
+}
+
+static inline bool ferry_object_equal(ferry_object a, ferry_object b)
+{
+    return a.word == b.word;
+}
+
+/* A kind of object, known to every rank by the same number. */
+typedef struct ferry_object_type {
+    uint16_t index;
+} ferry_object_type;
+
+/* What the library must know of a kind of object. Callbacks get the rank and the object's data.
+ * `packed_size` and `pack` may run on the helper thread while a task of ANOTHER object runs: they
+ * touch their object alone. The others run on the application thread. prema.txt 5.2.2. */
+typedef struct ferry_object_ops {
+    size_t size; /* sizeof(ferry_object_ops) */
+    const char *name;
+    /* Bytes that `pack` will write. */
+    size_t (*packed_size)(ferry *f, const void *data);
+    /* Writes the object to `buffer` of the size asked for, 8-byte aligned. Does not free `data`. */
+    void (*pack)(ferry *f, const void *data, void *buffer, size_t size_bytes);
+    /* Makes the object again from the buffer, which is gone afterwards. NULL: it could not; the job
+     * ends, since the object would be lost. */
+    void *(*unpack)(ferry *f, ferry_object object, const void *buffer, size_t size_bytes);
+    /* Frees `data`, after a migration has left or when the object is destroyed. */
+    void (*destroy)(ferry *f, void *data);
+    /* Load of one pending task of the object, in seconds or any unit used throughout; NULL: every
+     * task counts 1. */
+    double (*load)(ferry *f, const void *data, const ferry_message *message);
+} ferry_object_ops;
+
+/* Registers a kind. Every rank registers the same kinds in the same order. Copies `ops`.
+ * [app thread | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
+                                                        ferry_object_type *out);
+
+/* Handler of a message to an object. `data` is the object's data here; it may change it, send,
+ * create, and destroy or move the object, which then happens when the handler returns. prema.txt
+ * C.1.2. */
+typedef void ferry_object_fn(ferry *f, ferry_object object, void *data, int source,
+                             const ferry_message *message);
+
+/* Registers `fn` for messages to objects; as ferry_handler_register, and in the same numbering. */
+FERRY_API FERRY_MUST_USE int ferry_object_handler_register(ferry *f, const char *name,
+                                                           ferry_object_fn *fn, ferry_handler *out);
+
+/* Names `data` on this rank. Takes `data` (freed with the type's destroy). [app thread, handlers |
+ * never blocks] prema.txt C.2.3. */
+FERRY_API FERRY_MUST_USE int ferry_object_create(ferry *f, ferry_object_type type, void *data,
+                                                 ferry_object *out);
+
+/* Destroys an object that is on this rank. Pending messages fail at their senders. FERRY_ENOENT:
+ * not here. [app thread, handlers | never blocks] */
+FERRY_API int ferry_object_destroy(ferry *f, ferry_object object);
+
+/* The object's data when it is on this rank and at rest or in the running handler; else NULL. Lends
+ * until the next call that polls: after that the object may have moved. [app thread, handlers |
+ * never blocks] prema.txt C.2.3. */
+FERRY_API void *ferry_object_data(ferry *f, ferry_object object);
+
+/* Best guess of where the object is. [app thread, handlers | never blocks] prema.txt C.2.3. */
+FERRY_API int ferry_object_locate(ferry *f, ferry_object object, int *rank);
+
+/* Number of objects on this rank. [app thread, handlers | never blocks] */
+FERRY_API size_t ferry_object_count(const ferry *f);
+
+/* Sends `message` to the handler of `object`, wherever it lives, following migrations.
+ * Without `track`, borrows `message->data`; with it, keeps it until submitted. Messages from one
+ * rank to one object run in order. `track` may report FERRY_ENOENT: the object was destroyed. Waits
+ * for room as ferry_request_send. [app thread, handlers | may block outside handlers | polls when
+ * it blocks] prema.txt C.2.4. */
+FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
+                                               const ferry_message *message,
+                                               const ferry_track *track);
+
+/* Moves an object that is on this rank to `rank`, with its pending messages. An object whose
+ * handler runs moves when the handler returns. FERRY_ENOENT: not here. [app thread, handlers |
+ * never blocks] prema.txt C.2.5. */
+FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

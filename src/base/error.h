@@ -1,0 +1,10 @@
+/* Why the last call on this thread failed, for calls that have no rank to keep it in. */
+#ifndef FY_ERROR_H
+#define FY_ERROR_H
+
+/* Keeps the text and returns `error`. */
+int fy_error_set(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lends until the next fy_error_set on this thread; "" when there was none. */
+const char *fy_error_text(void);
+
+#endif

@@ -1,0 +1,122 @@
+/* What the layers above core see of a rank: dispatch of frames by kind, sending, counting, progress
+ * hooks.
+ *
+ * Invariant: application code runs only on the application thread, one handler or callback at a
+ * time (f->depth). The helper thread enters core only through fy_helper_send and the control-lane
+ * kinds marked so in fy_kind. */
+#ifndef FY_CORE_H
+#define FY_CORE_H
+
+#include <ferry/core.h>
+#include <ferry/trace.h>
+
+#include "port/port.h"
+
+/* Frames by meaning. A kind belongs to one layer, which sets its function at open. */
+typedef enum fy_kind {
+    FY_KIND_REQUEST,    /* core: run a handler */
+    FY_KIND_END,        /* core: an operation has ended (words: op, error) */
+    FY_KIND_COLLECTIVE, /* core */
+    FY_KIND_CLOSE,      /* core */
+    FY_KIND_WAVE,       /* core, control lane: termination waves */
+    FY_KIND_PUT,        /* memory */
+    FY_KIND_GET,        /* memory */
+    FY_KIND_GOT,        /* memory */
+    FY_KIND_MESSAGE,    /* object: message to an object */
+    FY_KIND_LOCATION,   /* object: where an object is */
+    FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
+    FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
+    FY_KINDS
+} fy_kind;
+
+/* Handles one frame of a kind; borrowed until it returns. */
+typedef fy_verdict fy_kind_fn(ferry *f, int source, const fy_frame *frame);
+
+/* The layers above core that keep state in a rank. */
+typedef enum fy_layer { FY_LAYER_MEMORY, FY_LAYER_OBJECT, FY_LAYER_BALANCE, FY_LAYERS } fy_layer;
+
+/* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c,
+ * the one place that names the layers above. Any function may be NULL. All on the application
+ * thread. */
+typedef struct fy_layer_ops {
+    fy_layer layer;
+    int (*open)(ferry *f, const ferry_options *options); /* in order; undone by close on failure */
+    void (*close)(ferry *f);   /* in reverse order, after the last barrier */
+    void (*drain)(ferry *f);   /* before the last barrier: stop helpers, give up nothing */
+    int (*progress)(ferry *f); /* part of every poll: returns how much it did */
+    bool (*busy)(ferry *f);    /* whether a poll would find work that no frame will announce */
+    uint64_t (*deadline)(
+        ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
+} fy_layer_ops;
+
+extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
+
+void *fy_layer_state(const ferry *f, fy_layer layer);
+void fy_layer_state_set(ferry *f, fy_layer layer, void *state);
+
+/* The port's table, for layers that need memory, time or the helper thread. */
+fy_port *fy_port_of(const ferry *f);
+
+/* Sets the function for `kind`. `polled_by_helper` kinds may run on either thread, under the lock
+ * that fy_control_poll's caller holds; all others run on the application thread. */
+void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
+
+/* Sends a frame from the application thread. Never blocks and keeps order: without room the frame
+ * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
+int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+
+/* As fy_send, and for calls of the application outside handlers: first polls until the peer has no
+ * backlog. */
+int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+
+/* Sends a control frame from the helper thread: waits for room, which the control lane always gets.
+ * `block`: the data is from the port's alloc and handed over. Also for the application thread, with
+ * `thread` FY_APP. */
+int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame, bool block);
+
+/* Polls the control lane. The caller holds the balancing lock when a helper exists. Returns frames
+ * taken. */
+int fy_control_poll(ferry *f);
+
+/* The lock that says who polls the control lane; taken by poll and by the helper. */
+void fy_control_lock(ferry *f);
+void fy_control_unlock(ferry *f);
+
+/* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
+ * A message counts as created when it is sent and finished when its handler has returned, or it has
+ * failed. [application thread] */
+void fy_work_created(ferry *f, uint64_t count);
+void fy_work_finished(ferry *f, uint64_t count);
+
+/* Runs `call` as application code: sets depth, activity, stats and what the rank is doing. */
+typedef void fy_call(ferry *f, void *arg);
+void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);
+bool fy_in_handler(const ferry *f);
+
+/* A handler's function by index; NULL and FERRY_ENOENT's message when it is not of that sort. */
+typedef enum fy_handler_sort { FY_HANDLER_REQUEST, FY_HANDLER_OBJECT } fy_handler_sort;
+typedef void fy_any_fn(void);
+int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,
+                   ferry_handler *out);
+fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort);
+const char *fy_handler_name(const ferry *f, uint16_t index);
+
+/* Operations. fy_op_start makes a record from `track` (0 when it is NULL) for a frame's `op` field;
+ * the target's layer answers with fy_op_end_remote; local ends use fy_op_end. Each started
+ * operation ends once, in a poll. */
+int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
+                uint32_t *op);
+void fy_op_submitted(ferry *f, uint32_t op);
+void fy_op_end(ferry *f, uint32_t op, int error);
+void fy_op_drop(ferry *f, uint32_t op);
+void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
+
+/* Keeps the message of a failing call and returns `error`. */
+int fy_fail(ferry *f, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A line on standard error that begins with the rank. */
+void fy_log(const ferry *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* This rank's account, for layers to add to. */
+ferry_stats *fy_stats(ferry *f);
+
+#endif

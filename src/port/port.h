@@ -1,0 +1,151 @@
+/* Port: moves frames between ranks, tells the time, sleeps. The only layer to port to a new
+ * network.
+ *
+ * A port is one table of functions over its own state. It has mechanism only: it does not know what
+ * a frame means, and its client (core) does not know which port it uses. A missing optional
+ * operation is NULL and `query` says so; core emulates it over send.
+ *
+ * Threads: a rank has an application thread and at most one helper thread. Operations that take
+ * `thread` may be called by both at once, each with its own name; the port keeps a sending channel
+ * per (thread, lane, peer), so no send needs a lock. `poll` of one lane is called by one thread at
+ * a time (its client sees to that). Everything else belongs to the application thread.
+ *
+ * Order: frames from one thread of one rank to one rank on one lane are delivered once, in the
+ * order sent. Nothing is promised between threads, lanes or sources. The control lane is never
+ * queued behind the data lane. */
+#ifndef FY_PORT_H
+#define FY_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ferry/error.h>
+
+#define FY_PORT_VERSION 1
+#define FY_FRAME_WORDS 4
+
+typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
+typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;
+
+/* What travels. Every field is delivered as it was sent; `words` beyond `word_count` are not.
+ * With no payload it is one cache line on the way. */
+typedef struct fy_frame {
+    uint8_t kind;       /* core's dispatch: fy_kind */
+    uint8_t word_count; /* 0 to FY_FRAME_WORDS */
+    uint16_t handler;
+    uint32_t op; /* the sender's operation to acknowledge, 0 for none */
+    int32_t tag;
+    uint32_t aux; /* belongs to the kind */
+    uint64_t words[FY_FRAME_WORDS];
+    const void *data; /* delivered 8-byte aligned */
+    size_t size_bytes;
+} fy_frame;
+
+/* What `deliver` made of a frame. */
+typedef enum fy_verdict {
+    FY_TAKEN, /* done with it: its room is free again */
+    FY_LEAVE, /* not now: leave it and what follows from this source where it is */
+} fy_verdict;
+
+/* Called by `poll` for each frame. The frame and its data are borrowed until it returns. May call
+ * `send`, not `poll`. The fields were copied out of shared memory before validation; the data may
+ * not be trusted. */
+typedef fy_verdict fy_deliver(void *context, int source, const fy_frame *frame);
+
+/* What the port gives its client to know. */
+typedef struct fy_port_info {
+    int rank, ranks;
+    bool shares_memory;  /* alloc, release and owner work, and peers see the memory at the same
+                            address */
+    bool wakes_helper;   /* a control frame wakes the helper's wait at once; else it returns every
+                            quantum */
+    bool virtual_time;   /* advance moves the clock: ferry_compute takes no real time */
+    size_t inline_bytes; /* payloads up to this size travel without an allocation */
+} fy_port_info;
+
+/* State of a peer. */
+typedef enum fy_peer_state { FY_PEER_ALIVE, FY_PEER_LEFT, FY_PEER_DEAD } fy_peer_state;
+
+/* What a rank is doing, for the line that the launcher prints when it dies and for reports. */
+typedef enum fy_doing {
+    FY_DOING_MAIN, /* in the program, outside Ferry */
+    FY_DOING_HANDLER,
+    FY_DOING_TASK,
+    FY_DOING_IDLE,
+    FY_DOING_BARRIER,
+    FY_DOING_COLLECTIVE,
+    FY_DOING_QUIESCE,
+    FY_DOING_CLOSE,
+} fy_doing;
+
+typedef struct fy_port_ops fy_port_ops;
+
+/* First member of every port's state. */
+typedef struct fy_port {
+    const fy_port_ops *ops;
+} fy_port;
+
+struct fy_port_ops {
+    uint32_t version; /* FY_PORT_VERSION */
+    const char *name;
+
+    /* Leaves the job in order. The state is freed. Frames sent before are delivered. */
+    void (*close)(fy_port *port);
+    void (*query)(const fy_port *port, fy_port_info *info);
+
+    /* Sends a copy of `frame` to `rank`, which may be the caller. The data may be reused on return.
+     * FERRY_EAGAIN: no room, nothing was sent. FERRY_EPEER: dead or gone. FERRY_ENOMEM: no memory
+     * for the payload. */
+    int (*send)(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame);
+
+    /* As send, for data in memory from `alloc`: hands the block over, without a copy; the receiving
+     * port releases it after delivery. NULL when memory is not shared. */
+    int (*send_block)(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                      const fy_frame *frame);
+
+    /* Delivers at most `budget` frames that have arrived on `lane`; returns how many were taken.
+     * Its cost does not depend on the number of silent peers. */
+    int (*poll)(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
+
+    /* Whether a frame waits on `lane`; exact, at a cost that may grow with the number of peers. */
+    bool (*pending)(fy_port *port, fy_lane lane);
+
+    /* Memory that every rank of the node sees at the same address. `release` takes blocks of any
+     * rank's. `owner` finds the allocated block that contains [address, address + size): its rank,
+     * or -1. NULL when not shared. */
+    void *(*alloc)(fy_port *port, size_t size_bytes);
+    int (*release)(fy_port *port, void *address);
+    int (*owner)(fy_port *port, const void *address, size_t size_bytes);
+
+    /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
+     * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state
+     * changes, or `now` reaches `deadline_ns`. May return early for no reason. Spins, yields or
+     * sleeps as measurement says is best. */
+    void (*wait)(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+    void (*wake)(fy_port *port, fy_thread thread);
+
+    /* Says which thread serves the control lane from now on: the one that arriving control frames
+     * wake. Frames that came just before may not wake it: the caller polls once after the call.
+     * [application thread] */
+    void (*serve)(fy_port *port, fy_thread thread);
+
+    /* Nanoseconds: the job's clock; processor time of the calling thread. */
+    uint64_t (*now)(fy_port *port);
+    uint64_t (*cpu)(fy_port *port);
+    /* Lets `ns` of work pass on this rank. */
+    void (*advance)(fy_port *port, uint64_t ns);
+
+    /* Starts the helper thread; `join` waits for its return. FERRY_ENOTSUP when the port cannot. */
+    int (*spawn)(fy_port *port, void (*entry)(void *arg), void *arg);
+    void (*join)(fy_port *port);
+
+    fy_peer_state (*peer)(fy_port *port, int rank);
+
+    /* Notes what the rank is doing, and the name of a handler, where the launcher can read it after
+     * a death. Nearly free. */
+    void (*doing)(fy_port *port, fy_doing what, uint16_t handler);
+    void (*name_handler)(fy_port *port, uint16_t handler, const char *name);
+};
+
+#endif
