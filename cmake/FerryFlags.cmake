@@ -5,11 +5,19 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
 
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
-  -Wmissing-prototypes -Wvla -Werror)
+  -Wmissing-prototypes -Wvla)
+# Off only for packagers whose compiler is newer than ours and warns of more.
+option(FERRY_WERROR "Warnings are errors" ON)
+if(FERRY_WERROR)
+  add_compile_options(-Werror)
+endif()
 
 set(FERRY_SANITIZE "" CACHE STRING "Sanitizers: empty, address or thread")
 if(FERRY_SANITIZE STREQUAL "address")

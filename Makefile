@@ -1,0 +1,56 @@
+# The front door. `make` builds; `make help` lists the rest. CMake does the work; this file finds out
+# what the machine lacks (tools/need.sh) and knows the order of things.
+BUILD := build
+JOBS := $(shell nproc)
+PREFIX ?= /usr/local
+
+# Once; afterwards CMake itself notices what has changed. Ninja when it is there.
+configure = [ -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/Makefile ] || \
+	CMAKE_GENERATOR=$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles) \
+	cmake --preset release --log-level=NOTICE
+compile = cmake --build $(BUILD) --parallel $(JOBS)
+
+.PHONY: build demo test bench install verify soak format clean help
+.DEFAULT_GOAL := build
+
+build: ## build everything into build/
+	@sh tools/need.sh build
+	@$(configure)
+	@$(compile)
+
+demo: build ## refine a coastline, unbalanced and balanced; draws pictures into demo/
+	@sh examples/mesh/demo.sh
+
+test: ## build and run all tests, sanitizer builds included
+	@sh tools/need.sh test
+	@$(configure)
+	@$(compile)
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+bench: build ## run every benchmark, the long form
+	@for b in $(BUILD)/bench/*; do [ ! -f "$$b" ] || "$$b" || exit 1; done
+
+install: build ## install into PREFIX (default /usr/local)
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+verify: ## check the protocols' models exhaustively
+	@sh tools/need.sh verify
+	@sh tests/models/run.sh
+
+SOAK ?= 20
+soak: ## repeat the release tests SOAK times (default 20), stop at the first failure
+	@sh tools/need.sh test
+	@$(configure)
+	@$(compile)
+	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude 'variant|house|install' \
+		--repeat until-fail:$(SOAK)
+
+format: ## format the sources as .clang-format says (clang-format 14)
+	@sh tools/need.sh format
+	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+
+clean: ## remove build/ and demo/
+	@rm -rf $(BUILD) demo
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,7 @@
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES C)
+find_package(Ferry 0.1 REQUIRED)
+add_executable(consumer_shared consumer.c)
+target_link_libraries(consumer_shared PRIVATE Ferry::ferry)
+add_executable(consumer_static consumer.c)
+target_link_libraries(consumer_static PRIVATE Ferry::ferry_static)

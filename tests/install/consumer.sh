@@ -1,0 +1,54 @@
+#!/bin/sh
+# Goal: what make install gives is complete. Method: install the build in $2 of the sources in $1
+# under a temporary prefix, build a program against it with CMake and with pkg-config (shared and
+# static) outside the source tree, run it, and look for the command and the man pages.
+set -eu
+source=$1 build=$2 libdir=$3
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/prefix
+here=$source/tests/install
+
+fail()
+{
+    echo "FAILED: $1"
+    exit 1
+}
+expect()
+{
+    got=$("$@") || fail "$* exits with $?"
+    [ "$got" = "hello from rank 0 of 1, Ferry $version" ] || fail "$* says: $got"
+}
+
+cmake --install "$build" --prefix "$prefix" >"$scratch/log"
+version=$(sed -n 's/^#define FERRY_VERSION "\(.*\)"/\1/p' "$source/include/ferry/export.h")
+grep -q "VERSION $version " "$source/CMakeLists.txt" ||
+    fail "CMakeLists.txt and include/ferry/export.h disagree on the version"
+grep -q "^## \[$version\]\|^## \[Unreleased\]" "$source/CHANGELOG.md" ||
+    fail "CHANGELOG.md does not know version $version"
+
+cp "$here/consumer.c" "$here/consumer.cmake" "$scratch"
+mv "$scratch/consumer.cmake" "$scratch/CMakeLists.txt"
+cmake -S "$scratch" -B "$scratch/build" "-DCMAKE_PREFIX_PATH=$prefix" >"$scratch/log" 2>&1 ||
+    { cat "$scratch/log"; fail "configuring with find_package(Ferry)"; }
+cmake --build "$scratch/build" >"$scratch/log" 2>&1 ||
+    { cat "$scratch/log"; fail "building with find_package(Ferry)"; }
+expect "$scratch/build/consumer_shared"
+expect "$scratch/build/consumer_static"
+
+export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
+[ "$(pkg-config --modversion ferry)" = "$version" ] || fail "ferry.pc has another version"
+# shellcheck disable=SC2046
+cc -std=c11 "$scratch/consumer.c" -o "$scratch/consumer_pc" $(pkg-config --cflags --libs ferry)
+export LD_LIBRARY_PATH="$prefix/$libdir"
+expect "$scratch/consumer_pc"
+unset LD_LIBRARY_PATH
+
+for header in "$source"/include/ferry/*.h; do
+    [ -f "$prefix/include/ferry/${header##*/}" ] || fail "${header##*/} is not installed"
+done
+[ -f "$prefix/share/man/man3/ferry_main.3" ] || fail "no man page for ferry_main"
+[ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
+"$prefix/bin/ferry" info | grep -q "$version" || fail "the installed command does not say its version"
+expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
+echo "installed, built with CMake and pkg-config, run: ok"

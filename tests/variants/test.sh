@@ -1,0 +1,16 @@
+#!/bin/sh
+# Runs the tests of preset $1, built in directory $2.
+#
+# The thread sanitizer maps its shadow at fixed places, and kernels that randomise addresses widely
+# leave those to chance: there the tests run without randomisation.
+set -eu
+preset=$1 directory=$2
+run=
+export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+export UBSAN_OPTIONS="print_stacktrace=1"
+export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
+if [ "$preset" = tsan ] && [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)" -gt 28 ]; then
+    setarch -R true 2>/dev/null && run="setarch -R"
+fi
+# shellcheck disable=SC2086
+exec $run ctest --test-dir "$directory" --output-on-failure --parallel "$(nproc)"

@@ -1,0 +1,215 @@
+# Writes a man page for each public function, from the comments of the headers.
+#
+#   awk -f tools/man.awk -v out=DIR -v version=0.1.0 include/ferry/*.h
+#
+# A comment belongs to the declarations that follow it without a blank line. A comment that stands
+# alone introduces a section; when it has a contract in brackets, the section's functions that have
+# none of their own inherit it. Functions that share a comment share a page.
+
+function trim(s)
+{
+    sub(/^[ \t]+/, "", s)
+    sub(/[ \t]+$/, "", s)
+    return s
+}
+
+# `names` and lone identifiers in the comment become bold; troff's own characters are escaped.
+function troff(s,    n, part, i, r)
+{
+    gsub(/\\/, "\\e", s)
+    gsub(/-/, "\\-", s)
+    n = split(s, part, "`")
+    r = ""
+    for (i = 1; i <= n; i++)
+        r = r (i % 2 == 0 ? "\\fI" part[i] "\\fR" : part[i])
+    if (r ~ /^[.']/)
+        r = "\\&" r
+    return r
+}
+
+# Length of the sentence at the start of `s`, with its full stop.
+function sentence_length(s)
+{
+    if (match(s, /[.]( |$)/))
+        return RSTART
+    return length(s)
+}
+
+# Splits a comment into contract, errors, references and the rest.
+function dissect(s,    k, one, at, end)
+{
+    contract = ""
+    body = ""
+    references = ""
+    errors = 0
+    if (match(s, /\[[^\]]*\]/)) {
+        contract = substr(s, RSTART + 1, RLENGTH - 2)
+        s = trim(substr(s, 1, RSTART - 1)) " " trim(substr(s, RSTART + RLENGTH))
+        s = trim(s)
+        sub(/^[.] */, "", s)
+    }
+    while (s != "") {
+        k = sentence_length(s)
+        one = trim(substr(s, 1, k))
+        s = trim(substr(s, k + 1))
+        if (one ~ /^FERRY_E[A-Z]+(, FERRY_E[A-Z]+)*:/) {
+            errors++
+            at = index(one, ":")
+            error_name[errors] = substr(one, 1, at - 1)
+            error_text[errors] = trim(substr(one, at + 1))
+        } else if (one ~ /^[a-z-]+[.]txt /) {
+            references = one
+        } else {
+            body = body (body == "" ? "" : " ") one
+        }
+    }
+}
+
+function name_of(declaration)
+{
+    sub(/\(.*/, "", declaration)
+    if (match(declaration, /[A-Za-z_0-9]+$/))
+        return substr(declaration, RSTART, RLENGTH)
+    return ""
+}
+
+function remember(    i)
+{
+    if (declarations == 0)
+        return
+    pages++
+    page_comment[pages] = comment
+    page_section[pages] = section
+    page_header[pages] = header
+    page_module[pages] = module
+    page_names[pages] = ""
+    page_synopsis[pages] = ""
+    for (i = 1; i <= declarations; i++) {
+        page_names[pages] = page_names[pages] (i > 1 ? ", " : "") name_of(declaration[i])
+        page_synopsis[pages] = page_synopsis[pages] declaration[i] ";\n"
+        owner[name_of(declaration[i])] = pages
+    }
+    declarations = 0
+}
+
+FNR == 1 {
+    remember()
+    header = FILENAME
+    sub(/.*\//, "", header)
+    comment = section = module = ""
+    in_comment = in_declaration = 0
+}
+
+!in_comment && /^\/\*/ {
+    remember()
+    in_comment = 1
+    comment = ""
+}
+
+in_comment {
+    line = $0
+    last = line ~ /\*\//
+    sub(/^\/\*/, "", line)
+    sub(/^ \*( |$)/, "", line)
+    sub(/\*\/.*/, "", line)
+    comment = comment (comment == "" ? "" : " ") trim(line)
+    comment = trim(comment)
+    if (last) {
+        in_comment = 0
+        if (module == "")
+            module = comment
+    }
+    next
+}
+
+/^FERRY_API/ {
+    in_declaration = 1
+    text = ""
+}
+
+in_declaration {
+    text = text (text == "" ? "" : " ") trim($0)
+    if ($0 ~ /;/) {
+        in_declaration = 0
+        sub(/^FERRY_API */, "", text)
+        sub(/^FERRY_MUST_USE */, "", text)
+        sub(/;.*/, "", text)
+        declaration[++declarations] = text
+    }
+    next
+}
+
+/^[ \t]*$/ {
+    if (declarations > 0)
+        remember()
+    else if (comment != "")
+        section = comment
+    comment = ""
+    next
+}
+
+{
+    remember()
+}
+
+function see_also(p, text,    n, word, i, w, list, seen)
+{
+    list = ""
+    n = split(text, word, /[^A-Za-z_0-9]+/)
+    for (i = 1; i <= n; i++) {
+        w = word[i]
+        if ((w in owner) && owner[w] != p && !((p, w) in mentioned)) {
+            mentioned[p, w] = 1
+            list = list ".BR " w " (3),\n"
+        }
+    }
+    return list ".BR ferry (1)"
+}
+
+function write_page(p,    names, n, i, file, summary, inherited, text, k, parts, m, upper)
+{
+    dissect(page_section[p])
+    inherited = contract
+    text = page_comment[p]
+    dissect(text)
+    if (contract == "")
+        contract = inherited
+    n = split(page_names[p], names, ", ")
+    file = out "/" names[1] ".3"
+    upper = toupper(names[1])
+    k = sentence_length(body)
+    summary = substr(body, 1, k)
+    sub(/[.]$/, "", summary)
+    summary = tolower(substr(summary, 1, 1)) substr(summary, 2)
+
+    printf ".TH %s 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", upper, version > file
+    printf ".SH NAME\n%s \\- %s\n", page_names[p], troff(summary) > file
+    printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", page_header[p] > file
+    printf "%s.fi\n.PP\nLink with \\fI\\-lferry\\fR.\n", troff(page_synopsis[p]) > file
+    printf ".SH DESCRIPTION\n%s\n", troff(body) > file
+    if (contract != "") {
+        printf ".SH CONTRACT\n" > file
+        m = split(contract, parts, "|")
+        for (i = 1; i <= m; i++)
+            printf ".IP \\(bu 2\n%s\n", troff(trim(parts[i])) > file
+    }
+    if (errors > 0) {
+        printf ".SH ERRORS\n" > file
+        for (i = 1; i <= errors; i++)
+            printf ".TP\n.B %s\n%s\n", error_name[i], troff(error_text[i]) > file
+    }
+    if (references != "")
+        printf ".SH REFERENCES\n%s\n", troff(references) > file
+    printf ".SH SEE ALSO\n%s\n", see_also(p, text) > file
+    close(file)
+    for (i = 2; i <= n; i++) {
+        printf ".so man3/%s.3\n", names[1] > (out "/" names[i] ".3")
+        close(out "/" names[i] ".3")
+    }
+}
+
+END {
+    remember()
+    for (p = 1; p <= pages; p++)
+        write_page(p)
+}
