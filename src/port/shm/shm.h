@@ -8,12 +8,16 @@
 
 #include "port/port.h"
 
+/* Zero means the default of ferry_options (core.h). */
 typedef struct fy_shm_options {
     int ranks;
-    size_t heap_bytes;   /* per rank */
-    uint32_t ring_slots; /* per (source, target, lane, thread) */
-    uint32_t ring_bytes;
+    size_t heap_bytes;   /* per rank; reserved, not committed */
+    uint32_t ring_slots; /* per (source, target, lane, thread); a power of two */
+    uint32_t ring_bytes; /* likewise */
 } fy_shm_options;
+
+/* What `advance` does with work that is only stood for. */
+typedef enum fy_compute { FY_COMPUTE_NONE, FY_COMPUTE_SLEEP, FY_COMPUTE_SPIN } fy_compute;
 
 typedef struct fy_segment fy_segment;
 
@@ -29,5 +33,11 @@ void fy_segment_unmap(fy_segment *segment);
 /* Joins as `rank`. The segment must outlive the port. FERRY_EINVAL: no such rank, or it has joined
  * before. */
 int fy_shm_join(fy_segment *segment, int rank, fy_port **out);
+
+/* Sets what `advance` does on this rank; FY_COMPUTE_NONE at the start. [application thread] */
+void fy_shm_compute_set(fy_port *port, fy_compute mode);
+
+/* How many ranks the segment has. */
+int fy_segment_ranks(const fy_segment *segment);
 
 #endif

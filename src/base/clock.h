@@ -1,0 +1,14 @@
+/* Clock: the system's clocks, in nanoseconds. Any thread. */
+#ifndef FY_CLOCK_H
+#define FY_CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic, the same for every process of the machine. */
+uint64_t fy_clock_now_ns(void);
+/* Processor time of the calling thread. */
+uint64_t fy_clock_cpu_ns(void);
+/* Sleeps until fy_clock_now_ns reaches `deadline_ns`, signals or not. */
+void fy_clock_sleep_until(uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,35 @@
+/* Starts the ranks of a job as children of this process, watches them, and leaves nothing behind.
+ *
+ * The launcher is the parent: it has one thread and never joins the job. Each child finds its place
+ * in the environment (FERRY_JOB_FD, FERRY_RANK, FERRY_RANKS) and dies with the launcher. */
+#ifndef FY_LAUNCH_H
+#define FY_LAUNCH_H
+
+#include "port/shm/shm.h"
+
+#define FY_ENV_JOB_FD "FERRY_JOB_FD" /* the job's segment; open across exec, in ranks only */
+#define FY_ENV_RANK "FERRY_RANK"     /* from 0 */
+#define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: the job's size; alone: a wish */
+#define FY_ENV_THREADS                                                                             \
+    "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS, no FY_ENV_JOB_FD */
+
+#define FY_RANKS_MAX 1024
+
+/* Runs in a new child, once, with the environment set. Its result is the child's exit status. May
+ * exec. In the child nothing of the launcher is left: signals are as the launcher found them. */
+typedef int fy_launch_child(void *arg, int rank);
+
+typedef struct fy_launch_plan {
+    const fy_shm_options *shm; /* the segment to make; NULL: one child, without segment and place */
+    bool label;                /* lines of output begin with "[rank] " */
+    bool bindings;             /* prints which processors each rank may use */
+    fy_launch_child *child;
+    void *arg;
+} fy_launch_plan;
+
+/* Starts the children and returns when all have ended: the job's exit status as ferry_launch
+ * (include/ferry/launch.h) says, or FERRY_EINVAL or FERRY_ESYSTEM with fy_error_set when nothing
+ * was started. In a child it does not return. [main thread, no other thread exists] */
+int fy_launch(const fy_launch_plan *plan);
+
+#endif
