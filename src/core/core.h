@@ -65,8 +65,10 @@ void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
 int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
-/* As fy_send, and for calls of the application outside handlers: first polls until the peer has no
- * backlog. */
+/* Outside handlers polls until `rank` has no backlog; in a handler it does nothing. FERRY_EPEER. */
+int fy_pace(ferry *f, fy_lane lane, int rank);
+
+/* fy_pace, then fy_send. */
 int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
 /* Sends a control frame from the helper thread: waits for room, which the control lane always gets.

@@ -40,12 +40,14 @@ typedef struct fy_frame {
     uint64_t words[FY_FRAME_WORDS];
     const void *data; /* delivered 8-byte aligned */
     size_t size_bytes;
+    bool block; /* set by the port at delivery: `data` is a block that `deliver` may keep */
 } fy_frame;
 
 /* What `deliver` made of a frame. */
 typedef enum fy_verdict {
     FY_TAKEN, /* done with it: its room is free again */
     FY_LEAVE, /* not now: leave it and what follows from this source where it is */
+    FY_KEEP,  /* as FY_TAKEN, for a frame with `block`: the callee releases `data` itself, later */
 } fy_verdict;
 
 /* Called by `poll` for each frame. The frame and its data are borrowed until it returns. May call
@@ -112,8 +114,8 @@ struct fy_port_ops {
     bool (*pending)(fy_port *port, fy_lane lane);
 
     /* Memory that every rank of the node sees at the same address. `release` takes blocks of any
-     * rank's. `owner` finds the allocated block that contains [address, address + size): its rank,
-     * or -1. NULL when not shared. */
+     * rank's. Both may be called by either thread. `owner` finds the allocated block that contains
+     * [address, address + size): its rank, or -1. NULL when not shared. */
     void *(*alloc)(fy_port *port, size_t size_bytes);
     int (*release)(fy_port *port, void *address);
     int (*owner)(fy_port *port, const void *address, size_t size_bytes);
@@ -123,6 +125,7 @@ struct fy_port_ops {
      * changes, or `now` reaches `deadline_ns`. May return early for no reason. Spins, yields or
      * sleeps as measurement says is best. */
     void (*wait)(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+    /* [either thread] A wake before the wait makes that wait return at once. */
     void (*wake)(fy_port *port, fy_thread thread);
 
     /* Says which thread serves the control lane from now on: the one that arriving control frames
