@@ -73,23 +73,31 @@ typedef struct ferry_scheduler {
     void (*wake)(ferry_scheduling *s, void *state);
 } ferry_scheduler;
 
-/* Called from inside a scheduler's functions only, except where said. [either thread, lock held |
- * never blocks] */
+/* What a scheduler may call, from inside its functions only. [either thread, lock held | never
+ * blocks] */
+
+/* This rank's number, how many ranks the job has, and the time of ferry_now. */
 FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
 FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);
 FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
+
 /* Whether migration is on (ferry_balance_phase). */
 FERRY_API bool ferry_scheduling_on(const ferry_scheduling *s);
+
 /* Pseudo-random numbers, the same for the same seed and rank. */
 FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
+
 /* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, or `otherwise`. */
 FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name,
                                             double otherwise);
+
 /* Sends words to the scheduler of `rank`, on the control lane. */
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
+
 /* Sends `item`, unlinked, to `rank`, with its tasks; it is gone for this scheduler. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
+
 /* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */
 FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 

@@ -174,7 +174,8 @@ FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_
  * prema.txt B.2.6. */
 FERRY_API int ferry_poll(ferry *f);
 
-/* As ferry_poll, for requests of `tag` alone; others are kept, in order, for later polls. */
+/* As ferry_poll, for requests of `tag` alone; others are kept, in order, for later polls. [app
+ * thread, not in handlers | polls | never blocks] prema.txt B.2.6. */
 FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 
 /* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed

@@ -65,7 +65,8 @@ FERRY_API FERRY_MUST_USE int ferry_object_type_register(ferry *f, const ferry_ob
 typedef void ferry_object_fn(ferry *f, ferry_object object, void *data, int source,
                              const ferry_message *message);
 
-/* Registers `fn` for messages to objects; as ferry_handler_register, and in the same numbering. */
+/* Registers `fn` for messages to objects; as ferry_handler_register, and in the same numbering.
+ * [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_object_handler_register(ferry *f, const char *name,
                                                            ferry_object_fn *fn, ferry_handler *out);
 

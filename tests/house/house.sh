@@ -1,0 +1,274 @@
+#!/bin/sh
+# One house rule on one tree: house.sh RULE ROOT BUILD. Prints every violation as file:line: what;
+# exits 1 when there is any, 77 when the rule cannot be checked here.
+#
+# ROOT has include/, src/ and so on; BUILD is where CMake built it. self.sh proves that each rule
+# notices a violation. Text rules lean on .clang-format: a function's braces stand in column 0.
+set -u
+rule=$1 root=$2 build=$3
+tools=$(cd "$(dirname "$0")/../../tools" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+found=$scratch/found
+: >"$found"
+cd "$root" || exit 1
+
+# Paths without blanks: the names rule of the project's own files.
+sources() { find "$@" \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort; }
+code() { sources include src examples bench tests; }
+objects() { find "$build/obj/src" -path '*ferry_objects.dir/*' -name '*.o' | sort; }
+public_functions()
+{
+    awk '/^FERRY_API/ { text = ""; open = 1 }
+        open { text = text " " $0 }
+        open && /;/ { open = 0; sub(/\(.*/, "", text); n = split(text, w, /[ *]+/); print w[n] }' \
+        include/ferry/*.h
+}
+
+# Functions of at most 70 lines, files of at most 1,000; says when 40 or 500 are passed.
+rule_lengths()
+{
+    code | xargs awk '
+        function file_end() {
+            if (lines > 1000) printf "%s:%d: file of %d lines, at most 1000\n", file, lines, lines
+            else if (lines > 500) printf "note: %s has %d lines, aim below 500\n", file, lines
+        }
+        FNR == 1 { file_end(); file = FILENAME }
+        { lines = FNR }
+        /^[A-Za-z_].*\(/ { head = $0 }
+        /^\{/ { open = FNR }
+        /^\}/ && open {
+            n = FNR - open - 1
+            if (n > 70) printf "%s:%d: function of %d lines, at most 70: %s\n", file, open, n, head
+            else if (n > 40) printf "note: %s:%d: %d lines, aim below 40: %s\n", file, open, n, head
+            open = 0
+        }
+        END { file_end() }' >"$scratch/out"
+    grep '^note:' "$scratch/out"
+    grep -v '^note:' "$scratch/out" >"$found"
+}
+
+# 100 columns and no tabs. Lines of data tables in tests are no exception.
+rule_columns()
+{
+    code | xargs awk 'length($0) > 100 { printf "%s:%d: %d columns\n", FILENAME, FNR, length($0) }
+        /\t/ { printf "%s:%d: tab\n", FILENAME, FNR }' >"$found"
+}
+
+# Includes point only downwards (docs/architecture.md). Each folder under src is a layer.
+rule_includes()
+{
+    sources include src | xargs awk '
+        BEGIN {
+            # rank of a layer; layers of one rank do not know each other
+            n = split("base 0 port 1 core 2 memory 3 object 4 balance 5 mover 5 cell 5 window 5 " \
+                      "store 5", pair, " ")
+            for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
+            n = split("export base error base core core trace core launch core memory memory " \
+                      "object object balance balance", pair, " ")
+            for (i = 1; i < n; i += 2) public[pair[i]] = pair[i + 1]
+        }
+        function layer_of(path,    part) {
+            if (path ~ /^include\/ferry\//) {
+                sub(/.*\//, "", path); sub(/[.]h$/, "", path)
+                return (path in public) ? public[path] : path
+            }
+            sub(/^src\//, "", path); split(path, part, "/")
+            return part[1]
+        }
+        !/^#include/ { next }
+        {
+            from = layer_of(FILENAME)
+            name = $2; gsub(/[<>"]/, "", name)
+            if ($2 ~ /^</ && name !~ /^ferry\//) next
+            if (name ~ /^ferry\//) to = layer_of("include/" name)
+            else if (name ~ /\//) to = layer_of("src/" name)
+            else to = from
+            if (from == "ferry") next
+            if (!(from in level)) { # beside the stack: public headers and its own
+                if (to != from && name !~ /^ferry\//)
+                    printf "%s:%d: %s is not a public header\n", FILENAME, FNR, name
+                next
+            }
+            if (to == from) next
+            if (!(to in level) || level[to] >= level[from])
+                printf "%s:%d: %s of layer %s from layer %s\n", FILENAME, FNR, name, to, from
+        }' >"$found"
+}
+
+# Every public function has a comment, and one that names its threads: [...], its own or its
+# section's. The man pages are made from the same comments, so they are the measure.
+rule_contracts()
+{
+    awk -f "$tools/man.awk" -v out="$scratch" -v version=0 include/ferry/*.h
+    for name in $(public_functions); do
+        page=$scratch/$name.3
+        [ -f "$page" ] || { echo "include/ferry: $name has no man page" >>"$found"; continue; }
+        target=$(sed -n 's/^[.]so man3[/]//p' "$page")
+        [ -z "$target" ] || page=$scratch/$target
+        awk '/^.SH DESCRIPTION/ { getline; exit length($0) < 10 }' "$page" ||
+            echo "include/ferry: $name has no comment" >>"$found"
+        grep -q '^.SH CONTRACT' "$page" ||
+            echo "include/ferry: $name has no [thread contract]" >>"$found"
+    done
+}
+
+# Every public function is called in a test, and in an example, the tutorial or the README.
+rule_used()
+{
+    sources tests | grep -v '^tests/house/' | xargs cat >"$scratch/tests"
+    { sources examples | xargs cat; cat README.md docs/*.md; } >"$scratch/uses" 2>/dev/null
+    for name in $(public_functions); do
+        grep -qw "$name" "$scratch/tests" || echo "$name: no test calls it" >>"$found"
+        grep -qw "$name" "$scratch/uses" || echo "$name: no example or page uses it" >>"$found"
+    done
+}
+
+# Public names begin with ferry_ or FERRY_; what the objects define for others with ferry_ or fy_.
+rule_names()
+{
+    awk '
+        /^#define/ { name = $2; sub(/\(.*/, "", name); if (name !~ /^FERRY_/) bad(name) }
+        /^typedef .*;/ && !/\(/ { name = $NF; sub(/;/, "", name); if (name !~ /^ferry_/) type(name) }
+        /^} [a-z_]+;/ { name = $2; sub(/;/, "", name); if (name !~ /^ferry_/) type(name) }
+        /^(typedef )?enum/ && !/}/ { inside = 1; next }
+        inside && /^}/ { inside = 0 }
+        inside && /^    [A-Za-z_]+/ { name = $1; sub(/[,=].*/, "", name)
+            if (name !~ /^FERRY_/) bad(name) }
+        function type(name) { if (name != "ferry") bad(name) }
+        function bad(name) { printf "%s:%d: public name %s\n", FILENAME, FNR, name }
+    ' include/ferry/*.h >"$found"
+    objects | while read -r object; do
+        nm --defined-only -g "$object" | awk -v object="${object##*ferry_objects.dir/}" \
+            'NF == 3 && $3 !~ /^(ferry|fy)_/ && $3 !~ /^_*(asan|ubsan|tsan|odr)_/ {
+                print object ": external name " $3 }'
+    done >>"$found"
+}
+
+# No unfinished business.
+rule_unfinished()
+{
+    code | grep -v '^tests/house/' |
+        xargs grep -nEiw 'TODO|FIXME|XXX|stub|for now|not (yet )?implemented|placeholder' >"$found"
+}
+
+# No writable data in the library but the thread-local error text of base.
+rule_globals()
+{
+    objects | while read -r object; do
+        objdump -t "$object" | awk -v object="${object##*ferry_objects.dir/}" '
+            { section = ""; for (i = 2; i < NF; i++) if ($i ~ /^[.*]/) { section = $i; break } }
+            section ~ /^[.]data[.]rel[.]ro/ { next }
+            section ~ /^[.]t(bss|data)/ && object ~ /^base\/error/ { next }
+            section ~ /^([.]bss|[.]data|[.]tbss|[.]tdata|[*]COM[*])/ && $NF !~ /^[.]/ {
+                print object ": writable " $NF " in " section }'
+    done >"$found"
+}
+
+# Above port and base nobody asks the system for time, randomness, threads or sleep.
+rule_symbols()
+{
+    objects | grep -Ev 'ferry_objects.dir/(base|port)/' | while read -r object; do
+        nm -u "$object" | awk -v object="${object##*ferry_objects.dir/}" '
+            { sub(/@.*/, "", $NF) }
+            $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|.*sleep)$/ ||
+            $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
+            $NF ~ /^(arc4random.*|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|sched_.*|syscall|fork)$/ {
+                print object ": calls " $NF }'
+    done >"$found"
+    sources src | grep -Ev '^src/(base|port)/' | xargs grep -n 'rdtsc' >>"$found"
+}
+
+# Each public header compiles alone as C11 and C++17, each other header as C11.
+rule_headers()
+{
+    strict='-Wall -Wextra -Wpedantic -Wno-unused-function -Werror -fsyntax-only -Iinclude -Isrc'
+    for header in $(sources include src | grep '[.]h$'); do
+        name=${header#include/}
+        name=${name#src/}
+        printf '#include <%s>\nextern int ferry_alone;\n' "$name" >"$scratch/alone.c"
+        # shellcheck disable=SC2086
+        cc -std=c11 -D_GNU_SOURCE $strict "$scratch/alone.c" 2>&1 || echo "$header: not C11 alone"
+        case $header in src/*) continue ;; esac
+        # shellcheck disable=SC2086
+        c++ -std=c++17 $strict -x c++ "$scratch/alone.c" 2>&1 || echo "$header: not C++17 alone"
+    done >"$found"
+}
+
+# Formatted by clang-format 14: other versions differ, so they do not count.
+rule_format()
+{
+    for tool in clang-format-14 clang-format none; do
+        "$tool" --version 2>/dev/null | grep -q 'version 14[.]' && break
+    done
+    [ "$tool" != none ] || { echo "clang-format 14 is not here"; exit 77; }
+    for file in $(code); do
+        "$tool" "$file" | cmp -s - "$file" || echo "$file: not formatted (make format)"
+    done >"$found"
+}
+
+# The shared library: at most 300 KiB stripped, needs libc alone, exports ferry_ names alone.
+rule_library()
+{
+    strip -o "$scratch/ferry.so" "$build/lib/libferry.so"
+    size=$(wc -c <"$scratch/ferry.so")
+    [ "$size" -le 307200 ] || echo "libferry.so: $size bytes stripped, at most 307200" >"$found"
+    echo "libferry.so: $size bytes stripped"
+    readelf -d "$scratch/ferry.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+        grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
+    nm -D --defined-only "$scratch/ferry.so" |
+        awk '$NF !~ /^ferry_/ { print "libferry.so: exports " $NF }' >>"$found"
+}
+
+# Every source is in a build file; every header is included by someone.
+rule_dead()
+{
+    find . -name CMakeLists.txt -not -path './build/*' | xargs cat >"$scratch/lists"
+    code | xargs grep -h '^#include' >"$scratch/includes"
+    for file in $(code); do
+        name=${file##*/}
+        case $file in
+        examples/*/*.c | src/*.c | tests/*.c)
+            grep -qF "$name" "$scratch/lists" || grep -qF "${name%.c} " "$scratch/lists" ||
+                grep -qE "(^|[ (])${name%.c}([ )]|$)" "$scratch/lists" ||
+                echo "$file: in no CMakeLists.txt" >>"$found"
+            ;;
+        *.h)
+            grep -qE "[</\"]$name[>\"]" "$scratch/includes" || [ "$name" = ferry.h ] ||
+                echo "$file: nobody includes it" >>"$found"
+            ;;
+        esac
+    done
+}
+
+# Each atomic operation names its memory order.
+rule_atomics()
+{
+    sources src | xargs grep -nE '\batomic_(load|store|exchange|fetch_[a-z]+|compare_[a-z_]+|flag_[a-z_]+|thread_fence) *\(' |
+        grep -vE '_explicit|atomic_thread_fence\(memory_order' >"$found"
+}
+
+# Conditional compilation stays in port, base and the public headers.
+rule_conditionals()
+{
+    sources src | grep -Ev '^src/(port|base)/' |
+        xargs awk '/^ *#(if|ifdef|elif)( |$)/ || (/^ *#ifndef/ && $2 !~ /^FY_[A-Z0-9_]+_H$/) {
+            printf "%s:%d: %s\n", FILENAME, FNR, $0 }' >"$found"
+}
+
+# Every variable of the environment that the library reads is in ferry(1). What the launcher tells
+# the ranks it starts is no user's business: FERRY_JOB_...
+rule_variables()
+{
+    sources src | xargs grep -noE '"FERRY_[A-Z_]+"' |
+        grep -vE '"FERRY_(OK|E[A-Z]+|JOB_[A-Z_]+)"' | while IFS=: read -r file line name; do
+        name=$(echo "$name" | tr -d '"')
+        grep -q "$name" docs/man/ferry.1.in || echo "$file:$line: $name is not in ferry(1)"
+    done >"$found"
+}
+
+"rule_$rule"
+[ ! -s "$found" ] && exit 0
+cat "$found"
+echo "house rule $rule: $(wc -l <"$found") violations"
+exit 1

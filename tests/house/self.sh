@@ -1,0 +1,167 @@
+#!/bin/sh
+# Goal: no house rule is dead. Method: self.sh RULE builds a small tree that keeps all rules, on which
+# the rule must be silent, then spoils it in the ways that the rule forbids: it must notice each.
+set -u
+rule=$1
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+root=$top/root build=$top/build
+objects=$build/obj/src/ferry_objects.dir
+
+clean()
+{
+    rm -rf "$root" "$build"
+    mkdir -p "$root/include/ferry" "$root/src/core" "$root/src/base" "$root/tests" "$root/docs/man" \
+        "$objects/core" "$objects/base" "$build/lib"
+    cp "$here/../../.clang-format" "$root"
+    cat >"$root/include/ferry/core.h" <<'END'
+/* Core: a sample. */
+#ifndef FERRY_CORE_H
+#define FERRY_CORE_H
+
+#define FERRY_API
+typedef struct ferry ferry;
+
+/* Answers for the rank. [app thread | never blocks] */
+FERRY_API int ferry_sample(const ferry *f);
+
+#endif
+END
+    printf '#ifndef FY_A_H\n#define FY_A_H\n\nenum fy_a { FY_A };\n\n#endif\n' >"$root/src/core/a.h"
+    cat >"$root/src/core/a.c" <<'END'
+#include "core/a.h"
+
+#include <ferry/core.h>
+
+#include "base/b.h"
+
+int ferry_sample(const ferry *f)
+{
+    return f ? fy_b() : 0;
+}
+END
+    printf '#ifndef FY_B_H\n#define FY_B_H\n\nint fy_b(void);\n\n#endif\n' >"$root/src/base/b.h"
+    cat >"$root/src/base/b.c" <<'END'
+#include "base/b.h"
+
+int fy_b(void)
+{
+    return 1;
+}
+END
+    printf '#include <ferry/core.h>\n\nint main(void)\n{\n    return ferry_sample(0);\n}\n' \
+        >"$root/tests/a_test.c"
+    echo 'sources(core/a.c base/b.c tests/a_test.c)' >"$root/src/CMakeLists.txt"
+    echo 'Use ferry_sample.' >"$root/docs/tutorial.md"
+    echo 'FERRY_KNOWN' >"$root/docs/man/ferry.1.in"
+    touch "$root/README.md"
+}
+
+compile()
+{
+    for file in core/a base/b; do
+        cc -std=c11 -D_GNU_SOURCE -fPIC "-I$root/include" "-I$root/src" -c "$root/src/$file.c" \
+            -o "$objects/$file.c.o" || exit 1
+    done
+    # A version script hides what is not ferry_, as visibility does in the real build.
+    echo "{ global: ferry_*; $exported local: *; };" >"$top/map"
+    # shellcheck disable=SC2086
+    cc -shared -o "$build/lib/libferry.so" "$objects"/*/*.o $linked "-Wl,--version-script=$top/map"
+}
+
+check() { sh "$here/house.sh" "$rule" "$root" "$build" >"$top/log" 2>&1; }
+
+# spoil WHAT COMMAND...: after the command, the rule must fail.
+spoil()
+{
+    what=$1
+    shift
+    clean
+    "$@"
+    case $rule in globals | symbols | names | library) compile ;; esac
+    check && { echo "house rule $rule does not notice $what"; exit 1; }
+    tried=1
+}
+
+to() { printf '%b' "$2" >>"$root/$1"; }
+lines() { awk -v n="$1" 'BEGIN { while (n-- > 0) print "    (void)0;" }'; }
+long_function() { { printf '\nvoid fy_long(void)\n{\n'; lines 71; echo '}'; } >>"$root/src/base/b.c"; }
+replace() { sed -i "$2" "$root/$1"; }
+export_b() { exported='fy_b;'; }
+link_m() { linked='-Wl,--no-as-needed -lm'; }
+big() { to src/base/b.c 'const char fy_big[400000] = {1};\n'; }
+
+tried=0 exported= linked=
+clean
+compile
+check
+silent=$?
+[ "$silent" -eq 77 ] && { cat "$top/log"; exit 77; }
+[ "$silent" -eq 0 ] || { cat "$top/log"; echo "house rule $rule complains of a clean tree"; exit 1; }
+
+case $rule in
+lengths)
+    spoil 'a function of 71 lines' long_function
+    spoil 'a file of 1,001 lines' to src/base/b.c "$(lines 1001)"
+    ;;
+columns)
+    spoil 'a line of 101 columns' to src/base/b.c "/* $(printf '%096d' 0) */\n"
+    spoil 'a tab' to src/base/b.c '\tint x;\n'
+    ;;
+includes)
+    spoil 'base including core' to src/base/b.c '#include <ferry/core.h>\n'
+    spoil 'core including object' to src/core/a.c '#include "object/object.h"\n'
+    mkdir_cell() { mkdir "$root/src/cell"; to src/cell/c.c '#include "mover/mover.h"\n'; }
+    spoil 'two layers of one rank' mkdir_cell
+    ;;
+contracts)
+    spoil 'a function without thread contract' replace include/ferry/core.h 's/\[app.*\]//'
+    spoil 'a function without comment' replace include/ferry/core.h '/Answers/d'
+    ;;
+used)
+    spoil 'a function that no test calls' replace tests/a_test.c 's/ferry_sample/ferry_other/'
+    spoil 'a function that no page uses' replace docs/tutorial.md 's/ferry_sample//'
+    ;;
+names)
+    spoil 'a public macro without prefix' to include/ferry/core.h '#define SAMPLE 1\n'
+    spoil 'a public type without prefix' to include/ferry/core.h 'typedef int sample;\n'
+    spoil 'a public constant without prefix' to include/ferry/core.h 'enum ferry_e {\n    SAMPLE,\n};\n'
+    spoil 'an external function without prefix' to src/base/b.c 'int sample(void) { return 1; }\n'
+    ;;
+unfinished)
+    for word in TODO FIXME XXX 'a stub' 'good enough for now'; do
+        spoil "$word" to src/base/b.c "/* $word */\n"
+    done
+    ;;
+globals)
+    spoil 'a static counter' to src/base/b.c 'static int n;\nint fy_n(void) { return n++; }\n'
+    spoil 'an initialised global' to src/core/a.c 'int fy_n = 1;\n'
+    spoil 'thread-local data' to src/core/a.c '_Thread_local int fy_n;\n'
+    ;;
+symbols)
+    spoil 'a clock' to src/core/a.c '#include <time.h>\nlong fy_t(void) { return time(0); }\n'
+    spoil 'randomness' to src/core/a.c '#include <stdlib.h>\nint fy_r(void) { return rand(); }\n'
+    spoil 'a thread' to src/core/a.c '#include <pthread.h>\nint fy_l(pthread_mutex_t *m) { return pthread_mutex_lock(m); }\n'
+    ;;
+headers)
+    spoil 'a header that needs another' to include/ferry/core.h 'size_t ferry_x(void);\n'
+    spoil 'a header that C++ refuses' to include/ferry/core.h 'int ferry_x(int class);\n'
+    spoil 'an inner header that needs another' to src/base/b.h 'size_t fy_x(void);\n'
+    ;;
+format) spoil 'bad indentation' to src/base/b.c 'int fy_f(void) {\n  return 1; }\n' ;;
+library)
+    spoil 'a big library' big
+    spoil 'another library' link_m
+    linked=
+    spoil 'an inner name exported' export_b
+    ;;
+dead)
+    spoil 'a source that is not built' to src/base/lost.c 'int fy_lost;\n'
+    spoil 'a header that nobody includes' to src/base/lost.h 'int fy_lost(void);\n'
+    ;;
+atomics) spoil 'an atomic without order' to src/base/b.c 'int fy_a(void) { return atomic_load(&x); }\n' ;;
+conditionals) spoil 'an #ifdef in core' to src/core/a.c '#ifdef __linux__\n#endif\n' ;;
+variables) spoil 'an undocumented variable' to src/core/a.c '/* */ char *v = "FERRY_UNKNOWN";\n' ;;
+esac
+[ "$tried" -eq 1 ] || { echo "house rule $rule has no sample"; exit 1; }
