@@ -1,0 +1,63 @@
+/* Heap: an allocator in memory that several processes map, with one owner.
+ *
+ * An arena is the shared part: a table of spans and the blocks. Its owner allocates through a
+ * private fy_heap; whoever maps the arena may ask about addresses and free blocks. Nothing in an
+ * arena is a pointer, and free blocks are linked outside user memory, so that a program that writes
+ * past its block does not lead the allocator astray.
+ *
+ * Invariant: a block that was allocated and not freed has a live record with its size; the records
+ * alone say what is allocated, so a second free is seen whoever frees.
+ *
+ * Threads: fy_arena_... may be called by every thread and process at once; fy_heap_... by every
+ * thread of the owner. */
+#ifndef FY_HEAP_H
+#define FY_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FY_HEAP_ALIGN 64
+#define FY_HEAP_SPAN_BYTES (64u * 1024)
+
+/* Where an arena is. A value: every process makes its own. */
+typedef struct fy_arena {
+    char *base;
+    size_t span_count;
+    size_t info_offset, data_offset;
+} fy_arena;
+
+typedef struct fy_heap fy_heap;
+
+/* Bytes of address space that an arena for `heap_bytes` of blocks needs. */
+size_t fy_arena_bytes(size_t heap_bytes);
+
+/* The arena of `heap_bytes` at `base`, page aligned, zero before its owner's first use. */
+fy_arena fy_arena_at(void *base, size_t heap_bytes);
+
+/* Whether [address, address + size_bytes) lies inside one live block. Any address may be asked. */
+bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_bytes);
+
+/* Size of the live block that starts at `address`; 0 when there is none. */
+size_t fy_arena_block_bytes(const fy_arena *arena, const void *address);
+
+/* Gives a block back to the arena's owner, who reuses it at a later call of its own. FERRY_EINVAL:
+ * no live block starts there; nothing was freed. [never blocks] */
+int fy_arena_release(const fy_arena *arena, void *address);
+
+/* Takes ownership of a fresh arena. Gives `*out`, freed with fy_heap_destroy; blocks stay.
+ * FERRY_ENOMEM. */
+int fy_heap_create(const fy_arena *arena, fy_heap **out);
+void fy_heap_destroy(fy_heap *heap);
+
+/* A block of at least `size_bytes` (0 counts as 1), FY_HEAP_ALIGN aligned, page aligned from 1 MiB.
+ * The block freed last is reused first. NULL: the arena is full. */
+void *fy_heap_alloc(fy_heap *heap, size_t size_bytes);
+
+/* As fy_arena_release, for immediate reuse. */
+int fy_heap_release(fy_heap *heap, void *address);
+
+/* Returns pages that have been free for a while to the system. Cheap when called often. */
+void fy_heap_trim(fy_heap *heap);
+
+#endif

@@ -1,0 +1,117 @@
+/* The inside of an arena, for heap.c, heap_arena.c and heap_spans.c.
+ *
+ * The data area is cut into spans. A run is one or more spans in a row: of equal small blocks, of
+ * one large block, or free. The tag of a span says what its run is and how far back it begins; the
+ * info of a run's first span has the rest. Tags inside a run that has gone may be stale: they only
+ * lead to a first span, whose own tag and records decide. */
+#ifndef FY_HEAP_ARENA_H
+#define FY_HEAP_ARENA_H
+
+#include <stdatomic.h>
+
+#include "base/heap.h"
+
+#define RUN_RECORDS 8 /* runs of at most so many blocks keep their records in the info */
+#define LARGE_BYTES (896u * 1024)   /* larger blocks have a run of their own */
+#define RUN_BLOCK_BYTES (8u * 1024) /* from here on a small run has RUN_RECORDS blocks */
+#define CLASS_COUNT 51
+
+typedef enum run_kind { RUN_FREE, RUN_SMALL, RUN_LARGE } run_kind;
+
+/* State of a block in the low bits of its record; the bits above are its size when it is live, the
+ * next block of its free list otherwise. */
+typedef enum block_state { BLOCK_NEVER, BLOCK_LIVE, BLOCK_FREE, BLOCK_REMOTE } block_state;
+
+typedef struct span_info {
+    _Atomic uint64_t record[RUN_RECORDS];
+    /* What follows is the owner's. Spans are named by index + 1, 0 is none. */
+    uint32_t prev, next; /* list of runs with room, or of free runs */
+    uint32_t span_count;
+    uint32_t free_first; /* first free block, index + 1 */
+    uint32_t carved;     /* blocks ever handed out */
+    uint32_t live;
+    uint32_t dirty; /* free run: has pages */
+    uint32_t listed;
+    uint64_t freed_ns;
+    uint64_t reserved[3];
+} span_info;
+
+typedef struct arena_head {
+    /* Freed by others: data offset / FY_HEAP_ALIGN + 1 of the block freed last, 0 for none. */
+    _Alignas(64) _Atomic uint64_t remote;
+} arena_head;
+
+/* A block as its address leads to it. */
+typedef struct block {
+    size_t first_span;
+    run_kind kind;
+    uint32_t size_class;
+    uint32_t index;
+    size_t start; /* data offset */
+    _Atomic uint64_t *record;
+} block;
+
+static inline arena_head *head_of(const fy_arena *arena)
+{
+    return (arena_head *)(void *)arena->base;
+}
+
+static inline _Atomic uint64_t *tag_of(const fy_arena *arena, size_t span)
+{
+    return (_Atomic uint64_t *)(void *)(arena->base + sizeof(arena_head)) + span;
+}
+
+static inline span_info *info_of(const fy_arena *arena, size_t span)
+{
+    return (span_info *)(void *)(arena->base + arena->info_offset) + span;
+}
+
+static inline char *data_of(const fy_arena *arena, size_t span)
+{
+    return arena->base + arena->data_offset + span * FY_HEAP_SPAN_BYTES;
+}
+
+static inline uint64_t tag_make(run_kind kind, uint32_t size_class, size_t back)
+{
+    return (uint64_t)kind | (uint64_t)size_class << 8 | (uint64_t)back << 16;
+}
+
+static inline run_kind tag_kind(uint64_t tag)
+{
+    return (run_kind)(tag & 0xff);
+}
+
+static inline uint64_t record_make(block_state state, uint64_t value)
+{
+    return (uint64_t)state | value << 2;
+}
+
+static inline block_state record_state(uint64_t record)
+{
+    return (block_state)(record & 3);
+}
+
+static inline uint64_t record_value(uint64_t record)
+{
+    return record >> 2;
+}
+
+/* Number of the size class for `units` of anything, 4 classes per doubling, exact up to 8; and the
+ * largest number of units of a class. */
+uint32_t fy_class_of(size_t units);
+size_t fy_class_units(uint32_t size_class);
+
+/* Geometry of a run of small blocks. */
+size_t fy_class_bytes(uint32_t size_class);
+uint32_t fy_run_blocks(uint32_t size_class);
+size_t fy_run_spans(uint32_t size_class);
+size_t fy_run_first(uint32_t size_class); /* offset of block 0 in its run */
+_Atomic uint64_t *fy_run_record(const fy_arena *arena, size_t span, uint32_t size_class,
+                                uint32_t index);
+
+/* The block of a run that `address` lies in, live or not; false when there is none. */
+bool fy_block_at(const fy_arena *arena, const void *address, block *out);
+/* The block that starts at a data offset. */
+bool fy_block_starting(const fy_arena *arena, size_t offset, block *out);
+
+#endif

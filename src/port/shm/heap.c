@@ -1,0 +1,47 @@
+/* The shared heap: one arena per rank, and whose arena an address is in. */
+#include "port/shm/port_state.h"
+
+/* The rank whose arena `address` lies in, or -1. */
+static int arena_rank(const fy_segment *s, const void *address)
+{
+    uintptr_t at = (uintptr_t)address, heaps = (uintptr_t)s->base + s->heaps_offset;
+    if (at < heaps || at >= (uintptr_t)s->base + s->total_bytes)
+        return -1;
+    return (int)((at - heaps) / s->heap_stride);
+}
+
+void *fy_shm_alloc(fy_port *port, size_t size_bytes)
+{
+    return fy_heap_alloc(state_of(port)->heap, size_bytes);
+}
+
+int fy_shm_release(fy_port *port, void *address)
+{
+    shm_port *p = state_of(port);
+    int rank = arena_rank(p->segment, address);
+    if (rank < 0)
+        return FERRY_EINVAL;
+    if ((uint32_t)rank == p->rank)
+        return fy_heap_release(p->heap, address);
+    fy_arena arena = arena_at(p->segment, (uint32_t)rank);
+    return fy_arena_release(&arena, address);
+}
+
+int fy_shm_owner(fy_port *port, const void *address, size_t size_bytes)
+{
+    const fy_segment *s = state_of(port)->segment;
+    int rank = arena_rank(s, address);
+    if (rank < 0)
+        return -1;
+    fy_arena arena = arena_at(s, (uint32_t)rank);
+    return fy_arena_holds(&arena, address, size_bytes) ? rank : -1;
+}
+
+size_t fy_shm_block_bytes(const fy_segment *segment, const void *address)
+{
+    int rank = arena_rank(segment, address);
+    if (rank < 0)
+        return 0;
+    fy_arena arena = arena_at(segment, (uint32_t)rank);
+    return fy_arena_block_bytes(&arena, address);
+}

@@ -1,0 +1,174 @@
+/* The inside of a segment: header, one control block per rank, rings, one heap arena per rank.
+ *
+ * Only what is written is ever committed: nobody reads a ring that its source has not opened.
+ * Numbers that steer a process are read from the header once, at map, checked, and kept in its
+ * private fy_segment. */
+#ifndef FY_SHM_LAYOUT_H
+#define FY_SHM_LAYOUT_H
+
+#include <stdatomic.h>
+
+#include "base/heap.h"
+#include "port/shm/launch.h"
+
+#define SHM_MAGIC 0x31676573797272fau
+#define SHM_VERSION 1
+#define SHM_HANDLERS_MAX 1024
+#define SHM_NAME_BYTES 32
+#define SHM_CHANNELS (FY_THREADS * FY_LANES)
+#define SHM_OPEN_WORDS (FY_RANKS_MAX / 64)
+
+/* What a rank has done so far with its place. */
+typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
+
+/* In `state`, beside shm_state: this rank cannot make senders' stores visible when it goes to
+ * sleep, so they order them themselves. */
+#define SHM_NEEDS_FENCE 0x100u
+#define SHM_STATE_MASK 0xffu
+
+typedef struct shm_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t ranks;
+    uint64_t nonce[2]; /* tells jobs apart */
+    uint64_t address;  /* where every process maps the segment */
+    uint64_t total_bytes;
+    uint64_t heap_bytes;
+    uint32_t ring_slots;
+    uint32_t ring_bytes;
+} shm_header;
+
+/* A rank's control block. The lines are separate by who writes them and how often. */
+typedef struct shm_rank {
+    /* Read by every sender to this rank. */
+    _Alignas(64) _Atomic uint32_t state;
+    _Atomic uint32_t app_asleep; /* futex: 1 while the application thread sleeps or is about to */
+
+    /* Read by senders on the control lane. */
+    _Alignas(64) _Atomic uint32_t serve; /* fy_thread */
+    _Atomic uint32_t helper_asleep;      /* as app_asleep */
+
+    /* Written by sources at their first frame: a bit per source, and a count of changes. */
+    _Alignas(64) _Atomic uint32_t opened;
+    _Alignas(64) _Atomic uint64_t open[SHM_CHANNELS][SHM_OPEN_WORDS];
+
+    /* Written by whoever has news. */
+    _Alignas(64) _Atomic uint32_t events; /* changes of peers' states */
+    _Atomic uint32_t signal[FY_THREADS];  /* wake was called */
+
+    /* The rank's own, read by the launcher. */
+    _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
+    _Atomic int32_t pid;
+    _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
+    char name[SHM_HANDLERS_MAX][SHM_NAME_BYTES];
+} shm_rank;
+
+/* Where a frame's payload is. */
+typedef enum shm_place {
+    SHM_NOWHERE, /* there is none */
+    SHM_INLINE,  /* in the words that the frame does not use */
+    SHM_BYTES,   /* in the ring's bytes, at `position` */
+    SHM_COPIED,  /* in a block of the source's heap; counts against the ring's limit */
+    SHM_GIVEN,   /* in a block that was handed over */
+} shm_place;
+
+/* One cache line. It is full when `turn` is the number of its lap, counted from 1. */
+typedef struct shm_slot {
+    _Atomic uint32_t turn;
+    uint8_t kind;
+    uint8_t count_place; /* word_count | shm_place << 4 */
+    uint16_t handler;
+    uint32_t op;
+    int32_t tag;
+    uint32_t aux;
+    uint32_t position; /* bytes: running count, modulo 2^32; block: see block_position */
+    uint64_t words[FY_FRAME_WORDS];
+    uint64_t size; /* low 48 bits; above them the block position's high bits */
+} shm_slot;
+
+_Static_assert(sizeof(shm_slot) == 64, "a request is one cache line");
+
+#define SHM_SIZE_BITS 48
+#define SHM_SIZE_MASK ((UINT64_C(1) << SHM_SIZE_BITS) - 1)
+
+/* One source, one target, one channel: one producer and one consumer. The slots follow, then the
+ * bytes. */
+typedef struct shm_ring {
+    /* The consumer's: running counts of what it has finished, published now and then. */
+    _Alignas(128) _Atomic uint64_t head; /* slots */
+    _Atomic uint64_t bytes_head;         /* bytes of the byte ring, skipped ones included */
+    _Atomic uint64_t copied_head;        /* bytes of SHM_COPIED blocks */
+    /* The producer's: it found no room and wants to be woken. */
+    _Alignas(64) _Atomic uint32_t stalled;
+} shm_ring;
+
+struct fy_segment {
+    char *base;
+    size_t total_bytes;
+    uint32_t ranks, ring_slots, ring_bytes;
+    size_t heap_bytes;
+    size_t rings_offset, ring_stride;
+    size_t heaps_offset, heap_stride;
+};
+
+/* Fills the geometry from ranks, ring_slots, ring_bytes and heap_bytes. */
+void fy_segment_layout(fy_segment *segment);
+
+static inline uint32_t channel_of(fy_thread thread, fy_lane lane)
+{
+    return (uint32_t)thread * FY_LANES + (uint32_t)lane;
+}
+
+static inline size_t controls_bytes(uint32_t ranks)
+{
+    return 4096 + (size_t)ranks * sizeof(shm_rank);
+}
+
+static inline shm_rank *rank_at(void *base, uint32_t rank)
+{
+    return (shm_rank *)(void *)((char *)base + 4096) + rank;
+}
+
+static inline shm_ring *ring_at(const fy_segment *s, uint32_t target, uint32_t source,
+                                uint32_t channel)
+{
+    size_t index = ((size_t)target * s->ranks + source) * SHM_CHANNELS + channel;
+    return (shm_ring *)(void *)(s->base + s->rings_offset + index * s->ring_stride);
+}
+
+static inline shm_slot *ring_slots(shm_ring *ring)
+{
+    return (shm_slot *)(void *)(ring + 1);
+}
+
+static inline char *ring_payload(const fy_segment *s, shm_ring *ring)
+{
+    return (char *)(ring_slots(ring) + s->ring_slots);
+}
+
+static inline fy_arena arena_at(const fy_segment *s, uint32_t rank)
+{
+    return fy_arena_at(s->base + s->heaps_offset + rank * s->heap_stride, s->heap_bytes);
+}
+
+/* The control blocks alone, for the launcher: mapped anywhere. */
+typedef struct fy_controls {
+    void *base;
+    uint32_t ranks;
+} fy_controls;
+
+/* FERRY_ESYSTEM with fy_error_set. */
+int fy_controls_map(int fd, fy_controls *out);
+void fy_controls_unmap(fy_controls *controls);
+
+/* Sets the state of `rank` and wakes everybody. */
+void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
+
+/* Wakes a thread that sleeps on `asleep`, if one does. */
+void fy_rouse(_Atomic uint32_t *asleep);
+
+/* The first address of the short list at which `total_bytes` are free in this process; 0 for
+ * none. */
+uint64_t fy_segment_free_address(size_t total_bytes);
+
+#endif

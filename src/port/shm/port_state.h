@@ -1,0 +1,89 @@
+/* A rank's private side of port shm. */
+#ifndef FY_SHM_PORT_STATE_H
+#define FY_SHM_PORT_STATE_H
+
+#include <pthread.h>
+
+#include "port/shm/layout.h"
+
+/* The producer's end of a ring. One thread's. */
+typedef struct outbox {
+    shm_ring *ring; /* NULL until the first frame */
+    shm_slot *slots;
+    shm_rank *target;
+    uint64_t tail, head_seen;
+    uint64_t bytes_tail, bytes_head_seen;
+    uint64_t copied_tail, copied_head_seen;
+} outbox;
+
+/* The consumer's end of a ring. That of whoever polls its lane. */
+typedef struct inbox {
+    shm_slot *slots;
+    shm_ring *ring;        /* NULL until adopted */
+    _Atomic uint64_t head; /* the other thread reads it in `pending` */
+    uint64_t published;
+    uint64_t bytes_head, bytes_published;
+    uint64_t copied_head, copied_published;
+    uint32_t source;
+} inbox;
+
+/* Which inboxes a poll looks at. The first HOT_COUNT of `order` are those where frames were found
+ * lately; the others take turns. */
+typedef struct lane_state {
+    uint32_t opened_seen;
+    uint32_t count, first, turn, hot;
+    inbox **order;
+} lane_state;
+
+typedef struct shm_port {
+    fy_port port;
+    fy_segment *segment;
+    uint32_t rank;
+    uint32_t slot_mask, slot_shift;
+    uint32_t bytes_max; /* payloads up to here go through the byte ring */
+    bool fence;         /* this process's stores must be ordered by itself on the data lane */
+    bool barrier;       /* this rank can order the stores of others before it sleeps */
+    fy_compute compute;
+    shm_rank *self;
+    fy_heap *heap;
+    outbox *out[SHM_CHANNELS];
+    inbox *in[SHM_CHANNELS];
+    lane_state lanes[FY_LANES];
+    uint32_t events_seen[FY_THREADS];
+    uint32_t impatience; /* decisions for which to sleep at once */
+    pthread_t helper;
+    void (*helper_entry)(void *arg);
+    void *helper_arg;
+} shm_port;
+
+static inline shm_port *state_of(fy_port *port)
+{
+    return (shm_port *)(void *)port;
+}
+
+/* send.c */
+int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame);
+int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                      const fy_frame *frame);
+
+/* receive.c */
+int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
+bool fy_shm_pending(fy_port *port, fy_lane lane);
+
+/* wait.c */
+void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+void fy_shm_wake(fy_port *port, fy_thread thread);
+void fy_shm_serve(fy_port *port, fy_thread thread);
+/* Finds out what the kernel offers; sets fence and barrier. */
+void fy_shm_barrier_probe(shm_port *p);
+/* Sets a thread's signal and wakes it. */
+void fy_shm_signal(shm_rank *target, fy_thread thread);
+
+/* heap.c */
+void *fy_shm_alloc(fy_port *port, size_t size_bytes);
+int fy_shm_release(fy_port *port, void *address);
+int fy_shm_owner(fy_port *port, const void *address, size_t size_bytes);
+/* Size of the live block that starts at `address`, on any rank; 0 for none. */
+size_t fy_shm_block_bytes(const fy_segment *segment, const void *address);
+
+#endif

@@ -1,0 +1,239 @@
+/* Making and mapping segments.
+ *
+ * The creator chooses the address: the first of a short list that is free for it. The list has only
+ * addresses that lie outside the shadow memory of every sanitizer and of valgrind, and outside what
+ * the kernel gives to programs, so that what is free in one process is free in all, in practice. */
+#include "port/shm/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define PAGE_BYTES 4096u
+#define HEAP_BYTES_DEFAULT (UINT64_C(16) << 30)
+#define HEAP_BYTES_MIN (UINT64_C(1) << 20)
+#define RING_SLOTS_DEFAULT 256
+#define RING_BYTES_DEFAULT (64u << 10)
+/* Room above each address of the list, and what a segment may take of it. */
+#define TOTAL_BYTES_MAX (UINT64_C(1344) << 30)
+
+static const uint64_t addresses[] = {0x566000000000, 0x567000000000, 0x7e9000000000};
+
+static size_t round_up(size_t n, size_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+void fy_segment_layout(fy_segment *s)
+{
+    size_t ring = sizeof(shm_ring) + (size_t)s->ring_slots * sizeof(shm_slot) + s->ring_bytes;
+    s->ring_stride = round_up(ring, PAGE_BYTES);
+    s->rings_offset = round_up(controls_bytes(s->ranks), PAGE_BYTES);
+    size_t rings = (size_t)s->ranks * s->ranks * SHM_CHANNELS * s->ring_stride;
+    s->heaps_offset = round_up(s->rings_offset + rings, FY_HEAP_SPAN_BYTES);
+    s->heap_stride = round_up(fy_arena_bytes(s->heap_bytes), FY_HEAP_SPAN_BYTES);
+    s->total_bytes = s->heaps_offset + s->ranks * s->heap_stride;
+}
+
+static bool power_of_two(uint32_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* Fills defaults into `s`, checks, and computes the geometry. */
+static int choose_sizes(const fy_shm_options *options, fy_segment *s)
+{
+    if (options->ranks < 1 || options->ranks > FY_RANKS_MAX)
+        return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", options->ranks,
+                            FY_RANKS_MAX);
+    s->ranks = (uint32_t)options->ranks;
+    s->ring_slots = options->ring_slots != 0 ? options->ring_slots : RING_SLOTS_DEFAULT;
+    s->ring_bytes = options->ring_bytes != 0 ? options->ring_bytes : RING_BYTES_DEFAULT;
+    if (!power_of_two(s->ring_slots) || s->ring_slots < 8 || s->ring_slots > 65536)
+        return fy_error_set(FERRY_EINVAL, "ring_slots %u: must be a power of two, 8 to 65536",
+                            s->ring_slots);
+    if (!power_of_two(s->ring_bytes) || s->ring_bytes < 1024 || s->ring_bytes > (64u << 20))
+        return fy_error_set(FERRY_EINVAL, "ring_bytes %u: must be a power of two, 1 KiB to 64 MiB",
+                            s->ring_bytes);
+    s->heap_bytes = 0;
+    fy_segment_layout(s);
+    uint64_t most = s->total_bytes < TOTAL_BYTES_MAX
+                        ? (TOTAL_BYTES_MAX - s->total_bytes) / s->ranks * 63 / 64
+                        : 0;
+    uint64_t wanted = options->heap_bytes;
+    if (wanted == 0)
+        wanted = most < HEAP_BYTES_DEFAULT ? most : HEAP_BYTES_DEFAULT;
+    if (wanted < HEAP_BYTES_MIN || wanted > most)
+        return fy_error_set(FERRY_EINVAL,
+                            "a heap of %llu bytes for each of %u ranks: must be 1 MiB to %llu MiB",
+                            (unsigned long long)wanted, s->ranks, (unsigned long long)(most >> 20));
+    s->heap_bytes = wanted / FY_HEAP_SPAN_BYTES * FY_HEAP_SPAN_BYTES;
+    fy_segment_layout(s);
+    return 0;
+}
+
+uint64_t fy_segment_free_address(size_t total_bytes)
+{
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+        void *wish = (void *)(uintptr_t)addresses[i];
+        void *got = mmap(wish, total_bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got == MAP_FAILED)
+            continue;
+        munmap(got, total_bytes);
+        if (got == wish)
+            return addresses[i];
+    }
+    return 0;
+}
+
+static int write_header(int fd, const fy_segment *s)
+{
+    shm_header header = {
+        .magic = SHM_MAGIC,
+        .version = SHM_VERSION,
+        .ranks = s->ranks,
+        .address = (uint64_t)(uintptr_t)s->base,
+        .total_bytes = s->total_bytes,
+        .heap_bytes = s->heap_bytes,
+        .ring_slots = s->ring_slots,
+        .ring_bytes = s->ring_bytes,
+    };
+    if (getrandom(header.nonce, sizeof(header.nonce), 0) != (ssize_t)sizeof(header.nonce))
+        return fy_error_set(FERRY_ESYSTEM, "getrandom: %s", strerror(errno));
+    if (pwrite(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
+        return fy_error_set(FERRY_ESYSTEM, "writing the job's segment: %s", strerror(errno));
+    return 0;
+}
+
+static int make_file(const fy_segment *s, int *out)
+{
+    int fd = memfd_create("ferry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return fy_error_set(FERRY_ESYSTEM, "memfd_create: %s", strerror(errno));
+    int error = 0;
+    if (ftruncate(fd, (off_t)s->total_bytes) != 0)
+        error = fy_error_set(FERRY_ESYSTEM,
+                             "a sparse segment of %zu MiB: %s; try a smaller FERRY_HEAP_BYTES",
+                             s->total_bytes >> 20, strerror(errno));
+    else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        error = fy_error_set(FERRY_ESYSTEM, "sealing the job's segment: %s", strerror(errno));
+    else
+        error = write_header(fd, s);
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    *out = fd;
+    return 0;
+}
+
+int fy_segment_create(const fy_shm_options *options, int *fd)
+{
+    fy_segment s = {0};
+    int error = choose_sizes(options, &s);
+    if (error != 0)
+        return error;
+    s.base = (char *)(uintptr_t)fy_segment_free_address(s.total_bytes);
+    if (s.base == NULL)
+        return fy_error_set(FERRY_ESYSTEM,
+                            "%zu MiB of address space are not free at any known address: %s; try a "
+                            "smaller FERRY_HEAP_BYTES",
+                            s.total_bytes >> 20, strerror(errno));
+    return make_file(&s, fd);
+}
+
+/* Reads the header once and accepts it only if the creator's computation gives the same. */
+static int read_header(int fd, fy_segment *s)
+{
+    shm_header header;
+    struct stat file;
+    if (fstat(fd, &file) != 0 || pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
+        return fy_error_set(FERRY_ESYSTEM, "descriptor %d is no segment of a job: %s", fd,
+                            errno != 0 ? strerror(errno) : "too short");
+    if (header.magic != SHM_MAGIC)
+        return fy_error_set(FERRY_EINVAL, "descriptor %d is no segment of a job", fd);
+    if (header.version != SHM_VERSION)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "the job's launcher is another version of Ferry (segment version %u, "
+                            "this program's is %d)",
+                            header.version, SHM_VERSION);
+    fy_shm_options options = {
+        .ranks = header.ranks <= FY_RANKS_MAX ? (int)header.ranks : 0,
+        .heap_bytes = header.heap_bytes,
+        .ring_slots = header.ring_slots,
+        .ring_bytes = header.ring_bytes,
+    };
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (choose_sizes(&options, s) != 0 || s->total_bytes != header.total_bytes ||
+        (uint64_t)file.st_size != header.total_bytes || seals < 0 || !(seals & F_SEAL_SHRINK))
+        return fy_error_set(FERRY_EINVAL, "the job's segment has a damaged header");
+    s->base = (char *)(uintptr_t)header.address;
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
+        if (addresses[i] == header.address)
+            return 0;
+    return fy_error_set(FERRY_EINVAL, "the job's segment asks for address %p", (void *)s->base);
+}
+
+int fy_segment_map(int fd, fy_segment **out)
+{
+    fy_segment *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return fy_error_set(FERRY_ENOMEM, "no memory");
+    int error = read_header(fd, s);
+    if (error != 0)
+        goto free_segment;
+    void *got = mmap(s->base, s->total_bytes, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0);
+    if (got != (void *)s->base) {
+        error = fy_error_set(
+            FERRY_ESYSTEM, "the job's shared memory (%zu MiB) cannot be mapped at %p here: %s",
+            s->total_bytes >> 20, (void *)s->base, got == MAP_FAILED ? strerror(errno) : "taken");
+        if (got != MAP_FAILED)
+            munmap(got, s->total_bytes);
+        goto free_segment;
+    }
+    /* A core dump would walk the whole reservation and delay the news of a death by seconds. */
+    (void)madvise(got, s->total_bytes, MADV_DONTDUMP);
+    *out = s;
+    return 0;
+free_segment:
+    free(s);
+    return error;
+}
+
+void fy_segment_unmap(fy_segment *segment)
+{
+    munmap(segment->base, segment->total_bytes);
+    free(segment);
+}
+
+int fy_segment_ranks(const fy_segment *segment)
+{
+    return (int)segment->ranks;
+}
+
+int fy_controls_map(int fd, fy_controls *out)
+{
+    fy_segment s = {0};
+    int error = read_header(fd, &s);
+    if (error != 0)
+        return error;
+    void *base = mmap(NULL, controls_bytes(s.ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        return fy_error_set(FERRY_ESYSTEM, "mapping the job's control blocks: %s", strerror(errno));
+    *out = (fy_controls){.base = base, .ranks = s.ranks};
+    return 0;
+}
+
+void fy_controls_unmap(fy_controls *controls)
+{
+    munmap(controls->base, controls_bytes(controls->ranks));
+}

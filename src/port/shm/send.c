@@ -1,0 +1,220 @@
+/* The producer's side of the rings.
+ *
+ * A frame is written into its slot and published by the slot's turn. Its payload travels in the
+ * unused words, in the ring's bytes, or in a block of the heap, by size. The producer knows the
+ * consumer's progress from what that publishes, read again only when the ring looks full. Progress
+ * that is nonsense makes the ring look full.
+ *
+ * After publishing, a sleeping target must be woken, and the store of the turn must not be passed
+ * by the load that asks whether it sleeps. On the control lane both are sequentially consistent. On
+ * the data lane that order would cost more than the rest of the send: there the target orders our
+ * stores before it sleeps (fy_shm_wait), and only the compiler is held back here. */
+#include "port/shm/port_state.h"
+
+#include <string.h>
+
+/* Bytes of copied blocks that may be in flight in a ring, in units of ring_bytes; one block always
+ * may. */
+#define COPIED_MAX 128
+
+static size_t round8(size_t n)
+{
+    return (n + 7) & ~(size_t)7;
+}
+
+/* Announces this source to the target. */
+static void __attribute__((cold, noinline))
+open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
+{
+    outbox *o = &p->out[channel][rank];
+    o->target = rank_at(p->segment->base, rank);
+    o->ring = ring_at(p->segment, rank, p->rank, channel);
+    o->slots = ring_slots(o->ring);
+    /* seq_cst: before the turn of the first slot, for fy_shm_pending's scan before sleeping */
+    atomic_fetch_or(&o->target->open[channel][p->rank / 64], UINT64_C(1) << (p->rank % 64));
+    /* release: pairs with the acquire in adopt */
+    atomic_fetch_add_explicit(&o->target->opened, 1, memory_order_release);
+}
+
+/* Whether a slot is free and `bytes` and `copied` more may be in flight. */
+static bool has_room(const shm_port *p, const outbox *o, size_t bytes, size_t copied)
+{
+    uint64_t copied_before = o->copied_tail - o->copied_head_seen;
+    uint64_t copied_max = (uint64_t)COPIED_MAX * p->segment->ring_bytes;
+    return o->tail - o->head_seen <= p->slot_mask &&
+           o->bytes_tail - o->bytes_head_seen + bytes <= p->segment->ring_bytes &&
+           (copied == 0 || copied_before == 0 || copied_before + copied <= copied_max);
+}
+
+static void read_progress(outbox *o)
+{
+    /* seq_cst: after the store to `stalled`; the acquire part pairs with the stores in publish: the
+     * consumer is done with what it counts */
+    o->bytes_head_seen = atomic_load(&o->ring->bytes_head);
+    o->copied_head_seen = atomic_load(&o->ring->copied_head);
+    o->head_seen = atomic_load(&o->ring->head);
+}
+
+static bool __attribute__((cold, noinline))
+wait_for_room(const shm_port *p, outbox *o, size_t bytes, size_t copied)
+{
+    read_progress(o);
+    if (has_room(p, o, bytes, copied))
+        return true;
+    /* seq_cst: the consumer publishes, then looks here; we write here, then look at its progress */
+    atomic_store(&o->ring->stalled, 1);
+    read_progress(o);
+    return has_room(p, o, bytes, copied);
+}
+
+static void wake_target(shm_rank *target, fy_lane lane)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    /* seq_cst: after the turn's store, see above; pairs with the stores in wait.c */
+    if (atomic_load(&target->app_asleep))
+        fy_rouse(&target->app_asleep);
+    else if (lane == FY_CONTROL && atomic_load(&target->serve) == FY_HELPER &&
+             atomic_load(&target->helper_asleep))
+        fy_rouse(&target->helper_asleep);
+}
+
+static shm_slot *next_slot(const shm_port *p, const outbox *o)
+{
+    return &o->slots[o->tail & p->slot_mask];
+}
+
+/* Publishes the slot that was filled, and wakes. */
+static void publish(const shm_port *p, outbox *o, fy_lane lane, uint32_t state)
+{
+    shm_slot *slot = next_slot(p, o);
+    uint32_t turn = (uint32_t)(o->tail >> p->slot_shift) + 1;
+    o->tail++;
+    if (lane == FY_CONTROL || p->fence || (state & SHM_NEEDS_FENCE))
+        atomic_store(&slot->turn, turn); /* seq_cst: see above; release as below */
+    else
+        /* release: pairs with the acquire in receive.c */
+        atomic_store_explicit(&slot->turn, turn, memory_order_release);
+    wake_target(o->target, lane);
+}
+
+static void fill(shm_slot *slot, const fy_frame *frame, shm_place place)
+{
+    slot->kind = frame->kind;
+    slot->count_place = (uint8_t)(frame->word_count | place << 4);
+    slot->handler = frame->handler;
+    slot->op = frame->op;
+    slot->tag = frame->tag;
+    slot->aux = frame->aux;
+    slot->size = frame->size_bytes;
+    for (uint32_t i = 0; i < frame->word_count; i++)
+        slot->words[i] = frame->words[i];
+}
+
+/* The payload must lie in one piece: what is left at the end of the bytes is skipped when it is too
+ * short. */
+static int send_bytes(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const fy_frame *frame)
+{
+    uint32_t ring_bytes = p->segment->ring_bytes;
+    size_t size = round8(frame->size_bytes);
+    size_t at = o->bytes_tail & (ring_bytes - 1);
+    size_t skip = at + size > ring_bytes ? ring_bytes - at : 0;
+    if (!has_room(p, o, skip + size, 0) && !wait_for_room(p, o, skip + size, 0))
+        return FERRY_EAGAIN;
+    o->bytes_tail += skip;
+    shm_slot *slot = next_slot(p, o);
+    memcpy(ring_payload(p->segment, o->ring) + (o->bytes_tail & (ring_bytes - 1)), frame->data,
+           frame->size_bytes);
+    fill(slot, frame, SHM_BYTES);
+    slot->position = (uint32_t)o->bytes_tail;
+    o->bytes_tail += size;
+    publish(p, o, lane, state);
+    return 0;
+}
+
+static void place_block(const shm_port *p, shm_slot *slot, const void *block)
+{
+    uint64_t units = (uint64_t)((const char *)block - p->segment->base) / FY_HEAP_ALIGN;
+    slot->position = (uint32_t)units;
+    slot->size |= units >> 32 << SHM_SIZE_BITS;
+}
+
+static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const fy_frame *frame)
+{
+    if (!has_room(p, o, 0, frame->size_bytes) && !wait_for_room(p, o, 0, frame->size_bytes))
+        return FERRY_EAGAIN;
+    void *block = fy_heap_alloc(p->heap, frame->size_bytes);
+    if (block == NULL)
+        return FERRY_ENOMEM;
+    memcpy(block, frame->data, frame->size_bytes);
+    o->copied_tail += frame->size_bytes;
+    shm_slot *slot = next_slot(p, o);
+    fill(slot, frame, SHM_COPIED);
+    place_block(p, slot, block);
+    publish(p, o, lane, state);
+    return 0;
+}
+
+static int send_short(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const fy_frame *frame)
+{
+    if (!has_room(p, o, 0, 0) && !wait_for_room(p, o, 0, 0))
+        return FERRY_EAGAIN;
+    shm_slot *slot = next_slot(p, o);
+    fill(slot, frame, frame->size_bytes != 0 ? SHM_INLINE : SHM_NOWHERE);
+    if (frame->size_bytes != 0)
+        memcpy(&slot->words[frame->word_count], frame->data, frame->size_bytes);
+    publish(p, o, lane, state);
+    return 0;
+}
+
+/* The ring to send on, and the target's state. 0 or an error. */
+static int find_outbox(shm_port *p, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame,
+                       outbox **out, uint32_t *state)
+{
+    if ((uint32_t)rank >= p->segment->ranks || frame->word_count > FY_FRAME_WORDS)
+        return FERRY_EINVAL;
+    uint32_t channel = channel_of(thread, lane);
+    *out = &p->out[channel][rank];
+    if ((*out)->ring == NULL)
+        open_outbox(p, channel, (uint32_t)rank);
+    /* relaxed: a send that just misses a death is like one just before it */
+    *state = atomic_load_explicit(&(*out)->target->state, memory_order_relaxed);
+    return (*state & SHM_STATE_MASK) >= SHM_LEFT ? FERRY_EPEER : 0;
+}
+
+int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
+{
+    shm_port *p = state_of(port);
+    outbox *o;
+    uint32_t state;
+    int error = find_outbox(p, thread, lane, rank, frame, &o, &state);
+    if (error != 0)
+        return error;
+    if (frame->size_bytes <= (FY_FRAME_WORDS - frame->word_count) * sizeof(uint64_t))
+        return send_short(p, o, lane, state, frame);
+    if (frame->size_bytes <= p->bytes_max)
+        return send_bytes(p, o, lane, state, frame);
+    if (frame->size_bytes > p->segment->heap_bytes)
+        return FERRY_ENOMEM;
+    return send_copy(p, o, lane, state, frame);
+}
+
+int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                      const fy_frame *frame)
+{
+    shm_port *p = state_of(port);
+    outbox *o;
+    uint32_t state;
+    int error = find_outbox(p, thread, lane, rank, frame, &o, &state);
+    if (error != 0)
+        return error;
+    size_t block_bytes = fy_shm_block_bytes(p->segment, frame->data);
+    if (block_bytes == 0 || frame->size_bytes > block_bytes)
+        return FERRY_EINVAL;
+    if (!has_room(p, o, 0, 0) && !wait_for_room(p, o, 0, 0))
+        return FERRY_EAGAIN;
+    shm_slot *slot = next_slot(p, o);
+    fill(slot, frame, SHM_GIVEN);
+    place_block(p, slot, frame->data);
+    publish(p, o, lane, state);
+    return 0;
+}

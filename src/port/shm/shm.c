@@ -1,0 +1,212 @@
+/* Port shm: joining, leaving, and what needs no file of its own. */
+#include "port/shm/port_state.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+static void free_state(shm_port *p)
+{
+    for (uint32_t channel = 0; channel < SHM_CHANNELS; channel++) {
+        free(p->out[channel]);
+        free(p->in[channel]);
+    }
+    for (uint32_t lane = 0; lane < FY_LANES; lane++)
+        free(p->lanes[lane].order);
+    if (p->heap != NULL)
+        fy_heap_destroy(p->heap);
+    free(p);
+}
+
+static void shm_close(fy_port *port)
+{
+    shm_port *p = state_of(port);
+    fy_controls_mark(p->segment->base, p->segment->ranks, p->rank, SHM_LEFT);
+    free_state(p);
+}
+
+static void shm_query(const fy_port *port, fy_port_info *info)
+{
+    const shm_port *p = (const shm_port *)(const void *)port;
+    *info = (fy_port_info){
+        .rank = (int)p->rank,
+        .ranks = (int)p->segment->ranks,
+        .shares_memory = true,
+        .wakes_helper = true,
+        .virtual_time = false,
+        .inline_bytes = p->bytes_max,
+    };
+}
+
+static uint64_t shm_now(fy_port *port)
+{
+    (void)port;
+    return fy_clock_now_ns();
+}
+
+static uint64_t shm_cpu(fy_port *port)
+{
+    (void)port;
+    return fy_clock_cpu_ns();
+}
+
+static void shm_advance(fy_port *port, uint64_t ns)
+{
+    fy_compute mode = state_of(port)->compute;
+    if (mode == FY_COMPUTE_NONE)
+        return;
+    uint64_t end = fy_clock_now_ns() + ns;
+    if (mode == FY_COMPUTE_SLEEP)
+        fy_clock_sleep_until(end);
+    else
+        while (fy_clock_now_ns() < end) {
+        }
+}
+
+void fy_shm_compute_set(fy_port *port, fy_compute mode)
+{
+    state_of(port)->compute = mode;
+}
+
+static void *run_helper(void *arg)
+{
+    shm_port *p = arg;
+    p->helper_entry(p->helper_arg);
+    return NULL;
+}
+
+/* The program's signals are for its own threads: the helper blocks all. */
+static int shm_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
+{
+    shm_port *p = state_of(port);
+    p->helper_entry = entry;
+    p->helper_arg = arg;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&p->helper, NULL, run_helper, p);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error != 0)
+        return fy_error_set(FERRY_ESYSTEM, "starting the helper thread: %s", strerror(error));
+    return 0;
+}
+
+static void shm_join_helper(fy_port *port)
+{
+    pthread_join(state_of(port)->helper, NULL);
+}
+
+static fy_peer_state shm_peer(fy_port *port, int rank)
+{
+    shm_port *p = state_of(port);
+    /* acquire: what the peer did before it left is seen */
+    uint32_t state = atomic_load_explicit(&rank_at(p->segment->base, (uint32_t)rank)->state,
+                                          memory_order_acquire);
+    switch (state & SHM_STATE_MASK) {
+    case SHM_ABSENT:
+    case SHM_JOINED:
+        return FY_PEER_ALIVE;
+    case SHM_LEFT:
+        return FY_PEER_LEFT;
+    default:
+        return FY_PEER_DEAD;
+    }
+}
+
+static void shm_doing(fy_port *port, fy_doing what, uint16_t handler)
+{
+    /* relaxed: the launcher reads it when we are gone */
+    atomic_store_explicit(&state_of(port)->self->doing, (uint64_t)what | (uint64_t)handler << 32,
+                          memory_order_relaxed);
+}
+
+static void shm_name_handler(fy_port *port, uint16_t handler, const char *name)
+{
+    if (handler >= SHM_HANDLERS_MAX)
+        return;
+    char *place = state_of(port)->self->name[handler];
+    size_t length = strnlen(name, SHM_NAME_BYTES - 1);
+    memcpy(place, name, length);
+    place[length] = '\0';
+}
+
+static const fy_port_ops shm_ops = {
+    .version = FY_PORT_VERSION,
+    .name = "shm",
+    .close = shm_close,
+    .query = shm_query,
+    .send = fy_shm_send,
+    .send_block = fy_shm_send_block,
+    .poll = fy_shm_poll,
+    .pending = fy_shm_pending,
+    .alloc = fy_shm_alloc,
+    .release = fy_shm_release,
+    .owner = fy_shm_owner,
+    .wait = fy_shm_wait,
+    .wake = fy_shm_wake,
+    .serve = fy_shm_serve,
+    .now = shm_now,
+    .cpu = shm_cpu,
+    .advance = shm_advance,
+    .spawn = shm_spawn,
+    .join = shm_join_helper,
+    .peer = shm_peer,
+    .doing = shm_doing,
+    .name_handler = shm_name_handler,
+};
+
+static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
+{
+    shm_port *p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return FERRY_ENOMEM;
+    p->port.ops = &shm_ops;
+    p->segment = segment;
+    p->rank = rank;
+    p->self = rank_at(segment->base, rank);
+    p->slot_mask = segment->ring_slots - 1;
+    p->slot_shift = (uint32_t)__builtin_ctz(segment->ring_slots);
+    p->bytes_max = segment->ring_bytes / 8;
+    bool full = true;
+    for (uint32_t channel = 0; channel < SHM_CHANNELS; channel++) {
+        p->out[channel] = calloc(segment->ranks, sizeof(outbox));
+        p->in[channel] = calloc(segment->ranks, sizeof(inbox));
+        full = full && p->out[channel] != NULL && p->in[channel] != NULL;
+    }
+    for (uint32_t lane = 0; lane < FY_LANES; lane++) {
+        p->lanes[lane].order = calloc((size_t)segment->ranks * FY_THREADS, sizeof(inbox *));
+        full = full && p->lanes[lane].order != NULL;
+    }
+    fy_arena arena = arena_at(segment, rank);
+    if (!full || fy_heap_create(&arena, &p->heap) != 0) {
+        free_state(p);
+        return FERRY_ENOMEM;
+    }
+    *out = p;
+    return 0;
+}
+
+int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
+{
+    if (rank < 0 || (uint32_t)rank >= segment->ranks)
+        return fy_error_set(FERRY_EINVAL, "rank %d: the job has %u ranks", rank, segment->ranks);
+    shm_port *p;
+    if (make_state(segment, (uint32_t)rank, &p) != 0)
+        return fy_error_set(FERRY_ENOMEM, "no memory for rank %d", rank);
+    fy_shm_barrier_probe(p);
+    uint32_t absent = SHM_ABSENT;
+    uint32_t joined = SHM_JOINED | (p->barrier ? 0 : SHM_NEEDS_FENCE);
+    /* seq_cst: at start only */
+    if (!atomic_compare_exchange_strong(&p->self->state, &absent, joined)) {
+        free_state(p);
+        return fy_error_set(FERRY_EINVAL, "rank %d has joined the job before", rank);
+    }
+    atomic_store_explicit(&p->self->pid, (int32_t)getpid(), memory_order_relaxed);
+    *out = &p->port;
+    return 0;
+}

@@ -1,0 +1,185 @@
+/* Sleeping and waking.
+ *
+ * A thread that goes to sleep sets its `asleep` word, looks once more for what it waits for, and
+ * sleeps on the word. Whoever brings something publishes it, then looks at the word. One of the two
+ * sees the other: on the control lane, for signals and for events because all four accesses are
+ * sequentially consistent; on the data lane, where the sender's are not, because the sleeper runs
+ * membarrier between its two, which makes every other processor of the job order its own.
+ *
+ * How long to look before sleeping follows measurement: a few spins, then timed yields; a yield
+ * that takes long means that somebody computes on this core, and looking again would cost it and
+ * us. */
+#include "port/shm/port_state.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SPINS 20
+#define YIELDS 40
+#define SLOW_YIELD_NS 100000u
+#define IMPATIENT_DECISIONS 200
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void futex_sleep(_Atomic uint32_t *word, uint64_t deadline_ns)
+{
+    struct timespec t = {
+        .tv_sec = (time_t)(deadline_ns / 1000000000u),
+        .tv_nsec = (long)(deadline_ns % 1000000000u),
+    };
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, 1, deadline_ns == UINT64_MAX ? NULL : &t, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+void fy_rouse(_Atomic uint32_t *asleep)
+{
+    if (atomic_exchange(asleep, 0))
+        syscall(SYS_futex, asleep, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void fy_shm_signal(shm_rank *target, fy_thread thread)
+{
+    /* seq_cst: before the look at `asleep` in fy_rouse */
+    atomic_store(&target->signal[thread], 1);
+    fy_rouse(thread == FY_APP ? &target->app_asleep : &target->helper_asleep);
+}
+
+void fy_shm_wake(fy_port *port, fy_thread thread)
+{
+    fy_shm_signal(state_of(port)->self, thread);
+}
+
+void fy_shm_serve(fy_port *port, fy_thread thread)
+{
+    /* seq_cst: before the caller's poll. A sender that still saw the other name has published
+     * before that. */
+    atomic_store(&state_of(port)->self->serve, (uint32_t)thread);
+}
+
+void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state)
+{
+    /* seq_cst: before the events; `peer` reads it after them */
+    _Atomic uint32_t *word = &rank_at(base, rank)->state;
+    uint32_t old = atomic_load(word);
+    while (!atomic_compare_exchange_weak(word, &old, (old & ~SHM_STATE_MASK) | (uint32_t)state)) {
+    }
+    for (uint32_t i = 0; i < ranks; i++) {
+        shm_rank *peer = rank_at(base, i);
+        atomic_fetch_add(&peer->events, 1);
+        fy_rouse(&peer->app_asleep);
+        fy_rouse(&peer->helper_asleep);
+    }
+}
+
+void fy_shm_barrier_probe(shm_port *p)
+{
+    long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    bool offered = commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    bool registered =
+        offered && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+    p->barrier = offered;
+    p->fence = !registered;
+}
+
+static void order_senders(const shm_port *p)
+{
+    if (p->barrier)
+        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* Whether wake was called or a peer's state changed since the last time this said so. */
+static bool news(shm_port *p, fy_thread thread)
+{
+    /* seq_cst: after the store to `asleep` */
+    if (atomic_load(&p->self->signal[thread])) {
+        atomic_store(&p->self->signal[thread], 0);
+        return true;
+    }
+    uint32_t events = atomic_load(&p->self->events);
+    if (events == p->events_seen[thread])
+        return false;
+    p->events_seen[thread] = events;
+    return true;
+}
+
+static bool app_ready(shm_port *p)
+{
+    return fy_shm_pending(&p->port, FY_DATA) || fy_shm_pending(&p->port, FY_CONTROL) ||
+           news(p, FY_APP);
+}
+
+static bool helper_ready(shm_port *p)
+{
+    bool serving = atomic_load(&p->self->serve) == FY_HELPER;
+    return (serving && fy_shm_pending(&p->port, FY_CONTROL)) || news(p, FY_HELPER);
+}
+
+/* Looks for a while. True: there is something, or the deadline has passed. */
+static bool look(shm_port *p, uint64_t deadline_ns)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (app_ready(p))
+            return true;
+        pause_briefly();
+    }
+    uint64_t before = fy_clock_now_ns();
+    for (int i = 0; i < YIELDS; i++) {
+        sched_yield();
+        uint64_t after = fy_clock_now_ns();
+        if (app_ready(p) || after >= deadline_ns)
+            return true;
+        if (after - before > SLOW_YIELD_NS) {
+            p->impatience = IMPATIENT_DECISIONS;
+            break;
+        }
+        before = after;
+    }
+    return false;
+}
+
+static void wait_app(shm_port *p, uint64_t deadline_ns)
+{
+    if (app_ready(p))
+        return;
+    if (p->impatience > 0)
+        p->impatience--;
+    else if (look(p, deadline_ns))
+        return;
+    fy_heap_trim(p->heap);
+    atomic_store(&p->self->app_asleep, 1);
+    order_senders(p);
+    if (!app_ready(p))
+        futex_sleep(&p->self->app_asleep, deadline_ns);
+    atomic_store(&p->self->app_asleep, 0);
+}
+
+static void wait_helper(shm_port *p, uint64_t deadline_ns)
+{
+    if (helper_ready(p))
+        return;
+    atomic_store(&p->self->helper_asleep, 1);
+    if (!helper_ready(p))
+        futex_sleep(&p->self->helper_asleep, deadline_ns);
+    atomic_store(&p->self->helper_asleep, 0);
+}
+
+void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
+{
+    if (thread == FY_APP)
+        wait_app(state_of(port), deadline_ns);
+    else
+        wait_helper(state_of(port), deadline_ns);
+}
