@@ -9,6 +9,8 @@ configure = [ -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/Makefile ] || \
 	CMAKE_GENERATOR=$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles) \
 	cmake --preset release --log-level=NOTICE
 compile = cmake --build $(BUILD) --parallel $(JOBS)
+# Without what this make would tell the makes that tests start.
+ctest = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS ctest --test-dir $(BUILD) --output-on-failure
 
 .PHONY: build demo test bench install verify soak format clean help
 .DEFAULT_GOAL := build
@@ -25,7 +27,7 @@ test: ## build and run all tests, sanitizer builds included
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
-	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+	@$(ctest) --parallel $(JOBS)
 
 bench: build ## run every benchmark, the long form
 	@for b in $(BUILD)/bench/*; do [ ! -f "$$b" ] || "$$b" || exit 1; done
@@ -42,8 +44,7 @@ soak: ## repeat the release tests SOAK times (default 20), stop at the first fai
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
-	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude 'variant|house|install' \
-		--repeat until-fail:$(SOAK)
+	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 
 format: ## format the sources as .clang-format says (clang-format 14)
 	@sh tools/need.sh format
