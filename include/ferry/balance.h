@@ -38,6 +38,7 @@ typedef struct ferry_schedulable {
     double load;      /* sum over its pending tasks */
     uint32_t pending; /* number of pending tasks */
     bool queued;      /* the scheduler's own flag */
+    bool arrived;     /* in activate: it has just come from another rank */
 } ferry_schedulable;
 
 /* The rank as its scheduler sees it. */

@@ -1,0 +1,326 @@
+/* Delivery: from a frame to its object, or on to where the object went.
+ *
+ * A message carries the movement number that its route knew: "after its m-th move the object is at
+ * the rank this goes to". A rank that has the object takes the message. Otherwise it compares m
+ * with its own entry's number e:
+ *   e > m: the entry's guess is newer knowledge; forward there, with e.
+ *   e < m, or no entry: the object is on its way here in another lane or channel; keep the message
+ *          until it comes. Only the rank that sent the object, and those it told, can know m
+ * before. e = m: two places for one movement number; only a broken sender says so. The message
+ * fails. The creator of an object always knows more than nothing: an entry while the object lives,
+ * a tombstone afterwards. So each hop strictly increases m, except that a sender without knowledge
+ * begins at the creator with 0; the number of hops is at most the number of moves, and there are no
+ * loops. A rank that destroyed the object, and any that ever had it and heard of its end, keeps a
+ * tombstone, so that a message for it is not kept for ever. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "object/object.h"
+#include "object/wire.h"
+
+enum { SMALL_BYTES = 256 };
+
+int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
+{
+    fy_frame frame;
+    fy_wire_write(&frame, envelope, message);
+    frame.data = message->data;
+    frame.size_bytes = message->size_bytes;
+    size_t extra = fy_wire_extra_bytes(message);
+    if (extra == 0)
+        return fy_send(f, FY_DATA, rank, &frame);
+    uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
+    if (message->size_bytes > SIZE_MAX - extra)
+        return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
+    size_t size_bytes = extra + message->size_bytes;
+    void *joined = size_bytes <= sizeof small ? small : malloc(size_bytes);
+    if (joined == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "no memory for a message of %zu bytes", size_bytes);
+    memcpy(joined, message->words + FY_WIRE_WORDS, extra);
+    if (message->size_bytes != 0)
+        memcpy((unsigned char *)joined + extra, message->data, message->size_bytes);
+    frame.data = joined;
+    frame.size_bytes = size_bytes;
+    int error = fy_send(f, FY_DATA, rank, &frame);
+    if (joined != small)
+        free(joined);
+    return error;
+}
+
+void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
+{
+    if (envelope->op != 0) {
+        if (envelope->origin == ferry_rank(f))
+            fy_op_end(f, envelope->op, error);
+        else
+            fy_op_end_remote(f, envelope->origin, envelope->op, error);
+    }
+    fy_work_finished(f, 1);
+}
+
+void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
+{
+    fy_frame frame = {.kind = FY_KIND_LOCATION,
+                      .word_count = 2,
+                      .words = {object.word, (uint64_t)(uint32_t)place << 32 | movement}};
+    /* A hint: without it the next message takes the long way, or fails there. */
+    (void)fy_send(f, FY_DATA, rank, &frame);
+}
+
+void fy_message_bounce(ferry *f, const fy_envelope *envelope)
+{
+    if (envelope->origin != ferry_rank(f))
+        fy_location_send(f, envelope->origin, envelope->object,
+                         envelope->op == 0 ? FY_PLACE_LOST : FY_PLACE_NONE, envelope->movement);
+    else if (envelope->op == 0)
+        fy_log(f, "a message to object %016llx is lost: the object was destroyed",
+               (unsigned long long)envelope->object.word);
+    fy_message_end(f, envelope, FERRY_ENOENT);
+}
+
+int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *message, int rank,
+                       uint32_t movement)
+{
+    fy_envelope next = *envelope;
+    next.movement = movement;
+    if (next.hops < FY_WIRE_HOPS_MAX)
+        next.hops++;
+    int error = fy_message_post(f, rank, &next, message);
+    if (error == FERRY_ENOMEM)
+        return error;
+    if (error != 0)
+        fy_message_end(f, envelope, error);
+    else
+        fy_stats(f)->messages_forwarded++;
+    return 0;
+}
+
+/* After a detour the sender learns where the object is; after a long one the creator too, so that
+ * others who ask it find a short way. */
+static void inform(ferry *f, const fy_record *record, const fy_envelope *envelope)
+{
+    int rank = ferry_rank(f);
+    int creator = fy_object_creator(record->object);
+    if (envelope->hops > 0 && envelope->origin != rank)
+        fy_location_send(f, envelope->origin, record->object, rank, record->movement);
+    if (envelope->hops > 1 && creator != rank && creator != envelope->origin)
+        fy_location_send(f, creator, record->object, rank, record->movement);
+}
+
+static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
+{
+    fy_letters_push(&record->pending, letter);
+    if (record->scheduled)
+        fy_record_task_added(f, record, letter);
+}
+
+/* Moves letters whose turn has come from early to pending. */
+static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expected)
+{
+    for (fy_letter *letter; (letter = fy_letters_take(&record->early, origin, *expected)) != NULL;
+         ++*expected)
+        add_pending(f, record, letter);
+}
+
+/* Takes a letter in its turn. FERRY_ENOMEM: it is the caller's. */
+static int accept(ferry *f, fy_record *record, fy_letter *letter)
+{
+    int origin = letter->envelope.origin;
+    uint32_t *expected = fy_sources_of(&record->sources, origin);
+    if (expected == NULL)
+        return FERRY_ENOMEM;
+    int32_t ahead = (int32_t)(letter->envelope.sequence - *expected);
+    if (ahead < 0 || (ahead > 0 && !fy_letters_insert(&record->early, letter))) {
+        fy_log(f, "dropped a repeated message %u of rank %d to object %016llx",
+               letter->envelope.sequence, origin, (unsigned long long)record->object.word);
+        fy_letter_destroy(&fy_objects_of(f)->letters, letter);
+    } else if (ahead == 0) {
+        add_pending(f, record, letter);
+        ++*expected;
+        add_early(f, record, origin, expected);
+    }
+    return 0;
+}
+
+static bool is_here(const fy_record *record)
+{
+    return record->state == FY_RESTING || record->state == FY_RUNNING || record->state == FY_PINNED;
+}
+
+int fy_record_reserve(fy_record *record, const fy_letters *letters)
+{
+    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
+        if (fy_sources_of(&record->sources, letter->envelope.origin) == NULL)
+            return FERRY_ENOMEM;
+    return 0;
+}
+
+/* Makes an object that is not scheduled run in the next poll when it has something to run. */
+static void make_ready(fy_objects *objects, fy_record *record, uint32_t before)
+{
+    objects->ready_count += record->pending.count - before;
+    if (record->state == FY_RESTING && record->pending.count != 0 && fy_list_empty(&record->link))
+        fy_list_insert(&objects->ready, &record->link);
+}
+
+static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
+{
+    if (!is_here(record)) {
+        fy_letters_push(&record->late, letter);
+        return 0;
+    }
+    inform(f, record, &letter->envelope);
+    uint32_t before = record->pending.count;
+    int error = accept(f, record, letter);
+    if (error == 0)
+        make_ready(fy_objects_of(f), record, before);
+    return error;
+}
+
+int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
+{
+    if (!record->scheduled)
+        return deposit_unscheduled(f, record, letter);
+    fy_envelope envelope = letter->envelope;
+    letter->load = fy_record_load(f, record, &letter->message);
+    int error = 0;
+    fy_control_lock(f);
+    bool here = is_here(record);
+    if (here)
+        error = accept(f, record, letter);
+    fy_control_unlock(f);
+    if (!here)
+        fy_letters_push(&record->late, letter);
+    else if (error == 0)
+        inform(f, record, &envelope);
+    return error;
+}
+
+void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters)
+{
+    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;) {
+        int error = fy_record_deposit(f, record, letter);
+        assert(error == 0);
+        (void)error;
+    }
+}
+
+/* Runs a message in its turn straight from its frame. Afterwards the object may be gone. */
+static void run_at_once(ferry *f, fy_record *record, uint32_t *expected,
+                        const fy_envelope *envelope, const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    inform(f, record, envelope);
+    ++*expected;
+    if (record->early.count != 0) {
+        add_early(f, record, envelope->origin, expected);
+        objects->ready_count += record->pending.count;
+    }
+    record->state = FY_RUNNING;
+    fy_record_run(f, record, FY_DOING_HANDLER, envelope, message);
+}
+
+static fy_verdict take(ferry *f, fy_record *record, const fy_envelope *envelope,
+                       const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (!record->scheduled && record->state == FY_RESTING && record->pending.count == 0) {
+        uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
+        if (expected == NULL)
+            return FY_LEAVE;
+        if (*expected == envelope->sequence) {
+            run_at_once(f, record, expected, envelope, message);
+            return FY_TAKEN;
+        }
+    }
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
+    if (letter == NULL)
+        return FY_LEAVE;
+    if (fy_record_deposit(f, record, letter) != 0) {
+        fy_letter_destroy(&objects->letters, letter);
+        return FY_LEAVE;
+    }
+    return FY_TAKEN;
+}
+
+/* Keeps a message for an object that is on its way here. */
+static fy_verdict await(ferry *f, const fy_envelope *envelope, const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
+    fy_record *record = letter == NULL ? NULL : fy_record_create(envelope->object);
+    fy_entry *entry = NULL;
+    if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {
+        if (record != NULL)
+            fy_record_destroy(objects, record);
+        if (letter != NULL)
+            fy_letter_destroy(&objects->letters, letter);
+        return FY_LEAVE;
+    }
+    entry->record = record;
+    fy_letters_push(&record->late, letter);
+    return FY_TAKEN;
+}
+
+fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_envelope envelope;
+    ferry_message message;
+    if (!fy_wire_read(frame, objects->ranks, &envelope, &message)) {
+        fy_log(f, "dropped a malformed message to an object from rank %d", source);
+        return FY_TAKEN;
+    }
+    fy_entry *entry = fy_entry_find(objects, envelope.object);
+    if (entry != NULL && entry->record != NULL)
+        return take(f, entry->record, &envelope, &message);
+    bool mine = fy_object_creator(envelope.object) == objects->rank;
+    if ((entry == NULL && mine) || (entry != NULL && entry->dead)) {
+        fy_message_bounce(f, &envelope);
+        return FY_TAKEN;
+    }
+    int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope.movement);
+    if (newer < 0)
+        return await(f, &envelope, &message);
+    if (newer == 0) {
+        fy_log(f, "rank %d and this one disagree about object %016llx", source,
+               (unsigned long long)envelope.object.word);
+        fy_message_end(f, &envelope, FERRY_ENOENT);
+        return FY_TAKEN;
+    }
+    int error = fy_message_forward(f, &envelope, &message, entry->guess, entry->movement);
+    return error == 0 ? FY_TAKEN : FY_LEAVE;
+}
+
+static void hear_of_end(ferry *f, fy_entry *entry, bool lost)
+{
+    if (lost)
+        fy_log(f, "a message to object %016llx is lost: the object was destroyed",
+               (unsigned long long)entry->object);
+    if (entry->record == NULL && !entry->dead)
+        fy_entry_kill(fy_objects_of(f), entry);
+}
+
+fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    ferry_object object = {frame->words[0]};
+    int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
+    uint32_t movement = (uint32_t)frame->words[1];
+    if (frame->word_count != 2 || object.word == 0 || place < FY_PLACE_LOST ||
+        place >= objects->ranks) {
+        fy_log(f, "dropped a malformed location from rank %d", source);
+        return FY_TAKEN;
+    }
+    fy_entry *entry = fy_entry_find(objects, object);
+    if (entry == NULL)
+        return FY_TAKEN;
+    if (place < 0)
+        hear_of_end(f, entry, place == FY_PLACE_LOST);
+    else if (entry->record == NULL && !entry->dead && (int32_t)(movement - entry->movement) > 0) {
+        entry->guess = place;
+        entry->movement = movement;
+    }
+    return FY_TAKEN;
+}

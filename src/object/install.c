@@ -1,0 +1,198 @@
+/* Migration, on the rank where the object arrives.
+ *
+ * Whichever thread serves the control lane takes the frame, under the lock, and keeps its block;
+ * the application thread installs it in its next progress. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "object/object.h"
+#include "object/passage.h"
+
+static void release_block(ferry *f, const void *block)
+{
+    fy_port *port = fy_port_of(f);
+    (void)port->ops->release(port, (void *)(uintptr_t)block);
+}
+
+static void arrival_destroy(ferry *f, fy_arrival *arrival)
+{
+    if (arrival->block)
+        release_block(f, arrival->data);
+    free(arrival);
+}
+
+fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    size_t copied = frame->block ? 0 : frame->size_bytes;
+    if (copied > SIZE_MAX - sizeof(fy_arrival))
+        return FY_LEAVE;
+    fy_arrival *arrival = malloc(sizeof *arrival + copied);
+    if (arrival == NULL)
+        return FY_LEAVE;
+    *arrival = (fy_arrival){.source = source,
+                            .block = frame->block,
+                            .data = frame->block ? frame->data : arrival + 1,
+                            .size_bytes = frame->size_bytes};
+    if (copied != 0)
+        memcpy(arrival + 1, frame->data, copied);
+    if (objects->arrivals == NULL)
+        objects->arrivals = arrival;
+    else
+        objects->arrivals_last->next = arrival;
+    objects->arrivals_last = arrival;
+    /* release: pairs with the acquire in fy_object_layer's progress. */
+    atomic_store_explicit(&objects->mail, true, memory_order_release);
+    return frame->block ? FY_KEEP : FY_TAKEN;
+}
+
+/* The record to fill: a new one, or that of an object whose messages came before it. NULL with
+ * FERRY_EINVAL when the object cannot be on its way here. */
+static int record_for(fy_objects *objects, const fy_passage *passage, fy_record **out)
+{
+    ferry_object object = {passage->object};
+    fy_entry *entry = NULL;
+    bool own = fy_object_creator(object) == objects->rank;
+    if (own && !fy_names_alive(&objects->names, object))
+        return FERRY_EINVAL;
+    int error = fy_entry_make(objects, object, &entry);
+    if (error != 0)
+        return error;
+    if (entry->dead || (entry->record != NULL && entry->record->state != FY_AWAITED) ||
+        (int32_t)(passage->movement - entry->movement) <= 0)
+        return FERRY_EINVAL;
+    *out = fy_record_create(object);
+    return *out != NULL ? 0 : FERRY_ENOMEM;
+}
+
+/* From here on nothing fails: the object is this rank's. */
+static void commit(ferry *f, const fy_passage *passage, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = fy_entry_find(objects, record->object);
+    fy_letters held = {0};
+    if (entry->record != NULL) {
+        held = entry->record->late;
+        entry->record->late = (fy_letters){0};
+        fy_record_destroy(objects, entry->record);
+    }
+    entry->record = record;
+    entry->guess = objects->rank;
+    entry->movement = passage->movement;
+    entry->hosted = 1;
+    objects->count++;
+    fy_stats(f)->objects_in++;
+    record->item.arrived = true;
+    if (record->scheduled)
+        for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
+            letter->load = fy_record_load(f, record, &letter->message);
+            record->item.pending++;
+            record->item.load += letter->load;
+        }
+    else
+        objects->ready_count += record->pending.count;
+    fy_record_rest(f, record);
+    record->item.arrived = false;
+    fy_record_admit(f, record, &held);
+}
+
+static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    const void *data = NULL;
+    int error =
+        fy_passage_unload(objects, passage, arrival->data, arrival->size_bytes, record, &data);
+    const fy_entry *entry = fy_entry_find(objects, record->object);
+    if (error == 0 && entry->record != NULL)
+        error = fy_record_reserve(record, &entry->record->late);
+    if (error == 0 && passage->scheduled)
+        error = objects->watch != NULL ? objects->watch->prepare(f) : FERRY_EINVAL;
+    if (error != 0)
+        return error;
+    record->scheduled = passage->scheduled != 0;
+    record->movement = passage->movement;
+    record->load = passage->load;
+    record->type_index = (uint16_t)passage->type;
+    record->type = &objects->types[passage->type];
+    record->data = record->type->ops.unpack(f, record->object, data, passage->data_bytes);
+    if (record->data == NULL) {
+        fy_log(f, "%s: unpack of object %016llx failed; the object is lost, and so is the job",
+               record->type->name, (unsigned long long)record->object.word);
+        abort();
+    }
+    commit(f, passage, record);
+    return 0;
+}
+
+/* FERRY_ENOMEM: try again later. Anything else: the arrival is done with. */
+static int install(ferry *f, const fy_arrival *arrival)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_passage passage;
+    fy_record *record = NULL;
+    int error = FERRY_EINVAL;
+    if (fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage)) {
+        error = record_for(objects, &passage, &record);
+        if (error == 0)
+            error = fill(f, arrival, &passage, record);
+    }
+    if (error != 0 && record != NULL)
+        fy_record_destroy(objects, record);
+    if (error != 0 && error != FERRY_ENOMEM)
+        fy_log(f, "dropped a malformed object of %zu bytes from rank %d", arrival->size_bytes,
+               arrival->source);
+    return error;
+}
+
+static fy_arrival *arrivals_take(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_control_lock(f);
+    fy_arrival *first = objects->arrivals;
+    objects->arrivals = NULL;
+    fy_control_unlock(f);
+    return first;
+}
+
+/* Puts back what could not be installed, before what has come since. */
+static void arrivals_return(ferry *f, fy_arrival *first)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_arrival *last = first;
+    while (last->next != NULL)
+        last = last->next;
+    fy_control_lock(f);
+    last->next = objects->arrivals;
+    if (objects->arrivals == NULL)
+        objects->arrivals_last = last;
+    objects->arrivals = first;
+    atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_control_unlock(f);
+}
+
+int fy_arrivals_install(ferry *f)
+{
+    int count = 0;
+    fy_arrival *arrival = arrivals_take(f);
+    while (arrival != NULL) {
+        fy_arrival *next = arrival->next;
+        if (install(f, arrival) == FERRY_ENOMEM) {
+            arrivals_return(f, arrival);
+            break;
+        }
+        arrival_destroy(f, arrival);
+        arrival = next;
+        count++;
+    }
+    return count;
+}
+
+void fy_arrivals_drop(ferry *f)
+{
+    fy_arrival *arrival = arrivals_take(f);
+    while (arrival != NULL) {
+        fy_arrival *next = arrival->next;
+        arrival_destroy(f, arrival);
+        arrival = next;
+    }
+}

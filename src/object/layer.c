@@ -1,0 +1,85 @@
+#include <stdlib.h>
+
+#include "object/object.h"
+
+static int open_layer(ferry *f, const ferry_options *options)
+{
+    (void)options;
+    fy_objects *objects = calloc(1, sizeof *objects);
+    if (objects == NULL)
+        return FERRY_ENOMEM;
+    objects->types = calloc(FY_TYPES_MAX, sizeof *objects->types);
+    if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
+        goto free_objects;
+    objects->rank = ferry_rank(f);
+    objects->ranks = ferry_ranks(f);
+    objects->port = fy_port_of(f);
+    objects->port->ops->query(objects->port, &objects->info);
+    fy_names_init(&objects->names, objects->rank);
+    fy_letter_pool_init(&objects->letters);
+    fy_list_init(&objects->ready);
+    fy_list_init(&objects->pinned);
+    fy_list_init(&objects->done);
+    fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
+    fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame);
+    fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
+    fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
+    return 0;
+free_objects:
+    free(objects->types);
+    free(objects);
+    return FERRY_ENOMEM;
+}
+
+static void close_layer(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_arrivals_drop(f);
+    size_t index = 0;
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
+        if (entry->record == NULL)
+            continue;
+        if (entry->record->data != NULL)
+            entry->record->type->ops.destroy(f, entry->record->data);
+        fy_record_destroy(objects, entry->record);
+    }
+    fy_table_fini(&objects->directory);
+    fy_names_fini(&objects->names);
+    fy_pool_fini(&objects->letters);
+    free(objects->types);
+    free(objects);
+    fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
+}
+
+static int progress(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int count = 0;
+    /* acquire: pairs with the release of whoever put something on `done` or `arrivals`. */
+    if (atomic_load_explicit(&objects->mail, memory_order_acquire)) {
+        atomic_store_explicit(&objects->mail, false, memory_order_relaxed);
+        count += fy_done_drain(f);
+        count += fy_arrivals_install(f);
+    }
+    if (!fy_list_empty(&objects->pinned))
+        count += fy_pins_drop(f);
+    if (!fy_list_empty(&objects->ready))
+        count += fy_ready_run(f);
+    return count;
+}
+
+static bool busy(ferry *f)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    /* acquire: as in progress. */
+    return atomic_load_explicit(&objects->mail, memory_order_acquire) ||
+           !fy_list_empty(&objects->pinned) || !fy_list_empty(&objects->ready);
+}
+
+const fy_layer_ops fy_object_layer = {
+    .layer = FY_LAYER_OBJECT,
+    .open = open_layer,
+    .close = close_layer,
+    .progress = progress,
+    .busy = busy,
+};

@@ -1,0 +1,181 @@
+/* Migration, on the rank that the object leaves.
+ *
+ * One path for moves by the application and by the scheduler, on either thread: whoever decides
+ * marks the object MIGRATING and takes it out of every list, with the lock when it is scheduled;
+ * then it is packed, with its letters and the state of its order, and sent, without the lock; then
+ * it stands on the list `done`. The application thread drains that: the directory learns where the
+ * object went, its data is destroyed, and letters that came meanwhile follow it. When it could not
+ * be sent it rests again, and nothing is lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "object/object.h"
+#include "object/passage.h"
+
+static void *block_get(fy_objects *objects, bool shared, size_t size_bytes)
+{
+    return shared ? objects->port->ops->alloc(objects->port, size_bytes) : malloc(size_bytes);
+}
+
+static void block_release(fy_objects *objects, bool shared, void *block)
+{
+    if (shared)
+        (void)objects->port->ops->release(objects->port, block);
+    else
+        free(block);
+}
+
+static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    const ferry_object_ops *ops = &record->type->ops;
+    size_t data_bytes = ops->packed_size(f, record->data);
+    size_t size_bytes = fy_passage_bytes(record, data_bytes);
+    if (size_bytes == 0)
+        return FERRY_ENOMEM;
+    bool shared = objects->info.shares_memory && size_bytes > objects->info.inline_bytes;
+    void *block = block_get(objects, shared, size_bytes);
+    if (block == NULL)
+        return FERRY_ENOMEM;
+    unsigned char *data = fy_passage_write(record, data_bytes, block);
+    memset(data + data_bytes, 0, (size_t)((unsigned char *)block + size_bytes - data) - data_bytes);
+    ops->pack(f, record->data, data, data_bytes);
+    fy_frame frame = {.kind = FY_KIND_ARRIVAL,
+                      .word_count = 1,
+                      .words = {record->object.word},
+                      .data = block,
+                      .size_bytes = size_bytes};
+    int error = fy_send_control(f, thread, record->target, &frame, shared);
+    if (error != 0 || !shared)
+        block_release(objects, shared, block);
+    return error;
+}
+
+int fy_record_ship(ferry *f, fy_thread thread, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int error = pack_and_send(f, thread, record);
+    fy_control_lock(f);
+    record->state = error == 0 ? FY_DEPARTED : FY_RETURNED;
+    fy_list_insert(&objects->done, &record->link);
+    /* release: pairs with the acquire in fy_object_layer's progress. */
+    atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_control_unlock(f);
+    return error;
+}
+
+/* Letters that came while the object left follow it. FERRY_ENOMEM: some are left. */
+static int send_late(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    while (record->late.head != NULL) {
+        fy_letter *letter = record->late.head;
+        int error = fy_message_forward(f, &letter->envelope, &letter->message, record->target,
+                                       record->movement + 1);
+        if (error != 0)
+            return error;
+        fy_letter_destroy(&objects->letters, fy_letters_pop(&record->late));
+    }
+    return 0;
+}
+
+static int drain_departed(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = fy_entry_find(objects, record->object);
+    if (entry->record == record) {
+        entry->record = NULL;
+        entry->guess = record->target;
+        entry->movement = record->movement + 1;
+        objects->count--;
+        fy_stats(f)->objects_out++;
+        record->type->ops.destroy(f, record->data);
+        record->data = NULL;
+    }
+    int error = send_late(f, record);
+    if (error == 0)
+        fy_record_destroy(objects, record);
+    return error;
+}
+
+static int drain_returned(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    record->target = -1;
+    if (fy_record_reserve(record, &record->late) != 0)
+        return FERRY_ENOMEM;
+    fy_letters late = record->late;
+    record->late = (fy_letters){0};
+    if (!record->scheduled)
+        objects->ready_count += record->pending.count;
+    fy_record_rest(f, record);
+    fy_record_admit(f, record, &late);
+    return 0;
+}
+
+static fy_record *done_pop(ferry *f)
+{
+    fy_control_lock(f);
+    fy_record *record = (fy_record *)(void *)fy_list_pop(&fy_objects_of(f)->done);
+    fy_control_unlock(f);
+    return record;
+}
+
+int fy_done_drain(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int count = 0;
+    for (fy_record *record; (record = done_pop(f)) != NULL; count++) {
+        int error =
+            record->state == FY_DEPARTED ? drain_departed(f, record) : drain_returned(f, record);
+        if (error == 0)
+            continue;
+        fy_control_lock(f);
+        fy_list_insert(&objects->done, &record->link);
+        atomic_store_explicit(&objects->mail, true, memory_order_release);
+        fy_control_unlock(f);
+        break;
+    }
+    return count;
+}
+
+int fy_record_move(ferry *f, fy_record *record, int rank)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (record->scheduled)
+        fy_control_lock(f);
+    else
+        objects->ready_count -= record->pending.count;
+    record->state = FY_MIGRATING;
+    record->target = rank;
+    if (record->scheduled)
+        fy_control_unlock(f);
+    int error = fy_record_ship(f, FY_APP, record);
+    (void)fy_done_drain(f);
+    return error;
+}
+
+int ferry_object_move(ferry *f, ferry_object object, int rank)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (rank < 0 || rank >= objects->ranks)
+        return fy_fail(f, FERRY_EINVAL, "object_move: there is no rank %d of %d", rank,
+                       objects->ranks);
+    fy_record *record = fy_record_here(f, object);
+    if (record == NULL)
+        return fy_fail(f, FERRY_ENOENT, "object_move: object %016llx is not on rank %d",
+                       (unsigned long long)object.word, objects->rank);
+    if (record->state == FY_RUNNING) {
+        record->target = rank == objects->rank ? -1 : rank;
+        return 0;
+    }
+    if (rank == objects->rank)
+        return 0;
+    if (!fy_record_unlink(f, record))
+        return fy_fail(f, FERRY_ENOENT, "object_move: object %016llx is leaving rank %d",
+                       (unsigned long long)object.word, objects->rank);
+    int error = fy_record_move(f, record, rank);
+    return error == 0 ? 0
+                      : fy_fail(f, error, "object_move: object %016llx cannot be sent to rank %d",
+                                (unsigned long long)object.word, rank);
+}

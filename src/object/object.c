@@ -1,0 +1,164 @@
+#include "object/object.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_object_type *out)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (ops->size != sizeof *ops || ops->packed_size == NULL || ops->pack == NULL ||
+        ops->unpack == NULL || ops->destroy == NULL)
+        return fy_fail(f, FERRY_EINVAL,
+                       "object_type_register: size is %zu, not %zu, or a callback is NULL",
+                       ops->size, sizeof *ops);
+    if (objects->type_count == FY_TYPES_MAX)
+        return fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
+    fy_type *type = &objects->types[objects->type_count];
+    type->ops = *ops;
+    (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
+    type->ops.name = type->name;
+    out->index = objects->type_count++;
+    return 0;
+}
+
+int ferry_object_handler_register(ferry *f, const char *name, ferry_object_fn *fn,
+                                  ferry_handler *out)
+{
+    return fy_handler_add(f, name, FY_HANDLER_OBJECT, (fy_any_fn *)fn, out);
+}
+
+static int create(ferry *f, ferry_object_type type, void *data, ferry_object *out)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = NULL;
+    ferry_object object;
+    int error = fy_names_give(&objects->names, &object);
+    if (error != 0)
+        return error;
+    error = fy_entry_make(objects, object, &entry);
+    if (error != 0)
+        goto end_name;
+    fy_record *record = fy_record_create(object);
+    if (record == NULL)
+        goto remove_entry;
+    record->state = FY_RESTING;
+    record->type = &objects->types[type.index];
+    record->type_index = type.index;
+    record->data = data;
+    entry->record = record;
+    entry->hosted = 1;
+    objects->count++;
+    *out = object;
+    return 0;
+remove_entry:
+    error = FERRY_ENOMEM;
+    fy_table_remove(&objects->directory, entry);
+end_name:
+    fy_names_end(&objects->names, object);
+    return error;
+}
+
+int ferry_object_create(ferry *f, ferry_object_type type, void *data, ferry_object *out)
+{
+    if (type.index >= fy_objects_of(f)->type_count)
+        return fy_fail(f, FERRY_EINVAL, "object_create: type %u is not registered", type.index);
+    if (data == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_create: data is NULL");
+    int error = create(f, type, data, out);
+    return error == 0 ? 0 : fy_fail(f, error, "object_create: no memory");
+}
+
+fy_record *fy_record_here(ferry *f, ferry_object object)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    const fy_entry *entry = object.word == 0 ? NULL : fy_entry_find(objects, object);
+    fy_record *record = entry == NULL ? NULL : entry->record;
+    if (record == NULL)
+        return NULL;
+    if (record->scheduled)
+        fy_control_lock(f);
+    fy_object_state state = record->state;
+    if (record->scheduled)
+        fy_control_unlock(f);
+    return state == FY_RESTING || state == FY_RUNNING || state == FY_PINNED ? record : NULL;
+}
+
+bool fy_record_unlink(ferry *f, fy_record *record)
+{
+    if (!record->scheduled) {
+        fy_list_remove(&record->link);
+        record->state = FY_MIGRATING;
+        return true;
+    }
+    fy_control_lock(f);
+    bool resting = record->state == FY_RESTING;
+    bool pinned = record->state == FY_PINNED;
+    if (resting)
+        fy_objects_of(f)->watch->remove(f, record);
+    if (pinned)
+        fy_list_remove(&record->link);
+    if (resting || pinned)
+        record->state = FY_MIGRATING;
+    fy_control_unlock(f);
+    return resting || pinned;
+}
+
+int ferry_object_destroy(ferry *f, ferry_object object)
+{
+    fy_record *record = fy_record_here(f, object);
+    if (record != NULL && record->state == FY_RUNNING) {
+        record->doomed = true;
+        return 0;
+    }
+    if (record == NULL || !fy_record_unlink(f, record))
+        return fy_fail(f, FERRY_ENOENT, "object_destroy: object %016llx is not on rank %d",
+                       (unsigned long long)object.word, ferry_rank(f));
+    fy_record_end(f, record);
+    return 0;
+}
+
+/* Keeps a resting object from being migrated while the application has its data. False when it has
+ * begun to leave. */
+static bool pin(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (!record->scheduled || !objects->helped || record->state == FY_RUNNING ||
+        record->state == FY_PINNED)
+        return true;
+    if (!fy_record_unlink(f, record))
+        return false;
+    fy_control_lock(f);
+    record->state = FY_PINNED;
+    fy_list_insert(&objects->pinned, &record->link);
+    fy_control_unlock(f);
+    return true;
+}
+
+void *ferry_object_data(ferry *f, ferry_object object)
+{
+    fy_record *record = fy_record_here(f, object);
+    return record != NULL && pin(f, record) ? record->data : NULL;
+}
+
+int ferry_object_locate(ferry *f, ferry_object object, int *rank)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    if ((uint32_t)object.word == 0 || fy_object_creator(object) >= objects->ranks)
+        return fy_fail(f, FERRY_EINVAL, "object_locate: %016llx names no object",
+                       (unsigned long long)object.word);
+    const fy_entry *entry = fy_entry_find(objects, object);
+    bool own = fy_object_creator(object) == objects->rank;
+    if (entry == NULL ? own : entry->dead)
+        return fy_fail(f, FERRY_ENOENT, "object_locate: object %016llx does not exist",
+                       (unsigned long long)object.word);
+    if (entry == NULL)
+        *rank = fy_object_creator(object);
+    else
+        *rank = entry->record != NULL ? objects->rank : entry->guess;
+    return 0;
+}
+
+size_t ferry_object_count(const ferry *f)
+{
+    return fy_objects_of(f)->count;
+}

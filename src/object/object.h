@@ -1,0 +1,240 @@
+/* Object, inside: records of the objects that are here, the directory of those that are elsewhere,
+ * and what balance needs of both.
+ *
+ * States of a record, and who changes them:
+ *
+ *     AWAITED -> RESTING <-> RUNNING          a message came before the object; its handlers run
+ *                RESTING <-> PINNED           the application holds its data until the next poll
+ *                RESTING  -> MIGRATING -> DEPARTED -> (gone)
+ *                            MIGRATING -> RETURNED -> RESTING     it could not be sent
+ *
+ * Threads: the directory, names, types and letters belong to the application thread. A scheduled
+ * object may be migrated by the helper thread too, so of such a record `state`, `link`, `item`,
+ * `pending`, `early` and `sources` are touched only under fy_control_lock, except that the thread
+ * that migrates it reads them while it is MIGRATING, when nobody writes them. `late` is the
+ * application thread's in every state. A record that is not scheduled is the application thread's
+ * alone and needs no lock.
+ *
+ * Invariant: a directory entry has a record exactly when the object is here, leaving, or awaited.
+ * An object has one owner, or is in one passage. */
+#ifndef FY_OBJECT_H
+#define FY_OBJECT_H
+
+#include <stdatomic.h>
+
+#include <ferry/balance.h>
+
+#include "base/list.h"
+#include "base/table.h"
+#include "core/core.h"
+#include "object/letter.h"
+#include "object/names.h"
+#include "object/sources.h"
+
+enum { FY_TYPES_MAX = 256 };
+
+typedef enum fy_object_state {
+    FY_AWAITED,
+    FY_RESTING,
+    FY_RUNNING,
+    FY_PINNED,
+    FY_MIGRATING,
+    FY_DEPARTED,
+    FY_RETURNED
+} fy_object_state;
+
+typedef struct fy_type {
+    ferry_object_ops ops;
+    char name[32];
+} fy_type;
+
+/* An object that is here. */
+typedef struct fy_record {
+    fy_link link; /* ready (not scheduled), pinned, leaving or done */
+    fy_object_state state;
+    bool scheduled;
+    bool doomed; /* to be destroyed when its handler returns */
+    int target;  /* where it moves, or shall when its handler returns; else -1 */
+    uint32_t movement;
+    ferry_object object;
+    const fy_type *type;
+    uint16_t type_index;
+    void *data;
+    double load; /* of a task, when the type cannot tell */
+    ferry_schedulable item;
+    fy_sources sources;
+    fy_letters pending; /* in their turn, waiting to run */
+    fy_letters early;   /* before their turn; sorted */
+    fy_letters late;    /* arrived while it was leaving or awaited */
+} fy_record;
+
+/* What this rank knows of an object: a slot of the directory. */
+typedef struct fy_entry {
+    uint64_t object;
+    fy_record *record;
+    int32_t guess;
+    uint32_t movement;
+    uint32_t sequence; /* of the next message from here */
+    uint8_t hosted;    /* the object has been here */
+    uint8_t dead;
+} fy_entry;
+
+/* What balance wants to hear. All but `prepare` are called with the lock held. */
+typedef struct fy_object_watch {
+    int (*prepare)(ferry *f); /* before a scheduled object is installed; 0 or why it cannot be */
+    void (*activate)(ferry *f, fy_record *record);
+    void (*notify)(ferry *f, fy_record *record);
+    void (*remove)(ferry *f, fy_record *record);
+} fy_object_watch;
+
+/* A passage that has come and is not installed yet. */
+typedef struct fy_arrival {
+    struct fy_arrival *next;
+    int source;
+    bool block; /* `data` is the port's; else it stands behind the arrival */
+    const void *data;
+    size_t size_bytes;
+} fy_arrival;
+
+typedef struct fy_objects {
+    int rank, ranks;
+    fy_port *port;
+    fy_port_info info;
+    fy_table directory;
+    fy_names names;
+    fy_type *types;
+    uint16_t type_count;
+    fy_pool letters;
+    size_t count; /* objects here */
+    fy_link ready;
+    uint32_t ready_count; /* letters of the ready */
+    fy_link pinned;
+    fy_record *running;
+    const fy_object_watch *watch;
+    bool helped;      /* the helper thread serves: data of resting objects must be pinned */
+    atomic_bool mail; /* `done` or `arrivals` may have something: set under the lock */
+    fy_link done;     /* under the lock: DEPARTED and RETURNED */
+    fy_arrival *arrivals, *arrivals_last; /* under the lock */
+} fy_objects;
+
+static inline fy_objects *fy_objects_of(const ferry *f)
+{
+    return fy_layer_state(f, FY_LAYER_OBJECT);
+}
+
+static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object object)
+{
+    return fy_table_find(&objects->directory, object.word);
+}
+
+/* The record of an object that rests or runs here; NULL when it is not here or is leaving. Takes
+ * and gives back the lock when the object is scheduled. */
+fy_record *fy_record_here(ferry *f, ferry_object object);
+
+/* Takes an object that rests or is pinned out of whatever list it is in and makes it MIGRATING, so
+ * that it is the caller's. False when it has begun to leave meanwhile. [application thread] */
+bool fy_record_unlink(ferry *f, fy_record *record);
+
+/* Directory and life, directory.c. */
+
+/* Finds or makes the entry; a new one points at the creator. FERRY_ENOMEM. */
+int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out);
+
+/* The entry of an object that is known to exist no more. */
+void fy_entry_kill(fy_objects *objects, fy_entry *entry);
+
+/* A record of the state AWAITED, or NULL. */
+fy_record *fy_record_create(ferry_object object);
+
+/* Frees a record and its letters, which were taken care of. */
+void fy_record_destroy(fy_objects *objects, fy_record *record);
+
+/* Delivery, deliver.c. */
+
+fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Gives a letter to the object of `record`, in its turn. FERRY_ENOMEM: it is the caller's. */
+int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter);
+
+/* Makes sure that fy_record_admit of `letters` has all it needs. FERRY_ENOMEM. */
+int fy_record_reserve(fy_record *record, const fy_letters *letters);
+
+/* Deposits `letters`, for which a place was reserved. */
+void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters);
+
+/* Sends a message on to where the directory says its object went. FERRY_ENOMEM: nothing happened.
+ * Any other failure ends the message. */
+int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *message, int rank,
+                       uint32_t movement);
+
+/* Puts a message on the wire. [never blocks] */
+int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message);
+
+/* The message has been handled (0) or has failed: ends its operation and its work. */
+void fy_message_end(ferry *f, const fy_envelope *envelope, int error);
+
+/* Fails a message to an object that is no more, and tells its sender to forget it. */
+void fy_message_bounce(ferry *f, const fy_envelope *envelope);
+
+/* Tells `rank` where `object` is, or that it is no more. */
+void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
+
+enum { FY_PLACE_NONE = -1, FY_PLACE_LOST = -2 }; /* destroyed; and a message got lost by it */
+
+/* Running, run.c. */
+
+/* Runs a message on its object, which is RUNNING, and lets the object go on: to rest, to where its
+ * handler moved it, or to its end. The record may be gone afterwards. */
+void fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
+                   const ferry_message *message);
+
+/* As fy_record_run for a letter, which it frees. */
+void fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter);
+
+/* Makes an object of this thread RESTING: activates it, or makes it ready. */
+void fy_record_rest(ferry *f, fy_record *record);
+
+/* Ends an object: fails its letters, destroys its data, leaves word. It is unlinked. */
+void fy_record_end(ferry *f, fy_record *record);
+
+/* Runs what is ready, each object's oldest message once. Returns how many. */
+int fy_ready_run(ferry *f);
+
+/* Lets pinned objects go. Returns how many. */
+int fy_pins_drop(ferry *f);
+
+/* Adds a task's load to the account of a scheduled record and tells the watch. [lock held] */
+void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter);
+
+/* The load of a letter as a task of `record`, whose data is here. [application thread] */
+double fy_record_load(ferry *f, const fy_record *record, const ferry_message *message);
+
+/* Takes the oldest task of a scheduled record out of its account. [lock held] */
+fy_letter *fy_record_task_take(fy_record *record);
+
+/* Migration, migrate.c and install.c. */
+
+/* Packs and sends a MIGRATING object that is linked nowhere, then puts it on the list `done`, as
+ * DEPARTED or RETURNED, and returns 0 or why it returned. [either thread, lock not held] */
+int fy_record_ship(ferry *f, fy_thread thread, fy_record *record);
+
+/* Starts the migration of an object that rests and is linked nowhere, and finishes it here unless
+ * it returned. [application thread] */
+int fy_record_move(ferry *f, fy_record *record, int rank);
+
+/* Goes on with what is on the list `done`. Returns how many. */
+int fy_done_drain(ferry *f);
+
+fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Installs what has arrived. Returns how many objects. */
+int fy_arrivals_install(ferry *f);
+void fy_arrivals_drop(ferry *f);
+
+static inline fy_record *fy_record_of(ferry_schedulable *item)
+{
+    return (fy_record *)(void *)((char *)item - offsetof(fy_record, item));
+}
+
+#endif

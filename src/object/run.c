@@ -1,0 +1,154 @@
+#include "object/object.h"
+
+typedef struct handler_call {
+    fy_record *record;
+    ferry_object_fn *fn;
+    int source;
+    const ferry_message *message;
+} handler_call;
+
+static void call_handler(ferry *f, void *arg)
+{
+    const handler_call *call = arg;
+    call->fn(f, call->record->object, call->record->data, call->source, call->message);
+}
+
+/* What the handler asked for happens now, and the object goes on. */
+static void settle(ferry *f, fy_record *record)
+{
+    fy_objects_of(f)->running = NULL;
+    if (record->doomed) {
+        fy_record_end(f, record);
+        return;
+    }
+    int target = record->target;
+    uint64_t name = record->object.word;
+    record->target = -1;
+    if (target < 0)
+        fy_record_rest(f, record);
+    else if (fy_record_move(f, record, target) != 0)
+        fy_log(f, "object %016llx stays: it cannot be sent to rank %d", (unsigned long long)name,
+               target);
+}
+
+void fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
+                   const ferry_message *message)
+{
+    uint16_t index = message->handler.index;
+    handler_call call = {.record = record,
+                         .fn = (ferry_object_fn *)fy_handler_find(f, index, FY_HANDLER_OBJECT),
+                         .source = envelope->origin,
+                         .message = message};
+    fy_objects_of(f)->running = record;
+    if (call.fn != NULL) {
+        fy_run(f, what, index, call_handler, &call);
+        fy_stats(f)->messages_handled++;
+    }
+    fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
+    settle(f, record);
+}
+
+void fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter)
+{
+    fy_record_run(f, record, what, &letter->envelope, &letter->message);
+    fy_letter_destroy(&fy_objects_of(f)->letters, letter);
+}
+
+void fy_record_rest(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (record->scheduled) {
+        fy_control_lock(f);
+        record->state = FY_RESTING;
+        objects->watch->activate(f, record);
+        fy_control_unlock(f);
+        return;
+    }
+    record->state = FY_RESTING;
+    if (record->pending.count != 0)
+        fy_list_insert(&objects->ready, &record->link);
+}
+
+static void bounce_all(ferry *f, fy_letters *letters)
+{
+    fy_objects *objects = fy_objects_of(f);
+    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;) {
+        fy_message_bounce(f, &letter->envelope);
+        fy_letter_destroy(&objects->letters, letter);
+    }
+}
+
+/* The creator hears of the end before any message that bounces off here can reach it: both travel
+ * in the data lane. */
+void fy_record_end(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int creator = fy_object_creator(record->object);
+    if (creator != objects->rank)
+        fy_location_send(f, creator, record->object, FY_PLACE_NONE, record->movement);
+    fy_entry *entry = fy_entry_find(objects, record->object);
+    fy_entry_kill(objects, entry);
+    objects->count--;
+    if (!record->scheduled)
+        objects->ready_count -= record->pending.count;
+    bounce_all(f, &record->pending);
+    bounce_all(f, &record->early);
+    record->type->ops.destroy(f, record->data);
+    fy_record_destroy(objects, record);
+}
+
+int fy_ready_run(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_link round;
+    fy_list_init(&round);
+    for (fy_link *link; (link = fy_list_pop(&objects->ready)) != NULL;)
+        fy_list_insert(&round, link);
+    int count = 0;
+    for (fy_link *link; (link = fy_list_pop(&round)) != NULL; count++) {
+        fy_record *record = (fy_record *)(void *)link;
+        fy_letter *letter = fy_letters_pop(&record->pending);
+        objects->ready_count--;
+        record->state = FY_RUNNING;
+        fy_letter_run(f, record, FY_DOING_HANDLER, letter);
+    }
+    return count;
+}
+
+int fy_pins_drop(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int count = 0;
+    for (fy_link *link; (link = fy_list_pop(&objects->pinned)) != NULL; count++)
+        fy_record_rest(f, (fy_record *)(void *)link);
+    return count;
+}
+
+double fy_record_load(ferry *f, const fy_record *record, const ferry_message *message)
+{
+    if (record->data == NULL || record->type->ops.load == NULL)
+        return record->load;
+    double load = record->type->ops.load(f, record->data, message);
+    return load >= 0 ? load : 0;
+}
+
+void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter)
+{
+    record->item.pending++;
+    record->item.load += letter->load;
+    if (record->state == FY_RESTING)
+        fy_objects_of(f)->watch->notify(f, record);
+}
+
+fy_letter *fy_record_task_take(fy_record *record)
+{
+    fy_letter *letter = fy_letters_pop(&record->pending);
+    if (letter == NULL)
+        return NULL;
+    record->item.pending--;
+    record->item.load -= letter->load;
+    /* Sums of fractions do not come back to zero by themselves. */
+    if (record->item.pending == 0 || record->item.load < 0)
+        record->item.load = 0;
+    return letter;
+}

@@ -1,0 +1,101 @@
+#include "object/object.h"
+
+/* Letters of ready objects beyond which a sender outside handlers lets some of them run first. */
+enum { READY_MAX = 4096 };
+
+static int check(ferry *f, ferry_object object, const ferry_message *message)
+{
+    if ((uint32_t)object.word == 0 || fy_object_creator(object) >= fy_objects_of(f)->ranks)
+        return fy_fail(f, FERRY_EINVAL, "object_send: %016llx names no object",
+                       (unsigned long long)object.word);
+    if (message->word_count > FERRY_WORDS_MAX)
+        return fy_fail(f, FERRY_EINVAL, "object_send: %u words, at most %d", message->word_count,
+                       FERRY_WORDS_MAX);
+    if (message->data == NULL && message->size_bytes != 0)
+        return fy_fail(f, FERRY_EINVAL, "object_send: %zu bytes at NULL", message->size_bytes);
+    if (fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_send: handler %u is not one of objects",
+                       message->handler.index);
+    return 0;
+}
+
+/* Waits outside handlers until the message has room; what it polls may move the object. */
+static int pace(ferry *f, ferry_object object)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (fy_in_handler(f))
+        return 0;
+    const fy_entry *entry = fy_entry_find(objects, object);
+    if (entry == NULL)
+        return fy_pace(f, FY_DATA, fy_object_creator(object));
+    if (entry->record == NULL)
+        return entry->dead ? 0 : fy_pace(f, FY_DATA, entry->guess);
+    while (objects->ready_count >= READY_MAX)
+        (void)ferry_poll(f);
+    return 0;
+}
+
+static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
+                     const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
+    if (letter == NULL)
+        return FERRY_ENOMEM;
+    int error = fy_record_deposit(f, record, letter);
+    if (error != 0)
+        fy_letter_destroy(&objects->letters, letter);
+    return error;
+}
+
+static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
+                   const ferry_track *track)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_envelope envelope = {.object = {entry->object},
+                            .origin = objects->rank,
+                            .sequence = entry->sequence,
+                            .movement = entry->movement};
+    int rank = entry->record != NULL ? objects->rank : entry->guess;
+    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &envelope.op);
+    if (error != 0)
+        return error;
+    fy_work_created(f, 1);
+    error = entry->record != NULL ? send_here(f, entry->record, &envelope, message)
+                                  : fy_message_post(f, rank, &envelope, message);
+    if (error != 0) {
+        fy_work_finished(f, 1);
+        if (envelope.op != 0)
+            fy_op_drop(f, envelope.op);
+        return error == FERRY_ENOMEM
+                   ? fy_fail(f, error, "object_send: no memory for %zu bytes", message->size_bytes)
+                   : error;
+    }
+    entry->sequence++;
+    fy_stats(f)->messages_sent++;
+    if (envelope.op != 0)
+        fy_op_submitted(f, envelope.op);
+    return 0;
+}
+
+int ferry_object_send(ferry *f, ferry_object object, const ferry_message *message,
+                      const ferry_track *track)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int error = check(f, object, message);
+    if (error == 0)
+        error = pace(f, object);
+    if (error != 0)
+        return error;
+    fy_entry *entry = fy_entry_find(objects, object);
+    bool own = fy_object_creator(object) == objects->rank;
+    if (entry == NULL ? own : entry->dead)
+        return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
+                       (unsigned long long)object.word);
+    if (entry == NULL) {
+        error = fy_entry_make(objects, object, &entry);
+        if (error != 0)
+            return fy_fail(f, error, "object_send: no memory for the directory");
+    }
+    return send_by(f, entry, message, track);
+}

@@ -1,0 +1,78 @@
+#include "object/sources.h"
+
+#include <stdlib.h>
+
+void fy_sources_fini(fy_sources *sources)
+{
+    free(sources->many);
+    *sources = (fy_sources){0};
+}
+
+/* The place of `key`, or the empty one where it belongs. */
+static fy_source *place(fy_source *table, uint32_t capacity, uint32_t key)
+{
+    uint32_t i = (key * 0x9e3779b9u) & (capacity - 1);
+    while (table[i].rank_plus_1 != 0 && table[i].rank_plus_1 != key)
+        i = (i + 1) & (capacity - 1);
+    return &table[i];
+}
+
+/* Makes the hash table, or doubles it. */
+static int grow(fy_sources *sources)
+{
+    uint32_t old_capacity = sources->many != NULL ? sources->capacity : FY_SOURCES_INLINE;
+    fy_source *old = sources->many != NULL ? sources->many : sources->few;
+    uint32_t capacity = old_capacity * 4;
+    fy_source *table = calloc(capacity, sizeof *table);
+    if (table == NULL)
+        return -1;
+    for (uint32_t i = 0; i < old_capacity; i++)
+        if (old[i].rank_plus_1 != 0)
+            *place(table, capacity, old[i].rank_plus_1) = old[i];
+    free(sources->many);
+    sources->many = table;
+    sources->capacity = capacity;
+    return 0;
+}
+
+static uint32_t *of_many(fy_sources *sources, uint32_t key)
+{
+    fy_source *source = place(sources->many, sources->capacity, key);
+    if (source->rank_plus_1 == 0) {
+        if (sources->count * 2 >= sources->capacity) {
+            if (grow(sources) != 0)
+                return NULL;
+            source = place(sources->many, sources->capacity, key);
+        }
+        source->rank_plus_1 = key;
+        sources->count++;
+    }
+    return &source->expected;
+}
+
+uint32_t *fy_sources_of(fy_sources *sources, int rank)
+{
+    uint32_t key = (uint32_t)rank + 1;
+    if (sources->many != NULL)
+        return of_many(sources, key);
+    for (uint32_t i = 0; i < sources->count; i++)
+        if (sources->few[i].rank_plus_1 == key)
+            return &sources->few[i].expected;
+    if (sources->count == FY_SOURCES_INLINE) {
+        if (grow(sources) != 0)
+            return NULL;
+        return of_many(sources, key);
+    }
+    fy_source *source = &sources->few[sources->count++];
+    source->rank_plus_1 = key;
+    return &source->expected;
+}
+
+void fy_sources_copy(const fy_sources *sources, fy_source *out)
+{
+    const fy_source *table = sources->many != NULL ? sources->many : sources->few;
+    uint32_t capacity = sources->many != NULL ? sources->capacity : FY_SOURCES_INLINE;
+    for (uint32_t i = 0; i < capacity; i++)
+        if (table[i].rank_plus_1 != 0)
+            *out++ = table[i];
+}

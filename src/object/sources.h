@@ -1,0 +1,34 @@
+/* Sources: per object, the sequence number expected next from each rank that sent to it.
+ *
+ * The first few ranks stand in the struct itself; more make a small hash table. Absent ranks are
+ * expected to begin with 0. Invariant: memory goes with the ranks that sent, not with the job. */
+#ifndef FY_SOURCES_H
+#define FY_SOURCES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FY_SOURCES_INLINE = 4 };
+
+typedef struct fy_source {
+    uint32_t rank_plus_1; /* 0: unused */
+    uint32_t expected;
+} fy_source;
+
+typedef struct fy_sources {
+    fy_source few[FY_SOURCES_INLINE];
+    fy_source *many; /* hash table of capacity `capacity`, a power of two; NULL while few do */
+    uint32_t capacity;
+    uint32_t count;
+} fy_sources;
+
+void fy_sources_fini(fy_sources *sources);
+
+/* The number expected from `rank`, to be changed in place until the next call; NULL when a place
+ * for it had to be made and there is no memory. */
+uint32_t *fy_sources_of(fy_sources *sources, int rank);
+
+/* Copies all, `count` of them, to `out`. */
+void fy_sources_copy(const fy_sources *sources, fy_source *out);
+
+#endif
