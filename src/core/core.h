@@ -84,6 +84,10 @@ int fy_control_poll(ferry *f);
 void fy_control_lock(ferry *f);
 void fy_control_unlock(ferry *f);
 
+/* Says whether a helper exists: true before it is started, false after it has been joined. Without
+ * one, polls do not take the lock. [application thread] */
+void fy_control_share(ferry *f, bool shared);
+
 /* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
  * A message counts as created when it is sent and finished when its handler has returned, or it has
  * failed. [application thread] */
@@ -112,6 +116,9 @@ void fy_op_submitted(ferry *f, uint32_t op);
 void fy_op_end(ferry *f, uint32_t op, int error);
 void fy_op_drop(ferry *f, uint32_t op);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
+/* Whether fy_op_end_remote has the memory it may need, if nothing else is sent before. A kind that
+ * finds it has not answers FY_LEAVE, and is asked again by a later poll. */
+bool fy_op_end_reserve(ferry *f);
 
 /* Keeps the message of a failing call and returns `error`. */
 int fy_fail(ferry *f, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,148 @@
+#include "base/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/error.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+extern char **environ;
+
+static const fy_env_variable known[] = {
+    {"FERRY_RANKS", "number of ranks that the program starts on this machine, 1 to 1024"},
+    {"FERRY_THREADS", "1: the ranks of FERRY_RANKS are threads of one process"},
+    {"FERRY_PORT", "the port to use: shm"},
+    {"FERRY_HEAP_BYTES", "shared heap of a rank, reserved not committed"},
+    {"FERRY_RING_SLOTS", "requests in flight per peer and lane, a power of two"},
+    {"FERRY_RING_BYTES", "payload bytes in flight per peer and lane"},
+    {"FERRY_SCHEDULER", "name of the scheduler that balances objects"},
+    {"FERRY_SCHEDULER_", "FERRY_SCHEDULER_<NAME>: a parameter of the scheduler"},
+    {"FERRY_COMPUTE", "what ferry_compute does: none, sleep or spin"},
+    {"FERRY_JOB_FD", "set by the launcher for its ranks: the job's segment"},
+    {"FERRY_RANK", "set by the launcher for its ranks: the rank's number"},
+    {NULL, NULL},
+};
+
+const fy_env_variable *fy_env_variables(void)
+{
+    return known;
+}
+
+const char *fy_env_get(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+/* The power of two that a size suffix stands for; 0 for none, -1 when it is not one. */
+static int suffix_shift(const char *suffix)
+{
+    static const char letters[] = "KMGT";
+    if (*suffix == '\0')
+        return 0;
+    const char *letter = suffix[1] == '\0' ? strchr(letters, *suffix) : NULL;
+    return letter == NULL ? -1 : (int)(letter - letters + 1) * 10;
+}
+
+int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value)
+{
+    const char *text = fy_env_get(name);
+    if (text == NULL)
+        return 0;
+    uint64_t number = 0;
+    const char *at = text;
+    bool fits = *at >= '0' && *at <= '9';
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        fits = fits && number <= (UINT64_MAX - digit) / 10;
+        number = number * 10 + digit;
+    }
+    int shift = suffix_shift(at);
+    fits = fits && shift >= 0 && number <= UINT64_MAX >> (shift < 0 ? 0 : shift);
+    if (fits)
+        number <<= shift;
+    if (!fits || number < min || number > max)
+        return fy_error_set(FERRY_EINVAL, "%s is \"%s\"; expected a number from %llu to %llu", name,
+                            text, (unsigned long long)min, (unsigned long long)max);
+    *value = number;
+    return 0;
+}
+
+/* Whether `name` of `length` bytes is one that Ferry reads. */
+static bool is_known(const char *name, size_t length)
+{
+    for (const fy_env_variable *entry = known; entry->name != NULL; entry++) {
+        size_t known_length = strlen(entry->name);
+        bool prefix = entry->name[known_length - 1] == '_';
+        if (strncmp(name, entry->name, known_length) == 0 &&
+            (known_length == length || (prefix && length > known_length)))
+            return true;
+    }
+    return false;
+}
+
+enum { NAME_MAX_BYTES = 64 };
+
+/* Least number of inserted, removed and changed letters between two names. */
+static size_t distance(const char *a, size_t a_length, const char *b)
+{
+    size_t row[NAME_MAX_BYTES + 1];
+    size_t b_length = strlen(b);
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            size_t shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = change < shorter ? change : shorter;
+        }
+    }
+    return row[b_length];
+}
+
+static void warn_unknown(const char *name, size_t length)
+{
+    const char *nearest = known[0].name;
+    size_t best = SIZE_MAX;
+    for (const fy_env_variable *entry = known; entry->name != NULL; entry++) {
+        size_t apart = distance(name, length, entry->name);
+        if (apart < best) {
+            best = apart;
+            nearest = entry->name;
+        }
+    }
+    fy_log_line(-1, "warning: unknown variable %.*s is ignored; the nearest known name is %s",
+                (int)length, name, nearest);
+}
+
+void fy_env_warn_unknown(void)
+{
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+        size_t length = strcspn(*entry, "=");
+        if (strncmp(*entry, "FERRY_", 6) == 0 && length <= NAME_MAX_BYTES &&
+            !is_known(*entry, length))
+            warn_unknown(*entry, length);
+    }
+}
+
+uint64_t fy_env_foreign_ranks(const char **variable)
+{
+    /* SLURM_NTASKS is set in a batch script too, where the program is alone; only a step has a
+     * SLURM_STEP_ID and a task number. */
+    static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
+                                         "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"};
+    *variable = NULL;
+    uint64_t ranks = 1;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0] && ranks <= 1; i++)
+        if (fy_env_number(counts[i], 1, INT32_MAX, &ranks) == 0 && fy_env_get(counts[i]) != NULL)
+            *variable = counts[i];
+    if (ranks <= 1 && fy_env_get("SLURM_STEP_ID") != NULL && fy_env_get("SLURM_PROCID") != NULL &&
+        fy_env_number("SLURM_NTASKS", 1, INT32_MAX, &ranks) == 0 && ranks > 1)
+        *variable = "SLURM_NTASKS";
+    return ranks;
+}

@@ -1,0 +1,35 @@
+/* Env: the FERRY_* variables, and what other launchers say about the job.
+ *
+ * The environment is read at open alone; nothing here keeps state. */
+#ifndef FY_ENV_H
+#define FY_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct fy_env_variable {
+    const char *name;
+    const char *meaning; /* one line */
+} fy_env_variable;
+
+/* The variables Ferry knows, ended by a NULL name. A name that ends in '_' stands for all that
+ * begin with it. Lends for ever. */
+const fy_env_variable *fy_env_variables(void);
+
+/* The value of a variable; NULL when unset or empty. */
+const char *fy_env_get(const char *name);
+
+/* Reads a whole number; K, M, G and T multiply by powers of 1,024. Leaves `*value` alone when the
+ * variable is unset. FERRY_EINVAL: not a number or outside [min, max]; fy_error_text names
+ * variable, value and range. */
+int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value);
+
+/* Logs each FERRY_* variable that Ferry does not know, with the nearest known name. */
+void fy_env_warn_unknown(void);
+
+/* How many ranks another launcher's environment announces: 1 when none does. `*variable` is the
+ * name it was found under, NULL when none. */
+uint64_t fy_env_foreign_ranks(const char **variable);
+
+#endif

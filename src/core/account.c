@@ -1,0 +1,126 @@
+/* Account: where the rank's time goes, and what the launcher may say about it.
+ *
+ * The clock is read only where an activity that matters begins or ends: at sleeps and at tasks
+ * always, at the entry and exit of polling calls and at handlers only once tasks run or a trace is
+ * on. A handler whose last call took less than a microsecond goes untimed for the next calls: its
+ * time counts as the runtime's, since reading the clock would cost as much as the handler. Programs
+ * of small messages alone thus read no clock, and all but their idle time counts as their own. */
+#include "core/rank.h"
+
+enum { LIGHT_NS = 1000, LIGHT_CALLS = 63 };
+
+void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
+{
+    fy_account *a = &f->account;
+    uint64_t now = f->ops->now(f->port);
+    uint64_t passed = now - a->stamp_ns;
+    switch (a->activity) {
+    case FERRY_IDLE:
+        f->stats.idle_ns += passed;
+        break;
+    case FERRY_RUNTIME:
+        f->stats.runtime_ns += passed;
+        break;
+    case FERRY_TASK:
+        f->stats.task_ns += passed;
+        break;
+    case FERRY_MAIN:
+        break;
+    }
+    if (f->trace.on)
+        fy_trace_add(&f->trace, a->stamp_ns, now, a->activity, a->handler);
+    a->stamp_ns = now;
+    a->activity = activity;
+    a->handler = handler;
+}
+
+fy_doing fy_account_enter(ferry *f, fy_doing doing)
+{
+    fy_doing before = f->account.base;
+    if (doing != FY_DOING_MAIN)
+        f->account.base = doing;
+    if (f->account.base != f->account.doing)
+        fy_doing_set(f, f->account.base, 0);
+    if (f->account.timed)
+        fy_account_to(f, FERRY_RUNTIME, 0);
+    return before;
+}
+
+void fy_account_leave(ferry *f, fy_doing before)
+{
+    f->account.base = before;
+    if (before != f->account.doing)
+        fy_doing_set(f, before, 0);
+    /* A sleep has left the account at runtime, timed or not. */
+    if (f->account.timed || f->account.activity != FERRY_MAIN)
+        fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
+}
+
+static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t handler,
+                                            fy_call *call, void *arg)
+{
+    ferry_activity outer = f->account.activity;
+    uint32_t outer_handler = f->account.handler;
+    bool task = what == FY_DOING_TASK;
+    uint64_t cpu = task ? f->ops->cpu(f->port) : 0;
+    fy_account_to(f, FERRY_TASK, handler);
+    uint64_t start = f->account.stamp_ns;
+    call(f, arg);
+    fy_account_to(f, outer, outer_handler);
+    if (task) {
+        f->stats.tasks++;
+        f->stats.task_cpu_ns += f->ops->cpu(f->port) - cpu;
+    } else if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count) {
+        f->handlers.entries[handler].untimed = LIGHT_CALLS;
+    }
+}
+
+/* Whether this call of a handler is one to time; counts the untimed ones down. */
+static bool is_timed(ferry *f, uint16_t handler)
+{
+    if (handler >= f->handlers.count || f->handlers.entries[handler].untimed == 0)
+        return true;
+    f->handlers.entries[handler].untimed--;
+    return false;
+}
+
+void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
+{
+    f->depth++;
+    f->done++;
+    fy_doing_set(f, what, handler);
+    if (what == FY_DOING_TASK) {
+        f->account.timed = true;
+        run_timed(f, what, handler, call, arg);
+    } else if (f->account.timed && is_timed(f, handler)) {
+        run_timed(f, what, handler, call, arg);
+    } else {
+        call(f, arg);
+    }
+    f->depth--;
+}
+
+bool fy_in_handler(const ferry *f)
+{
+    return f->depth > 0;
+}
+
+void fy_work_created(ferry *f, uint64_t count)
+{
+    f->work_created += count;
+}
+
+void fy_work_finished(ferry *f, uint64_t count)
+{
+    f->work_finished += count;
+}
+
+ferry_stats *fy_stats(ferry *f)
+{
+    return &f->stats;
+}
+
+void ferry_stats_get(const ferry *f, ferry_stats *out)
+{
+    *out = f->stats;
+}

@@ -1,0 +1,87 @@
+/* The table of handlers, of requests and of objects, in one numbering. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/rank.h"
+
+/* FNV-1a, continued from the signature of the handlers before. */
+static uint32_t sign(uint32_t signature, const char *name, fy_handler_sort sort)
+{
+    const uint32_t prime = 16777619u;
+    signature = (signature ^ (uint32_t)(sort + 1)) * prime;
+    for (; *name != '\0'; name++)
+        signature = (signature ^ (unsigned char)*name) * prime;
+    return signature;
+}
+
+uint32_t fy_handlers_signature(const ferry *f)
+{
+    const fy_handlers *h = &f->handlers;
+    return h->count == 0 ? 2166136261u : h->entries[h->count - 1].signature;
+}
+
+static bool grow(fy_handlers *h)
+{
+    uint32_t capacity = h->capacity == 0 ? 16 : h->capacity * 2;
+    fy_handler_entry *entries = realloc(h->entries, capacity * sizeof(*entries));
+    if (entries == NULL)
+        return false;
+    h->entries = entries;
+    void *names = realloc(h->names, capacity * sizeof(*h->names));
+    if (names == NULL)
+        return false;
+    h->names = names;
+    h->capacity = capacity;
+    return true;
+}
+
+int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,
+                   ferry_handler *out)
+{
+    fy_handlers *h = &f->handlers;
+    if (name == NULL || fn == NULL || out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "handler_register: %s is missing",
+                       name == NULL ? "the name"
+                       : fn == NULL ? "the function"
+                                    : "the result");
+    if (h->count == FY_HANDLERS_MAX)
+        return fy_fail(f, FERRY_ENOMEM, "handler_register: \"%s\" would be handler %d; at most %d",
+                       name, FY_HANDLERS_MAX + 1, FY_HANDLERS_MAX);
+    if (h->count == h->capacity && !grow(h))
+        return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
+    uint32_t index = h->count;
+    snprintf(h->names[index], sizeof(h->names[index]), "%s", name);
+    h->entries[index] =
+        (fy_handler_entry){.fn = fn,
+                           .sort = (uint8_t)sort,
+                           .signature = sign(fy_handlers_signature(f), h->names[index], sort)};
+    h->count++;
+    f->ops->name_handler(f->port, (uint16_t)index, h->names[index]);
+    out->index = (uint16_t)index;
+    return 0;
+}
+
+fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort)
+{
+    if (index >= f->handlers.count || f->handlers.entries[index].sort != sort)
+        return NULL;
+    return f->handlers.entries[index].fn;
+}
+
+const char *fy_handler_name(const ferry *f, uint16_t index)
+{
+    return index < f->handlers.count ? f->handlers.names[index] : "(unknown)";
+}
+
+void fy_handlers_fini(ferry *f)
+{
+    free(f->handlers.entries);
+    free(f->handlers.names);
+    f->handlers = (fy_handlers){0};
+}
+
+int ferry_handler_register(ferry *f, const char *name, ferry_request_fn *fn, ferry_handler *out)
+{
+    return fy_handler_add(f, name, FY_HANDLER_REQUEST, (fy_any_fn *)fn, out);
+}

@@ -1,0 +1,288 @@
+/* Progress: one round takes, in this order, callbacks that are due, requests held by earlier
+ * tag-selective polls, the rank's requests to itself, what the port has, and the layers' own work.
+ *
+ * Held requests of a source are handled before newer frames of it: while some are held, what the
+ * port has from that source is left there. A tag-selective poll goes past them on purpose, and
+ * holds only so many bytes per source; what comes behind stays in the port, and so with its sender.
+ */
+#include <inttypes.h>
+
+#include "core/rank.h"
+
+/* Bytes of other tags' requests held per source before the rest is left in the port. */
+enum { HELD_BYTES_MAX = 256 * 1024 };
+
+/* Rounds without anything to do before a waiting call sleeps in the port and starts to count its
+ * time as idle. The port spins and yields by its own rule; these few rounds keep short waits free
+ * of clock reads. */
+enum { QUIET_ROUNDS = 50 };
+
+static bool is_application(const fy_frame *frame)
+{
+    return frame->kind == FY_KIND_REQUEST || frame->kind == FY_KIND_MESSAGE;
+}
+
+static fy_verdict dispatch(ferry *f, int source, const fy_frame *frame)
+{
+    if (frame->kind < FY_KINDS && f->kinds[frame->kind] != NULL && source >= 0 && source < f->ranks)
+        return f->kinds[frame->kind](f, source, frame);
+    fy_log(f, "a frame of unknown kind %u from rank %d is dropped", frame->kind, source);
+    return FY_TAKEN;
+}
+
+/* Keeps a request that a tag-selective poll does not want. */
+static fy_verdict hold(ferry *f, int source, const fy_frame *frame, size_t held_bytes)
+{
+    fy_packet *packet =
+        held_bytes > HELD_BYTES_MAX ? NULL : fy_packet_create(&f->packets, frame->size_bytes);
+    if (packet == NULL)
+        return FY_LEAVE;
+    fy_packet_fill(packet, source, FY_DATA, frame);
+    if (fy_queue_set_push(&f->held, (uint32_t)source, packet))
+        return FY_TAKEN;
+    fy_packet_destroy(&f->packets, packet);
+    return FY_LEAVE;
+}
+
+static fy_verdict deliver(void *context, int source, const fy_frame *frame)
+{
+    ferry *f = context;
+    if (!f->filtered && f->held.first == NULL)
+        return dispatch(f, source, frame);
+    const fy_queue *queue = fy_queue_find(&f->held, (uint32_t)source);
+    bool held = queue != NULL && queue->head != NULL;
+    if (!f->filtered)
+        return held ? FY_LEAVE : dispatch(f, source, frame);
+    if (!is_application(frame) || frame->tag == f->filter_tag)
+        return dispatch(f, source, frame);
+    return hold(f, source, frame, held ? queue->bytes : 0);
+}
+
+/* Handles what is held of one source, in order, as far as the filter lets. */
+static int run_held(ferry *f, fy_queue *queue)
+{
+    int count = 0;
+    fy_packet *before = NULL;
+    while ((before == NULL ? queue->head : before->next) != NULL) {
+        fy_packet *packet = before == NULL ? queue->head : before->next;
+        if (f->filtered && packet->frame.tag != f->filter_tag) {
+            before = packet;
+            continue;
+        }
+        if (dispatch(f, packet->rank, &packet->frame) == FY_LEAVE)
+            break;
+        packet = fy_queue_set_unlink(&f->held, queue, before);
+        fy_packet_destroy(&f->packets, packet);
+        count++;
+    }
+    return count;
+}
+
+static int run_all_held(ferry *f)
+{
+    int count = 0;
+    for (fy_queue *queue = f->held.first, *next; queue != NULL; queue = next) {
+        next = queue->next;
+        count += run_held(f, queue);
+    }
+    return count;
+}
+
+/* Delivers what the rank has sent to itself before this round. */
+static int run_self(ferry *f)
+{
+    int count = 0;
+    const fy_packet *last = f->self.tail;
+    for (bool more = f->self.head != NULL; more && count < FY_POLL_BUDGET; count++) {
+        fy_packet *packet = f->self.head;
+        more = packet != last;
+        /* Unlinked first: the handler may send to this rank again. */
+        fy_queue_unlink(&f->self, NULL);
+        if (deliver(f, packet->rank, &packet->frame) == FY_LEAVE) {
+            packet->next = f->self.head;
+            f->self.head = packet;
+            if (f->self.tail == NULL)
+                f->self.tail = packet;
+            break;
+        }
+        fy_packet_destroy(&f->packets, packet);
+    }
+    return count;
+}
+
+static fy_verdict deliver_control(void *context, int source, const fy_frame *frame)
+{
+    return dispatch(context, source, frame);
+}
+
+int fy_control_poll(ferry *f)
+{
+    return f->ops->poll(f->port, FY_CONTROL, FY_POLL_BUDGET, deliver_control, f);
+}
+
+void fy_control_lock(ferry *f)
+{
+    if (f->control_shared)
+        fy_mutex_lock(&f->control_lock);
+}
+
+void fy_control_unlock(ferry *f)
+{
+    if (f->control_shared)
+        fy_mutex_unlock(&f->control_lock);
+}
+
+void fy_control_share(ferry *f, bool shared)
+{
+    f->control_shared = shared;
+}
+
+static int poll_control(ferry *f)
+{
+    if (!f->control_shared)
+        return fy_control_poll(f);
+    if (!f->ops->pending(f->port, FY_CONTROL))
+        return 0;
+    fy_control_lock(f);
+    int count = fy_control_poll(f);
+    fy_control_unlock(f);
+    return count;
+}
+
+static int run_layers(ferry *f)
+{
+    int count = 0;
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_list[i]->progress != NULL)
+            count += fy_layer_list[i]->progress(f);
+    f->done += (uint64_t)count;
+    return count;
+}
+
+int fy_progress(ferry *f, bool tasks)
+{
+    int count = 0;
+    if (f->ops_table.events != NULL)
+        count += fy_ops_deliver(f);
+    if (f->held.first != NULL)
+        count += run_all_held(f);
+    if (f->self.head != NULL)
+        count += run_self(f);
+    count += f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, deliver, f);
+    if (f->account.doing != f->account.base)
+        fy_doing_set(f, f->account.base, 0);
+    count += poll_control(f);
+    if (f->slow_lanes != 0 || f->orphans.head != NULL)
+        count += fy_backlog_flush(f);
+    if (tasks)
+        count += run_layers(f);
+    return count;
+}
+
+bool fy_rank_idle(ferry *f)
+{
+    if (f->ops_table.events != NULL || f->held.first != NULL || f->self.head != NULL ||
+        f->slow_lanes != 0 || f->orphans.head != NULL)
+        return false;
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_list[i]->busy != NULL && fy_layer_list[i]->busy(f))
+            return false;
+    return true;
+}
+
+/* When a round must run although no frame comes. */
+static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *patience)
+{
+    for (int i = 0; i < FY_LAYERS; i++) {
+        uint64_t at =
+            fy_layer_list[i]->deadline == NULL ? UINT64_MAX : fy_layer_list[i]->deadline(f);
+        deadline_ns = at < deadline_ns ? at : deadline_ns;
+    }
+    /* Room at a peer is announced by nothing. */
+    enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
+    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->held.first != NULL) {
+        patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
+                             : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
+                                                                 : PAUSE_MAX_NS;
+        uint64_t at = f->account.stamp_ns + patience->pause_ns;
+        deadline_ns = at < deadline_ns ? at : deadline_ns;
+    }
+    return deadline_ns;
+}
+
+int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *patience)
+{
+    int count = fy_progress(f, tasks);
+    if (count > 0) {
+        *patience = (fy_patience){0};
+        return count;
+    }
+    if (patience->rounds++ < QUIET_ROUNDS)
+        return 0;
+    for (int i = 0; tasks && i < FY_LAYERS; i++)
+        if (fy_layer_list[i]->busy != NULL && fy_layer_list[i]->busy(f))
+            return 0;
+    fy_account_to(f, FERRY_IDLE, 0);
+    f->ops->wait(f->port, FY_APP, earliest_deadline(f, deadline_ns, patience));
+    fy_account_to(f, FERRY_RUNTIME, 0);
+    return 0;
+}
+
+int fy_check_outside(ferry *f, const char *call)
+{
+    if (f->depth == 0)
+        return 0;
+    return fy_fail(f, FERRY_ESTATE, "%s: not allowed inside a handler or callback", call);
+}
+
+static int result(uint64_t done)
+{
+    return done > INT32_MAX ? INT32_MAX : (int)done;
+}
+
+int ferry_poll(ferry *f)
+{
+    int error = fy_check_outside(f, "poll");
+    if (error != 0)
+        return error;
+    uint64_t before = f->done;
+    fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
+    fy_progress(f, true);
+    fy_account_leave(f, doing);
+    return result(f->done - before);
+}
+
+int ferry_poll_tag(ferry *f, int32_t tag)
+{
+    int error = fy_check_outside(f, "poll_tag");
+    if (error != 0)
+        return error;
+    uint64_t before = f->done;
+    fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
+    f->filtered = true;
+    f->filter_tag = tag;
+    fy_progress(f, false);
+    f->filtered = false;
+    fy_account_leave(f, doing);
+    return result(f->done - before);
+}
+
+int ferry_wait(ferry *f, uint64_t timeout_ns)
+{
+    int error = fy_check_outside(f, "wait");
+    if (error != 0)
+        return error;
+    uint64_t before = f->done;
+    uint64_t deadline = FERRY_FOREVER;
+    if (timeout_ns != FERRY_FOREVER) {
+        uint64_t now = f->ops->now(f->port);
+        deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
+    }
+    fy_doing doing = fy_account_enter(f, FY_DOING_IDLE);
+    fy_patience patience = {0};
+    do
+        fy_progress_wait(f, true, deadline, &patience);
+    while (f->done == before && (deadline == FERRY_FOREVER || f->ops->now(f->port) < deadline));
+    fy_account_leave(f, doing);
+    return result(f->done - before);
+}

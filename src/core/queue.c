@@ -1,0 +1,159 @@
+#include "core/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a packet's data lies: 16-byte aligned behind its head. */
+enum { DATA_OFFSET = (sizeof(fy_packet) + 15) / 16 * 16, PACKETS_PER_CHUNK = 64 };
+
+void fy_packet_pool_init(fy_pool *pool)
+{
+    fy_pool_init(pool, DATA_OFFSET + FY_PACKET_POOLED_BYTES, PACKETS_PER_CHUNK);
+}
+
+fy_packet *fy_packet_create(fy_pool *pool, size_t size_bytes)
+{
+    bool pooled = size_bytes <= FY_PACKET_POOLED_BYTES;
+    if (size_bytes > SIZE_MAX - DATA_OFFSET)
+        return NULL;
+    fy_packet *packet = pooled ? fy_pool_get(pool) : malloc(DATA_OFFSET + size_bytes);
+    if (packet != NULL)
+        packet->pooled = pooled;
+    return packet;
+}
+
+void fy_packet_fill(fy_packet *packet, int rank, fy_lane lane, const fy_frame *frame)
+{
+    packet->next = NULL;
+    packet->rank = rank;
+    packet->lane = lane;
+    packet->frame = *frame;
+    packet->frame.data = (unsigned char *)packet + DATA_OFFSET;
+    if (frame->size_bytes > 0)
+        memcpy((unsigned char *)packet + DATA_OFFSET, frame->data, frame->size_bytes);
+}
+
+void fy_packet_destroy(fy_pool *pool, fy_packet *packet)
+{
+    if (packet->pooled)
+        fy_pool_put(pool, packet);
+    else
+        free(packet);
+}
+
+void fy_queue_push(fy_queue *queue, fy_packet *packet)
+{
+    packet->next = NULL;
+    if (queue->head == NULL)
+        queue->head = packet;
+    else
+        queue->tail->next = packet;
+    queue->tail = packet;
+    queue->bytes += DATA_OFFSET + packet->frame.size_bytes;
+}
+
+fy_packet *fy_queue_unlink(fy_queue *queue, fy_packet *before)
+{
+    fy_packet *packet = before == NULL ? queue->head : before->next;
+    if (before == NULL)
+        queue->head = packet->next;
+    else
+        before->next = packet->next;
+    if (queue->tail == packet)
+        queue->tail = before;
+    queue->bytes -= DATA_OFFSET + packet->frame.size_bytes;
+    return packet;
+}
+
+fy_queue *fy_queue_find(const fy_queue_set *set, uint32_t key)
+{
+    if (set->bucket_count == 0)
+        return NULL;
+    fy_queue *queue = set->buckets[key & (set->bucket_count - 1)];
+    while (queue != NULL && queue->key != key)
+        queue = queue->hash_next;
+    return queue;
+}
+
+static bool grow(fy_queue_set *set)
+{
+    uint32_t count = set->bucket_count == 0 ? 16 : set->bucket_count * 2;
+    fy_queue **buckets = calloc(count, sizeof(*buckets));
+    if (buckets == NULL)
+        return false;
+    for (uint32_t i = 0; i < set->bucket_count; i++) {
+        for (fy_queue *queue = set->buckets[i], *next; queue != NULL; queue = next) {
+            next = queue->hash_next;
+            queue->hash_next = buckets[queue->key & (count - 1)];
+            buckets[queue->key & (count - 1)] = queue;
+        }
+    }
+    free(set->buckets);
+    set->buckets = buckets;
+    set->bucket_count = count;
+    return true;
+}
+
+static fy_queue *create_queue(fy_queue_set *set, uint32_t key)
+{
+    if (set->queue_count >= set->bucket_count && !grow(set))
+        return NULL;
+    fy_queue *queue = calloc(1, sizeof(*queue));
+    if (queue == NULL)
+        return NULL;
+    queue->key = key;
+    queue->hash_next = set->buckets[key & (set->bucket_count - 1)];
+    set->buckets[key & (set->bucket_count - 1)] = queue;
+    set->queue_count++;
+    return queue;
+}
+
+bool fy_queue_set_push(fy_queue_set *set, uint32_t key, fy_packet *packet)
+{
+    fy_queue *queue = fy_queue_find(set, key);
+    if (queue == NULL)
+        queue = create_queue(set, key);
+    if (queue == NULL)
+        return false;
+    if (queue->head == NULL) {
+        queue->next = NULL;
+        queue->prev = set->last;
+        if (set->last == NULL)
+            set->first = queue;
+        else
+            set->last->next = queue;
+        set->last = queue;
+    }
+    fy_queue_push(queue, packet);
+    return true;
+}
+
+fy_packet *fy_queue_set_unlink(fy_queue_set *set, fy_queue *queue, fy_packet *before)
+{
+    fy_packet *packet = fy_queue_unlink(queue, before);
+    if (queue->head != NULL)
+        return packet;
+    if (queue->prev == NULL)
+        set->first = queue->next;
+    else
+        queue->prev->next = queue->next;
+    if (queue->next == NULL)
+        set->last = queue->prev;
+    else
+        queue->next->prev = queue->prev;
+    return packet;
+}
+
+void fy_queue_set_fini(fy_queue_set *set, fy_pool *pool)
+{
+    for (uint32_t i = 0; i < set->bucket_count; i++) {
+        for (fy_queue *queue = set->buckets[i], *next; queue != NULL; queue = next) {
+            next = queue->hash_next;
+            while (queue->head != NULL)
+                fy_packet_destroy(pool, fy_queue_unlink(queue, NULL));
+            free(queue);
+        }
+    }
+    free(set->buckets);
+    *set = (fy_queue_set){0};
+}

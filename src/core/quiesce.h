@@ -1,0 +1,24 @@
+/* Quiesce: finds out that no application work is left anywhere (quiesce.c). */
+#ifndef FY_QUIESCE_H
+#define FY_QUIESCE_H
+
+#include "core/core.h"
+
+/* Guarded by the control lock: the helper thread may take in the frames of waves. */
+typedef struct fy_quiescence {
+    uint64_t epoch;           /* of the ferry_quiesce that runs, or of the last one */
+    uint64_t announced_epoch; /* the last one known to have ended */
+
+    /* The wave this rank has to answer; at the root, the one it has started. */
+    bool asked, passed_on;
+    uint64_t asked_epoch;
+    uint32_t wave;
+    int answers; /* of children, with the sums of what they reported */
+    uint64_t created, finished;
+
+    /* At the root: what the wave before came to. */
+    bool was_balanced;
+    uint64_t last_created;
+} fy_quiescence;
+
+#endif

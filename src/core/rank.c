@@ -1,0 +1,207 @@
+/* The life of a rank: made over a port, closed with the others, freed. */
+#include "core/rank.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+static void set_kinds(ferry *f)
+{
+    f->kinds[FY_KIND_REQUEST] = fy_request_deliver;
+    f->kinds[FY_KIND_END] = fy_op_deliver;
+    f->kinds[FY_KIND_COLLECTIVE] = fy_collective_deliver;
+    f->kinds[FY_KIND_WAVE] = fy_wave_deliver;
+}
+
+/* Closes the layers below `count`, the last first. */
+static void close_layers(ferry *f, int count)
+{
+    while (count-- > 0)
+        if (fy_layer_list[count]->close != NULL)
+            fy_layer_list[count]->close(f);
+}
+
+static int open_layers(ferry *f)
+{
+    for (int i = 0; i < FY_LAYERS; i++) {
+        int error = fy_layer_list[i]->open == NULL ? 0 : fy_layer_list[i]->open(f, &f->options);
+        if (error != 0) {
+            close_layers(f, i);
+            return error;
+        }
+    }
+    return 0;
+}
+
+static void free_core(ferry *f)
+{
+    fy_ops_fini(f);
+    fy_handlers_fini(f);
+    fy_collectives_fini(f);
+    fy_trace_fini(&f->trace);
+    fy_queue_set_fini(&f->backlog, &f->packets);
+    fy_queue_set_fini(&f->held, &f->packets);
+    while (f->self.head != NULL)
+        fy_packet_destroy(&f->packets, fy_queue_unlink(&f->self, NULL));
+    while (f->orphans.head != NULL)
+        fy_packet_destroy(&f->packets, fy_queue_unlink(&f->orphans, NULL));
+    fy_pool_fini(&f->packets);
+    fy_mutex_fini(&f->control_lock);
+    f->ops->close(f->port);
+    free(f);
+}
+
+int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
+{
+    int error;
+    ferry *f = calloc(1, sizeof(*f));
+    if (f == NULL) {
+        error = fy_error_set(FERRY_ENOMEM, "open: no memory for a rank");
+        goto close_port;
+    }
+    error = fy_mutex_init(&f->control_lock);
+    if (error != 0) {
+        fy_error_set(error, "open: no lock for a rank");
+        goto free_rank;
+    }
+    f->port = port;
+    f->ops = port->ops;
+    f->ops->query(port, &f->info);
+    f->rank = f->info.rank;
+    f->ranks = f->info.ranks;
+    f->options = *options;
+    f->user_data = options->user_data;
+    fy_packet_pool_init(&f->packets);
+    set_kinds(f);
+    f->account.activity = FERRY_MAIN;
+    f->account.stamp_ns = f->ops->now(port);
+    error = open_layers(f);
+    if (error != 0) {
+        fy_error_set(error, "%s", f->error_text);
+        free_core(f);
+        return error;
+    }
+    *out = f;
+    return 0;
+
+free_rank:
+    free(f);
+close_port:
+    port->ops->close(port);
+    return error;
+}
+
+void fy_rank_destroy(ferry *f)
+{
+    close_layers(f, FY_LAYERS);
+    free_core(f);
+}
+
+/* Polls until nothing of this rank waits to be sent and its operations have ended. */
+static void drain(ferry *f)
+{
+    fy_patience patience = {0};
+    while (f->slow_lanes != 0 || f->orphans.head != NULL || f->self.head != NULL ||
+           f->held.first != NULL || f->ops_table.pending > 0 || f->ops_table.events != NULL) {
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+    }
+}
+
+int ferry_close(ferry *f)
+{
+    int error = fy_check_outside(f, "close");
+    if (error != 0)
+        return error;
+    fy_account_enter(f, FY_DOING_CLOSE);
+    drain(f);
+    error = fy_barrier(f, FY_DOING_CLOSE);
+    /* After the barrier nobody sends requests of the main program; what handlers still send is
+     * taken in by the second. */
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_list[i]->drain != NULL)
+            fy_layer_list[i]->drain(f);
+    if (error == 0) {
+        drain(f);
+        error = fy_barrier(f, FY_DOING_CLOSE);
+    }
+    f->closing = true;
+    fy_ops_cancel(f);
+    fy_rank_destroy(f);
+    return error;
+}
+
+int ferry_rank(const ferry *f)
+{
+    return f->rank;
+}
+
+int ferry_ranks(const ferry *f)
+{
+    return f->ranks;
+}
+
+void *ferry_user_data(const ferry *f)
+{
+    return f->user_data;
+}
+
+void ferry_user_data_set(ferry *f, void *user_data)
+{
+    f->user_data = user_data;
+}
+
+uint64_t ferry_now(const ferry *f)
+{
+    return f->ops->now(f->port);
+}
+
+void ferry_compute(ferry *f, double seconds)
+{
+    if (seconds > 0)
+        f->ops->advance(f->port, seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18);
+}
+
+void *fy_layer_state(const ferry *f, fy_layer layer)
+{
+    return f->layers[layer];
+}
+
+void fy_layer_state_set(ferry *f, fy_layer layer, void *state)
+{
+    f->layers[layer] = state;
+}
+
+fy_port *fy_port_of(const ferry *f)
+{
+    return f->port;
+}
+
+void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
+{
+    f->kinds[kind] = fn;
+}
+
+int fy_fail(ferry *f, int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->error_text, sizeof(f->error_text), format, arguments);
+    va_end(arguments);
+    return error;
+}
+
+const char *ferry_error_message(const ferry *f)
+{
+    return f == NULL ? fy_error_text() : f->error_text;
+}
+
+void fy_log(const ferry *f, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fy_log_vline(f->rank, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,158 @@
+/* Rank: what a `ferry` consists of. Private to core.
+ *
+ * Invariant: everything here belongs to the application thread, except `wave`, which is guarded by
+ * control_lock, and what is constant after open. */
+#ifndef FY_RANK_H
+#define FY_RANK_H
+
+#include "base/mutex.h"
+#include "base/pool.h"
+#include "core/collective.h"
+#include "core/core.h"
+#include "core/op.h"
+#include "core/queue.h"
+#include "core/quiesce.h"
+#include "core/trace.h"
+
+enum {
+    FY_HANDLERS_MAX = 1024,
+    FY_HANDLER_NAME_BYTES = 32,
+    FY_ERROR_BYTES = 512,
+    /* Frames that one poll takes from each lane, so that no lane starves the rest. */
+    FY_POLL_BUDGET = 64,
+};
+
+/* A handler of either sort. `signature` covers the names and sorts of this one and all before it:
+ * two ranks agree on an index when it is equal. */
+typedef struct fy_handler_entry {
+    fy_any_fn *fn;
+    uint32_t signature;
+    uint8_t sort;      /* fy_handler_sort */
+    uint8_t untimed;   /* calls left that are not timed (account.c) */
+    bool told_unknown; /* a log line about it was written */
+} fy_handler_entry;
+
+typedef struct fy_handlers {
+    fy_handler_entry *entries;
+    char (*names)[FY_HANDLER_NAME_BYTES];
+    uint32_t count, capacity;
+    bool told_unknown; /* a log line about an index without a handler was written */
+} fy_handlers;
+
+/* Where the rank's time goes (account.c). */
+typedef struct fy_account {
+    ferry_activity activity; /* since stamp_ns */
+    uint32_t handler;
+    uint64_t stamp_ns;
+    bool timed;           /* every entry to Ferry is stamped: tasks run, or a trace is on */
+    fy_doing doing, base; /* as told to the port; what to go back to after handlers */
+} fy_account;
+
+/* The layers above, by fy_layer (layers.c). */
+extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
+
+struct ferry {
+    fy_port *port;
+    const fy_port_ops *ops;
+    fy_kind_fn *kinds[FY_KINDS];
+    int rank, ranks;
+    uint32_t depth;      /* application code that runs inside Ferry */
+    uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
+    bool filtered;       /* a tag-selective poll runs, for filter_tag */
+    int32_t filter_tag;
+    uint64_t done; /* handlers, tasks, callbacks run and operations ended */
+    fy_handlers handlers;
+    fy_account account;
+    ferry_stats stats;
+    uint64_t work_created, work_finished;
+
+    fy_pool packets;
+    fy_queue_set backlog; /* by rank * FY_LANES + lane */
+    fy_queue_set held;    /* by source */
+    fy_queue self;        /* requests of the rank to itself */
+    fy_queue orphans;     /* ends of operations that found no memory for a backlog */
+
+    fy_ops ops_table;
+    fy_collectives collectives;
+    fy_quiescence quiescence;
+    fy_trace trace;
+
+    fy_mutex control_lock;
+    bool control_shared; /* a helper thread may poll the control lane */
+    bool closing;
+
+    void *layers[FY_LAYERS];
+    fy_port_info info;
+    uint64_t ring_slots;
+    ferry_options options;
+    void *user_data;
+    char error_text[FY_ERROR_BYTES];
+};
+
+/* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
+int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out);
+
+/* Frees the rank at once, without regard to others. */
+void fy_rank_destroy(ferry *f);
+
+/* Progress. */
+
+/* One round: what waits here, what has arrived, and, with `tasks`, the layers' own work. Returns
+ * how much there was. Not in handlers. */
+int fy_progress(ferry *f, bool tasks);
+
+/* How long a caller has waited for something in vain. */
+typedef struct fy_patience {
+    uint32_t rounds;
+    uint64_t pause_ns; /* for waiting for room, which no frame announces */
+} fy_patience;
+
+/* One round, and when there was nothing to do sleeps until there may be, but not beyond
+ * `deadline_ns`. The caller looks at its condition after each call. */
+int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *patience);
+
+/* Whether nothing is left to do here until a frame arrives. */
+bool fy_rank_idle(ferry *f);
+
+/* FERRY_ESTATE with a message when application code runs inside Ferry. */
+int fy_check_outside(ferry *f, const char *call);
+
+/* FERRY_EINVAL with a message when `rank` is none. */
+int fy_check_rank(ferry *f, const char *call, int rank);
+
+/* Sending. */
+
+/* Sends what waits for room. Returns packets sent. */
+int fy_backlog_flush(ferry *f);
+
+/* Sends the end of an operation in a packet that was created beforehand, so that it cannot fail for
+ * memory. Takes it. FERRY_EPEER. */
+int fy_send_packet(ferry *f, fy_packet *packet);
+
+/* Kind functions of core. */
+fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame);
+
+/* Account. */
+
+/* The rank does `activity` from now on; reads the clock. */
+void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler);
+
+/* At the start and the end of each call that polls. `doing` is what the port is told while it
+ * waits. fy_account_leave restores what fy_account_enter returned. */
+fy_doing fy_account_enter(ferry *f, fy_doing doing);
+void fy_account_leave(ferry *f, fy_doing before);
+
+/* Tells the port what the rank is doing, if that is new. */
+static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
+{
+    f->account.doing = doing;
+    f->ops->doing(f->port, doing, handler);
+}
+
+uint32_t fy_handlers_signature(const ferry *f);
+void fy_handlers_fini(ferry *f);
+
+#endif

@@ -1,0 +1,14 @@
+/* Reduce: the arithmetic of allreduce. */
+#ifndef FY_REDUCE_H
+#define FY_REDUCE_H
+
+#include <ferry/core.h>
+
+/* Bytes of one value; 0 for a number that is no type. */
+size_t fy_type_bytes(ferry_type type);
+
+/* into[i] = low[i] (reduction) high[i]; `into` may be either. Integer sums wrap around. */
+void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const void *low,
+               const void *high, size_t count);
+
+#endif

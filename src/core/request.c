@@ -1,0 +1,149 @@
+/* Requests: a handler and its arguments, sent to a rank and run there by a poll. */
+#include "core/rank.h"
+
+int fy_check_rank(ferry *f, const char *call, int rank)
+{
+    if (rank >= 0 && rank < f->ranks)
+        return 0;
+    return fy_fail(f, FERRY_EINVAL, "%s: rank %d is outside 0..%d", call, rank, f->ranks - 1);
+}
+
+static __attribute__((cold)) int explain(ferry *f, int rank, const ferry_message *message)
+{
+    int error = fy_check_rank(f, "request", rank);
+    if (error != 0)
+        return error;
+    if (message == NULL)
+        return fy_fail(f, FERRY_EINVAL, "request: no message given");
+    if (fy_handler_find(f, message->handler.index, FY_HANDLER_REQUEST) == NULL)
+        return fy_fail(f, FERRY_EINVAL, "request: handler %u is not registered for requests here",
+                       message->handler.index);
+    if (message->word_count > FERRY_WORDS_MAX)
+        return fy_fail(f, FERRY_EINVAL, "request: %u words; at most %d", message->word_count,
+                       FERRY_WORDS_MAX);
+    return fy_fail(f, FERRY_EINVAL, "request: %zu bytes at NULL", message->size_bytes);
+}
+
+static inline bool is_valid(const ferry *f, int rank, const ferry_message *message)
+{
+    return rank >= 0 && rank < f->ranks && message != NULL &&
+           message->handler.index < f->handlers.count &&
+           f->handlers.entries[message->handler.index].sort == FY_HANDLER_REQUEST &&
+           message->word_count <= FERRY_WORDS_MAX &&
+           (message->size_bytes == 0 || message->data != NULL);
+}
+
+int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+{
+    if (!is_valid(f, rank, message))
+        return explain(f, rank, message);
+    fy_frame frame = {
+        .kind = FY_KIND_REQUEST,
+        .word_count = message->word_count,
+        .handler = message->handler.index,
+        .tag = message->tag,
+        .aux = f->handlers.entries[message->handler.index].signature,
+        .words = {message->words[0], message->words[1], message->words[2], message->words[3]},
+        .data = message->data,
+        .size_bytes = message->size_bytes,
+    };
+    int error = 0;
+    if (track != NULL)
+        error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame.op);
+    if (error == 0)
+        error = fy_send_paced(f, FY_DATA, rank, &frame);
+    if (error == 0) {
+        f->work_created++;
+        f->stats.requests_sent++;
+    }
+    /* Every way of sending has copied the data by now. */
+    if (track != NULL && frame.op != 0) {
+        if (error == 0)
+            fy_op_submitted(f, frame.op);
+        else
+            fy_op_drop(f, frame.op);
+    }
+    return error;
+}
+
+typedef struct request_call {
+    ferry_request_fn *fn;
+    int source;
+    const fy_frame *frame;
+} request_call;
+
+static void run_request(ferry *f, void *arg)
+{
+    const request_call *call = arg;
+    const fy_frame *frame = call->frame;
+    const ferry_message message = {
+        .handler = {frame->handler},
+        .word_count = frame->word_count,
+        .tag = frame->tag,
+        .words = {frame->words[0], frame->words[1], frame->words[2], frame->words[3]},
+        .data = frame->data,
+        .size_bytes = frame->size_bytes,
+    };
+    call->fn(f, call->source, &message);
+}
+
+/* Says once per handler why a request cannot run. */
+static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame *frame)
+{
+    fy_handlers *h = &f->handlers;
+    bool exists = frame->handler < h->count;
+    bool *told = exists ? &h->entries[frame->handler].told_unknown : &h->told_unknown;
+    if (*told)
+        return;
+    *told = true;
+    if (!exists)
+        fy_log(f, "request from rank %d for handler %u, but %u are registered here; it is dropped",
+               source, frame->handler, h->count);
+    else
+        fy_log(f,
+               "request from rank %d for handler %u, which is \"%s\" here and another there; every "
+               "rank must register the same handlers in the same order; it is dropped",
+               source, frame->handler, h->names[frame->handler]);
+}
+
+static const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
+{
+    if (frame->handler >= f->handlers.count || frame->word_count > FERRY_WORDS_MAX)
+        return NULL;
+    const fy_handler_entry *entry = &f->handlers.entries[frame->handler];
+    return entry->signature == frame->aux && entry->sort == FY_HANDLER_REQUEST ? entry : NULL;
+}
+
+static fy_packet *create_end(ferry *f, int source, uint32_t op, int error)
+{
+    fy_packet *packet = fy_packet_create(&f->packets, 0);
+    const fy_frame end = {
+        .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
+    if (packet != NULL)
+        fy_packet_fill(packet, source, FY_DATA, &end);
+    return packet;
+}
+
+fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    const fy_handler_entry *entry = find(f, frame);
+    fy_packet *end = NULL;
+    if (frame->op != 0) {
+        /* Made before the handler runs, so that the end can be told whatever the handler does.
+         * Without memory the request stays where it is. */
+        end = create_end(f, source, frame->op, entry == NULL ? FERRY_ENOENT : 0);
+        if (end == NULL)
+            return FY_LEAVE;
+    }
+    if (entry != NULL) {
+        request_call call = {(ferry_request_fn *)entry->fn, source, frame};
+        fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
+        f->stats.requests_handled++;
+    } else {
+        complain(f, source, frame);
+    }
+    f->work_finished++;
+    if (end != NULL)
+        (void)fy_send_packet(f, end); /* a source that is gone waits for no end */
+    return FY_TAKEN;
+}

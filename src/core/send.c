@@ -1,0 +1,207 @@
+/* Sending: straight to the port when it has room, else to the peer's backlog.
+ *
+ * Order per (target, lane) holds because a frame goes to the port only when the target's backlog on
+ * that lane is empty. The port's rings bound what is under way; outside handlers a caller waits for
+ * room (fy_send_paced), so a backlog holds what handlers sent, and nothing else. Nobody waits
+ * inside a handler and waiting callers take in what arrives, so two ranks that flood each other
+ * both make progress.
+ *
+ * A frame on the data lane from a rank to itself waits in f->self for a poll: a handler is never
+ * entered from inside another. */
+#include "core/rank.h"
+
+/* Bytes of requests to itself that a rank's main program may have waiting. */
+enum { SELF_BYTES_MAX = 64 * 1024 };
+
+/* Rounds of polling before a caller without room sleeps, and the shortest and longest sleep. */
+enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
+
+static uint32_t backlog_key(fy_lane lane, int rank)
+{
+    return (uint32_t)rank * FY_LANES + (uint32_t)lane;
+}
+
+static bool has_backlog(const ferry *f, fy_lane lane, int rank)
+{
+    if (f->slow_lanes == 0)
+        return false;
+    const fy_queue *queue = fy_queue_find(&f->backlog, backlog_key(lane, rank));
+    return queue != NULL && queue->head != NULL;
+}
+
+/* Takes the packet on success. */
+static bool keep(ferry *f, fy_packet *packet)
+{
+    uint32_t key = backlog_key(packet->lane, packet->rank);
+    const fy_queue *queue = fy_queue_find(&f->backlog, key);
+    bool filled = queue != NULL && queue->head != NULL;
+    if (!fy_queue_set_push(&f->backlog, key, packet))
+        return false;
+    f->slow_lanes += !filled;
+    return true;
+}
+
+static int no_memory(ferry *f, int rank, size_t size_bytes)
+{
+    return fy_fail(f, FERRY_ENOMEM,
+                   "send: no memory to keep %zu bytes for rank %d until it has room", size_bytes,
+                   rank);
+}
+
+static __attribute__((cold)) int send_later(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
+    if (packet == NULL)
+        return no_memory(f, rank, frame->size_bytes);
+    fy_packet_fill(packet, rank, lane, frame);
+    if (lane == FY_DATA && rank == f->rank) {
+        fy_queue_push(&f->self, packet);
+        return 0;
+    }
+    if (!keep(f, packet)) {
+        fy_packet_destroy(&f->packets, packet);
+        return no_memory(f, rank, frame->size_bytes);
+    }
+    return 0;
+}
+
+static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
+{
+    if (error == FERRY_EPEER)
+        return fy_fail(f, error, "send: rank %d is dead or has left", rank);
+    return fy_fail(f, error, "send: the port cannot send to rank %d: %s", rank,
+                   ferry_strerror(error));
+}
+
+int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    if ((rank == f->rank && lane == FY_DATA) || has_backlog(f, lane, rank))
+        return send_later(f, lane, rank, frame);
+    int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+    if (error == 0)
+        return 0;
+    return error == FERRY_EAGAIN ? send_later(f, lane, rank, frame) : port_failed(f, rank, error);
+}
+
+/* Waits a little for room at a peer: polls, then sleeps for pauses that grow. */
+static void wait_for_room(ferry *f, fy_patience *patience)
+{
+    if (fy_progress(f, false) > 0 || patience->rounds++ < ROOM_ROUNDS)
+        return;
+    if (patience->pause_ns == 0)
+        patience->pause_ns = ROOM_PAUSE_MIN_NS;
+    else if (patience->pause_ns < ROOM_PAUSE_MAX_NS)
+        patience->pause_ns *= 2;
+    fy_account_to(f, FERRY_IDLE, 0);
+    f->ops->wait(f->port, FY_APP, f->account.stamp_ns + patience->pause_ns);
+    fy_account_to(f, FERRY_RUNTIME, 0);
+}
+
+static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
+                                             const fy_frame *frame)
+{
+    fy_doing before = fy_account_enter(f, f->account.base);
+    fy_patience patience = {0};
+    int error = FERRY_EAGAIN;
+    if (rank == f->rank && lane == FY_DATA) {
+        while (f->self.bytes > SELF_BYTES_MAX)
+            fy_progress(f, false);
+        error = send_later(f, lane, rank, frame);
+    }
+    while (error == FERRY_EAGAIN) {
+        wait_for_room(f, &patience);
+        if (!has_backlog(f, lane, rank))
+            error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+    }
+    fy_account_leave(f, before);
+    return error == 0 || rank == f->rank ? error : port_failed(f, rank, error);
+}
+
+int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    if (f->depth > 0)
+        return fy_send(f, lane, rank, frame);
+    if ((rank == f->rank && lane == FY_DATA) || has_backlog(f, lane, rank))
+        return send_slowly(f, lane, rank, frame);
+    int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+    if (error == 0)
+        return 0;
+    return error == FERRY_EAGAIN ? send_slowly(f, lane, rank, frame) : port_failed(f, rank, error);
+}
+
+int fy_send_packet(ferry *f, fy_packet *packet)
+{
+    int rank = packet->rank;
+    if (rank == f->rank && packet->lane == FY_DATA) {
+        fy_queue_push(&f->self, packet);
+        return 0;
+    }
+    int error = FERRY_EAGAIN;
+    if (!has_backlog(f, packet->lane, rank))
+        error = f->ops->send(f->port, FY_APP, packet->lane, rank, &packet->frame);
+    if (error == FERRY_EAGAIN) {
+        if (!keep(f, packet))
+            fy_queue_push(&f->orphans, packet);
+        return 0;
+    }
+    fy_packet_destroy(&f->packets, packet);
+    return error == 0 ? 0 : port_failed(f, rank, error);
+}
+
+int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame, bool block)
+{
+    if (thread == FY_APP && !block)
+        return fy_send(f, FY_CONTROL, rank, frame);
+    for (;;) {
+        int error = block ? f->ops->send_block(f->port, thread, FY_CONTROL, rank, frame)
+                          : f->ops->send(f->port, thread, FY_CONTROL, rank, frame);
+        if (error != FERRY_EAGAIN)
+            return error;
+        /* The target takes control frames at any time, so room comes soon. */
+        f->ops->wait(f->port, thread, f->ops->now(f->port) + ROOM_PAUSE_MIN_NS);
+    }
+}
+
+/* Sends from one queue until the port has no more room. */
+static int flush_queue(ferry *f, fy_queue *queue)
+{
+    int count = 0;
+    while (queue->head != NULL) {
+        const fy_packet *head = queue->head;
+        int error = f->ops->send(f->port, FY_APP, head->lane, head->rank, &head->frame);
+        if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
+            break;
+        fy_packet *packet = fy_queue_set_unlink(&f->backlog, queue, NULL);
+        fy_packet_destroy(&f->packets, packet);
+        count++;
+    }
+    f->slow_lanes -= queue->head == NULL;
+    return count;
+}
+
+/* Orphans are single frames without memory for a queue of their own; their order does not matter.
+ */
+static int flush_orphans(ferry *f)
+{
+    int count = 0;
+    for (fy_packet *before = NULL, *at = f->orphans.head, *next; at != NULL; at = next) {
+        next = at->next;
+        if (f->ops->send(f->port, FY_APP, at->lane, at->rank, &at->frame) == FERRY_EAGAIN) {
+            before = at;
+            continue;
+        }
+        fy_packet_destroy(&f->packets, fy_queue_unlink(&f->orphans, before));
+        count++;
+    }
+    return count;
+}
+
+int fy_backlog_flush(ferry *f)
+{
+    int count = f->orphans.head == NULL ? 0 : flush_orphans(f);
+    for (fy_queue *queue = f->backlog.first, *next; queue != NULL; queue = next) {
+        next = queue->next;
+        count += flush_queue(f, queue);
+    }
+    return count;
+}
