@@ -241,11 +241,15 @@ rule_dead()
     done
 }
 
-# Each atomic operation names its memory order.
+# Each atomic operation names its memory order: in the call, or as seq_cst in a comment close above.
 rule_atomics()
 {
-    sources src | xargs grep -nE '\batomic_(load|store|exchange|fetch_[a-z]+|compare_[a-z_]+|flag_[a-z_]+|thread_fence) *\(' |
-        grep -vE '_explicit|atomic_thread_fence\(memory_order' >"$found"
+    sources src | xargs awk '
+        FNR == 1 { named = -9 }
+        /seq_cst/ { named = FNR }
+        /atomic_(load|store|exchange|fetch_[a-z]+|compare_exchange_[a-z]+) *\(/ {
+            if (FNR - named > 8) printf "%s:%d: memory order not named: %s\n", FILENAME, FNR, $0 }' \
+        >"$found"
 }
 
 # Conditional compilation stays in port, base and the public headers.
