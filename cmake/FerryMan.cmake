@@ -1,8 +1,9 @@
 # Man pages under build/man: one per public function, made from the headers' comments, and ferry(1).
 file(GLOB public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ferry/*.h)
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man/man1 ${PROJECT_BINARY_DIR}/man/man3)
 configure_file(${PROJECT_SOURCE_DIR}/docs/man/ferry.1.in ${PROJECT_BINARY_DIR}/man/man1/ferry.1 @ONLY)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/obj/man.stamp
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${PROJECT_BINARY_DIR}/man/man3
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man/man3
   COMMAND awk -f ${PROJECT_SOURCE_DIR}/tools/man.awk -v out=${PROJECT_BINARY_DIR}/man/man3
           -v version=${PROJECT_VERSION} ${public_headers}
   COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/obj/man.stamp
