@@ -1,0 +1,260 @@
+/* The steps from a graph to numbered parts; sub-domains are built from them in cut.c. */
+#include "decompose.h"
+
+#include "cdt.h"
+#include "hilbert.h"
+#include "parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Coarse triangles per part: enough for round parts with gently curved cuts. */
+#define TRIANGLES_PER_PART 24.0
+/* The area of an average triangle whose longest edge may be 1. */
+#define MEAN_AREA 0.2
+#define COARSE_ANGLE_DEG 27.0
+#define COARSE_TRIES 6
+#define SAMPLE_DEPTH 3
+
+typedef struct plan {
+    const mesh_pslg *pslg;
+    const mesh_sizing *sizing;
+    const mesh_decompose_options *options;
+    mesh_log *log;
+    mesh_decomp *out;
+} plan;
+
+typedef struct spot {
+    double x, y;
+} spot;
+
+/* The integral of 1 / size^2 over a triangle, by samples at the centroids of its parts. */
+static double integrate(const mesh_sizing *sizing, spot a, spot b, spot c, int depth)
+{
+    if (depth > 0) {
+        spot ab = {(a.x + b.x) / 2, (a.y + b.y) / 2}, bc = {(b.x + c.x) / 2, (b.y + c.y) / 2};
+        spot ca = {(c.x + a.x) / 2, (c.y + a.y) / 2};
+        return integrate(sizing, a, ab, ca, depth - 1) + integrate(sizing, ab, b, bc, depth - 1) +
+               integrate(sizing, ca, bc, c, depth - 1) + integrate(sizing, ab, bc, ca, depth - 1);
+    }
+    double h = mesh_sizing_at(sizing, (a.x + b.x + c.x) / 3.0, (a.y + b.y + c.y) / 3.0);
+    return 0.5 * ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)) / (h * h);
+}
+
+static double measure_work(const mesh_sub *s, const mesh_sizing *sizing)
+{
+    double sum = 0.0;
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        spot p[3];
+        for (int i = 0; i < 3; i++) {
+            mesh_point q = s->point[s->tri[t].v[i]];
+            p[i] = (spot){q.x, q.y};
+        }
+        sum += integrate(sizing, p[0], p[1], p[2], SAMPLE_DEPTH);
+    }
+    return sum;
+}
+
+static int refine_coarse(plan *p, const mesh_sizing *sizing)
+{
+    mesh_sub *s = p->out->coarse;
+    mesh_quality quality = {COARSE_ANGLE_DEG};
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        if (mesh_queue_push(s, t) != 0) {
+            return mesh_fail_memory(p->log);
+        }
+    }
+    return mesh_sub_refine(s, sizing, &quality, 0, NULL) < 0 ? mesh_fail_memory(p->log) : 0;
+}
+
+/* Makes the coarse mesh so fine that each part has enough triangles of about equal weight.
+ * `density` becomes the size field under which equal weights are equal numbers of triangles. */
+static int make_coarse(plan *p, double triangles, mesh_sizing *density)
+{
+    mesh_sizing flat = {.size = 1.0};
+    double area = measure_work(p->out->coarse, &flat);
+    flat.size = sqrt(area / (MEAN_AREA * triangles));
+    if (refine_coarse(p, &flat) != 0) {
+        return -1;
+    }
+    double share = p->options->work_share;
+    *density = *p->sizing;
+    density->blend_flat = (1.0 - share) / area;
+    density->blend_work = share / measure_work(p->out->coarse, p->sizing);
+    density->blend = sqrt(1.0 / (MEAN_AREA * triangles));
+    return refine_coarse(p, density);
+}
+
+static int partition(plan *p, mesh_parts *parts)
+{
+    int rc = 1;
+    if (parts->count == 1) {
+        return 0;
+    }
+    if (!p->options->avoid_metis && parts->group_count >= 4 * parts->count) {
+        rc = mesh_partition_metis(parts);
+        p->out->used_metis = rc == 0;
+    }
+    rc = rc == 1 ? mesh_partition_bisect(parts) : rc;
+    rc = rc != 0 ? rc : mesh_parts_mend(parts);
+    return rc != 0 ? rc : mesh_parts_smooth(parts);
+}
+
+/* Numbers the parts along the curve through their centres and gives triangles their numbers. */
+static int number_parts(plan *p, const mesh_parts *parts)
+{
+    mesh_decomp *d = p->out;
+    size_t count = (size_t)parts->count;
+    mesh_point *centre = malloc(count * sizeof *centre);
+    double *sum = calloc(3 * count, sizeof *sum);
+    int32_t *number = malloc(count * sizeof *number);
+    mesh_ranked *order = NULL;
+    if (centre != NULL && sum != NULL && number != NULL) {
+        for (int32_t g = 0; g < parts->group_count; g++) {
+            double *s = &sum[3 * parts->part[g]];
+            s[0] += parts->weight[g];
+            s[1] += parts->weight[g] * parts->x[g];
+            s[2] += parts->weight[g] * parts->y[g];
+        }
+        for (size_t i = 0; i < count; i++) {
+            centre[i] = (mesh_point){(int32_t)(sum[3 * i + 1] / sum[3 * i]),
+                                     (int32_t)(sum[3 * i + 2] / sum[3 * i])};
+        }
+        order = mesh_hilbert_order(centre, parts->count);
+    }
+    for (int32_t i = 0; order != NULL && i < parts->count; i++) {
+        number[order[i].index] = i;
+    }
+    for (int32_t t = 0; order != NULL && t < d->coarse->head.tri_count; t++) {
+        d->part[t] = number[mesh_part_of(parts, t)];
+    }
+    int rc = order == NULL ? mesh_fail_memory(p->log) : 0;
+    free(centre);
+    free(sum);
+    free(number);
+    free(order);
+    return rc;
+}
+
+static void sort_by_part(mesh_decomp *d)
+{
+    int32_t count = d->coarse->head.tri_count;
+    for (int32_t t = 0; t < count; t++) {
+        d->part_start[d->part[t] + 2]++;
+    }
+    for (int32_t i = 0; i <= d->count; i++) {
+        d->part_start[i + 1] += d->part_start[i];
+    }
+    for (int32_t t = 0; t < count; t++) {
+        d->part_tri[d->part_start[d->part[t] + 1]++] = t;
+    }
+}
+
+static void list_cuts(mesh_decomp *d)
+{
+    const mesh_sub *s = d->coarse;
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        for (int32_t i = 0; i < 3; i++) {
+            int32_t n = mesh_across(s, t, i), far = s->tri[t].n[i];
+            if (n < 0 || d->part[n] == d->part[t] || d->cut_at[3 * t + i] >= 0) {
+                continue;
+            }
+            int32_t segment = far < 0 ? s->edge[s->piece[~far].edge].segment : -1;
+            d->cut_at[3 * t + i] = d->cut_count;
+            d->cut_at[3 * n + mesh_slot_of(s, n, far < 0 ? far : t)] = d->cut_count;
+            d->cut[d->cut_count++] = (mesh_cut){s->tri[t].v[mesh_next3(i)],
+                                                s->tri[t].v[mesh_prev3(i)],
+                                                {d->part[t], d->part[n]},
+                                                segment};
+        }
+    }
+}
+
+static int finish(plan *p, const mesh_parts *parts)
+{
+    mesh_decomp *d = p->out;
+    size_t tris = (size_t)d->coarse->head.tri_count;
+    d->part = malloc(tris * sizeof *d->part);
+    d->part_start = calloc((size_t)d->count + 2, sizeof *d->part_start);
+    d->part_tri = malloc(tris * sizeof *d->part_tri);
+    d->cut_at = malloc(3 * tris * sizeof *d->cut_at);
+    d->cut = malloc((3 * tris / 2 + 2) * sizeof *d->cut);
+    if (d->part == NULL || d->part_start == NULL || d->part_tri == NULL || d->cut_at == NULL ||
+        d->cut == NULL) {
+        return mesh_fail_memory(p->log);
+    }
+    memset(d->cut_at, -1, 3 * tris * sizeof *d->cut_at);
+    if (number_parts(p, parts) != 0) {
+        return -1;
+    }
+    sort_by_part(d);
+    list_cuts(d);
+    return 0;
+}
+
+/* One attempt with a coarse mesh of about so many triangles. Returns 1 if it was too coarse. */
+static int try_decompose(plan *p, double triangles)
+{
+    mesh_parts parts;
+    mesh_sizing density = *p->sizing;
+    if (p->options->count > 1 && make_coarse(p, triangles, &density) != 0) {
+        return -1;
+    }
+    if (mesh_parts_init(&parts, p->out->coarse, p->options->count, &density) != 0) {
+        mesh_parts_fini(&parts);
+        return mesh_fail_memory(p->log);
+    }
+    int rc = 1;
+    if (p->options->count == 1 || parts.group_count >= 3 * p->options->count) {
+        rc = partition(p, &parts);
+        rc = rc < 0 ? mesh_fail_memory(p->log) : rc > 0 ? 1 : finish(p, &parts);
+    }
+    mesh_parts_fini(&parts);
+    return rc;
+}
+
+int mesh_decompose(const mesh_pslg *pslg, const mesh_sizing *sizing,
+                   const mesh_decompose_options *options, mesh_decomp *out, mesh_log *log)
+{
+    plan p = {pslg, sizing, options, log, out};
+    *out = (mesh_decomp){.count = options->count};
+    if (options->count < 1 || options->count > MESH_SUBDOMAINS_MAX) {
+        return mesh_fail(log, "%d sub-domains; between 1 and %d are possible", options->count,
+                         MESH_SUBDOMAINS_MAX);
+    }
+    out->coarse = mesh_cdt_create(pslg, log);
+    if (out->coarse == NULL) {
+        return -1;
+    }
+    out->coarse->head.grain = MESH_GRAIN;
+    double triangles = TRIANGLES_PER_PART * options->count;
+    int rc = 1;
+    for (int i = 0; i < COARSE_TRIES && rc == 1; i++, triangles *= 2.0) {
+        rc = try_decompose(&p, triangles);
+    }
+    if (rc == 1) {
+        rc = mesh_fail(log, "%s: %d sub-domains cannot be made: %d coarse triangles do not suffice",
+                       pslg->name, options->count, out->coarse->head.tri_count);
+    }
+    if (rc != 0) {
+        mesh_decomp_fini(out);
+    }
+    return rc;
+}
+
+void mesh_decomp_fini(mesh_decomp *d)
+{
+    mesh_sub_destroy(d->coarse);
+    free(d->part);
+    free(d->part_start);
+    free(d->part_tri);
+    free(d->cut_at);
+    free(d->cut);
+    *d = (mesh_decomp){0};
+}
+
+double mesh_decomp_estimate(const mesh_decomp *decomp, const mesh_sizing *sizing)
+{
+    return measure_work(decomp->coarse, sizing) / MEAN_AREA;
+}

@@ -1,0 +1,496 @@
+/* Groups, and the mending of parts.
+ *
+ * Where the input turns by less than a right angle the triangles of that corner form one group: a
+ * cut that ended there would make a smaller angle. After the partition three defects are mended in
+ * turn until none is left: a part in several pieces loses the lesser ones to a neighbour, a run of
+ * triangles that gives a part a corner below 45 degrees goes to the part beside it, an empty part
+ * takes half of the heaviest. */
+#include "parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CORNER_MIN (3.14159265358979323846 / 4.0)
+#define GROUP_CORNER (3.14159265358979323846 / 2.0)
+#define MEND_ROUNDS 40
+#define SHARP_ROUNDS 30
+#define SMOOTH_ROUNDS 6
+
+static int32_t find_root(int32_t *parent, int32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+static double fan_angle(const mesh_sub *s, const mesh_fan *fan)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < fan->count; i++) {
+        sum += mesh_corner_angle(s, fan->at[i]);
+    }
+    return sum;
+}
+
+/* Joins the triangles of narrow corners of the input in `parent`. */
+static int join_corners(const mesh_sub *s, int32_t *parent)
+{
+    mesh_fan fan = {0};
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        parent[t] = t;
+    }
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        for (int32_t i = 0; i < 3; i++) {
+            /* Each open fan is met once: at its first triangle. */
+            if (s->tri[t].n[mesh_prev3(i)] >= 0) {
+                continue;
+            }
+            if (mesh_fan_find(s, (mesh_corner){t, i}, &fan) != 0) {
+                free(fan.at);
+                return -1;
+            }
+            for (int32_t k = 1; fan_angle(s, &fan) < GROUP_CORNER && k < fan.count; k++) {
+                parent[find_root(parent, fan.at[k].tri)] = find_root(parent, fan.at[0].tri);
+            }
+        }
+    }
+    free(fan.at);
+    return 0;
+}
+
+static void weigh_groups(mesh_parts *p, const mesh_sizing *density)
+{
+    const mesh_sub *s = p->coarse;
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        const int32_t *v = s->tri[t].v;
+        mesh_point a = s->point[v[0]], b = s->point[v[1]], c = s->point[v[2]];
+        double x = ((double)a.x + b.x + c.x) / 3.0, y = ((double)a.y + b.y + c.y) / 3.0;
+        double h = mesh_sizing_at(density, x, y), w = (double)mesh_orient(a, b, c) / (h * h);
+        int32_t g = p->group[t];
+        p->weight[g] += w;
+        p->x[g] += w * x;
+        p->y[g] += w * y;
+    }
+    for (int32_t g = 0; g < p->group_count; g++) {
+        p->x[g] /= p->weight[g];
+        p->y[g] /= p->weight[g];
+    }
+}
+
+int mesh_parts_init(mesh_parts *p, mesh_sub *coarse, int32_t count, const mesh_sizing *density)
+{
+    size_t tris = (size_t)coarse->head.tri_count;
+    *p = (mesh_parts){.coarse = coarse, .count = count};
+    int32_t *parent = malloc(tris * sizeof *parent);
+    p->group = malloc(tris * sizeof *p->group);
+    p->part = calloc(tris, sizeof *p->part);
+    p->weight = calloc(tris, sizeof *p->weight);
+    p->x = calloc(tris, sizeof *p->x);
+    p->y = calloc(tris, sizeof *p->y);
+    p->part_groups = calloc((size_t)count, sizeof *p->part_groups);
+    if (parent == NULL || p->group == NULL || p->part == NULL || p->weight == NULL ||
+        p->x == NULL || p->y == NULL || p->part_groups == NULL ||
+        join_corners(coarse, parent) != 0) {
+        free(parent);
+        return -1;
+    }
+    for (int32_t t = 0; t < coarse->head.tri_count; t++) {
+        if (find_root(parent, t) == t) {
+            p->group[t] = p->group_count++;
+        }
+    }
+    for (int32_t t = 0; t < coarse->head.tri_count; t++) {
+        p->group[t] = p->group[find_root(parent, t)];
+    }
+    free(parent);
+    weigh_groups(p, density);
+    return 0;
+}
+
+void mesh_parts_fini(mesh_parts *p)
+{
+    free(p->group);
+    free(p->part);
+    free(p->weight);
+    free(p->x);
+    free(p->y);
+    free(p->part_groups);
+    *p = (mesh_parts){0};
+}
+
+static void count_groups(mesh_parts *p)
+{
+    memset(p->part_groups, 0, (size_t)p->count * sizeof *p->part_groups);
+    for (int32_t g = 0; g < p->group_count; g++) {
+        p->part_groups[p->part[g]]++;
+    }
+}
+
+static void move_group(mesh_parts *p, int32_t g, int32_t to)
+{
+    p->part_groups[p->part[g]]--;
+    p->part_groups[to]++;
+    p->part[g] = to;
+}
+
+/* One stretch of a fan within one part. */
+typedef struct run {
+    int32_t first, count;
+    double angle;
+} run;
+
+/* The next run of the fan from `first` on; positions count past the end of a closed fan. */
+static run next_run(const mesh_parts *p, const mesh_fan *fan, int32_t first, int32_t end)
+{
+    run r = {first, 0, 0.0};
+    int32_t part = mesh_part_of(p, fan->at[first % fan->count].tri);
+    while (first + r.count < end) {
+        mesh_corner c = fan->at[(first + r.count) % fan->count];
+        if (mesh_part_of(p, c.tri) != part) {
+            break;
+        }
+        r.angle += mesh_corner_angle(p->coarse, c);
+        r.count++;
+    }
+    return r;
+}
+
+/* Where to start so that no run of a closed fan wraps around; -1 if the fan is all one part. */
+static int32_t first_change(const mesh_parts *p, const mesh_fan *fan)
+{
+    for (int32_t i = 1; i < fan->count; i++) {
+        if (mesh_part_of(p, fan->at[i].tri) != mesh_part_of(p, fan->at[i - 1].tri)) {
+            return fan->closed ? i : 0;
+        }
+    }
+    return -1;
+}
+
+/* The smallest run of the fan; its angle is infinite if the fan is all one part. */
+static run smallest_run(const mesh_parts *p, const mesh_fan *fan)
+{
+    run least = {0, 0, INFINITY};
+    int32_t first = first_change(p, fan), end = first + fan->count;
+    for (int32_t at = first; first >= 0 && at < end;) {
+        run r = next_run(p, fan, at, end);
+        least = r.angle < least.angle ? r : least;
+        at += r.count;
+    }
+    return least;
+}
+
+/* Gives the run to the part beside it that has fewer groups. A part's last groups stay. Returns
+ * whether anything moved. */
+static bool give_away(mesh_parts *p, const mesh_fan *fan, run r)
+{
+    int32_t before = r.first - 1, after = r.first + r.count;
+    int32_t from = mesh_part_of(p, fan->at[r.first % fan->count].tri);
+    int32_t to = -1;
+    if (fan->closed || after < fan->count) {
+        to = mesh_part_of(p, fan->at[after % fan->count].tri);
+    }
+    if (fan->closed || before >= 0) {
+        int32_t other = mesh_part_of(p, fan->at[(before + fan->count) % fan->count].tri);
+        if (to < 0 || p->part_groups[other] < p->part_groups[to]) {
+            to = other;
+        }
+    }
+    if (to < 0 || to == from || p->part_groups[from] <= r.count) {
+        return false;
+    }
+    for (int32_t i = 0; i < r.count; i++) {
+        int32_t g = p->group[fan->at[(r.first + i) % fan->count].tri];
+        if (p->part[g] == from) {
+            move_group(p, g, to);
+        }
+    }
+    return true;
+}
+
+/* One pass over all corners. Returns how many small ones there were (`moved`: how many changed), or
+ * -1. */
+static int32_t blunt_corners(mesh_parts *p, int32_t *moved)
+{
+    const mesh_sub *s = p->coarse;
+    mesh_fan fan = {0};
+    int32_t found = 0;
+    *moved = 0;
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        for (int32_t i = 0; i < 3; i++) {
+            /* Every corner with a cut on its right is looked at. */
+            int32_t right = s->tri[t].n[mesh_prev3(i)];
+            if (right < 0 || mesh_part_of(p, right) == mesh_part_of(p, t)) {
+                continue;
+            }
+            if (mesh_fan_find(s, (mesh_corner){t, i}, &fan) != 0) {
+                free(fan.at);
+                return -1;
+            }
+            run r = smallest_run(p, &fan);
+            if (r.angle < CORNER_MIN) {
+                found++;
+                *moved += give_away(p, &fan, r) ? 1 : 0;
+            }
+        }
+    }
+    free(fan.at);
+    return found;
+}
+
+typedef struct islands {
+    int32_t *label; /* of each triangle */
+    double *weight; /* of each label */
+    int32_t *stack;
+    int32_t count;
+} islands;
+
+/* Labels the connected stretches of equal part. */
+static void label_islands(const mesh_parts *p, islands *is)
+{
+    const mesh_sub *s = p->coarse;
+    is->count = 0;
+    memset(is->label, -1, (size_t)s->head.tri_count * sizeof *is->label);
+    for (int32_t seed = 0; seed < s->head.tri_count; seed++) {
+        if (is->label[seed] >= 0) {
+            continue;
+        }
+        int32_t depth = 0, label = is->count++;
+        is->weight[label] = 0.0;
+        is->label[seed] = label;
+        is->stack[depth++] = seed;
+        while (depth > 0) {
+            int32_t t = is->stack[--depth];
+            const int32_t *v = s->tri[t].v;
+            is->weight[label] +=
+                (double)mesh_orient(s->point[v[0]], s->point[v[1]], s->point[v[2]]);
+            for (int32_t i = 0; i < 3; i++) {
+                int32_t n = mesh_across(s, t, i);
+                if (n >= 0 && is->label[n] < 0 && mesh_part_of(p, n) == mesh_part_of(p, t)) {
+                    is->label[n] = label;
+                    is->stack[depth++] = n;
+                }
+            }
+        }
+    }
+}
+
+/* Gives the lesser islands of each part to parts beside them; returns how many, or -1. `largest`
+ * has an entry per part. */
+static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
+{
+    const mesh_sub *s = p->coarse;
+    int32_t moved = 0;
+    label_islands(p, is);
+    memset(largest, -1, (size_t)p->count * sizeof *largest);
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        int32_t *l = &largest[mesh_part_of(p, t)];
+        if (*l < 0 || is->weight[is->label[t]] > is->weight[*l]) {
+            *l = is->label[t];
+        }
+    }
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        int32_t own = mesh_part_of(p, t);
+        for (int32_t i = 0; i < 3 && is->label[t] != largest[own]; i++) {
+            int32_t n = mesh_across(s, t, i);
+            if (n >= 0 && mesh_part_of(p, n) != own) {
+                move_group(p, p->group[t], mesh_part_of(p, n));
+                moved++;
+                break;
+            }
+        }
+    }
+    return moved;
+}
+
+static int32_t mend_islands(mesh_parts *p)
+{
+    size_t tris = (size_t)p->coarse->head.tri_count;
+    islands is = {malloc(tris * sizeof(int32_t)), malloc(tris * sizeof(double)),
+                  malloc(tris * sizeof(int32_t)), 0};
+    int32_t *largest = malloc((size_t)p->count * sizeof *largest);
+    int32_t moved = -1;
+    if (is.label != NULL && is.weight != NULL && is.stack != NULL && largest != NULL) {
+        int32_t more = 1;
+        moved = 0;
+        for (int32_t round = 0; more > 0 && round < 1000; round++) {
+            more = join_islands(p, &is, largest);
+            moved += more;
+        }
+    }
+    free(is.label);
+    free(is.weight);
+    free(is.stack);
+    free(largest);
+    return moved;
+}
+
+/* Fills empty parts from the heaviest; returns how many, or -1. */
+static int32_t fill_empty(mesh_parts *p)
+{
+    int32_t filled = 0;
+    double *weight = malloc((size_t)p->count * sizeof *weight);
+    if (weight == NULL) {
+        return -1;
+    }
+    for (int32_t e = 0; e < p->count; e++) {
+        if (p->part_groups[e] > 0) {
+            continue;
+        }
+        memset(weight, 0, (size_t)p->count * sizeof *weight);
+        for (int32_t g = 0; g < p->group_count; g++) {
+            weight[p->part[g]] += p->weight[g];
+        }
+        int32_t heaviest = -1;
+        for (int32_t i = 0; i < p->count; i++) {
+            if (p->part_groups[i] > 1 && (heaviest < 0 || weight[i] > weight[heaviest])) {
+                heaviest = i;
+            }
+        }
+        if (heaviest < 0 || mesh_partition_split(p, heaviest, e) != 0) {
+            filled = -1;
+            break;
+        }
+        count_groups(p);
+        filled++;
+    }
+    free(weight);
+    return filled;
+}
+
+int mesh_parts_mend(mesh_parts *p)
+{
+    int32_t found = 0, moved = 0;
+    count_groups(p);
+    for (int round = 0; round < MEND_ROUNDS; round++) {
+        int32_t filled = fill_empty(p), joined = filled < 0 ? -1 : mend_islands(p);
+        if (filled < 0 || joined < 0) {
+            return -1;
+        }
+        for (int pass = 0; pass < SHARP_ROUNDS; pass++) {
+            found = blunt_corners(p, &moved);
+            if (found <= 0 || moved == 0) {
+                break;
+            }
+        }
+        if (found < 0) {
+            return -1;
+        }
+        if (found == 0 && filled == 0 && joined == 0) {
+            return 0;
+        }
+    }
+    return found;
+}
+
+/* The two far ends of the cuts at the middle of a closed fan; false unless there are exactly two.
+ */
+static bool cut_ends(const mesh_parts *p, const mesh_fan *fan, int32_t end[2])
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < fan->count; i++) {
+        mesh_corner c = fan->at[i];
+        int32_t n = p->coarse->tri[c.tri].n[mesh_prev3(c.edge)];
+        if (mesh_part_of(p, n) != mesh_part_of(p, c.tri)) {
+            if (count < 2) {
+                end[count] = p->coarse->tri[c.tri].v[mesh_next3(c.edge)];
+            }
+            count++;
+        }
+    }
+    return count == 2;
+}
+
+static bool triangle_is_fair(const mesh_sub *s, int32_t t)
+{
+    const int32_t *v = s->tri[t].v;
+    if (mesh_orient(s->point[v[0]], s->point[v[1]], s->point[v[2]]) <= 0) {
+        return false;
+    }
+    for (int32_t i = 0; i < 3; i++) {
+        if (mesh_corner_angle(s, (mesh_corner){t, i}) < 0.35) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* True when the triangles of `fan` are fair and none of the corners of parts in and around it is
+ * small. -1 out of memory. */
+static int fan_is_fair(const mesh_parts *p, const mesh_fan *fan, mesh_fan *scratch)
+{
+    for (int32_t i = 0; i < fan->count; i++) {
+        if (!triangle_is_fair(p->coarse, fan->at[i].tri)) {
+            return 0;
+        }
+    }
+    for (int32_t i = 0; i < fan->count; i++) {
+        for (int32_t k = 0; k < 3; k++) {
+            if (mesh_fan_find(p->coarse, (mesh_corner){fan->at[i].tri, k}, scratch) != 0) {
+                return -1;
+            }
+            if (smallest_run(p, scratch).angle < CORNER_MIN) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static int32_t round_between(int32_t a, int32_t m, int32_t b, int32_t grain)
+{
+    int64_t sum = (int64_t)a + 2LL * m + b;
+    return (int32_t)((sum + 2LL * grain) / (4LL * grain) * grain);
+}
+
+static int smooth_point(mesh_parts *p, mesh_corner c, mesh_fan *fan, mesh_fan *scratch)
+{
+    mesh_sub *s = p->coarse;
+    int32_t end[2], v = s->tri[c.tri].v[c.edge];
+    if (mesh_fan_find(s, c, fan) != 0) {
+        return -1;
+    }
+    if (!fan->closed || !cut_ends(p, fan, end)) {
+        return 0;
+    }
+    mesh_point old = s->point[v], a = s->point[end[0]], b = s->point[end[1]];
+    int64_t near2 =
+        mesh_length2(a, old) < mesh_length2(b, old) ? mesh_length2(a, old) : mesh_length2(b, old);
+    int32_t grain = MESH_GRAIN;
+    while (grain > 1 && (int64_t)grain * grain * 1024 > near2) {
+        grain /= 2;
+    }
+    s->point[v] =
+        (mesh_point){round_between(a.x, old.x, b.x, grain), round_between(a.y, old.y, b.y, grain)};
+    int fair = fan_is_fair(p, fan, scratch);
+    if (fair <= 0) {
+        s->point[v] = old;
+    }
+    return fair < 0 ? -1 : 0;
+}
+
+int mesh_parts_smooth(mesh_parts *p)
+{
+    const mesh_sub *s = p->coarse;
+    mesh_fan fan = {0}, scratch = {0};
+    int32_t *round_of = calloc((size_t)s->head.point_count, sizeof *round_of);
+    int rc = round_of == NULL ? -1 : 0;
+    for (int32_t round = 1; round <= SMOOTH_ROUNDS && rc == 0; round++) {
+        for (int32_t t = 0; t < s->head.tri_count && rc == 0; t++) {
+            for (int32_t i = 0; i < 3 && rc == 0; i++) {
+                int32_t right = s->tri[t].n[mesh_prev3(i)], v = s->tri[t].v[i];
+                if (right >= 0 && round_of[v] < round &&
+                    mesh_part_of(p, right) != mesh_part_of(p, t)) {
+                    round_of[v] = round;
+                    rc = smooth_point(p, (mesh_corner){t, i}, &fan, &scratch);
+                }
+            }
+        }
+    }
+    free(fan.at);
+    free(scratch.at);
+    free(round_of);
+    return rc;
+}
