@@ -7,19 +7,20 @@
 
 #include "port/shm/shm.h"
 
-#define FY_ENV_JOB_FD "FERRY_JOB_FD" /* the job's segment; open across exec, in ranks only */
-#define FY_ENV_RANK "FERRY_RANK"     /* from 0 */
-#define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: the job's size; alone: a wish */
-#define FY_ENV_THREADS                                                                             \
-    "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS, no FY_ENV_JOB_FD */
+#define FY_ENV_JOB_FD "FERRY_JOB_FD"   /* the job's segment; open across exec, in ranks only */
+#define FY_ENV_RANK "FERRY_RANK"       /* from 0 */
+#define FY_ENV_RANKS "FERRY_RANKS"     /* with FY_ENV_JOB_FD: the job's size; alone: a wish */
+#define FY_ENV_THREADS "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
 #define FY_RANKS_MAX 1024
 
 /* Runs in a new child, once, with the environment set. Its result is the child's exit status. May
- * exec. In the child nothing of the launcher is left: signals are as the launcher found them. */
+ * exec; -errno says that the program could not be executed, which ends the job with one line about
+ * it. In the child nothing of the launcher is left: signals are as the launcher found them. */
 typedef int fy_launch_child(void *arg, int rank);
 
 typedef struct fy_launch_plan {
+    const char *program;       /* for messages */
     const fy_shm_options *shm; /* the segment to make; NULL: one child, without segment and place */
     bool label;                /* lines of output begin with "[rank] " */
     bool bindings;             /* prints which processors each rank may use */
@@ -31,5 +32,16 @@ typedef struct fy_launch_plan {
  * (include/ferry/launch.h) says, or FERRY_EINVAL or FERRY_ESYSTEM with fy_error_set when nothing
  * was started. In a child it does not return. [main thread, no other thread exists] */
 int fy_launch(const fy_launch_plan *plan);
+
+/* A rank's place as the launcher left it in the environment. */
+typedef struct fy_place {
+    int fd; /* the caller's */
+    int rank, ranks;
+} fy_place;
+
+/* Takes this process's place: reads and removes the three variables, keeps the descriptor from
+ * further programs, and asks to die with the parent process. 1 and `*out`; 0 when there is none;
+ * FERRY_ELAUNCH with fy_error_set when the variables make no sense. [main thread] */
+int fy_launch_take_place(fy_place *out);
 
 #endif

@@ -1,0 +1,11 @@
+/* The sub-commands of `ferry`. Each gets its own name and arguments as argv and returns the exit
+ * status. */
+#ifndef FY_CMD_H
+#define FY_CMD_H
+
+#define CMD_USAGE_STATUS 2
+
+int cmd_run(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+
+#endif

@@ -1,0 +1,50 @@
+/* ferry: the command. */
+#include <stdio.h>
+#include <string.h>
+
+#include <ferry/export.h>
+
+#include "cmd/cmd.h"
+
+typedef struct command {
+    const char *name;
+    int (*main)(int argc, char **argv);
+    const char *summary;
+} command;
+
+static const command commands[] = {
+    {"run", cmd_run, "run a program as a job of several ranks on this machine"},
+    {"info", cmd_info, "show version, ports, processors and limits"},
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: ferry COMMAND [OPTION]...\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-6s %s\n", commands[i].name, commands[i].summary);
+    fprintf(out, "\n`ferry COMMAND --help` tells more. `ferry --version` shows the version.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return CMD_USAGE_STATUS;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("ferry %s\n", FERRY_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].main(argc - 1, argv + 1);
+    fprintf(stderr, "ferry: \"%s\" is no command\n", argv[1]);
+    usage(stderr);
+    return CMD_USAGE_STATUS;
+}

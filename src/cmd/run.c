@@ -1,0 +1,103 @@
+/* ferry run: options, then the program. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <ferry/launch.h>
+
+#include "cmd/cmd.h"
+
+#define RANKS_MAX 1024
+
+static const char help[] =
+    "usage: ferry run [-n N] [--label] [--threads] [--bindings] PROGRAM [ARGUMENT]...\n"
+    "\n"
+    "Runs PROGRAM as a job of N ranks on this machine and ends with its exit status.\n"
+    "\n"
+    "  -n, --ranks N   how many ranks, 1 to 1024; 1 by default\n"
+    "  -l, --label     begin each line of output with \"[rank] \"\n"
+    "  -t, --threads   ranks are threads of one process; PROGRAM must use ferry_main\n"
+    "  -b, --bindings  print which processors each rank may use\n"
+    "  -h, --help      this text\n"
+    "\n"
+    "Rank 0 has the standard input. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are\n"
+    "passed to every rank; a second SIGINT kills them. When a rank dies, the job ends.\n"
+    "\n"
+    "Exit status: 0; the status of the first rank that failed, or 128 + its signal; 2 for wrong\n"
+    "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'n'}, {"label", no_argument, NULL, 'l'},
+    {"threads", no_argument, NULL, 't'},     {"bindings", no_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+};
+
+static int wrong_usage(void)
+{
+    fprintf(stderr, "Try `ferry run --help`.\n");
+    return CMD_USAGE_STATUS;
+}
+
+static bool read_ranks(const char *text, int *out)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < 1 || value > RANKS_MAX) {
+        fprintf(stderr, "ferry run: -n %s: must be a number of ranks, 1 to %d\n", text, RANKS_MAX);
+        return false;
+    }
+    *out = (int)value;
+    return true;
+}
+
+/* 0; -1: done well (help); else the exit status. */
+static int read_options(int argc, char **argv, ferry_launch_options *options)
+{
+    int option;
+    /* '+': what follows the program is the program's. */
+    while ((option = getopt_long(argc, argv, "+n:ltbh", long_options, NULL)) != -1) {
+        switch (option) {
+        case 'n':
+            if (!read_ranks(optarg, &options->ranks))
+                return wrong_usage();
+            break;
+        case 'l':
+            options->label = true;
+            break;
+        case 't':
+            options->threads = true;
+            break;
+        case 'b':
+            options->bindings = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return wrong_usage();
+        }
+    }
+    return 0;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;
+    char name[] = "ferry run";
+    argv[0] = name;
+    int status = read_options(argc, argv, &options);
+    if (status != 0)
+        return status < 0 ? 0 : status;
+    if (optind == argc) {
+        fprintf(stderr, "ferry run: which program?\n");
+        return wrong_usage();
+    }
+    status = ferry_launch(&options, argv + optind);
+    if (status < 0) {
+        fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));
+        return 125;
+    }
+    return status;
+}

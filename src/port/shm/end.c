@@ -1,0 +1,152 @@
+/* What the end of a child means for the job.
+ *
+ * A rank may end with status 0 once it has left the job, or when nobody has joined. Everything else
+ * is a death: it is told to the survivors, who may end by themselves for a while, and the job ends
+ * with the status of the first. One line says which rank, how, and what it was doing. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "port/shm/job.h"
+
+#define GRACE_NS 500000000u
+#define TERMINATE_NS 2000000000u
+
+static const char *const doings[] = {
+    [FY_DOING_MAIN] = "in the program itself",
+    [FY_DOING_HANDLER] = "in handler",
+    [FY_DOING_TASK] = "in task",
+    [FY_DOING_IDLE] = "waiting for messages",
+    [FY_DOING_BARRIER] = "in a barrier",
+    [FY_DOING_COLLECTIVE] = "in a collective operation",
+    [FY_DOING_QUIESCE] = "in ferry_quiesce",
+    [FY_DOING_CLOSE] = "in ferry_close",
+};
+
+static shm_state state_at(const job *j, int rank)
+{
+    if (j->controls.base == NULL)
+        return SHM_LEFT;
+    return (shm_state)(atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->state) &
+                       SHM_STATE_MASK);
+}
+
+static bool anyone_joined(const job *j)
+{
+    for (int rank = 0; rank < j->ranks; rank++) {
+        shm_state state = state_at(j, rank);
+        if (state == SHM_JOINED || state == SHM_LEFT)
+            return true;
+    }
+    return false;
+}
+
+/* Writes ", last " and what the rank did; nothing when it never joined. The control block is the
+ * rank's to scribble on: every value is checked, the name is copied with its end set. */
+static void describe_doing(const job *j, int rank, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (j->controls.base == NULL || state_at(j, rank) == SHM_ABSENT)
+        return;
+    const shm_rank *control = rank_at(j->controls.base, (uint32_t)rank);
+    uint64_t word = atomic_load(&control->doing);
+    uint32_t what = (uint32_t)word, handler = (uint32_t)(word >> 32);
+    if (state_at(j, rank) == SHM_LEFT) {
+        snprintf(out, size, ", after leaving the job");
+        return;
+    }
+    if (what >= sizeof(doings) / sizeof(doings[0]))
+        return;
+    if ((what != FY_DOING_HANDLER && what != FY_DOING_TASK) || handler >= SHM_HANDLERS_MAX) {
+        snprintf(out, size, ", last %s", doings[what]);
+        return;
+    }
+    char name[SHM_NAME_BYTES];
+    memcpy(name, control->name[handler], sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    snprintf(out, size, ", last %s \"%s\" (%u)", doings[what], name, handler);
+}
+
+static void say_death(const job *j, int rank, const siginfo_t *info, const char *more)
+{
+    char doing[128], who[48];
+    describe_doing(j, rank, doing, sizeof(doing));
+    if (j->controls.base != NULL)
+        snprintf(who, sizeof(who), "rank %d (process %d)", rank, (int)info->si_pid);
+    else
+        snprintf(who, sizeof(who), "the program (process %d)", (int)info->si_pid);
+    if (info->si_code == CLD_EXITED)
+        fy_log_line(-1, "%s exited with status %d%s%s", who, info->si_status, doing, more);
+    else
+        fy_log_line(-1, "%s was killed by SIG%s (%s)%s%s", who, sigabbrev_np(info->si_status),
+                    strsignal(info->si_status), doing, more);
+}
+
+static void start_grace(job *j)
+{
+    if (j->stage != JOB_RUNS || j->left == 0)
+        return;
+    j->stage = JOB_GRACE;
+    j->stage_end_ns = fy_clock_now_ns() + GRACE_NS;
+}
+
+void fy_job_next_stage(job *j)
+{
+    bool terminate = j->stage == JOB_GRACE;
+    fy_job_signal(j, terminate ? SIGTERM : SIGKILL);
+    /* One that is stopped would not see SIGTERM. */
+    if (terminate)
+        fy_job_signal(j, SIGCONT);
+    j->stage = terminate ? JOB_TERMINATED : JOB_KILLED;
+    j->stage_end_ns = terminate ? fy_clock_now_ns() + TERMINATE_NS : UINT64_MAX;
+}
+
+/* The child could not execute the program: all cannot, and one line says so. */
+static bool report_start(job *j)
+{
+    int error;
+    if (read(j->start_pipe[0], &error, sizeof(error)) != (ssize_t)sizeof(error))
+        return false;
+    if (!j->start_failed)
+        fy_log_line(-1, "cannot run %s: %s", j->plan->program, strerror(error));
+    j->start_failed = true;
+    return true;
+}
+
+/* Whether this end is only what follows from an earlier death or from a signal that we passed on.
+ */
+static bool is_consequence(const job *j, const siginfo_t *info)
+{
+    if (info->si_code != CLD_EXITED && info->si_status == j->passed_signal)
+        return true;
+    if (j->stage == JOB_RUNS)
+        return false;
+    return info->si_code == CLD_EXITED || info->si_status == SIGTERM || info->si_status == SIGKILL;
+}
+
+void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
+{
+    bool signaled = info->si_code != CLD_EXITED;
+    shm_state state = state_at(j, rank);
+    int status = signaled ? 128 + info->si_status : info->si_status;
+    bool clean = status == 0 && (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
+    if (j->status == 0)
+        j->status = status;
+    if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
+        const char *more = j->left == 0 || state == SHM_LEFT ? "" : "; the job ends";
+        if (status == 0)
+            more = state == SHM_JOINED ? " without ferry_close; the job ends"
+                                       : " and never opened Ferry, others did; the job ends";
+        say_death(j, rank, info, more);
+    }
+    if (j->controls.base != NULL && state != SHM_LEFT)
+        fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
+    if (clean || (state == SHM_LEFT && !signaled && j->controls.base != NULL))
+        return;
+    if (j->status == 0)
+        j->status = 1;
+    start_grace(j);
+}

@@ -1,0 +1,237 @@
+#include "port/shm/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "port/shm/job.h"
+
+static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+/* In the child from here. */
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", value);
+    setenv(name, text, 1);
+}
+
+/* Rank 0 reads the launcher's input. What the child inherited of the launcher is closed. */
+static void arrange_files(const job *j, int rank, const int write_fd[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (write_fd[i] >= 0) {
+            dup2(write_fd[i], STDOUT_FILENO + i);
+            close(write_fd[i]);
+        }
+    int null = rank == 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        close(null);
+    }
+    for (int i = 0; i <= rank; i++) {
+        if (j->children[i].pidfd >= 0 && i < rank)
+            close(j->children[i].pidfd);
+        for (int s = 0; s < 2; s++)
+            if (j->children[i].streams[s].fd >= 0)
+                close(j->children[i].streams[s].fd);
+    }
+    close(j->signal_fd);
+    close(j->start_pipe[0]);
+}
+
+static _Noreturn void run_child(job *j, int rank, const int write_fd[2])
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != j->launcher)
+        _exit(128 + SIGKILL); /* it died before the line above */
+    arrange_files(j, rank, write_fd);
+    if (j->controls.base != NULL) {
+        fy_controls_unmap(&j->controls);
+        fcntl(j->segment_fd, F_SETFD, 0);
+        set_number(FY_ENV_JOB_FD, j->segment_fd);
+        set_number(FY_ENV_RANK, rank);
+        set_number(FY_ENV_RANKS, j->ranks);
+    }
+    sigaction(SIGCHLD, &j->old_child_action, NULL);
+    sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+    int status = j->plan->child(j->plan->arg, rank);
+    if (status >= 0)
+        exit(status);
+    int error = -status;
+    ssize_t written = write(j->start_pipe[1], &error, sizeof(error));
+    (void)written;
+    _exit(error == ENOENT ? 127 : 126);
+}
+
+/* In the launcher from here. */
+
+static int start_child(job *j, int rank)
+{
+    job_child *child = &j->children[rank];
+    int write_fd[2] = {-1, -1};
+    int error = 0;
+    for (int i = 0; i < 2 && j->plan->label && error == 0; i++)
+        error = fy_stream_open(&child->streams[i], STDOUT_FILENO + i, &write_fd[i]);
+    if (error == 0) {
+        child->pid = fork();
+        if (child->pid == 0)
+            run_child(j, rank, write_fd);
+        if (child->pid < 0)
+            error =
+                fy_error_set(FERRY_ESYSTEM, "starting rank %d: fork: %s", rank, strerror(errno));
+    }
+    for (int i = 0; i < 2; i++)
+        if (write_fd[i] >= 0)
+            close(write_fd[i]);
+    if (error != 0)
+        return error;
+    child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+    if (child->pidfd < 0) {
+        error = fy_error_set(FERRY_ESYSTEM, "pidfd_open: %s", strerror(errno));
+        kill(child->pid, SIGKILL);
+        return error;
+    }
+    j->left++;
+    return 0;
+}
+
+static void say_bindings(const job *j)
+{
+    cpu_set_t set;
+    char text[400];
+    int used = 0;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return;
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && used < (int)sizeof(text) - 16; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            used += snprintf(text + used, sizeof(text) - (size_t)used, " %zu", cpu);
+    for (int rank = 0; rank < j->ranks; rank++)
+        fy_log_line(rank, "may use processors%s", text);
+}
+
+static int take_signals(job *j)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(passed_signals) / sizeof(passed_signals[0]); i++)
+        sigaddset(&set, passed_signals[i]);
+    /* Were it ignored, the kernel would reap the children before us. */
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &action, &j->old_child_action);
+    sigprocmask(SIG_BLOCK, &set, &j->old_mask);
+    j->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (j->signal_fd < 0)
+        return fy_error_set(FERRY_ESYSTEM, "signalfd: %s", strerror(errno));
+    return 0;
+}
+
+static int prepare(job *j)
+{
+    j->children = calloc((size_t)j->ranks, sizeof(*j->children));
+    if (j->children == NULL)
+        return fy_error_set(FERRY_ENOMEM, "no memory for %d ranks", j->ranks);
+    for (int rank = 0; rank < j->ranks; rank++) {
+        job_child *child = &j->children[rank];
+        child->pidfd = child->streams[0].fd = child->streams[1].fd = -1;
+    }
+    if (j->plan->shm != NULL) {
+        int error = fy_segment_create(j->plan->shm, &j->segment_fd);
+        if (error == 0)
+            error = fy_controls_map(j->segment_fd, &j->controls);
+        if (error != 0)
+            return error;
+    }
+    if (pipe2(j->start_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+        return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
+    int error = take_signals(j);
+    return error != 0 ? error : fy_job_orphans_begin(j);
+}
+
+static void clean_up(job *j)
+{
+    fy_job_orphans_end(j);
+    for (int rank = 0; rank < j->ranks && j->children != NULL; rank++)
+        for (int i = 0; i < 2; i++)
+            fy_stream_end(&j->children[rank].streams[i], rank);
+    free(j->children);
+    const int files[] = {j->signal_fd, j->segment_fd, j->start_pipe[0], j->start_pipe[1]};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] >= 0)
+            close(files[i]);
+    if (j->controls.base != NULL)
+        fy_controls_unmap(&j->controls);
+    if (j->signal_fd >= 0) {
+        sigaction(SIGCHLD, &j->old_child_action, NULL);
+        sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+    }
+}
+
+int fy_launch(const fy_launch_plan *plan)
+{
+    job j = {
+        .plan = plan,
+        .ranks = plan->shm != NULL ? plan->shm->ranks : 1,
+        .segment_fd = -1,
+        .signal_fd = -1,
+        .start_pipe = {-1, -1},
+        .launcher = getpid(),
+    };
+    if (j.ranks < 1 || j.ranks > FY_RANKS_MAX)
+        return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", j.ranks, FY_RANKS_MAX);
+    int error = prepare(&j);
+    if (error == 0 && plan->bindings)
+        say_bindings(&j);
+    fflush(NULL); /* else each child would write it again */
+    for (int rank = 0; rank < j.ranks && error == 0; rank++)
+        error = start_child(&j, rank);
+    if (error != 0)
+        fy_job_signal(&j, SIGKILL);
+    else
+        fy_job_watch(&j);
+    clean_up(&j);
+    return error != 0 ? error : j.status;
+}
+
+static bool read_number(const char *name, int max, int *out)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (text == NULL || *text == '\0')
+        return false;
+    long value = strtol(text, &end, 10);
+    if (*end != '\0' || value < 0 || value > max)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+int fy_launch_take_place(fy_place *out)
+{
+    if (getenv(FY_ENV_JOB_FD) == NULL)
+        return 0;
+    fy_place place;
+    if (!read_number(FY_ENV_JOB_FD, INT32_MAX, &place.fd) ||
+        !read_number(FY_ENV_RANKS, FY_RANKS_MAX, &place.ranks) ||
+        !read_number(FY_ENV_RANK, place.ranks - 1, &place.rank) ||
+        fcntl(place.fd, F_SETFD, FD_CLOEXEC) != 0)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "FERRY_JOB_FD is set, but it, FERRY_RANK and FERRY_RANKS do not name a "
+                            "rank of a running job");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    unsetenv(FY_ENV_JOB_FD);
+    unsetenv(FY_ENV_RANK);
+    unsetenv(FY_ENV_RANKS);
+    *out = place;
+    return 1;
+}

@@ -1,0 +1,84 @@
+/* Processes that a rank started and left behind become the launcher's children, so that it can end
+ * them when the job has ended. The launcher's own earlier children are spared. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "port/shm/job.h"
+
+#define ROUNDS_MAX 200
+#define ROUND_NS 1000000u
+
+/* Reads the kernel's list of our children. Gives `*out`; the count. */
+static size_t list_children(pid_t **out)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "re");
+    size_t count = 0, room = 0;
+    int pid;
+    *out = NULL;
+    while (file != NULL && fscanf(file, "%d", &pid) == 1) {
+        if (count == room) {
+            room = room * 2 + 16;
+            pid_t *more = realloc(*out, room * sizeof(pid_t));
+            if (more == NULL)
+                break;
+            *out = more;
+        }
+        (*out)[count++] = pid;
+    }
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
+
+int fy_job_orphans_begin(job *j)
+{
+    j->other_count = list_children(&j->others);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return fy_error_set(FERRY_ESYSTEM, "prctl: %s", strerror(errno));
+    return 0;
+}
+
+static bool is_other(const job *j, pid_t pid)
+{
+    for (size_t i = 0; i < j->other_count; i++)
+        if (j->others[i] == pid)
+            return true;
+    return false;
+}
+
+/* Kills and reaps the orphans there are; whether there were any. Killing one may bring its own
+ * children. */
+static bool kill_round(const job *j)
+{
+    pid_t *children;
+    size_t count = list_children(&children);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (is_other(j, children[i]))
+            continue;
+        any = true;
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, WNOHANG);
+    }
+    free(children);
+    return any;
+}
+
+void fy_job_orphans_end(job *j)
+{
+    for (int i = 0; i < ROUNDS_MAX && kill_round(j); i++)
+        fy_clock_sleep_until(fy_clock_now_ns() + ROUND_NS);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    free(j->others);
+}

@@ -1,0 +1,71 @@
+/* The public launcher: a program by its name in PATH. */
+#include <ferry/launch.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "port/shm/launch.h"
+
+typedef struct program {
+    char *const *argv;
+    int threads; /* ranks that the program starts as threads; 0: it is one of several processes */
+} program;
+
+static int execute(void *arg, int rank)
+{
+    const program *p = arg;
+    (void)rank;
+    if (p->threads > 0) {
+        char text[16];
+        snprintf(text, sizeof(text), "%d", p->threads);
+        setenv(FY_ENV_THREADS, "1", 1);
+        setenv(FY_ENV_RANKS, text, 1);
+    }
+    execvp(p->argv[0], p->argv);
+    return -errno;
+}
+
+/* The segment is made before any rank reads its options: the variables decide alone. */
+static int read_options(fy_shm_options *shm)
+{
+    uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0;
+    int error = fy_env_number("FERRY_HEAP_BYTES", 1, UINT64_MAX, &heap_bytes);
+    if (error == 0)
+        error = fy_env_number("FERRY_RING_SLOTS", 1, UINT32_MAX, &ring_slots);
+    if (error == 0)
+        error = fy_env_number("FERRY_RING_BYTES", 1, UINT32_MAX, &ring_bytes);
+    shm->heap_bytes = heap_bytes;
+    shm->ring_slots = (uint32_t)ring_slots;
+    shm->ring_bytes = (uint32_t)ring_bytes;
+    return error;
+}
+
+int ferry_launch(const ferry_launch_options *options, char *const argv[])
+{
+    ferry_launch_options o = FERRY_LAUNCH_DEFAULTS;
+    if (options != NULL)
+        memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+    if (argv == NULL || argv[0] == NULL)
+        return fy_error_set(FERRY_EINVAL, "no program to run");
+    if (o.ranks < 1 || o.ranks > FY_RANKS_MAX)
+        return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", o.ranks, FY_RANKS_MAX);
+    fy_shm_options shm = {.ranks = o.ranks};
+    int error = read_options(&shm);
+    if (error != 0)
+        return error;
+    program p = {.argv = argv, .threads = o.threads ? o.ranks : 0};
+    fy_launch_plan plan = {
+        .program = argv[0],
+        .shm = o.threads ? NULL : &shm,
+        .label = o.label,
+        .bindings = o.bindings,
+        .child = execute,
+        .arg = &p,
+    };
+    return fy_launch(&plan);
+}
