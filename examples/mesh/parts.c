@@ -182,29 +182,38 @@ static run smallest_run(const mesh_parts *p, const mesh_fan *fan)
     return least;
 }
 
-/* Gives the run to the part beside it that has fewer groups. A part's last groups stay. Returns
- * whether anything moved. */
-static bool give_away(mesh_parts *p, const mesh_fan *fan, run r)
+static uint32_t roll(mesh_parts *p)
 {
-    int32_t before = r.first - 1, after = r.first + r.count;
-    int32_t from = mesh_part_of(p, fan->at[r.first % fan->count].tri);
-    int32_t to = -1;
-    if (fan->closed || after < fan->count) {
-        to = mesh_part_of(p, fan->at[after % fan->count].tri);
+    p->dice = p->dice * 1664525u + 1013904223u;
+    return p->dice >> 16;
+}
+
+/* Removes the small corner `r`: its triangles go to the part beside it, or now and then the
+ * triangle beside it comes to its part. Which, and on which side, is left to the dice: repairs of
+ * neighbouring corners that undo each other do not do so for ever. Returns whether anything moved.
+ */
+static bool blunt(mesh_parts *p, const mesh_fan *fan, run r)
+{
+    int32_t n = fan->count, from = mesh_part_of(p, fan->at[r.first % n].tri);
+    bool can_before = fan->closed || r.first > 0;
+    bool can_after = fan->closed || r.first + r.count < n;
+    bool use_after = can_after && (!can_before || roll(p) % 2 == 0);
+    int32_t beside = fan->at[(use_after ? r.first + r.count : r.first - 1 + n) % n].tri;
+    int32_t other = mesh_part_of(p, beside);
+    if (other == from) {
+        return false;
     }
-    if (fan->closed || before >= 0) {
-        int32_t other = mesh_part_of(p, fan->at[(before + fan->count) % fan->count].tri);
-        if (to < 0 || p->part_groups[other] < p->part_groups[to]) {
-            to = other;
-        }
+    if (roll(p) % 3 == 0 && p->part_groups[other] > 1) {
+        move_group(p, p->group[beside], from);
+        return true;
     }
-    if (to < 0 || to == from || p->part_groups[from] <= r.count) {
+    if (p->part_groups[from] <= r.count) {
         return false;
     }
     for (int32_t i = 0; i < r.count; i++) {
-        int32_t g = p->group[fan->at[(r.first + i) % fan->count].tri];
+        int32_t g = p->group[fan->at[(r.first + i) % n].tri];
         if (p->part[g] == from) {
-            move_group(p, g, to);
+            move_group(p, g, other);
         }
     }
     return true;
@@ -232,7 +241,7 @@ static int32_t blunt_corners(mesh_parts *p, int32_t *moved)
             run r = smallest_run(p, &fan);
             if (r.angle < CORNER_MIN) {
                 found++;
-                *moved += give_away(p, &fan, r) ? 1 : 0;
+                *moved += blunt(p, &fan, r) ? 1 : 0;
             }
         }
     }

@@ -15,6 +15,7 @@ typedef struct mesh_parts {
     double *weight;       /* of each group */
     double *x, *y;        /* centroid of each group */
     int32_t *part_groups; /* number of groups in each part */
+    uint32_t dice;        /* breaks cycles of repairs that undo each other */
 } mesh_parts;
 
 /* Groups the coarse mesh's triangles; `density` weighs area. -1 out of memory. */
