@@ -1,0 +1,221 @@
+#include "balance/balance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/schedulers/schedulers.h"
+#include "base/env.h"
+
+static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const char *name)
+{
+    for (int i = 0; i < s->table_count; i++)
+        if (strcmp(s->table[i]->name, name) == 0)
+            return s->table[i];
+    return NULL;
+}
+
+static int fail_unknown(const ferry_scheduling *s)
+{
+    char known[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < s->table_count && used < sizeof known; i++) {
+        int length = snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ",
+                              s->table[i]->name);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    return fy_fail(s->f, FERRY_EINVAL, "there is no scheduler \"%s\"; known are: %s", s->name,
+                   known);
+}
+
+int fy_scheduler_prepare(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    if (s->scheduler != NULL)
+        return 0;
+    const ferry_scheduler *scheduler = find_scheduler(s, s->name);
+    if (scheduler == NULL)
+        return fail_unknown(s);
+    int error = scheduler->create(s, &s->state);
+    if (error != 0)
+        return fy_fail(f, error, "scheduler %s: its state cannot be made", s->name);
+    s->scheduler = scheduler;
+    return 0;
+}
+
+int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    if (scheduler->size != sizeof *scheduler || scheduler->name == NULL ||
+        scheduler->create == NULL || scheduler->destroy == NULL || scheduler->next == NULL ||
+        scheduler->activate == NULL || scheduler->notify == NULL || scheduler->remove == NULL ||
+        scheduler->empty == NULL || scheduler->message == NULL)
+        return fy_fail(f, FERRY_EINVAL,
+                       "scheduler_register: size is %zu, not %zu, or a function is NULL",
+                       scheduler->size, sizeof *scheduler);
+    if (find_scheduler(s, scheduler->name) != NULL)
+        return fy_fail(f, FERRY_EINVAL, "scheduler_register: there is a scheduler \"%s\" already",
+                       scheduler->name);
+    if (s->table_count == FY_SCHEDULERS_MAX)
+        return fy_fail(f, FERRY_ENOMEM, "scheduler_register: more than %d schedulers",
+                       FY_SCHEDULERS_MAX);
+    s->table[s->table_count++] = scheduler;
+    return 0;
+}
+
+const char *ferry_balance_scheduler(const ferry *f)
+{
+    return fy_scheduling_of(f)->name;
+}
+
+int ferry_balance_add(ferry *f, ferry_object object, double load)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_record *record = fy_record_here(f, object);
+    if (record == NULL)
+        return fy_fail(f, FERRY_ENOENT, "balance_add: object %016llx is not on rank %d",
+                       (unsigned long long)object.word, objects->rank);
+    if (!(load >= 0) || record->scheduled)
+        return fy_fail(f, record->scheduled ? FERRY_ESTATE : FERRY_EINVAL,
+                       record->scheduled ? "balance_add: object %016llx is scheduled already"
+                                         : "balance_add: the load of object %016llx is negative",
+                       (unsigned long long)object.word);
+    int error = fy_scheduler_prepare(f);
+    if (error != 0)
+        return error;
+    record->load = load == 0 ? 1 : load;
+    objects->ready_count -= record->pending.count;
+    fy_list_remove(&record->link);
+    for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
+        letter->load = fy_record_load(f, record, &letter->message);
+        record->item.pending++;
+        record->item.load += letter->load;
+    }
+    record->scheduled = true;
+    if (record->state == FY_RESTING)
+        fy_record_rest(f, record);
+    return 0;
+}
+
+int ferry_balance_phase(ferry *f, bool on)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "balance_phase: not allowed inside a handler");
+    int error = fy_scheduler_prepare(f);
+    if (error == 0 && on)
+        error = fy_helper_start(s);
+    /* Before the barrier when it goes off, so that nothing starts to move after it. */
+    if (error == 0 && on)
+        error = ferry_barrier(f);
+    if (error != 0)
+        return error;
+    fy_control_lock(f);
+    s->on = on;
+    fy_control_unlock(f);
+    return on ? 0 : ferry_barrier(f);
+}
+
+static void watch_activate(ferry *f, fy_record *record)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    s->scheduler->activate(s, s->state, &record->item);
+}
+
+static void watch_notify(ferry *f, fy_record *record)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    s->scheduler->notify(s, s->state, &record->item);
+}
+
+static void watch_remove(ferry *f, fy_record *record)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    s->scheduler->remove(s, s->state, &record->item);
+}
+
+const fy_object_watch fy_balance_watch = {
+    .prepare = fy_scheduler_prepare,
+    .activate = watch_activate,
+    .notify = watch_notify,
+    .remove = watch_remove,
+};
+
+static int open_layer(ferry *f, const ferry_options *options)
+{
+    uint64_t seed = 1;
+    int error = fy_env_number("FERRY_SEED", 0, UINT64_MAX, &seed);
+    if (error != 0)
+        return error;
+    ferry_scheduling *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return FERRY_ENOMEM;
+    s->f = f;
+    s->objects = fy_objects_of(f);
+    s->port = fy_port_of(f);
+    s->rank = ferry_rank(f);
+    s->ranks = ferry_ranks(f);
+    const char *name = fy_env_get("FERRY_SCHEDULER");
+    if (name == NULL && options != NULL)
+        name = options->scheduler;
+    (void)snprintf(s->name, sizeof s->name, "%s", name != NULL ? name : "stealing");
+    fy_random_init(&s->random, seed, (uint64_t)s->rank);
+    fy_list_init(&s->outbound);
+    for (; fy_schedulers[s->table_count] != NULL; s->table_count++)
+        s->table[s->table_count] = fy_schedulers[s->table_count];
+    fy_layer_state_set(f, FY_LAYER_BALANCE, s);
+    fy_kind_set(f, FY_KIND_SCHEDULER, fy_scheduler_frame);
+    s->objects->watch = &fy_balance_watch;
+    return 0;
+}
+
+static void drain(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    fy_helper_stop(s);
+    s->on = false;
+    fy_balance_flush(s, FY_APP);
+}
+
+static void close_layer(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    fy_helper_stop(s);
+    s->objects->watch = NULL;
+    if (s->scheduler != NULL)
+        s->scheduler->destroy(s, s->state);
+    free(s->notes);
+    free(s);
+    fy_layer_state_set(f, FY_LAYER_BALANCE, NULL);
+}
+
+static bool busy(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    if (s->scheduler == NULL)
+        return false;
+    fy_control_lock(f);
+    bool found =
+        !s->scheduler->empty(s, s->state) || s->note_count != 0 || !fy_list_empty(&s->outbound);
+    fy_control_unlock(f);
+    return found;
+}
+
+static uint64_t deadline(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    fy_control_lock(f);
+    uint64_t wake_ns = s->wake_ns;
+    fy_control_unlock(f);
+    return wake_ns != 0 ? wake_ns : UINT64_MAX;
+}
+
+const fy_layer_ops fy_balance_layer = {
+    .layer = FY_LAYER_BALANCE,
+    .open = open_layer,
+    .close = close_layer,
+    .drain = drain,
+    .progress = fy_task_progress,
+    .busy = busy,
+    .deadline = deadline,
+};

@@ -1,0 +1,84 @@
+/* Balance, inside: one rank's scheduler, what it has decided and not yet done, and the helper
+ * thread.
+ *
+ * Threads: everything here but `table`, `scheduler`, `state` (constant once set, before the helper
+ * exists) and `started` is touched under fy_control_lock. A scheduler's function runs with the lock
+ * and only notes what it wants: words to send, objects to migrate. Whoever called it does that
+ * after giving the lock back (fy_balance_flush), so the lock is held for nanoseconds and no send
+ * waits under it.
+ *
+ * While a task runs the helper serves the control lane; otherwise the application thread does, in
+ * its polls, and the helper sleeps. `serving` says which, under the lock: a helper that holds the
+ * lock polls only when it is true, so nothing it does can be missed by an application thread that
+ * has since taken the lock. */
+#ifndef FY_BALANCE_H
+#define FY_BALANCE_H
+
+#include <ferry/balance.h>
+
+#include "base/random.h"
+#include "object/object.h"
+
+enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 64 };
+
+/* Words for a scheduler elsewhere, not sent yet. */
+typedef struct fy_note {
+    int rank;
+    uint64_t words[FERRY_SCHEDULER_WORDS];
+} fy_note;
+
+struct ferry_scheduling {
+    ferry *f;
+    fy_objects *objects;
+    fy_port *port;
+    int rank, ranks;
+    char name[FY_SCHEDULER_NAME_BYTES]; /* of the scheduler wanted */
+    const ferry_scheduler *table[FY_SCHEDULERS_MAX];
+    int table_count;
+    const ferry_scheduler *scheduler; /* NULL until it is needed */
+    void *state;
+    fy_random random;
+    bool on;
+    bool serving;
+    bool stop;
+    bool started; /* a helper exists; application thread */
+    uint64_t wake_ns;
+    uint64_t helper_ns;
+    fy_note *notes;
+    uint32_t note_first, note_count, note_capacity;
+    fy_link outbound; /* objects to be shipped: MIGRATING */
+};
+
+static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
+{
+    return fy_layer_state(f, FY_LAYER_BALANCE);
+}
+
+/* Finds the scheduler by its name and makes its state, once. FERRY_EINVAL: there is none of that
+ * name; FERRY_ENOMEM. [application thread] */
+int fy_scheduler_prepare(ferry *f);
+
+/* Does what the scheduler has decided. [the thread named, lock not held] */
+void fy_balance_flush(ferry_scheduling *s, fy_thread thread);
+
+/* Calls the scheduler's wake when its time has come. [lock held] */
+void fy_balance_wake(ferry_scheduling *s);
+
+/* Runs at most one task. [application thread] */
+int fy_task_progress(ferry *f);
+
+/* Words from the scheduler of another rank. [either thread, lock held] */
+fy_verdict fy_scheduler_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Starts the helper thread unless it runs, the job has one rank, FERRY_HELPER is 0 or the port
+ * cannot. [application thread] */
+int fy_helper_start(ferry_scheduling *s);
+void fy_helper_stop(ferry_scheduling *s);
+
+/* Hands the control lane to the helper before a task, and takes it back. [application thread] */
+void fy_helper_serve(ferry_scheduling *s);
+void fy_helper_rest(ferry_scheduling *s);
+
+extern const fy_object_watch fy_balance_watch;
+
+#endif

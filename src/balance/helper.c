@@ -1,0 +1,101 @@
+/* Helper: the thread that answers other ranks' schedulers while a task runs.
+ *
+ * It sleeps in the port until a control frame comes for it, and then does what a poll would: polls
+ * the control lane under the lock, and ships, without the lock, the objects that the scheduler gave
+ * away. Sleep cannot miss work: frames that come while `serve` names the helper wake it, and those
+ * that came before are polled by the application thread right after `serve`. What the helper leaves
+ * to the application thread (arrivals, departed objects) is marked under the lock, and the
+ * application thread is woken, since its task may have ended meanwhile. */
+#include "balance/balance.h"
+
+#include "base/env.h"
+
+static void helper_main(void *arg)
+{
+    ferry_scheduling *s = arg;
+    const fy_port_ops *ops = s->port->ops;
+    fy_control_lock(s->f);
+    while (!s->stop) {
+        if (s->serving) {
+            (void)fy_control_poll(s->f);
+            fy_balance_wake(s);
+        }
+        uint64_t deadline_ns = s->serving && s->wake_ns != 0 ? s->wake_ns : UINT64_MAX;
+        fy_control_unlock(s->f);
+        fy_balance_flush(s, FY_HELPER);
+        ops->wait(s->port, FY_HELPER, deadline_ns);
+        uint64_t used_ns = ops->cpu(s->port);
+        fy_control_lock(s->f);
+        s->helper_ns = used_ns;
+    }
+    fy_control_unlock(s->f);
+}
+
+int fy_helper_start(ferry_scheduling *s)
+{
+    uint64_t wanted = 1;
+    int error = fy_env_number("FERRY_HELPER", 0, 1, &wanted);
+    if (error != 0)
+        return fy_fail(s->f, error, "%s", ferry_error_message(NULL));
+    if (s->started || wanted == 0 || s->ranks == 1)
+        return 0;
+    s->stop = false;
+    fy_control_share(s->f, true);
+    error =
+        s->port->ops->spawn == NULL ? FERRY_ENOTSUP : s->port->ops->spawn(s->port, helper_main, s);
+    if (error == 0) {
+        s->started = true;
+        return 0;
+    }
+    fy_control_share(s->f, false);
+    return error == FERRY_ENOTSUP
+               ? 0
+               : fy_fail(s->f, error, "balance: the helper thread cannot be started");
+}
+
+void fy_helper_stop(ferry_scheduling *s)
+{
+    if (!s->started)
+        return;
+    fy_control_lock(s->f);
+    s->stop = true;
+    fy_control_unlock(s->f);
+    s->port->ops->wake(s->port, FY_HELPER);
+    s->port->ops->join(s->port);
+    s->started = false;
+    fy_control_share(s->f, false);
+    fy_stats(s->f)->helper_ns = s->helper_ns;
+}
+
+void fy_helper_serve(ferry_scheduling *s)
+{
+    const fy_port_ops *ops = s->port->ops;
+    if (!s->started)
+        return;
+    fy_control_lock(s->f);
+    s->serving = true;
+    bool timer = s->wake_ns != 0;
+    fy_stats(s->f)->helper_ns = s->helper_ns;
+    fy_control_unlock(s->f);
+    s->objects->helped = true;
+    ops->serve(s->port, FY_HELPER);
+    if (timer)
+        ops->wake(s->port, FY_HELPER);
+    if (!ops->pending(s->port, FY_CONTROL))
+        return;
+    fy_control_lock(s->f);
+    (void)fy_control_poll(s->f);
+    fy_control_unlock(s->f);
+    fy_balance_flush(s, FY_APP);
+}
+
+void fy_helper_rest(ferry_scheduling *s)
+{
+    if (!s->started)
+        return;
+    fy_control_lock(s->f);
+    s->serving = false;
+    fy_control_unlock(s->f);
+    s->objects->helped = false;
+    s->port->ops->serve(s->port, FY_APP);
+}

@@ -1,0 +1,10 @@
+#include "balance/schedulers/schedulers.h"
+
+#include <stddef.h>
+
+const ferry_scheduler *const fy_schedulers[] = {
+    &fy_scheduler_none,
+    &fy_scheduler_stealing,
+    &fy_scheduler_diffusion,
+    NULL,
+};

@@ -1,0 +1,12 @@
+/* Schedulers: the built-in ones. A new one is a file here and a line in schedulers.c. */
+#ifndef FY_SCHEDULERS_H
+#define FY_SCHEDULERS_H
+
+#include <ferry/balance.h>
+
+extern const ferry_scheduler fy_scheduler_none, fy_scheduler_stealing, fy_scheduler_diffusion;
+
+/* All, ended by NULL. */
+extern const ferry_scheduler *const fy_schedulers[];
+
+#endif

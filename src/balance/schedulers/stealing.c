@@ -1,0 +1,313 @@
+/* Stealing: a rank without work asks one other at a time (prema.txt 5.4.2.2).
+ *
+ * A thief sends REQUEST to its victim, which answers with an object, or with REFUSE; then the next
+ * victim is asked, in an order that differs from rank to rank. A victim gives the heaviest of its
+ * waiting objects, also the only one when it runs a task itself; one that is just about to run its
+ * only object keeps it. While tasks are short (AHEAD_US) a thief asks already when its last task
+ * begins, and a victim gives several objects at once, up to half of what waits.
+ *
+ * A victim remembers whom it refused. When it has more work than it runs, it sends HINT to as many
+ * of them; one that still has no work comes and asks, another answers DECLINE and the next is told.
+ * So new work finds idle ranks at once. Idle ranks that were refused by all need not ask again;
+ * they do so all the same, one victim at a time after growing pauses (up to BACKOFF_US), since what
+ * a victim remembers is bounded, and a hint may meet a thief that waits for a slow answer.
+ *
+ * An answer may be lost when a victim could not send an object: after TIMEOUT_US a request counts
+ * as refused. Requests carry a number, so a late refusal is not taken for the answer to another. */
+#include <stdlib.h>
+
+#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/waiting.h"
+
+enum { REQUEST, REFUSE, HINT, DECLINE };
+enum { BEGGARS_MAX = 64, GIVE_MAX = 32 };
+
+typedef struct stealing {
+    fy_waiting waiting;
+    ferry_schedulable *running;
+    uint64_t started_ns; /* of the running task */
+    uint64_t ahead_ns;
+    uint64_t task_ns; /* how long the last task took */
+    uint64_t timeout_ns;
+
+    bool asked;
+    bool resting; /* refused by all: a wake is due before the next request */
+    uint64_t asked_ns;
+    uint64_t request;
+    uint64_t backoff_ns, backoff_max_ns;
+    int victim;
+    int stride; /* from victim to victim; has no common divisor with the number of ranks */
+    int refusals;
+
+    int beggars[BEGGARS_MAX]; /* ring of those refused, oldest first */
+    uint32_t beggar_first, beggar_count;
+} stealing;
+
+enum { BACKOFF_MIN_NS = 100 * 1000 };
+
+static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t request)
+{
+    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, request, 0};
+    ferry_scheduling_send(s, rank, words);
+}
+
+static bool tasks_are_short(const stealing *state)
+{
+    return state->task_ns < state->ahead_ns;
+}
+
+/* Objects that may be given away: all that wait while a task runs, else all but the next. */
+static uint32_t surplus(const stealing *state)
+{
+    uint32_t count = state->waiting.count;
+    return state->running != NULL || count == 0 ? count : count - 1;
+}
+
+static bool hungry(const stealing *state)
+{
+    return state->waiting.count == 0 && (state->running == NULL || tasks_are_short(state));
+}
+
+static void next_victim(ferry_scheduling *s, stealing *state)
+{
+    int ranks = ferry_scheduling_ranks(s);
+    do
+        state->victim = (state->victim + state->stride) % ranks;
+    while (state->victim == ferry_scheduling_rank(s));
+}
+
+static void ask(ferry_scheduling *s, stealing *state)
+{
+    if (state->asked || state->resting || !hungry(state) || !ferry_scheduling_on(s) ||
+        ferry_scheduling_ranks(s) == 1)
+        return;
+    state->asked = true;
+    state->asked_ns = ferry_scheduling_now(s);
+    tell(s, state->victim, REQUEST, ++state->request);
+    ferry_scheduling_wake(s, state->asked_ns + state->timeout_ns);
+}
+
+/* The request in flight, if any, will bring nothing. */
+static void refused(ferry_scheduling *s, stealing *state)
+{
+    state->asked = false;
+    ferry_scheduling_wake(s, 0);
+    next_victim(s, state);
+    if (++state->refusals < ferry_scheduling_ranks(s) - 1) {
+        ask(s, state);
+        return;
+    }
+    if (!hungry(state))
+        return;
+    state->resting = true;
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->backoff_ns);
+    state->backoff_ns *= 2;
+    if (state->backoff_ns > state->backoff_max_ns)
+        state->backoff_ns = state->backoff_max_ns;
+}
+
+/* There is work again: the next time there is none, all are asked anew. */
+static void fed(ferry_scheduling *s, stealing *state)
+{
+    state->refusals = 0;
+    state->backoff_ns = BACKOFF_MIN_NS;
+    if (state->resting) {
+        state->resting = false;
+        ferry_scheduling_wake(s, 0);
+    }
+}
+
+static void remember(stealing *state, int rank)
+{
+    for (uint32_t i = 0; i < state->beggar_count; i++)
+        if (state->beggars[(state->beggar_first + i) % BEGGARS_MAX] == rank)
+            return;
+    if (state->beggar_count == BEGGARS_MAX) {
+        state->beggar_first = (state->beggar_first + 1) % BEGGARS_MAX;
+        state->beggar_count--;
+    }
+    state->beggars[(state->beggar_first + state->beggar_count++) % BEGGARS_MAX] = rank;
+}
+
+/* Tells up to `count` beggars that there is work here. */
+static void hint(ferry_scheduling *s, stealing *state, uint32_t count)
+{
+    for (; count > 0 && state->beggar_count > 0; count--, state->beggar_count--) {
+        tell(s, state->beggars[state->beggar_first], HINT, 0);
+        state->beggar_first = (state->beggar_first + 1) % BEGGARS_MAX;
+    }
+}
+
+static void add(ferry_scheduling *s, stealing *state, ferry_schedulable *item)
+{
+    if (!fy_waiting_add(&state->waiting, item))
+        return;
+    fed(s, state);
+    if (surplus(state) > 0)
+        hint(s, state, 1);
+}
+
+static void give(ferry_scheduling *s, stealing *state, int thief, uint64_t request)
+{
+    uint32_t count = surplus(state);
+    if (count == 0 || !ferry_scheduling_on(s)) {
+        tell(s, thief, REFUSE, request);
+        remember(state, thief);
+        return;
+    }
+    count = tasks_are_short(state) ? (count + 1) / 2 : 1;
+    if (count > GIVE_MAX)
+        count = GIVE_MAX;
+    for (; count > 0; count--) {
+        ferry_schedulable *item = fy_waiting_heaviest(&state->waiting);
+        fy_waiting_remove(&state->waiting, item);
+        ferry_scheduling_migrate(s, item, thief);
+    }
+}
+
+static void hinted(ferry_scheduling *s, stealing *state, int source)
+{
+    if (!hungry(state)) {
+        tell(s, source, DECLINE, 0);
+        return;
+    }
+    state->victim = source;
+    state->refusals = 0;
+    if (state->asked)
+        return;
+    state->resting = false;
+    ask(s, state);
+}
+
+static int create(ferry_scheduling *s, void **out)
+{
+    stealing *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return FERRY_ENOMEM;
+    int ranks = ferry_scheduling_ranks(s);
+    state->ahead_ns = (uint64_t)(ferry_scheduling_parameter(s, "AHEAD_US", 200) * 1e3);
+    state->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 100e3) * 1e3);
+    state->backoff_max_ns = (uint64_t)(ferry_scheduling_parameter(s, "BACKOFF_US", 10e3) * 1e3);
+    state->backoff_ns = BACKOFF_MIN_NS;
+    state->task_ns = UINT64_MAX;
+    state->stride = 1;
+    state->victim = ferry_scheduling_rank(s);
+    if (ranks > 1) {
+        int a = 0;
+        do {
+            state->stride = 1 + (int)(ferry_scheduling_random(s) % (uint64_t)(ranks - 1));
+            a = state->stride;
+            for (int b = ranks; b != 0;) {
+                int rest = a % b;
+                a = b;
+                b = rest;
+            }
+        } while (a != 1);
+        next_victim(s, state);
+    }
+    *out = state;
+    return 0;
+}
+
+static void destroy(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    free(state);
+}
+
+static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+{
+    stealing *state = arg;
+    state->running = fy_waiting_pop(&state->waiting);
+    if (state->running != NULL) {
+        if (state->ahead_ns != 0)
+            state->started_ns = ferry_scheduling_now(s);
+        if (state->waiting.count > 0)
+            hint(s, state, state->waiting.count);
+    }
+    ask(s, state);
+    return state->running;
+}
+
+static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    stealing *state = arg;
+    if (item == state->running) {
+        state->running = NULL;
+        if (state->ahead_ns != 0)
+            state->task_ns = ferry_scheduling_now(s) - state->started_ns;
+    }
+    if (item->arrived && state->asked) {
+        state->asked = false;
+        ferry_scheduling_wake(s, 0);
+    }
+    add(s, state, item);
+}
+
+static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    add(s, arg, item);
+}
+
+static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    stealing *state = arg;
+    (void)s;
+    fy_waiting_remove(&state->waiting, item);
+}
+
+static bool empty(ferry_scheduling *s, void *arg)
+{
+    const stealing *state = arg;
+    (void)s;
+    return state->waiting.count == 0;
+}
+
+static void message(ferry_scheduling *s, void *arg, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    stealing *state = arg;
+    switch (words[0]) {
+    case REQUEST:
+        give(s, state, source, words[1]);
+        break;
+    case REFUSE:
+        if (state->asked && words[1] == state->request)
+            refused(s, state);
+        break;
+    case HINT:
+        hinted(s, state, source);
+        break;
+    case DECLINE:
+        if (surplus(state) > 0)
+            hint(s, state, 1);
+        break;
+    default:
+        break;
+    }
+}
+
+static void wake(ferry_scheduling *s, void *arg)
+{
+    stealing *state = arg;
+    if (state->asked) {
+        refused(s, state);
+        return;
+    }
+    state->resting = false;
+    ask(s, state);
+}
+
+const ferry_scheduler fy_scheduler_stealing = {
+    .size = sizeof(ferry_scheduler),
+    .name = "stealing",
+    .create = create,
+    .destroy = destroy,
+    .next = next,
+    .activate = activate,
+    .notify = notify,
+    .remove = take_out,
+    .empty = empty,
+    .message = message,
+    .wake = wake,
+};

@@ -1,0 +1,174 @@
+/* Scheduling: what a scheduler may ask and order, from inside its functions. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "balance/balance.h"
+#include "base/env.h"
+
+int ferry_scheduling_rank(const ferry_scheduling *s)
+{
+    return s->rank;
+}
+
+int ferry_scheduling_ranks(const ferry_scheduling *s)
+{
+    return s->ranks;
+}
+
+uint64_t ferry_scheduling_now(const ferry_scheduling *s)
+{
+    return s->port->ops->now(s->port);
+}
+
+bool ferry_scheduling_on(const ferry_scheduling *s)
+{
+    return s->on;
+}
+
+uint64_t ferry_scheduling_random(ferry_scheduling *s)
+{
+    return fy_random_next(&s->random);
+}
+
+double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise)
+{
+    char variable[96];
+    int length = snprintf(variable, sizeof variable, "FERRY_SCHEDULER_%s", name);
+    if (length < 0 || (size_t)length >= sizeof variable)
+        return otherwise;
+    for (char *c = variable; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    const char *text = fy_env_get(variable);
+    if (text == NULL)
+        return otherwise;
+    char *end;
+    double value = strtod(text, &end);
+    if (*end == '\0' && value >= 0 && value < 1e18)
+        return value;
+    fy_log(s->f, "%s is \"%s\"; expected a number from 0; using %g", variable, text, otherwise);
+    return otherwise;
+}
+
+/* Makes room for one more note, by moving them to the front or doubling the array. */
+static bool notes_reserve(ferry_scheduling *s)
+{
+    if (s->note_first + s->note_count < s->note_capacity)
+        return true;
+    if (s->note_first > 0) {
+        for (uint32_t i = 0; i < s->note_count; i++)
+            s->notes[i] = s->notes[s->note_first + i];
+        s->note_first = 0;
+        return true;
+    }
+    uint32_t capacity = s->note_capacity == 0 ? 64 : s->note_capacity * 2;
+    fy_note *larger = realloc(s->notes, capacity * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    s->notes = larger;
+    s->note_capacity = capacity;
+    return true;
+}
+
+void ferry_scheduling_send(ferry_scheduling *s, int rank,
+                           const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    if (rank < 0 || rank >= s->ranks || rank == s->rank) {
+        fy_log(s->f, "scheduler %s sends to rank %d of %d from rank %d", s->scheduler->name, rank,
+               s->ranks, s->rank);
+        return;
+    }
+    if (!notes_reserve(s)) {
+        fy_log(s->f, "no memory for a word of scheduler %s to rank %d", s->scheduler->name, rank);
+        return;
+    }
+    fy_note *note = &s->notes[s->note_first + s->note_count++];
+    note->rank = rank;
+    for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
+        note->words[i] = words[i];
+}
+
+void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
+{
+    fy_record *record = fy_record_of(item);
+    if (s->on && rank >= 0 && rank < s->ranks && rank != s->rank) {
+        record->state = FY_MIGRATING;
+        record->target = rank;
+        fy_list_insert(&s->outbound, &record->link);
+        return;
+    }
+    /* Not allowed now: the application thread gives it back to the scheduler. */
+    record->state = FY_RETURNED;
+    fy_list_insert(&s->objects->done, &record->link);
+    /* release: pairs with the acquire in the object layer's progress. */
+    atomic_store_explicit(&s->objects->mail, true, memory_order_release);
+}
+
+void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)
+{
+    s->wake_ns = time_ns;
+}
+
+void fy_balance_wake(ferry_scheduling *s)
+{
+    if (s->wake_ns == 0 || s->wake_ns > s->port->ops->now(s->port))
+        return;
+    s->wake_ns = 0;
+    if (s->scheduler->wake != NULL)
+        s->scheduler->wake(s, s->state);
+}
+
+static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
+{
+    fy_frame frame = {.kind = FY_KIND_SCHEDULER, .word_count = FERRY_SCHEDULER_WORDS};
+    for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
+        frame.words[i] = note->words[i];
+    int error = thread == FY_APP ? fy_send(s->f, FY_CONTROL, note->rank, &frame)
+                                 : fy_send_control(s->f, thread, note->rank, &frame, false);
+    if (error != 0 && error != FERRY_EPEER)
+        fy_log(s->f, "a word of scheduler %s to rank %d is lost: %s", s->scheduler->name,
+               note->rank, ferry_strerror(error));
+}
+
+static void ship(ferry_scheduling *s, fy_thread thread, fy_record *record)
+{
+    /* Once shipped the record is the application thread's, and may be gone. */
+    unsigned long long object = record->object.word;
+    int target = record->target;
+    int error = fy_record_ship(s->f, thread, record);
+    if (error != 0)
+        fy_log(s->f, "object %016llx stays: it cannot be sent to rank %d (%s)", object, target,
+               ferry_strerror(error));
+    if (thread == FY_HELPER)
+        s->port->ops->wake(s->port, FY_APP);
+}
+
+void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
+{
+    for (;;) {
+        fy_note note;
+        fy_control_lock(s->f);
+        bool has_note = s->note_count != 0;
+        if (has_note) {
+            note = s->notes[s->note_first++];
+            if (--s->note_count == 0)
+                s->note_first = 0;
+        }
+        fy_record *record = (fy_record *)(void *)fy_list_pop(&s->outbound);
+        fy_control_unlock(s->f);
+        if (has_note)
+            send_note(s, thread, &note);
+        if (record != NULL)
+            ship(s, thread, record);
+        if (!has_note && record == NULL)
+            return;
+    }
+}
+
+fy_verdict fy_scheduler_frame(ferry *f, int source, const fy_frame *frame)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    if (frame->word_count == FERRY_SCHEDULER_WORDS && s->scheduler != NULL && source != s->rank)
+        s->scheduler->message(s, s->state, source, frame->words);
+    return FY_TAKEN;
+}
