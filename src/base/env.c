@@ -19,6 +19,8 @@ static const fy_env_variable known[] = {
     {"FERRY_RING_BYTES", "payload bytes in flight per peer and lane"},
     {"FERRY_SCHEDULER", "name of the scheduler that balances objects"},
     {"FERRY_SCHEDULER_", "FERRY_SCHEDULER_<NAME>: a parameter of the scheduler"},
+    {"FERRY_HELPER", "0: no helper thread; control messages wait for the task to end"},
+    {"FERRY_SEED", "seed of the random numbers that schedulers use"},
     {"FERRY_COMPUTE", "what ferry_compute does: none, sleep or spin"},
     {"FERRY_JOB_FD", "set by the launcher for its ranks: the job's segment"},
     {"FERRY_RANK", "set by the launcher for its ranks: the rank's number"},

@@ -14,6 +14,9 @@
 /* The step of a frame that ends the call with an error; words[3] holds it. */
 enum { STEP_ABORT = -1, CALL_WORDS = 4 };
 
+/* Fruitless rounds before a peer that is waited for is looked at. */
+enum { ROUNDS_BEFORE_DOUBT = 50 };
+
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
     int32_t ranks[2];
@@ -110,6 +113,7 @@ static void fulfil(ferry *f, const fy_frame *frame)
             f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d sent %zu bytes, expected at most %zu",
             f->collectives.number, wish->source, frame->size_bytes,
             wish->size_bytes - wish->received);
+        tell_all(f, FERRY_EINVAL, NULL);
         return;
     }
     if (frame->size_bytes > 0)
@@ -236,7 +240,7 @@ int fy_collective_await(ferry *f, size_t size_bytes)
         int count = fy_progress_wait(f, true, FERRY_FOREVER, &patience);
         /* What a peer sent before it went is still delivered: it is lost only when a round after
          * finds nothing. */
-        gone = count == 0 && patience.rounds > 1 &&
+        gone = count == 0 && patience.rounds > ROUNDS_BEFORE_DOUBT &&
                f->ops->peer(f->port, wish->source) != FY_PEER_ALIVE &&
                !f->ops->pending(f->port, FY_DATA);
     }

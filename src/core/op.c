@@ -260,15 +260,30 @@ int fy_ops_deliver(ferry *f)
     return count;
 }
 
-void fy_ops_cancel(ferry *f)
+/* Ends what is pending: all of it, or what peers that are not alive were to end. */
+static void end_pending(ferry *f, int error, bool all)
 {
-    fy_ops *ops = &f->ops_table;
+    const fy_ops *ops = &f->ops_table;
+    if (ops->pending == 0)
+        return;
     for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
         fy_op_record *record = record_at(ops, i);
-        if (record->state == FY_OP_PENDING)
-            end_record(f, record, FERRY_ECANCELED);
+        if (record->state != FY_OP_PENDING)
+            continue;
+        if (all || f->ops->peer(f->port, record->receipt.rank) == FY_PEER_DEAD)
+            end_record(f, record, error);
     }
-    while (ops->events != NULL)
+}
+
+void fy_ops_fail_dead(ferry *f)
+{
+    end_pending(f, FERRY_EPEER, false);
+}
+
+void fy_ops_cancel(ferry *f)
+{
+    end_pending(f, FERRY_ECANCELED, true);
+    while (f->ops_table.events != NULL)
         fy_ops_deliver(f);
 }
 
@@ -314,7 +329,8 @@ int ferry_op_wait(ferry *f, ferry_op *op)
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     while ((error = ferry_op_test(f, op)) == FERRY_EAGAIN)
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) == 0)
+            fy_ops_fail_dead(f);
     fy_account_leave(f, before);
     return error;
 }

@@ -41,6 +41,9 @@ typedef struct fy_ops {
 /* Runs the callbacks that are due. Returns how many events there were. */
 int fy_ops_deliver(ferry *f);
 
+/* Ends as failed what is pending with dead peers. */
+void fy_ops_fail_dead(ferry *f);
+
 /* Ends what is pending as failed and runs the callbacks. */
 void fy_ops_cancel(ferry *f);
 void fy_ops_fini(ferry *f);

@@ -164,7 +164,12 @@ static int run(ferry *f)
         if (error == 0)
             error = check_neighbours(f);
     }
-    return error == 0 ? tell_children(f, WAVE_ANNOUNCE) : error;
+    if (error != 0)
+        return error;
+    fy_control_lock(f);
+    error = tell_children(f, WAVE_ANNOUNCE);
+    fy_control_unlock(f);
+    return error;
 }
 
 int ferry_quiesce(ferry *f)

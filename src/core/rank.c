@@ -51,6 +51,8 @@ static void free_core(ferry *f)
     fy_pool_fini(&f->packets);
     fy_mutex_fini(&f->control_lock);
     f->ops->close(f->port);
+    if (f->after_close != NULL)
+        f->after_close(f->after_close_arg);
     free(f);
 }
 
@@ -100,14 +102,38 @@ void fy_rank_destroy(ferry *f)
     free_core(f);
 }
 
+static bool is_drained(const ferry *f)
+{
+    return f->slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
+           f->held.first == NULL && f->ops_table.pending == 0 && f->ops_table.events == NULL;
+}
+
 /* Polls until nothing of this rank waits to be sent and its operations have ended. */
 static void drain(ferry *f)
 {
     fy_patience patience = {0};
-    while (f->slow_lanes != 0 || f->orphans.head != NULL || f->self.head != NULL ||
-           f->held.first != NULL || f->ops_table.pending > 0 || f->ops_table.events != NULL) {
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+    while (!is_drained(f))
+        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) == 0)
+            fy_ops_fail_dead(f);
+}
+
+int fy_rank_close(ferry *f)
+{
+    fy_account_enter(f, FY_DOING_CLOSE);
+    drain(f);
+    int error = fy_barrier(f, FY_DOING_CLOSE);
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_list[i]->drain != NULL)
+            fy_layer_list[i]->drain(f);
+    /* Behind the first barrier no main program sends; what handlers have sent meanwhile is taken in
+     * before the second. */
+    if (error == 0) {
+        drain(f);
+        error = fy_barrier(f, FY_DOING_CLOSE);
     }
+    fy_ops_cancel(f);
+    fy_rank_destroy(f);
+    return error;
 }
 
 int ferry_close(ferry *f)
@@ -115,22 +141,9 @@ int ferry_close(ferry *f)
     int error = fy_check_outside(f, "close");
     if (error != 0)
         return error;
-    fy_account_enter(f, FY_DOING_CLOSE);
-    drain(f);
-    error = fy_barrier(f, FY_DOING_CLOSE);
-    /* After the barrier nobody sends requests of the main program; what handlers still send is
-     * taken in by the second. */
-    for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_list[i]->drain != NULL)
-            fy_layer_list[i]->drain(f);
-    if (error == 0) {
-        drain(f);
-        error = fy_barrier(f, FY_DOING_CLOSE);
-    }
-    f->closing = true;
-    fy_ops_cancel(f);
-    fy_rank_destroy(f);
-    return error;
+    if (f->kept_by_main)
+        return fy_fail(f, FERRY_ESTATE, "close: ferry_main closes the rank when it returns");
+    return fy_rank_close(f);
 }
 
 int ferry_rank(const ferry *f)

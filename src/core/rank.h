@@ -79,18 +79,22 @@ struct ferry {
 
     fy_mutex control_lock;
     bool control_shared; /* a helper thread may poll the control lane */
-    bool closing;
 
     void *layers[FY_LAYERS];
     fy_port_info info;
-    uint64_t ring_slots;
     ferry_options options;
     void *user_data;
+    bool kept_by_main;              /* ferry_main closes it */
+    void (*after_close)(void *arg); /* frees what the port stood on; may be NULL */
+    void *after_close_arg;
     char error_text[FY_ERROR_BYTES];
 };
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out);
+
+/* As ferry_close, for a rank that ferry_main keeps as well. */
+int fy_rank_close(ferry *f);
 
 /* Frees the rank at once, without regard to others. */
 void fy_rank_destroy(ferry *f);

@@ -1,0 +1,333 @@
+/* Boot: finds out from the environment which rank this process is, and opens it.
+ *
+ * In this order: a place given by Ferry's launcher; ranks as threads of this process; another
+ * launcher's job, which no port of this build can join; a number of ranks to start here; else one
+ * rank. A program never runs as N jobs of one rank. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "core/rank.h"
+#include "port/shm/launch.h"
+
+enum { RING_SLOTS = 256, RING_BYTES = 64 * 1024 };
+#define HEAP_BYTES (UINT64_C(16) << 30)
+#define DEFAULT_SCHEDULER "stealing"
+
+/* What the environment makes of this process. */
+typedef struct place {
+    bool launched; /* rank `rank` of the segment `fd`, of a job of `ranks` */
+    bool threads;  /* `ranks` threads of this process */
+    int ranks;     /* wished for, when it is neither */
+    int rank;
+    int fd;
+} place;
+
+static int read_numbers(ferry_options *o)
+{
+    uint64_t heap = o->heap_bytes == 0 ? HEAP_BYTES : o->heap_bytes;
+    uint64_t slots = o->ring_slots == 0 ? RING_SLOTS : o->ring_slots;
+    uint64_t bytes = o->ring_bytes == 0 ? RING_BYTES : o->ring_bytes;
+    int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 40, &heap);
+    if (error == 0)
+        error = fy_env_number("FERRY_RING_SLOTS", 2, 1 << 20, &slots);
+    if (error == 0)
+        error = fy_env_number("FERRY_RING_BYTES", 256, 1 << 30, &bytes);
+    if (error != 0)
+        return error;
+    if (slots > UINT32_MAX || (slots & (slots - 1)) != 0)
+        return fy_error_set(FERRY_EINVAL,
+                            "ring_slots (FERRY_RING_SLOTS) is %" PRIu64
+                            "; expected a power of two from 2 to %d",
+                            slots, 1 << 20);
+    o->heap_bytes = (size_t)heap;
+    o->ring_slots = (uint32_t)slots;
+    o->ring_bytes = (uint32_t)bytes;
+    return 0;
+}
+
+/* The options of a rank: the caller's, what the environment says over them, and defaults. */
+static int read_options(const ferry_options *given, ferry_options *out)
+{
+    *out = (ferry_options)FERRY_OPTIONS_DEFAULTS;
+    if (given != NULL) {
+        if (given->size != sizeof(*given))
+            return fy_error_set(FERRY_EINVAL,
+                                "open: options of %zu bytes, expected %zu (FERRY_OPTIONS_DEFAULTS)",
+                                given->size, sizeof(*given));
+        *out = *given;
+    }
+    const char *scheduler = fy_env_get("FERRY_SCHEDULER");
+    if (scheduler != NULL)
+        out->scheduler = scheduler;
+    if (out->scheduler == NULL)
+        out->scheduler = DEFAULT_SCHEDULER;
+    return read_numbers(out);
+}
+
+static int check_port(void)
+{
+    const char *port = fy_env_get("FERRY_PORT");
+    if (port == NULL || strcmp(port, "shm") == 0)
+        return 0;
+    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; this build has only \"shm\"", port);
+}
+
+static int read_compute(fy_compute *mode)
+{
+    const char *text = fy_env_get("FERRY_COMPUTE");
+    *mode = FY_COMPUTE_NONE;
+    if (text == NULL || strcmp(text, "none") == 0)
+        return 0;
+    if (strcmp(text, "sleep") == 0)
+        *mode = FY_COMPUTE_SLEEP;
+    else if (strcmp(text, "spin") == 0)
+        *mode = FY_COMPUTE_SPIN;
+    else
+        return fy_error_set(FERRY_EINVAL, "FERRY_COMPUTE is \"%s\"; expected none, sleep or spin",
+                            text);
+    return 0;
+}
+
+static int find_place(place *out)
+{
+    *out = (place){.ranks = 1};
+    uint64_t fd = 0, rank = 0, ranks = 1, threads = 0;
+    int error = check_port();
+    if (error == 0)
+        error = fy_env_number(FY_ENV_RANKS, 1, FY_RANKS_MAX, &ranks);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_THREADS, 0, 1, &threads);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_JOB_FD, 0, INT32_MAX, &fd);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_RANK, 0, ranks - 1, &rank);
+    if (error != 0)
+        return error;
+    out->ranks = (int)ranks;
+    out->rank = (int)rank;
+    out->fd = (int)fd;
+    out->launched = fy_env_get(FY_ENV_JOB_FD) != NULL;
+    out->threads = !out->launched && threads == 1;
+    if (out->launched)
+        return 0;
+    const char *variable;
+    uint64_t foreign = fy_env_foreign_ranks(&variable);
+    if (foreign > 1)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "the environment (%s) says that this is one of %" PRIu64
+                            " ranks, but this build of Ferry has no port mpi to reach the others; "
+                            "start it with \"ferry run -n %" PRIu64 "\" instead",
+                            variable, foreign, foreign);
+    return 0;
+}
+
+static void unmap(void *arg)
+{
+    fy_segment_unmap(arg);
+}
+
+/* Opens rank `rank` of a mapped segment, which stays the caller's. */
+static int open_rank(fy_segment *segment, int rank, const ferry_options *options, ferry **out)
+{
+    fy_compute mode;
+    int error = read_compute(&mode);
+    if (error != 0)
+        return error;
+    fy_port *port;
+    error = fy_shm_join(segment, rank, &port);
+    if (error != 0)
+        return error;
+    fy_shm_compute_set(port, mode);
+    error = fy_rank_create(port, options, out);
+    if (error == 0 && rank == 0)
+        fy_env_warn_unknown();
+    return error;
+}
+
+static int create_segment(const ferry_options *options, int ranks, fy_segment **out)
+{
+    const fy_shm_options shm = {.ranks = ranks,
+                                .heap_bytes = options->heap_bytes,
+                                .ring_slots = options->ring_slots,
+                                .ring_bytes = options->ring_bytes};
+    int fd;
+    int error = fy_segment_create(&shm, &fd);
+    if (error != 0)
+        return error;
+    error = fy_segment_map(fd, out);
+    close(fd);
+    return error;
+}
+
+/* Opens the rank of a process that is one rank. */
+static int open_process(const place *where, const ferry_options *options, ferry **out)
+{
+    fy_segment *segment;
+    int error = where->launched ? fy_segment_map(where->fd, &segment)
+                                : create_segment(options, 1, &segment);
+    if (error != 0)
+        return error;
+    if (where->launched)
+        fy_launch_settle(where->fd);
+    error = open_rank(segment, where->launched ? where->rank : 0, options, out);
+    if (error != 0) {
+        fy_segment_unmap(segment);
+        return error;
+    }
+    (*out)->after_close = unmap;
+    (*out)->after_close_arg = segment;
+    return 0;
+}
+
+int ferry_open(const ferry_options *options, ferry **out)
+{
+    if (out == NULL)
+        return fy_error_set(FERRY_EINVAL, "open: no place for the result");
+    place where;
+    ferry_options o;
+    int error = read_options(options, &o);
+    if (error == 0)
+        error = find_place(&where);
+    if (error != 0)
+        return error;
+    if (where.threads)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "open: %s=1 makes ranks threads of one process, which "
+                            "only programs of ferry_main can be",
+                            FY_ENV_THREADS);
+    if (!where.launched && where.ranks > 1)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "open: %s is %d, but only programs of ferry_main start ranks "
+                            "themselves; start this one with \"ferry run -n %d\"",
+                            FY_ENV_RANKS, where.ranks, where.ranks);
+    return open_process(&where, &o, out);
+}
+
+/* A call of ferry_main, for its ranks. */
+typedef struct program {
+    int argc;
+    char **argv;
+    ferry_rank_main *rank_main;
+    ferry_options options;
+    fy_segment *segment; /* of ranks that are threads */
+} program;
+
+static int failed(int rank)
+{
+    fy_log_line(rank, "%s", fy_error_text());
+    return EXIT_FAILURE;
+}
+
+/* Runs the program on an open rank, and closes it. A rank that failed leaves without waiting for
+ * the others: its status ends the job. */
+static int run_rank(ferry *f, const program *p)
+{
+    int rank = f->rank;
+    f->kept_by_main = true;
+    int status = p->rank_main(f, p->argc, p->argv);
+    if (status != 0) {
+        fy_rank_destroy(f);
+        return status;
+    }
+    int error = fy_rank_close(f);
+    if (error != 0)
+        fy_log_line(rank, "close: %s", ferry_strerror(error));
+    return error == 0 ? 0 : EXIT_FAILURE;
+}
+
+static int run_process(const place *where, const program *p)
+{
+    ferry *f;
+    if (open_process(where, &p->options, &f) != 0)
+        return failed(where->launched ? where->rank : -1);
+    return run_rank(f, p);
+}
+
+/* A child of the launcher continues here; its place stands in the environment. */
+static int run_child(void *arg, int rank)
+{
+    (void)rank;
+    place where;
+    return find_place(&where) != 0 ? failed(-1) : run_process(&where, arg);
+}
+
+static int launch(const place *where, program *p)
+{
+    const fy_shm_options shm = {.ranks = where->ranks,
+                                .heap_bytes = p->options.heap_bytes,
+                                .ring_slots = p->options.ring_slots,
+                                .ring_bytes = p->options.ring_bytes};
+    const fy_launch_plan plan = {.shm = &shm, .child = run_child, .arg = p};
+    int status = fy_launch(&plan);
+    return status < 0 ? failed(-1) : status;
+}
+
+/* One rank that is a thread. */
+typedef struct rank_thread {
+    const program *program;
+    fy_thread_handle handle;
+    int rank;
+} rank_thread;
+
+static void *run_thread(void *arg)
+{
+    const rank_thread *t = arg;
+    ferry *f;
+    int status = open_rank(t->program->segment, t->rank, &t->program->options, &f) != 0
+                     ? failed(t->rank)
+                     : run_rank(f, t->program);
+    if (status == 0)
+        return NULL;
+    /* The others may wait for this rank for ever; as with processes, the job ends. */
+    fy_log_line(t->rank, "ended with status %d; the job ends", status);
+    fflush(NULL);
+    _exit(status);
+}
+
+static int run_threads(const place *where, program *p)
+{
+    int error = create_segment(&p->options, where->ranks, &p->segment);
+    if (error != 0)
+        return failed(-1);
+    rank_thread *threads = calloc((size_t)where->ranks, sizeof(*threads));
+    if (threads == NULL)
+        fy_error_set(FERRY_ENOMEM, "no memory for %d threads", where->ranks);
+    int status = threads == NULL ? failed(-1) : 0;
+    for (int rank = 0; status == 0 && rank < where->ranks; rank++) {
+        threads[rank] = (rank_thread){.program = p, .rank = rank};
+        if (fy_thread_start(&threads[rank].handle, run_thread, &threads[rank]) != 0) {
+            failed(rank);
+            fflush(NULL);
+            _exit(EXIT_FAILURE); /* the ranks already started wait for the missing ones */
+        }
+    }
+    for (int rank = 0; status == 0 && rank < where->ranks; rank++)
+        fy_thread_join(&threads[rank].handle);
+    free(threads);
+    fy_segment_unmap(p->segment);
+    return status;
+}
+
+int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
+{
+    program p = {.argc = argc, .argv = argv, .rank_main = rank_main};
+    place where;
+    if (rank_main == NULL) {
+        fy_error_set(FERRY_EINVAL, "ferry_main: no function of the rank given");
+        return failed(-1);
+    }
+    if (read_options(NULL, &p.options) != 0 || find_place(&where) != 0)
+        return failed(-1);
+    if (where.threads)
+        return run_threads(&where, &p);
+    if (!where.launched && where.ranks > 1)
+        return launch(&where, &p);
+    return run_process(&where, &p);
+}

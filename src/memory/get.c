@@ -1,0 +1,191 @@
+/* Get: a copy when the source is in the shared heap of this node or on this rank; else pieces are
+ * asked for, a few at a time, so that no get fills anybody's memory. The frames carry no address of
+ * this rank: what comes back names the get by index and generation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory/state.h"
+
+/* GET: aux is the get's generation; words: its index with the piece's size above it, offset of the
+ * piece, address and size of the whole. GOT: aux and the first two words alike, and an error. */
+enum { GET_WORDS = 4, GOT_WORDS = 3, OUTSTANDING_MAX = 4 };
+
+static fy_pending_get *find(const fy_memory *m, uint32_t index, uint32_t generation)
+{
+    bool found =
+        index < m->get_count && m->gets[index].open && m->gets[index].generation == generation;
+    return found ? &m->gets[index] : NULL;
+}
+
+/* A record for a get; its address holds until the next one is taken. */
+static fy_pending_get *take_record(fy_memory *m)
+{
+    if (m->free_get != 0) {
+        fy_pending_get *get = &m->gets[m->free_get - 1];
+        m->free_get = get->next_free;
+        return get;
+    }
+    if (m->get_count == m->get_capacity) {
+        uint32_t capacity = m->get_capacity == 0 ? 16 : m->get_capacity * 2;
+        fy_pending_get *gets = realloc(m->gets, capacity * sizeof(*gets));
+        if (gets == NULL)
+            return NULL;
+        m->gets = gets;
+        m->get_capacity = capacity;
+    }
+    m->gets[m->get_count] = (fy_pending_get){0};
+    return &m->gets[m->get_count++];
+}
+
+static void give_record(fy_memory *m, fy_pending_get *get)
+{
+    get->open = false;
+    get->generation++;
+    get->next_free = m->free_get;
+    m->free_get = (uint32_t)(get - m->gets) + 1;
+}
+
+/* Asks for pieces until enough are under way. Never waits. */
+static int ask(ferry *f, fy_pending_get *get)
+{
+    uint64_t index = (uint64_t)(get - fy_memory_of(f)->gets);
+    bool more = true;
+    while (more && get->outstanding < OUTSTANDING_MAX) {
+        size_t left = get->size_bytes - get->asked;
+        size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
+        const fy_frame frame = {.kind = FY_KIND_GET,
+                                .word_count = GET_WORDS,
+                                .aux = get->generation,
+                                .words = {index | (uint64_t)piece << 32, get->asked,
+                                          (uintptr_t)get->source, get->size_bytes}};
+        int error = fy_send(f, FY_DATA, get->rank, &frame);
+        if (error != 0)
+            return error;
+        get->outstanding++;
+        get->asked += piece;
+        more = get->asked < get->size_bytes;
+    }
+    return 0;
+}
+
+static int get_remote(ferry *f, fy_pending_get wish, const ferry_track *track)
+{
+    int error = fy_op_start(f, track, wish.rank, 0, wish.size_bytes, &wish.op);
+    if (error != 0)
+        return error;
+    fy_memory *m = fy_memory_of(f);
+    fy_pending_get *get = take_record(m);
+    if (get == NULL) {
+        fy_op_drop(f, wish.op);
+        return fy_fail(f, FERRY_ENOMEM, "get: no memory for another pending get");
+    }
+    wish.generation = get->generation;
+    wish.open = true;
+    *get = wish;
+    error = ask(f, get);
+    /* With a piece under way the rest is asked for when it comes. */
+    if (error != 0 && get->outstanding == 0) {
+        give_record(m, get);
+        fy_op_drop(f, wish.op);
+        return error;
+    }
+    fy_op_submitted(f, wish.op);
+    return 0;
+}
+
+/* A get that its caller waits for. */
+static int get_and_wait(ferry *f, const fy_pending_get *wish)
+{
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE,
+                       "get: without track it waits, which is not allowed inside a handler; %p on "
+                       "rank %d is not in the shared heap of this node",
+                       wish->source, wish->rank);
+    ferry_op op;
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    int error = get_remote(f, *wish, &track);
+    if (error == 0)
+        error = ferry_op_wait(f, &op);
+    if (error == FERRY_ERANGE)
+        return fy_memory_refused(f, "get", wish->rank, (uintptr_t)wish->source, wish->size_bytes);
+    return error;
+}
+
+int ferry_get(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
+              const ferry_track *track)
+{
+    int error = fy_memory_check(f, "get", rank, source, target, size_bytes);
+    if (error != 0)
+        return error;
+    bool here = rank == ferry_rank(f);
+    if (here ? fy_memory_is_open(f, source, size_bytes)
+             : fy_memory_is_direct(f, rank, source, size_bytes)) {
+        error = fy_memory_done(f, rank, size_bytes, track);
+        if (error == 0 && size_bytes > 0)
+            memmove(target, source, size_bytes);
+        return error;
+    }
+    if (here)
+        return fy_memory_refused(f, "get", rank, (uintptr_t)source, size_bytes);
+    const fy_pending_get wish = {
+        .target = target, .source = source, .size_bytes = size_bytes, .rank = rank};
+    return track == NULL ? get_and_wait(f, &wish) : get_remote(f, wish, track);
+}
+
+fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    if (frame->word_count != GET_WORDS) {
+        fy_log(f, "a get from rank %d has %u words, expected %d; ignored", source,
+               frame->word_count, GET_WORDS);
+        return FY_TAKEN;
+    }
+    uint64_t piece = frame->words[0] >> 32, offset = frame->words[1], size = frame->words[3];
+    const unsigned char *base = (const unsigned char *)(uintptr_t)frame->words[2];
+    bool fits = piece <= FY_PIECE_BYTES && offset <= size && piece <= size - offset;
+    bool open = fits && fy_memory_is_open(f, base, size);
+    const fy_frame answer = {
+        .kind = FY_KIND_GOT,
+        .word_count = GOT_WORDS,
+        .aux = frame->aux,
+        .words = {frame->words[0], offset, open ? 0 : (uint64_t)(int64_t)FERRY_ERANGE},
+        .data = open && piece > 0 ? base + offset : NULL,
+        .size_bytes = open ? piece : 0};
+    return fy_send(f, FY_DATA, source, &answer) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
+}
+
+static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
+{
+    uint64_t piece = frame->words[0] >> 32, offset = frame->words[1];
+    bool fits = frame->size_bytes == piece && offset <= get->asked && piece <= get->asked - offset;
+    if (get->error != 0)
+        return;
+    if (frame->words[2] != 0)
+        get->error =
+            fy_memory_refused(f, "get", get->rank, (uintptr_t)get->source, get->size_bytes);
+    else if (!fits)
+        get->error =
+            fy_fail(f, FERRY_EINVAL, "get: rank %d answered with a piece not asked for", get->rank);
+    else if (piece > 0)
+        memcpy(get->target + offset, frame->data, piece);
+}
+
+fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    fy_memory *m = fy_memory_of(f);
+    fy_pending_get *get = find(m, (uint32_t)frame->words[0], frame->aux);
+    if (frame->word_count != GOT_WORDS || get == NULL || get->rank != source ||
+        get->outstanding == 0) {
+        fy_log(f, "an answer to no get came from rank %d; ignored", source);
+        return FY_TAKEN;
+    }
+    take_piece(f, get, frame);
+    get->outstanding--;
+    int error = get->asked < get->size_bytes && get->error == 0 ? ask(f, get) : 0;
+    if (get->outstanding > 0)
+        return FY_TAKEN;
+    uint32_t op = get->op;
+    error = get->error != 0 ? get->error : error;
+    give_record(m, get);
+    fy_op_end(f, op, error);
+    return FY_TAKEN;
+}

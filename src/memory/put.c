@@ -1,0 +1,119 @@
+/* Put: a copy when the target is in the shared heap of this node or on this rank; else pieces,
+ * which the target checks and copies one by one. Every piece names the whole range. The target
+ * tells the end after the last piece, or the failure after the first piece that does not fit: a
+ * later end of the same operation finds nothing to end. */
+#include <string.h>
+
+#include "memory/state.h"
+
+/* A frame's handler field: a piece, its last, or the answer that it does not fit. Pieces' words:
+ * address of the piece, address and size of the whole. An answer's: operation, address, size. */
+enum { PUT_PIECE, PUT_LAST, PUT_REFUSED, PUT_WORDS = 3 };
+
+static int send_pieces(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
+                       uint32_t op)
+{
+    size_t sent = 0;
+    do {
+        size_t left = size_bytes - sent;
+        size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
+        const fy_frame frame = {
+            .kind = FY_KIND_PUT,
+            .word_count = PUT_WORDS,
+            .handler = piece == left ? PUT_LAST : PUT_PIECE,
+            .op = op,
+            .words = {(uintptr_t)target + sent, (uintptr_t)target, size_bytes},
+            .data = piece == 0 ? NULL : (const unsigned char *)source + sent,
+            .size_bytes = piece,
+        };
+        int error = fy_send_paced(f, FY_DATA, rank, &frame);
+        if (error != 0)
+            return error;
+        sent += piece;
+    } while (sent < size_bytes);
+    return 0;
+}
+
+int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
+              const ferry_track *track)
+{
+    int error = fy_memory_check(f, "put", rank, target, source, size_bytes);
+    if (error != 0)
+        return error;
+    bool here = rank == ferry_rank(f);
+    if (here ? fy_memory_is_open(f, target, size_bytes)
+             : fy_memory_is_direct(f, rank, target, size_bytes)) {
+        error = fy_memory_done(f, rank, size_bytes, track);
+        if (error == 0 && size_bytes > 0)
+            memmove(target, source, size_bytes);
+        return error;
+    }
+    if (here)
+        return fy_memory_refused(f, "put", rank, (uintptr_t)target, size_bytes);
+    uint32_t op;
+    error = fy_op_start(f, track, rank, 0, size_bytes, &op);
+    if (error != 0)
+        return error;
+    error = send_pieces(f, rank, target, source, size_bytes, op);
+    if (error == 0)
+        fy_op_submitted(f, op);
+    else
+        fy_op_drop(f, op);
+    return error;
+}
+
+/* Copies a piece to where it belongs. Returns whether it may be there. */
+static bool take_piece(ferry *f, const fy_frame *frame)
+{
+    uint64_t at = frame->words[0], base = frame->words[1], size = frame->words[2];
+    if (frame->handler > PUT_LAST || at < base || at - base > size ||
+        frame->size_bytes > size - (at - base))
+        return false;
+    if (!fy_memory_is_open(f, (const void *)(uintptr_t)base, size))
+        return false;
+    if (frame->size_bytes > 0)
+        memcpy((void *)(uintptr_t)at, frame->data, frame->size_bytes);
+    return true;
+}
+
+/* The answer of a target to a piece that does not fit. */
+static void take_refusal(ferry *f, int source, const fy_frame *frame)
+{
+    int error = fy_memory_refused(f, "put", source, frame->words[1], frame->words[2]);
+    if (frame->words[0] == 0)
+        fy_log(f, "%s", ferry_error_message(f));
+    else
+        fy_op_end(f, (uint32_t)frame->words[0], error);
+}
+
+static void refuse(ferry *f, int source, const fy_frame *frame)
+{
+    /* An untracked put is told of once. */
+    if (frame->op == 0 && frame->handler != PUT_LAST)
+        return;
+    const fy_frame answer = {.kind = FY_KIND_PUT,
+                             .word_count = PUT_WORDS,
+                             .handler = PUT_REFUSED,
+                             .words = {frame->op, frame->words[1], frame->words[2]}};
+    (void)fy_send(f, FY_DATA, source, &answer); /* a source that is gone need not know */
+}
+
+fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    if (frame->word_count != PUT_WORDS) {
+        fy_log(f, "a put from rank %d has %u words, expected %d; ignored", source,
+               frame->word_count, PUT_WORDS);
+        return FY_TAKEN;
+    }
+    if (frame->handler == PUT_REFUSED) {
+        take_refusal(f, source, frame);
+        return FY_TAKEN;
+    }
+    if (!fy_op_end_reserve(f))
+        return FY_LEAVE;
+    if (!take_piece(f, frame))
+        refuse(f, source, frame);
+    else if (frame->handler == PUT_LAST)
+        fy_op_end_remote(f, source, frame->op, 0);
+    return FY_TAKEN;
+}
