@@ -136,7 +136,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     if (j->status == 0)
         j->status = status;
     if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
-        const char *more = j->left == 0 || state == SHM_LEFT ? "" : "; the job ends";
+        const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
             more = state == SHM_JOINED ? " without ferry_close; the job ends"
                                        : " and never opened Ferry, others did; the job ends";
@@ -144,7 +144,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     }
     if (j->controls.base != NULL && state != SHM_LEFT)
         fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
-    if (clean || (state == SHM_LEFT && !signaled && j->controls.base != NULL))
+    if (clean)
         return;
     if (j->status == 0)
         j->status = 1;

@@ -203,35 +203,13 @@ int fy_launch(const fy_launch_plan *plan)
     return error != 0 ? error : j.status;
 }
 
-static bool read_number(const char *name, int max, int *out)
+void fy_launch_settle(int fd)
 {
-    const char *text = getenv(name);
-    char *end;
-    if (text == NULL || *text == '\0')
-        return false;
-    long value = strtol(text, &end, 10);
-    if (*end != '\0' || value < 0 || value > max)
-        return false;
-    *out = (int)value;
-    return true;
-}
-
-int fy_launch_take_place(fy_place *out)
-{
-    if (getenv(FY_ENV_JOB_FD) == NULL)
-        return 0;
-    fy_place place;
-    if (!read_number(FY_ENV_JOB_FD, INT32_MAX, &place.fd) ||
-        !read_number(FY_ENV_RANKS, FY_RANKS_MAX, &place.ranks) ||
-        !read_number(FY_ENV_RANK, place.ranks - 1, &place.rank) ||
-        fcntl(place.fd, F_SETFD, FD_CLOEXEC) != 0)
-        return fy_error_set(FERRY_ELAUNCH,
-                            "FERRY_JOB_FD is set, but it, FERRY_RANK and FERRY_RANKS do not name a "
-                            "rank of a running job");
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(fd);
     unsetenv(FY_ENV_JOB_FD);
     unsetenv(FY_ENV_RANK);
     unsetenv(FY_ENV_RANKS);
-    *out = place;
-    return 1;
+    /* A rank started by a script is no child of the launcher: the script dies with that, and the
+     * rank with the script. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

@@ -33,15 +33,9 @@ typedef struct fy_launch_plan {
  * was started. In a child it does not return. [main thread, no other thread exists] */
 int fy_launch(const fy_launch_plan *plan);
 
-/* A rank's place as the launcher left it in the environment. */
-typedef struct fy_place {
-    int fd; /* the caller's */
-    int rank, ranks;
-} fy_place;
-
-/* Takes this process's place: reads and removes the three variables, keeps the descriptor from
- * further programs, and asks to die with the parent process. 1 and `*out`; 0 when there is none;
- * FERRY_ELAUNCH with fy_error_set when the variables make no sense. [main thread] */
-int fy_launch_take_place(fy_place *out);
+/* This process has taken the place that the environment gave it and mapped the segment: closes
+ * `fd`, removes the place from the environment, so that programs it starts are not taken for ranks,
+ * and asks to die with the parent process. [main thread] */
+void fy_launch_settle(int fd);
 
 #endif

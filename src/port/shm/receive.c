@@ -66,6 +66,7 @@ static bool block_is_sound(const shm_port *p, uint64_t size_word, arrival *a)
         return false;
     a->block = p->segment->base + units * FY_HEAP_ALIGN;
     a->frame.data = a->block;
+    a->frame.block = true;
     size_t block_bytes = fy_shm_block_bytes(p->segment, a->block);
     return block_bytes != 0 && a->frame.size_bytes <= block_bytes;
 }
@@ -118,8 +119,8 @@ static inline bool read_slot(const shm_port *p, inbox *in, const shm_slot *slot,
     return find_payload(p, in, size_word, a);
 }
 
-/* The payload's room is free again. */
-static void free_payload(shm_port *p, inbox *in, const arrival *a)
+/* The payload's room is free again; a block that the client keeps is the client's. */
+static void free_payload(shm_port *p, inbox *in, const arrival *a, bool kept)
 {
     if (a->place == SHM_BYTES) {
         uint32_t end = a->position + (uint32_t)((a->frame.size_bytes + 7) & ~(size_t)7);
@@ -127,7 +128,7 @@ static void free_payload(shm_port *p, inbox *in, const arrival *a)
     } else if (a->block != NULL) {
         if (a->place == SHM_COPIED)
             in->copied_head += a->frame.size_bytes;
-        if (fy_shm_release(&p->port, a->block) != 0)
+        if (!kept && fy_shm_release(&p->port, a->block) != 0)
             fy_log_line((int)p->rank, "the block of a frame from rank %u was freed before",
                         in->source);
     }
@@ -170,10 +171,11 @@ static int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver, void *
             advance_head(p, in, head + 1);
             continue;
         }
-        if (deliver(context, (int)in->source, &a.frame) == FY_LEAVE)
+        fy_verdict verdict = deliver(context, (int)in->source, &a.frame);
+        if (verdict == FY_LEAVE)
             break;
         if (a.place >= SHM_BYTES)
-            free_payload(p, in, &a);
+            free_payload(p, in, &a, verdict == FY_KEEP);
         advance_head(p, in, head + 1);
         taken++;
     }

@@ -68,7 +68,8 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
                         ? (TOTAL_BYTES_MAX - s->total_bytes) / s->ranks * 63 / 64
                         : 0;
     uint64_t wanted = options->heap_bytes;
-    if (wanted == 0)
+    /* The default, said or not, yields to the number of ranks. */
+    if (wanted == 0 || wanted == HEAP_BYTES_DEFAULT)
         wanted = most < HEAP_BYTES_DEFAULT ? most : HEAP_BYTES_DEFAULT;
     if (wanted < HEAP_BYTES_MIN || wanted > most)
         return fy_error_set(FERRY_EINVAL,
