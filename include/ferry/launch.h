@@ -6,7 +6,11 @@
 #ifndef FERRY_LAUNCH_H
 #define FERRY_LAUNCH_H
 
-#include <ferry/core.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ferry/error.h>
+#include <ferry/export.h>
 
 #ifdef __cplusplus
 extern "C" {

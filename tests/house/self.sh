@@ -114,6 +114,8 @@ includes)
     spoil 'core including object' to src/core/a.c '#include "object/object.h"\n'
     mkdir_cell() { mkdir "$root/src/cell"; to src/cell/c.c '#include "mover/mover.h"\n'; }
     spoil 'two layers of one rank' mkdir_cell
+    mkdir_cmd() { mkdir "$root/src/cmd"; to src/cmd/c.c '#include "core/a.h"\n'; }
+    spoil 'the command inside a layer' mkdir_cmd
     ;;
 contracts)
     spoil 'a function without thread contract' replace include/ferry/core.h 's/\[app.*\]//'
