@@ -3,8 +3,15 @@
 # with "```c NAME.c", compiles it with strict warnings against the build in $2, runs it on 4 ranks, and
 # compares its lines, in any order, with the block "```text NAME.c" when there is one. The words after
 # the name there are settings of the environment; "any numbers" compares with all numbers made equal.
+# CC and SANITIZE are those of the build; under the thread sanitizer ranks are threads.
 set -eu
 source=$1 build=$2 page=$3
+case ${SANITIZE-} in
+address) flags="-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
+thread) flags=-fsanitize=thread ;;
+*) flags= ;;
+esac
+threads=$([ "${SANITIZE-}" != thread ] || echo --threads)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -24,12 +31,13 @@ normal() { if [ "$how" = "any numbers" ]; then sed 's/[0-9][0-9]*/N/g' "$1" | so
 
 while read -r name; do
     program=$scratch/${name%.c}
-    cc -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 "-I$source/include" \
-        "$scratch/$name" "$build/lib/libferry.a" -pthread -o "$program"
+    # shellcheck disable=SC2086
+    $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 -g $flags \
+        "-I$source/include" "$scratch/$name" "$build/lib/libferry.a" -pthread -o "$program"
     how=$(cat "$scratch/$name.how" 2>/dev/null || true)
     settings=$([ "$how" = "any numbers" ] || echo "$how")
     # shellcheck disable=SC2086
-    env $settings "$build/bin/ferry" run -n 4 "$program" >"$scratch/got" ||
+    env $settings "$build/bin/ferry" run $threads -n 4 "$program" >"$scratch/got" ||
         { echo "FAILED: $name exits with $?"; exit 1; }
     if [ -f "$scratch/$name.expected" ]; then
         normal "$scratch/$name.expected" >"$scratch/want"
