@@ -29,6 +29,7 @@ void fy_packet_fill(fy_packet *packet, int rank, fy_lane lane, const fy_frame *f
     packet->lane = lane;
     packet->frame = *frame;
     packet->frame.data = (unsigned char *)packet + DATA_OFFSET;
+    packet->frame.block = false;
     if (frame->size_bytes > 0)
         memcpy((unsigned char *)packet + DATA_OFFSET, frame->data, frame->size_bytes);
 }

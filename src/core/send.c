@@ -97,6 +97,18 @@ static void wait_for_room(ferry *f, fy_patience *patience)
     fy_account_to(f, FERRY_RUNTIME, 0);
 }
 
+int fy_pace(ferry *f, fy_lane lane, int rank)
+{
+    if (f->depth > 0 || !has_backlog(f, lane, rank))
+        return 0;
+    fy_doing before = fy_account_enter(f, f->account.base);
+    fy_patience patience = {0};
+    while (has_backlog(f, lane, rank))
+        wait_for_room(f, &patience);
+    fy_account_leave(f, before);
+    return 0;
+}
+
 static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
                                              const fy_frame *frame)
 {

@@ -25,6 +25,15 @@ static void block_release(fy_objects *objects, bool shared, void *block)
         free(block);
 }
 
+/* Gives the block to the target. The application thread must not wait for room, since it may be the
+ * one that makes room for others: FERRY_EAGAIN. */
+static int hand_over(ferry *f, fy_thread thread, int rank, const fy_frame *frame)
+{
+    fy_port *port = fy_port_of(f);
+    return thread == FY_APP ? port->ops->send_block(port, thread, FY_CONTROL, rank, frame)
+                            : fy_send_control(f, thread, rank, frame, true);
+}
+
 static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -45,9 +54,16 @@ static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
                       .words = {record->object.word},
                       .data = block,
                       .size_bytes = size_bytes};
-    int error = fy_send_control(f, thread, record->target, &frame, shared);
-    if (error != 0 || !shared)
-        block_release(objects, shared, block);
+    int error = FERRY_EAGAIN;
+    if (shared)
+        error = hand_over(f, thread, record->target, &frame);
+    if (error == 0)
+        return 0;
+    /* Here the data is copied, by the port or to the backlog. */
+    if (error == FERRY_EAGAIN)
+        error = thread == FY_APP ? fy_send(f, FY_CONTROL, record->target, &frame)
+                                 : fy_send_control(f, thread, record->target, &frame, false);
+    block_release(objects, shared, block);
     return error;
 }
 

@@ -1,0 +1,333 @@
+/* Synthetic: the benchmark of prema.txt 7.1. Tasks of two sorts, heavy and light, unknown to the
+ * balancer beforehand; the heavy ones all begin on the first ranks.
+ *
+ *     ferry run -n 8 build/examples/synthetic --tasks 16 --heavy 25 --light 20 --factor 2
+ *
+ * Rank 0 prints the makespan, the bound (what a balancer without knowledge of costs can reach when
+ * an idle rank takes a waiting task at once), and what each rank did. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <ferry/ferry.h>
+
+typedef enum work { SLEEP, SPIN, COMPUTE } work;
+
+typedef struct options {
+    long tasks; /* per rank */
+    double heavy_percent;
+    double light_ms;
+    double factor;
+    long bytes; /* of data per object */
+    work work;
+    bool balance;
+    bool loads; /* tell the balancer what tasks cost */
+} options;
+
+typedef struct state {
+    options options;
+    uint64_t done;
+    double busy_ms;
+} state;
+
+/* An object: one task of a known length, and ballast. */
+typedef struct unit {
+    double ms;
+    size_t size_bytes;
+    unsigned char ballast[];
+} unit;
+
+static size_t unit_packed_size(ferry *f, const void *data)
+{
+    (void)f;
+    return sizeof(unit) + ((const unit *)data)->size_bytes;
+}
+
+static void unit_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    (void)f;
+    memcpy(buffer, data, size_bytes);
+}
+
+static void *unit_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    (void)f;
+    (void)object;
+    void *data = malloc(size_bytes);
+    if (data != NULL)
+        memcpy(data, buffer, size_bytes);
+    return data;
+}
+
+static void unit_destroy(ferry *f, void *data)
+{
+    (void)f;
+    free(data);
+}
+
+static double unit_load(ferry *f, const void *data, const ferry_message *message)
+{
+    (void)message;
+    const state *s = ferry_user_data(f);
+    return s->options.loads ? ((const unit *)data)->ms : 1;
+}
+
+static void work_for(ferry *f, work how, double ms)
+{
+    struct timespec time = {.tv_sec = (time_t)(ms / 1e3),
+                            .tv_nsec = (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
+    uint64_t end_ns = ferry_now(f) + (uint64_t)(ms * 1e6);
+    switch (how) {
+    case SLEEP:
+        while (nanosleep(&time, &time) != 0 && errno == EINTR)
+            continue;
+        break;
+    case SPIN:
+        while (ferry_now(f) < end_ns)
+            continue;
+        break;
+    case COMPUTE:
+        ferry_compute(f, ms / 1e3);
+        break;
+    }
+}
+
+static void run_unit(ferry *f, ferry_object object, void *data, int source,
+                     const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    const unit *u = data;
+    (void)object;
+    (void)source;
+    (void)message;
+    work_for(f, s->options.work, u->ms);
+    s->done++;
+    s->busy_ms += u->ms;
+}
+
+/* When the last task ends if no rank is ever idle while a task waits anywhere: each takes its own
+ * tasks first, then one of whoever has most left. */
+static double bound_ms(const options *o, int ranks)
+{
+    long total = o->tasks * ranks;
+    long heavy = (long)((double)total * o->heavy_percent / 100 + 0.5);
+    double *free_at = calloc((size_t)ranks, sizeof *free_at);
+    long *left = malloc((size_t)ranks * sizeof *left);
+    double makespan = 0;
+    if (free_at == NULL || left == NULL)
+        goto done;
+    for (int i = 0; i < ranks; i++)
+        left[i] = o->tasks;
+    for (long taken = 0; taken < total; taken++) {
+        int rank = 0;
+        for (int i = 1; i < ranks; i++)
+            if (free_at[i] < free_at[rank])
+                rank = i;
+        int owner = rank;
+        for (int i = 0; left[rank] == 0 && i < ranks; i++)
+            owner = left[i] > left[owner] ? i : owner;
+        long number = owner * o->tasks + o->tasks - left[owner]--;
+        free_at[rank] += number < heavy ? o->light_ms * o->factor : o->light_ms;
+        makespan = free_at[rank] > makespan ? free_at[rank] : makespan;
+    }
+done:
+    free(free_at);
+    free(left);
+    return makespan;
+}
+
+static int create_units(ferry *f, const options *o, ferry_object_type type, ferry_object *objects)
+{
+    int rank = ferry_rank(f);
+    long total = o->tasks * ferry_ranks(f);
+    long heavy = (long)((double)total * o->heavy_percent / 100 + 0.5);
+    for (long i = 0; i < o->tasks; i++) {
+        unit *u = calloc(1, sizeof *u + (size_t)o->bytes);
+        if (u == NULL)
+            return FERRY_ENOMEM;
+        u->ms = rank * o->tasks + i < heavy ? o->light_ms * o->factor : o->light_ms;
+        u->size_bytes = (size_t)o->bytes;
+        int error = ferry_object_create(f, type, u, &objects[i]);
+        if (error != 0) {
+            free(u);
+            return error;
+        }
+        error = ferry_balance_add(f, objects[i], 0);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+/* Sends each unit its message and returns when all have run everywhere. */
+static int run_units(ferry *f, const options *o, ferry_handler handler, const ferry_object *objects)
+{
+    const ferry_message message = {.handler = handler};
+    for (long i = 0; i < o->tasks; i++) {
+        int error = ferry_object_send(f, objects[i], &message, NULL);
+        if (error != 0)
+            return error;
+    }
+    return ferry_quiesce(f);
+}
+
+static int print_report(ferry *f, const state *s, uint64_t makespan_ns)
+{
+    int ranks = ferry_ranks(f);
+    ferry_stats stats;
+    ferry_stats_get(f, &stats);
+    enum { FIELDS = 5 };
+    double *table = calloc((size_t)ranks * FIELDS, sizeof *table);
+    if (table == NULL)
+        return FERRY_ENOMEM;
+    double *row = table + (size_t)ferry_rank(f) * FIELDS;
+    row[0] = (double)s->done;
+    row[1] = s->busy_ms;
+    row[2] = (double)stats.objects_in;
+    row[3] = (double)stats.objects_out;
+    row[4] = (double)stats.runtime_ns / 1e6;
+    int error = ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, table, table, (size_t)ranks * FIELDS);
+    if (error == 0 && ferry_rank(f) == 0) {
+        double done = 0;
+        double bound = bound_ms(&s->options, ranks);
+        printf("rank   tasks   busy ms      in     out   runtime ms\n");
+        for (int i = 0; i < ranks; i++, done += table[(size_t)(i - 1) * FIELDS])
+            printf("%4d %7.0f %9.1f %7.0f %7.0f %12.3f\n", i, table[(size_t)i * FIELDS],
+                   table[(size_t)i * FIELDS + 1], table[(size_t)i * FIELDS + 2],
+                   table[(size_t)i * FIELDS + 3], table[(size_t)i * FIELDS + 4]);
+        printf("scheduler %s, %d ranks, %ld tasks each, %.4g%% heavy: makespan %.2f ms, bound %.2f "
+               "ms, ratio %.3f\n",
+               s->options.balance ? ferry_balance_scheduler(f) : "off", ranks, s->options.tasks,
+               s->options.heavy_percent, (double)makespan_ns / 1e6, bound,
+               (double)makespan_ns / 1e6 / bound);
+        if (done != (double)(s->options.tasks * ranks)) {
+            fprintf(stderr, "synthetic: %g of %ld tasks were run\n", done,
+                    s->options.tasks * ranks);
+            error = FERRY_ENOENT;
+        }
+    }
+    free(table);
+    return error;
+}
+
+static int run(ferry *f, state *s)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops,
+                                         .name = "unit",
+                                         .packed_size = unit_packed_size,
+                                         .pack = unit_pack,
+                                         .unpack = unit_unpack,
+                                         .destroy = unit_destroy,
+                                         .load = unit_load};
+    ferry_object_type type;
+    ferry_handler handler;
+    int error = ferry_object_type_register(f, &ops, &type);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "unit", run_unit, &handler);
+    ferry_object *objects = calloc((size_t)s->options.tasks, sizeof *objects);
+    if (error == 0)
+        error = objects != NULL ? create_units(f, &s->options, type, objects) : FERRY_ENOMEM;
+    if (error == 0 && s->options.balance)
+        error = ferry_balance_phase(f, true);
+    if (error == 0)
+        error = ferry_barrier(f);
+    uint64_t start_ns = ferry_now(f);
+    if (error == 0)
+        error = run_units(f, &s->options, handler, objects);
+    uint64_t makespan_ns = ferry_now(f) - start_ns;
+    free(objects);
+    if (error == 0)
+        error = print_report(f, s, makespan_ns);
+    return error;
+}
+
+static int usage(const char *wrong)
+{
+    if (wrong != NULL)
+        fprintf(stderr, "synthetic: bad option or value: %s\n", wrong);
+    fprintf(stderr, "usage: synthetic [--tasks PER_RANK] [--heavy PERCENT] [--light MS]\n"
+                    "                 [--factor F] [--bytes N] [--work sleep|spin|compute]\n"
+                    "                 [--no-balance] [--loads]\n");
+    return 2;
+}
+
+/* Reads a number in [min, max]. */
+static bool read_number(const char *text, double min, double max, double *out)
+{
+    char *end = NULL;
+    double value = text != NULL ? strtod(text, &end) : 0;
+    if (text == NULL || end == text || *end != '\0' || !(value >= min && value <= max))
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool read_work(const char *text, work *out)
+{
+    static const char *const names[] = {"sleep", "spin", "compute"};
+    for (int i = 0; text != NULL && i < 3; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (work)i;
+            return true;
+        }
+    return false;
+}
+
+/* Takes one option with its value; returns how many arguments, 0 when it is wrong. */
+static int read_option(options *o, const char *name, const char *value)
+{
+    double number = 0;
+    if (strcmp(name, "--no-balance") == 0) {
+        o->balance = false;
+        return 1;
+    }
+    if (strcmp(name, "--loads") == 0) {
+        o->loads = true;
+        return 1;
+    }
+    if (strcmp(name, "--work") == 0)
+        return read_work(value, &o->work) ? 2 : 0;
+    if (strcmp(name, "--heavy") == 0)
+        return read_number(value, 0, 100, &o->heavy_percent) ? 2 : 0;
+    if (strcmp(name, "--light") == 0)
+        return read_number(value, 0, 1e6, &o->light_ms) ? 2 : 0;
+    if (strcmp(name, "--factor") == 0)
+        return read_number(value, 0, 1e6, &o->factor) ? 2 : 0;
+    if (strcmp(name, "--tasks") == 0 && read_number(value, 1, 1e7, &number)) {
+        o->tasks = (long)number;
+        return (double)o->tasks == number ? 2 : 0;
+    }
+    if (strcmp(name, "--bytes") == 0 && read_number(value, 0, 1e9, &number)) {
+        o->bytes = (long)number;
+        return (double)o->bytes == number ? 2 : 0;
+    }
+    return 0;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    state s = {.options = {.tasks = 8,
+                           .heavy_percent = 25,
+                           .light_ms = 20,
+                           .factor = 2,
+                           .bytes = 1024,
+                           .balance = true}};
+    for (int i = 1; i < argc;) {
+        int taken = read_option(&s.options, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+        if (taken == 0)
+            return ferry_rank(f) == 0 ? usage(argv[i]) : 2;
+        i += taken;
+    }
+    ferry_user_data_set(f, &s);
+    int error = run(f, &s);
+    if (error != 0)
+        fprintf(stderr, "synthetic: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    return error != 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
