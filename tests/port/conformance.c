@@ -1,0 +1,433 @@
+#include "conformance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define KIND_LAST 255  /* the frames that end a case */
+#define KIND_GIVEN 254 /* a block handed over */
+
+void fy_expect_at(bool is, const char *text, const char *file, int line)
+{
+    if (is)
+        return;
+    fprintf(stderr, "%s:%d: not so: %s\n", file, line, text);
+    exit(EXIT_FAILURE);
+}
+
+static fy_port_info info_of_port(fy_port *port)
+{
+    fy_port_info info;
+    port->ops->query(port, &info);
+    return info;
+}
+
+static unsigned char pattern(size_t i, uint64_t seed)
+{
+    return (unsigned char)(i * 31 + (i >> 8) + seed * 7);
+}
+
+/* What a rank has received. */
+typedef struct tally {
+    fy_port *port;
+    uint64_t next[FY_LANES][64]; /* next number expected of each source */
+    uint64_t count[FY_LANES];
+    uint64_t last; /* KIND_LAST frames */
+    bool leave;    /* take nothing */
+    bool check_data;
+} tally;
+
+/* Words: number, lane. */
+static fy_verdict take(void *context, int source, const fy_frame *frame)
+{
+    tally *t = context;
+    if (t->leave)
+        return FY_LEAVE;
+    if (frame->kind == KIND_LAST) {
+        t->last++;
+        return FY_TAKEN;
+    }
+    fy_expect(frame->word_count >= 2);
+    fy_lane lane = (fy_lane)frame->words[1];
+    fy_expect(lane < FY_LANES);
+    fy_expect(frame->words[0] == t->next[lane][source]++);
+    fy_expect(frame->tag == -7 - (int32_t)(frame->words[0] % 1000));
+    fy_expect(frame->op == (uint32_t)frame->words[0] * 3 && frame->handler == 0xfedc);
+    fy_expect(frame->aux == 0xdeadbeef && frame->kind == 7);
+    fy_expect((frame->size_bytes == 0) || (uintptr_t)frame->data % 8 == 0);
+    const unsigned char *data = frame->data;
+    for (size_t i = 0; t->check_data && i < frame->size_bytes; i++)
+        if (data[i] != pattern(i, frame->words[0]))
+            fy_expect(!"the payload is as it was sent");
+    t->count[lane]++;
+    return FY_TAKEN;
+}
+
+static fy_frame numbered(uint64_t number, fy_lane lane)
+{
+    return (fy_frame){
+        .kind = 7,
+        .word_count = 2,
+        .handler = 0xfedc,
+        .op = (uint32_t)number * 3,
+        .tag = -7 - (int32_t)(number % 1000),
+        .aux = 0xdeadbeef,
+        .words = {number, lane},
+    };
+}
+
+static void poll_both(tally *t)
+{
+    t->port->ops->poll(t->port, FY_CONTROL, 16, take, t);
+    t->port->ops->poll(t->port, FY_DATA, 16, take, t);
+}
+
+/* Sends, and receives while there is no room. */
+static void send_paced(tally *t, fy_lane lane, int rank, const fy_frame *frame)
+{
+    int error;
+    while ((error = t->port->ops->send(t->port, FY_APP, lane, rank, frame)) == FERRY_EAGAIN)
+        poll_both(t);
+    fy_expect(error == 0);
+}
+
+/* Tells all others that this rank is done, and waits for the same from them. */
+static void meet(tally *t, uint64_t round)
+{
+    fy_port_info info = info_of_port(t->port);
+    fy_frame last = {.kind = KIND_LAST};
+    for (int rank = 0; rank < info.ranks; rank++)
+        if (rank != info.rank)
+            send_paced(t, FY_DATA, rank, &last);
+    while (t->last < round * (uint64_t)(info.ranks - 1))
+        poll_both(t);
+}
+
+/* Goal: each frame arrives once, unchanged and in order, between all pairs at once, a rank and
+ * itself included, on both lanes. Method: numbered frames. */
+static void all_to_all(fy_port *port)
+{
+    enum { FRAMES = 3000 };
+    tally t = {.port = port, .check_data = true};
+    fy_port_info info = info_of_port(port);
+    for (uint64_t number = 0; number < FRAMES; number++) {
+        for (int rank = 0; rank < info.ranks; rank++) {
+            fy_frame frame = numbered(number, FY_DATA);
+            send_paced(&t, FY_DATA, rank, &frame);
+            frame = numbered(number, FY_CONTROL);
+            send_paced(&t, FY_CONTROL, rank, &frame);
+        }
+    }
+    uint64_t all = FRAMES * (uint64_t)info.ranks;
+    while (t.count[FY_DATA] < all || t.count[FY_CONTROL] < all)
+        poll_both(&t);
+    meet(&t, 1);
+    fy_expect(t.count[FY_DATA] == all && t.count[FY_CONTROL] == all);
+    fy_expect(!port->ops->pending(port, FY_DATA) && !port->ops->pending(port, FY_CONTROL));
+}
+
+static size_t next_size(size_t size)
+{
+    return size < 40 ? size + 1 : size * 3 / 2 + size % 7;
+}
+
+/* Goal: payloads of any size from 0 B to 64 MiB, with 2 to 4 words, arrive whole.
+ * Method: both ranks send growing sizes filled with a pattern. */
+static void sizes(fy_port *port)
+{
+    enum { SIZE_MAX_BYTES = 64 << 20 };
+    tally t = {.port = port, .check_data = true};
+    fy_port_info info = info_of_port(port);
+    unsigned char *data = malloc(SIZE_MAX_BYTES);
+    fy_expect(data != NULL);
+    uint64_t number = 0;
+    for (size_t size = 0; size <= SIZE_MAX_BYTES; size = next_size(size)) {
+        fy_frame frame = numbered(number, FY_DATA);
+        frame.word_count = (uint8_t)(2 + number % 3);
+        for (size_t i = 0; i < size; i++)
+            data[i] = pattern(i, number);
+        frame.data = data;
+        frame.size_bytes = size;
+        send_paced(&t, FY_DATA, 1 - info.rank, &frame);
+        number++;
+    }
+    while (t.count[FY_DATA] < number)
+        poll_both(&t);
+    meet(&t, 1);
+    free(data);
+}
+
+/* Goal: a silent receiver makes its sender wait, not grow; the control lane stays open all the
+ * while; nothing is lost. Method: rank 0 sends each size until there is no room, then a control
+ * frame, which rank 1 gets although it takes no data; then rank 1 takes all. */
+static void flood(fy_port *port)
+{
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    const size_t flood_sizes[] = {0, 100, 4000, 100000, 3000000};
+    unsigned char *data = calloc(1, 3000000);
+    fy_expect(data != NULL);
+    uint64_t sent = 0;
+    for (uint64_t round = 0; round < 5; round++) {
+        fy_frame control = numbered(round, FY_CONTROL);
+        if (info.rank == 0) {
+            size_t bytes = 0;
+            fy_frame frame = numbered(sent, FY_DATA);
+            frame.data = data;
+            frame.size_bytes = flood_sizes[round];
+            while (port->ops->send(port, FY_APP, FY_DATA, 1, &frame) == 0) {
+                bytes += frame.size_bytes;
+                frame = numbered(++sent, FY_DATA);
+                frame.data = data;
+                frame.size_bytes = flood_sizes[round];
+                fy_expect(sent < 10000000 && bytes < (size_t)64 << 20);
+            }
+            fy_expect(port->ops->send(port, FY_APP, FY_CONTROL, 1, &control) == 0);
+            fy_frame count = {.kind = KIND_LAST};
+            fy_expect(port->ops->send(port, FY_APP, FY_CONTROL, 1, &count) == 0);
+        } else {
+            while (t.last <= round)
+                port->ops->poll(port, FY_CONTROL, 16, take, &t);
+            fy_expect(t.count[FY_CONTROL] == round + 1);
+            while (port->ops->pending(port, FY_DATA))
+                port->ops->poll(port, FY_DATA, 16, take, &t);
+            send_paced(&t, FY_DATA, 0, &(fy_frame){.kind = KIND_LAST});
+        }
+        while (info.rank == 0 && t.last <= round)
+            poll_both(&t);
+    }
+    free(data);
+}
+
+/* Goal: what `deliver` leaves stays first in line, and other sources are served meanwhile.
+ * Method: rank 0 leaves all, then takes all; order is checked by the numbers. */
+static void leaving(fy_port *port)
+{
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    if (info.rank != 0)
+        for (uint64_t number = 0; number < 100; number++) {
+            fy_frame frame = numbered(number, FY_DATA);
+            send_paced(&t, FY_DATA, 0, &frame);
+        }
+    t.leave = info.rank == 0;
+    while (t.leave && !port->ops->pending(port, FY_DATA)) {
+    }
+    for (int i = 0; i < 100 && t.leave; i++)
+        fy_expect(port->ops->poll(port, FY_DATA, 16, take, &t) == 0);
+    t.leave = false;
+    while (info.rank == 0 && t.count[FY_DATA] < 100 * (uint64_t)(info.ranks - 1))
+        poll_both(&t);
+    meet(&t, 1);
+}
+
+static void delay(fy_port *port, uint64_t ns)
+{
+    uint64_t end = port->ops->now(port) + ns;
+    while (port->ops->now(port) < end) {
+    }
+}
+
+/* Goal: no wake-up is lost. Method: two ranks pass a frame to and fro, on a random lane, with
+ * random delays around the time that it takes to fall asleep; each waits for ever. */
+static void wakes(fy_port *port)
+{
+    enum { ROUNDS = 8000 };
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    uint64_t seed = 88172645463325252u + (uint64_t)info.rank;
+    uint64_t sent[FY_LANES] = {0}, got = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+        if ((round & 1) == (uint64_t)info.rank) {
+            fy_lane lane = (fy_lane)(seed >> 20 & 1);
+            delay(port, seed % 3 == 0 ? seed % 60000 : seed % 2000);
+            fy_frame frame = numbered(sent[lane]++, lane);
+            send_paced(&t, lane, 1 - info.rank, &frame);
+            continue;
+        }
+        got++;
+        while (t.count[FY_DATA] + t.count[FY_CONTROL] < got) {
+            port->ops->wait(port, FY_APP, UINT64_MAX);
+            poll_both(&t);
+        }
+    }
+    meet(&t, 1);
+}
+
+/* Goal: a wait ends at its deadline and at `wake`, and does not end long before for no reason.
+ * Method: wait for 20 ms with nothing to come; then wake oneself and wait for ever. */
+static void deadline(fy_port *port)
+{
+    uint64_t start = port->ops->now(port), end = start + 20 * MS;
+    while (port->ops->now(port) < end)
+        port->ops->wait(port, FY_APP, end);
+    fy_expect(port->ops->now(port) - start < 10000 * MS);
+    port->ops->wait(port, FY_APP, 0);
+    port->ops->wake(port, FY_APP);
+    port->ops->wait(port, FY_APP, UINT64_MAX);
+    fy_expect(port->ops->cpu(port) > 0);
+}
+
+/* The helper of `helper_answers`: returns each control frame to its source. */
+typedef struct helper {
+    fy_port *port;
+    uint64_t served;
+    _Atomic bool stop;
+} helper;
+
+static fy_verdict answer(void *context, int source, const fy_frame *frame)
+{
+    helper *h = context;
+    fy_frame back = numbered(frame->words[0], FY_CONTROL);
+    fy_expect(h->port->ops->send(h->port, FY_HELPER, FY_CONTROL, source, &back) == 0);
+    h->served++;
+    return FY_TAKEN;
+}
+
+static void help(void *arg)
+{
+    helper *h = arg;
+    while (!h->stop) {
+        h->port->ops->wait(h->port, FY_HELPER, UINT64_MAX);
+        if (!h->stop)
+            h->port->ops->poll(h->port, FY_CONTROL, 16, answer, h);
+    }
+}
+
+/* Goal: while the application thread computes, a control frame wakes the helper, which answers.
+ * Method: rank 1's application thread hands the control lane to its helper and does nothing but
+ * watch for the end on the data lane; rank 0 asks, waits, asks. */
+static void helper_answers(fy_port *port)
+{
+    enum { ROUNDS = 3000 };
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    if (!info.wakes_helper)
+        return;
+    if (info.rank == 0) {
+        for (uint64_t number = 0; number < ROUNDS; number++) {
+            fy_frame frame = numbered(number, FY_CONTROL);
+            send_paced(&t, FY_CONTROL, 1, &frame);
+            while (t.count[FY_CONTROL] <= number) {
+                port->ops->wait(port, FY_APP, UINT64_MAX);
+                poll_both(&t);
+            }
+        }
+        send_paced(&t, FY_DATA, 1, &(fy_frame){.kind = KIND_LAST});
+        return;
+    }
+    helper h = {.port = port};
+    port->ops->serve(port, FY_HELPER);
+    fy_expect(port->ops->spawn(port, help, &h) == 0);
+    /* Frames that came before `serve` wake nobody: the contract asks for a look. */
+    port->ops->wake(port, FY_HELPER);
+    while (t.last == 0)
+        port->ops->poll(port, FY_DATA, 16, take, &t);
+    port->ops->serve(port, FY_APP);
+    h.stop = true;
+    port->ops->wake(port, FY_HELPER);
+    port->ops->join(port);
+    fy_expect(h.served == ROUNDS);
+}
+
+/* Goal: a rank that leaves is seen to have left by one who sleeps, after its frames; sending to it
+ * fails. Method: all but rank 0 send and return, which closes their ports. */
+static void leaves(fy_port *port)
+{
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    fy_frame frame = numbered(0, FY_DATA);
+    if (info.rank != 0) {
+        send_paced(&t, FY_DATA, 0, &frame);
+        return;
+    }
+    for (int rank = 1; rank < info.ranks; rank++)
+        while (port->ops->peer(port, rank) != FY_PEER_LEFT)
+            port->ops->wait(port, FY_APP, UINT64_MAX);
+    while (t.count[FY_DATA] < (uint64_t)(info.ranks - 1))
+        poll_both(&t);
+    fy_expect(port->ops->send(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EPEER);
+}
+
+/* What rank 1 does with the address that rank 0 sends it. */
+static fy_verdict use_block(void *context, int source, const fy_frame *frame)
+{
+    fy_port *port = ((tally *)context)->port;
+    void *block = (void *)(uintptr_t)frame->words[0];
+    if (frame->kind == KIND_LAST)
+        return FY_LEAVE; /* of the meeting that follows */
+    if (frame->kind == KIND_GIVEN) {
+        fy_expect(frame->size_bytes == 5000 && ((const char *)frame->data)[4999] == 42);
+        fy_expect(port->ops->owner(port, frame->data, 5000) == source);
+    } else {
+        fy_expect(port->ops->owner(port, block, 1000) == source);
+        fy_expect(port->ops->owner(port, block, 1001) == -1);
+        fy_expect(((char *)block)[999] == 17);
+        fy_expect(port->ops->release(port, block) == 0);
+        fy_expect(port->ops->release(port, block) == FERRY_EINVAL);
+    }
+    ((tally *)context)->last++;
+    return FY_TAKEN;
+}
+
+/* Goal: memory from `alloc` is at the same address everywhere, may be asked about and released by
+ * anyone, once, and be handed over. Method: as said, repeatedly, and wild addresses. */
+static void memory(fy_port *port)
+{
+    enum { ROUNDS = 300 };
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    if (!info.shares_memory)
+        return;
+    for (uint64_t round = 0; round < ROUNDS && info.rank == 0; round++) {
+        char *block = port->ops->alloc(port, 1000), *given = port->ops->alloc(port, 5000);
+        fy_expect(block != NULL && given != NULL);
+        block[999] = 17;
+        given[4999] = 42;
+        fy_frame frame = {.kind = 1, .word_count = 1, .words = {(uintptr_t)block}};
+        send_paced(&t, FY_DATA, 1, &frame);
+        frame = (fy_frame){.kind = KIND_GIVEN, .data = given, .size_bytes = 5001};
+        fy_expect(port->ops->send_block(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EINVAL);
+        frame.size_bytes = 5000;
+        int error;
+        while ((error = port->ops->send_block(port, FY_APP, FY_DATA, 1, &frame)) == FERRY_EAGAIN)
+            poll_both(&t);
+        fy_expect(error == 0);
+    }
+    while (info.rank == 1 && t.last < 2 * ROUNDS)
+        port->ops->poll(port, FY_DATA, 16, use_block, &t);
+    char outside;
+    fy_expect(port->ops->owner(port, &outside, 1) == -1);
+    fy_expect(port->ops->owner(port, NULL, 0) == -1);
+    fy_expect(port->ops->release(port, &outside) == FERRY_EINVAL);
+    t.last = 0;
+    meet(&t, 1);
+}
+
+/* Goal: wrong arguments are refused. */
+static void refusals(fy_port *port)
+{
+    fy_port_info info = info_of_port(port);
+    fy_frame frame = {.kind = 1};
+    fy_expect(port->ops->send(port, FY_APP, FY_DATA, -1, &frame) == FERRY_EINVAL);
+    fy_expect(port->ops->send(port, FY_APP, FY_DATA, info.ranks, &frame) == FERRY_EINVAL);
+    frame.word_count = FY_FRAME_WORDS + 1;
+    fy_expect(port->ops->send(port, FY_APP, FY_DATA, 0, &frame) == FERRY_EINVAL);
+}
+
+const fy_conformance fy_conformance_cases[] = {
+    {"test_port_delivers_between_all_in_order", all_to_all, 3},
+    {"test_port_delivers_between_many", all_to_all, 12},
+    {"test_port_delivers_any_size", sizes, 2},
+    {"test_port_bounds_a_flood", flood, 2},
+    {"test_port_keeps_what_is_left", leaving, 3},
+    {"test_port_loses_no_wake_up", wakes, 2},
+    {"test_port_keeps_deadlines", deadline, 1},
+    {"test_port_wakes_the_helper", helper_answers, 2},
+    {"test_port_tells_who_left", leaves, 3},
+    {"test_port_shares_memory", memory, 2},
+    {"test_port_refuses_wrong_arguments", refusals, 1},
+    {NULL, NULL, 0},
+};
