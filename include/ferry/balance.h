@@ -30,17 +30,6 @@ FERRY_API const char *ferry_balance_scheduler(const ferry *f);
 
 /* For writers of schedulers. */
 
-/* A scheduled object as its scheduler sees it. */
-typedef struct ferry_schedulable {
-    struct ferry_schedulable *prev,
-        *next; /* the scheduler's own links, between activate and its leaving */
-    ferry_object object;
-    double load;      /* sum over its pending tasks */
-    uint32_t pending; /* number of pending tasks */
-    bool queued;      /* the scheduler's own flag */
-    bool arrived;     /* in activate: it has just come from another rank */
-} ferry_schedulable;
-
 /* The rank as its scheduler sees it. */
 typedef struct ferry_scheduling ferry_scheduling;
 

@@ -104,6 +104,17 @@ FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
  * never blocks] prema.txt C.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
 
+/* A scheduled object as its scheduler (balance.h) sees it. */
+typedef struct ferry_schedulable {
+    struct ferry_schedulable *prev,
+        *next; /* the scheduler's own links, between activate and its leaving */
+    ferry_object object;
+    double load;      /* sum over its pending tasks */
+    uint32_t pending; /* number of pending tasks */
+    bool queued;      /* the scheduler's own flag */
+    bool arrived;     /* in activate: it has just come from another rank */
+} ferry_schedulable;
+
 #ifdef __cplusplus
 }
 #endif

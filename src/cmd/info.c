@@ -20,12 +20,7 @@
 
 static void show_build(void)
 {
-#if defined(__clang__)
-    const char *compiler = "clang " __clang_version__;
-#else
-    const char *compiler = "gcc " __VERSION__;
-#endif
-    printf("ferry      %s, built with %s\n", FERRY_VERSION, compiler);
+    printf("ferry      %s, built with %s\n", FERRY_VERSION, FY_COMPILER);
 }
 
 static bool have_pidfd(void)

@@ -122,7 +122,7 @@ static void fulfil(ferry *f, const fy_frame *frame)
     wish->complete = wish->received == wish->size_bytes;
 }
 
-/* Takes a frame of the running call. Returns whether it was for now, not for later. */
+/* Takes a frame of the running call. Returns whether it was one, not of a later call. */
 static bool take(ferry *f, int source, const fy_frame *frame)
 {
     fy_collectives *c = &f->collectives;
@@ -147,8 +147,7 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_collectives *c = &f->collectives;
     if (frame->word_count != CALL_WORDS) {
-        fy_log(f, "a collective's frame from rank %d has %u words, expected %d; ignored", source,
-               frame->word_count, CALL_WORDS);
+        fy_bad_frame(f, source, frame, "part of a collective");
         return FY_TAKEN;
     }
     int32_t ahead = (int32_t)(frame->aux - c->number);
@@ -164,8 +163,7 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* Looks through what came early for frames that are for now, and drops those of calls that failed.
- */
+/* Takes what came early and is for the running call; drops what is for calls that failed. */
 static void look_early(ferry *f)
 {
     fy_collectives *c = &f->collectives;

@@ -22,7 +22,7 @@
 
 #include <stdatomic.h>
 
-#include <ferry/balance.h>
+#include <ferry/object.h>
 
 #include "base/list.h"
 #include "base/table.h"

@@ -30,6 +30,7 @@ static shm_state state_at(const job *j, int rank)
 {
     if (j->controls.base == NULL)
         return SHM_LEFT;
+    /* seq_cst, as in fy_controls_mark; the launcher sees it some time after it happened anyway */
     return (shm_state)(atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->state) &
                        SHM_STATE_MASK);
 }
@@ -52,6 +53,7 @@ static void describe_doing(const job *j, int rank, char *out, size_t size)
     if (j->controls.base == NULL || state_at(j, rank) == SHM_ABSENT)
         return;
     const shm_rank *control = rank_at(j->controls.base, (uint32_t)rank);
+    /* seq_cst, though any order would do: the rank has ended */
     uint64_t word = atomic_load(&control->doing);
     uint32_t what = (uint32_t)word, handler = (uint32_t)(word >> 32);
     if (state_at(j, rank) == SHM_LEFT) {

@@ -30,6 +30,7 @@ static void __attribute__((cold, noinline)) adopt(shm_port *p, fy_lane lane)
         uint32_t channel = channel_of((fy_thread)thread, lane);
         for (uint32_t source = 0; source < p->segment->ranks; source++) {
             inbox *in = &p->in[channel][source];
+            /* seq_cst, though the acquire of `opened` orders it already */
             uint64_t bits = atomic_load(&p->self->open[channel][source / 64]);
             if (in->ring != NULL || !(bits >> (source % 64) & 1))
                 continue;

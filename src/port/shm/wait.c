@@ -46,6 +46,7 @@ static void futex_sleep(_Atomic uint32_t *word, uint64_t deadline_ns)
 
 void fy_rouse(_Atomic uint32_t *asleep)
 {
+    /* seq_cst: after the caller has published; the sleeper sets it before it looks once more */
     if (atomic_exchange(asleep, 0))
         syscall(SYS_futex, asleep, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
@@ -123,6 +124,7 @@ static bool app_ready(shm_port *p)
 
 static bool helper_ready(shm_port *p)
 {
+    /* seq_cst: pairs with fy_shm_serve */
     bool serving = atomic_load(&p->self->serve) == FY_HELPER;
     return (serving && fy_shm_pending(&p->port, FY_CONTROL)) || news(p, FY_HELPER);
 }
@@ -159,6 +161,7 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
     else if (look(p, deadline_ns))
         return;
     fy_heap_trim(p->heap);
+    /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->app_asleep, 1);
     order_senders(p);
     if (!app_ready(p))
@@ -170,6 +173,7 @@ static void wait_helper(shm_port *p, uint64_t deadline_ns)
 {
     if (helper_ready(p))
         return;
+    /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->helper_asleep, 1);
     if (!helper_ready(p))
         futex_sleep(&p->self->helper_asleep, deadline_ns);
