@@ -1,0 +1,249 @@
+/* Floor plans and motion plans: who owns which block, and what is copied where.
+ *
+ * Both are plain data that a program may read and edit. A floor plan is a table of regions with
+ * owners, the same on every rank. A motion plan is a list of copies between the blocks of two floor
+ * plans (which may be one); a rank keeps only the copies that touch its own blocks, and the two
+ * ranks of a copy must both have it. The builders see to that when every rank calls them alike.
+ * kelp-data-mover.txt 2. */
+#ifndef FERRY_MOVER_PLAN_H
+#define FERRY_MOVER_PLAN_H
+
+#include <stdio.h>
+
+#include <ferry/mover_region.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Floor plans. Blocks are numbered from 0. [any thread, one at a time per plan | never blocks]
+ * kelp-data-mover.txt Figure 3. */
+
+typedef struct ferry_block {
+    ferry_region region;
+    int32_t owner; /* rank */
+} ferry_block;
+
+/* A decomposition. Set `dims`, the rest zero, for an empty one; ferry_floorplan_fini frees it. */
+typedef struct ferry_floorplan {
+    int32_t dims;
+    ferry_block *blocks;
+    size_t count, capacity;
+} ferry_floorplan;
+
+FERRY_API void ferry_floorplan_fini(ferry_floorplan *plan);
+
+/* Appends a block. FERRY_EINVAL: other dimensions, or more than 2^31 - 1 blocks; FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region,
+                                                 int owner);
+
+/* Makes `*out` a plan of its own, equal to `plan`. FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_copy(const ferry_floorplan *plan,
+                                                  ferry_floorplan *out);
+
+/* How many parts to cut each dimension of `domain` into, `count` in all, so that the parts' surface
+ * is least. Each is at least 1; the product is `count` when the domain has that many indices. */
+FERRY_API ferry_point ferry_floorplan_parts(ferry_region domain, int count);
+
+/* Makes `*out` of `domain` cut into `parts` per dimension, as equal as can be, the last dimension
+ * fastest; every block belongs to rank 0 until a ferry_map_ function says otherwise. Parts without
+ * an index are left out. FERRY_EINVAL: an empty domain, no part or over 2^31 - 1. FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_cut(ferry_region domain, ferry_point parts,
+                                                 ferry_floorplan *out);
+
+/* As ferry_floorplan_cut, into tiles of `extents`; those at the high ends may be smaller. */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_tile(ferry_region domain, ferry_point extents,
+                                                  ferry_floorplan *out);
+
+/* Makes `*out` of `domain` cut in `count` boxes of nearly equal weight by recursive bisection
+ * across the longest side; box i belongs to rank i. `weight` gives the weight of a box, not
+ * negative; NULL: its size. FERRY_EINVAL, FERRY_ENOMEM. */
+typedef double ferry_weight_fn(void *arg, ferry_region region);
+FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int count,
+                                                    ferry_weight_fn *weight, void *arg,
+                                                    ferry_floorplan *out);
+
+/* Owners. Each sets the owner of every block. FERRY_EINVAL: no rank; nothing changed. A program may
+ * as well write the owners itself. [any thread, one at a time per plan | never blocks]
+ * kelp-data-mover.txt 2 (Map). */
+
+/* Consecutive blocks to each rank, as equal in number as can be. */
+FERRY_API FERRY_MUST_USE int ferry_map_block(ferry_floorplan *plan, int ranks);
+
+/* `chunk` consecutive blocks to each rank in turn. */
+FERRY_API FERRY_MUST_USE int ferry_map_cyclic(ferry_floorplan *plan, int ranks, int chunk);
+
+/* For plans cut by ferry_floorplan_cut or _tile: block (i, j, ...) of `parts` to the rank at (i mod
+ * p, j mod q, ...) of a grid of ranks, as dense linear algebra wants it. FERRY_EINVAL too when the
+ * product of `parts` is not the number of blocks. */
+FERRY_API FERRY_MUST_USE int ferry_map_grid(ferry_floorplan *plan, ferry_point parts,
+                                            ferry_point ranks);
+
+/* Recursive bisection of the blocks' centres, so that each rank's share of `weights` (one per
+ * block, NULL: sizes) is nearly equal and its blocks are together. Also FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_map_bisect(ferry_floorplan *plan, int ranks,
+                                              const double *weights);
+
+/* Consecutive stretches of a Hilbert curve through the blocks' centres; otherwise as
+ * ferry_map_bisect. */
+FERRY_API FERRY_MUST_USE int ferry_map_curve(ferry_floorplan *plan, int ranks,
+                                             const double *weights);
+
+/* Checks. */
+
+/* What ferry_floorplan_check looks for beside dimensions, empty regions and owners. */
+typedef enum ferry_floorplan_rule {
+    FERRY_PLAN_DISJOINT = 1, /* no two blocks overlap */
+    FERRY_PLAN_INSIDE = 2,   /* every block lies in the domain */
+    FERRY_PLAN_COVER = 4,    /* every point of the domain is in a block */
+} ferry_floorplan_rule;
+
+/* Checks a plan for `ranks` ranks against `rules`, a sum of the above. `domain` may be empty
+ * without FERRY_PLAN_INSIDE and FERRY_PLAN_COVER. FERRY_EINVAL: ferry_error_message(f) names the
+ * blocks and regions; `f` may be NULL. FERRY_ENOMEM. [app thread | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks,
+                                                   ferry_region domain, int rules);
+
+/* Motion plans. [any thread, one at a time per plan | never blocks] kelp-data-mover.txt Table 1. */
+
+/* How the points of a copy's two regions correspond, beside the order of axes. */
+typedef enum ferry_relation {
+    FERRY_PLAIN,   /* one to one; regions of other shapes but equal size in their orders */
+    FERRY_SAMPLE,  /* target point i gets source point ratio * i, counted from the low corners */
+    FERRY_REFINE,  /* the target is finer: its point t gets the source point that contains it */
+    FERRY_COARSEN, /* the source is finer: its point s goes to the target point containing it */
+} ferry_relation;
+
+/* One entry of a motion plan: block `target` on region `to` <= block `source` on region `from`.
+ * Axis d of `to` runs along axis[d] of `from`. In FERRY_REFINE and FERRY_COARSEN the coarse cells
+ * are aligned to multiples of the ratio in the finer region's coordinates, and the low corners
+ * correspond. Ratios are given per axis of `to`. */
+typedef struct ferry_copy {
+    int32_t source, target;
+    ferry_region from, to;
+    int32_t ratio[FERRY_DIMS_MAX];
+    int8_t axis[FERRY_DIMS_MAX];
+    uint8_t relation; /* ferry_relation */
+} ferry_copy;
+
+/* All zero is an empty plan; ferry_plan_fini frees it. */
+typedef struct ferry_plan {
+    ferry_copy *copies;
+    size_t count, capacity;
+} ferry_plan;
+
+FERRY_API void ferry_plan_fini(ferry_plan *plan);
+
+/* Appends an entry of any kind as it is. FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_plan_add(ferry_plan *plan, const ferry_copy *copy);
+
+/* Appends "block `target` on `to` <= block `source` on `from`", one to one. FERRY_EINVAL: sizes
+ * differ. FERRY_ENOMEM. kelp-data-mover.txt 2 (copy). */
+FERRY_API FERRY_MUST_USE int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to,
+                                             int32_t source, ferry_region from);
+
+/* Appends all of `other`. FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_plan_append(ferry_plan *plan, const ferry_plan *other);
+
+/* Keeps the entries for which `keep` says so. */
+typedef bool ferry_plan_keep_fn(void *arg, const ferry_copy *copy);
+FERRY_API void ferry_plan_filter(ferry_plan *plan, ferry_plan_keep_fn *keep, void *arg);
+
+/* Swaps source and target of every entry: what filled ghost cells then sends them back. */
+FERRY_API void ferry_plan_reverse(ferry_plan *plan);
+
+/* Appends to `out` what `first` and then `second` would do as one step: for each target point of
+ * `second` the source point of `first` that it comes from. Both one to one with the axes in order
+ * and equal shapes, else FERRY_EINVAL. FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second,
+                                                ferry_plan *out);
+
+/* Ghost cells: which cells around the blocks a halo fills. */
+typedef struct ferry_halo {
+    size_t size;           /* sizeof(ferry_halo) */
+    ferry_point low, high; /* width below and above the block per dimension */
+    bool faces_only;       /* not the cells that are outside in two or more dimensions */
+    ferry_region domain;   /* where periodic dimensions wrap around; unused without any */
+    bool periodic[FERRY_DIMS_MAX];
+} ferry_halo;
+
+#define FERRY_HALO_DEFAULTS                                                                        \
+    {                                                                                              \
+        .size = sizeof(ferry_halo)                                                                 \
+    }
+
+/* Appends the copies that fill the ghost cells of every block of `blocks` from the others, those
+ * alone that touch a block of `rank` (-1: all). The time is near-linear in the copies found and
+ * the blocks. Points of other blocks that overlap a block are not ghosts of it. FERRY_EINVAL:
+ * negative widths, blocks of other dimensions, an empty periodic domain, or one that
+ * fits into the width more than 64 times. FERRY_ENOMEM.
+ * kelp-data-mover.txt Figure 4. */
+FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
+                                             const ferry_halo *halo, int rank);
+
+/* How points of one floor plan correspond to those of another. */
+typedef struct ferry_meeting {
+    size_t size;                   /* sizeof(ferry_meeting) */
+    bool permuted;                 /* whether `axis` counts */
+    int8_t axis[FERRY_DIMS_MAX];   /* axis d of the target is axis[d] of the source */
+    ferry_point shift;             /* added to the target's point; before the ratio */
+    ferry_relation relation;       /* FERRY_PLAIN by default */
+    int32_t ratio[FERRY_DIMS_MAX]; /* fine points to a coarse one, per axis of the target */
+    ferry_point low, high;         /* also fill so many ghost cells of the target's blocks */
+} ferry_meeting;
+
+#define FERRY_MEETING_DEFAULTS                                                                     \
+    {                                                                                              \
+        .size = sizeof(ferry_meeting)                                                              \
+    }
+
+/* Appends the copies from every block of `source` to every block of `target` that have points in
+ * common: redistribution and regridding, with `meeting` transposes, restriction (FERRY_SAMPLE:
+ * coarse point p gets fine point p * ratio; FERRY_COARSEN: every fine point of it, to be added) and
+ * prolongation (FERRY_REFINE). `meeting` may be NULL. Those alone that touch `rank`'s blocks (-1:
+ * all). FERRY_EINVAL: dimensions, axes or ratios; FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_plan_meet(ferry_plan *plan, const ferry_floorplan *source,
+                                             const ferry_floorplan *target,
+                                             const ferry_meeting *meeting, int rank);
+
+/* Number of points that the copy reads, and that it writes, counted with repetition. */
+FERRY_API uint64_t ferry_copy_points(const ferry_copy *copy);
+
+/* What a plan moves between two ranks. */
+typedef struct ferry_plan_pair {
+    int32_t source, target; /* ranks */
+    uint64_t copies, points;
+} ferry_plan_pair;
+
+/* What a plan moves. */
+typedef struct ferry_plan_stats {
+    uint64_t copies, points;             /* all */
+    uint64_t local_copies, local_points; /* within one rank */
+    ferry_plan_pair *pairs;              /* between ranks, by (source, target); free() it */
+    size_t pair_count;                   /* the messages of one movement, when all are aggregated */
+} ferry_plan_stats;
+
+/* Accounts a plan between two floor plans. Gives `out->pairs`. FERRY_EINVAL: an entry names a block
+ * that is not there; FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_plan_account(const ferry_plan *plan,
+                                                const ferry_floorplan *source,
+                                                const ferry_floorplan *target,
+                                                ferry_plan_stats *out);
+
+/* Writes one line per entry. FERRY_ESYSTEM: it could not be written. */
+FERRY_API int ferry_plan_print(const ferry_plan *plan, FILE *out);
+
+/* Checks every entry: blocks exist, regions lie inside their blocks grown by the ghost widths,
+ * sizes and axes fit, and, with `disjoint`, no two entries write one point. FERRY_EINVAL:
+ * ferry_error_message(f) names entry, block and regions; `f` may be NULL. FERRY_ENOMEM. [app thread
+ * | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_plan_check(ferry *f, const ferry_plan *plan,
+                                              const ferry_floorplan *source,
+                                              ferry_point source_ghosts,
+                                              const ferry_floorplan *target,
+                                              ferry_point target_ghosts, bool disjoint);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

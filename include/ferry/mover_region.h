@@ -1,0 +1,173 @@
+/* Regions: boxes of indices in 1 to 6 dimensions, and their calculus.
+ *
+ * Points and regions are values: nothing here allocates but the lists at the end. Both corners of a
+ * region belong to it. A region with a high below its low in any dimension is empty, and so is one
+ * of no dimensions; an empty region has size 0 and equals every other empty one. Coordinates lie
+ * within +-FERRY_COORDINATE_MAX; what a function would carry beyond is set to the limit, so no call
+ * overflows. The last dimension runs fastest wherever there is an order. kelp-data-mover.txt 2. */
+#ifndef FERRY_MOVER_REGION_H
+#define FERRY_MOVER_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ferry/error.h>
+#include <ferry/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FERRY_DIMS_MAX 6
+#define FERRY_COORDINATE_MAX (INT64_C(1) << 61)
+
+/* A place, or a width per dimension. What is beyond the dimensions in use is ignored. */
+typedef struct ferry_point {
+    int64_t at[FERRY_DIMS_MAX];
+} ferry_point;
+
+typedef struct ferry_region {
+    int32_t dims;
+    ferry_point low, high;
+} ferry_region;
+
+/* The point with the same coordinate in every dimension. */
+static inline ferry_point ferry_point_all(int64_t coordinate)
+{
+    ferry_point p;
+    for (int d = 0; d < FERRY_DIMS_MAX; d++)
+        p.at[d] = coordinate;
+    return p;
+}
+
+/* Points of up to three dimensions, the rest 0. */
+static inline ferry_point ferry_point_of(int64_t i, int64_t j, int64_t k)
+{
+    ferry_point p = {{i, j, k, 0, 0, 0}};
+    return p;
+}
+
+static inline bool ferry_region_is_empty(ferry_region r)
+{
+    for (int d = 0; d < r.dims; d++)
+        if (r.high.at[d] < r.low.at[d])
+            return true;
+    return r.dims <= 0;
+}
+
+/* Number of indices along dimension `d`; 0 when it has none. */
+static inline uint64_t ferry_region_extent(ferry_region r, int d)
+{
+    return r.high.at[d] < r.low.at[d] ? 0 : (uint64_t)(r.high.at[d] - r.low.at[d]) + 1;
+}
+
+static inline bool ferry_region_contains_point(ferry_region r, ferry_point p)
+{
+    for (int d = 0; d < r.dims; d++)
+        if (p.at[d] < r.low.at[d] || p.at[d] > r.high.at[d])
+            return false;
+    return r.dims > 0;
+}
+
+/* Goes to the next point of `r` in order; false after the last. Start with `*p = r.low` when `r` is
+ * not empty. */
+static inline bool ferry_region_next(const ferry_region *r, ferry_point *p)
+{
+    for (int d = r->dims - 1; d >= 0; d--) {
+        if (p->at[d] < r->high.at[d]) {
+            p->at[d]++;
+            return true;
+        }
+        p->at[d] = r->low.at[d];
+    }
+    return false;
+}
+
+/* The calculus. [any thread | never blocks] kelp-data-mover.txt Table 1, Figure 2. */
+
+/* The region from `low` to `high`, both included; empty when `dims` is not 1 to FERRY_DIMS_MAX.
+ * Borrows `dims` coordinates each. */
+FERRY_API ferry_region ferry_region_make(int dims, const int64_t *low, const int64_t *high);
+
+/* The region from 0 with `extents` indices in each dimension. Borrows `extents`. */
+FERRY_API ferry_region ferry_region_sized(int dims, const int64_t *extents);
+
+/* Number of points; UINT64_MAX when there are more. */
+FERRY_API uint64_t ferry_region_size(ferry_region r);
+
+/* `r` wider by `width` at both ends of each dimension; negative widths narrow it. */
+FERRY_API ferry_region ferry_region_grow(ferry_region r, ferry_point width);
+
+/* `r` narrower by `width` at both ends of each dimension. */
+FERRY_API ferry_region ferry_region_shrink(ferry_region r, ferry_point width);
+
+/* `r` moved by `distance`. */
+FERRY_API ferry_region ferry_region_shift(ferry_region r, ferry_point distance);
+
+/* The points of both; empty when dimensions differ. */
+FERRY_API ferry_region ferry_region_intersect(ferry_region a, ferry_region b);
+
+/* The smallest region that contains both; when one is empty, the other. Empty when dimensions
+ * differ. */
+FERRY_API ferry_region ferry_region_bound(ferry_region a, ferry_region b);
+
+/* The points of `a` that are not in `b`, as disjoint regions in the caller's `out`, which has room
+ * for 2 * FERRY_DIMS_MAX. Returns how many. */
+FERRY_API int ferry_region_difference(ferry_region a, ferry_region b, ferry_region *out);
+
+/* Whether `inner` lies inside `outer`; an empty one lies in all. */
+FERRY_API bool ferry_region_contains(ferry_region outer, ferry_region inner);
+
+FERRY_API bool ferry_region_equal(ferry_region a, ferry_region b);
+
+/* The coarse points with a fine point in `r`, `ratio` fine ones to a coarse one per dimension: each
+ * coordinate divided, rounded down. A ratio below 1 counts as 1. */
+FERRY_API ferry_region ferry_region_coarsen(ferry_region r, ferry_point ratio);
+
+/* The fine points of the coarse points in `r`. */
+FERRY_API ferry_region ferry_region_refine(ferry_region r, ferry_point ratio);
+
+/* `r` with its dimensions in another order: dimension `d` of the result is `axis[d]` of `r`. Empty
+ * when `axis` is no permutation. Borrows `axis`. */
+FERRY_API ferry_region ferry_region_permute(ferry_region r, const int8_t *axis);
+
+/* Writes a region as "[0:9,0:4]", low and high of each dimension, like snprintf: returns the length
+ * needed, cuts at `size_bytes`. Empty regions of no dimensions are "[]". */
+FERRY_API int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes);
+
+/* Reads what ferry_region_format writes; blanks may stand between. FERRY_EINVAL: it is no region,
+ * or a coordinate is beyond the limit. Borrows `text`. */
+FERRY_API FERRY_MUST_USE int ferry_region_parse(const char *text, ferry_region *out);
+
+/* Writes the first `dims` coordinates of a point as "(1,2,3)", like snprintf. */
+FERRY_API int ferry_point_format(ferry_point p, int dims, char *buffer, size_t size_bytes);
+
+/* Reads what ferry_point_format writes, and how many coordinates there were. FERRY_EINVAL. */
+FERRY_API FERRY_MUST_USE int ferry_point_parse(const char *text, ferry_point *out, int *dims);
+
+/* Lists. [any thread, one at a time per list | never blocks] */
+
+/* A list of regions. All zero is an empty list; ferry_regions_fini frees its memory. The program
+ * may read and change the items. */
+typedef struct ferry_regions {
+    ferry_region *items;
+    size_t count, capacity;
+} ferry_regions;
+
+FERRY_API void ferry_regions_fini(ferry_regions *list);
+
+/* Appends `r` unless it is empty. FERRY_ENOMEM. */
+FERRY_API FERRY_MUST_USE int ferry_regions_add(ferry_regions *list, ferry_region r);
+
+/* Takes the points of `r` out of every item; disjoint items stay disjoint. FERRY_ENOMEM: the list
+ * is unchanged. */
+FERRY_API FERRY_MUST_USE int ferry_regions_subtract(ferry_regions *list, ferry_region r);
+
+/* The sum of the items' sizes; UINT64_MAX when it is more. */
+FERRY_API uint64_t ferry_regions_size(const ferry_regions *list);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* Array: growing an array that a public struct shows as pointer, count and capacity. */
+#ifndef FY_ARRAY_H
+#define FY_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <ferry/error.h>
+
+/* Makes room for `count` items of `item_bytes`, growing by half at least. FERRY_ENOMEM: nothing
+ * changed. */
+static inline int fy_array_reserve(void **items, size_t *capacity, size_t count, size_t item_bytes)
+{
+    if (count <= *capacity)
+        return 0;
+    size_t wanted = *capacity + *capacity / 2;
+    if (wanted < count)
+        wanted = count < 8 ? 8 : count;
+    if (wanted > SIZE_MAX / item_bytes)
+        return FERRY_ENOMEM;
+    void *grown = realloc(*items, wanted * item_bytes);
+    if (grown == NULL)
+        return FERRY_ENOMEM;
+    *items = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* Floor plans: the table, and its checks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/mover_plan.h>
+
+#include "mover/array.h"
+#include "mover/fail.h"
+#include "mover/tree.h"
+
+void ferry_floorplan_fini(ferry_floorplan *plan)
+{
+    free(plan->blocks);
+    plan->blocks = NULL;
+    plan->count = plan->capacity = 0;
+}
+
+int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
+{
+    if (region.dims != plan->dims || plan->count >= INT32_MAX)
+        return FERRY_EINVAL;
+    int error = fy_array_reserve((void **)&plan->blocks, &plan->capacity, plan->count + 1,
+                                 sizeof *plan->blocks);
+    if (error)
+        return error;
+    plan->blocks[plan->count++] = (ferry_block){.region = region, .owner = owner};
+    return 0;
+}
+
+int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
+{
+    ferry_floorplan copy = {.dims = plan->dims};
+    int error = fy_array_reserve((void **)&copy.blocks, &copy.capacity, plan->count + 1,
+                                 sizeof *copy.blocks);
+    if (error)
+        return error;
+    if (plan->count > 0)
+        memcpy(copy.blocks, plan->blocks, plan->count * sizeof *copy.blocks);
+    copy.count = plan->count;
+    *out = copy;
+    return 0;
+}
+
+static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t i,
+                       const ferry_region *domain, int rules)
+{
+    const ferry_block *block = &plan->blocks[i];
+    if (block->region.dims != plan->dims)
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu has %d dimensions, not %d", i,
+                             block->region.dims, plan->dims);
+    if (ferry_region_is_empty(block->region))
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu %s is empty", i,
+                             fy_region_says(&block->region).text);
+    if (block->owner < 0 || block->owner >= ranks)
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu belongs to rank %d of %d", i,
+                             block->owner, ranks);
+    if ((rules & FERRY_PLAN_INSIDE) && !ferry_region_contains(*domain, block->region))
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu %s is not inside %s", i,
+                             fy_region_says(&block->region).text, fy_region_says(domain).text);
+    return 0;
+}
+
+static int check_disjoint(ferry *f, const ferry_floorplan *plan, const fy_tree *tree)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        fy_tree_walk walk;
+        uint32_t other;
+        const ferry_region *region;
+        fy_tree_find(&walk, tree, &plan->blocks[i].region);
+        while (fy_tree_next(&walk, &other, &region))
+            if (other > i)
+                return fy_mover_fail(f, FERRY_EINVAL,
+                                     "floor plan: block %zu %s overlaps block %u %s", i,
+                                     fy_region_says(&plan->blocks[i].region).text, (unsigned)other,
+                                     fy_region_says(region).text);
+    }
+    return 0;
+}
+
+/* Takes block after block out of the domain, within pieces that hold few of them: each piece is
+ * either covered by what meets it, or cut in two until little meets it. */
+static int check_cover(ferry *f, const fy_tree *tree, ferry_region domain)
+{
+    ferry_regions open = {0};
+    int error = ferry_regions_add(&open, domain);
+    while (error == 0 && open.count > 0) {
+        ferry_region piece = open.items[--open.count];
+        fy_tree_walk walk;
+        uint32_t number;
+        const ferry_region *block;
+        fy_tree_find(&walk, tree, &piece);
+        if (!fy_tree_next(&walk, &number, &block)) {
+            error = fy_mover_fail(f, FERRY_EINVAL, "floor plan: no block has %s",
+                                  fy_region_says(&piece).text);
+            break;
+        }
+        ferry_region rest[2 * FERRY_DIMS_MAX];
+        int count = ferry_region_difference(piece, *block, rest);
+        for (int i = 0; i < count && error == 0; i++)
+            error = ferry_regions_add(&open, rest[i]);
+    }
+    ferry_regions_fini(&open);
+    return error;
+}
+
+int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferry_region domain,
+                          int rules)
+{
+    if (plan->dims < 1 || plan->dims > FERRY_DIMS_MAX)
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: %d dimensions, not 1 to %d", plan->dims,
+                             FERRY_DIMS_MAX);
+    for (size_t i = 0; i < plan->count; i++) {
+        int error = check_block(f, plan, ranks, i, &domain, rules);
+        if (error)
+            return error;
+    }
+    if (!(rules & (FERRY_PLAN_DISJOINT | FERRY_PLAN_COVER)))
+        return 0;
+    fy_tree tree;
+    int error = fy_tree_init(&tree, plan->dims, plan->blocks ? &plan->blocks->region : NULL,
+                             sizeof *plan->blocks, plan->count);
+    if (error)
+        return error;
+    if (rules & FERRY_PLAN_DISJOINT)
+        error = check_disjoint(f, plan, &tree);
+    if (error == 0 && (rules & FERRY_PLAN_COVER))
+        error = check_cover(f, &tree, domain);
+    fy_tree_fini(&tree);
+    return error;
+}

@@ -1,0 +1,280 @@
+/* Motion plans as lists: adding, filtering, composing, accounting, printing. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/mover_plan.h>
+
+#include "mover/array.h"
+#include "mover/box.h"
+#include "mover/plan.h"
+
+void ferry_plan_fini(ferry_plan *plan)
+{
+    free(plan->copies);
+    *plan = (ferry_plan){0};
+}
+
+ferry_copy *fy_plan_grow(ferry_plan *plan)
+{
+    if (fy_array_reserve((void **)&plan->copies, &plan->capacity, plan->count + 1,
+                         sizeof *plan->copies))
+        return NULL;
+    return &plan->copies[plan->count++];
+}
+
+int ferry_plan_add(ferry_plan *plan, const ferry_copy *copy)
+{
+    ferry_copy value = *copy; /* `copy` may be one of the plan's own */
+    ferry_copy *place = fy_plan_grow(plan);
+    if (place == NULL)
+        return FERRY_ENOMEM;
+    *place = value;
+    return 0;
+}
+
+void fy_copy_plain(ferry_copy *copy)
+{
+    copy->relation = FERRY_PLAIN;
+    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+        copy->ratio[d] = 1;
+        copy->axis[d] = (int8_t)d;
+    }
+}
+
+int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to, int32_t source,
+                    ferry_region from)
+{
+    if (ferry_region_size(to) != ferry_region_size(from) || to.dims < 1 || from.dims < 1)
+        return FERRY_EINVAL;
+    ferry_copy copy = {.source = source, .target = target, .from = from, .to = to};
+    fy_copy_plain(&copy);
+    return ferry_plan_add(plan, &copy);
+}
+
+int ferry_plan_append(ferry_plan *plan, const ferry_plan *other)
+{
+    size_t count = other->count;
+    int error = fy_array_reserve((void **)&plan->copies, &plan->capacity, plan->count + count + 1,
+                                 sizeof *plan->copies);
+    if (error)
+        return error;
+    if (count > 0)
+        memcpy(plan->copies + plan->count, other->copies, count * sizeof *plan->copies);
+    plan->count += count;
+    return 0;
+}
+
+void ferry_plan_filter(ferry_plan *plan, ferry_plan_keep_fn *keep, void *arg)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        if (keep(arg, &plan->copies[i]))
+            plan->copies[kept++] = plan->copies[i];
+    plan->count = kept;
+}
+
+/* Turning a permutation round: axis d of `from` runs along the axis of `to` that named it. */
+static void reverse(ferry_copy *copy)
+{
+    ferry_copy old = *copy;
+    copy->source = old.target;
+    copy->target = old.source;
+    copy->from = old.to;
+    copy->to = old.from;
+    for (int d = 0; d < old.to.dims && old.from.dims == old.to.dims; d++) {
+        copy->axis[old.axis[d]] = (int8_t)d;
+        copy->ratio[old.axis[d]] = old.ratio[d];
+    }
+    if (old.relation == FERRY_REFINE)
+        copy->relation = FERRY_COARSEN;
+    else if (old.relation == FERRY_COARSEN)
+        copy->relation = FERRY_REFINE;
+}
+
+void ferry_plan_reverse(ferry_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        reverse(&plan->copies[i]);
+}
+
+bool fy_copy_is_simple(const ferry_copy *copy)
+{
+    if (copy->relation != FERRY_PLAIN || copy->from.dims != copy->to.dims)
+        return false;
+    for (int d = 0; d < copy->to.dims; d++)
+        if (copy->axis[d] != d ||
+            ferry_region_extent(copy->from, d) != ferry_region_extent(copy->to, d))
+            return false;
+    return true;
+}
+
+uint64_t ferry_copy_points(const ferry_copy *copy)
+{
+    return ferry_region_size(copy->relation == FERRY_COARSEN ? copy->from : copy->to);
+}
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_regions(const ferry_region *a, const ferry_region *b)
+{
+    int order = compare(a->dims, b->dims);
+    for (int d = 0; d < a->dims && order == 0; d++)
+        order = compare(a->low.at[d], b->low.at[d]);
+    for (int d = 0; d < a->dims && order == 0; d++)
+        order = compare(a->high.at[d], b->high.at[d]);
+    return order;
+}
+
+int fy_copy_compare(const ferry_copy *a, const ferry_copy *b)
+{
+    int order = compare(a->target, b->target);
+    if (order == 0)
+        order = compare_regions(&a->to, &b->to);
+    if (order == 0)
+        order = compare(a->source, b->source);
+    if (order == 0)
+        order = compare_regions(&a->from, &b->from);
+    if (order == 0)
+        order = compare(a->relation, b->relation);
+    for (int d = 0; d < a->to.dims && order == 0; d++) {
+        order = compare(a->axis[d], b->axis[d]);
+        if (order == 0)
+            order = compare(a->ratio[d], b->ratio[d]);
+    }
+    return order;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const ferry_copy *const *x = a, *const *y = b;
+    return ((*x)->target > (*y)->target) - ((*x)->target < (*y)->target);
+}
+
+/* What of `first` feeds `second`: their common points in the middle, carried to both ends. */
+static int join(const ferry_copy *first, const ferry_copy *second, ferry_plan *out)
+{
+    ferry_region middle = ferry_region_intersect(first->to, second->from);
+    if (ferry_region_is_empty(middle))
+        return 0;
+    ferry_point back, ahead;
+    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+        back.at[d] = d < middle.dims ? first->from.low.at[d] - first->to.low.at[d] : 0;
+        ahead.at[d] = d < middle.dims ? second->to.low.at[d] - second->from.low.at[d] : 0;
+    }
+    return ferry_plan_copy(out, second->target, ferry_region_shift(middle, ahead), first->source,
+                           ferry_region_shift(middle, back));
+}
+
+int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second, ferry_plan *out)
+{
+    for (size_t i = 0; i < first->count + second->count; i++) {
+        const ferry_copy *copy =
+            i < first->count ? &first->copies[i] : &second->copies[i - first->count];
+        if (!fy_copy_is_simple(copy))
+            return FERRY_EINVAL;
+    }
+    const ferry_copy **sorted = malloc((first->count + 1) * sizeof *sorted);
+    if (sorted == NULL)
+        return FERRY_ENOMEM;
+    for (size_t i = 0; i < first->count; i++)
+        sorted[i] = &first->copies[i];
+    qsort(sorted, first->count, sizeof *sorted, by_target);
+    int error = 0;
+    for (size_t k = 0; k < second->count && error == 0; k++) {
+        size_t low = 0, high = first->count;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (sorted[middle]->target < second->copies[k].source)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < first->count && sorted[low]->target == second->copies[k].source && !error;
+             low++)
+            error = join(sorted[low], &second->copies[k], out);
+    }
+    free(sorted);
+    return error;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const ferry_plan_pair *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->target > y->target) - (x->target < y->target);
+}
+
+/* Merges pairs of the same ranks; they are sorted. */
+static size_t merge_pairs(ferry_plan_pair *pairs, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && by_pair(&pairs[kept - 1], &pairs[i]) == 0) {
+            pairs[kept - 1].copies += pairs[i].copies;
+            pairs[kept - 1].points += pairs[i].points;
+        } else {
+            pairs[kept++] = pairs[i];
+        }
+    }
+    return kept;
+}
+
+int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
+                       const ferry_floorplan *target, ferry_plan_stats *out)
+{
+    ferry_plan_stats stats = {.copies = plan->count};
+    ferry_plan_pair *pairs = malloc((plan->count + 1) * sizeof *pairs);
+    if (pairs == NULL)
+        return FERRY_ENOMEM;
+    for (size_t i = 0; i < plan->count; i++) {
+        const ferry_copy *copy = &plan->copies[i];
+        if (copy->source < 0 || (size_t)copy->source >= source->count || copy->target < 0 ||
+            (size_t)copy->target >= target->count) {
+            free(pairs);
+            return FERRY_EINVAL;
+        }
+        ferry_plan_pair pair = {.source = source->blocks[copy->source].owner,
+                                .target = target->blocks[copy->target].owner,
+                                .copies = 1,
+                                .points = ferry_copy_points(copy)};
+        stats.points += pair.points;
+        if (pair.source == pair.target) {
+            stats.local_copies++;
+            stats.local_points += pair.points;
+        } else {
+            pairs[stats.pair_count++] = pair;
+        }
+    }
+    qsort(pairs, stats.pair_count, sizeof *pairs, by_pair);
+    stats.pair_count = merge_pairs(pairs, stats.pair_count);
+    stats.pairs = pairs;
+    *out = stats;
+    return 0;
+}
+
+int ferry_plan_print(const ferry_plan *plan, FILE *out)
+{
+    static const char *const names[] = {"", " sample", " refine", " coarsen"};
+    for (size_t i = 0; i < plan->count; i++) {
+        const ferry_copy *copy = &plan->copies[i];
+        char to[320], from[320];
+        ferry_region_format(copy->to, to, sizeof to);
+        ferry_region_format(copy->from, from, sizeof from);
+        fprintf(out, "%zu: %" PRId32 " on %s <= %" PRId32 " on %s%s", i, copy->target, to,
+                copy->source, from, names[copy->relation & 3]);
+        for (int d = 0; d < copy->to.dims && copy->relation != FERRY_PLAIN; d++)
+            fprintf(out, "%c%" PRId32, d ? ',' : ' ', copy->ratio[d]);
+        bool permuted = false;
+        for (int d = 0; d < copy->to.dims; d++)
+            permuted |= copy->axis[d] != d;
+        for (int d = 0; d < copy->to.dims && permuted; d++)
+            fprintf(out, "%s%d", d ? "," : " axes ", copy->axis[d]);
+        fputc('\n', out);
+    }
+    return ferror(out) ? FERRY_ESYSTEM : 0;
+}

@@ -1,0 +1,123 @@
+/* Safety: what is wrong with a plan, by entry, block and region. */
+#include "mover/fail.h"
+#include "mover/plan.h"
+
+typedef struct checker {
+    ferry *f;
+    const ferry_plan *plan;
+    const ferry_floorplan *blocks;
+    ferry_point ghosts;
+    const char *end;
+} checker;
+
+/* One end of one entry: the block exists and has the region. */
+static int check_end(const checker *c, size_t entry, int32_t block, const ferry_region *r)
+{
+    if (block < 0 || (size_t)block >= c->blocks->count)
+        return fy_mover_fail(c->f, FERRY_EINVAL, "plan: entry %zu: no %s block %d of %zu", entry,
+                             c->end, block, c->blocks->count);
+    const ferry_region *own = &c->blocks->blocks[block].region;
+    ferry_region grid = ferry_region_grow(*own, c->ghosts);
+    if (r->dims != own->dims || ferry_region_is_empty(*r) || !ferry_region_contains(grid, *r))
+        return fy_mover_fail(c->f, FERRY_EINVAL,
+                             "plan: entry %zu: %s region %s is not inside block %d %s with ghosts "
+                             "%s",
+                             entry, c->end, fy_region_says(r).text, block, fy_region_says(own).text,
+                             fy_region_says(&grid).text);
+    return 0;
+}
+
+/* How many source points along an axis `count` target points from `first` need. */
+static int64_t need(const ferry_copy *copy, int d)
+{
+    int64_t ratio = copy->ratio[d];
+    int64_t count = (int64_t)ferry_region_extent(copy->to, d);
+    int64_t phase = copy->to.low.at[d] - fy_floor_div(copy->to.low.at[d], ratio) * ratio;
+    if (copy->relation == FERRY_SAMPLE)
+        return (count - 1) * ratio + 1;
+    return copy->relation == FERRY_REFINE ? (phase + count - 1) / ratio + 1 : count;
+}
+
+static bool fits(const ferry_copy *copy)
+{
+    unsigned seen = 0;
+    if (copy->relation > FERRY_COARSEN)
+        return false;
+    if (copy->from.dims != copy->to.dims)
+        return copy->relation == FERRY_PLAIN &&
+               ferry_region_size(copy->from) == ferry_region_size(copy->to);
+    bool same = true, ordered = true;
+    for (int d = 0; d < copy->to.dims; d++) {
+        int a = copy->axis[d];
+        if (a < 0 || a >= copy->to.dims || (seen & (1u << a)) || copy->ratio[d] < 1)
+            return false;
+        seen |= 1u << a;
+        ordered &= a == d;
+        int64_t extent = (int64_t)ferry_region_extent(copy->from, a);
+        if (copy->relation == FERRY_COARSEN) {
+            int64_t low = copy->from.low.at[a], ratio = copy->ratio[d];
+            int64_t cells =
+                fy_floor_div(copy->from.high.at[a], ratio) - fy_floor_div(low, ratio) + 1;
+            same &= cells == (int64_t)ferry_region_extent(copy->to, d);
+        } else {
+            same &= extent == need(copy, d);
+        }
+    }
+    return same || (ordered && copy->relation == FERRY_PLAIN &&
+                    ferry_region_size(copy->from) == ferry_region_size(copy->to));
+}
+
+int fy_plan_check_entry(ferry *f, const ferry_plan *plan, size_t i)
+{
+    const ferry_copy *copy = &plan->copies[i];
+    if (fits(copy))
+        return 0;
+    return fy_mover_fail(f, FERRY_EINVAL,
+                         "plan: entry %zu: source block %d on %s does not fit target block %d on "
+                         "%s",
+                         i, copy->source, fy_region_says(&copy->from).text, copy->target,
+                         fy_region_says(&copy->to).text);
+}
+
+/* No two entries with the same target block share a point of it: one tree over all targets
+ * as they lie, and a look at the blocks of what meets. */
+static int check_disjoint(ferry *f, const ferry_plan *plan, const ferry_floorplan *target)
+{
+    fy_tree tree;
+    int error = fy_tree_init(&tree, target->dims, plan->copies ? &plan->copies->to : NULL,
+                             sizeof *plan->copies, plan->count);
+    for (size_t i = 0; i < plan->count && error == 0; i++) {
+        const ferry_copy *copy = &plan->copies[i];
+        fy_tree_walk walk;
+        uint32_t other;
+        const ferry_region *region;
+        fy_tree_find(&walk, &tree, &copy->to);
+        while (error == 0 && fy_tree_next(&walk, &other, &region))
+            if (other > i && plan->copies[other].target == copy->target)
+                error = fy_mover_fail(f, FERRY_EINVAL,
+                                      "plan: entries %zu %s and %u %s overlap in target block %d",
+                                      i, fy_region_says(&copy->to).text, (unsigned)other,
+                                      fy_region_says(region).text, copy->target);
+    }
+    fy_tree_fini(&tree);
+    return error;
+}
+
+int ferry_plan_check(ferry *f, const ferry_plan *plan, const ferry_floorplan *source,
+                     ferry_point source_ghosts, const ferry_floorplan *target,
+                     ferry_point target_ghosts, bool disjoint)
+{
+    checker from = {f, plan, source, source_ghosts, "source"};
+    checker to = {f, plan, target, target_ghosts, "target"};
+    for (size_t i = 0; i < plan->count; i++) {
+        const ferry_copy *copy = &plan->copies[i];
+        int error = check_end(&from, i, copy->source, &copy->from);
+        if (error == 0)
+            error = check_end(&to, i, copy->target, &copy->to);
+        if (error == 0)
+            error = fy_plan_check_entry(f, plan, i);
+        if (error)
+            return error;
+    }
+    return disjoint ? check_disjoint(f, plan, target) : 0;
+}

@@ -1,0 +1,205 @@
+/* Ghost cells. For each block as a target, and, when one rank alone plans, for each of its blocks
+ * as a source, the tree names the blocks that can be concerned; a pair of blocks then gives its
+ * copies by one function, whichever end it was found from, so the two ranks of a copy make the same
+ * one. A periodic domain shows each source block at all of its images. */
+#include <string.h>
+
+#include "mover/plan.h"
+
+int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks)
+{
+    if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
+        return FERRY_EINVAL;
+    for (size_t i = 0; i < blocks->count; i++)
+        if (blocks->blocks[i].region.dims != blocks->dims)
+            return FERRY_EINVAL;
+    return fy_tree_init(tree, blocks->dims, blocks->blocks ? &blocks->blocks->region : NULL,
+                        sizeof *blocks->blocks, blocks->count);
+}
+
+/* How often a periodic domain may fit into the width of ghost cells. */
+enum { FY_IMAGES_MAX = 64 };
+
+typedef struct planner {
+    ferry_plan *plan;
+    const ferry_floorplan *blocks;
+    const ferry_halo *halo;
+    fy_tree tree;
+    int rank;
+} planner;
+
+static ferry_region widen(const ferry_region *r, const ferry_point *low, const ferry_point *high)
+{
+    ferry_region wide = *r;
+    for (int d = 0; d < r->dims; d++) {
+        wide.low.at[d] -= low->at[d];
+        wide.high.at[d] += high->at[d];
+    }
+    return wide;
+}
+
+static int emit(planner *p, uint32_t target, uint32_t source, const ferry_region *to,
+                const ferry_point *image)
+{
+    ferry_copy *copy = fy_plan_grow(p->plan);
+    if (copy == NULL)
+        return FERRY_ENOMEM;
+    copy->target = (int32_t)target;
+    copy->source = (int32_t)source;
+    copy->to = *to;
+    copy->from = *to;
+    for (int d = 0; d < to->dims; d++) {
+        copy->from.low.at[d] -= image->at[d];
+        copy->from.high.at[d] -= image->at[d];
+    }
+    fy_copy_plain(copy);
+    return 0;
+}
+
+/* The faces of a block one by one: in one dimension outside, in all others within. */
+static int emit_faces(planner *p, uint32_t target, uint32_t source, const ferry_region *shown,
+                      const ferry_point *image)
+{
+    const ferry_region *own = &p->blocks->blocks[target].region;
+    for (int side = 0; side < 2 * own->dims; side++) {
+        int d = side / 2;
+        ferry_region face = *own, to;
+        if (side % 2 == 0) {
+            face.low.at[d] = own->low.at[d] - p->halo->low.at[d];
+            face.high.at[d] = own->low.at[d] - 1;
+        } else {
+            face.low.at[d] = own->high.at[d] + 1;
+            face.high.at[d] = own->high.at[d] + p->halo->high.at[d];
+        }
+        if (fy_box_intersect(&face, shown, &to)) {
+            int error = emit(p, target, source, &to, image);
+            if (error)
+                return error;
+        }
+    }
+    return 0;
+}
+
+/* The copies to the ghost cells of `target` from `source` shown at the place `image` away. */
+static int emit_pair(planner *p, uint32_t target, uint32_t source, const ferry_point *image)
+{
+    const ferry_region *own = &p->blocks->blocks[target].region;
+    ferry_region shown = p->blocks->blocks[source].region, to;
+    bool here = true;
+    for (int d = 0; d < shown.dims; d++) {
+        shown.low.at[d] += image->at[d];
+        shown.high.at[d] += image->at[d];
+        here &= image->at[d] == 0;
+    }
+    if (here && source == target)
+        return 0;
+    if (p->halo->faces_only)
+        return emit_faces(p, target, source, &shown, image);
+    ferry_region wide = widen(own, &p->halo->low, &p->halo->high);
+    if (!fy_box_intersect(&wide, &shown, &to))
+        return 0;
+    if (!fy_box_meets(&to, own))
+        return emit(p, target, source, &to, image);
+    ferry_region rest[2 * FERRY_DIMS_MAX];
+    int count = ferry_region_difference(to, *own, rest), error = 0;
+    for (int i = 0; i < count && error == 0; i++)
+        error = emit(p, target, source, &rest[i], image);
+    return error;
+}
+
+/* All blocks whose image meets `wide`, the surroundings of `block`. As a target it gets copies from
+ * them; as a source, where images are seen from the other end, it gives to those of other ranks. */
+static int around(planner *p, uint32_t block, const ferry_region *wide, const ferry_point *image,
+                  bool as_source)
+{
+    ferry_region where = *wide;
+    ferry_point opposite;
+    for (int d = 0; d < FERRY_DIMS_MAX; d++)
+        opposite.at[d] = -image->at[d];
+    for (int d = 0; d < wide->dims; d++) {
+        where.low.at[d] -= image->at[d];
+        where.high.at[d] -= image->at[d];
+    }
+    fy_tree_walk walk;
+    uint32_t other;
+    const ferry_region *region;
+    fy_tree_find(&walk, &p->tree, &where);
+    while (fy_tree_next(&walk, &other, &region)) {
+        int error = 0;
+        if (!as_source)
+            error = emit_pair(p, block, other, image);
+        else if (p->blocks->blocks[other].owner != p->rank)
+            error = emit_pair(p, other, block, &opposite);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* Visits every image of the domain that the surroundings of `block` reach into. */
+static int images(planner *p, uint32_t block, bool as_source)
+{
+    const ferry_halo *halo = p->halo;
+    ferry_region wide = as_source
+                            ? widen(&p->blocks->blocks[block].region, &halo->high, &halo->low)
+                            : widen(&p->blocks->blocks[block].region, &halo->low, &halo->high);
+    ferry_region range = {.dims = wide.dims};
+    for (int d = 0; d < wide.dims; d++) {
+        if (!halo->periodic[d])
+            continue;
+        int64_t extent = (int64_t)ferry_region_extent(halo->domain, d);
+        range.low.at[d] = fy_floor_div(wide.low.at[d] - halo->domain.low.at[d], extent);
+        range.high.at[d] = fy_floor_div(wide.high.at[d] - halo->domain.low.at[d], extent);
+    }
+    ferry_point at = range.low;
+    int error;
+    do {
+        ferry_point image = {{0}};
+        for (int d = 0; d < wide.dims; d++)
+            if (halo->periodic[d])
+                image.at[d] = at.at[d] * (int64_t)ferry_region_extent(halo->domain, d);
+        error = around(p, block, &wide, &image, as_source);
+    } while (error == 0 && ferry_region_next(&range, &at));
+    return error;
+}
+
+static int check(const ferry_floorplan *blocks, const ferry_halo *halo)
+{
+    for (int d = 0; d < blocks->dims; d++) {
+        int64_t low = halo->low.at[d], high = halo->high.at[d];
+        if (low < 0 || high < 0 || low > FERRY_COORDINATE_MAX || high > FERRY_COORDINATE_MAX)
+            return FERRY_EINVAL;
+        if (!halo->periodic[d])
+            continue;
+        if (halo->domain.dims != blocks->dims || ferry_region_is_empty(halo->domain))
+            return FERRY_EINVAL;
+        int64_t extent = (int64_t)ferry_region_extent(halo->domain, d);
+        if (low / extent > FY_IMAGES_MAX || high / extent > FY_IMAGES_MAX)
+            return FERRY_EINVAL;
+    }
+    return 0;
+}
+
+int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry_halo *halo,
+                    int rank)
+{
+    planner p = {.plan = plan, .blocks = blocks, .halo = halo, .rank = rank};
+    size_t before = plan->count;
+    int error = check(blocks, halo);
+    if (error == 0)
+        error = fy_plan_tree(&p.tree, blocks);
+    if (error)
+        return error;
+    for (uint32_t i = 0; i < blocks->count && error == 0; i++) {
+        bool own = rank < 0 || blocks->blocks[i].owner == rank;
+        if (own && !ferry_region_is_empty(blocks->blocks[i].region)) {
+            error = images(&p, i, false);
+            if (error == 0 && rank >= 0)
+                error = images(&p, i, true);
+        }
+    }
+    if (error)
+        plan->count = before;
+    fy_tree_fini(&p.tree);
+    return error;
+}

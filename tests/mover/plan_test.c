@@ -1,0 +1,393 @@
+/* Floor plans and motion plans: decompositions cover, checks name what is wrong, and the builders
+ * find exactly what comparing all pairs of blocks finds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dice.h"
+#include "mover/plan.h"
+
+static ferry_region box(int dims, int64_t extent)
+{
+    ferry_point p = ferry_point_all(extent);
+    return ferry_region_sized(dims, p.at);
+}
+
+/* Goal: every way to cut covers the domain without overlap. Method: random domains and counts. */
+static void test_plan_decompositions_cover(void **state)
+{
+    (void)state;
+    dice d = {11};
+    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_INSIDE | FERRY_PLAN_COVER;
+    for (int round = 0; round < 300; round++) {
+        int dims = (int)dice_between(&d, 1, 4), count = (int)dice_between(&d, 1, 12);
+        ferry_region domain = dice_region(&d, dims, 20, false);
+        ferry_floorplan plan;
+        ferry_point parts = ferry_floorplan_parts(domain, count);
+        assert_int_equal(ferry_floorplan_cut(domain, parts, &plan), 0);
+        assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, rules), 0);
+        ferry_floorplan_fini(&plan);
+        assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(7), &plan), 0);
+        assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, rules), 0);
+        ferry_floorplan_fini(&plan);
+        if (ferry_region_size(domain) < 100)
+            continue;
+        if (ferry_floorplan_bisect(domain, count, NULL, NULL, &plan) == 0) {
+            assert_int_equal(plan.count, count);
+            assert_int_equal(ferry_floorplan_check(NULL, &plan, count, domain, rules), 0);
+            ferry_floorplan_fini(&plan);
+        }
+    }
+    ferry_point parts = ferry_floorplan_parts(box(3, 64), 8);
+    assert_true(parts.at[0] == 2 && parts.at[1] == 2 && parts.at[2] == 2);
+}
+
+/* Goal: maps give each rank its share. Method: 16^2 blocks with random weights; counts and weights
+ * per rank. */
+static void test_plan_maps_share_weights(void **state)
+{
+    (void)state;
+    enum { RANKS = 7 };
+    ferry_floorplan plan;
+    double weights[256], sum = 0;
+    dice d = {12};
+    assert_int_equal(ferry_floorplan_tile(box(2, 64), ferry_point_all(4), &plan), 0);
+    for (size_t i = 0; i < plan.count; i++)
+        sum += weights[i] = (double)dice_between(&d, 1, 10);
+    for (int which = 0; which < 5; which++) {
+        int error = which == 0   ? ferry_map_block(&plan, RANKS)
+                    : which == 1 ? ferry_map_cyclic(&plan, RANKS, 2)
+                    : which == 2 ? ferry_map_bisect(&plan, RANKS, weights)
+                    : which == 3
+                        ? ferry_map_curve(&plan, RANKS, weights)
+                        : ferry_map_grid(&plan, ferry_point_all(16), ferry_point_of(7, 1, 1));
+        assert_int_equal(error, 0);
+        double share[RANKS] = {0};
+        for (size_t i = 0; i < plan.count; i++)
+            share[plan.blocks[i].owner] += weights[i];
+        for (int r = 0; r < RANKS; r++)
+            assert_true(share[r] > 0.7 * sum / RANKS && share[r] < 1.4 * sum / RANKS);
+        if (which == 2 || which == 3)
+            for (int r = 0; r < RANKS; r++)
+                assert_true(share[r] > sum / RANKS - 25 && share[r] < sum / RANKS + 25);
+    }
+    assert_int_equal(ferry_map_block(&plan, 0), FERRY_EINVAL);
+    assert_int_equal(ferry_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)), FERRY_EINVAL);
+    ferry_floorplan_fini(&plan);
+}
+
+/* Goal: a wrong floor plan is refused with the blocks' numbers. Method: one fault at a time. */
+static void test_plan_check_names_blocks(void **state)
+{
+    (void)state;
+    ferry_region domain = box(2, 16);
+    ferry_floorplan plan;
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(4), &plan), 0);
+    plan.blocks[5].region.high.at[0]++;
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_DISJOINT),
+                     FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "block 5"));
+    assert_non_null(strstr(ferry_error_message(NULL), "block 9"));
+    plan.blocks[5].region.high.at[0] -= 2;
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_COVER), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "[7:7,4:7]"));
+    plan.blocks[3].owner = 4;
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 4, domain, 0), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "block 3"));
+    ferry_floorplan_fini(&plan);
+}
+
+/* Goal: recursive bisection follows a given weight. Method: all weight in one half. */
+static double right_half(void *arg, ferry_region r)
+{
+    ferry_region *half = arg;
+    return (double)ferry_region_size(ferry_region_intersect(r, *half));
+}
+
+static void test_plan_bisection_follows_weight(void **state)
+{
+    (void)state;
+    ferry_region domain = box(1, 100);
+    ferry_region half = domain;
+    half.low.at[0] = 60;
+    ferry_floorplan plan, copy;
+    assert_int_equal(ferry_floorplan_bisect(domain, 4, right_half, &half, &plan), 0);
+    for (size_t i = 0; i < plan.count; i++)
+        assert_true(right_half(&half, plan.blocks[i].region) == 10);
+    assert_int_equal(ferry_floorplan_copy(&plan, &copy), 0);
+    assert_int_equal(copy.count, 4);
+    assert_memory_equal(copy.blocks, plan.blocks, 4 * sizeof *plan.blocks);
+    ferry_floorplan_fini(&copy);
+    ferry_floorplan_fini(&plan);
+}
+
+/* A random tiling with random owners; some blocks are taken away, so it is irregular. */
+static ferry_floorplan irregular(dice *d, ferry_region domain, int64_t extent, int ranks)
+{
+    ferry_floorplan plan, out = {.dims = domain.dims};
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(extent), &plan), 0);
+    for (size_t i = 0; i < plan.count; i++)
+        if (dice_between(d, 0, 4) > 0)
+            assert_int_equal(ferry_floorplan_add(&out, plan.blocks[i].region,
+                                                 (int)dice_between(d, 0, ranks - 1)),
+                             0);
+    ferry_floorplan_fini(&plan);
+    return out;
+}
+
+/* How often a plan writes point `p` of `target` from point `q` of `source`, one to one. */
+static int writes(const ferry_plan *plan, int target, ferry_point p, int source, ferry_point q)
+{
+    int count = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        const ferry_copy *c = &plan->copies[i];
+        if (c->target != target || c->source != source || !ferry_region_contains_point(c->to, p))
+            continue;
+        bool same = true;
+        for (int k = 0; k < c->to.dims; k++)
+            same &= q.at[k] == c->from.low.at[k] + p.at[k] - c->to.low.at[k];
+        count += same;
+    }
+    return count;
+}
+
+/* Goal: a halo has exactly the ghost points that other blocks and their periodic images own.
+ * Method: all pairs of blocks, all ghost points, all images, on small random floor plans. */
+static void check_halo(dice *d, int dims)
+{
+    ferry_region domain = box(dims, dims == 1 ? 20 : 9);
+    ferry_floorplan blocks = irregular(d, domain, dice_between(d, 2, 4), 3);
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    halo.domain = domain;
+    halo.faces_only = dice_between(d, 0, 1);
+    uint64_t expected = 0, found = 0;
+    for (int i = 0; i < dims; i++) {
+        halo.low.at[i] = dice_between(d, 0, 2);
+        halo.high.at[i] = dice_between(d, 0, 2);
+        halo.periodic[i] = dice_between(d, 0, 1);
+    }
+    ferry_plan plan = {0};
+    assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, -1), 0);
+    for (size_t t = 0; t < blocks.count; t++) {
+        ferry_region own = blocks.blocks[t].region, wide = own;
+        for (int i = 0; i < dims; i++) {
+            wide.low.at[i] -= halo.low.at[i];
+            wide.high.at[i] += halo.high.at[i];
+        }
+        ferry_point p = wide.low;
+        do {
+            int outside = 0;
+            ferry_point q = p;
+            for (int i = 0; i < dims; i++) {
+                outside += p.at[i] < own.low.at[i] || p.at[i] > own.high.at[i];
+                int64_t extent = domain.high.at[i] + 1;
+                if (halo.periodic[i])
+                    q.at[i] = (p.at[i] + extent) % extent;
+            }
+            if (outside == 0 || (halo.faces_only && outside > 1))
+                continue;
+            for (size_t s = 0; s < blocks.count; s++) {
+                if (!ferry_region_contains_point(blocks.blocks[s].region, q))
+                    continue;
+                assert_int_equal(writes(&plan, (int)t, p, (int)s, q), 1);
+                expected++;
+            }
+        } while (ferry_region_next(&wide, &p));
+    }
+    for (size_t i = 0; i < plan.count; i++)
+        found += ferry_copy_points(&plan.copies[i]);
+    assert_int_equal(found, expected);
+    assert_int_equal(
+        ferry_plan_check(NULL, &plan, &blocks, ferry_point_all(2), &blocks, ferry_point_all(2), 1),
+        0);
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
+static void test_plan_halo_equals_all_pairs(void **state)
+{
+    (void)state;
+    dice d = {13};
+    for (int round = 0; round < 150; round++)
+        check_halo(&d, (int)dice_between(&d, 1, 3));
+}
+
+static int by_contents(const void *a, const void *b)
+{
+    return fy_copy_compare(a, b);
+}
+
+static bool of_rank(const ferry_copy *c, const ferry_floorplan *s, const ferry_floorplan *t, int r)
+{
+    return s->blocks[c->source].owner == r || t->blocks[c->target].owner == r;
+}
+
+/* Goal: what a rank plans for itself is what touches it of the whole plan, once each.
+ * Method: both plans as sorted lists of entries. */
+static void compare_share(const ferry_plan *whole, const ferry_plan *own, const ferry_floorplan *s,
+                          const ferry_floorplan *t, int rank)
+{
+    ferry_copy *mine = calloc(whole->count + 1, sizeof *mine);
+    ferry_copy *sorted = calloc(own->count + 1, sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; i < whole->count; i++)
+        if (of_rank(&whole->copies[i], s, t, rank))
+            mine[count++] = whole->copies[i];
+    assert_int_equal(own->count, count);
+    if (count > 0)
+        memcpy(sorted, own->copies, count * sizeof *sorted);
+    qsort(mine, count, sizeof *mine, by_contents);
+    qsort(sorted, count, sizeof *sorted, by_contents);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(fy_copy_compare(&mine[i], &sorted[i]), 0);
+    free(mine);
+    free(sorted);
+}
+
+static void test_plan_of_a_rank_is_its_share(void **state)
+{
+    (void)state;
+    dice d = {14};
+    for (int round = 0; round < 60; round++) {
+        ferry_region domain = box(2, 24);
+        ferry_floorplan a = irregular(&d, domain, 3, 4), b = irregular(&d, domain, 5, 4);
+        ferry_halo halo = FERRY_HALO_DEFAULTS;
+        halo.low = ferry_point_of(dice_between(&d, 0, 3), 1, 0);
+        halo.high = ferry_point_of(1, dice_between(&d, 0, 3), 0);
+        halo.domain = domain;
+        halo.periodic[0] = halo.periodic[1] = round % 2;
+        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        meeting.low = halo.low;
+        meeting.shift = ferry_point_of(dice_between(&d, -3, 3), 2, 0);
+        meeting.relation = (ferry_relation)dice_between(&d, 0, 3);
+        meeting.ratio[0] = 2;
+        meeting.ratio[1] = 1;
+        meeting.permuted = round % 3 == 0;
+        meeting.axis[0] = 1;
+        if (meeting.relation == FERRY_REFINE)
+            meeting.shift.at[0] = 4;
+        for (int kind = 0; kind < 2; kind++) {
+            ferry_plan whole = {0};
+            for (int rank = -1; rank < 4; rank++) {
+                ferry_plan own = {0}, *plan = rank < 0 ? &whole : &own;
+                int error = kind ? ferry_plan_meet(plan, &a, &b, &meeting, rank)
+                                 : ferry_plan_halo(plan, &a, &halo, rank);
+                assert_int_equal(error, 0);
+                if (rank >= 0)
+                    compare_share(&whole, &own, &a, kind ? &b : &a, rank);
+                ferry_plan_fini(&own);
+            }
+            ferry_plan_fini(&whole);
+        }
+        ferry_floorplan_fini(&a);
+        ferry_floorplan_fini(&b);
+    }
+}
+
+/* Goal: redistribution moves every common point once; reversed it moves back; two in a row compose.
+ * Method: three decompositions of one domain. */
+static void test_plan_meet_moves_each_point_once(void **state)
+{
+    (void)state;
+    ferry_region domain = box(2, 24);
+    ferry_floorplan a, b, c;
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_of(5, 24, 0), &a), 0);
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_of(24, 7, 0), &b), 0);
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_of(11, 4, 0), &c), 0);
+    assert_int_equal(ferry_map_block(&b, 4), 0);
+    ferry_plan ab = {0}, bc = {0}, ac = {0}, direct = {0};
+    assert_int_equal(ferry_plan_meet(&ab, &a, &b, NULL, -1), 0);
+    assert_int_equal(ferry_plan_meet(&bc, &b, &c, NULL, -1), 0);
+    assert_int_equal(ferry_plan_meet(&direct, &a, &c, NULL, -1), 0);
+    assert_int_equal(ferry_plan_compose(&ab, &bc, &ac), 0);
+    ferry_plan_stats stats;
+    assert_int_equal(ferry_plan_account(&ab, &a, &b, &stats), 0);
+    assert_int_equal(stats.points, 24 * 24);
+    assert_int_equal(stats.pair_count, 3);
+    assert_int_equal(stats.local_points, 24 * 7);
+    free(stats.pairs);
+    for (size_t i = 0; i < ac.count; i++) {
+        ferry_point p = ac.copies[i].to.low;
+        int count = 0;
+        for (size_t k = 0; k < direct.count; k++)
+            count += direct.copies[k].target == ac.copies[i].target &&
+                     direct.copies[k].source == ac.copies[i].source &&
+                     ferry_region_contains_point(direct.copies[k].to, p);
+        assert_int_equal(count, 1);
+        assert_int_equal(writes(&ac, ac.copies[i].target, p, ac.copies[i].source, p), 1);
+    }
+    ferry_plan_reverse(&ab);
+    assert_int_equal(
+        ferry_plan_check(NULL, &ab, &b, ferry_point_all(0), &a, ferry_point_all(0), true), 0);
+    assert_int_equal(ferry_plan_append(&ab, &ab), 0);
+    assert_int_equal(
+        ferry_plan_check(NULL, &ab, &b, ferry_point_all(0), &a, ferry_point_all(0), true),
+        FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "overlap"));
+    ferry_plan_fini(&ab);
+    ferry_plan_fini(&bc);
+    ferry_plan_fini(&ac);
+    ferry_plan_fini(&direct);
+    ferry_floorplan_fini(&a);
+    ferry_floorplan_fini(&b);
+    ferry_floorplan_fini(&c);
+}
+
+static bool to_block(void *arg, const ferry_copy *copy)
+{
+    return copy->target == *(int *)arg;
+}
+
+/* Goal: a program may add, print and filter entries; misfits are named. Method: a small plan. */
+static void test_plan_is_data(void **state)
+{
+    (void)state;
+    ferry_floorplan blocks;
+    ferry_region domain = box(1, 20);
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(10), &blocks), 0);
+    ferry_plan plan = {0};
+    ferry_region to = ferry_region_make(1, (int64_t[]){10}, (int64_t[]){12});
+    assert_int_equal(ferry_plan_copy(&plan, 1, to, 0, ferry_region_sized(1, (int64_t[]){3})), 0);
+    assert_int_equal(ferry_plan_copy(&plan, 1, to, 0, ferry_region_sized(1, (int64_t[]){4})),
+                     FERRY_EINVAL);
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(ferry_plan_print(&plan, out), 0);
+    fclose(out);
+    assert_string_equal(text, "0: 1 on [10:12] <= 0 on [0:2]\n");
+    free(text);
+    ferry_copy copy = plan.copies[0];
+    copy.to.high.at[0] = 25;
+    assert_int_equal(ferry_plan_add(&plan, &copy), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, ferry_point_all(0), &blocks,
+                                      ferry_point_all(0), true),
+                     FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "entry 1"));
+    int other = 0;
+    ferry_plan_filter(&plan, to_block, &other);
+    assert_int_equal(plan.count, 0);
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_decompositions_cover),
+        cmocka_unit_test(test_plan_maps_share_weights),
+        cmocka_unit_test(test_plan_check_names_blocks),
+        cmocka_unit_test(test_plan_bisection_follows_weight),
+        cmocka_unit_test(test_plan_halo_equals_all_pairs),
+        cmocka_unit_test(test_plan_of_a_rank_is_its_share),
+        cmocka_unit_test(test_plan_meet_moves_each_point_once),
+        cmocka_unit_test(test_plan_is_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
