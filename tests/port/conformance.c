@@ -57,9 +57,10 @@ static fy_verdict take(void *context, int source, const fy_frame *frame)
     fy_expect(frame->aux == 0xdeadbeef && frame->kind == 7);
     fy_expect((frame->size_bytes == 0) || (uintptr_t)frame->data % 8 == 0);
     const unsigned char *data = frame->data;
+    bool sound = true;
     for (size_t i = 0; t->check_data && i < frame->size_bytes; i++)
-        if (data[i] != pattern(i, frame->words[0]))
-            fy_expect(!"the payload is as it was sent");
+        sound = sound && data[i] == pattern(i, frame->words[0]);
+    fy_expect(sound);
     t->count[lane]++;
     return FY_TAKEN;
 }
