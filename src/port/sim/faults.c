@@ -1,0 +1,164 @@
+#include "port/sim/faults.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+
+enum { MILLION = 1000000, STREAM_PACKETS = 1, STREAM_ALLOCATIONS = 2 };
+
+bool fy_faults_lossy(const fy_faults *faults)
+{
+    bool lossy = faults->odds[FY_FAULT_DROP] > 0 || faults->odds[FY_FAULT_DUP] > 0 ||
+                 faults->odds[FY_FAULT_DELAY] > 0 || faults->named.count > 0;
+    for (size_t i = 0; i < faults->timed_count; i++)
+        lossy = lossy || faults->timed[i].kind == FY_FAULT_CUT;
+    return lossy;
+}
+
+/* The dice of one decision: a stream of its own. */
+static void dice(const fy_faults *faults, uint64_t stream, uint64_t number, fy_random *random)
+{
+    fy_random_init(random, faults->seed + stream * 0x9e3779b97f4a7c15u, number);
+}
+
+static bool strikes(const fy_faults *faults, fy_random *random, fy_fault_kind kind)
+{
+    return fy_random_below(random, MILLION) < faults->odds[kind];
+}
+
+static void record(fy_faults *faults, fy_fault_kind kind, uint64_t number, uint64_t delay_ns)
+{
+    fy_decisions *tape = &faults->tape;
+    if (tape->count == tape->capacity) {
+        size_t capacity = tape->capacity * 2 + 64;
+        fy_decision *items = realloc(tape->items, capacity * sizeof(*items));
+        if (items == NULL)
+            return; /* the run goes on; its tape is short */
+        tape->items = items;
+        tape->capacity = capacity;
+    }
+    tape->items[tape->count++] =
+        (fy_decision){.number = number, .delay_ns = delay_ns, .kind = kind};
+}
+
+/* Packets and allocations are numbered apart, so the two walk the list apart. */
+static void named_fate(fy_faults *faults, uint64_t number, fy_fate *fate)
+{
+    const fy_decisions *named = &faults->named;
+    while (faults->named_at < named->count && named->items[faults->named_at].number < number)
+        faults->named_at++;
+    for (size_t i = faults->named_at; i < named->count && named->items[i].number == number; i++) {
+        const fy_decision *decision = &named->items[i];
+        fate->drop = fate->drop || decision->kind == FY_FAULT_DROP;
+        fate->dup = fate->dup || decision->kind == FY_FAULT_DUP;
+        if (decision->kind == FY_FAULT_DELAY)
+            fate->delay_ns = decision->delay_ns;
+    }
+}
+
+void fy_faults_packet(fy_faults *faults, fy_fate *fate)
+{
+    uint64_t number = faults->packets++;
+    *fate = (fy_fate){0};
+    fy_random random;
+    dice(faults, STREAM_PACKETS, number, &random);
+    fate->drop = strikes(faults, &random, FY_FAULT_DROP);
+    fate->dup = strikes(faults, &random, FY_FAULT_DUP);
+    if (strikes(faults, &random, FY_FAULT_DELAY))
+        fate->delay_ns = 1 + fy_random_below(&random, faults->delay_max_ns);
+    named_fate(faults, number, fate);
+    if (fate->drop)
+        record(faults, FY_FAULT_DROP, number, 0);
+    if (fate->dup)
+        record(faults, FY_FAULT_DUP, number, 0);
+    if (fate->delay_ns > 0)
+        record(faults, FY_FAULT_DELAY, number, fate->delay_ns);
+}
+
+bool fy_faults_allocation(fy_faults *faults)
+{
+    uint64_t number = faults->allocations++;
+    fy_random random;
+    dice(faults, STREAM_ALLOCATIONS, number, &random);
+    bool fails = strikes(faults, &random, FY_FAULT_NOMEM);
+    const fy_decisions *named = &faults->named;
+    for (size_t i = 0; i < named->count && !fails; i++)
+        fails = named->items[i].kind == FY_FAULT_NOMEM && named->items[i].number == number;
+    if (fails)
+        record(faults, FY_FAULT_NOMEM, number, 0);
+    return fails;
+}
+
+void fy_faults_fini(fy_faults *faults)
+{
+    free(faults->timed);
+    free(faults->slow);
+    free(faults->named.items);
+    free(faults->tape.items);
+    *faults = (fy_faults){0};
+}
+
+static void print_odds(FILE *file, uint32_t odds)
+{
+    fprintf(file, "%u.%06u", odds / MILLION, odds % MILLION);
+}
+
+static void print_decisions(const fy_decisions *decisions, FILE *file, const char **comma)
+{
+    static const char *const names[] = {"drop", "dup", "delay", "nomem"};
+    for (size_t i = 0; i < decisions->count; i++) {
+        const fy_decision *decision = &decisions->items[i];
+        fprintf(file, "%s%s@%llu", *comma, names[decision->kind],
+                (unsigned long long)decision->number);
+        if (decision->kind == FY_FAULT_DELAY)
+            fprintf(file, ":%lluns", (unsigned long long)decision->delay_ns);
+        *comma = ",";
+    }
+}
+
+static void print_classes(const fy_faults *faults, FILE *file, const char **comma)
+{
+    static const char *const names[] = {"drop", "dup", "delay", "nomem"};
+    for (int kind = 0; kind < FY_FAULT_CLASSES; kind++) {
+        if (faults->odds[kind] == 0)
+            continue;
+        fprintf(file, "%s%s=", *comma, names[kind]);
+        print_odds(file, faults->odds[kind]);
+        if (kind == FY_FAULT_DELAY)
+            fprintf(file, ":%lluns", (unsigned long long)faults->delay_max_ns);
+        *comma = ",";
+    }
+}
+
+static void print_timed(const fy_fault *fault, FILE *file)
+{
+    unsigned long long at = fault->at_ns, length = fault->for_ns;
+    if (fault->kind == FY_FAULT_STOP)
+        fprintf(file, "stop=%d@%lluns:%lluns", fault->first, at, length);
+    else if (fault->kind == FY_FAULT_DIE)
+        fprintf(file, "die=%d@%lluns", fault->first, at);
+    else
+        fprintf(file, "cut=%d-%d@%lluns:%lluns", fault->first, fault->last, at, length);
+}
+
+void fy_faults_print(const fy_faults *faults, bool tape, FILE *file)
+{
+    const char *comma = "";
+    for (size_t i = 0; i < faults->timed_count; i++) {
+        fputs(comma, file);
+        print_timed(&faults->timed[i], file);
+        comma = ",";
+    }
+    for (size_t i = 0; i < faults->slow_count; i++) {
+        fprintf(file, "%sslow=%d:%d", comma, faults->slow[i].rank, faults->slow[i].factor);
+        comma = ",";
+    }
+    if (faults->ring_slots > 0) {
+        fprintf(file, "%sring=%u", comma, faults->ring_slots);
+        comma = ",";
+    }
+    if (!tape)
+        print_classes(faults, file, &comma);
+    print_decisions(tape ? &faults->tape : &faults->named, file, &comma);
+}

@@ -1,0 +1,93 @@
+/* Faults: what goes wrong in a simulated world, and the record of it.
+ *
+ * A plan is made of classes that strike at random with the run's seed, of decisions named by number
+ * ("the 17th packet is lost"), and of events at given times. Each packet's fate depends on seed and
+ * number alone, so a fault can be taken out of a plan without changing the dice of the others.
+ * Whatever struck can be printed as a plan of named decisions: the tape, from which runs are
+ * repeated and shrunk. docs/simulator.md has the grammar. */
+#ifndef FY_FAULTS_H
+#define FY_FAULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "port/sim/events.h"
+
+typedef enum fy_fault_kind {
+    FY_FAULT_DROP,
+    FY_FAULT_DUP,
+    FY_FAULT_DELAY,
+    FY_FAULT_NOMEM,
+    FY_FAULT_CLASSES, /* the ones above strike by dice; those below at a time */
+    FY_FAULT_STOP = FY_FAULT_CLASSES,
+    FY_FAULT_DIE,
+    FY_FAULT_CUT,
+} fy_fault_kind;
+
+/* A fault at a time. Ends `for_ns` later, but for a death. */
+typedef struct fy_fault {
+    fy_event event;
+    fy_fault_kind kind;
+    int first, last; /* the rank; of a cut those on one side of it */
+    uint64_t at_ns, for_ns;
+    bool active;
+} fy_fault;
+
+/* A decision by number. */
+typedef struct fy_decision {
+    uint64_t number;
+    uint64_t delay_ns;
+    fy_fault_kind kind;
+} fy_decision;
+
+typedef struct fy_decisions {
+    fy_decision *items;
+    size_t count, capacity;
+} fy_decisions;
+
+typedef struct fy_slow {
+    int rank;
+    int factor;
+} fy_slow;
+
+typedef struct fy_faults {
+    uint64_t seed;
+    uint32_t odds[FY_FAULT_CLASSES]; /* per million */
+    uint64_t delay_max_ns;
+    uint32_t ring_slots; /* 0: as configured */
+    fy_fault *timed;
+    size_t timed_count;
+    fy_slow *slow;
+    size_t slow_count;
+    fy_decisions named; /* sorted by number */
+    fy_decisions tape;
+    size_t named_at;               /* the first named decision not behind packets_seen */
+    uint64_t packets, allocations; /* decisions asked for so far */
+} fy_faults;
+
+/* What becomes of a packet. */
+typedef struct fy_fate {
+    bool drop, dup;
+    uint64_t delay_ns;
+} fy_fate;
+
+/* Reads the plan `text`; "@NAME" stands for the text in that file. `latency_ns` scales what
+ * "random" chooses. Freed with fy_faults_fini. FERRY_EINVAL, FERRY_ESYSTEM, FERRY_ENOMEM with
+ * fy_error_set. */
+int fy_faults_open(const char *text, uint64_t seed, int ranks, uint64_t latency_ns,
+                   fy_faults *faults);
+void fy_faults_fini(fy_faults *faults);
+
+/* Whether packets may be lost, doubled or overtaken, so that they must be acknowledged. */
+bool fy_faults_lossy(const fy_faults *faults);
+
+/* The fate of the next packet; whether the next allocation fails. Both count and record. */
+void fy_faults_packet(fy_faults *faults, fy_fate *fate);
+bool fy_faults_allocation(fy_faults *faults);
+
+/* Writes the plan; with `tape` what struck instead of the odds that made it strike. */
+void fy_faults_print(const fy_faults *faults, bool tape, FILE *file);
+
+#endif

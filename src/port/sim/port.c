@@ -1,0 +1,341 @@
+/* The port's table. Each operation begins by charging what it costs to the actor that calls it. */
+#include "port/sim/world.h"
+
+#include <stdio.h>
+
+/* Nanoseconds of a call that finds nothing, of reading the clock, and of going to sleep. */
+enum { POLL_NS = 10, CLOCK_NS = 5, WAIT_NS = 20, REFUSED_NS = 10 };
+
+/* Polls in vain before they are taken for a waiting loop, which then looks every so often, or when
+ * something comes: polls of a program that waits by polling would else be most of all events. */
+enum { QUIET_POLLS = 64, PAUSE_MIN_NS = 50, PAUSE_MAX_NS = 100000, PAUSE_GROWTH = 16 };
+
+static void sim_close(fy_port *port)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_sync(actor);
+    rank->state = FY_PEER_LEFT;
+    fy_world_progress(rank->world);
+    if (rank->undelivered == 0)
+        fy_world_tell(rank);
+    fy_actor_leave(rank);
+}
+
+static void sim_query(const fy_port *port, fy_port_info *info)
+{
+    const fy_sim_rank *rank = fy_sim_rank_of(port);
+    const fy_world *world = rank->world;
+    *info = (fy_port_info){
+        .rank = rank->rank,
+        .ranks = world->rank_count,
+        .shares_memory = world->net.shared,
+        .wakes_helper = world->options.quantum_ns == 0,
+        .virtual_time = true,
+        .inline_bytes = fy_sim_inline_bytes(world),
+    };
+}
+
+static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int target,
+                      const fy_frame *frame, bool block)
+{
+    fy_world *world = source->world;
+    if (target < 0 || target >= world->rank_count)
+        return FERRY_EINVAL;
+    fy_actor *actor = fy_actor_enter(source);
+    source->quiet_polls = 0;
+    if (world->ranks[target].seen != FY_PEER_ALIVE) {
+        fy_actor_leave(source);
+        return FERRY_EPEER;
+    }
+    fy_channel *channel = fy_channel_get(source, target, lane, thread);
+    int error = channel == NULL ? FERRY_ENOMEM : 0;
+    if (error == 0 && !fy_channel_has_room(channel, block ? 0 : frame->size_bytes)) {
+        fy_actor_charge(actor, REFUSED_NS);
+        error = FERRY_EAGAIN;
+    }
+    if (error == 0) {
+        fy_actor_charge(actor, channel->link.send_ns);
+        error = fy_channel_send(channel, actor, frame, block);
+    }
+    fy_actor_leave(source);
+    return error;
+}
+
+static int sim_send(fy_port *port, fy_thread thread, fy_lane lane, int target,
+                    const fy_frame *frame)
+{
+    return send_frame(fy_sim_rank_of(port), thread, lane, target, frame, false);
+}
+
+static int sim_send_block(fy_port *port, fy_thread thread, fy_lane lane, int target,
+                          const fy_frame *frame)
+{
+    return send_frame(fy_sim_rank_of(port), thread, lane, target, frame, true);
+}
+
+/* Hands the first frame of a channel to the client. */
+static fy_verdict deliver_first(fy_sim_rank *rank, fy_channel *channel, fy_deliver *deliver,
+                                void *context)
+{
+    const fy_cargo *cargo = channel->arrived.first;
+    fy_world *world = rank->world;
+    fy_actor_charge(world->running, channel->link.receive_ns * rank->slow);
+    if (cargo->number != channel->oracle_taken)
+        fy_report_broken(world, channel, "a frame was lost, doubled or overtaken");
+    fy_actor_leave(rank);
+    fy_verdict verdict = deliver(context, channel->source->rank, &cargo->frame);
+    fy_actor_enter(rank);
+    if (verdict != FY_LEAVE) {
+        channel->oracle_taken++;
+        fy_channel_taken(channel, verdict == FY_KEEP);
+    }
+    return verdict;
+}
+
+/* Channels take turns, a frame each. Those whose frame is left come first again next time. */
+static int deliver_lane(fy_sim_rank *rank, fy_inbox *inbox, int budget, fy_deliver *deliver,
+                        void *context)
+{
+    fy_channel *left = NULL, **left_end = &left;
+    int taken = 0;
+    while (taken < budget && inbox->first != NULL) {
+        fy_channel *channel = inbox->first;
+        inbox->first = channel->inbox_next;
+        if (deliver_first(rank, channel, deliver, context) == FY_LEAVE) {
+            channel->inbox_next = NULL;
+            *left_end = channel;
+            left_end = &channel->inbox_next;
+            continue;
+        }
+        taken++;
+        channel->listed = false;
+        if (channel->arrived.first != NULL)
+            fy_channel_list(channel);
+    }
+    if (inbox->first != NULL)
+        inbox->fresh = true;
+    if (left != NULL) {
+        *left_end = inbox->first;
+        if (inbox->first == NULL)
+            inbox->last = (fy_channel *)((char *)left_end - offsetof(fy_channel, inbox_next));
+        inbox->first = left;
+    }
+    return taken;
+}
+
+/* Waits a moment, longer the longer nothing has come. */
+static void pause_poll(fy_sim_rank *rank, fy_actor *actor)
+{
+    uint64_t pause = PAUSE_MIN_NS;
+    pause <<= (rank->quiet_polls - QUIET_POLLS) / PAUSE_GROWTH;
+    if (pause < PAUSE_MAX_NS)
+        rank->quiet_polls++;
+    fy_actor_suspend(actor, FY_ACTOR_PAUSED, actor->clock_ns + pause);
+}
+
+static int sim_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_inbox *inbox = &rank->inbox[lane];
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_charge(actor, POLL_NS);
+    /* The client may hold a lock while it polls the control lane: no other actor may run then. */
+    bool pauses = lane == FY_DATA && actor->thread == FY_APP;
+    if (pauses)
+        fy_actor_sync(actor);
+    inbox->fresh = false;
+    int taken = deliver_lane(rank, inbox, budget, deliver, context);
+    if (taken > 0 || rank->inbox[FY_CONTROL].fresh)
+        rank->quiet_polls = 0;
+    else if (pauses && rank->quiet_polls < QUIET_POLLS)
+        rank->quiet_polls++;
+    else if (pauses)
+        pause_poll(rank, actor);
+    fy_actor_leave(rank);
+    return taken;
+}
+
+static bool sim_pending(fy_port *port, fy_lane lane)
+{
+    return fy_sim_rank_of(port)->inbox[lane].first != NULL;
+}
+
+static void *sim_alloc(fy_port *port, size_t size_bytes)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_world *world = rank->world;
+    size_t limit = world->options.heap_bytes;
+    if (limit > 0 && (size_bytes > limit || rank->heap_used > limit - size_bytes))
+        return NULL;
+    if (fy_faults_allocation(&world->faults))
+        return NULL;
+    void *address = fy_blocks_alloc(&world->blocks, rank->rank, size_bytes);
+    rank->heap_used += address == NULL ? 0 : size_bytes;
+    return address;
+}
+
+static int sim_release(fy_port *port, void *address)
+{
+    fy_world *world = fy_sim_rank_of(port)->world;
+    int owner;
+    size_t size_bytes;
+    int error = fy_blocks_release(&world->blocks, address, &owner, &size_bytes);
+    if (error == 0)
+        world->ranks[owner].heap_used -= size_bytes;
+    return error;
+}
+
+static int sim_owner(fy_port *port, const void *address, size_t size_bytes)
+{
+    return fy_blocks_owner(&fy_sim_rank_of(port)->world->blocks, address, size_bytes);
+}
+
+static bool something_came(const fy_sim_rank *rank, fy_thread thread)
+{
+    bool control = rank->inbox[FY_CONTROL].fresh && rank->served_by == thread;
+    return control || (thread == FY_APP && rank->inbox[FY_DATA].fresh);
+}
+
+static void sim_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_charge(actor, WAIT_NS);
+    rank->quiet_polls = 0;
+    if (actor->woken || something_came(rank, thread) || deadline_ns <= actor->clock_ns)
+        fy_actor_sync(actor);
+    else
+        fy_actor_suspend(actor, FY_ACTOR_WAITING, deadline_ns);
+    actor->woken = false;
+    fy_actor_leave(rank);
+}
+
+static void sim_wake(fy_port *port, fy_thread thread)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_wake(&rank->actors[thread], actor->clock_ns);
+    fy_actor_leave(rank);
+}
+
+static void sim_serve(fy_port *port, fy_thread thread)
+{
+    fy_sim_rank_of(port)->served_by = thread;
+}
+
+static uint64_t sim_now(fy_port *port)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_charge(actor, CLOCK_NS);
+    fy_actor_leave(rank);
+    return actor->clock_ns;
+}
+
+static uint64_t sim_cpu(fy_port *port)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_leave(rank);
+    return actor->cpu_ns;
+}
+
+static void sim_advance(fy_port *port, uint64_t ns)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    rank->quiet_polls = 0;
+    fy_actor_compute(actor, ns);
+    fy_actor_leave(rank);
+}
+
+static int sim_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor *helper = &rank->actors[FY_HELPER];
+    if (helper->clock_ns < actor->clock_ns)
+        helper->clock_ns = actor->clock_ns;
+    int error = fy_actor_start(helper, entry, arg);
+    fy_actor_leave(rank);
+    return error;
+}
+
+static void sim_join(fy_port *port)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    if (rank->actors[FY_HELPER].state != FY_ACTOR_NONE)
+        fy_actor_suspend(actor, FY_ACTOR_JOINING, UINT64_MAX);
+    fy_actor_leave(rank);
+}
+
+static fy_peer_state sim_peer(fy_port *port, int rank)
+{
+    return fy_sim_rank_of(port)->world->ranks[rank].seen;
+}
+
+static void sim_doing(fy_port *port, fy_doing what, uint16_t handler)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    rank->doing = what;
+    rank->handler = handler;
+    if (what != FY_DOING_HANDLER && what != FY_DOING_TASK)
+        return;
+    rank->quiet_polls = 0;
+    fy_world_progress(rank->world);
+}
+
+static void sim_name_handler(fy_port *port, uint16_t handler, const char *name)
+{
+    const fy_world *world = fy_sim_rank_of(port)->world;
+    if (handler < FY_SIM_NAMES && world->names[handler][0] == '\0')
+        snprintf(world->names[handler], FY_SIM_NAME_BYTES, "%s", name);
+}
+
+const fy_port_ops fy_sim_ops_shared = {
+    .version = FY_PORT_VERSION,
+    .name = "sim",
+    .close = sim_close,
+    .query = sim_query,
+    .send = sim_send,
+    .send_block = sim_send_block,
+    .poll = sim_poll,
+    .pending = sim_pending,
+    .alloc = sim_alloc,
+    .release = sim_release,
+    .owner = sim_owner,
+    .wait = sim_wait,
+    .wake = sim_wake,
+    .serve = sim_serve,
+    .now = sim_now,
+    .cpu = sim_cpu,
+    .advance = sim_advance,
+    .spawn = sim_spawn,
+    .join = sim_join,
+    .peer = sim_peer,
+    .doing = sim_doing,
+    .name_handler = sim_name_handler,
+};
+
+const fy_port_ops fy_sim_ops_private = {
+    .version = FY_PORT_VERSION,
+    .name = "sim",
+    .close = sim_close,
+    .query = sim_query,
+    .send = sim_send,
+    .poll = sim_poll,
+    .pending = sim_pending,
+    .wait = sim_wait,
+    .wake = sim_wake,
+    .serve = sim_serve,
+    .now = sim_now,
+    .cpu = sim_cpu,
+    .advance = sim_advance,
+    .spawn = sim_spawn,
+    .join = sim_join,
+    .peer = sim_peer,
+    .doing = sim_doing,
+    .name_handler = sim_name_handler,
+};

@@ -1,0 +1,119 @@
+/* What the simulator tells people: who waits for what when nothing can happen any more, what broke,
+ * and what the run was. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "port/sim/world.h"
+
+enum { LINES_MAX = 20 };
+
+static const char *doing_name(fy_doing doing)
+{
+    switch (doing) {
+    case FY_DOING_MAIN:
+        return "its program";
+    case FY_DOING_HANDLER:
+        return "handler";
+    case FY_DOING_TASK:
+        return "task";
+    case FY_DOING_IDLE:
+        return "ferry_wait";
+    case FY_DOING_BARRIER:
+        return "barrier";
+    case FY_DOING_COLLECTIVE:
+        return "collective";
+    case FY_DOING_QUIESCE:
+        return "ferry_quiesce";
+    case FY_DOING_CLOSE:
+        return "closing";
+    }
+    return "?";
+}
+
+static const char *handler_name(const fy_world *world, const fy_sim_rank *rank)
+{
+    bool named = rank->doing == FY_DOING_HANDLER || rank->doing == FY_DOING_TASK;
+    return named && rank->handler < FY_SIM_NAMES ? world->names[rank->handler] : "";
+}
+
+static size_t arrived_count(const fy_inbox *inbox)
+{
+    size_t count = 0;
+    for (const fy_channel *channel = inbox->first; channel != NULL; channel = channel->inbox_next)
+        for (const fy_cargo *cargo = channel->arrived.first; cargo != NULL; cargo = cargo->next)
+            count++;
+    return count;
+}
+
+static void report_rank(const fy_world *world, const fy_sim_rank *rank)
+{
+    const fy_actor *app = &rank->actors[FY_APP];
+    const char *name = handler_name(world, rank);
+    fy_log_line(rank->rank,
+                "sim: %s %s%s%s since %.9f s; frames not taken: %zu data, %zu control; "
+                "sent and not arrived: %" PRIu64 "%s",
+                app->state == FY_ACTOR_JOINING ? "waits for its helper in" : "waits in",
+                doing_name(rank->doing), *name == '\0' ? "" : " ", name,
+                (double)app->clock_ns / 1e9, arrived_count(&rank->inbox[FY_DATA]),
+                arrived_count(&rank->inbox[FY_CONTROL]), rank->undelivered,
+                rank->stopped_until_ns > world->now_ns ? "; stopped" : "");
+}
+
+void fy_report_stuck(const fy_world *world, const char *why)
+{
+    fy_log_line(-1, "sim: stuck at %.9f s, seed %" PRIu64 ": %s; %d of %d ranks have not ended",
+                (double)world->now_ns / 1e9, world->options.seed, why, world->unfinished,
+                world->rank_count);
+    int lines = 0;
+    for (int i = 0; i < world->rank_count; i++) {
+        const fy_sim_rank *rank = &world->ranks[i];
+        if (rank->finished)
+            continue;
+        if (lines++ == LINES_MAX) {
+            fy_log_line(-1, "sim: and %d more", world->unfinished - LINES_MAX);
+            break;
+        }
+        report_rank(world, rank);
+    }
+}
+
+void fy_report_broken(fy_world *world, const fy_channel *channel, const char *what)
+{
+    fy_log_line(channel->target->rank,
+                "sim: at %.9f s, seed %" PRIu64 ", from rank %d on lane %u: %s",
+                (double)world->now_ns / 1e9, world->options.seed, channel->source->rank,
+                channel->lane, what);
+    fy_world_end(world, FY_SIM_BROKEN);
+}
+
+void fy_report_end(const fy_world *world, uint64_t real_ns)
+{
+    const fy_sim_counts *c = &world->counts;
+    uint64_t end_ns = 0, busy_ns = 0;
+    for (int i = 0; i < world->rank_count; i++) {
+        const fy_sim_rank *rank = &world->ranks[i];
+        end_ns = rank->end_ns > end_ns ? rank->end_ns : end_ns;
+        busy_ns += rank->busy_ns;
+    }
+    double all = (double)end_ns * world->rank_count;
+    fprintf(stderr,
+            "sim: %d ranks, seed %" PRIu64 ", network %s: %.9f s, computing %.1f%%; %" PRIu64
+            " frames, %" PRIu64 " bytes\n"
+            "sim: %" PRIu64 " events, %" PRIu64 " switches, %.3f s, %.0f ns per event\n",
+            world->rank_count, world->options.seed, world->options.net, (double)end_ns / 1e9,
+            all > 0 ? 100.0 * (double)busy_ns / all : 0, c->frames, c->bytes, c->events,
+            c->switches, (double)real_ns / 1e9,
+            c->events > 0 ? (double)real_ns / (double)c->events : 0);
+    if (world->lossy)
+        fprintf(stderr,
+                "sim: %" PRIu64 " packets, %" PRIu64 " lost, %" PRIu64
+                " frames sent again, %" PRIu64 " doubles dropped\n",
+                c->packets, c->lost, c->resent, c->doubles);
+    if (world->options.faults != NULL) {
+        fprintf(stderr, "sim: faults ");
+        fy_faults_print(&world->faults, false, stderr);
+        fputc('\n', stderr);
+    }
+    fprintf(stderr, "sim: hash %016" PRIx64 "\n", world->hash);
+}

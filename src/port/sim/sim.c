@@ -1,0 +1,400 @@
+/* Making a world, running it to its end, and freeing it. */
+#include "port/sim/sim.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "port/sim/world.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_BYTES (256 * 1024)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STACK_BYTES (256 * 1024)
+#endif
+#endif
+#ifndef STACK_BYTES
+#define STACK_BYTES (64 * 1024)
+#endif
+
+enum { RING_SLOTS = 256, RING_BYTES = 64 * 1024, STACK_ALIGNMENT = 4096 };
+
+/* A death is known this long after it; a leaving sooner. */
+enum { NOTICE_DEAD_NS = 400 * 1000, NOTICE_LEFT_NS = 1000 };
+
+/* Stuck: nothing done for so long, while each rank looked so often. */
+enum { STUCK_LOOKS = 1000 };
+#define STUCK_NS UINT64_C(10000000000)
+
+void fy_world_end(fy_world *world, int status)
+{
+    if (!world->ended)
+        world->status = status;
+    world->ended = true;
+}
+
+void fy_world_tell(fy_sim_rank *rank)
+{
+    fy_world *world = rank->world;
+    rank->notice_next = world->notice_first;
+    world->notice_first = rank;
+    if (world->notice.place == 0)
+        fy_events_set(&world->events, &world->notice,
+                      world->now_ns +
+                          (rank->state == FY_PEER_DEAD ? NOTICE_DEAD_NS : NOTICE_LEFT_NS));
+}
+
+/* States become known together, so that many ranks that leave cost their number once, not
+ * squared. */
+static void notice(fy_world *world)
+{
+    for (fy_sim_rank *rank = world->notice_first; rank != NULL; rank = rank->notice_next)
+        rank->seen = rank->state;
+    world->notice_first = NULL;
+    for (int i = 0; i < world->rank_count; i++)
+        for (int thread = 0; thread < FY_THREADS; thread++)
+            fy_actor_rouse(&world->ranks[i].actors[thread], world->now_ns);
+}
+
+static void stop(fy_world *world, const fy_fault *fault)
+{
+    fy_sim_rank *rank = &world->ranks[fault->first];
+    uint64_t until = world->now_ns + fault->for_ns;
+    if (until <= rank->stopped_until_ns)
+        return;
+    uint64_t from = rank->stopped_until_ns > world->now_ns ? rank->stopped_until_ns : world->now_ns;
+    rank->stopped_until_ns = until;
+    fy_actor *app = &rank->actors[FY_APP];
+    if (app->state == FY_ACTOR_COMPUTING)
+        fy_events_set(&world->events, &app->resume, app->resume.time_ns + (until - from));
+}
+
+static void die(fy_world *world, const fy_fault *fault)
+{
+    fy_sim_rank *rank = &world->ranks[fault->first];
+    if (rank->finished || rank->state != FY_PEER_ALIVE)
+        return;
+    for (int thread = 0; thread < FY_THREADS; thread++)
+        fy_actor_kill(&rank->actors[thread]);
+    rank->state = FY_PEER_DEAD;
+    rank->finished = true;
+    rank->end_ns = world->now_ns;
+    world->unfinished--;
+    fy_log_line(rank->rank, "sim: died at %.6f s, as planned", (double)world->now_ns / 1e9);
+    fy_world_tell(rank);
+}
+
+static void strike(fy_world *world, fy_fault *fault)
+{
+    fy_world_progress(world);
+    if (fault->kind == FY_FAULT_STOP) {
+        stop(world, fault);
+    } else if (fault->kind == FY_FAULT_DIE) {
+        die(world, fault);
+    } else {
+        fault->active = !fault->active;
+        if (fault->active)
+            fy_events_set(&world->events, &fault->event, world->now_ns + fault->for_ns);
+    }
+}
+
+static void happen(fy_world *world, fy_event *event)
+{
+    world->counts.events++;
+    fy_world_note(world, event->kind);
+    switch (event->kind) {
+    case FY_EVENT_RESUME:
+        fy_actor_run((fy_actor *)(void *)event);
+        break;
+    case FY_EVENT_PACKET:
+        fy_wire_packet(world, (fy_packet_event *)(void *)event);
+        break;
+    case FY_EVENT_TIMER:
+        fy_wire_timer(world, (fy_channel *)(void *)event);
+        break;
+    case FY_EVENT_FAULT:
+        strike(world, (fy_fault *)(void *)event);
+        break;
+    default:
+        notice(world);
+        break;
+    }
+}
+
+/* Why the run can go no further; NULL when it can. */
+static const char *stuck(const fy_world *world)
+{
+    if (world->events.count == 0)
+        return "nothing will ever happen";
+    uint64_t limit = world->options.time_limit_ns;
+    if (limit > 0 && world->now_ns >= limit)
+        return "the time limit has passed";
+    bool idle = world->idle_resumes > (uint64_t)world->unfinished * STUCK_LOOKS &&
+                world->now_ns - world->progress_ns > STUCK_NS;
+    return idle ? "nothing was done for 10 s, however often the ranks looked" : NULL;
+}
+
+static void loop(fy_world *world)
+{
+    while (world->unfinished > 0 && !world->ended) {
+        const char *why = stuck(world);
+        if (why != NULL) {
+            fy_report_stuck(world, why);
+            fy_world_end(world, FY_SIM_STUCK);
+            return;
+        }
+        fy_event *event = fy_events_pop(&world->events);
+        if (event->time_ns > world->now_ns)
+            world->now_ns = event->time_ns;
+        happen(world, event);
+    }
+}
+
+static void run_rank(void *arg)
+{
+    fy_sim_rank *rank = arg;
+    fy_world *world = rank->world;
+    int status = world->rank_main(world->arg, &rank->port);
+    fy_actor *actor = &rank->actors[FY_APP];
+    rank->finished = true;
+    rank->end_ns = actor->clock_ns;
+    world->unfinished--;
+    if (rank->state == FY_PEER_ALIVE) {
+        rank->state = FY_PEER_LEFT;
+        if (rank->undelivered == 0)
+            fy_world_tell(rank);
+    }
+    if (status != 0)
+        fy_world_end(world, status);
+}
+
+static int make_stacks(fy_world *world)
+{
+    size_t *bytes = &world->options.stack_bytes;
+    *bytes = (*bytes + STACK_ALIGNMENT - 1) & ~(size_t)(STACK_ALIGNMENT - 1);
+    world->stacks_bytes = *bytes * FY_THREADS * (size_t)world->rank_count;
+    void *stacks = mmap(NULL, world->stacks_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stacks == MAP_FAILED) {
+        world->stacks_bytes = 0;
+        return fy_error_set(FERRY_ENOMEM, "sim: no room for the stacks of %d ranks, %zu bytes each",
+                            world->rank_count, *bytes);
+    }
+    /* A huge page would commit the stacks of many fibers for one that runs. */
+    madvise(stacks, world->stacks_bytes, MADV_NOHUGEPAGE);
+    world->stacks = stacks;
+    return 0;
+}
+
+static void make_rank(fy_world *world, int number)
+{
+    fy_sim_rank *rank = &world->ranks[number];
+    rank->port.ops = world->net.shared ? &fy_sim_ops_shared : &fy_sim_ops_private;
+    rank->world = world;
+    rank->rank = number;
+    rank->speed = 1000;
+    rank->slow = 1;
+    for (int thread = 0; thread < FY_THREADS; thread++) {
+        rank->actors[thread].resume.kind = FY_EVENT_RESUME;
+        rank->actors[thread].rank = rank;
+        rank->actors[thread].thread = (fy_thread)thread;
+    }
+}
+
+static int plan_faults(fy_world *world)
+{
+    fy_faults *faults = &world->faults;
+    int error = fy_faults_open(world->options.faults, world->options.seed, world->rank_count,
+                               world->net.far.latency_ns, faults);
+    if (error != 0)
+        return error;
+    world->lossy = fy_faults_lossy(faults);
+    if (faults->ring_slots > 0)
+        world->options.ring_slots = faults->ring_slots;
+    for (size_t i = 0; i < faults->slow_count; i++)
+        world->ranks[faults->slow[i].rank].slow = (uint32_t)faults->slow[i].factor;
+    for (size_t i = 0; i < faults->timed_count; i++) {
+        faults->timed[i].event = (fy_event){.kind = FY_EVENT_FAULT};
+        fy_events_set(&world->events, &faults->timed[i].event, faults->timed[i].at_ns);
+    }
+    return 0;
+}
+
+static void set_defaults(fy_sim_options *options)
+{
+    options->ranks = options->ranks == 0 ? 1 : options->ranks;
+    options->net = options->net == NULL ? "shm" : options->net;
+    options->stack_bytes = options->stack_bytes == 0 ? STACK_BYTES : options->stack_bytes;
+    options->ring_slots = options->ring_slots == 0 ? RING_SLOTS : options->ring_slots;
+    options->ring_bytes = options->ring_bytes == 0 ? RING_BYTES : options->ring_bytes;
+}
+
+static int make_ranks(fy_world *world)
+{
+    size_t count = (size_t)world->rank_count;
+    world->ranks = calloc(count, sizeof(*world->ranks));
+    world->names = calloc(FY_SIM_NAMES, sizeof(*world->names));
+    if (world->ranks == NULL || world->names == NULL ||
+        fy_table_init(&world->channels, 2 * sizeof(uint64_t)) != 0 ||
+        fy_events_reserve(&world->events, 4 * count) != 0 ||
+        fy_fiber_thread(&world->scheduler) != 0)
+        return fy_error_set(FERRY_ENOMEM, "sim: no memory for %d ranks", world->rank_count);
+    for (int i = 0; i < world->rank_count; i++)
+        make_rank(world, i);
+    return make_stacks(world);
+}
+
+static int world_make(fy_world *world)
+{
+    fy_sim_options *options = &world->options;
+    set_defaults(options);
+    if (options->ranks < 1 || options->ranks > FY_SIM_RANKS_MAX)
+        return fy_error_set(FERRY_EINVAL, "sim: %d ranks; expected 1 to %d", options->ranks,
+                            FY_SIM_RANKS_MAX);
+    if (options->stack_bytes < FY_FIBER_STACK_MIN)
+        return fy_error_set(FERRY_EINVAL, "sim: stacks of %zu bytes; expected at least %d",
+                            options->stack_bytes, FY_FIBER_STACK_MIN);
+    world->rank_count = world->unfinished = options->ranks;
+    world->hash = 0xcbf29ce484222325u;
+    world->notice.kind = FY_EVENT_NOTICE;
+    fy_events_init(&world->events);
+    fy_pool_init(&world->channel_pool, sizeof(fy_channel), 64);
+    fy_pool_init(&world->packet_pool, sizeof(fy_packet_event), 256);
+    fy_pool_init(&world->cargo_pools[0], sizeof(fy_cargo) + 64, 128);
+    fy_pool_init(&world->cargo_pools[1], sizeof(fy_cargo) + 512, 32);
+    fy_pool_init(&world->cargo_pools[2], sizeof(fy_cargo) + 4096, 8);
+    int error = fy_net_open(options->net, options->ranks, &world->net);
+    if (error == 0)
+        error = make_ranks(world);
+    if (error == 0)
+        error = plan_faults(world);
+    if (error == 0)
+        error = fy_speeds_read(world, options->speeds);
+    for (int i = 0; i < world->rank_count && error == 0; i++)
+        error = fy_actor_start(&world->ranks[i].actors[FY_APP], run_rank, &world->ranks[i]);
+    return error;
+}
+
+/* Cargo too big for the pools lies in the channels' queues and on the wire. */
+static void free_cargo(fy_world *world)
+{
+    for (fy_event *event = fy_events_pop(&world->events); event != NULL;
+         event = fy_events_pop(&world->events)) {
+        fy_packet_event *packet = (fy_packet_event *)(void *)event;
+        if (event->kind == FY_EVENT_PACKET && packet->cargo != NULL)
+            fy_cargo_release(world, packet->cargo);
+    }
+    size_t index = 0;
+    for (const uint64_t *slot; (slot = fy_table_next(&world->channels, &index)) != NULL;) {
+        fy_channel *channel = (fy_channel *)(uintptr_t)slot[1];
+        for (fy_cargo *cargo = channel->arrived.first, *next; cargo != NULL; cargo = next) {
+            next = cargo->next;
+            fy_cargo_release(world, cargo);
+        }
+        for (fy_cargo *cargo = channel->early, *next; cargo != NULL; cargo = next) {
+            next = cargo->next;
+            fy_cargo_release(world, cargo);
+        }
+        for (fy_cargo *cargo = channel->unacknowledged.first, *next; cargo != NULL; cargo = next) {
+            next = cargo->later;
+            fy_cargo_release(world, cargo);
+        }
+    }
+}
+
+static void world_free(fy_world *world)
+{
+    if (world->channels.slots != NULL) {
+        free_cargo(world);
+        fy_table_fini(&world->channels);
+    }
+    for (int i = 0; world->ranks != NULL && i < world->rank_count; i++)
+        for (int thread = 0; thread < FY_THREADS; thread++)
+            if (world->ranks[i].world != NULL)
+                fy_actor_kill(&world->ranks[i].actors[thread]);
+    fy_fiber_fini(&world->scheduler);
+    if (world->stacks != NULL)
+        munmap(world->stacks, world->stacks_bytes);
+    fy_events_fini(&world->events);
+    fy_pool_fini(&world->channel_pool);
+    fy_pool_fini(&world->packet_pool);
+    for (int i = 0; i < FY_CARGO_POOLS; i++)
+        fy_pool_fini(&world->cargo_pools[i]);
+    fy_blocks_fini(&world->blocks);
+    fy_faults_fini(&world->faults);
+    fy_net_fini(&world->net);
+    free(world->ranks);
+    free(world->names);
+    free(world);
+}
+
+static int write_tape(const fy_world *world)
+{
+    const char *name = world->options.tape;
+    if (name == NULL)
+        return 0;
+    FILE *file = fopen(name, "w");
+    if (file != NULL) {
+        fy_faults_print(&world->faults, true, file);
+        if (fclose(file) == 0)
+            return 0;
+    }
+    fy_log_line(-1, "sim: cannot write the tape \"%s\"", name);
+    return FERRY_ESYSTEM;
+}
+
+int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
+{
+    fy_world *world = calloc(1, sizeof(*world));
+    if (world == NULL)
+        return fy_error_set(FERRY_ENOMEM, "sim: no memory");
+    world->options = *options;
+    world->rank_main = rank_main;
+    world->arg = arg;
+    int status = world_make(world);
+    if (status == 0) {
+        uint64_t start_ns = fy_clock_now_ns();
+        loop(world);
+        status = world->status;
+        if (write_tape(world) != 0 && status == 0)
+            status = EXIT_FAILURE;
+        if (world->options.report)
+            fy_report_end(world, fy_clock_now_ns() - start_ns);
+    }
+    world_free(world);
+    return status;
+}
+
+int fy_sim_options_read(fy_sim_options *options)
+{
+    uint64_t ranks = (uint64_t)options->ranks, cpu = options->cpu_permille, report = 0;
+    uint64_t stack = options->stack_bytes;
+    options->net = fy_env_get("FERRY_SIM_NET");
+    options->faults = fy_env_get("FERRY_SIM_FAULTS");
+    options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
+    options->tape = fy_env_get("FERRY_SIM_TAPE");
+    int error = fy_env_number("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
+    if (error == 0)
+        error = fy_env_number("FERRY_SIM_SEED", 0, UINT64_MAX, &options->seed);
+    if (error == 0)
+        error = fy_env_number("FERRY_SIM_QUANTUM_NS", 0, UINT64_MAX / 4, &options->quantum_ns);
+    if (error == 0)
+        error = fy_env_number("FERRY_SIM_CPU_PERMILLE", 0, 1000000, &cpu);
+    if (error == 0)
+        error = fy_env_number("FERRY_SIM_STACK_BYTES", FY_FIBER_STACK_MIN, 1 << 30, &stack);
+    if (error == 0)
+        error = fy_env_number("FERRY_SIM_TIME_LIMIT_NS", 0, UINT64_MAX, &options->time_limit_ns);
+    if (error == 0)
+        error = fy_env_number("FERRY_SIM_REPORT", 0, 1, &report);
+    if (error != 0)
+        return error;
+    options->ranks = (int)ranks;
+    options->cpu_permille = (uint32_t)cpu;
+    options->stack_bytes = (size_t)stack;
+    options->report = report == 1;
+    return 0;
+}
