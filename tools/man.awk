@@ -103,6 +103,7 @@ FNR == 1 {
 !in_comment && /^\/\*/ {
     remember()
     in_comment = 1
+    typed = 0
     comment = ""
 }
 
@@ -142,14 +143,16 @@ in_declaration {
 /^[ \t]*$/ {
     if (declarations > 0)
         remember()
-    else if (comment != "")
+    else if (comment != "" && !typed)
         section = comment
     comment = ""
     next
 }
 
+# Anything else, such as a type: its comment introduces no section.
 {
     remember()
+    typed = 1
 }
 
 function see_also(p, text,    n, word, i, w, list, seen)

@@ -52,7 +52,8 @@ int fy_b(void)
 END
     printf '#include <ferry/core.h>\n\nint main(void)\n{\n    return ferry_sample(0);\n}\n' \
         >"$root/tests/a_test.c"
-    echo 'sources(core/a.c base/b.c tests/a_test.c)' >"$root/src/CMakeLists.txt"
+    echo 'sources(core/a.c base/b.c)' >"$root/src/CMakeLists.txt"
+    echo "  \"file\": \"$root/tests/a_test.c\"" >"$build/compile_commands.json"
     echo 'Use ferry_sample.' >"$root/docs/tutorial.md"
     echo 'FERRY_KNOWN' >"$root/docs/man/ferry.1.in"
     touch "$root/README.md"
