@@ -1,0 +1,202 @@
+#!/bin/sh
+# Goal: ferry run gives the right status and lines for every kind of end, and leaves nothing behind.
+# Method: run small programs and tests/cmd/rank_program.c in its modes; look at status, output and
+# processes. Usage: run_test.sh FERRY RANK_PROGRAM
+ferry=$1
+program=$2
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail()
+{
+    echo "FAILED: $*" >&2
+    sed 's/^/    out: /' "$work/out" >&2
+    sed 's/^/    err: /' "$work/err" >&2
+    failures=$((failures + 1))
+}
+
+# expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
+expect()
+{
+    wanted=$1
+    shift
+    timeout 60 "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    [ "$got" -eq "$wanted" ] || fail "status $got, not $wanted: $*"
+}
+
+says()
+{
+    grep -q -- "$2" "$work/$1" || fail "\"$2\" is not in the $1 of the last command"
+}
+
+lines()
+{
+    [ "$(wc -l <"$work/$1")" -eq "$2" ] || fail "not $2 lines in $1"
+}
+
+# Waits until a condition holds, for at most 30 s.
+await()
+{
+    for _ in $(seq 3000); do
+        if "$@"; then return 0; fi
+        sleep 0.01
+    done
+    fail "never came true: $*"
+}
+
+# Whether no process runs the program from this test's own copy.
+cp "$program" "$work/ranker" || exit 1
+gone()
+{
+    for exe in /proc/[0-9]*/exe; do
+        if [ "$(readlink "$exe" 2>/dev/null)" = "$work/ranker" ]; then return 1; fi
+    done
+    return 0
+}
+exists()
+{
+    [ -e "$1" ]
+}
+# Process numbers of the ranks of the launcher $1.
+ranks_of()
+{
+    cat "/proc/$1/task/$1/children"
+}
+
+# Wrong usage.
+expect 2 "$ferry"
+expect 2 "$ferry" fly
+says err '"fly" is no command'
+expect 2 "$ferry" run
+says err 'which program'
+expect 2 "$ferry" run -n 0 true
+says err 'must be a number of ranks, 1 to 1024'
+expect 2 "$ferry" run -n abc true
+expect 2 "$ferry" run -n 5000 true
+expect 2 "$ferry" run -n 4x true
+expect 2 "$ferry" run -n -3 true
+expect 2 "$ferry" run --fast true
+says err 'fast'
+expect 2 "$ferry" info now
+expect 0 "$ferry" --version
+expect 0 "$ferry" --help
+expect 0 "$ferry" run --help
+expect 0 "$ferry" info
+says out 'port shm   usable'
+
+# Programs that do not know Ferry.
+expect 0 "$ferry" run -n 4 true
+expect 0 "$ferry" run -n 4 echo x
+lines out 4
+expect 1 "$ferry" run -n 3 sh -c 'exit $((FERRY_RANK == 2))'
+says err 'rank 2 .* exited with status 1'
+expect 137 "$ferry" run -n 2 sh -c 'kill -KILL $$'
+expect 127 "$ferry" run -n 3 /no/such/program
+lines err 1
+says err 'cannot run /no/such/program: No such file'
+expect 126 "$ferry" run -n 2 /etc/passwd
+lines err 1
+
+# Input, labels, long lines and lines without an end.
+echo input | "$ferry" run -n 3 sh -c 'cat' >"$work/out" 2>"$work/err"
+lines out 1
+expect 0 "$ferry" run -n 3 --label sh -c 'echo o; echo e >&2; printf "no end"'
+lines out 6
+says out '^\[2\] no end$'
+says err '^\[1\] e$'
+expect 0 "$ferry" run -n 2 -l sh -c 'head -c 3000000 /dev/zero | tr "\0" x; echo; seq 20000'
+[ "$(grep -c '^\[0\] [0-9]' "$work/out")" -eq 20000 ] || fail "lines of rank 0 are lost"
+[ "$(tr -cd x <"$work/out" | wc -c)" -eq 6000000 ] || fail "a part of a long line is lost"
+expect 0 "$ferry" run -n 2 --bindings true
+says err 'rank 1: may use processors'
+
+# Threads: one process that is told how many.
+expect 0 "$ferry" run -n 3 --threads sh -c 'echo "$FERRY_THREADS $FERRY_RANKS $FERRY_JOB_FD"'
+lines out 1
+says out '^1 3 $'
+
+# Ranks that end.
+expect 0 "$ferry" run -n 4 "$work/ranker" leave
+expect 139 "$ferry" run -n 4 "$work/ranker" crash
+says err 'rank 3 (process [0-9]*) was killed by SIGSEGV .*, last in task "refine_cell" (5)'
+lines err 1
+lines out 3
+expect 3 "$ferry" run -n 3 "$work/ranker" status
+says err 'rank 2 .* exited with status 3'
+lines out 2
+expect 1 "$ferry" run -n 3 "$work/ranker" vanish
+says err 'rank 2 .* exited with status 0.* without ferry_close'
+expect 1 "$ferry" run -n 2 sh -c '[ $FERRY_RANK = 0 ] && sleep 0.2 && exit 0; exec "$0" leave' \
+    "$work/ranker"
+expect 0 "$ferry" run -n 2 "$work/ranker" orphan
+await gone
+
+# Signals reach the ranks; a second SIGINT ends the stubborn ones; a stopped rank can be ended.
+for pair in TERM-143 HUP-129 INT-130; do
+    rm -f "$work/there"
+    # By env, since a shell makes its background jobs ignore SIGINT.
+    timeout -s KILL 60 env --default-signal "$ferry" run -n 3 "$work/ranker" idle "$work/there" \
+        >"$work/out" 2>"$work/err" &
+    guard=$!
+    await exists "$work/there"
+    launcher=$(cat "/proc/$guard/task/$guard/children")
+    kill -"${pair%-*}" "$launcher"
+    wait $guard
+    status=$?
+    [ $status -eq "${pair#*-}" ] || fail "status $status after SIG${pair%-*}"
+    await gone
+done
+rm -f "$work/there"
+timeout -s KILL 60 env --default-signal "$ferry" run -n 3 "$work/ranker" stubborn "$work/there" \
+    >"$work/out" 2>"$work/err" &
+guard=$!
+await exists "$work/there"
+launcher=$(cat "/proc/$guard/task/$guard/children")
+sleep 0.1
+kill -INT "$launcher"
+await grep -q SIGINT "$work/err"
+kill -INT "$launcher"
+wait $guard
+[ $? -eq 137 ] || fail "status after two SIGINT"
+await gone
+
+# kill -9 of a rank and of the launcher, at all moments of a job's life.
+turn=0
+while [ $turn -lt 20 ]; do
+    "$ferry" run -n 4 "$work/ranker" idle >"$work/out" 2>"$work/err" &
+    launcher=$!
+    sleep "0.0$((turn * 7 % 10))$turn"
+    if [ $((turn % 2)) -eq 0 ]; then
+        kill -KILL $launcher
+    else
+        await test -n "$(ranks_of $launcher 2>/dev/null)"
+        kill -KILL "$(ranks_of $launcher | cut -d ' ' -f $((turn % 4 + 1)))" 2>/dev/null
+    fi
+    wait $launcher 2>/dev/null
+    [ $? -eq 137 ] || fail "status after kill -9, turn $turn"
+    await gone
+    turn=$((turn + 1))
+done
+
+# The same in a world of its own, where what is left would be all there is.
+if unshare -Urmpf --mount-proc true 2>/dev/null; then
+    unshare -Urmpf --mount-proc sh -c '
+        mount -t tmpfs none /dev/shm 2>/dev/null
+        "$1" run -n 4 "$2" idle 2>/dev/null & launcher=$!
+        sleep 0.1
+        kill -KILL $launcher
+        wait $launcher
+        sleep 0.2
+        for p in /proc/[0-9]*; do
+            [ "$(readlink "$p/exe")" != "$2" ] || exit 1
+        done
+        [ -z "$(ls -A /dev/shm)" ]' sh "$ferry" "$work/ranker" >"$work/out" 2>"$work/err" ||
+        fail "something was left behind a killed launcher"
+else
+    echo "no unshare here: the test in a world of its own is left out"
+fi
+
+[ $failures -eq 0 ] && echo "all is well"
+exit $((failures > 0))
