@@ -28,9 +28,10 @@ typedef struct ferry_options {
     size_t size; /* sizeof(ferry_options) */
     size_t
         heap_bytes; /* shared heap of this rank, reserved not committed; FERRY_HEAP_BYTES; 16 GiB */
-    uint32_t ring_slots; /* requests in flight per peer and lane, a power of two; FERRY_RING_SLOTS;
-                            256 */
-    uint32_t ring_bytes; /* payload bytes in flight per peer and lane; FERRY_RING_BYTES; 64 KiB */
+    uint32_t ring_slots; /* requests in flight per peer and lane, a power of two from 8 to 65,536;
+                            FERRY_RING_SLOTS; 256 */
+    uint32_t ring_bytes; /* payload bytes in flight per peer and lane, a power of two from 1 KiB to
+                            64 MiB; FERRY_RING_BYTES; 64 KiB */
     const char *scheduler; /* name of a scheduler (balance.h); FERRY_SCHEDULER; "stealing" */
     void *user_data;       /* what ferry_user_data returns; lends until ferry_close */
 } ferry_options;
@@ -183,9 +184,10 @@ FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 
 /* Collectives. */
-/* Every rank calls the same collectives in the same order. They poll while they wait; handlers run
- * meanwhile. FERRY_EPEER: a rank died and the collective cannot finish. [app thread, not in
- * handlers | polls | may block] */
+/* Every rank calls the same collectives in the same order, with the same root, type, reduction and
+ * size. They poll while they wait; handlers and tasks run meanwhile. FERRY_EINVAL: ranks disagree;
+ * the message names both calls, and every rank that waits is told. FERRY_EPEER: a rank died and the
+ * collective cannot finish. [app thread, not in handlers | polls | may block] */
 
 /* Returns when every rank has called it. Two close together are safe. dmcs.txt 3.6. */
 FERRY_API int ferry_barrier(ferry *f);
@@ -196,8 +198,9 @@ FERRY_API int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
 typedef enum ferry_type { FERRY_INT32, FERRY_INT64, FERRY_UINT64, FERRY_DOUBLE } ferry_type;
 typedef enum ferry_reduction { FERRY_SUM, FERRY_MIN, FERRY_MAX } ferry_reduction;
 
-/* Combines `count` values at `in` over all ranks, in the order of ranks on every rank alike, into
- * `out` on every rank. `in` and `out` may be the same. */
+/* Combines `count` values at `in` over all ranks, in the order of ranks and grouped alike on every
+ * rank, into `out` on every rank: the same bits everywhere, and in every run with as many ranks.
+ * Integer sums wrap around; a NaN wins over every number. `in` and `out` may be the same. */
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
@@ -214,11 +217,14 @@ typedef struct ferry_stats {
     uint64_t messages_sent, messages_handled, messages_forwarded; /* to objects */
     uint64_t objects_in, objects_out;                             /* migrations */
     uint64_t tasks;
-    uint64_t task_ns;     /* wall time inside tasks and handlers */
+    uint64_t task_ns;     /* wall time inside tasks and handlers; see runtime_ns */
     uint64_t task_cpu_ns; /* processor time inside tasks */
     uint64_t idle_ns;     /* waiting with nothing to do */
-    uint64_t runtime_ns;  /* the rest of the time inside Ferry: scheduling, packing, sending */
-    uint64_t helper_ns;   /* processor time of the helper thread */
+    /* The rest of the time inside calls that poll: scheduling, packing, sending, and handlers
+     * shorter than a microsecond. Handlers and this are counted from the first task or
+     * ferry_trace_start on; before, no clock is read for them. */
+    uint64_t runtime_ns;
+    uint64_t helper_ns; /* processor time of the helper thread */
 } ferry_stats;
 
 /* Writes this rank's account to `*out`. [app thread | never blocks] */

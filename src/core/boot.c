@@ -16,8 +16,6 @@
 #include "core/rank.h"
 #include "port/shm/launch.h"
 
-enum { RING_SLOTS = 256, RING_BYTES = 64 * 1024 };
-#define HEAP_BYTES (UINT64_C(16) << 30)
 #define DEFAULT_SCHEDULER "stealing"
 
 /* What the environment makes of this process. */
@@ -29,23 +27,17 @@ typedef struct place {
     int fd;
 } place;
 
+/* Zero stays zero: the port has the defaults, and checks what is asked of it. */
 static int read_numbers(ferry_options *o)
 {
-    uint64_t heap = o->heap_bytes == 0 ? HEAP_BYTES : o->heap_bytes;
-    uint64_t slots = o->ring_slots == 0 ? RING_SLOTS : o->ring_slots;
-    uint64_t bytes = o->ring_bytes == 0 ? RING_BYTES : o->ring_bytes;
-    int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 40, &heap);
+    uint64_t heap = o->heap_bytes, slots = o->ring_slots, bytes = o->ring_bytes;
+    int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 46, &heap);
     if (error == 0)
-        error = fy_env_number("FERRY_RING_SLOTS", 2, 1 << 20, &slots);
+        error = fy_env_number("FERRY_RING_SLOTS", 8, 65536, &slots);
     if (error == 0)
-        error = fy_env_number("FERRY_RING_BYTES", 256, 1 << 30, &bytes);
+        error = fy_env_number("FERRY_RING_BYTES", 1024, 64 << 20, &bytes);
     if (error != 0)
         return error;
-    if (slots > UINT32_MAX || (slots & (slots - 1)) != 0)
-        return fy_error_set(FERRY_EINVAL,
-                            "ring_slots (FERRY_RING_SLOTS) is %" PRIu64
-                            "; expected a power of two from 2 to %d",
-                            slots, 1 << 20);
     o->heap_bytes = (size_t)heap;
     o->ring_slots = (uint32_t)slots;
     o->ring_bytes = (uint32_t)bytes;

@@ -125,6 +125,10 @@ int fy_fail(ferry *f, int error, const char *format, ...) __attribute__((format(
 /* A line on standard error that begins with the rank. */
 void fy_log(const ferry *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Logs that a frame, meant as `what`, is malformed and dropped; the first few of a rank only.
+ * [either thread] */
+void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
+
 /* This rank's account, for layers to add to. */
 ferry_stats *fy_stats(ferry *f);
 

@@ -197,8 +197,7 @@ void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
 {
     if (frame->word_count != 2) {
-        fy_log(f, "an end of an operation from rank %d has %u words, expected 2; ignored", source,
-               frame->word_count);
+        fy_bad_frame(f, source, frame, "the end of an operation");
         return FY_TAKEN;
     }
     int64_t error = (int64_t)frame->words[1];

@@ -26,7 +26,7 @@ static fy_verdict dispatch(ferry *f, int source, const fy_frame *frame)
 {
     if (frame->kind < FY_KINDS && f->kinds[frame->kind] != NULL && source >= 0 && source < f->ranks)
         return f->kinds[frame->kind](f, source, frame);
-    fy_log(f, "a frame of unknown kind %u from rank %d is dropped", frame->kind, source);
+    fy_bad_frame(f, source, frame, "a frame of unknown kind");
     return FY_TAKEN;
 }
 

@@ -41,7 +41,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_quiescence *q = &f->quiescence;
     if (frame->word_count != WAVE_WORDS || frame->handler > WAVE_ANNOUNCE) {
-        fy_log(f, "a frame of a termination wave from rank %d is malformed; ignored", source);
+        fy_bad_frame(f, source, frame, "part of a termination wave");
         return FY_TAKEN;
     }
     switch ((wave_sort)frame->handler) {

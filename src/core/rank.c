@@ -2,6 +2,7 @@
 #include "core/rank.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -82,7 +83,9 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     f->account.stamp_ns = f->ops->now(port);
     error = open_layers(f);
     if (error != 0) {
-        fy_error_set(error, "%s", f->error_text);
+        /* A layer leaves its reason in the rank, or on the thread when base found it. */
+        if (f->error_text[0] != '\0')
+            fy_error_set(error, "%s", f->error_text);
         free_core(f);
         return error;
     }
@@ -209,6 +212,16 @@ int fy_fail(ferry *f, int error, const char *format, ...)
 const char *ferry_error_message(const ferry *f)
 {
     return f == NULL ? fy_error_text() : f->error_text;
+}
+
+void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what)
+{
+    enum { LINES_MAX = 8 };
+    if (atomic_fetch_add_explicit(&f->bad_frames, 1, memory_order_relaxed) < LINES_MAX)
+        fy_log(f,
+               "a malformed frame from rank %d, as %s, is dropped: kind %u, %u words, handler %u, "
+               "%zu bytes",
+               source, what, frame->kind, frame->word_count, frame->handler, frame->size_bytes);
 }
 
 void fy_log(const ferry *f, const char *format, ...)

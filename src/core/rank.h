@@ -88,6 +88,7 @@ struct ferry {
     void (*after_close)(void *arg); /* frees what the port stood on; may be NULL */
     void *after_close_arg;
     char error_text[FY_ERROR_BYTES];
+    _Atomic uint32_t bad_frames; /* that were logged; relaxed: it only limits the lines */
 };
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */

@@ -135,8 +135,7 @@ int ferry_get(ferry *f, int rank, void *target, const void *source, size_t size_
 fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame)
 {
     if (frame->word_count != GET_WORDS) {
-        fy_log(f, "a get from rank %d has %u words, expected %d; ignored", source,
-               frame->word_count, GET_WORDS);
+        fy_bad_frame(f, source, frame, "a get");
         return FY_TAKEN;
     }
     uint64_t piece = frame->words[0] >> 32, offset = frame->words[1], size = frame->words[3];
@@ -175,7 +174,7 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
     fy_pending_get *get = find(m, (uint32_t)frame->words[0], frame->aux);
     if (frame->word_count != GOT_WORDS || get == NULL || get->rank != source ||
         get->outstanding == 0) {
-        fy_log(f, "an answer to no get came from rank %d; ignored", source);
+        fy_bad_frame(f, source, frame, "the answer to no get");
         return FY_TAKEN;
     }
     take_piece(f, get, frame);

@@ -101,8 +101,7 @@ static void refuse(ferry *f, int source, const fy_frame *frame)
 fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
 {
     if (frame->word_count != PUT_WORDS) {
-        fy_log(f, "a put from rank %d has %u words, expected %d; ignored", source,
-               frame->word_count, PUT_WORDS);
+        fy_bad_frame(f, source, frame, "a put");
         return FY_TAKEN;
     }
     if (frame->handler == PUT_REFUSED) {
