@@ -272,6 +272,25 @@ rule_variables()
     done >"$found"
 }
 
+# What docs/coverage.md names exists: functions in the public headers, tests in the build or the tests.
+rule_coverage()
+{
+    sources include src | xargs cat >"$scratch/functions"
+    { find tests examples -type f | xargs cat; find tests examples -type f; \
+        find "$build" -name CTestTestfile.cmake | xargs cat; } >"$scratch/tests" 2>/dev/null
+    grep '^| [A-Z][0-9]' docs/coverage.md | while IFS='|' read -r _ id _ functions tests _; do
+        for name in $(echo "$functions" | grep -oE '`(ferry|fy)_[a-z_]+`' | tr -d '`'); do
+            grep -qw "$name" "$scratch/functions" || echo "coverage:$id: no function $name"
+        done
+        for name in $(echo "$tests" | grep -oE '`[^`]+`' | tr -d '`'); do
+            grep -qF "$name" "$scratch/tests" || echo "coverage:$id: no test $name"
+        done
+        case $functions$tests in
+        *[a-z]*) case $tests in *[a-z]*) ;; *) echo "coverage:$id: functions without a test" ;; esac ;;
+        esac
+    done >"$found"
+}
+
 "rule_$rule"
 [ ! -s "$found" ] && exit 0
 cat "$found"

@@ -56,6 +56,7 @@ END
     echo "  \"file\": \"$root/tests/a_test.c\"" >"$build/compile_commands.json"
     echo 'Use ferry_sample.' >"$root/docs/tutorial.md"
     echo 'FERRY_KNOWN' >"$root/docs/man/ferry.1.in"
+    echo '| D1 | a row | `ferry_sample` | `a_test` |' >"$root/docs/coverage.md"
     touch "$root/README.md"
 }
 
@@ -165,6 +166,11 @@ dead)
     ;;
 atomics) spoil 'an atomic without order' to src/base/b.c 'int fy_a(void) { return atomic_load(&x); }\n' ;;
 conditionals) spoil 'an #ifdef in core' to src/core/a.c '#ifdef __linux__\n#endif\n' ;;
+coverage)
+    spoil 'a function that is not there' replace docs/coverage.md 's/ferry_sample/ferry_other/'
+    spoil 'a test that is not there' replace docs/coverage.md 's/a_test/no_such_test/'
+    spoil 'a row without test' replace docs/coverage.md 's/`a_test`//'
+    ;;
 variables) spoil 'an undocumented variable' to src/core/a.c '/* */ char *v = "FERRY_UNKNOWN";\n' ;;
 esac
 [ "$tried" -eq 1 ] || { echo "house rule $rule has no sample"; exit 1; }
