@@ -1,0 +1,155 @@
+/* Goal: under every scheduler all tasks run exactly once, quiescence is reached, nothing is lost,
+ * and the memory in use does not grow with the number of migrations.
+ * Method: all objects begin on rank 0; tasks of different length send further tasks to other
+ * objects; counts are summed outside the runtime. Repeated with balancing switched off and on.
+ *
+ * Run as FERRY_RANKS=N FERRY_SCHEDULER=NAME [FERRY_THREADS=1] conform. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+
+enum { OBJECTS = 48, ROUNDS = 6, GENERATIONS = 3, RANKS_MAX = 64 };
+
+typedef struct account {
+    ferry_handler handler;
+    ferry_object objects[OBJECTS];
+    uint64_t handled, alive, wrong;
+} account;
+
+static size_t packed_size(ferry *f, const void *data)
+{
+    (void)f;
+    (void)data;
+    return sizeof(uint64_t);
+}
+
+static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    (void)f;
+    memcpy(buffer, data, size_bytes);
+}
+
+static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    (void)object;
+    uint64_t *data = malloc(sizeof *data);
+    if (data != NULL)
+        memcpy(data, buffer, size_bytes);
+    ((account *)ferry_user_data(f))->alive++;
+    return data;
+}
+
+static void destroy(ferry *f, void *data)
+{
+    ((account *)ferry_user_data(f))->alive--;
+    free(data);
+}
+
+static double load(ferry *f, const void *data, const ferry_message *message)
+{
+    (void)f;
+    (void)data;
+    return (double)message->words[1];
+}
+
+static void check(ferry *f, account *a, int error)
+{
+    if (error == 0)
+        return;
+    a->wrong++;
+    fprintf(stderr, "rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+}
+
+static void send_task(ferry *f, account *a, uint64_t number, uint64_t generation)
+{
+    const ferry_message message = {.handler = a->handler,
+                                   .word_count = 3,
+                                   .words = {generation, 20 + number * 37 % 200, number}};
+    check(f, a, ferry_object_send(f, a->objects[number % OBJECTS], &message, NULL));
+}
+
+/* A task spins for its number of microseconds, touches another object's data when that is here, and
+ * makes two more. */
+static void task(ferry *f, ferry_object object, void *data, int source,
+                 const ferry_message *message)
+{
+    account *a = ferry_user_data(f);
+    (void)source;
+    uint64_t end_ns = ferry_now(f) + message->words[1] * 1000;
+    while (ferry_now(f) < end_ns)
+        continue;
+    ++*(uint64_t *)data;
+    a->handled++;
+    uint64_t number = message->words[2];
+    ferry_object other = a->objects[(number + 1) % OBJECTS];
+    uint64_t *value = ferry_object_data(f, other);
+    if (value != NULL && !ferry_object_equal(object, other))
+        *value += 0;
+    if (message->words[0] > 0) {
+        send_task(f, a, number * 2 + 1, message->words[0] - 1);
+        send_task(f, a, number * 3 + 2, message->words[0] - 1);
+    }
+}
+
+static uint64_t sum(ferry *f, account *a, uint64_t value)
+{
+    check(f, a, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &value, &value, 1));
+    return value;
+}
+
+static bool round_is_right(ferry *f, account *a, int round)
+{
+    check(f, a, ferry_balance_phase(f, round % 3 != 2));
+    for (uint64_t i = 0; i < OBJECTS && ferry_rank(f) == round % ferry_ranks(f); i++)
+        send_task(f, a, i, GENERATIONS);
+    check(f, a, ferry_quiesce(f));
+    uint64_t expected = OBJECTS * ((1u << (GENERATIONS + 1)) - 1) * ((uint64_t)round + 1);
+    uint64_t handled = sum(f, a, a->handled);
+    uint64_t wrong = sum(f, a, a->wrong);
+    if (handled != expected && ferry_rank(f) == 0)
+        fprintf(stderr, "round %d: %llu tasks of %llu\n", round, (unsigned long long)handled,
+                (unsigned long long)expected);
+    return handled == expected && wrong == 0;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops,
+                                         .name = "thing",
+                                         .packed_size = packed_size,
+                                         .pack = pack,
+                                         .unpack = unpack,
+                                         .destroy = destroy,
+                                         .load = load};
+    static account accounts[RANKS_MAX];
+    account *a = &accounts[ferry_rank(f) % RANKS_MAX];
+    ferry_object_type type;
+    (void)argc;
+    (void)argv;
+    ferry_user_data_set(f, a);
+    check(f, a, ferry_object_type_register(f, &ops, &type));
+    check(f, a, ferry_object_handler_register(f, "task", task, &a->handler));
+    for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++) {
+        a->alive++;
+        check(f, a, ferry_object_create(f, type, calloc(1, sizeof(uint64_t)), &a->objects[i]));
+        check(f, a, ferry_balance_add(f, a->objects[i], 0));
+    }
+    check(f, a, ferry_broadcast(f, 0, a->objects, sizeof a->objects));
+    bool right = true;
+    for (int round = 0; right && round < ROUNDS; round++)
+        right = round_is_right(f, a, round);
+    ferry_stats stats;
+    ferry_stats_get(f, &stats);
+    uint64_t moves = sum(f, a, stats.objects_out);
+    if (ferry_rank(f) == 0)
+        printf("%s, %d ranks: %s, %llu moves\n", ferry_balance_scheduler(f), ferry_ranks(f),
+               right ? "right" : "wrong", (unsigned long long)moves);
+    return right && a->wrong == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}

@@ -1,0 +1,142 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "object/letter.h"
+#include "object/names.h"
+#include "object/sources.h"
+#include "object/wire.h"
+
+/* Goal: a name is never given twice, and numbers are used again. Method: give and end more names
+ * than one number has generations, remembering the first. */
+static void test_names_are_never_given_twice(void **state)
+{
+    (void)state;
+    fy_names names;
+    fy_names_init(&names, 5);
+    ferry_object first;
+    ferry_object kept;
+    assert_int_equal(fy_names_give(&names, &first), 0);
+    assert_int_equal(fy_names_give(&names, &kept), 0);
+    assert_int_equal(fy_object_creator(first), 5);
+    fy_names_end(&names, first);
+    for (int i = 0; i < 10000; i++) {
+        ferry_object object;
+        assert_int_equal(fy_names_give(&names, &object), 0);
+        assert_true(fy_names_alive(&names, object));
+        assert_false(ferry_object_equal(object, first));
+        assert_false(fy_names_alive(&names, first));
+        fy_names_end(&names, object);
+    }
+    assert_true(fy_names_alive(&names, kept));
+    /* 10,000 lives of one object at a time: three numbers and the one kept. */
+    assert_true(names.count <= 5);
+    fy_names_fini(&names);
+}
+
+/* Goal: letters come out by origin and sequence, also across the wrap of the sequence, and repeats
+ * are refused. Method: insert in a bad order, take in a good one. */
+static void test_letters_sort_by_origin_and_sequence(void **state)
+{
+    (void)state;
+    fy_pool pool;
+    fy_letter_pool_init(&pool);
+    fy_letters letters = {0};
+    const ferry_message message = {.word_count = 0};
+    const uint32_t sequences[] = {2, UINT32_MAX, 1, 0, UINT32_MAX - 1};
+    for (int origin = 2; origin >= 0; origin--)
+        for (size_t i = 0; i < 5; i++) {
+            fy_envelope envelope = {.origin = origin, .sequence = sequences[i]};
+            fy_letter *letter = fy_letter_create(&pool, &envelope, &message);
+            assert_true(fy_letters_insert(&letters, letter));
+            fy_letter *again = fy_letter_create(&pool, &envelope, &message);
+            assert_false(fy_letters_insert(&letters, again));
+            fy_letter_destroy(&pool, again);
+        }
+    assert_int_equal(letters.count, 15);
+    assert_null(fy_letters_take(&letters, 1, 3));
+    for (int origin = 0; origin < 3; origin++)
+        for (uint32_t i = 0; i < 5; i++) {
+            fy_letter *letter = fy_letters_take(&letters, origin, UINT32_MAX - 1 + i);
+            assert_non_null(letter);
+            fy_letter_destroy(&pool, letter);
+        }
+    assert_int_equal(letters.count, 0);
+    assert_null(letters.head);
+    fy_pool_fini(&pool);
+}
+
+/* Goal: expected numbers are kept per rank, few or many. Method: count in a model beside. */
+static void test_sources_count_per_rank(void **state)
+{
+    (void)state;
+    enum { RANKS = 1000 };
+    fy_sources sources = {0};
+    for (uint32_t round = 1; round <= 3; round++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            uint32_t *expected = fy_sources_of(&sources, rank * 7);
+            assert_non_null(expected);
+            *expected += (uint32_t)rank;
+            assert_int_equal(*expected, (uint32_t)rank * round);
+        }
+    assert_int_equal(sources.count, RANKS);
+    fy_source *copy = calloc(RANKS, sizeof *copy);
+    fy_sources_copy(&sources, copy);
+    for (int i = 0; i < RANKS; i++)
+        assert_int_equal(copy[i].expected, (copy[i].rank_plus_1 - 1) / 7 * 3);
+    free(copy);
+    fy_sources_fini(&sources);
+}
+
+/* Goal: what fy_wire_write writes fy_wire_read reads, and nonsense is refused. Method: all word
+ * counts; then damaged fields. */
+static void test_wire_reads_what_it_writes(void **state)
+{
+    (void)state;
+    for (uint8_t count = 0; count <= FERRY_WORDS_MAX; count++) {
+        uint64_t joined[3] = {3, 4, 0x1234};
+        ferry_message message = {
+            .handler = {9}, .word_count = count, .tag = -7, .words = {1, 2, 3, 4}};
+        fy_envelope envelope = {.object = {(uint64_t)3 << 44 | 8},
+                                .origin = 15,
+                                .sequence = 0xfffffff0u,
+                                .movement = 77,
+                                .hops = 200,
+                                .op = 5};
+        fy_frame frame;
+        fy_wire_write(&frame, &envelope, &message);
+        size_t extra = fy_wire_extra_bytes(&message);
+        frame.data = joined;
+        frame.size_bytes = extra;
+        fy_envelope envelope_read;
+        ferry_message message_read;
+        assert_true(fy_wire_read(&frame, 16, &envelope_read, &message_read));
+        assert_memory_equal(&envelope, &envelope_read, sizeof envelope);
+        assert_memory_equal(message.words, message_read.words, count * sizeof(uint64_t));
+        assert_int_equal(message_read.size_bytes, 0);
+        assert_int_equal(message_read.tag, -7);
+        assert_false(fy_wire_read(&frame, 15, &envelope_read, &message_read));
+        frame.word_count++;
+        assert_false(fy_wire_read(&frame, 16, &envelope_read, &message_read));
+        frame.word_count--;
+        if (extra > 0) {
+            frame.size_bytes--;
+            assert_false(fy_wire_read(&frame, 16, &envelope_read, &message_read));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_are_never_given_twice),
+        cmocka_unit_test(test_letters_sort_by_origin_and_sequence),
+        cmocka_unit_test(test_sources_count_per_rank),
+        cmocka_unit_test(test_wire_reads_what_it_writes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
