@@ -127,7 +127,9 @@ typedef struct pair_queue {
 static int push_pair(pair_queue *q, pair p)
 {
     if (q->first + q->count == q->room) {
-        memmove(q->at, q->at + q->first, (size_t)q->count * sizeof *q->at);
+        if (q->count > 0) {
+            memmove(q->at, q->at + q->first, (size_t)q->count * sizeof *q->at);
+        }
         q->first = 0;
         if (2 * q->count >= q->room) {
             int32_t more = 2 * q->room + 64;

@@ -2,7 +2,6 @@
 #include "decompose.h"
 
 #include "cdt.h"
-#include "hilbert.h"
 #include "parts.h"
 
 #include <math.h>
@@ -101,40 +100,37 @@ static int partition(plan *p, mesh_parts *parts)
     return rc != 0 ? rc : mesh_parts_smooth(parts);
 }
 
-/* Numbers the parts along the curve through their centres and gives triangles their numbers. */
+/* Numbers the parts by bisecting them again and again, each counting alike, so that every range of
+ * numbers is a compact area; then gives triangles their part's number. */
 static int number_parts(plan *p, const mesh_parts *parts)
 {
     mesh_decomp *d = p->out;
     size_t count = (size_t)parts->count;
-    mesh_point *centre = malloc(count * sizeof *centre);
-    double *sum = calloc(3 * count, sizeof *sum);
-    int32_t *number = malloc(count * sizeof *number);
-    mesh_ranked *order = NULL;
-    if (centre != NULL && sum != NULL && number != NULL) {
+    mesh_parts whole = {.count = parts->count, .group_count = parts->count};
+    whole.part = calloc(count, sizeof *whole.part);
+    whole.weight = calloc(count, sizeof *whole.weight);
+    whole.x = calloc(count, sizeof *whole.x);
+    whole.y = calloc(count, sizeof *whole.y);
+    int rc = -1;
+    if (whole.part != NULL && whole.weight != NULL && whole.x != NULL && whole.y != NULL) {
         for (int32_t g = 0; g < parts->group_count; g++) {
-            double *s = &sum[3 * parts->part[g]];
-            s[0] += parts->weight[g];
-            s[1] += parts->weight[g] * parts->x[g];
-            s[2] += parts->weight[g] * parts->y[g];
+            int32_t at = parts->part[g];
+            whole.weight[at] += parts->weight[g];
+            whole.x[at] += parts->weight[g] * parts->x[g];
+            whole.y[at] += parts->weight[g] * parts->y[g];
         }
         for (size_t i = 0; i < count; i++) {
-            centre[i] = (mesh_point){(int32_t)(sum[3 * i + 1] / sum[3 * i]),
-                                     (int32_t)(sum[3 * i + 2] / sum[3 * i])};
+            whole.x[i] /= whole.weight[i];
+            whole.y[i] /= whole.weight[i];
+            whole.weight[i] = 1.0;
         }
-        order = mesh_hilbert_order(centre, parts->count);
+        rc = mesh_partition_bisect(&whole);
     }
-    for (int32_t i = 0; order != NULL && i < parts->count; i++) {
-        number[order[i].index] = i;
+    for (int32_t t = 0; rc == 0 && t < d->coarse->head.tri_count; t++) {
+        d->part[t] = whole.part[mesh_part_of(parts, t)];
     }
-    for (int32_t t = 0; order != NULL && t < d->coarse->head.tri_count; t++) {
-        d->part[t] = number[mesh_part_of(parts, t)];
-    }
-    int rc = order == NULL ? mesh_fail_memory(p->log) : 0;
-    free(centre);
-    free(sum);
-    free(number);
-    free(order);
-    return rc;
+    mesh_parts_fini(&whole);
+    return rc != 0 ? mesh_fail_memory(p->log) : 0;
 }
 
 static void sort_by_part(mesh_decomp *d)

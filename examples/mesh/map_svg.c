@@ -217,26 +217,40 @@ static int draw_map(map *m)
     return draw_view(m, &w);
 }
 
-/* The middle of the sub-domain with the smallest triangles, and how large they are. */
-static mesh_point find_finest(const map *m, double *area)
+/* The sub-domain with the smallest triangles, and how large they are. */
+static const mesh_sub *find_finest(const map *m, double *area)
 {
-    mesh_point best = m->low;
+    const mesh_sub *best = m->p->sub[0];
     *area = INFINITY;
     for (int32_t s = 0; s < m->p->sub_count; s++) {
         const mesh_sub *sub = m->p->sub[s];
-        double sum = 0.0, x = 0.0, y = 0.0;
+        double sum = 0.0;
         for (int32_t t = 0; t < sub->head.tri_count; t++) {
             const int32_t *v = sub->tri[t].v;
             sum += 0.5 * (double)mesh_orient(sub->point[v[0]], sub->point[v[1]], sub->point[v[2]]);
-            /* Every triangle counts alike, so the middle lies where they are densest. */
-            x += sub->point[v[0]].x;
-            y += sub->point[v[0]].y;
         }
-        double mean = sum / sub->head.tri_count;
-        if (mean < *area) {
-            *area = mean;
-            best = (mesh_point){(int32_t)(x / sub->head.tri_count),
-                                (int32_t)(y / sub->head.tri_count)};
+        if (sum / sub->head.tri_count < *area) {
+            *area = sum / sub->head.tri_count;
+            best = sub;
+        }
+    }
+    return best;
+}
+
+/* What is worth a closer look in a sub-domain: a piece it shares, best with another rank; otherwise
+ * any border. */
+static mesh_point find_sight(const map *m, const mesh_sub *sub)
+{
+    int best_score = -1;
+    mesh_point best = sub->point[0];
+    for (int32_t p = 1; p < sub->head.piece_count; p++) {
+        int32_t a, b, other = sub->edge[sub->piece[p].edge].neighbour;
+        bool known = other >= 0 && other < m->p->sub_count;
+        int score = !known ? 0 : m->p->sub[other]->head.rank != sub->head.rank ? 2 : 1;
+        if (score > best_score) {
+            best_score = score;
+            mesh_piece_ends(sub, p, &a, &b);
+            best = sub->point[a];
         }
     }
     return best;
@@ -246,7 +260,7 @@ static mesh_point find_finest(const map *m, double *area)
 static int draw_lens(map *m, double x, double y)
 {
     double area, span = (double)(m->high.x - m->low.x) + (m->high.y - m->low.y);
-    mesh_point middle = find_finest(m, &area);
+    mesh_point middle = find_sight(m, find_finest(m, &area));
     double side = fmin(sqrt(area * LENS_TRIANGLES), span / 4.0);
     double mx = m->left + (middle.x - side / 2 - m->x0) * m->scale;
     double my = m->top + (m->y1 - middle.y - side / 2) * m->scale, box = side * m->scale;
@@ -256,7 +270,7 @@ static int draw_lens(map *m, double x, double y)
                     mx, my, box, box);
     mesh_sink_print(m->out,
                     "<path d=\"M%.1f %.1fL%.1f %.1fM%.1f %.1fL%.1f %.1f\" stroke=\"#000\" "
-                    "stroke-width=\".7\" stroke-dasharray=\"4 3\"/>\n",
+                    "stroke-opacity=\".5\" stroke-width=\".7\" stroke-dasharray=\"2 4\"/>\n",
                     mx + box, my, x, y, mx + box, my + box, x, y + LENS);
     mesh_sink_print(m->out,
                     "<clipPath id=\"lens\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" "
@@ -339,23 +353,45 @@ static void draw_legend(const map *m, double x, double y)
     }
 }
 
-static void draw_titles(const map *m, double x)
+/* Text in lines of about `width` characters; returns the height of the next line. */
+static double draw_wrapped(const map *m, double x, double y, const char *text, size_t width)
 {
-    char digits[32];
+    while (*text != '\0') {
+        char line[96];
+        size_t length = strlen(text);
+        if (length > width) {
+            for (length = width; length > 0 && text[length] != ' '; length--) {
+            }
+            length = length == 0 ? width : length;
+        }
+        (void)snprintf(line, sizeof line, "%.*s", (int)length, text);
+        mesh_sink_print(m->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\">", x, y);
+        mesh_sink_xml(m->out, line);
+        mesh_sink_print(m->out, "</text>\n");
+        text += length;
+        text += *text == ' ' ? 1 : 0;
+        y += 17.0;
+    }
+    return y;
+}
+
+/* Returns the height below the titles. */
+static double draw_titles(const map *m, double x)
+{
+    char digits[32], line[96];
     mesh_sink_print(m->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"20\" font-weight=\"600\">", x,
                     MARGIN + 18);
     mesh_sink_xml(m->out, m->p->title != NULL ? m->p->title : "Mesh");
-    mesh_sink_print(m->out, "</text>\n<text x=\"%.1f\" y=\"%.1f\" class=\"s\">%s triangles", x,
-                    MARGIN + 40, mesh_group_digits(m->triangles, digits));
-    mesh_sink_print(m->out, ", %d sub-domains</text>\n<text x=\"%.1f\" y=\"%.1f\" class=\"s\">",
-                    m->p->sub_count, x, MARGIN + 57);
-    mesh_sink_xml(m->out, m->p->subtitle != NULL ? m->p->subtitle : "");
     mesh_sink_print(m->out, "</text>\n");
+    (void)snprintf(line, sizeof line, "%s triangles, %d sub-domains",
+                   mesh_group_digits(m->triangles, digits), m->p->sub_count);
+    double y = draw_wrapped(m, x, MARGIN + 41, line, 46);
+    return draw_wrapped(m, x, y, m->p->subtitle != NULL ? m->p->subtitle : "", 46);
 }
 
 static int draw(map *m)
 {
-    double x = 2 * MARGIN + m->map_width, lens_y = MARGIN + 74;
+    double x = 2 * MARGIN + m->map_width;
     mesh_sink_print(m->out,
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
                     "width=\"%.0f\" height=\"%.0f\" font-family=\"Helvetica,Arial,sans-serif\" "
@@ -366,7 +402,7 @@ static int draw(map *m)
     if (draw_map(m) != 0) {
         return -1;
     }
-    draw_titles(m, x);
+    double lens_y = draw_titles(m, x) + 4.0;
     if (draw_lens(m, x, lens_y) != 0) {
         return -1;
     }
@@ -392,7 +428,7 @@ int mesh_write_svg(const char *path, const mesh_picture *picture, mesh_log *log)
     m.x0 = m.low.x;
     m.y1 = m.high.y;
     m.width = m.map_width + 3 * MARGIN + PANEL;
-    m.height = fmax(m.map_height, 74 + LENS + 30 + 21 * shown + 80) + 2 * MARGIN;
+    m.height = fmax(m.map_height, 130 + LENS + 30 + 21 * shown + 80) + 2 * MARGIN;
     m.top = (m.height - m.map_height) / 2;
     if (mesh_sink_open(&s, path, log) != 0) {
         return -1;

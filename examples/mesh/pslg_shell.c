@@ -151,40 +151,45 @@ static void aim_spoke(const mesh_pslg *o, int32_t corner, int32_t segment, spoke
     s->length = sqrt(s->x * s->x + s->y * s->y);
 }
 
-/* Point p's segments change only their far ends while other corners are cut, and the piece at p
- * keeps its index when the far corner is cut first; the list therefore follows `moved`. */
+/* Segment k is the far part of one that was cut: its far end, if it is a point of the input, knew
+ * the whole by the index that the near part has kept. */
+static void tell_far_end(const mesh_pslg *o, int32_t k, int32_t points, const int32_t *start,
+                         int32_t *list)
+{
+    const mesh_segment *g = &o->segment[k];
+    int32_t far = g->a < points ? g->a : g->b;
+    if (far >= points) {
+        return;
+    }
+    for (int32_t i = start[far]; i < start[far + 1]; i++) {
+        const mesh_segment *old = &o->segment[list[i]];
+        if (old->a != far && old->b != far) {
+            list[i] = k;
+        }
+    }
+}
+
 static int shell_all(pslg_work *w, const int32_t *start, int32_t *list, int32_t *skipped)
 {
     mesh_pslg *o = w->out;
-    int32_t points = o->point_count, room = 0;
-    spoke *s = NULL;
+    int32_t points = o->point_count, most = 0;
     int rc = 0;
-    for (int32_t p = 0; rc == 0 && p < points; p++) {
+    for (int32_t p = 0; p < points; p++) {
         int32_t count = start[p + 1] - start[p];
-        if (count > room) {
-            spoke *bigger = realloc(s, (size_t)count * sizeof *s);
-            if (bigger == NULL) {
-                rc = mesh_fail_memory(w->log);
-                break;
-            }
-            s = bigger;
-            room = count;
-        }
+        most = count > most ? count : most;
+    }
+    spoke *s = malloc(((size_t)most + 1) * sizeof *s);
+    if (s == NULL) {
+        return mesh_fail_memory(w->log);
+    }
+    for (int32_t p = 0; rc == 0 && p < points; p++) {
+        int32_t count = start[p + 1] - start[p], before = o->segment_count;
         for (int32_t i = 0; i < count; i++) {
             aim_spoke(o, p, list[start[p] + i], &s[i]);
         }
-        int32_t before = o->segment_count;
         rc = shell_corner(w, p, s, count, skipped);
         for (int32_t k = before; rc == 0 && k < o->segment_count; k++) {
-            /* The new segment k is the far part of one at p: its far end must find it there. */
-            const mesh_segment *g = &o->segment[k];
-            int32_t far = g->a < points ? g->a : g->b;
-            for (int32_t i = start[far]; far < points && i < start[far + 1]; i++) {
-                const mesh_segment *old = &o->segment[list[i]];
-                if (old->a != far && old->b != far) {
-                    list[i] = k;
-                }
-            }
+            tell_far_end(o, k, points, start, list);
         }
     }
     free(s);
