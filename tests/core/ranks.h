@@ -3,6 +3,8 @@
 #ifndef FY_TEST_RANKS_H
 #define FY_TEST_RANKS_H
 
+#include <stdatomic.h>
+
 #include <ferry/ferry.h>
 
 #include "core/rank.h"

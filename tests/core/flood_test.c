@@ -1,0 +1,134 @@
+/* Goal: ranks that flood each other finish, lose nothing and keep the order. Method: ranks are
+ * threads with the smallest rings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "ranks.h"
+
+enum { SLOTS = 8, BYTES = 1024 };
+
+typedef struct plan {
+    int count;         /* requests per pair */
+    int replies;       /* of the handler of each */
+    size_t size_bytes; /* of each request's data, at most */
+    bool tracked;
+} plan;
+
+typedef struct counts {
+    const plan *plan;
+    ferry_handler flood, reply;
+    uint64_t next[TEST_RANKS_MAX], reply_next[TEST_RANKS_MAX], reply_sent[TEST_RANKS_MAX];
+    uint64_t submitted, completed;
+} counts;
+
+static void on_reply(ferry *f, int source, const ferry_message *message)
+{
+    counts *c = ferry_user_data(f);
+    CHECK(message->words[0] == c->reply_next[source]);
+    c->reply_next[source]++;
+}
+
+static void on_flood(ferry *f, int source, const ferry_message *message)
+{
+    counts *c = ferry_user_data(f);
+    CHECK(message->words[0] == c->next[source]);
+    c->next[source]++;
+    const unsigned char *data = message->data;
+    for (size_t i = 0; i < message->size_bytes; i++)
+        CHECK(data[i] == (unsigned char)(message->words[0] + i));
+    for (int i = 0; i < c->plan->replies; i++) {
+        const ferry_message reply = {
+            .handler = c->reply, .word_count = 1, .words = {c->reply_sent[source]++}};
+        CHECK(ferry_request_send(f, source, &reply, NULL) == 0);
+    }
+}
+
+static void on_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f, (void)receipt;
+    ((counts *)arg)->submitted++;
+}
+
+static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f, (void)receipt;
+    ((counts *)arg)->completed++;
+}
+
+static void flood(ferry *f, void *arg)
+{
+    const plan *p = arg;
+    counts c = {.plan = p};
+    unsigned char *data = malloc(p->size_bytes + 1);
+    uint64_t random = (uint64_t)ferry_rank(f);
+    ferry_user_data_set(f, &c);
+    CHECK(data != NULL && ferry_handler_register(f, "flood", on_flood, &c.flood) == 0);
+    CHECK(ferry_handler_register(f, "reply", on_reply, &c.reply) == 0);
+    const ferry_track track = {.size = sizeof(track),
+                               .submitted = on_submitted,
+                               .submitted_arg = &c,
+                               .completed = on_completed,
+                               .completed_arg = &c};
+    for (int i = 0; i < p->count; i++) {
+        for (int rank = 0; rank < ferry_ranks(f); rank++) {
+            size_t size = p->size_bytes == 0 ? 0 : next_random(&random) % p->size_bytes;
+            for (size_t j = 0; j < size; j++)
+                data[j] = (unsigned char)((size_t)i + j);
+            const ferry_message m = {.handler = c.flood,
+                                     .word_count = 1,
+                                     .words = {(uint64_t)i},
+                                     .data = data,
+                                     .size_bytes = size};
+            CHECK(ferry_request_send(f, rank, &m, p->tracked ? &track : NULL) == 0);
+        }
+    }
+    CHECK(ferry_quiesce(f) == 0);
+    uint64_t all = (uint64_t)p->count * (uint64_t)ferry_ranks(f);
+    while (p->tracked && c.completed < all)
+        CHECK(ferry_wait(f, FERRY_FOREVER) >= 0);
+    CHECK(!p->tracked || (c.submitted == all && c.completed == all));
+    for (int rank = 0; rank < ferry_ranks(f); rank++) {
+        CHECK(c.next[rank] == (uint64_t)p->count);
+        CHECK(c.reply_next[rank] == (uint64_t)p->count * (uint64_t)p->replies);
+    }
+    CHECK(ferry_barrier(f) == 0);
+    free(data);
+}
+
+static void test_flood_of_words_both_ways(void **state)
+{
+    (void)state;
+    plan p = {.count = 20000};
+    run_ranks(2, SLOTS, BYTES, flood, &p);
+}
+
+static void test_flood_with_replies_of_handlers(void **state)
+{
+    (void)state;
+    plan p = {.count = 2000, .replies = 3};
+    run_ranks(2, SLOTS, BYTES, flood, &p);
+    p.count = 300;
+    run_ranks(5, SLOTS, BYTES, flood, &p);
+}
+
+static void test_flood_of_data_tracked(void **state)
+{
+    (void)state;
+    plan p = {.count = 200, .replies = 1, .size_bytes = 5000, .tracked = true};
+    run_ranks(2, SLOTS, BYTES, flood, &p);
+    run_ranks(4, SLOTS, BYTES, flood, &p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flood_of_words_both_ways),
+        cmocka_unit_test(test_flood_with_replies_of_handlers),
+        cmocka_unit_test(test_flood_of_data_tracked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
