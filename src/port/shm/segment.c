@@ -21,10 +21,29 @@
 #define HEAP_BYTES_MIN (UINT64_C(1) << 20)
 #define RING_SLOTS_DEFAULT 256
 #define RING_BYTES_DEFAULT (64u << 10)
-/* Room above each address of the list, and what a segment may take of it. */
-#define TOTAL_BYTES_MAX (UINT64_C(1344) << 30)
+#define GIB (UINT64_C(1) << 30)
 
-static const uint64_t addresses[] = {0x566000000000, 0x567000000000, 0x7e9000000000};
+/* ThreadSanitizer knows addresses in ranges of its own, and aborts instead of refusing others: with
+ * it, a segment must end within `room`. */
+#if defined(__SANITIZE_THREAD__)
+#define ROOM_BINDS true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ROOM_BINDS true
+#endif
+#endif
+#ifndef ROOM_BINDS
+#define ROOM_BINDS false
+#endif
+
+#define TOTAL_BYTES_MAX (ROOM_BINDS ? 384 * GIB : 1344 * GIB)
+
+typedef struct shm_address {
+    uint64_t address, room;
+} shm_address;
+
+static const shm_address addresses[] = {
+    {0x566000000000, 128 * GIB}, {0x567000000000, 64 * GIB}, {0x7e9000000000, 384 * GIB}};
 
 static size_t round_up(size_t n, size_t step)
 {
@@ -83,14 +102,16 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
 uint64_t fy_segment_free_address(size_t total_bytes)
 {
     for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
-        void *wish = (void *)(uintptr_t)addresses[i];
+        if (ROOM_BINDS && total_bytes > addresses[i].room)
+            continue;
+        void *wish = (void *)(uintptr_t)addresses[i].address;
         void *got = mmap(wish, total_bytes, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (got == MAP_FAILED)
             continue;
         munmap(got, total_bytes);
         if (got == wish)
-            return addresses[i];
+            return addresses[i].address;
     }
     return 0;
 }
@@ -178,7 +199,7 @@ static int read_header(int fd, fy_segment *s)
         return fy_error_set(FERRY_EINVAL, "the job's segment has a damaged header");
     s->base = (char *)(uintptr_t)header.address;
     for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
-        if (addresses[i] == header.address)
+        if (addresses[i].address == header.address)
             return 0;
     return fy_error_set(FERRY_EINVAL, "the job's segment asks for address %p", (void *)s->base);
 }

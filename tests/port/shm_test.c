@@ -1,0 +1,216 @@
+/* What is particular to port shm: damaged frames, strange segments, places in the job. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "port/shm/layout.h"
+
+typedef struct job {
+    int fd;
+    fy_segment *segment;
+    fy_port *ranks[2];
+} job;
+
+static int make(void **state)
+{
+    job *j = calloc(1, sizeof(*j));
+    fy_shm_options options = {.ranks = 2, .heap_bytes = (size_t)64 << 20};
+    *state = j;
+    return j == NULL || fy_segment_create(&options, &j->fd) != 0 ||
+           fy_segment_map(j->fd, &j->segment) != 0 ||
+           fy_shm_join(j->segment, 0, &j->ranks[0]) != 0 ||
+           fy_shm_join(j->segment, 1, &j->ranks[1]) != 0;
+}
+
+static int drop(void **state)
+{
+    job *j = *state;
+    for (int rank = 0; rank < 2; rank++)
+        if (j->ranks[rank] != NULL)
+            j->ranks[rank]->ops->close(j->ranks[rank]);
+    fy_segment_unmap(j->segment);
+    close(j->fd);
+    free(j);
+    return 0;
+}
+
+/* What came, and a sum over all its payload, so that every byte is read. */
+typedef struct received {
+    uint64_t frames, sum;
+} received;
+
+static fy_verdict read_all(void *context, int source, const fy_frame *frame)
+{
+    received *r = context;
+    (void)source;
+    assert_true(frame->word_count <= FY_FRAME_WORDS);
+    const unsigned char *data = frame->data;
+    for (size_t i = 0; i < frame->size_bytes; i++)
+        r->sum += data[i];
+    r->frames++;
+    return FY_TAKEN;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Mostly noise, with sizes and places near the bounds, where mistakes live. */
+static void write_noise(shm_slot *slot, uint64_t *seed)
+{
+    uint64_t r = next_random(seed);
+    slot->kind = (uint8_t)r;
+    slot->count_place = (uint8_t)(r >> 8 & 0x77);
+    slot->handler = (uint16_t)(r >> 16);
+    slot->position = (uint32_t)next_random(seed) & (r & 1 << 30 ? 0xffff : 0xffffffff);
+    slot->size = next_random(seed) >> (next_random(seed) % 64);
+    for (int i = 0; i < FY_FRAME_WORDS; i++)
+        slot->words[i] = next_random(seed);
+}
+
+/* Goal: whatever a source writes into its slots, the receiver does not crash, reads nothing outside
+ * the ring and the heap's blocks, and goes on with the next frame.
+ * Method: publish noise in the place of a source, beside live blocks; then send properly on the
+ * other lane. */
+static void test_shm_survives_damaged_frames(void **state)
+{
+    job *j = *state;
+    fy_port *from = j->ranks[0], *to = j->ranks[1];
+    shm_ring *ring = ring_at(j->segment, 1, 0, channel_of(FY_APP, FY_DATA));
+    uint64_t seed = 4711;
+    received r = {0};
+    fy_frame frame = {.kind = 1, .data = "payload", .size_bytes = 8};
+    assert_int_equal(from->ops->send(from, FY_APP, FY_DATA, 1, &frame), 0);
+    assert_int_equal(to->ops->poll(to, FY_DATA, 16, read_all, &r), 1);
+    /* The log has a line for each. */
+    int log = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+    dup2(null, STDERR_FILENO);
+    for (uint32_t i = 1; i < 20000; i++) {
+        if (i % 100 == 0)
+            (void)from->ops->alloc(from, 1000);
+        shm_slot *slot = &ring_slots(ring)[i % j->segment->ring_slots];
+        write_noise(slot, &seed);
+        atomic_store(&slot->turn, i / j->segment->ring_slots + 1);
+        (void)to->ops->poll(to, FY_DATA, 1, read_all, &r);
+        if (to->ops->pending(to, FY_DATA))
+            break;
+    }
+    dup2(log, STDERR_FILENO);
+    close(log);
+    close(null);
+    assert_false(to->ops->pending(to, FY_DATA));
+    assert_true(r.frames > 1);
+    assert_int_equal(from->ops->send(from, FY_APP, FY_CONTROL, 1, &frame), 0);
+    assert_int_equal(to->ops->poll(to, FY_CONTROL, 1, read_all, &r), 1);
+}
+
+/* Goal: a target that publishes nonsense as its progress only stops its sender.
+ * Method: all kinds of numbers as the ring's heads; every send succeeds or says EAGAIN. */
+static void test_shm_survives_damaged_progress(void **state)
+{
+    job *j = *state;
+    fy_port *from = j->ranks[0];
+    shm_ring *ring = ring_at(j->segment, 1, 0, channel_of(FY_APP, FY_DATA));
+    static char data[5000];
+    uint64_t seed = 1;
+    for (int i = 0; i < 20000; i++) {
+        atomic_store(&ring->head, next_random(&seed) >> (next_random(&seed) % 64));
+        atomic_store(&ring->bytes_head, next_random(&seed) >> (next_random(&seed) % 64));
+        fy_frame frame = {.data = data, .size_bytes = next_random(&seed) % sizeof(data)};
+        int error = from->ops->send(from, FY_APP, FY_DATA, 1, &frame);
+        assert_true(error == 0 || error == FERRY_EAGAIN);
+    }
+}
+
+/* Goal: each place is taken once, and only places that exist. */
+static void test_shm_gives_each_place_once(void **state)
+{
+    job *j = *state;
+    fy_port *port;
+    assert_int_equal(fy_shm_join(j->segment, 0, &port), FERRY_EINVAL);
+    assert_int_equal(fy_shm_join(j->segment, 2, &port), FERRY_EINVAL);
+    assert_int_equal(fy_shm_join(j->segment, -1, &port), FERRY_EINVAL);
+}
+
+/* Goal: what is no segment, or a damaged one, is refused, and a segment cannot be resized.
+ * Method: descriptors of other things; copies of the header with one field changed each. */
+static void test_shm_refuses_strange_segments(void **state)
+{
+    (void)state;
+    fy_segment *segment;
+    assert_true(fy_segment_map(-1, &segment) < 0);
+    int null = open("/dev/null", O_RDWR);
+    assert_true(fy_segment_map(null, &segment) < 0);
+    close(null);
+    fy_shm_options options = {.ranks = 3};
+    int fd;
+    assert_int_equal(fy_segment_create(&options, &fd), 0);
+    assert_int_not_equal(ftruncate(fd, 4096), 0);
+    uint32_t header[24];
+    assert_int_equal(pread(fd, header, sizeof(header), 0), sizeof(header));
+    size_t fields = sizeof(shm_header) / sizeof(uint32_t);
+    for (size_t i = 0; i < fields; i++) {
+        if (i * 4 >= offsetof(shm_header, nonce) && i * 4 < offsetof(shm_header, address))
+            continue;
+        uint32_t wrong = header[i] ^ 0x10101;
+        assert_int_equal(pwrite(fd, &wrong, 4, (off_t)i * 4), 4);
+        assert_true(fy_segment_map(fd, &segment) < 0);
+        assert_int_equal(pwrite(fd, &header[i], 4, (off_t)i * 4), 4);
+    }
+    close(fd);
+}
+
+/* Goal: sizes outside what a segment can have are refused; 1,024 ranks fit. */
+static void test_shm_checks_sizes(void **state)
+{
+    (void)state;
+    const fy_shm_options wrong[] = {
+        {.ranks = 0},
+        {.ranks = -5},
+        {.ranks = FY_RANKS_MAX + 1},
+        {.ranks = 2, .ring_slots = 100},
+        {.ranks = 2, .ring_slots = 1u << 31},
+        {.ranks = 2, .ring_bytes = 5000},
+        {.ranks = 2, .heap_bytes = SIZE_MAX},
+        {.ranks = 2, .heap_bytes = 1000},
+    };
+    int fd;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(fy_segment_create(&wrong[i], &fd), FERRY_EINVAL);
+    fy_shm_options most = {.ranks = FY_RANKS_MAX};
+    assert_int_equal(fy_segment_create(&most, &fd), 0);
+    fy_segment *segment;
+    assert_int_equal(fy_segment_map(fd, &segment), 0);
+    fy_port *port;
+    assert_int_equal(fy_shm_join(segment, FY_RANKS_MAX - 1, &port), 0);
+    char *block = port->ops->alloc(port, 8u << 20);
+    assert_non_null(block);
+    block[(8u << 20) - 1] = 1;
+    port->ops->close(port);
+    fy_segment_unmap(segment);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_shm_survives_damaged_frames, make, drop),
+        cmocka_unit_test_setup_teardown(test_shm_survives_damaged_progress, make, drop),
+        cmocka_unit_test_setup_teardown(test_shm_gives_each_place_once, make, drop),
+        cmocka_unit_test(test_shm_refuses_strange_segments),
+        cmocka_unit_test(test_shm_checks_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
