@@ -1,0 +1,91 @@
+/* Board: one shared page through which a benchmark tells the ranks of its teams what to measure.
+ *
+ * A team is a set of processes that one side of a comparison starts with its own launcher (Ferry,
+ * an MPI, bare processes). All teams of a case exist at the same time; those that are not asked
+ * sleep on the board's futex, so that ours and theirs alternate in one run and never disturb each
+ * other. A launcher passes neither pipes to every rank nor descriptors, so the board is a memfd
+ * that ranks open as /proc/PID/fd/N. */
+#ifndef BENCH_BOARD_H
+#define BENCH_BOARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BENCH_RANKS_MAX = 64, BENCH_BLOB_BYTES = 8192, BENCH_VARIABLE_BYTES = 64 };
+
+/* Name of the environment variable that holds the board's path. */
+#define BENCH_BOARD_VARIABLE "BENCH_BOARD"
+
+/* What a team can be asked to measure. Every rank of it takes part. */
+typedef enum bench_kind {
+    BENCH_REQUEST, /* count round trips of a message of size bytes between ranks 0 and 1 */
+    BENCH_RATE,    /* a stream of count small messages from 0 to 1, and one answer */
+    BENCH_BUFFER,  /* a stream of count large messages; the receiver reads each whole */
+    BENCH_PUT,     /* rank 0 writes size bytes to memory of rank 1, count times; rank 1 sleeps */
+    BENCH_GET,     /* rank 0 reads */
+    BENCH_BARRIER, /* all ranks, count times */
+    BENCH_ALLREDUCE,
+    BENCH_RING,      /* count laps of a token through all ranks */
+    BENCH_RING_BUSY, /* the same, beside one computing process for each core */
+    BENCH_WAKE,      /* one way to a rank that sleeps */
+    BENCH_MEMORY,    /* private memory of the ranks, mean of them, bytes */
+    BENCH_LIBRARY,   /* bytes of the libraries that rank 0 has mapped, beyond libc */
+    BENCH_KINDS
+} bench_kind;
+
+typedef struct bench_job {
+    uint32_t kind;
+    uint32_t probe; /* measure the hand-off before and after */
+    uint64_t size_bytes;
+    uint64_t count;
+} bench_job;
+
+typedef struct bench_answer {
+    double value;               /* nanoseconds for all of count; bytes for the last two kinds */
+    double before_ns, after_ns; /* hand-off of one cache line, one way; 0 without probe */
+} bench_answer;
+
+typedef struct bench_line {
+    _Alignas(64) _Atomic uint64_t word;
+} bench_line;
+
+typedef struct bench_board {
+    int32_t driver;          /* process id of the benchmark */
+    int32_t ranks;           /* how many must come */
+    _Atomic uint32_t turn;   /* futex: number of the present job */
+    _Atomic uint32_t probed; /* futex: number of the job whose first probe is done */
+    _Atomic uint32_t done;   /* futex: ranks that are ready for the next job */
+    _Atomic uint32_t ended;  /* futex: number of the last job answered */
+    _Atomic uint32_t kinds;  /* bit per bench_kind that the team can measure */
+    bench_job job;
+    bench_answer answer;
+    bench_line ping, pong;
+    double values[BENCH_RANKS_MAX];                         /* of each rank */
+    unsigned char blobs[BENCH_RANKS_MAX][BENCH_BLOB_BYTES]; /* addresses, for teams without MPI */
+} bench_board;
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t bench_now(void);
+
+/* Sleeps while `*word` is `value`, at most `timeout_ns`; may return early. */
+void bench_sleep_on(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+void bench_wake_all(_Atomic uint32_t *word);
+
+/* The benchmark's end: a board for `ranks`; `path` gets what the variable shall hold. NULL when the
+ * system refuses. Freed with bench_board_destroy. */
+bench_board *bench_board_create(int ranks, char path[BENCH_VARIABLE_BYTES], int *fd);
+void bench_board_destroy(bench_board *board, int fd);
+
+/* A rank's end: maps the board that the environment names; NULL when there is none. */
+bench_board *bench_board_open(void);
+
+/* Cores this process may use, and binding of the caller to the `index`th of them (modulo). */
+int bench_cores(void);
+void bench_pin(int index);
+
+/* Reads every byte; returns a value that depends on all of them. */
+uint64_t bench_read(const void *data, size_t size_bytes);
+
+#endif

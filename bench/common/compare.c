@@ -1,0 +1,352 @@
+#include "common/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/busy.h"
+
+/* Hand-offs that differ by more are two states of the machine. */
+#define SAME_STATE 1.6
+#define NEAR_MAX_NS 150.0
+
+enum { SAMPLES_MIN = 3 };
+
+struct bench_compare {
+    const bench_options *options;
+    const char *bench;
+    bench_side sides[BENCH_SIDES_MAX];
+    int side_count;
+    int ranks; /* of the teams that run */
+};
+
+/* What one side of the present case does. */
+typedef struct entry {
+    bench_side *side;
+    bool takes_part;
+    uint64_t count;   /* operations per sample */
+    uint64_t used_ns; /* by all samples */
+    int taken;        /* samples */
+    double *samples;  /* one per round; negative: sat out */
+} entry;
+
+typedef struct round {
+    double hand_off_ns; /* 0 where it is not probed */
+    bool kept;
+} round;
+
+typedef struct work {
+    const bench_case *which;
+    entry entries[BENCH_SIDES_MAX];
+    round *rounds;
+    double *scratch; /* as many as rounds */
+    int round_count, round_max;
+} work;
+
+void bench_state_name(double hand_off_ns, char *out, size_t size_bytes)
+{
+    if (hand_off_ns > 0)
+        snprintf(out, size_bytes, "%s %.0f ns", hand_off_ns < NEAR_MAX_NS ? "near" : "far",
+                 hand_off_ns);
+    else
+        out[0] = 0;
+}
+
+bench_compare *bench_compare_create(const bench_options *options, const char *bench)
+{
+    bench_compare *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->options = options;
+    c->bench = bench;
+    const bench_launcher *launchers = bench_launchers(&c->side_count);
+    for (int i = 0; i < c->side_count; i++)
+        c->sides[i].launcher = &launchers[i];
+    return c;
+}
+
+static void stop_all(bench_compare *c)
+{
+    for (int i = 0; i < c->side_count; i++) {
+        bench_side_stop(&c->sides[i]);
+        c->sides[i].failed = false;
+    }
+}
+
+void bench_compare_destroy(bench_compare *c)
+{
+    stop_all(c);
+    free(c);
+}
+
+static bool same(double a, double b)
+{
+    return a <= b * SAME_STATE && b <= a * SAME_STATE;
+}
+
+static bool probed(const bench_case *which)
+{
+    return which->kind != BENCH_RING_BUSY && which->kind < BENCH_MEMORY;
+}
+
+/* The sample in the case's unit. */
+static double figure(const bench_case *which, const entry *e, double value)
+{
+    int parts = which->parts ? which->parts : which->ranks;
+    double per = value / ((double)e->count * parts);
+    switch (which->unit) {
+    case BENCH_NS:
+        return per;
+    case BENCH_US:
+        return per * 1e-3;
+    case BENCH_MPS:
+        return 1e3 / per;
+    case BENCH_GBPS:
+        return (double)which->size_bytes / per;
+    case BENCH_MIB:
+        return value / (1 << 20);
+    case BENCH_KIB:
+        return value / 1024;
+    case BENCH_MS:
+        break;
+    }
+    return value;
+}
+
+static bench_job job_of(const bench_case *which, uint64_t count)
+{
+    return (bench_job){.kind = (uint32_t)which->kind,
+                       .probe = probed(which) && which->ranks > 1,
+                       .size_bytes = which->size_bytes,
+                       .count = count};
+}
+
+/* Finds how many operations take about the time of a sample; warms the team up. */
+static bool calibrate(const bench_options *options, const bench_case *which, entry *e)
+{
+    double goal_ns = options->quick ? 2e6 : 4e6;
+    if (which->kind == BENCH_MEMORY || which->kind == BENCH_LIBRARY) {
+        bench_answer answer;
+        e->count = 1;
+        return bench_side_run(
+            e->side, &(bench_job){.kind = BENCH_REQUEST, .size_bytes = 8, .count = 1000}, &answer);
+    }
+    for (uint64_t count = which->ranks > bench_cores() ? 1 : 16;;) {
+        bench_answer answer;
+        bench_job job = job_of(which, count);
+        job.probe = 0;
+        if (!bench_side_run(e->side, &job, &answer))
+            return false;
+        double took = answer.value > 100 ? answer.value : 100;
+        double grow = goal_ns / took;
+        e->count = count;
+        if (grow < 4) {
+            e->count = grow < 1 && count > 1 ? (uint64_t)((double)count * grow) + 1 : count;
+            return true;
+        }
+        count = (uint64_t)((double)count * (grow < 20 ? grow : 20));
+    }
+}
+
+/* Whether a side is so slow that its few samples must do. */
+static bool sits_out(const bench_options *options, const entry *e)
+{
+    return e->taken >= SAMPLES_MIN && e->used_ns > (options->quick ? 300000000 : 4000000000u);
+}
+
+static bool sample(const work *w, entry *e, double *value, double *hand_off_ns)
+{
+    const bench_case *which = w->which;
+    if (which->start) {
+        double ms = bench_side_start_ms(e->side->launcher, which->ranks);
+        *value = ms;
+        *hand_off_ns = 0;
+        return ms >= 0;
+    }
+    bench_answer answer;
+    bench_job job = job_of(which, e->count);
+    if (!bench_side_run(e->side, &job, &answer))
+        return false;
+    *value = figure(which, e, answer.value);
+    *hand_off_ns = job.probe && same(answer.before_ns, answer.after_ns) ? answer.before_ns : 0;
+    return true;
+}
+
+/* One sample of each side, beginning with another side each time. */
+static void run_round(bench_compare *c, work *w)
+{
+    round *r = &w->rounds[w->round_count];
+    bool clean = true, probe = probed(w->which) && !w->which->start && w->which->ranks > 1;
+    r->hand_off_ns = 0;
+    for (int k = 0; k < c->side_count; k++) {
+        double hand_off_ns;
+        entry *e = &w->entries[(k + w->round_count) % c->side_count];
+        e->samples[w->round_count] = -1;
+        if (!e->takes_part || sits_out(c->options, e))
+            continue;
+        uint64_t start = bench_now();
+        e->takes_part = sample(w, e, &e->samples[w->round_count], &hand_off_ns);
+        if (!e->takes_part)
+            continue;
+        e->used_ns += bench_now() - start;
+        e->taken++;
+        if (r->hand_off_ns == 0)
+            r->hand_off_ns = hand_off_ns;
+        clean = clean && (!probe || (hand_off_ns > 0 && same(r->hand_off_ns, hand_off_ns)));
+    }
+    r->kept = clean;
+    w->round_count++;
+}
+
+/* The state of the machine in most of the kept rounds. */
+static double common_state(const work *w)
+{
+    double best = 0;
+    int best_count = 0;
+    for (int i = 0; i < w->round_count; i++) {
+        int count = 0;
+        for (int k = 0; k < w->round_count; k++)
+            count += w->rounds[k].kept && same(w->rounds[i].hand_off_ns, w->rounds[k].hand_off_ns);
+        if (w->rounds[i].kept && count > best_count) {
+            best_count = count;
+            best = w->rounds[i].hand_off_ns;
+        }
+    }
+    return best;
+}
+
+static void run_rounds(bench_compare *c, work *w)
+{
+    int kept = 0;
+    while (w->round_count < w->round_max && kept < c->options->runs) {
+        run_round(c, w);
+        kept += w->rounds[w->round_count - 1].kept;
+    }
+    if (kept == 0) /* it never held still: say so, with what there is */
+        for (int i = 0; i < w->round_count; i++)
+            w->rounds[i] = (round){.kept = true};
+}
+
+static double median_of(const work *w, const entry *e, double state, int *runs)
+{
+    *runs = 0;
+    for (int i = 0; i < w->round_count; i++)
+        if (w->rounds[i].kept && e->samples[i] >= 0 &&
+            (state == 0 || same(state, w->rounds[i].hand_off_ns)))
+            w->scratch[(*runs)++] = e->samples[i];
+    return bench_median(w->scratch, *runs);
+}
+
+static bench_target target_of(const bench_case *which, const char *peer)
+{
+    for (int i = 0; i < BENCH_TARGETS_MAX && which->aims[i].peer; i++) {
+        const bench_aim *a = &which->aims[i];
+        if (strcmp(a->peer, peer) == 0 || (strcmp(a->peer, "*") == 0 && strcmp(peer, "limit")))
+            return (bench_target){a->bound, a->value};
+    }
+    return (bench_target){BENCH_NONE, 0};
+}
+
+static const char *const unit_names[] = {"ns", "us", "M/s", "GB/s", "ms", "MiB", "KiB"};
+
+/* Rows of the peers that an aim names and that no program exists for. */
+static void report_unknown(bench_compare *c, const work *w, double ours)
+{
+    for (int i = 0; i < BENCH_TARGETS_MAX && w->which->aims[i].peer; i++) {
+        const char *peer = w->which->aims[i].peer;
+        bool known = strcmp(peer, "*") == 0;
+        for (int k = 0; k < c->side_count; k++)
+            known = known || strcmp(peer, c->sides[k].launcher->peer) == 0;
+        bench_row row = {.name = w->which->name,
+                         .peer = peer,
+                         .unit = unit_names[w->which->unit],
+                         .ours = ours,
+                         .theirs = -1,
+                         .target = {w->which->aims[i].bound, w->which->aims[i].value},
+                         .state = "not packaged by Debian"};
+        if (!known)
+            bench_report(c->options, c->bench, &row);
+    }
+}
+
+/* Why a side has no figure; NULL when it has one, or when the case is nothing for it. */
+static const char *absence(const work *w, const entry *e)
+{
+    const bench_launcher *launcher = e->side->launcher;
+    if (e->takes_part || (w->which->start && !launcher->starts) ||
+        (launcher->ranks_max && w->which->ranks > launcher->ranks_max))
+        return NULL;
+    if (!bench_side_exists(launcher))
+        return "not built: its library was not found";
+    return e->side->failed ? e->side->reason : NULL;
+}
+
+static void report_side(bench_compare *c, const work *w, const entry *e, double ours, double state)
+{
+    char state_text[32];
+    const char *absent = absence(w, e);
+    bench_state_name(state, state_text, sizeof state_text);
+    bench_row row = {.name = w->which->name,
+                     .peer = e->side->launcher->peer,
+                     .unit = unit_names[w->which->unit],
+                     .ours = ours,
+                     .theirs = -1,
+                     .target = target_of(w->which, e->side->launcher->peer),
+                     .state = absent ? absent : state_text};
+    if (e->takes_part)
+        row.theirs = median_of(w, e, state, &row.runs);
+    if (e->takes_part || absent)
+        bench_report(c->options, c->bench, &row);
+}
+
+static void report_all(bench_compare *c, const work *w)
+{
+    int runs = 0;
+    double state = common_state(w);
+    double ours = w->entries[0].takes_part ? median_of(w, &w->entries[0], state, &runs) : -1;
+    if (ours < 0)
+        fprintf(stderr, "%s: %s: no figure of ours: %s\n", c->bench, w->which->name,
+                c->sides[0].reason);
+    for (int i = 1; i < c->side_count; i++)
+        report_side(c, w, &w->entries[i], ours, state);
+    report_unknown(c, w, ours);
+}
+
+/* Starts the teams that the case needs and finds who can take part. */
+static void enlist(bench_compare *c, work *w)
+{
+    if (c->ranks != w->which->ranks || w->which->kind == BENCH_MEMORY)
+        stop_all(c);
+    c->ranks = w->which->ranks;
+    for (int i = 0; i < c->side_count; i++) {
+        entry *e = &w->entries[i];
+        bench_side *side = e->side = &c->sides[i];
+        side->ranks = w->which->ranks;
+        if (w->which->start) {
+            e->takes_part = bench_side_exists(side->launcher) && side->launcher->starts;
+            continue;
+        }
+        if (!side->launcher->ranks_max || side->ranks <= side->launcher->ranks_max)
+            e->takes_part = bench_side_start(side) && bench_side_can(side, w->which->kind) &&
+                            calibrate(c->options, w->which, e);
+    }
+}
+
+void bench_compare_case(bench_compare *c, const bench_case *which)
+{
+    work w = {.which = which, .round_max = 2 * c->options->runs};
+    w.rounds = calloc((size_t)w.round_max, sizeof *w.rounds);
+    w.scratch = calloc((size_t)w.round_max, sizeof *w.scratch);
+    for (int i = 0; i < c->side_count; i++)
+        w.entries[i].samples = calloc((size_t)w.round_max, sizeof(double));
+    bench_busy busy = {0};
+    enlist(c, &w);
+    if (which->kind == BENCH_RING_BUSY)
+        bench_busy_start(&busy);
+    run_rounds(c, &w);
+    bench_busy_stop(&busy);
+    report_all(c, &w);
+    for (int i = 0; i < c->side_count; i++)
+        free(w.entries[i].samples);
+    free(w.scratch);
+    free(w.rounds);
+}

@@ -1,0 +1,55 @@
+/* Compare: measures one case with ours and every peer that can, alternating in rounds.
+ *
+ * A sample counts when the hand-off of a cache line was the same before and after it; a round when
+ * all its samples found the machine in the same state. Others are repeated, as often again as runs
+ * were asked for; of two states, the more frequent one is reported. Samples are a few milliseconds
+ * long and many, so that the median is not a mean of somebody else's work. A side for which one
+ * operation takes that long gives at least three samples. */
+#ifndef BENCH_COMPARE_H
+#define BENCH_COMPARE_H
+
+#include "common/report.h"
+#include "common/side.h"
+
+enum { BENCH_SIDES_MAX = 8, BENCH_TARGETS_MAX = 6 };
+
+typedef enum bench_unit {
+    BENCH_NS,   /* nanoseconds per operation */
+    BENCH_US,   /* microseconds */
+    BENCH_MPS,  /* million messages per second */
+    BENCH_GBPS, /* gigabytes per second */
+    BENCH_MS,   /* start and stop */
+    BENCH_MIB,  /* memory */
+    BENCH_KIB   /* libraries */
+} bench_unit;
+
+/* A bound on ours, or on ours / theirs for `peer`; "*" is every peer but the limit. */
+typedef struct bench_aim {
+    const char *peer;
+    bench_bound bound;
+    double value;
+} bench_aim;
+
+typedef struct bench_case {
+    const char *name;
+    bench_kind kind;
+    bench_unit unit;
+    int ranks;
+    size_t size_bytes;
+    int parts;  /* operations that are timed as one: 2 for a round trip, else 1; 0: one per rank */
+    bool start; /* start and stop of a program, not a job */
+    bench_aim aims[BENCH_TARGETS_MAX];
+} bench_case;
+
+typedef struct bench_compare bench_compare;
+
+/* Measures and reports cases, one after the other. Teams live on between cases of as many ranks.
+ * Freed with bench_compare_destroy, which ends the teams. NULL without memory. */
+bench_compare *bench_compare_create(const bench_options *options, const char *bench);
+void bench_compare_destroy(bench_compare *c);
+void bench_compare_case(bench_compare *c, const bench_case *which);
+
+/* "near 61 ns", "far 275 ns" for a hand-off. */
+void bench_state_name(double hand_off_ns, char *out, size_t size_bytes);
+
+#endif

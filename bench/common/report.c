@@ -1,0 +1,180 @@
+#include "common/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS_LONG = 41, RUNS_QUICK = 9, RUNS_MAX = 1000 };
+
+static void usage(const char *bench)
+{
+    printf("%s: measures Ferry and its peers in the same run (docs/performance.md)\n"
+           "usage: %s [--case NAME]... [--runs N] [--quick] [--json]\n"
+           "  --list       names of the cases\n"
+           "  --case NAME  this case only; may be repeated\n"
+           "  --runs N     measures each side N times; %d, with --quick %d\n"
+           "  --quick      a look: short runs\n"
+           "  --json       one object per line\n",
+           bench, bench, RUNS_LONG, RUNS_QUICK);
+}
+
+static int bad(const char *bench, const char *what, const char *value)
+{
+    fprintf(stderr, "%s: %s%s%s; --help lists the options\n", bench, what, value ? " " : "",
+            value ? value : "");
+    return 2;
+}
+
+static bool exists(bench_namer *name_of, const char *name)
+{
+    for (int i = 0; name_of(i); i++)
+        if (strcmp(name_of(i), name) == 0)
+            return true;
+    return false;
+}
+
+static int add_case(bench_options *out, const char *bench, bench_namer *name_of, const char *name)
+{
+    if (!name)
+        return bad(bench, "--case needs a name", NULL);
+    if (!exists(name_of, name)) {
+        fprintf(stderr, "%s: no case \"%s\"; --list shows them\n", bench, name);
+        return 2;
+    }
+    if (out->case_count == (int)(sizeof out->cases / sizeof *out->cases))
+        return bad(bench, "too many cases at", name);
+    out->cases[out->case_count++] = name;
+    return -1;
+}
+
+static int read_runs(bench_options *out, const char *bench, const char *text)
+{
+    char *end = NULL;
+    if (!text)
+        return bad(bench, "--runs needs a number", NULL);
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (errno || end == text || *end || n < 1 || n > RUNS_MAX) {
+        fprintf(stderr, "%s: --runs %s is not a number from 1 to %d\n", bench, text, RUNS_MAX);
+        return 2;
+    }
+    out->runs = (int)n;
+    return -1;
+}
+
+static int list(bench_namer *name_of)
+{
+    for (int i = 0; name_of(i); i++)
+        puts(name_of(i));
+    return 0;
+}
+
+int bench_options_read(int argc, char **argv, const char *bench, bench_namer *name_of,
+                       bench_options *out)
+{
+    int status = -1;
+    bool listing = false;
+    memset(out, 0, sizeof *out);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 1; i < argc && status < 0; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            out->json = true;
+        } else if (strcmp(argv[i], "--quick") == 0) {
+            out->quick = true;
+        } else if (strcmp(argv[i], "--list") == 0) {
+            listing = true;
+        } else if (strcmp(argv[i], "--case") == 0) {
+            status = add_case(out, bench, name_of, argv[++i]);
+        } else if (strcmp(argv[i], "--runs") == 0) {
+            status = read_runs(out, bench, argv[++i]);
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            usage(bench);
+            return 0;
+        } else {
+            status = bad(bench, "unknown option", argv[i]);
+        }
+    }
+    if (out->runs == 0)
+        out->runs = out->quick ? RUNS_QUICK : RUNS_LONG;
+    return status >= 0 ? status : listing ? list(name_of) : -1;
+}
+
+bool bench_wanted(const bench_options *options, const char *name)
+{
+    for (int i = 0; i < options->case_count; i++)
+        if (strcmp(options->cases[i], name) == 0)
+            return true;
+    return options->case_count == 0;
+}
+
+void bench_report_head(const bench_options *options, const char *bench)
+{
+    if (options->json)
+        return;
+    printf("%s: medians; ratio is ours / theirs\n", bench);
+    printf("%-20s %10s %-5s %-12s %10s %8s  %-14s %-4s %4s  %s\n", "case", "ours", "unit", "peer",
+           "theirs", "ratio", "target", "met", "runs", "machine");
+}
+
+static void number(char *out, size_t size_bytes, double value, int digits, const char *none)
+{
+    if (value < 0)
+        snprintf(out, size_bytes, "%s", none);
+    else
+        snprintf(out, size_bytes, "%.*g", digits, value);
+}
+
+static const char *verdict(const bench_row *row, double ratio, char *text, size_t size_bytes)
+{
+    const bench_target *t = &row->target;
+    snprintf(text, size_bytes, "%s%s %.4g", t->bound == BENCH_OURS_MAX ? "ours " : "",
+             t->bound == BENCH_RATIO_MIN ? ">=" : "<=", t->value);
+    switch (t->bound) {
+    case BENCH_RATIO_MAX:
+        return ratio < 0 ? "?" : ratio <= t->value ? "yes" : "no";
+    case BENCH_RATIO_MIN:
+        return ratio < 0 ? "?" : ratio >= t->value ? "yes" : "no";
+    case BENCH_OURS_MAX:
+        return row->ours < 0 ? "?" : row->ours <= t->value ? "yes" : "no";
+    case BENCH_NONE:
+        break;
+    }
+    text[0] = 0;
+    return "";
+}
+
+void bench_report(const bench_options *options, const char *bench, const bench_row *row)
+{
+    char ours[32], theirs[32], ratio_text[32], target[48];
+    double ratio = row->ours < 0 || row->theirs <= 0 ? -1 : row->ours / row->theirs;
+    if (options->json) {
+        number(ours, sizeof ours, row->ours, 6, "null");
+        number(theirs, sizeof theirs, row->theirs, 6, "null");
+        number(ratio_text, sizeof ratio_text, ratio, 6, "null");
+        printf("{\"bench\":\"%s\",\"case\":\"%s\",\"ours\":%s,\"theirs\":%s,\"peer\":\"%s\","
+               "\"unit\":\"%s\",\"ratio\":%s,\"runs\":%d}\n",
+               bench, row->name, ours, theirs, row->peer, row->unit, ratio_text, row->runs);
+        return;
+    }
+    number(ours, sizeof ours, row->ours, 4, "-");
+    number(theirs, sizeof theirs, row->theirs, 4, row->runs ? "-" : "absent");
+    number(ratio_text, sizeof ratio_text, ratio, 4, "-");
+    const char *met = verdict(row, ratio, target, sizeof target);
+    printf("%-20s %10s %-5s %-12s %10s %8s  %-14s %-4s %4d  %s\n", row->name, ours, row->unit,
+           row->peer, theirs, ratio_text, target, met, row->runs, row->state ? row->state : "");
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, int count)
+{
+    if (count == 0)
+        return -1;
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}

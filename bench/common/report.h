@@ -1,0 +1,56 @@
+/* Report: what every benchmark takes on its command line and how it prints what it finds.
+ *
+ * For people a table; with --json one object per line with the members bench, case, ours, theirs,
+ * peer, unit, ratio (ours / theirs), runs. A figure that does not exist is null. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct bench_options {
+    bool json, quick;
+    int runs;       /* how often each side is measured */
+    int case_count; /* 0: all */
+    const char *cases[64];
+} bench_options;
+
+/* What a target says, and of what. */
+typedef enum bench_bound {
+    BENCH_NONE,
+    BENCH_RATIO_MAX,
+    BENCH_RATIO_MIN,
+    BENCH_OURS_MAX
+} bench_bound;
+
+typedef struct bench_target {
+    bench_bound bound;
+    double value;
+} bench_target;
+
+typedef struct bench_row {
+    const char *name, *peer, *unit;
+    double ours, theirs; /* negative: there is none */
+    int runs;
+    bench_target target;
+    const char *state; /* of the machine, or why a side is absent */
+} bench_row;
+
+/* One case as --list shows it. */
+typedef const char *bench_namer(int index);
+
+/* Reads the command line. `name_of` lends the name of each case in turn, then NULL. Returns -1 to
+ * go on, else the exit status: 0 after --help and --list, 2 after an error, which it prints. */
+int bench_options_read(int argc, char **argv, const char *bench, bench_namer *name_of,
+                       bench_options *out);
+
+/* Whether the case was asked for. */
+bool bench_wanted(const bench_options *options, const char *name);
+
+void bench_report_head(const bench_options *options, const char *bench);
+void bench_report(const bench_options *options, const char *bench, const bench_row *row);
+
+/* Middle of `count` values, which it sorts; negative when there are none. */
+double bench_median(double *values, int count);
+
+#endif

@@ -1,0 +1,215 @@
+#include "common/team.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PROBE_BATCHES = 8, PROBE_TRIPS = 150 };
+
+/* 0 when this rank's benchmark is gone. */
+static bool driver_lives(const bench_board *board)
+{
+    return kill(board->driver, 0) == 0 || errno == EPERM;
+}
+
+/* A spinning rank must not outlive its benchmark or its partner for ever. */
+static void await(bench_board *board, bench_line *line, uint64_t value)
+{
+    uint64_t spins = 0;
+    while (atomic_load_explicit(&line->word, memory_order_acquire) != value)
+        if (++spins % 100000000 == 0 && !driver_lives(board))
+            _exit(1);
+}
+
+/* One way, the fastest of some batches: others' work on these cores does not count. */
+static double probe(bench_board *board, int rank)
+{
+    double best = 0;
+    uint64_t value = atomic_load_explicit(&board->pong.word, memory_order_relaxed);
+    for (int batch = 0; batch < PROBE_BATCHES; batch++) {
+        uint64_t start = bench_now();
+        for (int i = 0; i < PROBE_TRIPS; i++) {
+            value++;
+            if (rank == 0)
+                atomic_store_explicit(&board->ping.word, value, memory_order_release);
+            else
+                await(board, &board->ping, value);
+            if (rank == 0)
+                await(board, &board->pong, value);
+            else
+                atomic_store_explicit(&board->pong.word, value, memory_order_release);
+        }
+        double one_way = (double)(bench_now() - start) / (2.0 * PROBE_TRIPS);
+        if (best == 0 || one_way < best)
+            best = one_way;
+    }
+    return best;
+}
+
+/* Sleeps until `*word` has reached `turn`; leaves the process when the benchmark is gone. */
+static void gate(bench_board *board, _Atomic uint32_t *word, uint32_t turn)
+{
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(word, memory_order_acquire);
+        if (seen == turn)
+            return;
+        bench_sleep_on(word, seen, 500000000);
+        if (!driver_lives(board))
+            _exit(1);
+    }
+}
+
+static void arrive(bench_board *board)
+{
+    atomic_fetch_add_explicit(&board->done, 1, memory_order_acq_rel);
+    bench_wake_all(&board->done);
+}
+
+static void all_arrived(bench_board *board)
+{
+    gate(board, &board->done, (uint32_t)board->ranks - 1);
+    atomic_store_explicit(&board->done, 0, memory_order_release);
+}
+
+/* One job on rank 0, which answers. */
+static void lead(bench_team *team, uint32_t turn)
+{
+    bench_board *board = team->board;
+    bench_answer answer = {0};
+    if (board->job.probe)
+        answer.before_ns = probe(board, 0);
+    atomic_store_explicit(&board->probed, turn, memory_order_release);
+    bench_wake_all(&board->probed);
+    answer.value = team->kinds[board->job.kind](team->context, &board->job);
+    all_arrived(board);
+    if (board->job.probe)
+        answer.after_ns = probe(board, 0);
+    board->answer = answer;
+    atomic_store_explicit(&board->ended, turn, memory_order_release);
+    bench_wake_all(&board->ended);
+}
+
+/* One job on any other rank. */
+static void follow(bench_team *team, uint32_t turn)
+{
+    bench_board *board = team->board;
+    if (board->job.probe && team->rank == 1)
+        probe(board, 1);
+    gate(board, &board->probed, turn);
+    bench_job job = board->job;
+    team->kinds[job.kind](team->context, &job);
+    arrive(board);
+    if (job.probe && team->rank == 1)
+        probe(board, 1);
+}
+
+static double private_bytes(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    double sum = 0;
+    unsigned long kib;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Private_Clean: %lu", &kib) == 1 ||
+            sscanf(line, "Private_Dirty: %lu", &kib) == 1)
+            sum += (double)kib * 1024;
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+static bool is_libc(const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0;
+}
+
+static double library_bytes(void)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[1024], last[512] = "";
+    double sum = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        char path[512];
+        struct stat status;
+        if (sscanf(line, "%*s %*s %*s %*s %*s %511s", path) != 1 || path[0] != '/' ||
+            !strstr(path, ".so") || is_libc(path) || strcmp(path, last) == 0)
+            continue;
+        memcpy(last, path, sizeof last);
+        if (stat(path, &status) == 0)
+            sum += (double)status.st_size;
+    }
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+static double measure_memory(void *context, const bench_job *job)
+{
+    bench_team *team = context;
+    (void)job;
+    team->board->values[team->rank] = private_bytes();
+    if (team->rank != 0) {
+        return 0;
+    }
+    gate(team->board, &team->board->done, (uint32_t)team->board->ranks - 1);
+    double sum = 0;
+    for (int i = 0; i < team->board->ranks; i++)
+        sum += team->board->values[i];
+    return sum / team->board->ranks;
+}
+
+static double measure_library(void *context, const bench_job *job)
+{
+    bench_team *team = context;
+    (void)job;
+    return team->rank == 0 ? library_bytes() : 0;
+}
+
+bool bench_team_empty(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[1], "--empty") == 0;
+}
+
+static uint32_t kinds_of(const bench_team *team)
+{
+    uint32_t kinds = 0;
+    for (int i = 0; i < BENCH_KINDS; i++)
+        if (team->kinds[i] || (team->sized && (i == BENCH_MEMORY || i == BENCH_LIBRARY)))
+            kinds |= 1u << i;
+    return kinds;
+}
+
+static void serve_job(bench_team *team, uint32_t turn)
+{
+    bench_team common = *team;
+    common.context = team;
+    common.kinds[BENCH_MEMORY] = measure_memory;
+    common.kinds[BENCH_LIBRARY] = measure_library;
+    bench_team *served = team->kinds[team->board->job.kind] ? team : &common;
+    if (team->rank == 0)
+        lead(served, turn);
+    else
+        follow(served, turn);
+}
+
+void bench_team_serve(bench_team *team)
+{
+    bench_board *board = team->board;
+    if (team->rank == 0) {
+        all_arrived(board);
+        atomic_store_explicit(&board->kinds, kinds_of(team), memory_order_release);
+        bench_wake_all(&board->kinds);
+    } else {
+        arrive(board);
+    }
+    for (uint32_t turn = 1;; turn++) {
+        gate(board, &board->turn, turn);
+        if (board->job.kind == BENCH_KINDS)
+            return;
+        serve_job(team, turn);
+    }
+}

@@ -1,0 +1,230 @@
+/* The MPI side, built once with each MPI library that is installed. Each job is written the way
+ * that library does best: receives are posted before the data comes, one-sided operations go to
+ * memory that MPI allocated. */
+#include <mpi.h>
+
+#include "common/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_BYTES = 8 << 20, WINDOW = 64, BLOCKS = 4, BLOCK_BYTES = 4 << 20 };
+
+typedef struct state {
+    int rank, ranks;
+    unsigned char *own;
+    MPI_Win window;
+    bool window_made;
+    uint64_t sum;
+} state;
+
+static double request(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes;
+    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (s->rank == 0) {
+            MPI_Send(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            MPI_Recv(in, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(in, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        }
+    }
+    return (double)(bench_now() - start);
+}
+
+/* Windows of WINDOW messages. */
+static void rate_stream(state *s, int size, uint64_t count)
+{
+    MPI_Request requests[WINDOW];
+    MPI_Status statuses[WINDOW];
+    for (uint64_t at = 0; at < count;) {
+        int n = 0;
+        for (; n < WINDOW && at < count; n++, at++) {
+            if (s->rank == 0)
+                MPI_Isend(s->own, size, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[n]);
+            else
+                MPI_Irecv(s->own + (size_t)n * (size_t)size, size, MPI_BYTE, 0, 2, MPI_COMM_WORLD,
+                          &requests[n]);
+        }
+        MPI_Waitall(n, requests, statuses);
+    }
+}
+
+/* Each block is read while the next ones may arrive. */
+static void block_stream(state *s, int size, uint64_t count)
+{
+    MPI_Request requests[BLOCKS];
+    uint64_t posted = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        for (; posted < count && posted < i + (s->rank == 0 ? 2 : BLOCKS / 2); posted++) {
+            if (s->rank == 0)
+                MPI_Isend(s->own, size, MPI_BYTE, 1, 3, MPI_COMM_WORLD, &requests[posted % BLOCKS]);
+            else
+                MPI_Irecv(s->own + posted % 2 * BLOCK_BYTES, size, MPI_BYTE, 0, 3, MPI_COMM_WORLD,
+                          &requests[posted % BLOCKS]);
+        }
+        MPI_Wait(&requests[i % BLOCKS], MPI_STATUS_IGNORE);
+        if (s->rank == 1)
+            s->sum += bench_read(s->own + i % 2 * BLOCK_BYTES, (size_t)size);
+    }
+}
+
+typedef void stream_fn(state *s, int size, uint64_t count);
+
+static double streamed(state *s, const bench_job *job, stream_fn *stream)
+{
+    bench_job answer = {.count = 1, .size_bytes = 8};
+    if (s->rank > 1)
+        return 0;
+    stream(s, (int)job->size_bytes, bench_warmup(job));
+    request(s, &answer);
+    uint64_t start = bench_now();
+    stream(s, (int)job->size_bytes, job->count);
+    if (s->rank == 0)
+        MPI_Recv(s->own, 8, MPI_BYTE, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(s->own, 8, MPI_BYTE, 0, 4, MPI_COMM_WORLD);
+    return (double)(bench_now() - start);
+}
+
+static double rate(void *context, const bench_job *job)
+{
+    return streamed(context, job, rate_stream);
+}
+
+static double buffer(void *context, const bench_job *job)
+{
+    return streamed(context, job, block_stream);
+}
+
+/* Made by the first job that needs it: until then the memory case counts what MPI takes by
+ * itself. */
+static void window_make(state *s)
+{
+    void *base;
+    if (s->window_made)
+        return;
+    MPI_Win_allocate(BUFFER_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &s->window);
+    memset(base, 1, BUFFER_BYTES);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, s->window);
+    s->window_made = true;
+}
+
+/* The target waits inside MPI, as some of its one-sided operations need. */
+static double one_sided(state *s, const bench_job *job, bool put)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes;
+    window_make(s);
+    for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (put)
+            MPI_Put(s->own, size, MPI_BYTE, 1, 0, size, MPI_BYTE, s->window);
+        else
+            MPI_Get(s->own, size, MPI_BYTE, 1, 0, size, MPI_BYTE, s->window);
+        MPI_Win_flush(1, s->window);
+    }
+    uint64_t end = bench_now();
+    if (s->rank == 0)
+        MPI_Send(s->own, 8, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+    else if (s->rank == 1)
+        MPI_Recv(s->own, 8, MPI_BYTE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return (double)(end - start);
+}
+
+static double put(void *context, const bench_job *job)
+{
+    return one_sided(context, job, true);
+}
+
+static double get(void *context, const bench_job *job)
+{
+    return one_sided(context, job, false);
+}
+
+static double barrier(void *context, const bench_job *job)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    (void)context;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    return (double)(bench_now() - start);
+}
+
+static double allreduce(void *context, const bench_job *job)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    double in = 1, out = 0;
+    (void)context;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+    return (double)(bench_now() - start);
+}
+
+static double ring(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    int next = (s->rank + 1) % s->ranks, previous = (s->rank + s->ranks - 1) % s->ranks;
+    int size = (int)job->size_bytes;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        if (s->rank == 0)
+            MPI_Send(s->own, size, MPI_BYTE, next, 5, MPI_COMM_WORLD);
+        MPI_Recv(s->own, size, MPI_BYTE, previous, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (s->rank != 0)
+            MPI_Send(s->own, size, MPI_BYTE, next, 5, MPI_COMM_WORLD);
+    }
+    return (double)(bench_now() - start);
+}
+
+static int serve(bench_board *board)
+{
+    state s = {0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &s.ranks);
+    s.own = aligned_alloc(4096, BUFFER_BYTES);
+    if (!s.own)
+        return 1;
+    bench_pin(s.rank);
+    bench_team team = {.board = board, .rank = s.rank, .context = &s, .sized = true};
+    team.kinds[BENCH_REQUEST] = request;
+    team.kinds[BENCH_RATE] = rate;
+    team.kinds[BENCH_BUFFER] = buffer;
+    team.kinds[BENCH_PUT] = put;
+    team.kinds[BENCH_GET] = get;
+    team.kinds[BENCH_BARRIER] = barrier;
+    team.kinds[BENCH_ALLREDUCE] = allreduce;
+    team.kinds[BENCH_RING] = team.kinds[BENCH_RING_BUSY] = ring;
+    bench_team_serve(&team);
+    if (s.window_made) {
+        MPI_Win_unlock_all(s.window);
+        MPI_Win_free(&s.window);
+    }
+    free(s.own);
+    return s.sum == 1 ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    bench_board *board = bench_board_open();
+    int status = board ? serve(board) : bench_team_empty(argc, argv) ? 0 : 1;
+    MPI_Finalize();
+    return status;
+}
