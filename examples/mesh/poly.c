@@ -223,7 +223,7 @@ static int read_end(reader *r, const char *what, const mesh_poly *out, int32_t *
 
 static int read_segments(reader *r, mesh_poly *out)
 {
-    int32_t count;
+    int32_t count = 0;
     if (read_count(r, "the number of segments", &count) != 0) {
         return -1;
     }
@@ -247,7 +247,7 @@ static int read_segments(reader *r, mesh_poly *out)
 
 static int read_holes(reader *r, mesh_poly *out)
 {
-    int32_t count;
+    int32_t count = 0;
     if (read_count(r, "the number of holes", &count) != 0) {
         return -1;
     }
@@ -293,7 +293,7 @@ static char *copy_name(const char *name)
 
 static int parse_file(reader *r, mesh_poly *out, int (*elsewhere)(const reader *, mesh_poly *))
 {
-    int32_t count;
+    int32_t count = 0;
     if (read_count(r, "the number of vertices", &count) != 0) {
         return -1;
     }
@@ -367,7 +367,7 @@ static int read_node_file(const reader *r, mesh_poly *out)
     char path[1024];
     char *text;
     size_t size, stem = strlen(r->name);
-    int32_t count;
+    int32_t count = 0;
     if (stem > 5 && strcmp(r->name + stem - 5, ".poly") == 0) {
         stem -= 5;
     }

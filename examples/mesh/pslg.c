@@ -273,10 +273,10 @@ static int by_ends(const void *a, const void *b)
     return (l->index > r->index) - (l->index < r->index);
 }
 
-int pslg_drop_copies(pslg_work *w, bool quiet)
+int pslg_drop_copies(pslg_work *w)
 {
     mesh_pslg *o = w->out;
-    mesh_log *log = quiet ? NULL : w->log;
+    mesh_log *log = w->log;
     sorted_segment *order = malloc(((size_t)o->segment_count + 1) * sizeof *order);
     if (order == NULL) {
         return mesh_fail_memory(w->log);
@@ -324,7 +324,7 @@ int mesh_pslg_create(const mesh_poly *poly, mesh_pslg *out, mesh_log *log)
     }
     rc = rc != 0 ? rc : take_segments(&w, poly);
     rc = rc != 0 ? rc : take_holes(&w, poly);
-    rc = rc != 0 ? rc : pslg_drop_copies(&w, false);
+    rc = rc != 0 ? rc : pslg_drop_copies(&w);
     rc = rc != 0 ? rc : pslg_uncross(&w, false);
     if (rc == 0 && out->segment_count < 3) {
         rc = mesh_fail(log, "%s: %d segments are left; they enclose nothing", poly->name,

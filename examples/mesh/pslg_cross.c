@@ -222,7 +222,7 @@ static int apply_splits(pslg_work *w, const int32_t *split_at)
             return -1;
         }
     }
-    return pslg_drop_copies(w, false);
+    return pslg_drop_copies(w);
 }
 
 /* One round; returns the number of segments split, or -1. */

@@ -20,8 +20,8 @@ typedef struct pslg_work {
  * crossings of the input. With `strict` nothing may be left to do: returns -1 without an error. */
 int pslg_uncross(pslg_work *w, bool strict);
 
-/* Drops segments without length and second copies. Notes them unless `quiet`. */
-int pslg_drop_copies(pslg_work *w, bool quiet);
+/* Drops segments without length and second copies, with a note for each. */
+int pslg_drop_copies(pslg_work *w);
 
 /* Makes segments that meet at small angles equally long near their common end. */
 int pslg_make_shells(pslg_work *w);

@@ -94,8 +94,8 @@ enum { MESH_DONE = 0, MESH_MORE = 1 };
 /* Refines until every triangle keeps `sizing` and `quality` or cannot be improved, or until about
  * `budget` points were made (0: no limit). Appends to `splits` one entry for each split of a shared
  * piece it made itself, for the caller to send.
- * Returns MESH_DONE, MESH_MORE when the budget ran out, or -1 out of memory (the sub-domain is
- * consistent; splits made so far are in `splits`). */
+ * Returns MESH_DONE, MESH_MORE when the budget ran out, or -1 out of memory (the sub-domain can
+ * then only be destroyed). */
 int mesh_sub_refine(mesh_sub *sub, const mesh_sizing *sizing, const mesh_quality *quality,
                     int64_t budget, mesh_splits *splits);
 
