@@ -1,11 +1,13 @@
 /* Sub-domains as objects: how they travel, and what their messages do.
  *
- * A sub-domain has at most one "refine" message under way: `refining` says so, and travels with it. A
- * split that comes meanwhile only marks triangles; they are refined together with the rest. */
+ * A sub-domain has at most one "refine" message under way: `refining` says so, and travels with it.
+ * A split that comes meanwhile only marks triangles; they are refined together with the rest. */
 #include "program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct domain {
     mesh_sub *sub;
@@ -79,9 +81,8 @@ static void must(ferry *f, int error, const char *what)
     exit(EXIT_FAILURE);
 }
 
-static void send_refine(ferry *f, const mesh_program *p, ferry_object object, domain *d)
+static void send_refine(ferry *f, const mesh_program *p, ferry_object object)
 {
-    d->refining = true;
     const ferry_message message = {.handler = p->refine};
     must(f, ferry_object_send(f, object, &message, NULL), "cannot ask for a refinement");
 }
@@ -90,9 +91,10 @@ static void send_splits(ferry *f, mesh_program *p)
 {
     for (int32_t i = 0; i < p->splits.count; i++) {
         const mesh_split *split = &p->splits.at[i];
-        const ferry_message message = {.handler = p->split,
-                                       .word_count = 1,
-                                       .words = {(uint64_t)(uint32_t)split->edge << 32 | split->path}};
+        const ferry_message message = {
+            .handler = p->split,
+            .word_count = 1,
+            .words = {(uint64_t)(uint32_t)split->edge << 32 | split->path}};
         must(f, ferry_object_send(f, p->objects[split->to], &message, NULL),
              "cannot tell a neighbour of a split");
     }
@@ -108,13 +110,14 @@ static void on_refine(ferry *f, ferry_object object, void *data, int source,
     mesh_program *p = ferry_user_data(f);
     domain *d = data;
     d->refining = false;
-    int result = mesh_sub_refine(d->sub, &p->start.sizing, &p->start.quality, p->start.slice,
-                                 &p->splits);
+    int result =
+        mesh_sub_refine(d->sub, &p->start.sizing, &p->start.quality, p->start.slice, &p->splits);
     d->sub->head.rank = ferry_rank(f);
     send_splits(f, p);
     must(f, result < 0 ? FERRY_ENOMEM : 0, "no memory to refine a sub-domain");
     if (result == MESH_MORE) {
-        send_refine(f, p, object, d);
+        d->refining = true;
+        send_refine(f, p, object);
     } else if (!d->counted) {
         d->counted = true;
         const ferry_message done = {.handler = p->progress};
@@ -134,23 +137,26 @@ static void on_split(ferry *f, ferry_object object, void *data, int source,
                 edge, path);
         exit(EXIT_FAILURE);
     }
-    if (!d->refining && !mesh_sub_idle(d->sub))
-        send_refine(f, p, object, d);
+    if (!d->refining && !mesh_sub_idle(d->sub)) {
+        d->refining = true;
+        send_refine(f, p, object);
+    }
 }
 
-/* Rank 0 shows how far the others are. */
+/* Rank 0 shows how far the others are: on a terminal in place, else in a few lines. */
 static void on_progress(ferry *f, int source, const ferry_message *message)
 {
     (void)source;
     (void)message;
     mesh_program *p = ferry_user_data(f);
+    bool terminal = isatty(STDERR_FILENO);
+    int32_t all = p->start.subdomains, steps = terminal ? 50 : 4;
     p->refined++;
-    int32_t step = p->start.subdomains / 20;
-    if (p->refined < p->start.subdomains && p->refined - p->shown <= step)
+    if ((int64_t)p->refined * steps / all == (int64_t)p->shown * steps / all)
         return;
     p->shown = p->refined;
-    fprintf(stderr, "%srefined %d of %d sub-domains%s", p->refined > step + 1 ? "\r" : "\r",
-            p->refined, p->start.subdomains, p->refined == p->start.subdomains ? "\n" : "");
+    fprintf(stderr, "%srefined %d of %d sub-domains%s", terminal ? "\r" : "", p->refined, all,
+            terminal && p->refined < all ? "" : "\n");
 }
 
 int mesh_register(ferry *f, mesh_program *p)
@@ -171,7 +177,7 @@ int mesh_register(ferry *f, mesh_program *p)
         error = ferry_object_handler_register(f, "split", on_split, &p->split);
     if (error == 0)
         error = ferry_handler_register(f, "progress", on_progress, &p->progress);
-    return error;
+    return error != 0 ? error : mesh_register_collect(f, p);
 }
 
 mesh_sub *mesh_local(ferry *f, const mesh_program *p, int32_t index)
@@ -198,6 +204,7 @@ static int make_domain(ferry *f, mesh_program *p, int32_t index)
         free(d);
         return FERRY_ENOMEM;
     }
+    d->refining = true; /* mesh_refine_all sends the message */
     int error = ferry_object_create(f, p->type, d, &p->objects[index]);
     if (error != 0) {
         domain_destroy(f, d);
@@ -265,11 +272,9 @@ int mesh_refine_all(ferry *f, mesh_program *p)
         return error;
     ferry_stats_get(f, &before);
     p->begin_ns = ferry_now(f);
-    for (int32_t i = 0; i < p->start.subdomains; i++) {
-        domain *d = ferry_object_data(f, p->objects[i]);
-        if (d != NULL && mesh_home(f, p, i) == ferry_rank(f))
-            send_refine(f, p, p->objects[i], d);
-    }
+    for (int32_t i = 0; i < p->start.subdomains; i++)
+        if (mesh_home(f, p, i) == ferry_rank(f))
+            send_refine(f, p, p->objects[i]);
     error = ferry_quiesce(f);
     p->end_ns = ferry_now(f);
     p->accounts[ferry_rank(f)].stats = since(f, &before);

@@ -125,11 +125,16 @@ static int read_option(int option, const char *value, bool talk, mesh_options *o
 int mesh_options_read(int argc, char **argv, bool talk, mesh_options *out)
 {
     static const struct option known[] = {
-        {"input", required_argument, NULL, 'i'},      {"subdomains", required_argument, NULL, 's'},
-        {"angle", required_argument, NULL, 'a'},      {"size", required_argument, NULL, 'k'},
-        {"feature", required_argument, NULL, 'f'},    {"scheduler", required_argument, NULL, 'r'},
-        {"slice", required_argument, NULL, 'l'},      {"out", required_argument, NULL, 'o'},
-        {"check", no_argument, NULL, 'c'},            {"help", no_argument, NULL, 'h'},
+        {"input", required_argument, NULL, 'i'},
+        {"subdomains", required_argument, NULL, 's'},
+        {"angle", required_argument, NULL, 'a'},
+        {"size", required_argument, NULL, 'k'},
+        {"feature", required_argument, NULL, 'f'},
+        {"scheduler", required_argument, NULL, 'r'},
+        {"slice", required_argument, NULL, 'l'},
+        {"out", required_argument, NULL, 'o'},
+        {"check", no_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     *out = (mesh_options){.subdomains = 64, .angle_deg = 25, .size = 10, .slice = 20000};

@@ -18,8 +18,8 @@ typedef struct mesh_options {
     bool help;
 } mesh_options;
 
-/* Reads the command line. Returns 0, or -1 when something is wrong with it; with `talk` says what on
- * standard error. Strings are lent by `argv`. */
+/* Reads the command line. Returns 0, or -1 when something is wrong with it; with `talk` says what
+ * on standard error. Strings are lent by `argv`. */
 int mesh_options_read(int argc, char **argv, bool talk, mesh_options *out);
 
 /* Prints how the program is called. */

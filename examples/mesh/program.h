@@ -1,9 +1,10 @@
 /* The parallel program: sub-domains as mobile objects, refined by tasks wherever they are.
  *
- * Rank 0 reads and decomposes the input, makes one object per sub-domain and sends each to the rank that
- * owns its number; consecutive numbers are neighbours, so a rank begins with one piece of land. A "refine"
- * message makes a sub-domain's first task. A task that halves a shared edge tells the neighbouring object, wherever
- * it is. ferry_quiesce finds the end. The objects then come home to rank 0, which draws and checks. */
+ * Rank 0 reads and decomposes the input, makes one object per sub-domain and sends each to the rank
+ * that owns its number; consecutive numbers are neighbours, so a rank begins with one piece of
+ * land. A "refine" message makes a sub-domain's first task. A task that halves a shared edge tells
+ * the neighbouring object, wherever it is. ferry_quiesce finds the end. The objects then come home
+ * to rank 0, which draws and checks. */
 #ifndef MESH_PROGRAM_H
 #define MESH_PROGRAM_H
 
@@ -35,9 +36,9 @@ typedef struct mesh_program {
     mesh_start start;
     ferry_object *objects; /* by sub-domain, the same on every rank */
     ferry_object_type type;
-    ferry_handler refine, split;                  /* of objects */
+    ferry_handler refine, split;               /* of objects */
     ferry_handler progress, account, interval; /* of ranks */
-    mesh_splits splits;                           /* of the task that runs */
+    mesh_splits splits;                        /* of the task that runs */
     uint64_t splits_sent;
     uint64_t begin_ns, end_ns; /* of the refinement */
 
@@ -56,7 +57,10 @@ typedef struct mesh_program {
 /* Registers the object type and every handler. 0 or FERRY_E... */
 int mesh_register(ferry *f, mesh_program *p);
 
-/* Rank 0: reads the input, decomposes it, fills p->start. On failure says why and sets start.failed. */
+int mesh_register_collect(ferry *f, mesh_program *p);
+
+/* Rank 0: reads the input, decomposes it, fills p->start. On failure says why and sets
+ * start.failed. */
 void mesh_prepare(ferry *f, mesh_program *p);
 
 /* Makes the objects and brings them where they begin. Collective. 0 or FERRY_E... */

@@ -4,22 +4,31 @@
 
 #include "mover/box.h"
 
-/* Appends to a text that may be cut: `*length` counts what was needed. */
+/* Appends `text` to one that may be cut: `*length` counts what was needed. */
+static void append_text(char *buffer, size_t size_bytes, int *length, const char *text)
+{
+    for (; *text != '\0'; text++, ++*length)
+        if ((size_t)*length + 1 < size_bytes) {
+            buffer[*length] = *text;
+            buffer[*length + 1] = '\0';
+        }
+}
+
 static void append(char *buffer, size_t size_bytes, int *length, const char *before, int64_t value)
 {
-    size_t used = (size_t)*length < size_bytes ? (size_t)*length : size_bytes;
-    *length += snprintf(size_bytes > used ? buffer + used : NULL, size_bytes - used, "%s%" PRId64,
-                        before, value);
+    char digits[24];
+    (void)snprintf(digits, sizeof digits, "%" PRId64, value);
+    append_text(buffer, size_bytes, length, before);
+    append_text(buffer, size_bytes, length, digits);
 }
 
 static int finish(char *buffer, size_t size_bytes, int length, char open, char close)
 {
-    if (length > 0 && size_bytes > 0 && buffer[0] == ',')
+    const char tail[3] = {length > 0 ? close : open, length > 0 ? '\0' : close, '\0'};
+    if (length > 0 && size_bytes > 1)
         buffer[0] = open;
-    size_t used = (size_t)length < size_bytes ? (size_t)length : size_bytes;
-    char tail[3] = {length > 0 ? close : open, length > 0 ? '\0' : close, '\0'};
-    return length +
-           snprintf(size_bytes > used ? buffer + used : NULL, size_bytes - used, "%s", tail);
+    append_text(buffer, size_bytes, &length, tail);
+    return length;
 }
 
 int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes)
