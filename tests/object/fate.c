@@ -138,6 +138,9 @@ static void pending_messages_travel(ferry *f, account *a)
         for (int i = 0; i < 5; i++)
             CHECK(a, send_tracked(f, a, object, WHAT_COUNT) == 0);
         CHECK(a, last == 0 || ferry_object_data(f, object) == NULL);
+        int place = -1;
+        CHECK(a, ferry_object_locate(f, object, &place) == 0);
+        CHECK(a, place == last);
     }
     CHECK(a, ferry_quiesce(f) == 0);
     while (a->completed < (ferry_rank(f) == 0 ? 15 : 0))
