@@ -117,7 +117,8 @@ rule_contracts()
 rule_used()
 {
     sources tests | grep -v '^tests/house/' | xargs cat >"$scratch/tests"
-    { sources examples | xargs cat; cat README.md docs/*.md; } >"$scratch/uses" 2>/dev/null
+    { sources examples | xargs cat; cat README.md; find docs -name '*.md' ! -name coverage.md |
+        xargs cat; } >"$scratch/uses" 2>/dev/null
     for name in $(public_functions); do
         grep -qw "$name" "$scratch/tests" || echo "$name: no test calls it" >>"$found"
         grep -qw "$name" "$scratch/uses" || echo "$name: no example or page uses it" >>"$found"
@@ -202,9 +203,8 @@ rule_format()
         "$tool" --version 2>/dev/null | grep -q 'version 14[.]' && break
     done
     [ "$tool" != none ] || { echo "clang-format 14 is not here"; exit 77; }
-    for file in $(code); do
-        "$tool" "$file" | cmp -s - "$file" || echo "$file: not formatted (make format)"
-    done >"$found"
+    code | xargs "$tool" --dry-run 2>&1 |
+        awk -F: '/: warning: / && !seen[$1]++ { print $1 ": not formatted (make format)" }' >"$found"
 }
 
 # The shared library: at most 300 KiB stripped, needs libc alone, exports ferry_ names alone.
