@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "port/shm/launch.h"
 
-static fy_port *join_job(int *rank, int *ranks)
+static fy_port *join_job(fy_segment **out, int *rank, int *ranks)
 {
     const char *fd = getenv(FY_ENV_JOB_FD), *rank_text = getenv(FY_ENV_RANK);
     fy_segment *segment;
@@ -25,6 +25,7 @@ static fy_port *join_job(int *rank, int *ranks)
     }
     fy_launch_settle(atoi(fd));
     *ranks = fy_segment_ranks(segment);
+    *out = segment;
     return port;
 }
 
@@ -108,9 +109,12 @@ int main(int argc, char **argv)
     int rank, ranks;
     if (argc < 2)
         return 2;
-    fy_port *port = join_job(&rank, &ranks);
+    fy_segment *segment;
+    fy_port *port = join_job(&segment, &rank, &ranks);
     meet(port, rank, ranks);
     if (argc > 2 && rank == 0) /* says that all are there */
         close(creat(argv[2], 0600));
-    return act(port, argv[1], rank, ranks);
+    int status = act(port, argv[1], rank, ranks);
+    fy_segment_unmap(segment);
+    return status;
 }
