@@ -1,8 +1,9 @@
 /* Boot: finds out from the environment which rank this process is, and opens it.
  *
- * In this order: a place given by Ferry's launcher; ranks as threads of this process; another
- * launcher's job, which no port of this build can join; a number of ranks to start here; else one
- * rank. A program never runs as N jobs of one rank. */
+ * With FERRY_PORT=sim all ranks are simulated in this process. Else, in this order: a place given by
+ * Ferry's launcher; ranks as threads of this process; another launcher's job, which no port of this
+ * build can join; a number of ranks to start here; else one rank. A program never runs as N jobs of
+ * one rank. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/thread.h"
 #include "core/rank.h"
 #include "port/shm/launch.h"
+#include "port/sim/sim.h"
 
 #define DEFAULT_SCHEDULER "stealing"
 
@@ -63,12 +65,22 @@ static int read_options(const ferry_options *given, ferry_options *out)
     return read_numbers(out);
 }
 
+static bool is_simulated(void)
+{
+    const char *port = fy_env_get("FERRY_PORT");
+    return port != NULL && strcmp(port, "sim") == 0;
+}
+
 static int check_port(void)
 {
     const char *port = fy_env_get("FERRY_PORT");
     if (port == NULL || strcmp(port, "shm") == 0)
         return 0;
-    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; this build has only \"shm\"", port);
+    if (is_simulated())
+        return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
+                                           "whose ranks can share a process");
+    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; this build has \"shm\" and \"sim\"",
+                        port);
 }
 
 static int read_compute(fy_compute *mode)
@@ -307,6 +319,29 @@ static int run_threads(const place *where, program *p)
     return status;
 }
 
+static int run_simulated_rank(void *arg, fy_port *port)
+{
+    const program *p = arg;
+    fy_port_info info;
+    port->ops->query(port, &info);
+    ferry *f;
+    if (fy_rank_create(port, &p->options, &f) != 0)
+        return failed(info.rank);
+    return run_rank(f, p);
+}
+
+static int simulate(program *p)
+{
+    fy_sim_options options = {.heap_bytes = p->options.heap_bytes,
+                              .ring_slots = p->options.ring_slots,
+                              .ring_bytes = p->options.ring_bytes};
+    if (fy_sim_options_read(&options) != 0)
+        return failed(-1);
+    fy_env_warn_unknown();
+    int status = fy_sim_run(&options, run_simulated_rank, p);
+    return status < 0 ? failed(-1) : status;
+}
+
 int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
 {
     program p = {.argc = argc, .argv = argv, .rank_main = rank_main};
@@ -315,7 +350,11 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
         fy_error_set(FERRY_EINVAL, "ferry_main: no function of the rank given");
         return failed(-1);
     }
-    if (read_options(NULL, &p.options) != 0 || find_place(&where) != 0)
+    if (read_options(NULL, &p.options) != 0)
+        return failed(-1);
+    if (is_simulated())
+        return simulate(&p);
+    if (find_place(&where) != 0)
         return failed(-1);
     if (where.threads)
         return run_threads(&where, &p);

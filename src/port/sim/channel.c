@@ -8,6 +8,9 @@
 
 #include "port/sim/world.h"
 
+/* Data beside the ring that may be under way on one channel, unless it is a single frame's. */
+enum { BIG_BYTES_MAX = 16 << 20 };
+
 static const size_t pool_bytes[FY_CARGO_POOLS] = {64, 512, 4096};
 
 size_t fy_sim_inline_bytes(const fy_world *world)
@@ -46,13 +49,23 @@ fy_channel *fy_channel_get(fy_sim_rank *source, int target, fy_lane lane, fy_thr
     return channel;
 }
 
-bool fy_channel_has_room(const fy_channel *channel, size_t size_bytes)
+bool fy_channel_has_room(const fy_channel *channel, size_t size_bytes, bool block)
 {
     const fy_sim_options *options = &channel->source->world->options;
     if (channel->ring_frames >= options->ring_slots)
         return false;
-    return size_bytes > fy_sim_inline_bytes(channel->source->world) ||
-           channel->ring_bytes + size_bytes <= options->ring_bytes;
+    if (block)
+        return true;
+    if (size_bytes > fy_sim_inline_bytes(channel->source->world))
+        return channel->big_bytes == 0 || channel->big_bytes + size_bytes <= BIG_BYTES_MAX;
+    return channel->ring_bytes + size_bytes <= options->ring_bytes;
+}
+
+/* The account that data of this size are on. */
+static uint64_t *bytes_of(fy_channel *channel, size_t size_bytes)
+{
+    bool big = size_bytes > fy_sim_inline_bytes(channel->source->world);
+    return big ? &channel->big_bytes : &channel->ring_bytes;
 }
 
 static fy_cargo *cargo_create(fy_world *world, size_t size_bytes)
@@ -105,7 +118,7 @@ static fy_cargo *cargo_fill(fy_channel *channel, const fy_frame *frame, bool blo
     cargo->frame = *frame;
     cargo->frame.block = block || as_block;
     cargo->block = as_block ? room : block ? (void *)(uintptr_t)frame->data : NULL;
-    cargo->counted = !block && frame->size_bytes <= fy_sim_inline_bytes(world);
+    cargo->counted = !block;
     if (copied) {
         void *data = as_block ? room : (void *)(cargo + 1);
         memcpy(data, frame->data, frame->size_bytes);
@@ -124,7 +137,8 @@ int fy_channel_send(fy_channel *channel, const fy_actor *actor, const fy_frame *
         return FERRY_ENOMEM;
     cargo->number = channel->next_number++;
     channel->ring_frames++;
-    channel->ring_bytes += cargo->counted ? frame->size_bytes : 0;
+    if (cargo->counted)
+        *bytes_of(channel, frame->size_bytes) += frame->size_bytes;
     channel->source->undelivered++;
     world->counts.frames++;
     world->counts.bytes += frame->size_bytes;
@@ -155,7 +169,8 @@ void fy_channel_taken(fy_channel *channel, bool keep)
     fy_cargo *cargo = channel->arrived.first;
     channel->arrived.first = cargo->next;
     channel->ring_frames--;
-    channel->ring_bytes -= cargo->counted ? cargo->frame.size_bytes : 0;
+    if (cargo->counted)
+        *bytes_of(channel, cargo->frame.size_bytes) -= cargo->frame.size_bytes;
     if (keep)
         cargo->block = NULL;
     fy_cargo_release(world, cargo);

@@ -40,7 +40,9 @@ static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int t
                       const fy_frame *frame, bool block)
 {
     fy_world *world = source->world;
-    if (target < 0 || target >= world->rank_count)
+    if (target < 0 || target >= world->rank_count || frame->word_count > FY_FRAME_WORDS)
+        return FERRY_EINVAL;
+    if (block && fy_blocks_owner(&world->blocks, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
     fy_actor *actor = fy_actor_enter(source);
     source->quiet_polls = 0;
@@ -50,7 +52,7 @@ static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int t
     }
     fy_channel *channel = fy_channel_get(source, target, lane, thread);
     int error = channel == NULL ? FERRY_ENOMEM : 0;
-    if (error == 0 && !fy_channel_has_room(channel, block ? 0 : frame->size_bytes)) {
+    if (error == 0 && !fy_channel_has_room(channel, frame->size_bytes, block)) {
         fy_actor_charge(actor, REFUSED_NS);
         error = FERRY_EAGAIN;
     }
@@ -124,6 +126,14 @@ static int deliver_lane(fy_sim_rank *rank, fy_inbox *inbox, int budget, fy_deliv
     return taken;
 }
 
+/* Whether another actor may run now: the client may hold a lock while it looks at the control lane,
+ * and only then; without a helper nobody else wants it. */
+static bool may_yield(const fy_sim_rank *rank, const fy_actor *actor, fy_lane lane)
+{
+    return actor->thread == FY_APP &&
+           (lane == FY_DATA || rank->actors[FY_HELPER].state == FY_ACTOR_NONE);
+}
+
 /* Waits a moment, longer the longer nothing has come. */
 static void pause_poll(fy_sim_rank *rank, fy_actor *actor)
 {
@@ -140,17 +150,16 @@ static int sim_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver
     fy_inbox *inbox = &rank->inbox[lane];
     fy_actor *actor = fy_actor_enter(rank);
     fy_actor_charge(actor, POLL_NS);
-    /* The client may hold a lock while it polls the control lane: no other actor may run then. */
-    bool pauses = lane == FY_DATA && actor->thread == FY_APP;
-    if (pauses)
+    bool yields = may_yield(rank, actor, lane);
+    if (yields)
         fy_actor_sync(actor);
     inbox->fresh = false;
     int taken = deliver_lane(rank, inbox, budget, deliver, context);
-    if (taken > 0 || rank->inbox[FY_CONTROL].fresh)
+    if (taken > 0 || rank->inbox[FY_CONTROL].fresh || rank->inbox[FY_DATA].fresh)
         rank->quiet_polls = 0;
-    else if (pauses && rank->quiet_polls < QUIET_POLLS)
+    else if (yields && rank->quiet_polls < QUIET_POLLS)
         rank->quiet_polls++;
-    else if (pauses)
+    else if (yields)
         pause_poll(rank, actor);
     fy_actor_leave(rank);
     return taken;
@@ -158,7 +167,13 @@ static int sim_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver
 
 static bool sim_pending(fy_port *port, fy_lane lane)
 {
-    return fy_sim_rank_of(port)->inbox[lane].first != NULL;
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor *actor = fy_actor_enter(rank);
+    fy_actor_charge(actor, CLOCK_NS);
+    if (may_yield(rank, actor, lane))
+        fy_actor_sync(actor);
+    fy_actor_leave(rank);
+    return rank->inbox[lane].first != NULL;
 }
 
 static void *sim_alloc(fy_port *port, size_t size_bytes)

@@ -7,7 +7,12 @@
  * what a rank sent before it left or died still arrives. */
 #include "port/sim/world.h"
 
-enum { RESEND_MAX = 16, PATIENCE_MIN_NS = 2000, PATIENCE_DOUBLINGS = 6 };
+enum {
+    RESEND_MAX = 16,
+    RESEND_BYTES_MAX = 64 * 1024,
+    PATIENCE_MIN_NS = 2000,
+    PATIENCE_DOUBLINGS = 6
+};
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -89,6 +94,14 @@ static void depart(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
     put_on_wire(channel, cargo, cargo->number, start + transfer + channel->link.latency_ns);
 }
 
+/* Patience begins when the adapter has sent what it was given: big frames take their time. */
+static void arm(fy_channel *channel)
+{
+    fy_world *world = channel->source->world;
+    uint64_t sent_ns = max_u64(world->now_ns, channel->source->out_free_ns[channel->lane]);
+    fy_events_set(&world->events, &channel->timer, sent_ns + channel->patience_ns);
+}
+
 static uint64_t first_patience_ns(const fy_channel *channel)
 {
     const fy_world *world = channel->source->world;
@@ -114,15 +127,17 @@ void fy_wire_send(fy_channel *channel, fy_cargo *cargo, uint64_t time_ns)
     depart(channel, cargo, time_ns);
     if (channel->timer.place == 0) {
         channel->patience_ns = first_patience_ns(channel);
-        fy_events_set(&world->events, &channel->timer, time_ns + channel->patience_ns);
+        arm(channel);
     }
 }
 
 void fy_wire_timer(fy_world *world, fy_channel *channel)
 {
-    int count = 0;
-    for (fy_cargo *cargo = channel->unacknowledged.first; cargo != NULL && count < RESEND_MAX;
+    size_t count = 0, bytes = 0;
+    for (fy_cargo *cargo = channel->unacknowledged.first;
+         cargo != NULL && count < RESEND_MAX && bytes < RESEND_BYTES_MAX;
          cargo = cargo->later, count++) {
+        bytes += cargo->frame.size_bytes;
         world->counts.resent++;
         depart(channel, cargo, world->now_ns);
     }
@@ -131,7 +146,7 @@ void fy_wire_timer(fy_world *world, fy_channel *channel)
     uint64_t first = first_patience_ns(channel);
     if (channel->patience_ns < first << PATIENCE_DOUBLINGS)
         channel->patience_ns *= 2;
-    fy_events_set(&world->events, &channel->timer, world->now_ns + channel->patience_ns);
+    arm(channel);
 }
 
 static void acknowledged(fy_channel *channel, uint64_t number)
@@ -149,7 +164,7 @@ static void acknowledged(fy_channel *channel, uint64_t number)
         fy_events_cancel(&world->events, &channel->timer);
     } else if (any) {
         channel->patience_ns = first_patience_ns(channel);
-        fy_events_set(&world->events, &channel->timer, world->now_ns + channel->patience_ns);
+        arm(channel);
     }
 }
 

@@ -55,7 +55,7 @@ typedef struct fy_cargo {
     uint32_t refs;
     uint8_t pool; /* index, or FY_CARGO_POOLS for malloc */
     bool settled; /* it has reached its target, or never will */
-    bool counted; /* its bytes are the ring's */
+    bool counted; /* its data take room; not those of a block handed over */
     void *block;  /* from alloc, released with the cargo unless kept */
     fy_frame frame;
 } fy_cargo;
@@ -84,10 +84,10 @@ struct fy_channel {
     bool listed; /* among those of the target's inbox */
     /* The sender's side. */
     uint64_t next_number;
-    uint32_t ring_frames; /* sent and not taken */
-    uint64_t ring_bytes;
-    fy_cargo_queue unacknowledged; /* by `later`; of a lossy world alone */
-    uint64_t patience_ns;          /* until the next retransmission */
+    uint32_t ring_frames;           /* sent and not taken */
+    uint64_t ring_bytes, big_bytes; /* of small data, and of data too big for the ring */
+    fy_cargo_queue unacknowledged;  /* by `later`; of a lossy world alone */
+    uint64_t patience_ns;           /* until the next retransmission */
     /* The receiver's side. */
     uint64_t expected;
     fy_cargo *early; /* by `next`, sorted by number */
@@ -218,7 +218,8 @@ void fy_actor_kill(fy_actor *actor);
 
 /* Finds or makes a channel; NULL when there is no memory. */
 fy_channel *fy_channel_get(fy_sim_rank *source, int target, fy_lane lane, fy_thread thread);
-bool fy_channel_has_room(const fy_channel *channel, size_t size_bytes);
+/* Whether a frame with so much data, or one that hands a block over, may be sent now. */
+bool fy_channel_has_room(const fy_channel *channel, size_t size_bytes, bool block);
 /* Sends a copy of `frame`, or with `block` hands its data over. FERRY_ENOMEM. */
 int fy_channel_send(fy_channel *channel, const fy_actor *actor, const fy_frame *frame, bool block);
 /* The first frame that has arrived was taken; with `keep` its block is the client's. */
