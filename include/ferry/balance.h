@@ -48,7 +48,8 @@ typedef struct ferry_scheduler {
      * by the application thread when it is about to run a task: the place to ask others for work.
      */
     ferry_schedulable *(*next)(ferry_scheduling *s, void *state);
-    /* `item` is new here: created, arrived, or done with its task. It may have pending tasks. */
+    /* `item` is new here: created, arrived, done with its task, let go by the application, or back
+     * because it could not be sent. It may have pending tasks. */
     void (*activate)(ferry_scheduling *s, void *state, ferry_schedulable *item);
     /* A task was added to `item`, which is here and not running. */
     void (*notify)(ferry_scheduling *s, void *state, ferry_schedulable *item);
@@ -81,11 +82,13 @@ FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name,
                                             double otherwise);
 
-/* Sends words to the scheduler of `rank`, on the control lane. */
+/* Sends words to the scheduler of `rank`, another one, on the control lane. Nothing is promised
+ * about the order of words and objects: two threads send them. */
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
 
-/* Sends `item`, unlinked, to `rank`, with its tasks; it is gone for this scheduler. */
+/* Sends `item`, unlinked, to `rank`, with its tasks; it is gone for this scheduler. When migration
+ * is off or it cannot be sent, it comes back by `activate`. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
 
 /* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */

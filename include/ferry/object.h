@@ -50,7 +50,8 @@ typedef struct ferry_object_ops {
     /* Frees `data`, after a migration has left or when the object is destroyed. */
     void (*destroy)(ferry *f, void *data);
     /* Load of one pending task of the object, in seconds or any unit used throughout; NULL: every
-     * task counts 1. */
+     * task counts what ferry_balance_add was told. Calls nothing of Ferry's; may run while the
+     * object's own handler does. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
 } ferry_object_ops;
 
@@ -80,8 +81,8 @@ FERRY_API FERRY_MUST_USE int ferry_object_create(ferry *f, ferry_object_type typ
 FERRY_API int ferry_object_destroy(ferry *f, ferry_object object);
 
 /* The object's data when it is on this rank and at rest or in the running handler; else NULL. Lends
- * until the next call that polls: after that the object may have moved. [app thread, handlers |
- * never blocks] prema.txt C.2.3. */
+ * until the next call that polls: until then the scheduler leaves the object here; after that it
+ * may have moved. [app thread, handlers | never blocks] prema.txt C.2.3. */
 FERRY_API void *ferry_object_data(ferry *f, ferry_object object);
 
 /* Best guess of where the object is. [app thread, handlers | never blocks] prema.txt C.2.3. */
@@ -92,15 +93,18 @@ FERRY_API size_t ferry_object_count(const ferry *f);
 
 /* Sends `message` to the handler of `object`, wherever it lives, following migrations.
  * Without `track`, borrows `message->data`; with it, keeps it until submitted. Messages from one
- * rank to one object run in order. `track` may report FERRY_ENOENT: the object was destroyed. Waits
- * for room as ferry_request_send. [app thread, handlers | may block outside handlers | polls when
- * it blocks] prema.txt C.2.4. */
+ * rank to one object run in order. `track` may report FERRY_ENOENT: the object was destroyed
+ * (without `track` a log line does). FERRY_ENOENT at once: this rank knows that already; nothing
+ * was sent, no event will come; so too FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER. Waits for room as
+ * ferry_request_send. [app thread, handlers | may block outside handlers | polls when it blocks]
+ * prema.txt C.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_message *message,
                                                const ferry_track *track);
 
 /* Moves an object that is on this rank to `rank`, with its pending messages. An object whose
- * handler runs moves when the handler returns. FERRY_ENOENT: not here. [app thread, handlers |
+ * handler runs moves when the handler returns. FERRY_ENOENT: not here, or leaving. FERRY_ENOMEM,
+ * FERRY_EPEER: it stays, and nothing is lost. [app thread, handlers |
  * never blocks] prema.txt C.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
 
