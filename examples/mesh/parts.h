@@ -5,6 +5,17 @@
 #include "kernel.h"
 #include "sizing.h"
 
+/* The triangles around a point from one piece to the next, counter-clockwise; all around if there
+ * is none (`closed`). */
+typedef struct mesh_fan {
+    mesh_corner *at;
+    int32_t count, room;
+    bool closed;
+} mesh_fan;
+
+/* No part keeps a smaller corner than this beside a cut, if that can be avoided. */
+#define MESH_CORNER_MIN (3.14159265358979323846 / 4.0)
+
 /* Triangles that must stay together form a group; parts are made of groups. */
 typedef struct mesh_parts {
     mesh_sub *coarse;
@@ -34,6 +45,10 @@ int mesh_partition_split(mesh_parts *p, int32_t from, int32_t to);
  * which that failed, or -1 out of memory. */
 int mesh_parts_mend(mesh_parts *p);
 
+/* The smallest corner, in radians, that any part has in this fan; infinite if it is all one part's.
+ */
+double mesh_parts_smallest_corner(const mesh_parts *p, const mesh_fan *fan);
+
 /* Straightens the cuts. -1 out of memory. */
 int mesh_parts_smooth(mesh_parts *p);
 
@@ -52,14 +67,6 @@ static inline int32_t mesh_part_of(const mesh_parts *p, int32_t t)
 {
     return p->part[p->group[t]];
 }
-
-/* The triangles around a point from one piece to the next, counter-clockwise; all around if there
- * is none (`closed`). */
-typedef struct mesh_fan {
-    mesh_corner *at;
-    int32_t count, room;
-    bool closed;
-} mesh_fan;
 
 /* The fan that holds corner c. -1 out of memory. */
 int mesh_fan_find(const mesh_sub *s, mesh_corner c, mesh_fan *fan);
