@@ -1,0 +1,40 @@
+#!/bin/sh
+# Goal: ferry_main finds its place in any environment, or says why not. Method: runs the program in
+# $1 with variables set, and looks at status and message.
+set -u
+program=$1
+failed=0
+
+# expect STATUS TEXT VARIABLE=VALUE...
+expect() {
+    want=$1 text=$2
+    shift 2
+    got=$(env "$@" timeout 30 "$program" 10 2>&1)
+    status=$?
+    case $got in
+    *"$text"*) ;;
+    *) status="$status without \"$text\": $got" ;;
+    esac
+    [ "$status" = "$want" ] || { echo "FAILED: $*: $status, expected $want"; failed=1; }
+}
+
+expect 0 "half round trip" FERRY_RANKS=1
+expect 0 "half round trip" FERRY_RANKS=3
+expect 0 "half round trip" FERRY_RANKS=3 FERRY_THREADS=1
+expect 0 "half round trip" FERRY_RANKS=2 FERRY_RING_SLOTS=8 FERRY_RING_BYTES=1K
+expect 1 "FERRY_RANKS is \"0\"; expected a number from 1 to 1024" FERRY_RANKS=0
+expect 1 "FERRY_RANKS is \"two\"" FERRY_RANKS=two
+expect 1 "FERRY_RANKS is \"99999999999999999999\"" FERRY_RANKS=99999999999999999999
+expect 1 "FERRY_THREADS is \"2\"" FERRY_THREADS=2
+expect 1 "FERRY_PORT is \"mpi\"; this build has" FERRY_PORT=mpi
+expect 1 "FERRY_COMPUTE is \"x\"" FERRY_COMPUTE=x
+expect 1 "FERRY_RING_SLOTS is \"3\"" FERRY_RING_SLOTS=3
+expect 1 "power of two" FERRY_RING_SLOTS=9
+expect 1 "FERRY_HEAP_BYTES is \"12X\"" FERRY_HEAP_BYTES=12X
+expect 0 "unknown variable FERRY_RANK_S is ignored; the nearest known name is FERRY_RANKS" FERRY_RANK_S=1
+expect 1 "(OMPI_COMM_WORLD_SIZE) says that this is one of 4 ranks" OMPI_COMM_WORLD_SIZE=4
+expect 1 "(PMI_SIZE) says that this is one of 2 ranks" PMI_SIZE=2
+expect 1 "(SLURM_NTASKS)" SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=8
+expect 0 "half round trip" SLURM_NTASKS=8
+expect 0 "half round trip" OMPI_COMM_WORLD_SIZE=1
+exit $failed

@@ -1,0 +1,107 @@
+/* Goal: a trace covers its run within its room, and accounts add up. Method: stretches made by
+ * hand, then a rank that works, runs handlers and sleeps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ranks.h"
+
+/* Goal: intervals are in order, differ from their neighbours, and start where the run started.
+ * Method: random stretches, far more than there is room for. */
+static void test_trace_fits_its_room(void **state)
+{
+    (void)state;
+    ferry_interval room[32];
+    fy_trace trace = {.intervals = room, .capacity = 31, .on = true, .bucket_start_ns = 1000};
+    uint64_t random = 5, now = 1000;
+    for (int i = 0; i < 5000; i++) {
+        uint64_t passed = 1 + next_random(&random) % 3000;
+        fy_trace_add(&trace, now, now + passed, (ferry_activity)(next_random(&random) % 4), 0);
+        now += passed;
+        assert_true(trace.count <= 31);
+    }
+    assert_true(trace.count > 1);
+    assert_int_equal(room[0].start_ns, 1000);
+    for (size_t i = 1; i < trace.count; i++) {
+        assert_true(room[i].start_ns > room[i - 1].start_ns);
+        assert_int_not_equal(room[i].activity, room[i - 1].activity);
+    }
+    assert_true(room[trace.count - 1].start_ns <= now);
+}
+
+/* Goal: stretches shorter than the resolution go to the longer. */
+static void test_trace_merges_short_stretches(void **state)
+{
+    (void)state;
+    ferry_interval room[32];
+    fy_trace trace = {.intervals = room, .capacity = 31, .resolution_ns = 100, .on = true};
+    fy_trace_add(&trace, 0, 1000, FERRY_TASK, 3);
+    fy_trace_add(&trace, 1000, 1010, FERRY_RUNTIME, 0);
+    fy_trace_add(&trace, 1010, 2000, FERRY_TASK, 3);
+    for (uint64_t i = 0; i < 10; i++)
+        fy_trace_add(&trace, 2000 + i * 20, 2020 + i * 20, i % 3 == 0 ? FERRY_TASK : FERRY_IDLE, 3);
+    fy_trace_add(&trace, 2200, 3000, FERRY_MAIN, 0);
+    assert_int_equal(trace.count, 3);
+    assert_int_equal(room[0].activity, FERRY_TASK);
+    assert_int_equal(room[0].handler, 3);
+    assert_int_equal(room[1].activity, FERRY_IDLE);
+    assert_int_equal(room[1].start_ns, 2000);
+    assert_int_equal(room[2].activity, FERRY_MAIN);
+}
+
+static void spin(ferry *f, int source, const ferry_message *message)
+{
+    (void)source;
+    uint64_t end = ferry_now(f) + message->words[0];
+    while (ferry_now(f) < end)
+        continue;
+}
+
+/* Goal: the account names handlers and sleep. Method: 5 ms each, measured from outside. */
+static void test_account_adds_up(void **state)
+{
+    (void)state;
+    test_job job;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    ferry_handler handler;
+    const ferry_interval *intervals;
+    size_t count;
+    assert_int_equal(ferry_trace_stop(f, &intervals, &count), FERRY_ESTATE);
+    assert_int_equal(ferry_trace_start(f, 1, 0), FERRY_EINVAL);
+    assert_int_equal(ferry_trace_start(f, 1000, 1000), 0);
+    uint64_t start = ferry_now(f);
+    assert_int_equal(ferry_handler_register(f, "spin", spin, &handler), 0);
+    const ferry_message m = {.handler = handler, .word_count = 1, .words = {5000000}};
+    assert_int_equal(ferry_request_send(f, 0, &m, NULL), 0);
+    assert_int_equal(ferry_poll(f), 1);
+    assert_int_equal(ferry_wait(f, 5000000), 0);
+    uint64_t passed = ferry_now(f) - start;
+    assert_int_equal(ferry_trace_stop(f, &intervals, &count), 0);
+    ferry_stats stats;
+    ferry_stats_get(f, &stats);
+    assert_true(stats.task_ns >= 5000000 && stats.idle_ns >= 4000000);
+    assert_true(stats.task_ns + stats.idle_ns + stats.runtime_ns <= passed);
+    assert_int_equal(stats.requests_sent, 1);
+    assert_int_equal(stats.requests_handled, 1);
+    bool task = false;
+    for (size_t i = 0; i + 1 < count; i++)
+        task = task || (intervals[i].activity == FERRY_TASK &&
+                        intervals[i + 1].start_ns - intervals[i].start_ns >= 5000000);
+    assert_true(task);
+    assert_int_equal(intervals[count - 1].activity, FERRY_MAIN);
+    job_close(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_trace_fits_its_room),
+        cmocka_unit_test(test_trace_merges_short_stretches),
+        cmocka_unit_test(test_account_adds_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
