@@ -26,6 +26,7 @@ typedef enum fy_kind {
     FY_KIND_LOCATION,   /* object: where an object is */
     FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
     FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
+    FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
     FY_KINDS
 } fy_kind;
 
@@ -33,7 +34,13 @@ typedef enum fy_kind {
 typedef fy_verdict fy_kind_fn(ferry *f, int source, const fy_frame *frame);
 
 /* The layers above core that keep state in a rank. */
-typedef enum fy_layer { FY_LAYER_MEMORY, FY_LAYER_OBJECT, FY_LAYER_BALANCE, FY_LAYERS } fy_layer;
+typedef enum fy_layer {
+    FY_LAYER_MEMORY,
+    FY_LAYER_OBJECT,
+    FY_LAYER_BALANCE,
+    FY_LAYER_MOVER,
+    FY_LAYERS
+} fy_layer;
 
 /* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c,
  * the one place that names the layers above. Any function may be NULL. All on the application
@@ -49,7 +56,7 @@ typedef struct fy_layer_ops {
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
 } fy_layer_ops;
 
-extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
+extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer;
 
 void *fy_layer_state(const ferry *f, fy_layer layer);
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state);

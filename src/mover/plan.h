@@ -15,8 +15,8 @@ void fy_copy_plain(ferry_copy *copy);
 /* Whether the correspondence is that, between regions of one shape. */
 bool fy_copy_is_simple(const ferry_copy *copy);
 
-/* An order of entries that depends on their contents alone: by target block, the low corner of `to`,
- * source block, and then the rest. Less, equal or greater than 0. */
+/* An order of entries that depends on their contents alone: by target block, the low corner of
+ * `to`, source block, and then the rest. Less, equal or greater than 0. */
 int fy_copy_compare(const ferry_copy *a, const ferry_copy *b);
 
 /* A tree of a floor plan's blocks. FERRY_EINVAL: a block of other dimensions. FERRY_ENOMEM. */

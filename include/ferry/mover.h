@@ -1,0 +1,187 @@
+/* Mover: blocks of distributed arrays, moved by plan.
+ *
+ * A grid is an array over a region; an xarray has a grid per block of a floor plan, present on the
+ * block's owner alone. A mover binds a motion plan to two xarrays, does its analysis and allocates
+ * all it needs once; ferry_mover_start and ferry_mover_wait then move the data as often as wanted.
+ * Between ranks that share memory a target copies straight from its source's grid, and two counters
+ * per pair of ranks say "ready" and "taken": there is no barrier and no message. Otherwise all
+ * copies to one rank travel as one message. kelp-data-mover.txt. */
+#ifndef FERRY_MOVER_H
+#define FERRY_MOVER_H
+
+#include <ferry/core.h>
+#include <ferry/mover_plan.h>
+#include <ferry/mover_region.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Grids: an array over a region, in the caller's memory or in the shared heap. */
+
+typedef struct ferry_grid {
+    ferry_region region;
+    size_t element_bytes;
+    ptrdiff_t stride[FERRY_DIMS_MAX]; /* bytes from an element to the next along each dimension */
+    void *data;                       /* the element at region.low */
+} ferry_grid;
+
+/* The address of the element at `p`, which is inside the region. */
+static inline void *ferry_grid_at(const ferry_grid *grid, ferry_point p)
+{
+    char *at = (char *)grid->data;
+    for (int d = 0; d < grid->region.dims; d++)
+        at += (p.at[d] - grid->region.low.at[d]) * grid->stride[d];
+    return at;
+}
+
+/* A grid over the caller's memory, the last dimension fastest, without gaps. Keeps `data` for as
+ * long as the grid is used. [any thread | never blocks] */
+FERRY_API ferry_grid ferry_grid_over(ferry_region region, size_t element_bytes, void *data);
+
+/* A grid in this rank's shared heap, not cleared. Gives `out->data`, freed with ferry_free.
+ * FERRY_EINVAL: an empty region or element; FERRY_ENOMEM. [app thread, handlers | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes,
+                                              ferry_grid *out);
+
+/* What is done with an element that arrives. */
+typedef enum ferry_combine {
+    FERRY_COMBINE_COPY,
+    FERRY_COMBINE_ADD,
+    FERRY_COMBINE_MIN,
+    FERRY_COMBINE_MAX,
+    FERRY_COMBINE_USER,
+} ferry_combine;
+
+/* What an element consists of, one or several of a kind; for add, min and max. */
+typedef enum ferry_number {
+    FERRY_NUMBER_DOUBLE,
+    FERRY_NUMBER_FLOAT,
+    FERRY_NUMBER_INT32,
+    FERRY_NUMBER_INT64,
+} ferry_number;
+
+/* Combines `count` elements at `source`, `source_stride` bytes apart, into those at `target`. Runs
+ * inside the calls that move data. */
+typedef void ferry_combine_fn(void *arg, void *target, ptrdiff_t target_stride, const void *source,
+                              ptrdiff_t source_stride, size_t count);
+
+typedef struct ferry_operation {
+    ferry_combine combine;
+    ferry_number number;
+    ferry_combine_fn *fn; /* for FERRY_COMBINE_USER */
+    void *arg;
+} ferry_operation;
+
+/* Does one entry of a plan between two grids here. `operation` NULL: copies. FERRY_EINVAL: the
+ * regions are not inside the grids or do not fit each other, or the elements do not fit the
+ * operation; see ferry_error_message(NULL). FERRY_ENOMEM. [any thread | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
+                                             const ferry_copy *copy,
+                                             const ferry_operation *operation);
+
+/* XArrays. kelp-data-mover.txt 2 (Storage Model). */
+
+/* A distributed array of grids. The program reads it; grids[i] is that of block local[i], with
+ * ghost cells, in the order of block numbers. */
+typedef struct ferry_xarray {
+    ferry *f;
+    ferry_floorplan blocks; /* without ghost cells */
+    size_t element_bytes;
+    ferry_point ghosts; /* width on both sides of every block, per dimension */
+    size_t local_count;
+    int32_t *local;
+    ferry_grid *grids;
+    bool borrowed; /* the grids' data are the caller's */
+} ferry_xarray;
+
+/* Makes the part of this rank: a grid in the shared heap for each of its blocks, cleared to zero
+ * bytes. Copies `blocks`. Gives `*out`, freed with ferry_xarray_destroy. FERRY_EINVAL: what
+ * ferry_floorplan_check says of a plan for all ranks, negative ghosts, elements of 0 bytes;
+ * FERRY_ENOMEM. Each rank of the job makes its own; nothing is sent. [app thread | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_xarray_create(ferry *f, const ferry_floorplan *blocks,
+                                                 size_t element_bytes, ferry_point ghosts,
+                                                 ferry_xarray **out);
+
+/* As ferry_xarray_create over the caller's grids, one per block of this rank in the order of
+ * numbers, of any strides. Borrows `grids`, keeps their data until ferry_xarray_destroy.
+ * FERRY_EINVAL too: a grid's region is not its block's with ghosts. */
+FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floorplan *blocks,
+                                                      size_t element_bytes, ferry_point ghosts,
+                                                      const ferry_grid *grids, ferry_xarray **out);
+
+/* Frees the part of this rank. No mover may be bound to it. NULL is nothing. [app thread | never
+ * blocks] */
+FERRY_API void ferry_xarray_destroy(ferry_xarray *x);
+
+/* The grid of a block, or NULL when it is not here. Lends until ferry_xarray_destroy or
+ * ferry_xarray_remap. [app thread | never blocks] kelp-data-mover.txt 2 (presence). */
+FERRY_API ferry_grid *ferry_xarray_grid(const ferry_xarray *x, int32_t block);
+
+/* Movers. */
+
+typedef struct ferry_mover ferry_mover;
+
+/* How a mover moves. */
+typedef struct ferry_mover_options {
+    size_t size; /* sizeof(ferry_mover_options) */
+    ferry_operation operation;
+    bool ordered;        /* combine in one order whatever the timing and the number of ranks */
+    bool check;          /* check the whole plan (ferry_plan_check) first */
+    bool messages;       /* use messages even where memory is shared */
+    size_t packet_bytes; /* messages of at most about so many bytes; 0: one per pair of ranks */
+} ferry_mover_options;
+
+#define FERRY_MOVER_DEFAULTS                                                                       \
+    {                                                                                              \
+        .size = sizeof(ferry_mover_options)                                                        \
+    }
+
+/* Binds `plan` to `source` and `target`, which may be one. Collective: every rank binds the same
+ * movers in the same order. Borrows `plan` and `options` (NULL: defaults); the plan may hold more
+ * than this rank's entries. Keeps the xarrays until ferry_mover_free. Gives `*out`. FERRY_EINVAL: a
+ * wrong entry, elements that do not fit, or plans of two ranks that differ in what these share;
+ * FERRY_ENOMEM: on every rank alike. [app thread, not in handlers | polls | may block]
+ * kelp-data-mover.txt 2 (Mover). */
+FERRY_API FERRY_MUST_USE int ferry_mover_bind(ferry *f, const ferry_plan *plan,
+                                              ferry_xarray *source, ferry_xarray *target,
+                                              const ferry_mover_options *options,
+                                              ferry_mover **out);
+
+/* Starts a movement. From here to its end the program does not write what the plan reads, nor touch
+ * what it writes. Movers without common data may be under way together. With `track` it is an
+ * operation that ends when wait would return. FERRY_ESTATE: it is under way already. FERRY_EPEER: a
+ * neighbour died. [app thread | never blocks] kelp-data-mover.txt 2 (start). */
+FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_track *track);
+
+/* Returns when everything has arrived here and everything from here has been taken. Without a
+ * start before it returns at once. FERRY_EPEER: a neighbour died; the targets are undefined and the
+ * mover can only be freed. [app thread, not in handlers | polls | may block]
+ * kelp-data-mover.txt 2 (wait). */
+FERRY_API FERRY_MUST_USE int ferry_mover_wait(ferry_mover *mover);
+
+/* As ferry_mover_wait, but FERRY_EAGAIN when that would wait; does what can be done now. [app
+ * thread, handlers | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_mover_test(ferry_mover *mover);
+
+/* Frees a mover that is not under way. Collective, in the same order as all collectives. NULL is
+ * nothing, on every rank. FERRY_ESTATE: it is under way. [app thread, not in handlers | polls | may
+ * block] */
+FERRY_API int ferry_mover_free(ferry_mover *mover);
+
+/* What one movement does on this rank. */
+typedef struct ferry_mover_stats {
+    size_t neighbours_in, neighbours_out; /* ranks */
+    size_t copies_local, copies_in;
+    uint64_t bytes_local, bytes_in, bytes_out;
+    size_t direct_in, direct_out; /* neighbours without messages */
+    uint64_t movements;           /* so far */
+} ferry_mover_stats;
+
+/* Writes the account of `mover`. [app thread | never blocks] */
+FERRY_API void ferry_mover_stats_get(const ferry_mover *mover, ferry_mover_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,180 @@
+/* The mover layer of a rank: frames to movers, progress in every poll, and going to sleep. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mover/state.h"
+
+typedef struct slot {
+    uint64_t key; /* number + 1 */
+    ferry_mover *mover;
+} slot;
+
+fy_movers *fy_movers_of(const ferry *f)
+{
+    return fy_layer_state(f, FY_LAYER_MOVER);
+}
+
+static fy_link_end *find_end(fy_direction *direction, int rank)
+{
+    for (size_t i = 0; i < direction->end_count; i++)
+        if (direction->ends[i].rank == rank)
+            return &direction->ends[i];
+    return NULL;
+}
+
+/* Keeps what the source tells at binding. Without memory it stays untold, which binding notices. */
+static void take_offer(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
+{
+    if (end->told || frame->size_bytes % sizeof(fy_offer) != 0)
+        return;
+    fy_movers_of(m->f)->news = true;
+    end->offers = malloc(frame->size_bytes + 1);
+    end->told = true;
+    if (end->offers == NULL) {
+        m->error = FERRY_ENOMEM;
+        return;
+    }
+    if (frame->size_bytes > 0)
+        memcpy(end->offers, frame->data, frame->size_bytes);
+    end->offer_count = frame->size_bytes / sizeof(fy_offer);
+    end->shared = frame->words[1] != 0;
+    end->channel = end->shared ? (fy_channel *)(uintptr_t)frame->words[2] : NULL;
+}
+
+/* Keeps a piece of packed copies. The source is never more than one movement ahead. */
+static void take_data(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
+{
+    uint64_t offset = frame->words[2];
+    if (end->buffer == NULL || frame->words[1] != end->arrived + 1 ||
+        offset != end->arrived_bytes || frame->size_bytes > end->bytes - offset)
+        return;
+    memcpy(end->buffer + offset, frame->data, frame->size_bytes);
+    end->arrived_bytes += frame->size_bytes;
+    if (end->arrived_bytes == end->bytes) {
+        end->arrived++;
+        end->arrived_bytes = 0;
+    }
+    if (m->under_way)
+        (void)fy_mover_advance(m);
+}
+
+static void take_ack(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
+{
+    if (frame->words[1] != end->acked + 1 || frame->words[1] > end->sent)
+        return;
+    end->acked++;
+    if (m->under_way)
+        (void)fy_mover_advance(m);
+}
+
+/* Frames that fit no mover are dropped: they concern one that was freed after an error. */
+static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
+{
+    fy_movers *movers = fy_movers_of(f);
+    if (frame->aux == FY_MOVER_WAKE)
+        return FY_TAKEN;
+    const slot *found = fy_table_find(&movers->by_number, frame->words[0] + 1);
+    if (found == NULL || frame->words[0] == UINT64_MAX)
+        return FY_TAKEN;
+    ferry_mover *m = found->mover;
+    fy_link_end *end = find_end(frame->aux == FY_MOVER_ACK ? &m->out : &m->in, source);
+    if (end == NULL)
+        return FY_TAKEN;
+    if (frame->aux == FY_MOVER_OFFER)
+        take_offer(m, end, frame);
+    else if (frame->aux == FY_MOVER_DATA)
+        take_data(m, end, frame);
+    else if (frame->aux == FY_MOVER_ACK)
+        take_ack(m, end, frame);
+    return FY_TAKEN;
+}
+
+int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uint64_t b,
+                  const void *data, size_t size_bytes)
+{
+    const fy_frame frame = {.kind = FY_KIND_MOVER,
+                            .word_count = 3,
+                            .aux = what,
+                            .words = {m->number, a, b},
+                            .data = data,
+                            .size_bytes = size_bytes};
+    return fy_send(m->f, FY_DATA, rank, &frame);
+}
+
+static int open_movers(ferry *f, const ferry_options *options)
+{
+    (void)options;
+    fy_movers *movers = calloc(1, sizeof *movers);
+    if (movers == NULL || fy_table_init(&movers->by_number, sizeof(slot))) {
+        free(movers);
+        return fy_fail(f, FERRY_ENOMEM, "open: no memory for the mover layer");
+    }
+    fy_list_init(&movers->active);
+    fy_layer_state_set(f, FY_LAYER_MOVER, movers);
+    fy_kind_set(f, FY_KIND_MOVER, deliver);
+    return 0;
+}
+
+static void close_movers(ferry *f)
+{
+    fy_movers *movers = fy_movers_of(f);
+    size_t index = 0;
+    for (slot *s; (s = fy_table_next(&movers->by_number, &index)) != NULL;)
+        fy_mover_destroy(s->mover);
+    fy_table_fini(&movers->by_number);
+    free(movers);
+    fy_layer_state_set(f, FY_LAYER_MOVER, NULL);
+}
+
+static int progress(ferry *f)
+{
+    fy_movers *movers = fy_movers_of(f);
+    int count = movers->news;
+    movers->news = false;
+    for (fy_link *link = movers->active.next, *next; link != &movers->active; link = next) {
+        ferry_mover *m = (ferry_mover *)(void *)link;
+        next = link->next;
+        count += fy_mover_advance(m);
+        if (fy_mover_is_done(m)) {
+            fy_mover_finish(m);
+            count++;
+        }
+    }
+    return count;
+}
+
+static bool busy(ferry *f)
+{
+    fy_movers *movers = fy_movers_of(f);
+    if (movers->news)
+        return true;
+    for (fy_link *link = movers->active.next; link != &movers->active; link = link->next)
+        if (fy_mover_would_miss((ferry_mover *)(void *)link))
+            return true;
+    return false;
+}
+
+const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
+                                     .open = open_movers,
+                                     .close = close_movers,
+                                     .progress = progress,
+                                     .busy = busy};
+
+int fy_movers_enter(ferry_mover *m)
+{
+    fy_movers *movers = fy_movers_of(m->f);
+    void *place;
+    m->number = movers->next++;
+    int error = fy_table_insert(&movers->by_number, (uint64_t)m->number + 1, &place);
+    if (error == 0)
+        ((slot *)place)->mover = m;
+    return error;
+}
+
+void fy_movers_leave(ferry_mover *m)
+{
+    fy_movers *movers = fy_movers_of(m->f);
+    slot *found = fy_table_find(&movers->by_number, (uint64_t)m->number + 1);
+    if (found != NULL && found->mover == m)
+        fy_table_remove(&movers->by_number, found);
+}

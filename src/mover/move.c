@@ -1,0 +1,219 @@
+/* Making moves: from regions and strides to loops. */
+#include "mover/move.h"
+
+#include <stdlib.h>
+
+#include "mover/box.h"
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return a - fy_floor_div(a, b) * b;
+}
+
+static bool same_shape(const ferry_copy *copy)
+{
+    if (copy->from.dims != copy->to.dims)
+        return false;
+    for (int d = 0; d < copy->to.dims; d++)
+        if (ferry_region_extent(copy->to, d) != ferry_region_extent(copy->from, copy->axis[d]))
+            return false;
+    return true;
+}
+
+static bool has_ratio(const ferry_copy *copy)
+{
+    for (int d = 0; d < copy->to.dims; d++)
+        if (copy->ratio[d] != 1)
+            return true;
+    return false;
+}
+
+/* Puts the axes in order of the target's strides, the closest writes last. */
+static void sort_axes(fy_move *move)
+{
+    for (int i = 1; i < move->dims; i++) {
+        for (int k = i; k > 0; k--) {
+            fy_axis *a = &move->axis[k - 1], *b = &move->axis[k];
+            if (llabs(a->d) > llabs(b->d) || (a->d == b->d && llabs(a->s) >= llabs(b->s)))
+                break;
+            fy_axis held = *a;
+            *a = *b;
+            *b = held;
+        }
+    }
+}
+
+/* Joins axes that lie end to end in both grids. */
+static void join_axes(fy_move *move)
+{
+    int kept = 0;
+    for (int i = 0; i < move->dims; i++) {
+        fy_axis *outer = kept > 0 ? &move->axis[kept - 1] : NULL;
+        const fy_axis *inner = &move->axis[i];
+        if (inner->count == 1)
+            continue;
+        ptrdiff_t count = (ptrdiff_t)inner->count;
+        if (outer != NULL && outer->d == inner->d * count && outer->s == inner->s * count) {
+            outer->count *= inner->count;
+            outer->d = inner->d;
+            outer->s = inner->s;
+        } else {
+            move->axis[kept++] = *inner;
+        }
+    }
+    move->dims = kept;
+}
+
+/* Chooses the loops for plain copies: contiguous runs become the unit, and where the source is
+ * contiguous along another axis than the target, that axis goes next to the last. */
+static void choose(fy_move *move, const fy_combine *how)
+{
+    const ptrdiff_t unit = (ptrdiff_t)how->unit;
+    if (move->dims == 0) {
+        move->axis[move->dims++] = (fy_axis){.count = 1, .d = unit, .s = unit};
+        return;
+    }
+    fy_axis *last = &move->axis[move->dims - 1];
+    if (how->row == NULL && last->d == unit && last->s == unit) {
+        move->unit = how->unit * last->count;
+        if (--move->dims == 0)
+            move->axis[move->dims++] = (fy_axis){.count = 1};
+        return;
+    }
+    if (how->row != NULL || last->d != unit)
+        return;
+    for (int i = 0; i < move->dims - 1; i++) {
+        if (move->axis[i].s != unit)
+            continue;
+        fy_axis along = move->axis[i];
+        for (int k = i; k < move->dims - 2; k++)
+            move->axis[k] = move->axis[k + 1];
+        move->axis[move->dims - 2] = along;
+        move->kind = FY_MOVE_TRANSPOSE;
+        return;
+    }
+}
+
+static void init_rows(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+                      const ferry_grid *source, const fy_combine *how)
+{
+    move->kind = FY_MOVE_ROWS;
+    for (int d = 0; d < copy->to.dims; d++) {
+        ptrdiff_t step = copy->relation == FERRY_SAMPLE ? copy->ratio[d] : 1;
+        move->axis[move->dims++] = (fy_axis){.count = (size_t)ferry_region_extent(copy->to, d),
+                                             .d = target->stride[d],
+                                             .s = source->stride[copy->axis[d]] * step};
+    }
+    if (how->each > 1)
+        move->axis[move->dims++] =
+            (fy_axis){.count = how->each, .d = (ptrdiff_t)how->unit, .s = (ptrdiff_t)how->unit};
+    sort_axes(move);
+    join_axes(move);
+    choose(move, how);
+}
+
+/* Offsets along each axis of the finer side: target, then source, axis after axis. */
+static int init_table(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+                      const ferry_grid *source, const fy_combine *how)
+{
+    const bool refine = copy->relation == FERRY_REFINE;
+    size_t total = how->each;
+    for (int d = 0; d < copy->to.dims; d++)
+        total +=
+            (size_t)ferry_region_extent(refine ? copy->to : copy->from, refine ? d : copy->axis[d]);
+    ptrdiff_t *at = move->table = malloc(2 * total * sizeof *at);
+    if (at == NULL)
+        return FERRY_ENOMEM;
+    move->kind = FY_MOVE_TABLE;
+    for (int d = 0; d < copy->to.dims; d++) {
+        int a = copy->axis[d];
+        int64_t first = refine ? copy->to.low.at[d] : copy->from.low.at[a];
+        int64_t count =
+            (int64_t)ferry_region_extent(refine ? copy->to : copy->from, refine ? d : a);
+        int64_t phase = floor_mod(first, copy->ratio[d]);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t coarse = (phase + i) / copy->ratio[d];
+            at[i] = (refine ? i : coarse) * target->stride[d];
+            at[count + i] = (refine ? coarse : i) * source->stride[a];
+        }
+        at += 2 * count;
+        move->axis[move->dims++].count = (size_t)count;
+    }
+    if (how->each > 1) {
+        for (size_t i = 0; i < how->each; i++)
+            at[i] = at[how->each + i] = (ptrdiff_t)(i * how->unit);
+        move->axis[move->dims++].count = how->each;
+    }
+    return 0;
+}
+
+static int init_reshape(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+                        const ferry_grid *source, const fy_combine *how)
+{
+    move->walk = malloc(2 * (FERRY_DIMS_MAX + 1) * sizeof *move->walk);
+    if (move->walk == NULL)
+        return FERRY_ENOMEM;
+    move->kind = FY_MOVE_RESHAPE;
+    for (int side = 0; side < 2; side++) {
+        const ferry_region *r = side == 0 ? &copy->to : &copy->from;
+        const ferry_grid *grid = side == 0 ? target : source;
+        fy_axis *axis = move->walk + side * (FERRY_DIMS_MAX + 1);
+        int dims = 0;
+        for (int d = 0; d < r->dims; d++)
+            axis[dims++] =
+                (fy_axis){.count = (size_t)ferry_region_extent(*r, d), .d = grid->stride[d]};
+        if (how->each > 1)
+            axis[dims++] = (fy_axis){.count = how->each, .d = (ptrdiff_t)how->unit};
+        move->walk_dims[side] = dims;
+    }
+    return 0;
+}
+
+int fy_move_init(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+                 const ferry_grid *source, const fy_combine *how)
+{
+    *move = (fy_move){.unit = how->unit,
+                      .source = ferry_grid_at(source, copy->from.low),
+                      .target = ferry_grid_at(target, copy->to.low)};
+    bool finer = copy->relation == FERRY_REFINE || copy->relation == FERRY_COARSEN;
+    if (finer && has_ratio(copy))
+        return init_table(move, copy, target, source, how);
+    if (copy->relation == FERRY_PLAIN && !same_shape(copy))
+        return init_reshape(move, copy, target, source, how);
+    init_rows(move, copy, target, source, how);
+    return 0;
+}
+
+void fy_move_fini(fy_move *move)
+{
+    free(move->table);
+    free(move->walk);
+    move->table = NULL;
+    move->walk = NULL;
+}
+
+void fy_copy_split(const ferry_copy *copy, ferry_region *dense, ferry_copy *pack,
+                   ferry_copy *unpack)
+{
+    *dense = copy->from;
+    *pack = *unpack = *copy;
+    pack->relation = FERRY_PLAIN;
+    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+        pack->axis[d] = (int8_t)d;
+        pack->ratio[d] = 1;
+    }
+    if (copy->relation == FERRY_SAMPLE) {
+        /* The sampled points alone travel, with the source's axes in order. */
+        pack->relation = FERRY_SAMPLE;
+        unpack->relation = FERRY_PLAIN;
+        for (int d = 0; d < copy->to.dims; d++) {
+            int a = copy->axis[d];
+            int64_t extent = (int64_t)ferry_region_extent(copy->to, d);
+            dense->high.at[a] = dense->low.at[a] + extent - 1;
+            pack->ratio[a] = copy->ratio[d];
+            unpack->ratio[d] = 1;
+        }
+    }
+    pack->to = *dense;
+    unpack->from = *dense;
+}

@@ -1,0 +1,67 @@
+/* Move: one copy of a plan between two grids, made ready to run.
+ *
+ * Making it works out strides, joins dimensions that lie together in both grids, orders the rest so
+ * that writes are close together, and chooses the loops. Running it touches nothing else, so a move
+ * may run any number of times while the grids stay where they are. */
+#ifndef FY_MOVE_H
+#define FY_MOVE_H
+
+#include <ferry/mover.h>
+
+/* The operation of a mover on elements of a size. */
+typedef struct fy_combine fy_combine;
+
+/* Combines `count` units at stride `s` from `source` into those at stride `d` from `target`. */
+typedef void fy_row_fn(const fy_combine *how, char *target, ptrdiff_t d, const char *source,
+                       ptrdiff_t s, size_t count);
+
+struct fy_combine {
+    fy_row_fn *row; /* NULL: copy */
+    size_t unit;    /* bytes that one step of `row` works on */
+    size_t each;    /* units to an element */
+    ferry_combine_fn *fn;
+    void *arg;
+};
+
+/* FERRY_EINVAL with a message when elements of `element_bytes` do not fit; `operation` may be NULL.
+ */
+int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t element_bytes);
+
+typedef struct fy_axis {
+    size_t count;
+    ptrdiff_t d, s; /* bytes to the next in target and source */
+} fy_axis;
+
+typedef enum fy_move_kind {
+    FY_MOVE_ROWS,      /* nested loops over axes; the innermost is a row of units */
+    FY_MOVE_TRANSPOSE, /* the last two axes: contiguous in the source, contiguous in the target */
+    FY_MOVE_TABLE,     /* offsets by table along each axis */
+    FY_MOVE_RESHAPE,   /* two walks in step */
+    FY_MOVE_LIST,      /* offsets by table, element by element */
+} fy_move_kind;
+
+typedef struct fy_move {
+    const char *source;
+    char *target;
+    fy_move_kind kind;
+    int dims; /* of axis */
+    size_t unit;
+    fy_axis axis[FERRY_DIMS_MAX + 1]; /* outermost first */
+    ptrdiff_t *table;                 /* own memory, for the last three kinds */
+    fy_axis *walk;                    /* FY_MOVE_RESHAPE: axes of target, then of source */
+    int walk_dims[2];
+} fy_move;
+
+/* Makes the move of `copy`, which fits both grids (fy_plan_check_entry). FERRY_ENOMEM. */
+int fy_move_init(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+                 const ferry_grid *source, const fy_combine *how);
+void fy_move_fini(fy_move *move);
+
+void fy_move_run(const fy_move *move, const fy_combine *how);
+
+/* What of `copy` travels: the region of a dense grid that its source points are packed to, and the
+ * copies into that grid and out of it. */
+void fy_copy_split(const ferry_copy *copy, ferry_region *dense, ferry_copy *pack,
+                   ferry_copy *unpack);
+
+#endif

@@ -1,0 +1,219 @@
+/* Running moves.
+ *
+ * Rows of one, two, four, eight ... bytes are copied by loops of fixed size, which compilers turn
+ * into plain loads and stores; longer ones by memcpy. A transposition goes tile by tile, a cache
+ * line of the source by a cache line of the target, so that each line is used whole while it is
+ * near. */
+#include <string.h>
+
+#include "mover/move.h"
+
+#define FIXED(bytes)                                                                               \
+    case bytes:                                                                                    \
+        for (size_t i = 0; i < count; i++)                                                         \
+            memcpy(target + (ptrdiff_t)i * d, source + (ptrdiff_t)i * s, bytes);                   \
+        return
+
+/* Copies `count` units of `unit` bytes. */
+static void copy_row(size_t unit, char *target, ptrdiff_t d, const char *source, ptrdiff_t s,
+                     size_t count)
+{
+    switch (unit) {
+        FIXED(1);
+        FIXED(2);
+        FIXED(4);
+        FIXED(8);
+        FIXED(16);
+        FIXED(24);
+        FIXED(32);
+        FIXED(40);
+        FIXED(48);
+        FIXED(64);
+    default:
+        for (size_t i = 0; i < count; i++)
+            memcpy(target + (ptrdiff_t)i * d, source + (ptrdiff_t)i * s, unit);
+    }
+}
+
+static void row(const fy_move *move, const fy_combine *how, char *target, const char *source,
+                const fy_axis *axis)
+{
+    if (how->row == NULL)
+        copy_row(move->unit, target, axis->d, source, axis->s, axis->count);
+    else
+        how->row(how, target, axis->d, source, axis->s, axis->count);
+}
+
+enum { LINE_BYTES = 64 };
+
+/* One tile: `rows` targets of `count` units each, contiguous; the source is contiguous along the
+ * rows. */
+#define TILE(bytes)                                                                                \
+    case bytes:                                                                                    \
+        for (size_t k = 0; k < rows; k++)                                                          \
+            for (size_t j = 0; j < count; j++)                                                     \
+                memcpy(target + (ptrdiff_t)k * d + (ptrdiff_t)(j * bytes),                         \
+                       source + (ptrdiff_t)(k * bytes) + (ptrdiff_t)j * s, bytes);                 \
+        return
+
+static void tile(size_t unit, char *target, ptrdiff_t d, const char *source, ptrdiff_t s,
+                 size_t rows, size_t count)
+{
+    switch (unit) {
+        TILE(4);
+        TILE(8);
+        TILE(16);
+    default:
+        for (size_t k = 0; k < rows; k++)
+            for (size_t j = 0; j < count; j++)
+                memcpy(target + (ptrdiff_t)k * d + (ptrdiff_t)(j * unit),
+                       source + (ptrdiff_t)(k * unit) + (ptrdiff_t)j * s, unit);
+    }
+}
+
+/* A whole tile of 8 by 8 words, held in registers as far as there are any. */
+static void tile_8_words(char *target, ptrdiff_t d, const char *source, ptrdiff_t s)
+{
+    uint64_t in[8][8];
+    for (int j = 0; j < 8; j++)
+        memcpy(in[j], source + j * s, sizeof in[j]);
+    for (int k = 0; k < 8; k++) {
+        uint64_t out[8];
+        for (int j = 0; j < 8; j++)
+            out[j] = in[j][k];
+        memcpy(target + k * d, out, sizeof out);
+    }
+}
+
+static void transpose(const fy_move *move, char *target, const char *source)
+{
+    const fy_axis *rows = &move->axis[move->dims - 2], *along = &move->axis[move->dims - 1];
+    const size_t unit = move->unit, side = unit < LINE_BYTES / 4 ? LINE_BYTES / unit : 4;
+    for (size_t k = 0; k < rows->count; k += side) {
+        size_t some = rows->count - k < side ? rows->count - k : side;
+        for (size_t j = 0; j < along->count; j += side) {
+            size_t count = along->count - j < side ? along->count - j : side;
+            char *to = target + (ptrdiff_t)k * rows->d + (ptrdiff_t)(j * unit);
+            const char *from = source + (ptrdiff_t)(k * unit) + (ptrdiff_t)j * along->s;
+            if (unit == 8 && some == 8 && count == 8)
+                tile_8_words(to, rows->d, from, along->s);
+            else
+                tile(unit, to, rows->d, from, along->s, some, count);
+        }
+    }
+}
+
+/* The axes from `depth` on; the last `inner` of them are one step. */
+static void nest(const fy_move *move, const fy_combine *how, int depth, int inner, char *target,
+                 const char *source)
+{
+    const fy_axis *axis = &move->axis[depth];
+    if (depth == move->dims - inner) {
+        if (inner == 2)
+            transpose(move, target, source);
+        else
+            row(move, how, target, source, axis);
+        return;
+    }
+    for (size_t i = 0; i < axis->count; i++, target += axis->d, source += axis->s)
+        nest(move, how, depth + 1, inner, target, source);
+}
+
+static void run_table(const fy_move *move, const fy_combine *how, int depth, const ptrdiff_t *table,
+                      char *target, const char *source)
+{
+    size_t count = move->axis[depth].count;
+    const ptrdiff_t *d = table, *s = table + count;
+    const ptrdiff_t unit = (ptrdiff_t)move->unit;
+    if (depth < move->dims - 1) {
+        for (size_t i = 0; i < count; i++)
+            run_table(move, how, depth + 1, table + 2 * count, target + d[i], source + s[i]);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (how->row != NULL)
+            how->row(how, target + d[i], unit, source + s[i], unit, 1);
+        else if (unit == 8)
+            memcpy(target + d[i], source + s[i], 8);
+        else
+            memcpy(target + d[i], source + s[i], move->unit);
+    }
+}
+
+/* One of the two walks of a reshaping move. */
+typedef struct walk {
+    const fy_axis *axis;
+    int dims;
+    size_t at[FERRY_DIMS_MAX + 1];
+    ptrdiff_t offset;
+} walk;
+
+static size_t left(const walk *w)
+{
+    return w->axis[w->dims - 1].count - w->at[w->dims - 1];
+}
+
+static void advance(walk *w, size_t count)
+{
+    int d = w->dims - 1;
+    w->at[d] += count;
+    w->offset += (ptrdiff_t)count * w->axis[d].d;
+    while (d > 0 && w->at[d] == w->axis[d].count) {
+        w->offset += w->axis[d - 1].d - (ptrdiff_t)w->axis[d].count * w->axis[d].d;
+        w->at[d] = 0;
+        w->at[--d]++;
+    }
+}
+
+static void run_reshape(const fy_move *move, const fy_combine *how)
+{
+    walk to = {.axis = move->walk, .dims = move->walk_dims[0]};
+    walk from = {.axis = move->walk + FERRY_DIMS_MAX + 1, .dims = move->walk_dims[1]};
+    while (to.at[0] < to.axis[0].count) {
+        size_t count = left(&to) < left(&from) ? left(&to) : left(&from);
+        const fy_axis both = {
+            .count = count, .d = to.axis[to.dims - 1].d, .s = from.axis[from.dims - 1].d};
+        row(move, how, move->target + to.offset, move->source + from.offset, &both);
+        advance(&to, count);
+        advance(&from, count);
+    }
+}
+
+/* Target and source offsets of each element, one after the other. */
+static void run_list(const fy_move *move, const fy_combine *how)
+{
+    const ptrdiff_t unit = (ptrdiff_t)how->unit;
+    const ptrdiff_t *at = move->table;
+    size_t count = move->axis[0].count;
+    if (how->row != NULL) {
+        for (size_t i = 0; i < count; i++, at += 2)
+            how->row(how, move->target + at[0], unit, move->source + at[1], unit, how->each);
+    } else if (move->unit == 8) {
+        for (size_t i = 0; i < count; i++, at += 2)
+            memcpy(move->target + at[0], move->source + at[1], 8);
+    } else {
+        for (size_t i = 0; i < count; i++, at += 2)
+            memcpy(move->target + at[0], move->source + at[1], move->unit);
+    }
+}
+
+void fy_move_run(const fy_move *move, const fy_combine *how)
+{
+    switch (move->kind) {
+    case FY_MOVE_ROWS:
+        nest(move, how, 0, 1, move->target, move->source);
+        return;
+    case FY_MOVE_TRANSPOSE:
+        nest(move, how, 0, 2, move->target, move->source);
+        return;
+    case FY_MOVE_TABLE:
+        run_table(move, how, 0, move->table, move->target, move->source);
+        return;
+    case FY_MOVE_RESHAPE:
+        run_reshape(move, how);
+        return;
+    case FY_MOVE_LIST:
+        run_list(move, how);
+        return;
+    }
+}

@@ -1,0 +1,293 @@
+/* A movement, from start to wait.
+ *
+ * start publishes "ready" on every direct link out, packs and sends the others, and runs the copies
+ * within the rank. After that fy_mover_advance, called by wait and by every poll, runs the copies
+ * of each link in whose source is ready, says "taken", and notes which links out have been taken.
+ *
+ * Nobody polls a counter while it sleeps: before sleeping a rank sets the flag of each link it
+ * waits for and looks once more; who moves a counter looks at the flag afterwards and sends a frame
+ * when it is set. Both put a sequentially consistent fence between, so one of them sees the other.
+ */
+#include "mover/state.h"
+
+enum { LOOKS = 200 };
+
+bool fy_mover_is_done(const ferry_mover *m)
+{
+    return m->error != 0 || (m->in.left_count == 0 && m->out.left_count == 0);
+}
+
+/* After counters have moved: wakes the other end if it sleeps. */
+static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
+{
+    /* relaxed: ordered after the counter by the caller's fence, which pairs with that in
+     * fy_mover_would_miss */
+    if (atomic_load_explicit(sleeps, memory_order_relaxed))
+        (void)fy_mover_send(m, rank, FY_MOVER_WAKE, 0, 0, NULL, 0);
+}
+
+static void publish(ferry_mover *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        fy_link_end *end = &m->out.ends[i];
+        if (end->channel == NULL)
+            continue;
+        /* release: the grids are written; pairs with the acquire in arrived */
+        atomic_store_explicit(&end->channel->ready, m->epoch, memory_order_release);
+        any = true;
+    }
+    if (!any)
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    for (size_t i = 0; i < m->out.end_count; i++)
+        if (m->out.ends[i].channel != NULL)
+            wake(m, m->out.ends[i].rank, &m->out.ends[i].channel->target_sleeps);
+}
+
+void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
+{
+    size_t each = m->options.packet_bytes > 0 ? m->options.packet_bytes : end->bytes;
+    for (size_t at = 0; at < end->bytes; at += each) {
+        size_t bytes = end->bytes - at < each ? end->bytes - at : each;
+        if (fy_mover_send(m, end->rank, FY_MOVER_DATA, m->epoch, at, end->buffer + at, bytes))
+            m->error = FERRY_EPEER;
+    }
+    end->sent = m->epoch;
+}
+
+static void pack(ferry_mover *m, fy_link_end *end)
+{
+    for (size_t i = 0; i < end->count; i++)
+        fy_move_run(&end->moves[i], &m->copying);
+    if (end->acked == end->sent)
+        fy_mover_send_packed(m, end);
+}
+
+/* Whether the source of a link has the data of this movement ready. */
+static bool arrived(const ferry_mover *m, const fy_link_end *end)
+{
+    if (end->channel == NULL)
+        return end->arrived >= m->epoch;
+    /* acquire: pairs with the release in publish */
+    return atomic_load_explicit(&end->channel->ready, memory_order_acquire) >= m->epoch;
+}
+
+static bool taken(ferry_mover *m, fy_link_end *end)
+{
+    if (end->channel != NULL)
+        /* acquire: the target has read the grids; pairs with the release in say_taken */
+        return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->epoch;
+    if (end->sent < m->epoch && end->acked == end->sent)
+        fy_mover_send_packed(m, end);
+    return end->sent == m->epoch;
+}
+
+static void say_taken(ferry_mover *m, fy_link_end *end)
+{
+    if (end->channel == NULL) {
+        if (fy_mover_send(m, end->rank, FY_MOVER_ACK, m->epoch, 0, NULL, 0))
+            m->error = FERRY_EPEER;
+        return;
+    }
+    /* release: the grids have been read; pairs with the acquire in taken */
+    atomic_store_explicit(&end->channel->taken, m->epoch, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    wake(m, end->rank, &end->channel->source_sleeps);
+}
+
+static void run_end(ferry_mover *m, fy_link_end *end)
+{
+    for (size_t i = 0; i < end->count; i++)
+        fy_move_run(&end->moves[i], &m->how);
+    say_taken(m, end);
+}
+
+/* With options.ordered: nothing runs before all is there, then everything in order. */
+static int advance_ordered(ferry_mover *m)
+{
+    for (size_t i = 0; i < m->in.left_count; i++)
+        if (!arrived(m, &m->in.ends[m->in.left[i]]))
+            return 0;
+    for (size_t i = 0; i < m->sequence_count; i++)
+        fy_move_run(m->sequence[i], &m->how);
+    for (size_t i = 0; i < m->in.end_count; i++)
+        say_taken(m, &m->in.ends[i]);
+    m->in.left_count = 0;
+    return 1;
+}
+
+static int advance_in(ferry_mover *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->in.left_count; i++) {
+        fy_link_end *end = &m->in.ends[m->in.left[i]];
+        if (arrived(m, end))
+            run_end(m, end);
+        else
+            m->in.left[kept++] = m->in.left[i];
+    }
+    int count = (int)(m->in.left_count - kept);
+    m->in.left_count = kept;
+    return count;
+}
+
+static int advance_out(ferry_mover *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->out.left_count; i++)
+        if (!taken(m, &m->out.ends[m->out.left[i]]))
+            m->out.left[kept++] = m->out.left[i];
+    int count = (int)(m->out.left_count - kept);
+    m->out.left_count = kept;
+    return count;
+}
+
+static void set_flags(ferry_mover *m, uint32_t value)
+{
+    m->flagged = value != 0;
+    /* relaxed: ordered by the fence in fy_mover_would_miss when set; a late clear costs a frame */
+    for (size_t i = 0; i < m->in.end_count; i++)
+        if (m->in.ends[i].channel != NULL)
+            atomic_store_explicit(&m->in.ends[i].channel->target_sleeps, value,
+                                  memory_order_relaxed);
+    for (size_t i = 0; i < m->out.end_count; i++)
+        if (m->out.ends[i].channel != NULL)
+            atomic_store_explicit(&m->out.ends[i].channel->source_sleeps, value,
+                                  memory_order_relaxed);
+}
+
+int fy_mover_advance(ferry_mover *m)
+{
+    int count = 0;
+    if (m->flagged)
+        set_flags(m, 0);
+    if (m->in.left_count > 0)
+        count += m->sequence != NULL ? advance_ordered(m) : advance_in(m);
+    if (m->out.left_count > 0)
+        count += advance_out(m);
+    return count;
+}
+
+static bool dead(const ferry_mover *m, const fy_direction *direction)
+{
+    fy_port *port = fy_port_of(m->f);
+    for (size_t i = 0; i < direction->left_count; i++)
+        if (port->ops->peer(port, direction->ends[direction->left[i]].rank) != FY_PEER_ALIVE)
+            return true;
+    return false;
+}
+
+bool fy_mover_would_miss(ferry_mover *m)
+{
+    if (fy_mover_is_done(m))
+        return true;
+    set_flags(m, 1);
+    /* seq_cst: between the flags and the last look; pairs with the fences in publish, say_taken */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (size_t i = 0; i < m->in.left_count && m->sequence == NULL; i++)
+        if (arrived(m, &m->in.ends[m->in.left[i]]))
+            return true;
+    for (size_t i = 0; i < m->out.left_count; i++)
+        if (taken(m, &m->out.ends[m->out.left[i]]))
+            return true;
+    bool all = m->sequence != NULL && m->in.left_count > 0;
+    for (size_t i = 0; i < m->in.left_count && all; i++)
+        all = arrived(m, &m->in.ends[m->in.left[i]]);
+    if (all)
+        return true;
+    if (dead(m, &m->in) || dead(m, &m->out)) {
+        /* What it had published before it left still counts. */
+        (void)fy_mover_advance(m);
+        if (!fy_mover_is_done(m))
+            m->error = FERRY_EPEER;
+        return true;
+    }
+    return false;
+}
+
+void fy_mover_finish(ferry_mover *m)
+{
+    if (m->flagged)
+        set_flags(m, 0);
+    m->under_way = false;
+    fy_list_remove(&m->active);
+    if (m->op != 0)
+        fy_op_end(m->f, m->op, m->error);
+    m->op = 0;
+}
+
+static int report(const ferry_mover *m)
+{
+    return m->error == 0 ? 0 : fy_fail(m->f, m->error, "mover: a neighbour is dead or has left");
+}
+
+int ferry_mover_start(ferry_mover *m, const ferry_track *track)
+{
+    if (m->under_way)
+        return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is under way");
+    if (m->error)
+        return report(m);
+    if (track != NULL) {
+        int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->op);
+        if (error)
+            return error;
+    }
+    m->epoch++;
+    m->under_way = true;
+    publish(m);
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        m->out.left[i] = i;
+        if (m->out.ends[i].channel == NULL)
+            pack(m, &m->out.ends[i]);
+    }
+    m->out.left_count = m->out.end_count;
+    for (size_t i = 0; i < m->in.end_count; i++)
+        m->in.left[i] = i;
+    m->in.left_count = m->in.end_count;
+    if (m->sequence != NULL && m->in.end_count == 0)
+        (void)advance_ordered(m);
+    for (size_t i = 0; i < m->own_count && m->sequence == NULL; i++)
+        fy_move_run(&m->own_moves[i], &m->how);
+    (void)fy_mover_advance(m);
+    fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
+    return 0;
+}
+
+/* Looks a while before it sleeps: a neighbour that runs is often just a moment away. */
+static void look(ferry_mover *m)
+{
+    for (int i = 0; i < LOOKS && !fy_mover_is_done(m); i++)
+        (void)fy_mover_advance(m);
+}
+
+int ferry_mover_wait(ferry_mover *m)
+{
+    if (!m->under_way)
+        return report(m);
+    if (fy_in_handler(m->f))
+        return fy_fail(m->f, FERRY_ESTATE, "mover_wait: not allowed inside a handler or callback");
+    while (m->under_way) {
+        look(m);
+        if (fy_mover_is_done(m))
+            fy_mover_finish(m);
+        else
+            (void)ferry_wait(m->f, FERRY_FOREVER);
+    }
+    return report(m);
+}
+
+int ferry_mover_test(ferry_mover *m)
+{
+    if (!m->under_way)
+        return report(m);
+    if (!fy_in_handler(m->f))
+        (void)ferry_poll(m->f);
+    else
+        (void)fy_mover_advance(m);
+    if (m->under_way && !fy_mover_is_done(m))
+        return FERRY_EAGAIN;
+    if (m->under_way)
+        fy_mover_finish(m);
+    return report(m);
+}

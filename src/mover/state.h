@@ -1,0 +1,133 @@
+/* State: what a mover consists of, and the part of a rank that finds movers by number.
+ *
+ * Movers are numbered alike on all ranks, because binding is collective. The copies of a mover are
+ * of three sorts: within the rank, in from another (a link in), out to another (a link out). The
+ * two ends of a link have the same copies in the same order.
+ *
+ * Where memory is shared a link is a channel of counters, and the target's moves read the source's
+ * grids. Else the source packs the link's copies into one buffer and sends it, at most one movement
+ * ahead of the target, which unpacks and acknowledges. */
+#ifndef FY_MOVER_STATE_H
+#define FY_MOVER_STATE_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/table.h"
+#include "core/core.h"
+#include "mover/move.h"
+
+/* The counters of a link, in the shared heap, each on its own line. `ready` is written by the
+ * source: its grids hold the data of that movement. `taken` is written by the target: it has them.
+ * The flags say that their writer sleeps, or is about to, and wants a frame when the other's
+ * counter moves. */
+typedef struct fy_channel {
+    _Alignas(64) _Atomic uint64_t ready;
+    _Alignas(64) _Atomic uint64_t taken;
+    _Alignas(64) _Atomic uint32_t target_sleeps;
+    _Alignas(64) _Atomic uint32_t source_sleeps;
+} fy_channel;
+
+/* What the source of a link tells the target about one of its grids. */
+typedef struct fy_offer {
+    ferry_grid grid;
+    int64_t block;
+} fy_offer;
+
+/* One end of a link. */
+typedef struct fy_link_end {
+    int rank;             /* the other's */
+    size_t first, count;  /* its copies among those of the mover's direction */
+    fy_move *moves;       /* in: to run; out: to pack, NULL when direct */
+    fy_channel *channel;  /* NULL when not direct */
+    char *buffer;         /* packed copies, NULL when direct */
+    size_t bytes;         /* of the packed copies */
+    uint64_t sent, acked; /* out, packed: movements */
+    uint64_t arrived;     /* in, packed: the movement that is in the buffer */
+    size_t arrived_bytes; /* in, packed: of the movement that is arriving */
+    bool told;            /* in: the source's word at binding has come */
+    bool shared;          /* in: it said that the link is direct */
+    fy_offer *offers;     /* in: its grids, until binding is over */
+    size_t offer_count;
+} fy_link_end;
+
+/* The copies of one direction, sorted by rank, beginning after this rank's own, then by
+ * fy_copy_compare. */
+typedef struct fy_direction {
+    ferry_copy *copies;
+    int *ranks;
+    size_t count;
+    fy_link_end *ends;
+    size_t end_count;
+    size_t *left; /* numbers of the ends that the movement waits for */
+    size_t left_count;
+} fy_direction;
+
+struct ferry_mover {
+    fy_link active; /* among the movers under way; the first member */
+    ferry *f;
+    uint32_t number;
+    ferry_xarray *source, *target;
+    ferry_mover_options options;
+    fy_combine how, copying; /* the operation; the copy into packed buffers */
+    uint64_t epoch;          /* movements started */
+    bool under_way, flagged; /* a sleeps flag may be set */
+    int error;               /* FERRY_EPEER for ever, once a neighbour died */
+    uint32_t op;
+    ferry_copy *own; /* copies within the rank */
+    size_t own_count;
+    fy_move *own_moves;
+    fy_direction in, out;
+    fy_move **sequence; /* with options.ordered: all moves to run, in order */
+    size_t sequence_count;
+    fy_channel *channels; /* of the links out */
+};
+
+/* The mover layer's part of a rank. */
+typedef struct fy_movers {
+    fy_table by_number;
+    fy_link active;
+    uint32_t next;
+    bool news; /* an offer has come: binding looks again */
+} fy_movers;
+
+typedef enum fy_mover_frame {
+    FY_MOVER_OFFER, /* words: mover, direct, channel; data: offers */
+    FY_MOVER_DATA,  /* words: mover, epoch, offset; data: packed copies */
+    FY_MOVER_ACK,   /* words: mover, epoch */
+    FY_MOVER_WAKE,  /* the counters have moved */
+} fy_mover_frame;
+
+fy_movers *fy_movers_of(const ferry *f);
+
+/* Gives `m` its number, which is used up even on failure, so that ranks keep in step; takes it out
+ * again. FERRY_ENOMEM. */
+int fy_movers_enter(ferry_mover *m);
+void fy_movers_leave(ferry_mover *m);
+
+/* Sends a frame about `m`. */
+int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uint64_t b,
+                  const void *data, size_t size_bytes);
+
+/* Does what can be done of a movement under way; returns how much that was. Never polls. */
+int fy_mover_advance(ferry_mover *m);
+
+/* Whether the movement has all it waited for. */
+bool fy_mover_is_done(const ferry_mover *m);
+
+/* Ends the movement: its operation, if any, and its place among those under way. */
+void fy_mover_finish(ferry_mover *m);
+
+/* Says to all neighbours that this rank is about to sleep; true when there is no reason to. */
+bool fy_mover_would_miss(ferry_mover *m);
+
+/* Sends what a link out has packed. */
+void fy_mover_send_packed(ferry_mover *m, fy_link_end *end);
+
+/* Frees the memory of a mover that nobody refers to. */
+void fy_mover_destroy(ferry_mover *m);
+
+/* Makes the ends of a direction whose copies and ranks are there. FERRY_ENOMEM. */
+int fy_direction_init(fy_direction *direction);
+
+#endif

@@ -1,0 +1,386 @@
+/* Goal: whatever way a mover takes (straight through the shared heap, by messages, in packets, from
+ * the caller's memory), every movement brings exactly what the plan says, over and over, with
+ * several movers under way and ranks that are late.
+ * Method: a program of any number of ranks, which are processes or threads. Each cell holds a
+ * number made of its coordinates and the round; after each movement every cell of every grid is
+ * compared with what it must hold. The first argument is the seed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+#include <ferry/mover.h>
+
+#include "dice.h"
+
+#define CHECK(condition) check_that(f, condition, #condition, __LINE__)
+
+static void check_that(ferry *f, bool condition, const char *text, int line)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "conform.c:%d: rank %d: CHECK failed: %s (%s)\n", line, ferry_rank(f), text,
+            ferry_error_message(f));
+    abort();
+}
+
+static double value_of(ferry_point p, int dims, int round)
+{
+    double v = round;
+    for (int d = 0; d < dims; d++)
+        v = v * 31 + (double)p.at[d];
+    return v;
+}
+
+/* Some tiles of a domain, with random owners. */
+static ferry_floorplan random_plan(ferry *f, dice *d, ferry_region domain, bool all)
+{
+    ferry_floorplan tiles, out = {.dims = domain.dims};
+    ferry_point extents;
+    for (int i = 0; i < FERRY_DIMS_MAX; i++)
+        extents.at[i] = dice_between(d, 3, 7);
+    CHECK(ferry_floorplan_tile(domain, extents, &tiles) == 0);
+    for (size_t i = 0; i < tiles.count; i++)
+        if (dice_between(d, 0, 5) > 0 || all)
+            CHECK(ferry_floorplan_add(&out, tiles.blocks[i].region,
+                                      (int)dice_between(d, 0, ferry_ranks(f) - 1)) == 0);
+    ferry_floorplan_fini(&tiles);
+    return out;
+}
+
+/* One of the ways: the options, and whose memory. */
+typedef struct way {
+    ferry_mover_options options;
+    bool borrowed;
+} way;
+
+static way random_way(dice *d)
+{
+    way w = {.options = FERRY_MOVER_DEFAULTS};
+    int64_t which = dice_between(d, 0, 4);
+    w.options.messages = which == 1 || which == 2;
+    w.options.packet_bytes = which == 2 ? 100 : 0;
+    w.borrowed = which == 3;
+    w.options.ordered = dice_between(d, 0, 3) == 0;
+    w.options.check = dice_between(d, 0, 1);
+    return w;
+}
+
+static ferry_xarray *make_array(ferry *f, const ferry_floorplan *blocks, ferry_point ghosts,
+                                bool borrowed)
+{
+    ferry_xarray *x, *over;
+    CHECK(ferry_xarray_create(f, blocks, sizeof(double), ghosts, &x) == 0);
+    if (!borrowed)
+        return x;
+    ferry_grid *grids = calloc(x->local_count + 1, sizeof *grids);
+    for (size_t i = 0; i < x->local_count; i++)
+        grids[i] = ferry_grid_over(x->grids[i].region, sizeof(double),
+                                   calloc(ferry_region_size(x->grids[i].region), sizeof(double)));
+    CHECK(ferry_xarray_create_over(f, blocks, sizeof(double), ghosts, grids, &over) == 0);
+    free(grids);
+    ferry_xarray_destroy(x);
+    return over;
+}
+
+static void free_array(ferry_xarray *x)
+{
+    for (size_t i = 0; i < x->local_count && x->borrowed; i++)
+        free(x->grids[i].data);
+    ferry_xarray_destroy(x);
+}
+
+/* Fills own cells with the round's values and ghost cells with -1. */
+static void fill(const ferry_xarray *x, int round)
+{
+    for (size_t i = 0; i < x->local_count; i++) {
+        const ferry_grid *g = &x->grids[i];
+        ferry_region own = x->blocks.blocks[x->local[i]].region;
+        ferry_point p = g->region.low;
+        do {
+            double *cell = ferry_grid_at(g, p);
+            *cell = ferry_region_contains_point(own, p) ? value_of(p, own.dims, round) : -1;
+        } while (ferry_region_next(&g->region, &p));
+    }
+}
+
+static bool owned(const ferry_floorplan *blocks, ferry_point p)
+{
+    for (size_t i = 0; i < blocks->count; i++)
+        if (ferry_region_contains_point(blocks->blocks[i].region, p))
+            return true;
+    return false;
+}
+
+static void check_halo(ferry *f, const ferry_xarray *x, const ferry_halo *halo, int round)
+{
+    for (size_t i = 0; i < x->local_count; i++) {
+        const ferry_grid *g = &x->grids[i];
+        ferry_region own = x->blocks.blocks[x->local[i]].region;
+        ferry_point p = g->region.low;
+        do {
+            int outside = 0;
+            ferry_point q = p;
+            for (int d = 0; d < own.dims; d++) {
+                int64_t extent = halo->domain.high.at[d] + 1;
+                outside += p.at[d] < own.low.at[d] || p.at[d] > own.high.at[d];
+                if (halo->periodic[d])
+                    q.at[d] = (p.at[d] + extent) % extent;
+            }
+            bool filled =
+                outside == 0 || ((outside == 1 || !halo->faces_only) && owned(&x->blocks, q));
+            CHECK(*(double *)ferry_grid_at(g, p) == (filled ? value_of(q, own.dims, round) : -1));
+        } while (ferry_region_next(&g->region, &p));
+    }
+}
+
+/* Keeps a rank busy for a while, now and then. */
+static void linger(dice *own)
+{
+    for (volatile int64_t i = dice_between(own, 0, 3) ? 0 : dice_between(own, 0, 50000); i > 0; i--)
+        continue;
+}
+
+static void halos(ferry *f, dice *d, dice *own)
+{
+    int dims = (int)dice_between(d, 1, 3);
+    ferry_point extent = ferry_point_all(dims == 1 ? 40 : 15);
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    halo.domain = ferry_region_sized(dims, extent.at);
+    halo.low = halo.high = ferry_point_all(dice_between(d, 1, 2));
+    halo.faces_only = dice_between(d, 0, 1);
+    for (int i = 0; i < dims; i++)
+        halo.periodic[i] = dice_between(d, 0, 1);
+    way w = random_way(d);
+    ferry_floorplan blocks = random_plan(f, d, halo.domain, false);
+    ferry_xarray *x = make_array(f, &blocks, halo.low, w.borrowed);
+    ferry_plan plan = {0};
+    ferry_mover *m;
+    CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
+    CHECK(ferry_mover_bind(f, &plan, x, x, &w.options, &m) == 0);
+    ferry_plan_fini(&plan);
+    for (int round = 1; round <= 8; round++) {
+        fill(x, round);
+        linger(own);
+        CHECK(ferry_mover_start(m, NULL) == 0);
+        CHECK(ferry_mover_start(m, NULL) == FERRY_ESTATE || ferry_mover_test(m) == 0);
+        linger(own);
+        CHECK(ferry_mover_wait(m) == 0);
+        check_halo(f, x, &halo, round);
+    }
+    CHECK(ferry_mover_free(m) == 0);
+    free_array(x);
+    ferry_floorplan_fini(&blocks);
+}
+
+/* A cell of the target of a permuted redistribution, by the source's coordinates. */
+static void check_turned(ferry *f, const ferry_xarray *x, const int8_t *axis, int round)
+{
+    for (size_t i = 0; i < x->local_count; i++) {
+        const ferry_grid *g = &x->grids[i];
+        ferry_point p = g->region.low;
+        do {
+            ferry_point q = p;
+            for (int d = 0; d < g->region.dims; d++)
+                q.at[axis[d]] = p.at[d];
+            CHECK(*(double *)ferry_grid_at(g, p) == value_of(q, g->region.dims, round));
+        } while (ferry_region_next(&g->region, &p));
+    }
+}
+
+/* There and back at once, with two movers under way, one of them as an operation. */
+static void redistributions(ferry *f, dice *d, dice *own)
+{
+    static const int8_t orders[4][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}};
+    int64_t extents[3] = {11, 14, 9}, turned[3];
+    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    meeting.permuted = true;
+    memcpy(meeting.axis, orders[dice_between(d, 0, 3)], 3);
+    for (int i = 0; i < 3; i++)
+        turned[i] = extents[meeting.axis[i]];
+    way w = random_way(d), v = random_way(d);
+    ferry_floorplan a = random_plan(f, d, ferry_region_sized(3, extents), true);
+    ferry_floorplan b = random_plan(f, d, ferry_region_sized(3, turned), true);
+    ferry_xarray *from = make_array(f, &a, ferry_point_all(1), w.borrowed);
+    ferry_xarray *to = make_array(f, &b, ferry_point_all(0), w.borrowed);
+    ferry_xarray *third = make_array(f, &b, ferry_point_all(0), v.borrowed);
+    ferry_plan plan = {0};
+    ferry_mover *first, *second;
+    CHECK(ferry_plan_meet(&plan, &a, &b, &meeting, -1) == 0);
+    CHECK(ferry_mover_bind(f, &plan, from, to, &w.options, &first) == 0);
+    CHECK(ferry_mover_bind(f, &plan, from, third, &v.options, &second) == 0);
+    ferry_plan_fini(&plan);
+    for (int round = 1; round <= 6; round++) {
+        ferry_op op = {0};
+        ferry_track track = FERRY_TRACK_DEFAULTS;
+        track.op = &op;
+        fill(from, round);
+        CHECK(ferry_mover_start(first, NULL) == 0);
+        linger(own);
+        CHECK(ferry_mover_start(second, &track) == 0);
+        if (round % 2)
+            CHECK(ferry_op_wait(f, &op) == 0);
+        CHECK(ferry_mover_wait(first) == 0);
+        CHECK(ferry_mover_wait(second) == 0);
+        CHECK(ferry_op_wait(f, &op) == 0);
+        check_turned(f, to, meeting.axis, round);
+        check_turned(f, third, meeting.axis, round);
+    }
+    ferry_mover_stats stats;
+    ferry_mover_stats_get(first, &stats);
+    CHECK(stats.movements == 6 && (!w.options.messages || stats.direct_out == 0));
+    CHECK(ferry_mover_free(first) == 0 && ferry_mover_free(second) == 0);
+    free_array(from);
+    free_array(to);
+    free_array(third);
+    ferry_floorplan_fini(&a);
+    ferry_floorplan_fini(&b);
+}
+
+/* Ghost cells sent back and added, in order: sums of numbers of very different size come out the
+ * same as when one rank adds them in the order of the plan. */
+static void sums(ferry *f, dice *d)
+{
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    int64_t extents[2] = {17, 19};
+    halo.low = halo.high = ferry_point_all(2);
+    halo.domain = ferry_region_sized(2, extents);
+    halo.periodic[0] = halo.periodic[1] = true;
+    ferry_floorplan blocks = random_plan(f, d, halo.domain, true), alone;
+    CHECK(ferry_floorplan_copy(&blocks, &alone) == 0);
+    CHECK(ferry_map_block(&alone, 1) == 0);
+    for (size_t i = 0; i < alone.count; i++)
+        alone.blocks[i].owner = ferry_rank(f);
+    ferry_xarray *shared = make_array(f, &blocks, halo.low, false);
+    ferry_xarray *own = make_array(f, &alone, halo.low, false);
+    ferry_plan plan = {0};
+    CHECK(ferry_plan_halo(&plan, &blocks, &halo, -1) == 0);
+    ferry_plan_reverse(&plan);
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    options.operation.combine = FERRY_COMBINE_ADD;
+    options.ordered = true;
+    options.messages = dice_between(d, 0, 1);
+    ferry_mover *m, *reference;
+    CHECK(ferry_mover_bind(f, &plan, shared, shared, &options, &m) == 0);
+    CHECK(ferry_mover_bind(f, &plan, own, own, &options, &reference) == 0);
+    for (size_t b = 0; b < blocks.count; b++) {
+        ferry_grid *g = ferry_xarray_grid(shared, (int32_t)b);
+        ferry_grid *h = ferry_xarray_grid(own, (int32_t)b);
+        ferry_point p = h->region.low;
+        do {
+            double value = 1.0 / (double)(dice_between(d, 1, 1000000)) *
+                           (dice_between(d, 0, 1) ? 1e10 : -1e-5);
+            *(double *)ferry_grid_at(h, p) = value;
+            if (g != NULL)
+                *(double *)ferry_grid_at(g, p) = value;
+        } while (ferry_region_next(&h->region, &p));
+    }
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    CHECK(ferry_mover_start(reference, NULL) == 0 && ferry_mover_wait(reference) == 0);
+    for (size_t i = 0; i < shared->local_count; i++) {
+        const ferry_grid *g = &shared->grids[i], *h = ferry_xarray_grid(own, shared->local[i]);
+        CHECK(memcmp(g->data, h->data, ferry_region_size(g->region) * sizeof(double)) == 0);
+    }
+    CHECK(ferry_mover_free(m) == 0 && ferry_mover_free(reference) == 0);
+    free_array(shared);
+    free_array(own);
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+    ferry_floorplan_fini(&alone);
+}
+
+/* Fine to coarse by sum, and coarse to fine; blocks of the two levels are unrelated. */
+static void levels(ferry *f, dice *d)
+{
+    int64_t coarse_extents[2] = {12, 10};
+    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_region coarse_domain = ferry_region_sized(2, coarse_extents);
+    meeting.ratio[0] = 2;
+    meeting.ratio[1] = 3;
+    ferry_floorplan coarse = random_plan(f, d, coarse_domain, true);
+    ferry_floorplan fine =
+        random_plan(f, d, ferry_region_refine(coarse_domain, ferry_point_of(2, 3, 1)), true);
+    ferry_xarray *c = make_array(f, &coarse, ferry_point_all(0), false);
+    ferry_xarray *x = make_array(f, &fine, ferry_point_all(0), false);
+    ferry_plan up = {0}, down = {0};
+    ferry_mover *refine, *coarsen;
+    ferry_mover_options add = FERRY_MOVER_DEFAULTS;
+    add.operation.combine = FERRY_COMBINE_ADD;
+    add.messages = dice_between(d, 0, 1);
+    meeting.relation = FERRY_REFINE;
+    CHECK(ferry_plan_meet(&up, &coarse, &fine, &meeting, ferry_rank(f)) == 0);
+    meeting.relation = FERRY_COARSEN;
+    CHECK(ferry_plan_meet(&down, &fine, &coarse, &meeting, ferry_rank(f)) == 0);
+    CHECK(ferry_mover_bind(f, &up, c, x, NULL, &refine) == 0);
+    CHECK(ferry_mover_bind(f, &down, x, c, &add, &coarsen) == 0);
+    fill(c, 1);
+    CHECK(ferry_mover_start(refine, NULL) == 0 && ferry_mover_wait(refine) == 0);
+    CHECK(ferry_mover_start(coarsen, NULL) == 0 && ferry_mover_wait(coarsen) == 0);
+    for (size_t i = 0; i < c->local_count; i++) {
+        ferry_point p = c->grids[i].region.low;
+        do
+            CHECK(*(double *)ferry_grid_at(&c->grids[i], p) == 7 * value_of(p, 2, 1));
+        while (ferry_region_next(&c->grids[i].region, &p));
+    }
+    CHECK(ferry_mover_free(refine) == 0 && ferry_mover_free(coarsen) == 0);
+    free_array(c);
+    free_array(x);
+    ferry_plan_fini(&up);
+    ferry_plan_fini(&down);
+    ferry_floorplan_fini(&coarse);
+    ferry_floorplan_fini(&fine);
+}
+
+/* Wrong plans are refused on every rank, and the next bind works. */
+static void mistakes(ferry *f)
+{
+    int64_t extents[1] = {8 * ferry_ranks(f)};
+    ferry_floorplan blocks;
+    CHECK(ferry_floorplan_tile(ferry_region_sized(1, extents), ferry_point_all(8), &blocks) == 0);
+    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    ferry_xarray *x = make_array(f, &blocks, ferry_point_all(1), false);
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    halo.low = halo.high = ferry_point_all(1);
+    ferry_plan plan = {0};
+    ferry_mover *m = NULL;
+    CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
+    if (ferry_ranks(f) > 1 && ferry_rank(f) == 0)
+        plan.copies[0].to.low.at[0] = plan.copies[0].to.high.at[0] = -20;
+    if (ferry_ranks(f) > 1) {
+        CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == FERRY_EINVAL);
+        CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
+        if (ferry_rank(f) == 0)
+            plan.count--;
+        if (ferry_rank(f) == 0)
+            plan.copies[0] = plan.copies[plan.count];
+        CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == FERRY_EINVAL);
+        CHECK(strstr(ferry_error_message(f), "differ") != NULL);
+    }
+    ferry_plan_fini(&plan);
+    CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
+    CHECK(ferry_mover_wait(m) == 0 && ferry_mover_test(m) == 0);
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    CHECK(ferry_mover_free(m) == 0 && ferry_mover_free(NULL) == 0);
+    free_array(x);
+    ferry_floorplan_fini(&blocks);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    dice common = {argc > 1 ? strtoull(argv[1], NULL, 10) : 1};
+    dice own = {common.state + 1000 + (uint64_t)ferry_rank(f)};
+    int rounds = argc > 2 ? atoi(argv[2]) : 12;
+    mistakes(f);
+    for (int round = 0; round < rounds; round++) {
+        halos(f, &common, &own);
+        redistributions(f, &common, &own);
+        sums(f, &common);
+        levels(f, &common);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
