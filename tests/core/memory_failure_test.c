@@ -1,0 +1,171 @@
+/* Goal: without memory a call fails cleanly or waits, and nothing is lost, twice or leaked. Method:
+ * a session of two ranks, driven by one thread, is repeated with the first, second, ... allocation
+ * failing once, until a session needs fewer (linked with --wrap for malloc, calloc and realloc). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "ranks.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static long countdown = -1; /* allocations until the one that fails; negative: none does */
+
+static bool fails(void)
+{
+    return countdown >= 0 && countdown-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
+typedef struct counts {
+    ferry_handler note, burst;
+    int notes, sent_by_burst, submitted, ended;
+} counts;
+
+static void on_note(ferry *f, int source, const ferry_message *message)
+{
+    (void)source, (void)message;
+    ((counts *)ferry_user_data(f))->notes++;
+}
+
+/* Sends back more than the ring takes; counts what was accepted. */
+static void on_burst(ferry *f, int source, const ferry_message *message)
+{
+    (void)message;
+    counts *c = ferry_user_data(f);
+    for (int i = 0; i < 300; i++) {
+        const ferry_message m = {.handler = c->note, .data = &i, .size_bytes = sizeof(i)};
+        int error = ferry_request_send(f, source, &m, NULL);
+        CHECK(error == 0 || error == FERRY_ENOMEM);
+        c->sent_by_burst += error == 0;
+    }
+}
+
+static void on_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f, (void)receipt;
+    ((counts *)arg)->submitted++;
+}
+
+static void on_ended(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    CHECK(receipt->error == 0);
+    ((counts *)arg)->ended++;
+}
+
+static ferry *open_one(fy_segment *segment, int rank)
+{
+    const ferry_options options = {.size = sizeof(options), .scheduler = "stealing"};
+    fy_port *port;
+    ferry *f;
+    if (fy_shm_join(segment, rank, &port) != 0)
+        return NULL;
+    return fy_rank_create(port, &options, &f) == 0 ? f : NULL;
+}
+
+static bool register_all(ferry *f, counts *c)
+{
+    ferry_user_data_set(f, c);
+    return ferry_handler_register(f, "note", on_note, &c->note) == 0 &&
+           ferry_handler_register(f, "burst", on_burst, &c->burst) == 0;
+}
+
+/* Calls of all sorts; what was accepted must be carried out once, what was refused never. */
+static void exchange(ferry *f[2], counts c[2])
+{
+    static unsigned char data[3000], target[3000];
+    const ferry_track track = {.size = sizeof(track),
+                               .submitted = on_submitted,
+                               .submitted_arg = &c[0],
+                               .completed = on_ended,
+                               .completed_arg = &c[0],
+                               .failed = on_ended,
+                               .failed_arg = &c[0]};
+    int accepted = 0, notes = 0;
+    for (int rank = 0; rank < 2; rank++) {
+        const ferry_message m = {.handler = c[0].note, .data = data, .size_bytes = sizeof(data)};
+        int error = ferry_request_send(f[0], rank, &m, &track);
+        CHECK(error == 0 || error == FERRY_ENOMEM);
+        accepted += error == 0;
+        notes += error == 0;
+    }
+    const ferry_message burst = {.handler = c[0].burst};
+    int burst_error = ferry_request_send(f[0], 1, &burst, NULL);
+    CHECK(burst_error == 0 || burst_error == FERRY_ENOMEM);
+    bool registered = ferry_memory_register(f[1], target, sizeof(target)) == 0;
+    if (registered) {
+        accepted += ferry_put(f[0], 1, target, data, sizeof(data), &track) == 0;
+        accepted += ferry_get(f[0], 1, data, target, sizeof(data), &track) == 0;
+    }
+    for (int quiet = 0; quiet < 3;)
+        quiet = fy_progress(f[0], true) + fy_progress(f[1], true) == 0 ? quiet + 1 : 0;
+    CHECK(c[0].notes + c[1].notes == notes + c[1].sent_by_burst);
+    CHECK(c[0].submitted == accepted && c[0].ended == accepted);
+    CHECK(f[0]->work_created + f[1]->work_created == f[0]->work_finished + f[1]->work_finished);
+    CHECK(f[0]->ops_table.pending == 0);
+}
+
+/* One session whose allocation number `failing` fails. Returns whether it was reached. */
+static bool run_session(long failing)
+{
+    const fy_shm_options options = {
+        .ranks = 2, .heap_bytes = 16 << 20, .ring_slots = 8, .ring_bytes = 1024};
+    int fd;
+    fy_segment *segment;
+    CHECK(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0);
+    close(fd);
+    countdown = failing;
+    ferry *f[2] = {open_one(segment, 0), open_one(segment, 1)};
+    counts c[2] = {{.notes = 0}};
+    if (f[0] != NULL && f[1] != NULL && register_all(f[0], &c[0]) && register_all(f[1], &c[1]))
+        exchange(f, c);
+    bool reached = countdown < 0;
+    countdown = -1;
+    for (int rank = 0; rank < 2; rank++)
+        if (f[rank] != NULL)
+            fy_rank_destroy(f[rank]);
+    fy_segment_unmap(segment);
+    return reached;
+}
+
+static void test_each_allocation_may_fail(void **state)
+{
+    (void)state;
+    CHECK(!run_session(1000000));
+    long failing = 0;
+    while (run_session(failing))
+        failing++;
+    CHECK(failing > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_may_fail)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
