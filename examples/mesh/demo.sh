@@ -1,0 +1,35 @@
+#!/bin/sh
+# Refines the coast of Great Britain, finer around Birmingham, without and with balancing; says how much
+# balancing gained and where the pictures are. Called by `make demo` from the top folder.
+set -eu
+
+build=${BUILD:-build}
+out=${OUT:-demo}
+cores=$(nproc)
+ranks=${RANKS:-$((cores < 4 ? 4 : cores < 16 ? cores : 16))}
+scheduler=${SCHEDULER:-stealing}
+
+# refine SCHEDULER FOLDER
+refine() {
+    "$build/bin/ferry" run -n "$ranks" "$build/examples/mesh" \
+        --input examples/data/great-britain.poly --subdomains 128 --angle 25 --size 1.2 \
+        --feature=-100,5750,60,6 --scheduler "$1" --out "$out/$2" --check
+}
+
+# number FOLDER NAME
+number() {
+    sed -n "s/.*\"$2\": \([0-9.e+-]*\).*/\1/p" "$out/$1/summary.json" | head -n 1
+}
+
+echo "Without balancing: each rank keeps the sub-domains it begins with."
+refine none unbalanced
+echo
+echo "With balancing: scheduler $scheduler moves sub-domains while others are being refined."
+refine "$scheduler" balanced
+
+echo
+awk -v before="$(number unbalanced makespan_s)" -v after="$(number balanced makespan_s)" \
+    -v bound="$(number balanced bound_s)" 'BEGIN {
+        printf "Balanced %.2f times as fast: %.3f s instead of %.3f s; ", before / after, after, before
+        printf "the work divided by the processors is %.3f s.\n", bound }'
+echo "Pictures: $out/unbalanced and $out/balanced, mesh.svg and load.svg; mesh.vtu opens in ParaView."
