@@ -7,6 +7,25 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
+/* Ferry first. Each peer as its documentation advises for one machine: without binding, since the
+ * ranks bind themselves, and yielding when there are more ranks than cores. */
+static const bench_launcher launchers[] = {
+    {.peer = "ferry", .program = "peers/ferry", .ranks_variable = "FERRY_RANKS", .starts = true},
+    {.peer = "limit", .program = "peers/limit", .ranks_variable = "BENCH_RANKS"},
+    {.peer = "openmpi",
+     .program = "peers/openmpi",
+     .starts = true,
+     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"},
+     .oversubscribed = {"--mca", "mpi_yield_when_idle", "1"}},
+    {.peer = "mpich",
+     .program = "peers/mpich",
+     .starts = true,
+     .prefix = {"mpiexec.mpich"},
+     .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}},
+    {.peer = "ucx", .program = "peers/ucx", .ranks_variable = "BENCH_RANKS", .ranks_max = 2},
+};
+
 /* Cases with as many ranks stand together: their teams are started once. */
 static const bench_case cases[] = {
     {.name = "request-8B",
@@ -224,7 +243,8 @@ int main(int argc, char **argv)
     int status = bench_options_read(argc, argv, "messaging", name_of, &options);
     if (status >= 0)
         return status;
-    bench_compare *compare = bench_compare_create(&options, "messaging");
+    bench_compare *compare = bench_compare_create(&options, "messaging", launchers,
+                                                  (int)(sizeof launchers / sizeof *launchers));
     if (!compare)
         return 1;
     bench_report_head(&options, "messaging");

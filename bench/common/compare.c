@@ -51,14 +51,15 @@ void bench_state_name(double hand_off_ns, char *out, size_t size_bytes)
         out[0] = 0;
 }
 
-bench_compare *bench_compare_create(const bench_options *options, const char *bench)
+bench_compare *bench_compare_create(const bench_options *options, const char *bench,
+                                    const bench_launcher *launchers, int count)
 {
     bench_compare *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->options = options;
     c->bench = bench;
-    const bench_launcher *launchers = bench_launchers(&c->side_count);
+    c->side_count = count;
     for (int i = 0; i < c->side_count; i++)
         c->sides[i].launcher = &launchers[i];
     return c;
@@ -85,7 +86,7 @@ static bool same(double a, double b)
 
 static bool probed(const bench_case *which)
 {
-    return which->kind != BENCH_RING_BUSY && which->kind < BENCH_MEMORY;
+    return which->ranks > 1 && which->kind != BENCH_RING_BUSY && which->kind < BENCH_MEMORY;
 }
 
 /* The sample in the case's unit. */
@@ -115,7 +116,7 @@ static double figure(const bench_case *which, const entry *e, double value)
 static bench_job job_of(const bench_case *which, uint64_t count)
 {
     return (bench_job){.kind = (uint32_t)which->kind,
-                       .probe = probed(which) && which->ranks > 1,
+                       .probe = probed(which),
                        .size_bytes = which->size_bytes,
                        .count = count};
 }
@@ -175,7 +176,7 @@ static bool sample(const work *w, entry *e, double *value, double *hand_off_ns)
 static void run_round(bench_compare *c, work *w)
 {
     round *r = &w->rounds[w->round_count];
-    bool clean = true, probe = probed(w->which) && !w->which->start && w->which->ranks > 1;
+    bool clean = true, probe = probed(w->which);
     r->hand_off_ns = 0;
     for (int k = 0; k < c->side_count; k++) {
         double hand_off_ns;
@@ -284,13 +285,14 @@ static void report_side(bench_compare *c, const work *w, const entry *e, double 
 {
     char state_text[32];
     const char *absent = absence(w, e);
+    const bench_launcher *launcher = e->side->launcher;
     bench_state_name(state, state_text, sizeof state_text);
     bench_row row = {.name = w->which->name,
-                     .peer = e->side->launcher->peer,
+                     .peer = w->which->against ? w->which->against : launcher->peer,
                      .unit = unit_names[w->which->unit],
                      .ours = ours,
                      .theirs = -1,
-                     .target = target_of(w->which, e->side->launcher->peer),
+                     .target = target_of(w->which, launcher->peer),
                      .state = absent ? absent : state_text};
     if (e->takes_part)
         row.theirs = median_of(w, e, state, &row.runs);

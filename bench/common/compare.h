@@ -38,14 +38,17 @@ typedef struct bench_case {
     size_t size_bytes;
     int parts;  /* operations that are timed as one: 2 for a round trip, else 1; 0: one per rank */
     bool start; /* start and stop of a program, not a job */
+    const char *against; /* name of the peer in reports, when it is not the side's own */
     bench_aim aims[BENCH_TARGETS_MAX];
 } bench_case;
 
 typedef struct bench_compare bench_compare;
 
-/* Measures and reports cases, one after the other. Teams live on between cases of as many ranks.
+/* Measures and reports cases, one after the other, with the sides that `launchers` start, of which
+ * the first is Ferry; lends them until the end. Teams live on between cases of as many ranks.
  * Freed with bench_compare_destroy, which ends the teams. NULL without memory. */
-bench_compare *bench_compare_create(const bench_options *options, const char *bench);
+bench_compare *bench_compare_create(const bench_options *options, const char *bench,
+                                    const bench_launcher *launchers, int count);
 void bench_compare_destroy(bench_compare *c);
 void bench_compare_case(bench_compare *c, const bench_case *which);
 

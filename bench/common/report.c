@@ -125,23 +125,34 @@ static void number(char *out, size_t size_bytes, double value, int digits, const
         snprintf(out, size_bytes, "%.*g", digits, value);
 }
 
+/* Writes the target, and says whether it is met. */
 static const char *verdict(const bench_row *row, double ratio, char *text, size_t size_bytes)
 {
+    static const char *const forms[] = {
+        "", "<= %.4g", ">= %.4g", "ours <= %.4g", "+ %.4g at most", "<= %.4g, + 1"};
     const bench_target *t = &row->target;
-    snprintf(text, size_bytes, "%s%s %.4g", t->bound == BENCH_OURS_MAX ? "ours " : "",
-             t->bound == BENCH_RATIO_MIN ? ">=" : "<=", t->value);
+    double value = ratio;
+    text[0] = 0;
     switch (t->bound) {
-    case BENCH_RATIO_MAX:
-        return ratio < 0 ? "?" : ratio <= t->value ? "yes" : "no";
-    case BENCH_RATIO_MIN:
-        return ratio < 0 ? "?" : ratio >= t->value ? "yes" : "no";
-    case BENCH_OURS_MAX:
-        return row->ours < 0 ? "?" : row->ours <= t->value ? "yes" : "no";
     case BENCH_NONE:
+        return "";
+    case BENCH_RATIO_MAX:
+    case BENCH_RATIO_MIN:
+        break;
+    case BENCH_OURS_MAX:
+        value = row->ours;
+        break;
+    case BENCH_MORE_MAX:
+        value = ratio < 0 ? -1 : row->ours > row->theirs ? row->ours - row->theirs : 0;
+        break;
+    case BENCH_BOUND_MAX:
+        value = ratio < 0 ? -1 : row->ours > 1 ? (row->ours - 1) / row->theirs : 0;
         break;
     }
-    text[0] = 0;
-    return "";
+    snprintf(text, size_bytes, forms[t->bound], t->value);
+    if (value < 0)
+        return "?";
+    return (t->bound == BENCH_RATIO_MIN ? value >= t->value : value <= t->value) ? "yes" : "no";
 }
 
 void bench_report(const bench_options *options, const char *bench, const bench_row *row)

@@ -18,9 +18,11 @@ typedef struct bench_options {
 /* What a target says, and of what. */
 typedef enum bench_bound {
     BENCH_NONE,
-    BENCH_RATIO_MAX,
+    BENCH_RATIO_MAX, /* ours / theirs */
     BENCH_RATIO_MIN,
-    BENCH_OURS_MAX
+    BENCH_OURS_MAX,
+    BENCH_MORE_MAX, /* ours - theirs */
+    BENCH_BOUND_MAX /* ours / theirs, after 1 is taken from ours */
 } bench_bound;
 
 typedef struct bench_target {

@@ -15,29 +15,6 @@
 #define START_TIMEOUT_NS 30000000000u
 #define RUN_TIMEOUT_NS 20000000000u
 
-static const bench_launcher launchers[] = {
-    {.peer = "ferry", .program = "peers/ferry", .ranks_variable = "FERRY_RANKS", .starts = true},
-    {.peer = "limit", .program = "peers/limit", .ranks_variable = "BENCH_RANKS"},
-    {.peer = "openmpi",
-     .program = "peers/openmpi",
-     .starts = true,
-     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"},
-     .oversubscribed = {"--mca", "mpi_yield_when_idle", "1"}},
-    {.peer = "mpich",
-     .program = "peers/mpich",
-     .starts = true,
-     .prefix = {"mpiexec.mpich"},
-     .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}},
-    {.peer = "ucx", .program = "peers/ucx", .ranks_variable = "BENCH_RANKS", .ranks_max = 2},
-};
-
-const bench_launcher *bench_launchers(int *count)
-{
-    *count = (int)(sizeof launchers / sizeof *launchers);
-    return launchers;
-}
-
 void bench_path(const char *name, char *out, size_t size_bytes)
 {
     char self[1024];

@@ -22,9 +22,6 @@ typedef struct bench_launcher {
     const char *environment[6];    /* NAME=value */
 } bench_launcher;
 
-/* The sides that were built; `*count` of them. The first is Ferry. */
-const bench_launcher *bench_launchers(int *count);
-
 typedef struct bench_side {
     const bench_launcher *launcher;
     int ranks;

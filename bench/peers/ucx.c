@@ -64,10 +64,10 @@ static ucs_status_t on_message(void *arg, const void *header, size_t header_byte
     return UCS_OK;
 }
 
-static double request(void *context, const bench_job *job)
+/* `base`: messages that had arrived when the job began. */
+static double ping_pong(state *s, const bench_job *job, uint64_t base)
 {
-    state *s = context;
-    uint64_t warm = bench_warmup(job), start = 0, base = s->arrived;
+    uint64_t warm = bench_warmup(job), start = 0;
     ucp_request_param_t eager = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = UCP_AM_SEND_FLAG_EAGER};
     for (uint64_t i = 0; i < warm + job->count; i++) {
@@ -82,6 +82,12 @@ static double request(void *context, const bench_job *job)
         }
     }
     return (double)(bench_now() - start);
+}
+
+static double request(void *context, const bench_job *job)
+{
+    state *s = context;
+    return ping_pong(s, job, s->arrived);
 }
 
 static ucs_status_ptr_t start_one(state *s, uint64_t tag, size_t at, size_t size_bytes)
@@ -121,10 +127,12 @@ typedef void stream_fn(state *s, size_t size_bytes, uint64_t count);
 
 static double streamed(state *s, const bench_job *job, stream_fn *stream)
 {
-    bench_job answer = {.count = 1, .size_bytes = 8};
+    bench_job sync = {.count = 1, .size_bytes = 8};
+    uint64_t base = s->arrived;
     stream(s, job->size_bytes, bench_warmup(job));
-    request(s, &answer);
-    uint64_t start = bench_now(), base = s->arrived;
+    ping_pong(s, &sync, base);
+    uint64_t start = bench_now();
+    base += sync.count + bench_warmup(&sync);
     stream(s, job->size_bytes, job->count);
     ucp_request_param_t none = {0};
     if (s->rank == 1)
