@@ -1,9 +1,9 @@
 /* Boot: finds out from the environment which rank this process is, and opens it.
  *
- * With FERRY_PORT=sim all ranks are simulated in this process. Else, in this order: a place given by
- * Ferry's launcher; ranks as threads of this process; another launcher's job, which no port of this
- * build can join; a number of ranks to start here; else one rank. A program never runs as N jobs of
- * one rank. */
+ * With FERRY_PORT=sim all ranks are simulated in this process. Else, in this order: a place given
+ * by Ferry's launcher; ranks as threads of this process; another launcher's job, which no port of
+ * this build can join; a number of ranks to start here; else one rank. A program never runs as N
+ * jobs of one rank. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
