@@ -14,6 +14,9 @@ typedef struct command {
 
 static const command commands[] = {
     {"run", cmd_run, "run a program as a job of several ranks on this machine"},
+    {"sim", cmd_sim, "run a program on many simulated ranks in one process"},
+    {"swarm", cmd_swarm, "run a program under many seeds and faults; shrink what fails"},
+    {"calibrate", cmd_calibrate, "measure this machine for the simulator"},
     {"info", cmd_info, "show version, ports, processors and limits"},
 };
 
@@ -23,7 +26,7 @@ static void usage(FILE *out)
 {
     fprintf(out, "usage: ferry COMMAND [OPTION]...\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-6s %s\n", commands[i].name, commands[i].summary);
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\n`ferry COMMAND --help` tells more. `ferry --version` shows the version.\n");
 }
 

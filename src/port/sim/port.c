@@ -45,7 +45,6 @@ static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int t
     if (block && fy_blocks_owner(&world->blocks, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
     fy_actor *actor = fy_actor_enter(source);
-    source->quiet_polls = 0;
     if (world->ranks[target].seen != FY_PEER_ALIVE) {
         fy_actor_leave(source);
         return FERRY_EPEER;
@@ -57,6 +56,7 @@ static int send_frame(fy_sim_rank *source, fy_thread thread, fy_lane lane, int t
         error = FERRY_EAGAIN;
     }
     if (error == 0) {
+        source->quiet_polls = 0;
         fy_actor_charge(actor, channel->link.send_ns);
         error = fy_channel_send(channel, actor, frame, block);
     }

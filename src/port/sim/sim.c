@@ -332,19 +332,20 @@ static void world_free(fy_world *world)
     free(world);
 }
 
-static int write_tape(const fy_world *world)
+/* At the start the plan, in case the program does not let the run come to its end; then the faults
+ * that struck. */
+static int write_tape(const fy_world *world, bool struck)
 {
     const char *name = world->options.tape;
     if (name == NULL)
         return 0;
     FILE *file = fopen(name, "w");
     if (file != NULL) {
-        fy_faults_print(&world->faults, true, file);
+        fy_faults_print(&world->faults, struck, file);
         if (fclose(file) == 0)
             return 0;
     }
-    fy_log_line(-1, "sim: cannot write the tape \"%s\"", name);
-    return FERRY_ESYSTEM;
+    return fy_error_set(FERRY_ESYSTEM, "sim: cannot write the tape \"%s\"", name);
 }
 
 int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
@@ -356,12 +357,14 @@ int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
     world->rank_main = rank_main;
     world->arg = arg;
     int status = world_make(world);
+    if (status == 0)
+        status = write_tape(world, false);
     if (status == 0) {
         uint64_t start_ns = fy_clock_now_ns();
         loop(world);
         status = world->status;
-        if (write_tape(world) != 0 && status == 0)
-            status = EXIT_FAILURE;
+        if (write_tape(world, true) != 0 && status == 0)
+            status = FERRY_ESYSTEM;
         if (world->options.report)
             fy_report_end(world, fy_clock_now_ns() - start_ns);
     }

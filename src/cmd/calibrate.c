@@ -1,0 +1,200 @@
+/* ferry calibrate: measures two ranks of the real port at hand and writes a network file for the
+ * simulator. What a request costs its sender, its receiver and the way between them is measured
+ * through the public calls, so Ferry's own share is in the figures. Each is the least of many
+ * rounds: other work on the machine only adds. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+#include <ferry/launch.h>
+
+#include "cmd/cmd.h"
+
+enum {
+    ROUNDS = 3000, /* of a ping-pong */
+    BURST = 64,    /* requests that fit into the rings */
+    BURSTS = 300,
+    BIG_BYTES = 32 * 1024,
+    BIG_ROUNDS = 300,
+};
+
+static const char help[] =
+    "usage: ferry calibrate [-o FILE]\n"
+    "\n"
+    "Measures requests between two ranks of this machine for some seconds and writes a network\n"
+    "file for `ferry sim --net FILE` to FILE, or to the standard output.\n"
+    "\n"
+    "  -o, --output FILE  where to; the standard output by default\n"
+    "  -h, --help         this text\n";
+
+typedef struct probe {
+    ferry_handler count;
+    uint64_t counted;
+    char *data;
+} probe;
+
+static void on_count(ferry *f, int source, const ferry_message *message)
+{
+    (void)source;
+    (void)message;
+    ((probe *)ferry_user_data(f))->counted++;
+}
+
+static void must(int error, const char *what)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "ferry calibrate: %s: %s\n", what, ferry_strerror(error));
+    exit(EXIT_FAILURE);
+}
+
+static void send(ferry *f, const probe *p, size_t size_bytes)
+{
+    ferry_message message = {.handler = p->count, .data = p->data, .size_bytes = size_bytes};
+    must(ferry_request_send(f, 1 - ferry_rank(f), &message, NULL), "send");
+}
+
+static void await(ferry *f, const probe *p, uint64_t count)
+{
+    while (p->counted < count)
+        ferry_poll(f);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Half a round trip of `size_bytes`. */
+static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < rounds; i++) {
+        uint64_t target = p->counted + 1;
+        uint64_t start = ferry_now(f);
+        if (ferry_rank(f) == 0)
+            send(f, p, size_bytes);
+        await(f, p, target);
+        if (ferry_rank(f) == 1)
+            send(f, p, size_bytes);
+        best = least(best, (ferry_now(f) - start) / 2);
+    }
+    return best;
+}
+
+/* What sending and receiving one request of a burst costs; rank 0 sends, rank 1 receives. */
+static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
+{
+    *send_ns = *receive_ns = UINT64_MAX;
+    for (int i = 0; i < BURSTS; i++) {
+        ferry_barrier(f);
+        uint64_t start = ferry_now(f);
+        for (int k = 0; k < BURST && ferry_rank(f) == 0; k++)
+            send(f, p, 0);
+        if (ferry_rank(f) == 0)
+            *send_ns = least(*send_ns, (ferry_now(f) - start) / BURST);
+        uint64_t pause_end = start + 20000;
+        while (ferry_now(f) < pause_end) {
+        }
+        if (ferry_rank(f) == 0)
+            continue;
+        start = ferry_now(f);
+        uint64_t before = p->counted;
+        ferry_poll(f);
+        if (p->counted - before == BURST)
+            *receive_ns = least(*receive_ns, (ferry_now(f) - start) / BURST);
+        await(f, p, before + BURST);
+    }
+}
+
+/* Least time between requests of a long stream from rank 0, as rank 1 sees it. */
+static uint64_t stream_gap(ferry *f, probe *p)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 20; i++) {
+        uint64_t target = p->counted + 10000;
+        ferry_barrier(f);
+        uint64_t start = ferry_now(f);
+        for (int k = 0; k < 10000 && ferry_rank(f) == 0; k++)
+            send(f, p, 0);
+        if (ferry_rank(f) == 1)
+            await(f, p, target);
+        best = least(best, (ferry_now(f) - start) / 10000);
+    }
+    return best;
+}
+
+static int write_file(const char *name, uint64_t half, uint64_t big, const uint64_t *cost)
+{
+    FILE *file = name == NULL ? stdout : fopen(name, "w");
+    if (file == NULL) {
+        perror(name);
+        return EXIT_FAILURE;
+    }
+    uint64_t overhead = cost[0] + cost[1];
+    fprintf(file,
+            "# Measured by ferry calibrate: half a round trip of %" PRIu64 " ns, of %d bytes "
+            "%" PRIu64 " ns\n"
+            "topology flat\nmemory shared\nlatency %" PRIu64 "ns\nsend %" PRIu64
+            "ns\nreceive %" PRIu64 "ns\ngap %" PRIu64 "ns\nbyte %" PRIu64 "ps\n",
+            half, BIG_BYTES, big, half > overhead ? half - overhead : 1, cost[0], cost[1], cost[2],
+            big > half ? (big - half) * 1000 / BIG_BYTES : 0);
+    bool bad = ferror(file) != 0;
+    if (name != NULL)
+        bad = fclose(file) != 0 || bad;
+    return bad ? EXIT_FAILURE : 0;
+}
+
+static int measure(ferry *f, int argc, char **argv)
+{
+    probe p = {.data = calloc(1, BIG_BYTES)};
+    if (p.data == NULL)
+        must(FERRY_ENOMEM, "buffer");
+    ferry_user_data_set(f, &p);
+    must(ferry_handler_register(f, "calibrate", on_count, &p.count), "register");
+    ferry_barrier(f);
+    uint64_t cost[3]; /* send, receive, gap */
+    uint64_t half = half_round(f, &p, ROUNDS, 0);
+    uint64_t big = half_round(f, &p, BIG_ROUNDS, BIG_BYTES);
+    bursts(f, &p, &cost[0], &cost[1]);
+    cost[2] = stream_gap(f, &p);
+    int error = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, cost, cost, 3);
+    must(error, "allreduce");
+    if (cost[1] == UINT64_MAX)
+        cost[1] = cost[0];
+    free(p.data);
+    const char *name = argc > 2 ? argv[2] : NULL;
+    return ferry_rank(f) == 0 ? write_file(name, half, big, cost) : 0;
+}
+
+/* The ranks are this program again, called with the word "rank". */
+int cmd_calibrate(int argc, char **argv)
+{
+    static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {NULL, 0, NULL, 0}};
+    if (argc > 1 && strcmp(argv[1], "rank") == 0)
+        return ferry_main(argc, argv, measure);
+    char name[] = "ferry calibrate", self[] = "/proc/self/exe", word[] = "calibrate",
+         rank[] = "rank";
+    char *output = NULL;
+    argv[0] = name;
+    int option;
+    while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
+        if (option == 'h')
+            fputs(help, stdout);
+        if (option != 'o')
+            return option == 'h' ? 0 : CMD_USAGE_STATUS;
+        output = optarg;
+    }
+    char *const ranks[] = {self, word, rank, output, NULL};
+    ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;
+    options.ranks = 2;
+    int status = ferry_launch(&options, ranks);
+    if (status < 0)
+        fprintf(stderr, "ferry calibrate: %s\n", ferry_error_message(NULL));
+    return status < 0 ? 125 : status;
+}

@@ -1,0 +1,148 @@
+/* ferry sim: options become variables of the environment; then the program itself simulates. */
+#include "cmd/sim.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+
+static const char help[] =
+    "usage: ferry sim [-n N] [--seed S] [OPTION]... PROGRAM [ARGUMENT]...\n"
+    "\n"
+    "Runs PROGRAM, which uses ferry_main, as a job of N ranks simulated in one process, in "
+    "virtual\n"
+    "time. Equal seeds give equal runs.\n"
+    "\n"
+    "  -s, --seed S            seed of the run; 0 by default\n" CMD_SIM_HELP
+    "  -f, --faults PLAN       what goes wrong: drop=P, dup=P, delay=P:TIME, nomem=P, ring=SLOTS,\n"
+    "                          stop=RANK@TIME:TIME, die=RANK@TIME, cut=FIRST-LAST@TIME:TIME,\n"
+    "                          slow=RANK:FACTOR, random, random-all, @FILE; commas between them\n"
+    "  -t, --tape FILE         write the faults that struck to FILE, as a plan\n"
+    "  -r, --report            end with a report and the run's hash\n"
+    "  -h, --help              this text\n"
+    "\n"
+    "TIME is a number with ps, ns, us, ms or s; nanoseconds without.\n"
+    "Exit status: the program's; 120 when ranks wait for ever, after a report who waits for what;\n"
+    "121 when a promise of the port was broken or a stack was overrun; 2 for wrong usage; 126 and\n"
+    "127 when PROGRAM could not be executed.\n";
+
+static const struct option long_options[] = {
+    CMD_SIM_LONG_OPTIONS,
+    {"seed", required_argument, NULL, 's'},
+    {"faults", required_argument, NULL, 'f'},
+    {"tape", required_argument, NULL, 't'},
+    {"report", no_argument, NULL, 'r'},
+    {NULL, 0, NULL, 0},
+};
+
+/* A decimal with a unit, in nanoseconds; with `plain` a factor per mille without unit. */
+static bool read_scaled(const char *text, bool plain, uint64_t *out)
+{
+    static const struct unit {
+        const char *name;
+        double ns;
+    } units[] = {{"ps", 1e-3}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1}};
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (errno != 0 || end == text || !(value >= 0) ||
+        (*text != '.' && (*text < '0' || *text > '9')))
+        return false;
+    double scale = 0;
+    for (size_t i = 0; !plain && i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(end, units[i].name) == 0)
+            scale = units[i].ns;
+    if (plain && *end == '\0')
+        scale = 1000;
+    value *= scale;
+    if (scale <= 0 || value > 9e18)
+        return false;
+    *out = (uint64_t)(value + 0.5);
+    return true;
+}
+
+static bool set(const char *name, const char *value)
+{
+    if (setenv(name, value, 1) == 0)
+        return true;
+    perror("ferry sim: setenv");
+    return false;
+}
+
+static bool set_scaled(const char *name, const char *value, bool plain, const char *command,
+                       int letter)
+{
+    uint64_t number;
+    if (!read_scaled(value, plain, &number)) {
+        fprintf(stderr, "ferry %s: -%c %s: expected %s\n", command, letter, value,
+                plain ? "a factor" : "a time such as 10us");
+        return false;
+    }
+    char text[32];
+    snprintf(text, sizeof(text), "%" PRIu64, number);
+    return set(name, text);
+}
+
+bool cmd_sim_option(const char *command, int letter, const char *value)
+{
+    switch (letter) {
+    case 'n':
+        return set("FERRY_RANKS", value);
+    case 's':
+        return set("FERRY_SIM_SEED", value) && setenv("FERRY_SEED", value, 0) == 0;
+    case 'N':
+        return set("FERRY_SIM_NET", value);
+    case 'c':
+        return set("FERRY_SIM_SPEEDS", value);
+    case 'S':
+        return set("FERRY_SIM_STACK_BYTES", value);
+    case 'f':
+        return set("FERRY_SIM_FAULTS", value);
+    case 't':
+        return set("FERRY_SIM_TAPE", value);
+    case 'r':
+        return set("FERRY_SIM_REPORT", "1");
+    case 'q':
+        return set_scaled("FERRY_SIM_QUANTUM_NS", value, false, command, letter);
+    case 'T':
+        return set_scaled("FERRY_SIM_TIME_LIMIT_NS", value, false, command, letter);
+    case 'C':
+        return set_scaled("FERRY_SIM_CPU_PERMILLE", value, true, command, letter);
+    default:
+        return false;
+    }
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    char name[] = "ferry sim";
+    argv[0] = name;
+    int option;
+    /* '+': what follows the program is the program's. */
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:f:t:r", long_options, NULL)) !=
+           -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (!cmd_sim_option("sim", option, optarg)) {
+            fprintf(stderr, "Try `ferry sim --help`.\n");
+            return CMD_USAGE_STATUS;
+        }
+    }
+    if (optind == argc) {
+        fprintf(stderr, "ferry sim: which program?\nTry `ferry sim --help`.\n");
+        return CMD_USAGE_STATUS;
+    }
+    if (!set("FERRY_PORT", "sim"))
+        return 125;
+    execvp(argv[optind], argv + optind);
+    fprintf(stderr, "ferry sim: %s: %s\n", argv[optind], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}

@@ -1,0 +1,34 @@
+/* The options that `ferry sim` and `ferry swarm` share: what they mean is an environment for the
+ * program. */
+#ifndef FY_CMD_SIM_H
+#define FY_CMD_SIM_H
+
+#include <stdbool.h>
+
+/* Sets the variable that the option with this letter stands for. Returns whether `value` is what
+ * the option takes; says on standard error what is wrong, as `command`. */
+bool cmd_sim_option(const char *command, int letter, const char *value);
+
+/* The long options of both; each user appends its own. */
+#define CMD_SIM_LONG_OPTIONS                                                                       \
+    {"ranks", required_argument, NULL, 'n'}, {"net", required_argument, NULL, 'N'},                \
+        {"cores-speed", required_argument, NULL, 'c'}, {"quantum", required_argument, NULL, 'q'},  \
+        {"cpu", required_argument, NULL, 'C'}, {"stack", required_argument, NULL, 'S'},            \
+        {"time-limit", required_argument, NULL, 'T'},                                              \
+    {                                                                                              \
+        "help", no_argument, NULL, 'h'                                                             \
+    }
+#define CMD_SIM_LETTERS "n:N:c:q:C:S:T:h"
+
+#define CMD_SIM_HELP                                                                               \
+    "  -n, --ranks N           how many ranks, 1 to 65536; 1 by default\n"                         \
+    "  -N, --net NET           shm (the default), ethernet-100m, ethernet-1g, infiniband-hdr,\n"   \
+    "                          cloud, torus, or a file (docs/simulator.md)\n"                      \
+    "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...\n"                  \
+    "  -q, --quantum TIME      helpers look for messages every TIME; else each wakes them\n"       \
+    "  -C, --cpu FACTOR        measured processor time counts FACTOR in virtual time; else it\n"   \
+    "                          is free, and the run is the same each time\n"                       \
+    "  -S, --stack BYTES       stack of a rank; 64 KiB by default\n"                               \
+    "  -T, --time-limit TIME   ends the run as stuck at this virtual time\n"
+
+#endif

@@ -1,0 +1,319 @@
+/* ferry swarm: a program under many seeds, each with faults of its own. The first run that fails is
+ * shrunk: fewer ranks, then fewer faults, as long as it fails the same way. */
+#include "cmd/swarm.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/sim.h"
+
+enum { SHRINK_RUNS_MAX = 300, USAGE_STATUS = 127 };
+
+static const char help[] =
+    "usage: ferry swarm [-n N] [--seeds A..B] [OPTION]... PROGRAM [ARGUMENT]...\n"
+    "\n"
+    "Runs PROGRAM, which uses ferry_main, on N simulated ranks once for each seed, with faults\n"
+    "chosen at random by the seed. Stops at the first run that fails (exit status other than 0,\n"
+    "a signal, a deadlock, a broken promise, too long), shrinks it, and prints the command that\n"
+    "repeats it.\n"
+    "\n"
+    "  -s, --seeds A..B        which seeds; 1..100 by default\n" CMD_SIM_HELP
+    "  -a, --all               also deaths of ranks and refused memory, which PROGRAM must "
+    "survive\n"
+    "  -2, --twice             run each seed twice and compare hash, status and output\n"
+    "  -k, --keep-going        run all seeds, do not shrink, and count the failures\n"
+    "  -l, --limit SECONDS     of real time for one run; 60 by default\n"
+    "  -h, --help              this text\n"
+    "\n"
+    "Exit status: 0 when every run was good; 1 when one failed; 2 for wrong usage.\n";
+
+static const struct option long_options[] = {
+    CMD_SIM_LONG_OPTIONS,
+    {"seeds", required_argument, NULL, 's'},
+    {"all", no_argument, NULL, 'a'},
+    {"twice", no_argument, NULL, '2'},
+    {"keep-going", no_argument, NULL, 'k'},
+    {"limit", required_argument, NULL, 'l'},
+    {NULL, 0, NULL, 0},
+};
+
+static bool read_seeds(const char *text, swarm *s)
+{
+    unsigned long long first, last;
+    char rest;
+    int count = sscanf(text, "%llu..%llu%c", &first, &last, &rest);
+    if (*text < '0' || *text > '9' || count != 2 || last < first) {
+        fprintf(stderr, "ferry swarm: -s %s: expected A..B\n", text);
+        return false;
+    }
+    s->first = first;
+    s->last = last;
+    return true;
+}
+
+static bool read_option(swarm *s, int option, const char *value)
+{
+    switch (option) {
+    case 's':
+        return read_seeds(value, s);
+    case 'a':
+        s->all = true;
+        return true;
+    case '2':
+        s->twice = true;
+        return true;
+    case 'k':
+        s->keep_going = true;
+        return true;
+    case 'l':
+        s->limit_s = atof(value);
+        if (s->limit_s > 0 && s->limit_s < 1e6)
+            return true;
+        fprintf(stderr, "ferry swarm: -l %s: expected seconds\n", value);
+        return false;
+    default:
+        return cmd_sim_option("swarm", option, value);
+    }
+}
+
+/* A plan as its items. */
+typedef struct items {
+    char **texts;
+    size_t count;
+} items;
+
+static bool split(char *plan, items *out)
+{
+    size_t count = 1;
+    for (const char *at = plan; *at != '\0'; at++)
+        count += *at == ',';
+    *out = (items){.texts = calloc(count, sizeof(char *))};
+    if (out->texts == NULL)
+        return false;
+    char *rest = NULL;
+    for (char *item = strtok_r(plan, ",\n", &rest); item != NULL;
+         item = strtok_r(NULL, ",\n", &rest))
+        out->texts[out->count++] = item;
+    return true;
+}
+
+/* Writes the plan without items [from, to) to the folder's "plan". */
+static bool write_plan(const swarm *s, const items *all, size_t from, size_t to)
+{
+    char path[96];
+    swarm_path(s, "plan", path);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        return false;
+    for (size_t i = 0; i < all->count; i++)
+        if (i < from || i >= to)
+            fprintf(file, "%s\n", all->texts[i]);
+    return fclose(file) == 0;
+}
+
+/* Whether the run fails in the same way without items [from, to). */
+static bool still_fails(swarm *s, uint64_t seed, const items *all, size_t from, size_t to,
+                        int status)
+{
+    char plan[97] = "@";
+    swarm_end end;
+    if (!write_plan(s, all, from, to))
+        return false;
+    swarm_path(s, "plan", plan + 1);
+    return swarm_run(s, seed, plan, &end) && end.status == status;
+}
+
+/* Takes ever smaller pieces out of the plan for good when the run fails without them. */
+static void shrink_items(swarm *s, uint64_t seed, items *all, int status)
+{
+    uint64_t limit = s->runs + SHRINK_RUNS_MAX;
+    for (size_t piece = all->count; piece > 0 && s->runs < limit;) {
+        bool smaller = false;
+        for (size_t from = 0; from < all->count && s->runs < limit;) {
+            size_t to = from + piece < all->count ? from + piece : all->count;
+            if (still_fails(s, seed, all, from, to, status)) {
+                memmove(all->texts + from, all->texts + to,
+                        (all->count - to) * sizeof(*all->texts));
+                all->count -= to - from;
+                smaller = true;
+            } else {
+                from = to;
+            }
+        }
+        if (!smaller || piece > all->count)
+            piece = piece == 1 && smaller ? 1 : piece / 2;
+    }
+}
+
+static void shrink_ranks(swarm *s, uint64_t seed, const char *plan, int status)
+{
+    const char *text = getenv("FERRY_RANKS");
+    int ranks = text == NULL ? 1 : atoi(text);
+    char number[16];
+    swarm_end end;
+    for (int fewer = 2; fewer < ranks; fewer += fewer < 8 ? 1 : fewer) {
+        snprintf(number, sizeof(number), "%d", fewer);
+        if (setenv("FERRY_RANKS", number, 1) != 0)
+            return;
+        if (swarm_run(s, seed, plan, &end) && end.status == status)
+            return;
+    }
+    snprintf(number, sizeof(number), "%d", ranks);
+    setenv("FERRY_RANKS", number, 1);
+}
+
+static const char *describe(int status)
+{
+    switch (status) {
+    case SWARM_LATE:
+        return "did not end in time";
+    case 120:
+        return "is stuck: ranks wait for ever";
+    case 121:
+        return "broke a promise";
+    default:
+        return status > 128 ? "was killed by a signal" : "failed";
+    }
+}
+
+static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
+{
+    static const struct {
+        const char *variable, *option;
+    } options[] = {{"FERRY_RANKS", "-n"},
+                   {"FERRY_SIM_NET", "--net"},
+                   {"FERRY_SIM_SPEEDS", "-c"},
+                   {"FERRY_SIM_QUANTUM_NS", "-q"},
+                   {"FERRY_SIM_STACK_BYTES", "-S"}};
+    printf("repeat it with:\n  ferry sim --seed %" PRIu64, seed);
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        const char *value = getenv(options[i].variable);
+        if (value != NULL)
+            printf(" %s %s", options[i].option, value);
+    }
+    for (size_t i = 0; i < plan->count; i++)
+        printf("%s%s", i == 0 ? " --faults " : ",", plan->texts[i]);
+    for (char **argument = s->argv; *argument != NULL; argument++)
+        printf(" %s", *argument);
+    printf("\n");
+}
+
+static void print_errors(const swarm *s)
+{
+    char *text = swarm_read(s, "err");
+    if (text == NULL)
+        return;
+    int lines = 0;
+    for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL && lines < 40;
+         line = strtok_r(NULL, "\n", &rest), lines++)
+        printf("  | %s\n", line);
+    free(text);
+}
+
+/* Shrinks a failing run and tells about it. */
+static void explain(swarm *s, uint64_t seed, const char *plan, int status)
+{
+    printf("seed %" PRIu64 " %s (status %d); shrinking\n", seed, describe(status), status);
+    fflush(stdout);
+    shrink_ranks(s, seed, plan, status);
+    swarm_end end;
+    if (!swarm_run(s, seed, plan, &end) || end.status != status) {
+        printf("the run does not repeat: the program depends on more than its seed\n");
+        return;
+    }
+    char *tape = swarm_read(s, "tape");
+    items all = {0};
+    if (tape == NULL || !split(tape, &all)) {
+        free(tape);
+        return;
+    }
+    size_t before = all.count;
+    if (still_fails(s, seed, &all, 0, 0, status))
+        shrink_items(s, seed, &all, status);
+    bool fails = still_fails(s, seed, &all, 0, 0, status);
+    printf("%zu of %zu faults are left%s\n", all.count, before,
+           fails ? "" : "; without its dice the run does not fail");
+    print_repeat(s, seed, &all);
+    printf("which says:\n");
+    print_errors(s);
+    free(all.texts);
+    free(tape);
+}
+
+/* Whether a second run does the same. */
+static bool repeats(swarm *s, uint64_t seed, const char *plan, const swarm_end *first)
+{
+    char *before = swarm_read(s, "out");
+    swarm_end second;
+    bool same = swarm_run(s, seed, plan, &second) && second.status == first->status &&
+                strcmp(second.hash, first->hash) == 0;
+    char *after = swarm_read(s, "out");
+    same = same && before != NULL && after != NULL && strcmp(before, after) == 0;
+    if (!same)
+        printf("seed %" PRIu64 " does not repeat: hash %s, then %s\n", seed, first->hash,
+               second.hash);
+    free(before);
+    free(after);
+    return same;
+}
+
+static int run_seeds(swarm *s)
+{
+    const char *plan = s->all ? "random-all" : "random";
+    uint64_t failures = 0, count = s->last - s->first + 1;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t seed = s->first + i;
+        swarm_end end;
+        if (!swarm_run(s, seed, plan, &end) || end.status == USAGE_STATUS) {
+            print_errors(s);
+            return EXIT_FAILURE;
+        }
+        bool good = end.status == 0 && (!s->twice || repeats(s, seed, plan, &end));
+        if (good)
+            continue;
+        failures++;
+        if (s->keep_going) {
+            printf("seed %" PRIu64 " %s (status %d)\n", seed, describe(end.status), end.status);
+            continue;
+        }
+        if (end.status != 0)
+            explain(s, seed, plan, end.status);
+        printf("failed at seed %" PRIu64 ", the %" PRIu64 ". of %" PRIu64 "\n", seed, i + 1, count);
+        return EXIT_FAILURE;
+    }
+    printf("%" PRIu64 " of %" PRIu64 " seeds failed\n", failures, count);
+    return failures == 0 ? 0 : EXIT_FAILURE;
+}
+
+int cmd_swarm(int argc, char **argv)
+{
+    char name[] = "ferry swarm";
+    swarm s = {.limit_s = 60, .first = 1, .last = 100};
+    argv[0] = name;
+    int option;
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:a2kl:", long_options, NULL)) !=
+           -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (!read_option(&s, option, optarg)) {
+            fprintf(stderr, "Try `ferry swarm --help`.\n");
+            return CMD_USAGE_STATUS;
+        }
+    }
+    if (optind == argc) {
+        fprintf(stderr, "ferry swarm: which program?\nTry `ferry swarm --help`.\n");
+        return CMD_USAGE_STATUS;
+    }
+    s.argv = argv + optind;
+    if (!swarm_open(&s))
+        return EXIT_FAILURE;
+    int status = run_seeds(&s);
+    swarm_close(&s);
+    return status;
+}
