@@ -240,7 +240,7 @@ static const char *name_of(int index)
 int main(int argc, char **argv)
 {
     bench_options options;
-    int status = bench_options_read(argc, argv, "messaging", name_of, &options);
+    int status = bench_options_read(argc, argv, "messaging", name_of, 41, 9, &options);
     if (status >= 0)
         return status;
     bench_compare *compare = bench_compare_create(&options, "messaging", launchers,

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_LONG = 41, RUNS_QUICK = 9, RUNS_MAX = 1000 };
+enum { RUNS_MAX = 1000 };
 
-static void usage(const char *bench)
+static void usage(const char *bench, int runs_long, int runs_quick)
 {
     printf("%s: measures Ferry and its peers in the same run (docs/performance.md)\n"
            "usage: %s [--case NAME]... [--runs N] [--quick] [--json]\n"
@@ -16,7 +16,7 @@ static void usage(const char *bench)
            "  --runs N     measures each side N times; %d, with --quick %d\n"
            "  --quick      a look: short runs\n"
            "  --json       one object per line\n",
-           bench, bench, RUNS_LONG, RUNS_QUICK);
+           bench, bench, runs_long, runs_quick);
 }
 
 static int bad(const char *bench, const char *what, const char *value)
@@ -71,7 +71,7 @@ static int list(bench_namer *name_of)
 }
 
 int bench_options_read(int argc, char **argv, const char *bench, bench_namer *name_of,
-                       bench_options *out)
+                       int runs_long, int runs_quick, bench_options *out)
 {
     int status = -1;
     bool listing = false;
@@ -89,14 +89,14 @@ int bench_options_read(int argc, char **argv, const char *bench, bench_namer *na
         } else if (strcmp(argv[i], "--runs") == 0) {
             status = read_runs(out, bench, argv[++i]);
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            usage(bench);
+            usage(bench, runs_long, runs_quick);
             return 0;
         } else {
             status = bad(bench, "unknown option", argv[i]);
         }
     }
     if (out->runs == 0)
-        out->runs = out->quick ? RUNS_QUICK : RUNS_LONG;
+        out->runs = out->quick ? runs_quick : runs_long;
     return status >= 0 ? status : listing ? list(name_of) : -1;
 }
 

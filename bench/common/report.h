@@ -41,10 +41,11 @@ typedef struct bench_row {
 /* One case as --list shows it. */
 typedef const char *bench_namer(int index);
 
-/* Reads the command line. `name_of` lends the name of each case in turn, then NULL. Returns -1 to
- * go on, else the exit status: 0 after --help and --list, 2 after an error, which it prints. */
+/* Reads the command line. Without --runs it is `runs_long`, with --quick `runs_quick`. `name_of`
+ * lends the name of each case until the next call, then NULL. Returns -1 to go on, else the exit
+ * status: 0 after --help and --list, 2 after an error, which it prints. */
 int bench_options_read(int argc, char **argv, const char *bench, bench_namer *name_of,
-                       bench_options *out);
+                       int runs_long, int runs_quick, bench_options *out);
 
 /* Whether the case was asked for. */
 bool bench_wanted(const bench_options *options, const char *name);
