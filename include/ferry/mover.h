@@ -148,6 +148,31 @@ FERRY_API FERRY_MUST_USE int ferry_mover_bind(ferry *f, const ferry_plan *plan,
                                               const ferry_mover_options *options,
                                               ferry_mover **out);
 
+/* An element of this rank that stands for one of another's: `local` is its index here, `remote`
+ * that of the original on rank `owner`, which may be this one. */
+typedef struct ferry_ghost {
+    int64_t local, remote;
+    int32_t owner;
+} ferry_ghost;
+
+/* Binds a halo over indices instead of regions, as unstructured meshes need it: each rank says
+ * which of its elements stand for which of others. Moves originals to ghosts or, with `back`,
+ * ghosts to originals, where they are combined. `source` and `target` are grids of one dimension
+ * here, which may be one; indices are those of their regions. Collective like ferry_mover_bind;
+ * borrows `ghosts`, `options` and the grids, keeps the grids' data until ferry_mover_free. The
+ * mover is used as any other. FERRY_EINVAL: an index outside the grids, a rank that is none. [app
+ * thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
+typedef struct ferry_ghosts {
+    const ferry_ghost *items;
+    size_t count;
+    bool back;
+} ferry_ghosts;
+FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts,
+                                                     const ferry_grid *source,
+                                                     const ferry_grid *target,
+                                                     const ferry_mover_options *options,
+                                                     ferry_mover **out);
+
 /* Starts a movement. From here to its end the program does not write what the plan reads, nor touch
  * what it writes. Movers without common data may be under way together. With `track` it is an
  * operation that ends when wait would return. FERRY_ESTATE: it is under way already. FERRY_EPEER: a
@@ -161,7 +186,7 @@ FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_t
 FERRY_API FERRY_MUST_USE int ferry_mover_wait(ferry_mover *mover);
 
 /* As ferry_mover_wait, but FERRY_EAGAIN when that would wait; does what can be done now. [app
- * thread, handlers | never blocks] */
+ * thread, handlers | polls outside handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_mover_test(ferry_mover *mover);
 
 /* Frees a mover that is not under way. Collective, in the same order as all collectives. NULL is

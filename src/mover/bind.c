@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ferry/memory.h>
-
-#include "mover/fail.h"
+#include "mover/link.h"
 #include "mover/plan.h"
-#include "mover/state.h"
 
 /* A copy on its way into a direction. */
 typedef struct sorted_copy {
@@ -78,24 +75,6 @@ static int select_copies(const ferry_mover *m, const ferry_plan *plan, way wante
     return 0;
 }
 
-int fy_direction_init(fy_direction *direction)
-{
-    size_t ends = 0;
-    for (size_t i = 0; i < direction->count; i++)
-        ends += i == 0 || direction->ranks[i] != direction->ranks[i - 1];
-    direction->ends = calloc(ends + 1, sizeof *direction->ends);
-    direction->left = calloc(ends + 1, sizeof *direction->left);
-    if (direction->ends == NULL || direction->left == NULL)
-        return FERRY_ENOMEM;
-    for (size_t i = 0; i < direction->count; i++) {
-        if (i == 0 || direction->ranks[i] != direction->ranks[i - 1])
-            direction->ends[direction->end_count++] =
-                (fy_link_end){.rank = direction->ranks[i], .first = i};
-        direction->ends[direction->end_count - 1].count++;
-    }
-    return 0;
-}
-
 static uint64_t mixed(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0xbf58476d1ce4e5b9u;
@@ -127,30 +106,6 @@ static uint64_t balance(const ferry_mover *m)
     return sum;
 }
 
-/* Whether the ranks of this node know the memory that a source offers. */
-static bool is_known(const ferry_mover *m, const ferry_grid *grid)
-{
-    fy_port *port = fy_port_of(m->f);
-    return port->ops->owner(port, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
-           port->ops->owner(port, ferry_grid_at(grid, grid->region.high), grid->element_bytes) >= 0;
-}
-
-/* Whether the other ranks of the node can read the grids of a link out. */
-static bool is_shared(const ferry_mover *m, const fy_link_end *end)
-{
-    fy_port *port = fy_port_of(m->f);
-    fy_port_info info;
-    port->ops->query(port, &info);
-    if (!info.shares_memory || m->options.messages)
-        return false;
-    for (size_t i = end->first; i < end->first + end->count; i++) {
-        const ferry_grid *grid = ferry_xarray_grid(m->source, m->out.copies[i].source);
-        if (!is_known(m, grid))
-            return false;
-    }
-    return true;
-}
-
 enum { PIECE_ALIGNMENT = 16 };
 
 /* Bytes that the dense form of a copy takes in a buffer. */
@@ -165,13 +120,14 @@ static size_t piece_bytes(const ferry_copy *copy, size_t element_bytes)
 
 /* Makes buffer and moves of a packed link: out of the grids at the source, into them at the target.
  */
-static int init_packed(ferry_mover *m, const fy_direction *direction, fy_link_end *end,
-                       bool outward)
+static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
+    const fy_direction *direction = outward ? &m->out : &m->in;
     const size_t element = m->source->element_bytes;
     end->bytes = 0;
     for (size_t i = 0; i < end->count; i++)
         end->bytes += piece_bytes(&direction->copies[end->first + i], element);
+    end->move_count = end->count;
     end->moves = calloc(end->count, sizeof *end->moves);
     end->buffer = calloc(end->bytes, 1);
     if (end->moves == NULL || end->buffer == NULL)
@@ -195,16 +151,9 @@ static int init_packed(ferry_mover *m, const fy_direction *direction, fy_link_en
     return 0;
 }
 
-static const ferry_grid *find_offer(const fy_link_end *end, int32_t block)
-{
-    for (size_t i = 0; i < end->offer_count; i++)
-        if (end->offers[i].block == block)
-            return &end->offers[i].grid;
-    return NULL;
-}
-
 static int init_direct(ferry_mover *m, fy_link_end *end)
 {
+    end->move_count = end->count;
     end->moves = calloc(end->count, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
@@ -213,10 +162,10 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
     for (size_t i = 0; i < end->count; i++) {
         const ferry_copy *copy = &m->in.copies[end->first + i];
         if (grid == NULL || copy->source != block)
-            grid = find_offer(end, copy->source);
+            grid = fy_link_offer(end, copy->source);
         block = copy->source;
         if (grid == NULL || grid->element_bytes != m->target->element_bytes ||
-            !ferry_region_contains(grid->region, copy->from) || !is_known(m, grid))
+            !ferry_region_contains(grid->region, copy->from) || !fy_grid_is_known(m->f, grid))
             return FERRY_EINVAL;
         int error = fy_move_init(&end->moves[i], copy, ferry_xarray_grid(m->target, copy->target),
                                  grid, &m->how);
@@ -224,38 +173,6 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
             return error;
     }
     return 0;
-}
-
-static int init_own(ferry_mover *m)
-{
-    m->own_moves = calloc(m->own_count + 1, sizeof *m->own_moves);
-    if (m->own_moves == NULL)
-        return FERRY_ENOMEM;
-    int error = 0;
-    for (size_t i = 0; i < m->own_count && error == 0; i++)
-        error = fy_move_init(&m->own_moves[i], &m->own[i],
-                             ferry_xarray_grid(m->target, m->own[i].target),
-                             ferry_xarray_grid(m->source, m->own[i].source), &m->how);
-    return error;
-}
-
-static int init_out(ferry_mover *m)
-{
-    if (m->out.end_count == 0)
-        return 0;
-    void *channels;
-    int error = ferry_alloc(m->f, m->out.end_count * sizeof *m->channels, &channels);
-    if (error)
-        return error;
-    m->channels = memset(channels, 0, m->out.end_count * sizeof *m->channels);
-    for (size_t i = 0; i < m->out.end_count && error == 0; i++) {
-        fy_link_end *end = &m->out.ends[i];
-        if (is_shared(m, end))
-            end->channel = &m->channels[i];
-        else
-            error = init_packed(m, &m->out, end, true);
-    }
-    return error;
 }
 
 /* A move and its copy, to be sorted. */
@@ -292,65 +209,34 @@ static int init_sequence(ferry_mover *m)
     return 0;
 }
 
-/* Tells a target where the grids of its link are. */
-static int send_offer(ferry_mover *m, const fy_link_end *end)
+/* The grids that a link out reads, each once. */
+static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer *out)
 {
-    fy_offer *offers = calloc(end->count + 1, sizeof *offers);
-    if (offers == NULL)
-        return FERRY_ENOMEM;
     size_t count = 0;
-    for (size_t i = 0; i < end->count && end->channel != NULL; i++) {
+    for (size_t i = 0; i < end->count; i++) {
         int32_t block = m->out.copies[end->first + i].source;
-        bool known = false;
-        for (size_t k = count; k > 0 && !known; k--)
-            known = offers[k - 1].block == block;
-        if (!known)
-            offers[count++] =
-                (fy_offer){.grid = *ferry_xarray_grid(m->source, block), .block = block};
+        bool listed = false;
+        for (size_t k = count; k > 0 && !listed; k--)
+            listed = out[k - 1].block == block;
+        if (!listed)
+            out[count++] = (fy_offer){.grid = *ferry_xarray_grid(m->source, block), .block = block};
     }
-    int error = fy_mover_send(m, end->rank, FY_MOVER_OFFER, end->channel != NULL,
-                              (uint64_t)(uintptr_t)end->channel, offers, count * sizeof *offers);
-    free(offers);
-    return error;
+    return count;
 }
 
-static bool all_told(const ferry_mover *m, int *dead)
-{
-    fy_port *port = fy_port_of(m->f);
-    for (size_t i = 0; i < m->in.end_count; i++) {
-        if (m->in.ends[i].told)
-            continue;
-        *dead = port->ops->peer(port, m->in.ends[i].rank) == FY_PEER_DEAD ? FERRY_EPEER : 0;
-        return false;
-    }
-    return true;
-}
+static const fy_binding regions = {
+    .packed = init_packed, .direct = init_direct, .offers = list_offers, .sequence = init_sequence};
 
-/* How often binding looks whether a neighbour has died. */
-enum { LOOK_NS = 50 * 1000 * 1000 };
-
-/* Everything after the plans were found to agree. */
-static int connect(ferry_mover *m)
+static int init_own(ferry_mover *m)
 {
-    int error = 0, dead = 0;
-    for (size_t i = 0; i < m->out.end_count; i++) {
-        int sent = send_offer(m, &m->out.ends[i]);
-        error = error ? error : sent;
-    }
-    while (!all_told(m, &dead) && dead == 0 && error != FERRY_EPEER)
-        (void)ferry_wait(m->f, LOOK_NS);
-    if (dead != 0)
-        return dead;
-    for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
-        fy_link_end *end = &m->in.ends[i];
-        error = end->shared ? init_direct(m, end) : init_packed(m, &m->in, end, false);
-        free(end->offers);
-        end->offers = NULL;
-    }
-    if (error == 0 && m->error != 0)
-        error = m->error;
-    if (error == 0 && m->options.ordered)
-        error = init_sequence(m);
+    m->own_moves = calloc(m->own_count + 1, sizeof *m->own_moves);
+    if (m->own_moves == NULL)
+        return FERRY_ENOMEM;
+    int error = 0;
+    for (size_t i = 0; i < m->own_count && error == 0; i++)
+        error = fy_move_init(&m->own_moves[i], &m->own[i],
+                             ferry_xarray_grid(m->target, m->own[i].target),
+                             ferry_xarray_grid(m->source, m->own[i].source), &m->how);
     return error;
 }
 
@@ -388,40 +274,16 @@ static int analyse(ferry_mover *m, const ferry_plan *plan)
     if (error == 0)
         error = init_own(m);
     if (error == 0)
-        error = init_out(m);
+        error = fy_mover_open_out(m);
     return error ? fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count) : 0;
 }
 
-/* Lets all ranks know of `error`, and checks that `difference` sums up to 0. */
-static int agree(ferry *f, int error, uint64_t difference)
+static uint64_t points_of(const ferry_copy *copies, size_t count)
 {
-    uint64_t words[2] = {error != 0, error != 0 ? 0 : difference};
-    int failed = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, words, words, 2);
-    if (error || failed)
-        return error ? error : failed;
-    if (words[0] > 0)
-        return fy_fail(f, FERRY_EINVAL, "mover_bind: it failed on %llu other ranks",
-                       (unsigned long long)words[0]);
-    if (words[1] != 0)
-        return fy_fail(
-            f, FERRY_EINVAL,
-            "mover_bind: the plans of the ranks differ in copies that two of them share");
-    return 0;
-}
-
-static ferry_mover *make(ferry *f, ferry_xarray *source, ferry_xarray *target,
-                         const ferry_mover_options *options)
-{
-    ferry_mover *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return NULL;
-    m->f = f;
-    m->source = source;
-    m->target = target;
-    if (options != NULL)
-        m->options = *options;
-    fy_list_init(&m->active);
-    return m;
+    uint64_t points = 0;
+    for (size_t i = 0; i < count; i++)
+        points += ferry_copy_points(&copies[i]);
+    return points;
 }
 
 int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, ferry_xarray *target,
@@ -429,103 +291,19 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
 {
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_bind: not allowed inside a handler or callback");
-    ferry_mover *m = make(f, source, target, options);
-    int error = 0;
-    if (m == NULL) {
-        fy_movers_of(f)->next++;
-        error = fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
-    } else {
-        error = fy_movers_enter(m);
-        if (error == 0 && options != NULL && options->size != sizeof *options)
-            error = fy_fail(f, FERRY_EINVAL, "mover_bind: options are %zu bytes, not %zu",
-                            options->size, sizeof *options);
-        if (error == 0)
-            error = analyse(m, plan);
+    ferry_mover *m;
+    int error = fy_mover_make(f, &regions, options, &m);
+    if (error == 0) {
+        m->source = source;
+        m->target = target;
+        m->element_bytes = target->element_bytes;
+        error = analyse(m, plan);
     }
-    error = agree(f, error, error || m == NULL ? 0 : balance(m));
-    if (error == 0)
-        error = agree(f, connect(m), 0);
-    if (error && m != NULL) {
-        fy_movers_leave(m);
-        fy_mover_destroy(m);
-    } else if (m != NULL) {
-        *out = m;
+    error = fy_mover_agree(f, error, error ? 0 : balance(m));
+    if (error == 0) {
+        m->own_points = points_of(m->own, m->own_count);
+        m->in.points = points_of(m->in.copies, m->in.count);
+        m->out.points = points_of(m->out.copies, m->out.count);
     }
-    return error;
-}
-
-static void fini_direction(fy_direction *direction)
-{
-    for (size_t i = 0; i < direction->end_count; i++) {
-        fy_link_end *end = &direction->ends[i];
-        for (size_t k = 0; end->moves != NULL && k < end->count; k++)
-            fy_move_fini(&end->moves[k]);
-        free(end->moves);
-        free(end->buffer);
-        free(end->offers);
-    }
-    free(direction->ends);
-    free(direction->left);
-    free(direction->copies);
-    free(direction->ranks);
-}
-
-void fy_mover_destroy(ferry_mover *m)
-{
-    for (size_t i = 0; m->own_moves != NULL && i < m->own_count; i++)
-        fy_move_fini(&m->own_moves[i]);
-    free(m->own_moves);
-    free(m->own);
-    fini_direction(&m->in);
-    fini_direction(&m->out);
-    free(m->sequence);
-    if (m->channels != NULL)
-        ferry_free(m->f, m->channels);
-    free(m);
-}
-
-int ferry_mover_free(ferry_mover *m)
-{
-    if (m == NULL)
-        return 0;
-    ferry *f = m->f;
-    if (m->under_way)
-        return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is under way");
-    if (fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
-    /* A neighbour may still look at the counters of the last movement. */
-    int error = ferry_barrier(f);
-    fy_movers_leave(m);
-    fy_mover_destroy(m);
-    return error;
-}
-
-static uint64_t bytes_of(const ferry_mover *m, const ferry_copy *copies, size_t count)
-{
-    uint64_t points = 0;
-    for (size_t i = 0; i < count; i++)
-        points += ferry_copy_points(&copies[i]);
-    return points * m->target->element_bytes;
-}
-
-static size_t direct_ends(const fy_direction *direction)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < direction->end_count; i++)
-        count += direction->ends[i].channel != NULL;
-    return count;
-}
-
-void ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
-{
-    *out = (ferry_mover_stats){.neighbours_in = m->in.end_count,
-                               .neighbours_out = m->out.end_count,
-                               .copies_local = m->own_count,
-                               .copies_in = m->in.count,
-                               .bytes_local = bytes_of(m, m->own, m->own_count),
-                               .bytes_in = bytes_of(m, m->in.copies, m->in.count),
-                               .bytes_out = bytes_of(m, m->out.copies, m->out.count),
-                               .direct_in = direct_ends(&m->in),
-                               .direct_out = direct_ends(&m->out),
-                               .movements = m->epoch};
+    return fy_mover_connect(m, error, out);
 }

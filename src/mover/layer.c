@@ -41,6 +41,21 @@ static void take_offer(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
     end->channel = end->shared ? (fy_channel *)(uintptr_t)frame->words[2] : NULL;
 }
 
+static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
+{
+    fy_ask *ask = malloc(sizeof *ask + frame->size_bytes);
+    fy_movers_of(m->f)->news = true;
+    m->ask_count++;
+    if (ask == NULL) {
+        m->error = FERRY_ENOMEM;
+        return;
+    }
+    *ask = (fy_ask){.next = m->asks, .rank = source, .count = frame->size_bytes / sizeof(fy_pair)};
+    if (ask->count > 0)
+        memcpy(ask->pairs, frame->data, ask->count * sizeof(fy_pair));
+    m->asks = ask;
+}
+
 /* Keeps a piece of packed copies. The source is never more than one movement ahead. */
 static void take_data(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
 {
@@ -77,6 +92,10 @@ static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
     if (found == NULL || frame->words[0] == UINT64_MAX)
         return FY_TAKEN;
     ferry_mover *m = found->mover;
+    if (frame->aux == FY_MOVER_ASK) {
+        take_ask(m, source, frame);
+        return FY_TAKEN;
+    }
     fy_link_end *end = find_end(frame->aux == FY_MOVER_ACK ? &m->out : &m->in, source);
     if (end == NULL)
         return FY_TAKEN;

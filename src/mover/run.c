@@ -58,7 +58,7 @@ void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
 
 static void pack(ferry_mover *m, fy_link_end *end)
 {
-    for (size_t i = 0; i < end->count; i++)
+    for (size_t i = 0; i < end->move_count; i++)
         fy_move_run(&end->moves[i], &m->copying);
     if (end->acked == end->sent)
         fy_mover_send_packed(m, end);
@@ -98,7 +98,7 @@ static void say_taken(ferry_mover *m, fy_link_end *end)
 
 static void run_end(ferry_mover *m, fy_link_end *end)
 {
-    for (size_t i = 0; i < end->count; i++)
+    for (size_t i = 0; i < end->move_count; i++)
         fy_move_run(&end->moves[i], &m->how);
     say_taken(m, end);
 }

@@ -36,9 +36,10 @@ typedef struct fy_offer {
 
 /* One end of a link. */
 typedef struct fy_link_end {
-    int rank;             /* the other's */
-    size_t first, count;  /* its copies among those of the mover's direction */
-    fy_move *moves;       /* in: to run; out: to pack, NULL when direct */
+    int rank;            /* the other's */
+    size_t first, count; /* its copies among those of the mover's direction */
+    fy_move *moves;      /* in: to run; out: to pack, NULL when direct */
+    size_t move_count;
     fy_channel *channel;  /* NULL when not direct */
     char *buffer;         /* packed copies, NULL when direct */
     size_t bytes;         /* of the packed copies */
@@ -51,36 +52,59 @@ typedef struct fy_link_end {
     size_t offer_count;
 } fy_link_end;
 
+/* An element that moves between ranks: its index in the target and in the source. */
+typedef struct fy_pair {
+    int64_t target, source;
+} fy_pair;
+
+/* What another rank asked of this one at binding over indices. */
+typedef struct fy_ask {
+    struct fy_ask *next;
+    int rank;
+    size_t count;
+    fy_pair pairs[];
+} fy_ask;
+
 /* The copies of one direction, sorted by rank, beginning after this rank's own, then by
  * fy_copy_compare. */
 typedef struct fy_direction {
-    ferry_copy *copies;
-    int *ranks;
+    ferry_copy *copies; /* movers over regions */
+    fy_pair *pairs;     /* movers over indices */
+    int *ranks;         /* the other's, per copy or pair */
     size_t count;
+    uint64_t points;
     fy_link_end *ends;
     size_t end_count;
     size_t *left; /* numbers of the ends that the movement waits for */
     size_t left_count;
 } fy_direction;
 
+typedef struct fy_binding fy_binding;
+
 struct ferry_mover {
     fy_link active; /* among the movers under way; the first member */
     ferry *f;
     uint32_t number;
-    ferry_xarray *source, *target;
+    const fy_binding *binding;
+    ferry_xarray *source, *target;       /* movers over regions */
+    ferry_grid source_grid, target_grid; /* movers over indices */
+    size_t element_bytes;
     ferry_mover_options options;
     fy_combine how, copying; /* the operation; the copy into packed buffers */
     uint64_t epoch;          /* movements started */
     bool under_way, flagged; /* a sleeps flag may be set */
     int error;               /* FERRY_EPEER for ever, once a neighbour died */
     uint32_t op;
-    ferry_copy *own; /* copies within the rank */
-    size_t own_count;
+    ferry_copy *own;  /* copies within the rank */
+    size_t own_count; /* of own_moves */
     fy_move *own_moves;
+    uint64_t own_points;
     fy_direction in, out;
     fy_move **sequence; /* with options.ordered: all moves to run, in order */
     size_t sequence_count;
     fy_channel *channels; /* of the links out */
+    fy_ask *asks;         /* until binding is over */
+    int ask_count;
 };
 
 /* The mover layer's part of a rank. */
@@ -96,6 +120,7 @@ typedef enum fy_mover_frame {
     FY_MOVER_DATA,  /* words: mover, epoch, offset; data: packed copies */
     FY_MOVER_ACK,   /* words: mover, epoch */
     FY_MOVER_WAKE,  /* the counters have moved */
+    FY_MOVER_ASK,   /* words: mover; data: pairs */
 } fy_mover_frame;
 
 fy_movers *fy_movers_of(const ferry *f);
@@ -126,8 +151,5 @@ void fy_mover_send_packed(ferry_mover *m, fy_link_end *end);
 
 /* Frees the memory of a mover that nobody refers to. */
 void fy_mover_destroy(ferry_mover *m);
-
-/* Makes the ends of a direction whose copies and ranks are there. FERRY_ENOMEM. */
-int fy_direction_init(fy_direction *direction);
 
 #endif

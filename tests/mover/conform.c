@@ -331,6 +331,58 @@ static void levels(ferry *f, dice *d)
     ferry_floorplan_fini(&fine);
 }
 
+/* Random ghosts of random elements: originals to ghosts, then ghosts back, added. */
+static void ghosts(ferry *f, dice *d)
+{
+    enum { OWN = 50, GHOSTS = 30 };
+    int ranks = ferry_ranks(f), self = ferry_rank(f);
+    way w = random_way(d);
+    const int64_t extent = OWN + GHOSTS;
+    ferry_region line = ferry_region_sized(1, &extent);
+    ferry_grid grid;
+    double plain[OWN + GHOSTS];
+    ferry_ghost items[GHOSTS];
+    double sums[OWN] = {0};
+    if (w.borrowed)
+        grid = ferry_grid_over(line, sizeof(double), plain);
+    else
+        CHECK(ferry_grid_alloc(f, line, sizeof(double), &grid) == 0);
+    double *cells = grid.data;
+    for (int rank = 0; rank < ranks; rank++) {
+        for (int i = 0; i < GHOSTS; i++) {
+            ferry_ghost g = {.local = OWN + i,
+                             .remote = dice_between(d, 0, OWN - 1),
+                             .owner = (int32_t)dice_between(d, 0, ranks - 1)};
+            if (rank == self)
+                items[i] = g;
+            if (g.owner == self)
+                sums[g.remote] += self * 1000 + (double)g.remote;
+        }
+    }
+    ferry_ghosts forward = {.items = items, .count = GHOSTS}, back = forward;
+    back.back = true;
+    ferry_mover *out, *in;
+    CHECK(ferry_mover_bind_ghosts(f, &forward, &grid, &grid, &w.options, &out) == 0);
+    w.options.operation.combine = FERRY_COMBINE_ADD;
+    CHECK(ferry_mover_bind_ghosts(f, &back, &grid, &grid, &w.options, &in) == 0);
+    for (int i = 0; i < OWN; i++)
+        cells[i] = self * 1000 + i;
+    for (int round = 0; round < 3; round++) {
+        CHECK(ferry_mover_start(out, NULL) == 0 && ferry_mover_wait(out) == 0);
+        for (int i = 0; i < GHOSTS; i++)
+            CHECK(cells[OWN + i] == items[i].owner * 1000 + (double)items[i].remote);
+    }
+    CHECK(ferry_mover_start(in, NULL) == 0 && ferry_mover_wait(in) == 0);
+    for (int i = 0; i < OWN; i++)
+        CHECK(cells[i] == self * 1000 + i + sums[i]);
+    CHECK(ferry_mover_free(out) == 0 && ferry_mover_free(in) == 0);
+    if (self == ranks - 1)
+        items[3].remote = OWN + GHOSTS;
+    CHECK(ferry_mover_bind_ghosts(f, &forward, &grid, &grid, NULL, &out) == FERRY_EINVAL);
+    if (!w.borrowed)
+        CHECK(ferry_free(f, grid.data) == 0);
+}
+
 /* Wrong plans are refused on every rank, and the next bind works. */
 static void mistakes(ferry *f)
 {
@@ -376,6 +428,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         redistributions(f, &common, &own);
         sums(f, &common);
         levels(f, &common);
+        ghosts(f, &common);
     }
     return 0;
 }

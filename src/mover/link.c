@@ -1,0 +1,254 @@
+/* Links: what all bindings share. Two ranks that share memory agree on counters and grids, others
+ * on packed copies; see bind.c for the order of things. */
+#include "mover/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/memory.h>
+
+bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
+{
+    fy_port *port = fy_port_of(f);
+    return port->ops->owner(port, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
+           port->ops->owner(port, ferry_grid_at(grid, grid->region.high), grid->element_bytes) >= 0;
+}
+
+/* Whether the other ranks of the node can read the grids of a link out. */
+static bool is_shared(const ferry_mover *m, const fy_link_end *end)
+{
+    fy_port *port = fy_port_of(m->f);
+    fy_port_info info;
+    port->ops->query(port, &info);
+    fy_offer *offers = malloc((end->count + 1) * sizeof *offers);
+    bool shared = info.shares_memory && !m->options.messages && offers != NULL;
+    size_t count = shared ? m->binding->offers(m, end, offers) : 0;
+    for (size_t i = 0; i < count && shared; i++)
+        shared = fy_grid_is_known(m->f, &offers[i].grid);
+    free(offers);
+    return shared;
+}
+
+const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block)
+{
+    for (size_t i = 0; i < end->offer_count; i++)
+        if (end->offers[i].block == block)
+            return &end->offers[i].grid;
+    return NULL;
+}
+
+int fy_direction_init(fy_direction *direction)
+{
+    size_t ends = 0;
+    for (size_t i = 0; i < direction->count; i++)
+        ends += i == 0 || direction->ranks[i] != direction->ranks[i - 1];
+    direction->ends = calloc(ends + 1, sizeof *direction->ends);
+    direction->left = calloc(ends + 1, sizeof *direction->left);
+    if (direction->ends == NULL || direction->left == NULL)
+        return FERRY_ENOMEM;
+    for (size_t i = 0; i < direction->count; i++) {
+        if (i == 0 || direction->ranks[i] != direction->ranks[i - 1])
+            direction->ends[direction->end_count++] =
+                (fy_link_end){.rank = direction->ranks[i], .first = i};
+        direction->ends[direction->end_count - 1].count++;
+    }
+    return 0;
+}
+
+int fy_mover_open_out(ferry_mover *m)
+{
+    if (m->out.end_count == 0)
+        return 0;
+    void *channels;
+    int error = ferry_alloc(m->f, m->out.end_count * sizeof *m->channels, &channels);
+    if (error)
+        return error;
+    m->channels = memset(channels, 0, m->out.end_count * sizeof *m->channels);
+    for (size_t i = 0; i < m->out.end_count && error == 0; i++) {
+        fy_link_end *end = &m->out.ends[i];
+        if (is_shared(m, end))
+            end->channel = &m->channels[i];
+        else
+            error = m->binding->packed(m, end, true);
+    }
+    return error;
+}
+
+/* Tells a target where the grids of its link are. */
+static int send_offer(ferry_mover *m, const fy_link_end *end)
+{
+    fy_offer *offers = calloc(end->count + 1, sizeof *offers);
+    if (offers == NULL)
+        return FERRY_ENOMEM;
+    size_t count = end->channel != NULL ? m->binding->offers(m, end, offers) : 0;
+    int error = fy_mover_send(m, end->rank, FY_MOVER_OFFER, end->channel != NULL,
+                              (uint64_t)(uintptr_t)end->channel, offers, count * sizeof *offers);
+    free(offers);
+    return error;
+}
+
+static bool all_told(const ferry_mover *m)
+{
+    for (size_t i = 0; i < m->in.end_count; i++)
+        if (!m->in.ends[i].told)
+            return false;
+    return true;
+}
+
+bool fy_mover_any_dead(ferry *f)
+{
+    fy_port *port = fy_port_of(f);
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        if (rank != ferry_rank(f) && port->ops->peer(port, rank) != FY_PEER_ALIVE)
+            return true;
+    return false;
+}
+
+/* Everything after the plans were found to agree. */
+static int connect(ferry_mover *m)
+{
+    int error = 0;
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        int sent = send_offer(m, &m->out.ends[i]);
+        error = error ? error : sent;
+    }
+    while (!all_told(m) && error != FERRY_EPEER) {
+        (void)ferry_wait(m->f, FY_LOOK_NS);
+        if (!all_told(m) && fy_mover_any_dead(m->f))
+            error = FERRY_EPEER;
+    }
+    for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
+        fy_link_end *end = &m->in.ends[i];
+        error = end->shared ? m->binding->direct(m, end) : m->binding->packed(m, end, false);
+        free(end->offers);
+        end->offers = NULL;
+    }
+    if (error == 0 && m->error != 0)
+        error = m->error;
+    if (error == 0 && m->options.ordered)
+        error = m->binding->sequence(m);
+    return error;
+}
+
+int fy_mover_agree(ferry *f, int error, uint64_t difference)
+{
+    uint64_t words[2] = {error != 0, error != 0 ? 0 : difference};
+    int failed = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, words, words, 2);
+    if (error || failed)
+        return error ? error : failed;
+    if (words[0] > 0)
+        return fy_fail(f, FERRY_EINVAL, "mover_bind: it failed on %llu other ranks",
+                       (unsigned long long)words[0]);
+    if (words[1] != 0)
+        return fy_fail(
+            f, FERRY_EINVAL,
+            "mover_bind: the plans of the ranks differ in copies that two of them share");
+    return 0;
+}
+
+int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
+                  ferry_mover **out)
+{
+    ferry_mover *m = *out = calloc(1, sizeof *m);
+    if (m == NULL) {
+        fy_movers_of(f)->next++;
+        return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
+    }
+    m->f = f;
+    m->binding = binding;
+    if (options != NULL)
+        m->options = *options;
+    fy_list_init(&m->active);
+    if (fy_movers_enter(m))
+        return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
+    if (options != NULL && options->size != sizeof *options)
+        return fy_fail(f, FERRY_EINVAL, "mover_bind: options are %zu bytes, not %zu", options->size,
+                       sizeof *options);
+    return 0;
+}
+
+int fy_mover_connect(ferry_mover *m, int error, ferry_mover **out)
+{
+    if (error == 0)
+        error = fy_mover_agree(m->f, connect(m), 0);
+    if (error == 0) {
+        *out = m;
+    } else if (m != NULL) {
+        fy_movers_leave(m);
+        fy_mover_destroy(m);
+    }
+    return error;
+}
+
+static void fini_direction(fy_direction *direction)
+{
+    for (size_t i = 0; i < direction->end_count; i++) {
+        fy_link_end *end = &direction->ends[i];
+        for (size_t k = 0; end->moves != NULL && k < end->move_count; k++)
+            fy_move_fini(&end->moves[k]);
+        free(end->moves);
+        free(end->buffer);
+        free(end->offers);
+    }
+    free(direction->ends);
+    free(direction->left);
+    free(direction->copies);
+    free(direction->ranks);
+    free(direction->pairs);
+}
+
+void fy_mover_destroy(ferry_mover *m)
+{
+    for (size_t i = 0; m->own_moves != NULL && i < m->own_count; i++)
+        fy_move_fini(&m->own_moves[i]);
+    free(m->own_moves);
+    free(m->own);
+    fini_direction(&m->in);
+    fini_direction(&m->out);
+    free(m->sequence);
+    for (fy_ask *ask = m->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        free(ask);
+    }
+    if (m->channels != NULL)
+        ferry_free(m->f, m->channels);
+    free(m);
+}
+
+int ferry_mover_free(ferry_mover *m)
+{
+    if (m == NULL)
+        return 0;
+    ferry *f = m->f;
+    if (m->under_way)
+        return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is under way");
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
+    /* A neighbour may still look at the counters of the last movement. */
+    int error = ferry_barrier(f);
+    fy_movers_leave(m);
+    fy_mover_destroy(m);
+    return error;
+}
+
+static size_t direct_ends(const fy_direction *direction)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < direction->end_count; i++)
+        count += direction->ends[i].channel != NULL;
+    return count;
+}
+
+void ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
+{
+    *out = (ferry_mover_stats){.neighbours_in = m->in.end_count,
+                               .neighbours_out = m->out.end_count,
+                               .copies_local = m->own_count,
+                               .copies_in = m->in.count,
+                               .bytes_local = m->own_points * m->element_bytes,
+                               .bytes_in = m->in.points * m->element_bytes,
+                               .bytes_out = m->out.points * m->element_bytes,
+                               .direct_in = direct_ends(&m->in),
+                               .direct_out = direct_ends(&m->out),
+                               .movements = m->epoch};
+}

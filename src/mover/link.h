@@ -1,0 +1,46 @@
+/* Link: what the ways to bind a mover share. */
+#ifndef FY_MOVER_LINK_H
+#define FY_MOVER_LINK_H
+
+#include "mover/state.h"
+
+/* What differs between movers over regions and over indices. Errors: FERRY_ENOMEM, FERRY_EINVAL. */
+struct fy_binding {
+    /* Makes buffer and moves of an end whose copies travel packed. */
+    int (*packed)(ferry_mover *m, fy_link_end *end, bool outward);
+    /* Makes the moves of an end that reads the grids its source offered. */
+    int (*direct)(ferry_mover *m, fy_link_end *end);
+    /* Lists the grids that an end out reads, at most as many as it has copies. */
+    size_t (*offers)(const ferry_mover *m, const fy_link_end *end, fy_offer *out);
+    /* Makes the sequence of an ordered mover. */
+    int (*sequence)(ferry_mover *m);
+};
+
+/* How often binding looks whether a rank has died. */
+enum { FY_LOOK_NS = 50 * 1000 * 1000 };
+bool fy_mover_any_dead(ferry *f);
+
+/* Makes a mover without copies and enters its number; `*out` may be set on failure too, or NULL. */
+int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
+                  ferry_mover **out);
+
+/* Makes the ends of a direction whose ranks, one per copy, are there. FERRY_ENOMEM. */
+int fy_direction_init(fy_direction *direction);
+
+/* Makes counters or buffers of all ends out. */
+int fy_mover_open_out(ferry_mover *m);
+
+/* Lets all ranks know of `error`, and checks that `difference` sums up to 0. Collective. */
+int fy_mover_agree(ferry *f, int error, uint64_t difference);
+
+/* Connects the links, unless there was an `error`, which is then that of all ranks. Gives the mover
+ * or destroys it. Collective without error. */
+int fy_mover_connect(ferry_mover *m, int error, ferry_mover **out);
+
+/* The grid of a block that the source of a link offered; NULL when it did not. */
+const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block);
+
+/* Whether the ranks of this node know the memory of a grid. */
+bool fy_grid_is_known(ferry *f, const ferry_grid *grid);
+
+#endif
