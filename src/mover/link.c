@@ -137,7 +137,7 @@ int fy_mover_agree(ferry *f, int error, uint64_t difference)
     if (error || failed)
         return error ? error : failed;
     if (words[0] > 0)
-        return fy_fail(f, FERRY_EINVAL, "mover_bind: it failed on %llu other ranks",
+        return fy_fail(f, FERRY_EINVAL, "the call failed on %llu other ranks",
                        (unsigned long long)words[0]);
     if (words[1] != 0)
         return fy_fail(

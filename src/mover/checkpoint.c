@@ -1,0 +1,387 @@
+/* Checkpoints. Every rank knows from the floor plan where each block lies in the file, so each
+ * writes its own blocks and records without talking to others. The file is written under another
+ * name; when all ranks have it on disk, rank 0 gives it its name. */
+#include "mover/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ferry/mover_file.h>
+
+#include "mover/fail.h"
+#include "mover/link.h"
+#include "mover/tree.h"
+
+uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes)
+{
+    const unsigned char *at = data;
+    check += 0x9e3779b97f4a7c15u + size_bytes;
+    while (size_bytes > 0) {
+        uint64_t word = 0;
+        size_t some = size_bytes < 8 ? size_bytes : 8;
+        memcpy(&word, at, some);
+        /* Each step is a bijection of `check` for a given word, and of the word. */
+        check = (check ^ word) * 0xd6e8feb86659fd93u;
+        check ^= check >> 32;
+        at += some;
+        size_bytes -= some;
+    }
+    return check;
+}
+
+static int refused(ferry *f, const char *what, const char *path)
+{
+    int error = errno == ENOENT ? FERRY_ENOENT : FERRY_ESYSTEM;
+    return fy_mover_fail(f, error, "checkpoint: cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static int damaged(ferry *f, const char *path, const char *what)
+{
+    return fy_mover_fail(f, FERRY_EINVAL, "checkpoint: %s %s", path, what);
+}
+
+static int write_all(int fd, const void *data, size_t size_bytes, uint64_t offset)
+{
+    const char *at = data;
+    while (size_bytes > 0) {
+        ssize_t done = pwrite(fd, at, size_bytes, (off_t)offset);
+        if (done < 0 && errno != EINTR)
+            return FERRY_ESYSTEM;
+        if (done > 0) {
+            at += done;
+            offset += (uint64_t)done;
+            size_bytes -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+/* FERRY_EINVAL: the file ends before. */
+static int read_all(int fd, void *data, size_t size_bytes, uint64_t offset)
+{
+    char *at = data;
+    while (size_bytes > 0) {
+        ssize_t done = pread(fd, at, size_bytes, (off_t)offset);
+        if (done == 0)
+            return FERRY_EINVAL;
+        if (done < 0 && errno != EINTR)
+            return FERRY_ESYSTEM;
+        if (done > 0) {
+            at += done;
+            offset += (uint64_t)done;
+            size_bytes -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+static uint64_t aligned(uint64_t offset)
+{
+    return (offset + FY_CHECKPOINT_ALIGN - 1) / FY_CHECKPOINT_ALIGN * FY_CHECKPOINT_ALIGN;
+}
+
+/* Where the first block begins. */
+static uint64_t data_start(size_t block_count)
+{
+    return aligned(sizeof(fy_checkpoint_header) + block_count * sizeof(fy_checkpoint_record));
+}
+
+static uint64_t record_offset(size_t i)
+{
+    return sizeof(fy_checkpoint_header) + i * sizeof(fy_checkpoint_record);
+}
+
+/* Writes one block and its record; `dense` has room for it. */
+static int write_block(int fd, const ferry_xarray *x, size_t i, uint64_t offset, void *dense)
+{
+    const ferry_block *block = &x->blocks.blocks[i];
+    const ferry_grid *grid = ferry_xarray_grid(x, (int32_t)i);
+    ferry_grid packed = ferry_grid_over(block->region, x->element_bytes, dense);
+    ferry_copy copy = {.from = block->region, .to = block->region};
+    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+        copy.axis[d] = (int8_t)d;
+        copy.ratio[d] = 1;
+    }
+    int error = ferry_grid_move(&packed, grid, &copy, NULL);
+    if (error)
+        return error;
+    size_t bytes = (size_t)ferry_region_size(block->region) * x->element_bytes;
+    fy_checkpoint_record record = {.owner = (uint64_t)block->owner,
+                                   .offset = offset,
+                                   .data_check = fy_checksum(0, dense, bytes)};
+    for (int d = 0; d < x->blocks.dims; d++) {
+        record.low[d] = block->region.low.at[d];
+        record.high[d] = block->region.high.at[d];
+    }
+    record.check = fy_checksum(0, &record, offsetof(fy_checkpoint_record, check));
+    error = write_all(fd, dense, bytes, offset);
+    return error ? error : write_all(fd, &record, sizeof record, record_offset(i));
+}
+
+/* Writes what this rank has; rank 0 the header too. */
+static int write_part(int fd, const ferry_xarray *x, const char *path)
+{
+    uint64_t offset = data_start(x->blocks.count), largest = 1;
+    for (size_t i = 0; i < x->local_count; i++) {
+        uint64_t bytes = ferry_region_size(x->blocks.blocks[x->local[i]].region) * x->element_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    void *dense = malloc(largest);
+    if (dense == NULL)
+        return fy_mover_fail(x->f, FERRY_ENOMEM, "checkpoint: no memory for a block");
+    int error = 0;
+    for (size_t i = 0; i < x->blocks.count && error == 0; i++) {
+        if (x->blocks.blocks[i].owner == ferry_rank(x->f))
+            error = write_block(fd, x, i, offset, dense);
+        offset = aligned(offset + ferry_region_size(x->blocks.blocks[i].region) * x->element_bytes);
+    }
+    free(dense);
+    fy_checkpoint_header header = {.version = FY_CHECKPOINT_VERSION,
+                                   .dims = (uint32_t)x->blocks.dims,
+                                   .element_bytes = x->element_bytes,
+                                   .block_count = x->blocks.count,
+                                   .file_bytes = offset};
+    memcpy(header.magic, FY_CHECKPOINT_MAGIC, sizeof header.magic);
+    header.check = fy_checksum(0, &header, offsetof(fy_checkpoint_header, check));
+    if (error == 0 && ferry_rank(x->f) == 0)
+        error = write_all(fd, &header, sizeof header, 0);
+    if (error == 0 && ferry_rank(x->f) == 0 && ftruncate(fd, (off_t)offset) != 0)
+        error = FERRY_ESYSTEM;
+    if (error == 0 && fsync(fd) != 0)
+        error = FERRY_ESYSTEM;
+    return error == FERRY_ESYSTEM ? refused(x->f, "write", path) : error;
+}
+
+/* The folder's entry has to be on disk too. */
+static int name_file(ferry *f, const char *temporary, const char *path)
+{
+    if (rename(temporary, path) != 0)
+        return refused(f, "rename", temporary);
+    char *folder = strdup(path);
+    if (folder == NULL)
+        return 0;
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        slash[slash == folder] = '\0';
+    int fd = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    return 0;
+}
+
+/* Makes the empty file; what a crash left there goes. */
+static int create(ferry *f, const char *temporary)
+{
+    (void)unlink(temporary);
+    int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return refused(f, "create", temporary);
+    close(fd);
+    return 0;
+}
+
+static int fill(const ferry_xarray *x, const char *temporary)
+{
+    int fd = open(temporary, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return refused(x->f, "open", temporary);
+    int error = write_part(fd, x, temporary);
+    close(fd);
+    return error;
+}
+
+int ferry_checkpoint_write(const ferry_xarray *x, const char *path)
+{
+    ferry *f = x->f;
+    bool first = ferry_rank(f) == 0;
+    char *temporary = malloc(strlen(path) + 5);
+    int error = 0;
+    if (temporary == NULL)
+        error = fy_mover_fail(f, FERRY_ENOMEM, "checkpoint: no memory");
+    else
+        sprintf(temporary, "%s.new", path);
+    if (error == 0 && first)
+        error = create(f, temporary);
+    error = fy_mover_agree(f, error, 0);
+    if (error == 0)
+        error = fy_mover_agree(f, fill(x, temporary), 0);
+    if (error == 0)
+        error = fy_mover_agree(f, first ? name_file(f, temporary, path) : 0, 0);
+    if (error != 0 && first && temporary != NULL)
+        (void)unlink(temporary);
+    free(temporary);
+    return error;
+}
+
+/* A checkpoint that is open for reading. */
+typedef struct reader {
+    ferry *f;
+    const char *path;
+    int fd;
+    fy_checkpoint_header header;
+    fy_checkpoint_record *records;
+} reader;
+
+static int check_record(const reader *r, size_t i, uint64_t file_bytes)
+{
+    const fy_checkpoint_record *record = &r->records[i];
+    ferry_region region = ferry_region_make((int)r->header.dims, record->low, record->high);
+    uint64_t size = ferry_region_size(region);
+    bool good = record->check == fy_checksum(0, record, offsetof(fy_checkpoint_record, check)) &&
+                size > 0 && size <= file_bytes / r->header.element_bytes &&
+                record->offset <= file_bytes && record->owner <= INT32_MAX &&
+                size * r->header.element_bytes <= file_bytes - record->offset;
+    if (good)
+        return 0;
+    return fy_mover_fail(r->f, FERRY_EINVAL, "checkpoint: %s: the record of block %zu is damaged",
+                         r->path, i);
+}
+
+static int read_table(reader *r)
+{
+    struct stat status;
+    fy_checkpoint_header *h = &r->header;
+    int error = read_all(r->fd, h, sizeof *h, 0);
+    if (error == 0 && (memcmp(h->magic, FY_CHECKPOINT_MAGIC, sizeof h->magic) != 0 ||
+                       h->check != fy_checksum(0, h, offsetof(fy_checkpoint_header, check))))
+        error = FERRY_EINVAL;
+    if (error == FERRY_EINVAL)
+        return damaged(r->f, r->path, "is no checkpoint, or its header is damaged");
+    if (error != 0 || fstat(r->fd, &status) != 0)
+        return refused(r->f, "read", r->path);
+    if (h->version != FY_CHECKPOINT_VERSION)
+        return damaged(r->f, r->path, "is of another version");
+    if ((uint64_t)status.st_size < h->file_bytes)
+        return damaged(r->f, r->path, "is cut short");
+    if (h->dims < 1 || h->dims > FERRY_DIMS_MAX || h->element_bytes == 0 ||
+        h->block_count > INT32_MAX || data_start(h->block_count) > h->file_bytes)
+        return damaged(r->f, r->path, "has a header that cannot be");
+    r->records = malloc((h->block_count + 1) * sizeof *r->records);
+    if (r->records == NULL)
+        return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for %s", r->path);
+    if (read_all(r->fd, r->records, h->block_count * sizeof *r->records, record_offset(0)))
+        return refused(r->f, "read", r->path);
+    for (size_t i = 0; i < h->block_count && error == 0; i++)
+        error = check_record(r, i, h->file_bytes);
+    return error;
+}
+
+static void reader_close(reader *r)
+{
+    free(r->records);
+    if (r->fd >= 0)
+        close(r->fd);
+}
+
+static int reader_open(reader *r, ferry *f, const char *path)
+{
+    *r = (reader){.f = f, .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+    if (r->fd < 0)
+        return refused(f, "open", path);
+    int error = read_table(r);
+    if (error)
+        reader_close(r);
+    return error;
+}
+
+static int make_plan(const reader *r, ferry_floorplan *out)
+{
+    ferry_floorplan plan = {.dims = (int32_t)r->header.dims};
+    int error = 0;
+    for (size_t i = 0; i < r->header.block_count && error == 0; i++) {
+        const fy_checkpoint_record *record = &r->records[i];
+        error = ferry_floorplan_add(&plan, ferry_region_make(plan.dims, record->low, record->high),
+                                    (int)record->owner);
+    }
+    if (error)
+        ferry_floorplan_fini(&plan);
+    else
+        *out = plan;
+    return error ? fy_mover_fail(r->f, error, "checkpoint: no memory for %s", r->path) : 0;
+}
+
+int ferry_checkpoint_plan(ferry *f, const char *path, ferry_floorplan *blocks,
+                          size_t *element_bytes)
+{
+    reader r;
+    int error = reader_open(&r, f, path);
+    if (error)
+        return error;
+    error = make_plan(&r, blocks);
+    if (error == 0)
+        *element_bytes = (size_t)r.header.element_bytes;
+    reader_close(&r);
+    return error;
+}
+
+/* Reads block `i` of the file and copies it to the grids of `x` that it meets, if there are any. */
+static int read_block(const reader *r, size_t i, const ferry_region *region, const fy_tree *grids,
+                      ferry_xarray *x)
+{
+    fy_tree_walk walk;
+    uint32_t number;
+    const ferry_region *whole;
+    fy_tree_find(&walk, grids, region);
+    if (!fy_tree_next(&walk, &number, &whole))
+        return 0;
+    size_t bytes = (size_t)ferry_region_size(*region) * x->element_bytes;
+    void *dense = malloc(bytes);
+    if (dense == NULL)
+        return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for block %zu", i);
+    int error = read_all(r->fd, dense, bytes, r->records[i].offset);
+    if (error == FERRY_ESYSTEM)
+        error = refused(r->f, "read", r->path);
+    else if (error || fy_checksum(0, dense, bytes) != r->records[i].data_check)
+        error = fy_mover_fail(r->f, FERRY_EINVAL, "checkpoint: %s: block %zu %s is damaged",
+                              r->path, i, fy_region_says(region).text);
+    const ferry_grid packed = ferry_grid_over(*region, x->element_bytes, dense);
+    while (error == 0) {
+        ferry_region common = ferry_region_intersect(*region, *whole);
+        ferry_copy copy = {.from = common, .to = common};
+        for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+            copy.axis[d] = (int8_t)d;
+            copy.ratio[d] = 1;
+        }
+        error = ferry_grid_move(&x->grids[number], &packed, &copy, NULL);
+        if (!fy_tree_next(&walk, &number, &whole))
+            break;
+    }
+    free(dense);
+    return error;
+}
+
+int ferry_checkpoint_read(const char *path, ferry_xarray *x)
+{
+    reader r;
+    fy_tree grids;
+    int error = reader_open(&r, x->f, path);
+    if (error)
+        return error;
+    if ((int32_t)r.header.dims != x->blocks.dims || r.header.element_bytes != x->element_bytes) {
+        error = fy_mover_fail(x->f, FERRY_EINVAL,
+                              "checkpoint: %s has %u dimensions and elements of %llu bytes, the "
+                              "xarray %d and %zu",
+                              path, r.header.dims, (unsigned long long)r.header.element_bytes,
+                              x->blocks.dims, x->element_bytes);
+        reader_close(&r);
+        return error;
+    }
+    error =
+        fy_tree_init(&grids, x->blocks.dims, &x->grids->region, sizeof *x->grids, x->local_count);
+    for (size_t i = 0; i < r.header.block_count && error == 0; i++) {
+        ferry_region region =
+            ferry_region_make(x->blocks.dims, r.records[i].low, r.records[i].high);
+        error = read_block(&r, i, &region, &grids, x);
+    }
+    fy_tree_fini(&grids);
+    reader_close(&r);
+    return error;
+}

@@ -1,0 +1,38 @@
+/* Checkpoint: the format, which docs/mover.md describes for readers of other programs.
+ *
+ * Little-endian throughout. A header, a table with one record per block, then the blocks' elements,
+ * each block dense with the last dimension fastest, beginning at a multiple of FY_CHECKPOINT_ALIGN.
+ * Every record carries the checksum of its block's data and of itself. */
+#ifndef FY_CHECKPOINT_H
+#define FY_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include <ferry/mover_region.h>
+
+#define FY_CHECKPOINT_MAGIC "ferrychk"
+#define FY_CHECKPOINT_VERSION 1
+#define FY_CHECKPOINT_ALIGN 4096
+
+typedef struct fy_checkpoint_header {
+    char magic[8];
+    uint32_t version, dims;
+    uint64_t element_bytes, block_count;
+    uint64_t file_bytes;
+    uint64_t check; /* of all before */
+} fy_checkpoint_header;
+
+typedef struct fy_checkpoint_record {
+    int64_t low[FERRY_DIMS_MAX], high[FERRY_DIMS_MAX];
+    uint64_t owner;
+    uint64_t offset; /* of the data in the file */
+    uint64_t data_check;
+    uint64_t check; /* of all before */
+} fy_checkpoint_record;
+
+/* A checksum of 64 bits that notices any change of up to eight neighbouring bytes, and others but
+ * for one in 2^64. Continues `check`, which is 0 at the start; pieces in between are of a multiple
+ * of 8 bytes. */
+uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes);
+
+#endif

@@ -1,0 +1,180 @@
+/* Pictures: VTK image data with appended raw values, and the file that names the pieces. VTK's
+ * first axis runs fastest, so the dimensions are written in reverse. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/mover_file.h>
+
+#include "mover/fail.h"
+#include "mover/link.h"
+
+static const char *const type_names[] = {"Float64", "Float32", "Int32", "Int64"};
+static const size_t type_bytes[] = {8, 4, 4, 8};
+
+/* Ends of an extent: a block's cells lie between points low and high + 1. Missing dimensions are
+ * one cell thick. */
+static void print_extent(FILE *out, const ferry_region *r)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        int d = r->dims - 1 - axis;
+        int64_t low = d < 0 ? 0 : r->low.at[d], high = d < 0 ? 1 : r->high.at[d] + 1;
+        fprintf(out, "%s%" PRId64 " %" PRId64, axis ? " " : "", low, high);
+    }
+}
+
+static void print_triple(FILE *out, const double values[3], int dims, bool unit)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        int d = dims - 1 - axis;
+        double value = d < 0 ? (unit ? 1 : 0) : values[d];
+        fprintf(out, "%s%.17g", axis ? " " : "", unit && value == 0 ? 1 : value);
+    }
+}
+
+/* The opening tag of either kind of file, with the extent of `r`. */
+static void print_head(FILE *out, const char *type, const ferry_region *r,
+                       const ferry_picture *picture)
+{
+    fprintf(out,
+            "<?xml version=\"1.0\"?>\n<VTKFile type=\"%s\" version=\"1.0\" "
+            "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<%s WholeExtent=\"",
+            type, type);
+    print_extent(out, r);
+    fprintf(out, "\" Origin=\"");
+    print_triple(out, picture->origin, r->dims, false);
+    fprintf(out, "\" Spacing=\"");
+    print_triple(out, picture->spacing, r->dims, true);
+    fprintf(out, "\"%s>\n", type[0] == 'P' ? " GhostLevel=\"0\"" : "");
+}
+
+static const char *name_of(const ferry_picture *picture)
+{
+    return picture->name != NULL ? picture->name : "value";
+}
+
+static void print_array(FILE *out, const ferry_xarray *x, const ferry_picture *picture,
+                        const char *tag, const char *rest)
+{
+    fprintf(out, "<%s type=\"%s\" Name=\"%s\" NumberOfComponents=\"%zu\"%s/>\n", tag,
+            type_names[picture->number], name_of(picture),
+            x->element_bytes / type_bytes[picture->number], rest);
+}
+
+/* The values of a block, dense; free() it. */
+static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
+{
+    ferry_region r = x->blocks.blocks[x->local[i]].region;
+    ferry_copy copy = {.from = r, .to = r};
+    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+        copy.axis[d] = (int8_t)d;
+        copy.ratio[d] = 1;
+    }
+    *bytes = (size_t)ferry_region_size(r) * x->element_bytes;
+    void *dense = malloc(*bytes);
+    if (dense == NULL)
+        return NULL;
+    ferry_grid packed = ferry_grid_over(r, x->element_bytes, dense);
+    if (ferry_grid_move(&packed, &x->grids[i], &copy, NULL) == 0)
+        return dense;
+    free(dense);
+    return NULL;
+}
+
+static int close_file(ferry *f, FILE *out, const char *path)
+{
+    bool failed = ferror(out) != 0;
+    failed |= fclose(out) != 0;
+    if (!failed)
+        return 0;
+    return fy_mover_fail(f, FERRY_ESYSTEM, "picture: cannot write %s: %s", path, strerror(errno));
+}
+
+static int write_piece(const ferry_xarray *x, const char *path, const ferry_picture *picture,
+                       size_t i)
+{
+    size_t bytes;
+    void *dense = pack(x, i, &bytes);
+    if (dense == NULL)
+        return fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory for block %d", x->local[i]);
+    FILE *out = fopen(path, "wb");
+    if (out == NULL) {
+        free(dense);
+        return fy_mover_fail(x->f, FERRY_ESYSTEM, "picture: cannot create %s: %s", path,
+                             strerror(errno));
+    }
+    const ferry_region *r = &x->blocks.blocks[x->local[i]].region;
+    uint64_t length = bytes;
+    print_head(out, "ImageData", r, picture);
+    fprintf(out, "<Piece Extent=\"");
+    print_extent(out, r);
+    fprintf(out, "\">\n<CellData Scalars=\"%s\">\n", name_of(picture));
+    print_array(out, x, picture, "DataArray", " format=\"appended\" offset=\"0\"");
+    fprintf(out, "</CellData>\n</Piece>\n</ImageData>\n<AppendedData encoding=\"raw\">\n_");
+    (void)fwrite(&length, sizeof length, 1, out);
+    (void)fwrite(dense, 1, bytes, out);
+    fprintf(out, "\n</AppendedData>\n</VTKFile>\n");
+    free(dense);
+    return close_file(x->f, out, path);
+}
+
+static int write_index(const ferry_xarray *x, const char *path, const char *index,
+                       const ferry_picture *picture)
+{
+    ferry_region hull = {0};
+    for (size_t i = 0; i < x->blocks.count; i++)
+        hull = ferry_region_bound(hull, x->blocks.blocks[i].region);
+    hull.dims = x->blocks.dims;
+    FILE *out = fopen(index, "wb");
+    if (out == NULL)
+        return fy_mover_fail(x->f, FERRY_ESYSTEM, "picture: cannot create %s: %s", index,
+                             strerror(errno));
+    const char *slash = strrchr(path, '/');
+    print_head(out, "PImageData", &hull, picture);
+    fprintf(out, "<PCellData Scalars=\"%s\">\n", name_of(picture));
+    print_array(out, x, picture, "PDataArray", "");
+    fprintf(out, "</PCellData>\n");
+    for (size_t i = 0; i < x->blocks.count; i++) {
+        fprintf(out, "<Piece Extent=\"");
+        print_extent(out, &x->blocks.blocks[i].region);
+        fprintf(out, "\" Source=\"%s_%zu.vti\"/>\n", slash != NULL ? slash + 1 : path, i);
+    }
+    fprintf(out, "</PImageData>\n</VTKFile>\n");
+    return close_file(x->f, out, index);
+}
+
+static int check(const ferry_xarray *x, const ferry_picture *picture)
+{
+    if (picture->size != sizeof *picture || x->blocks.dims > 3 ||
+        picture->number > FERRY_NUMBER_INT64 || x->element_bytes % type_bytes[picture->number] != 0)
+        return fy_mover_fail(x->f, FERRY_EINVAL,
+                             "picture: %d dimensions, elements of %zu bytes, numbers %d: it needs "
+                             "up to 3, of whole numbers",
+                             x->blocks.dims, x->element_bytes, (int)picture->number);
+    if (strpbrk(name_of(picture), "\"<>&") != NULL)
+        return fy_mover_fail(x->f, FERRY_EINVAL, "picture: the name has one of \"<>&");
+    return 0;
+}
+
+int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_picture *picture)
+{
+    const ferry_picture standard = FERRY_PICTURE_DEFAULTS;
+    if (picture == NULL)
+        picture = &standard;
+    int error = check(x, picture);
+    char *name = malloc(strlen(path) + 32);
+    if (error == 0 && name == NULL)
+        error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
+    for (size_t i = 0; i < x->local_count && error == 0; i++) {
+        sprintf(name, "%s_%" PRId32 ".vti", path, x->local[i]);
+        error = write_piece(x, name, picture, i);
+    }
+    if (error == 0 && ferry_rank(x->f) == 0) {
+        sprintf(name, "%s.pvti", path);
+        error = write_index(x, path, name, picture);
+    }
+    free(name);
+    return fy_mover_agree(x->f, error, 0);
+}

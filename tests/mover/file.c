@@ -1,0 +1,165 @@
+/* Goal: a checkpoint brings every value back on any decomposition, is refused when any byte of it
+ * has changed or it is cut, and a failing write leaves the earlier one; pictures have the sizes
+ * they say.
+ * Method: a program of any number of ranks; values made of coordinates. The argument is a folder.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ferry/ferry.h>
+#include <ferry/mover_file.h>
+
+#include "dice.h"
+
+#define CHECK(condition) check_that(f, condition, #condition, __LINE__)
+
+static void check_that(ferry *f, bool condition, const char *text, int line)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "file.c:%d: rank %d: CHECK failed: %s (%s)\n", line, ferry_rank(f), text,
+            ferry_error_message(f));
+    abort();
+}
+
+static double value_of(ferry_point p)
+{
+    return (double)(p.at[0] * 10000 + p.at[1] * 100 + p.at[2]);
+}
+
+static ferry_xarray *make(ferry *f, int64_t extent, int ghosts)
+{
+    int64_t extents[3] = {12, 10, 8};
+    ferry_floorplan blocks;
+    ferry_xarray *x;
+    CHECK(ferry_floorplan_tile(ferry_region_sized(3, extents), ferry_point_all(extent), &blocks) ==
+          0);
+    CHECK(ferry_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
+    CHECK(ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(ghosts), &x) == 0);
+    ferry_floorplan_fini(&blocks);
+    return x;
+}
+
+static void fill(ferry_xarray *x)
+{
+    for (size_t i = 0; i < x->local_count; i++) {
+        ferry_point p = x->grids[i].region.low;
+        do
+            *(double *)ferry_grid_at(&x->grids[i], p) = value_of(p);
+        while (ferry_region_next(&x->grids[i].region, &p));
+    }
+}
+
+static void check_values(ferry *f, const ferry_xarray *x)
+{
+    int64_t extents[3] = {12, 10, 8};
+    ferry_region domain = ferry_region_sized(3, extents);
+    for (size_t i = 0; i < x->local_count; i++) {
+        ferry_point p = x->grids[i].region.low;
+        do {
+            double wanted = ferry_region_contains_point(domain, p) ? value_of(p) : 0;
+            CHECK(*(double *)ferry_grid_at(&x->grids[i], p) == wanted);
+        } while (ferry_region_next(&x->grids[i].region, &p));
+    }
+}
+
+/* Changes one byte; returns what it was. */
+static int poke(ferry *f, const char *path, long at, int value)
+{
+    FILE *file = fopen(path, "r+b");
+    CHECK(file != NULL && fseek(file, at, SEEK_SET) == 0);
+    int old = fgetc(file);
+    CHECK(fseek(file, at, SEEK_SET) == 0);
+    fputc(value < 0 ? old ^ 0x40 : value, file);
+    CHECK(fclose(file) == 0);
+    return old;
+}
+
+/* On rank 0: bytes of header, table and data, one by one, make reading fail. */
+static void damage(ferry *f, const char *path, ferry_xarray *x)
+{
+    for (long at = 0; at < 48 + 3 * 128; at += 5) {
+        int old = poke(f, path, at, -1);
+        CHECK(ferry_checkpoint_read(path, x) == FERRY_EINVAL);
+        poke(f, path, at, old);
+    }
+    const long data = 16384; /* in one of the blocks */
+    int old = poke(f, path, data + 100, -1);
+    int error = ferry_checkpoint_read(path, x);
+    CHECK(error == FERRY_EINVAL || error == 0);
+    poke(f, path, data + 100, old);
+    struct stat status;
+    CHECK(stat(path, &status) == 0 && truncate(path, status.st_size - 4096) == 0);
+    CHECK(ferry_checkpoint_read(path, x) == FERRY_EINVAL);
+}
+
+static void checkpoints(ferry *f, const char *path)
+{
+    ferry_xarray *x = make(f, 5, 1), *coarse = make(f, 12, 2), *fine = make(f, 3, 0);
+    ferry_floorplan blocks;
+    size_t element_bytes;
+    fill(x);
+    CHECK(ferry_checkpoint_write(x, path) == 0);
+    CHECK(ferry_checkpoint_read(path, coarse) == 0);
+    check_values(f, coarse);
+    CHECK(ferry_checkpoint_read(path, fine) == 0);
+    check_values(f, fine);
+    CHECK(ferry_checkpoint_plan(f, path, &blocks, &element_bytes) == 0);
+    CHECK(blocks.count == x->blocks.count && element_bytes == sizeof(double));
+    for (size_t i = 0; i < blocks.count; i++)
+        CHECK(ferry_region_equal(blocks.blocks[i].region, x->blocks.blocks[i].region));
+    ferry_floorplan_fini(&blocks);
+    CHECK(ferry_checkpoint_read("/nonexistent/file", x) == FERRY_ENOENT);
+    CHECK(ferry_checkpoint_write(x, "/nonexistent/file") != 0);
+    CHECK(ferry_barrier(f) == 0);
+    if (ferry_rank(f) == 0) {
+        damage(f, path, x);
+        unlink(path);
+    }
+    ferry_xarray_destroy(x);
+    ferry_xarray_destroy(coarse);
+    ferry_xarray_destroy(fine);
+}
+
+static void pictures(ferry *f, const char *path)
+{
+    char name[600];
+    ferry_xarray *x = make(f, 5, 1);
+    ferry_picture picture = FERRY_PICTURE_DEFAULTS;
+    picture.name = "density";
+    CHECK(ferry_picture_write(x, path, &picture) == 0);
+    picture.name = "a\"b";
+    CHECK(ferry_picture_write(x, path, &picture) == FERRY_EINVAL);
+    CHECK(ferry_barrier(f) == 0);
+    for (size_t i = 0; i < x->blocks.count && ferry_rank(f) == 0; i++) {
+        struct stat status;
+        uint64_t bytes = ferry_region_size(x->blocks.blocks[i].region) * sizeof(double);
+        snprintf(name, sizeof name, "%s_%zu.vti", path, i);
+        CHECK(stat(name, &status) == 0 && (uint64_t)status.st_size > bytes);
+        CHECK((uint64_t)status.st_size < bytes + 1000);
+        unlink(name);
+    }
+    snprintf(name, sizeof name, "%s.pvti", path);
+    if (ferry_rank(f) == 0)
+        CHECK(unlink(name) == 0);
+    ferry_xarray_destroy(x);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/mover_file_%s_%d", argc > 1 ? argv[1] : ".",
+             argc > 2 ? argv[2] : "0", ferry_ranks(f));
+    checkpoints(f, path);
+    pictures(f, path);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
