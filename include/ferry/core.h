@@ -130,6 +130,12 @@ FERRY_API FERRY_MUST_USE int ferry_op_test(ferry *f, ferry_op *op);
  * test. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_op_wait(ferry *f, ferry_op *op);
 
+/* Gives up waiting for `*op` and sets it to none. What has not ended ends as failed with
+ * FERRY_ECANCELED here; what was sent may still take effect at the target, but nothing is written
+ * to this rank's memory any more. None and what has ended are left in peace. FERRY_EINVAL: no such
+ * operation. [app thread, handlers | never blocks | does not poll] */
+FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
+
 /* Requests. */
 
 /* A function known to every rank by the same number. */
@@ -168,6 +174,22 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
  * dmcs.txt 3.2, prema.txt B.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
                                                 const ferry_track *track);
+
+/* As ferry_request_send, and returns when the handler has returned on `rank`: the synchronous form.
+ * Polls meanwhile, so ranks that send so to each other, or around a ring, all come back. Errors as
+ * ferry_request_send, and those of its `track`. [app thread, not in handlers | polls | may block]
+ * dmcs.txt 3.1, prema.txt B.2.4. */
+FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_message *message);
+
+/* Runs `message->handler` on every rank but the caller, whose number the handlers see as source.
+ * Not a collective: any rank may call it at any time. The message travels along a tree of ranks,
+ * each of which passes it on when it polls. Broadcasts of one rank are handled in the order sent;
+ * between a broadcast and other requests no order is promised. The data may be reused on return.
+ * `track` reports completed when every handler has returned; failed with FERRY_EPEER when a rank
+ * of the tree died, though others may have handled it. Else as ferry_request_send. [app thread,
+ * handlers | may block outside handlers | polls when it blocks] prema.txt B.2.5. */
+FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_message *message,
+                                                     const ferry_track *track);
 
 /* Handles what has arrived: runs handlers, callbacks and, when objects are scheduled (balance.h),
  * at most one task. Returns how many messages and tasks it ran, 0 when there was nothing.

@@ -15,9 +15,9 @@
 /* Frames by meaning. A kind belongs to one layer, which sets its function at open. */
 typedef enum fy_kind {
     FY_KIND_REQUEST,    /* core: run a handler */
+    FY_KIND_SPREAD,     /* core: pass on, and run a handler */
     FY_KIND_END,        /* core: an operation has ended (words: op, error) */
     FY_KIND_COLLECTIVE, /* core */
-    FY_KIND_CLOSE,      /* core */
     FY_KIND_WAVE,       /* core, control lane: termination waves */
     FY_KIND_PUT,        /* memory */
     FY_KIND_GET,        /* memory */
@@ -122,6 +122,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
 void fy_op_submitted(ferry *f, uint32_t op);
 void fy_op_end(ferry *f, uint32_t op, int error);
 void fy_op_drop(ferry *f, uint32_t op);
+bool fy_op_is_pending(const ferry *f, uint32_t op);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
 /* Whether fy_op_end_remote has the memory it may need, if nothing else is sent before. A kind that
  * finds it has not answers FY_LEAVE, and is asked again by a later poll. */

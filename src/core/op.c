@@ -163,6 +163,11 @@ void fy_op_end(ferry *f, uint32_t op, int error)
         end_record(f, record, error);
 }
 
+bool fy_op_is_pending(const ferry *f, uint32_t op)
+{
+    return find_pending(f, op) != NULL;
+}
+
 void fy_op_drop(ferry *f, uint32_t op)
 {
     fy_op_record *record = find_pending(f, op);
@@ -332,4 +337,23 @@ int ferry_op_wait(ferry *f, ferry_op *op)
             fy_ops_fail_dead(f);
     fy_account_leave(f, before);
     return error;
+}
+
+int ferry_op_cancel(ferry *f, ferry_op *op)
+{
+    if (op == NULL)
+        return fy_fail(f, FERRY_EINVAL, "op_cancel: no operation given");
+    if (op->word == 0)
+        return 0;
+    fy_op_record *record = find_handle(f, *op);
+    if (record == NULL)
+        return fy_fail(f, FERRY_EINVAL, "op_cancel: 0x%llx names no operation that is still open",
+                       (unsigned long long)op->word);
+    op->word = 0;
+    record->has_handle = false;
+    if (record->state == FY_OP_PENDING)
+        end_record(f, record, FERRY_ECANCELED);
+    else if (record->state == FY_OP_DONE)
+        release(&f->ops_table, record);
+    return 0;
 }

@@ -17,9 +17,12 @@ enum { HELD_BYTES_MAX = 256 * 1024 };
  * of clock reads. */
 enum { QUIET_ROUNDS = 50 };
 
-static bool is_application(const fy_frame *frame)
+/* What a tag-selective poll selects among. A broadcast is passed on whatever its tag; what remains
+ * for this rank comes from the rank itself (spread.c). */
+static bool is_application(const ferry *f, int source, const fy_frame *frame)
 {
-    return frame->kind == FY_KIND_REQUEST || frame->kind == FY_KIND_MESSAGE;
+    return frame->kind == FY_KIND_REQUEST || frame->kind == FY_KIND_MESSAGE ||
+           (frame->kind == FY_KIND_SPREAD && source == f->rank);
 }
 
 static fy_verdict dispatch(ferry *f, int source, const fy_frame *frame)
@@ -53,7 +56,7 @@ static fy_verdict deliver(void *context, int source, const fy_frame *frame)
     bool held = queue != NULL && queue->head != NULL;
     if (!f->filtered)
         return held ? FY_LEAVE : dispatch(f, source, frame);
-    if (!is_application(frame) || frame->tag == f->filter_tag)
+    if (!is_application(f, source, frame) || frame->tag == f->filter_tag)
         return dispatch(f, source, frame);
     return hold(f, source, frame, held ? queue->bytes : 0);
 }

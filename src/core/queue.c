@@ -22,16 +22,21 @@ fy_packet *fy_packet_create(fy_pool *pool, size_t size_bytes)
     return packet;
 }
 
+unsigned char *fy_packet_data(fy_packet *packet)
+{
+    return (unsigned char *)packet + DATA_OFFSET;
+}
+
 void fy_packet_fill(fy_packet *packet, int rank, fy_lane lane, const fy_frame *frame)
 {
     packet->next = NULL;
     packet->rank = rank;
     packet->lane = lane;
     packet->frame = *frame;
-    packet->frame.data = (unsigned char *)packet + DATA_OFFSET;
+    packet->frame.data = fy_packet_data(packet);
     packet->frame.block = false;
     if (frame->size_bytes > 0)
-        memcpy((unsigned char *)packet + DATA_OFFSET, frame->data, frame->size_bytes);
+        memcpy(fy_packet_data(packet), frame->data, frame->size_bytes);
 }
 
 void fy_packet_destroy(fy_pool *pool, fy_packet *packet)

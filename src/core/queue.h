@@ -31,6 +31,9 @@ fy_packet *fy_packet_create(fy_pool *pool, size_t size_bytes);
 
 /* Copies `frame` into a packet that was created for its size. */
 void fy_packet_fill(fy_packet *packet, int rank, fy_lane lane, const fy_frame *frame);
+
+/* Where a packet's data lies. */
+unsigned char *fy_packet_data(fy_packet *packet);
 void fy_packet_destroy(fy_pool *pool, fy_packet *packet);
 
 typedef struct fy_queue {

@@ -12,6 +12,7 @@
 static void set_kinds(ferry *f)
 {
     f->kinds[FY_KIND_REQUEST] = fy_request_deliver;
+    f->kinds[FY_KIND_SPREAD] = fy_spread_deliver;
     f->kinds[FY_KIND_END] = fy_op_deliver;
     f->kinds[FY_KIND_COLLECTIVE] = fy_collective_deliver;
     f->kinds[FY_KIND_WAVE] = fy_wave_deliver;
@@ -50,6 +51,7 @@ static void free_core(ferry *f)
     while (f->orphans.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&f->orphans, NULL));
     fy_pool_fini(&f->packets);
+    fy_pool_fini(&f->spreads);
     fy_mutex_fini(&f->control_lock);
     f->ops->close(f->port);
     if (f->after_close != NULL)
@@ -78,6 +80,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     f->options = *options;
     f->user_data = options->user_data;
     fy_packet_pool_init(&f->packets);
+    fy_spread_pool_init(&f->spreads);
     set_kinds(f);
     f->account.activity = FERRY_MAIN;
     f->account.stamp_ns = f->ops->now(port);

@@ -71,6 +71,7 @@ struct ferry {
     fy_queue_set held;    /* by source */
     fy_queue self;        /* requests of the rank to itself */
     fy_queue orphans;     /* ends of operations that found no memory for a backlog */
+    fy_pool spreads;      /* broadcasts passed on whose end is awaited (spread.c) */
 
     fy_ops ops_table;
     fy_collectives collectives;
@@ -134,8 +135,20 @@ int fy_backlog_flush(ferry *f);
  * memory. Takes it. FERRY_EPEER. */
 int fy_send_packet(ferry *f, fy_packet *packet);
 
+/* Requests. */
+
+/* The frame that carries `message`, whose data it names. FERRY_EINVAL with a message. */
+int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out);
+
+/* Runs the handler that `frame` names, as a request from `source`, and counts it as finished.
+ * FERRY_ENOENT: there is none like it; it was logged. */
+int fy_request_run(ferry *f, int source, const fy_frame *frame);
+
+void fy_spread_pool_init(fy_pool *pool);
+
 /* Kind functions of core. */
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame);

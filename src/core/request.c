@@ -33,11 +33,9 @@ static inline bool is_valid(const ferry *f, int rank, const ferry_message *messa
            (message->size_bytes == 0 || message->data != NULL);
 }
 
-int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+static inline fy_frame frame_of(const ferry *f, const ferry_message *message)
 {
-    if (!is_valid(f, rank, message))
-        return explain(f, rank, message);
-    fy_frame frame = {
+    return (fy_frame){
         .kind = FY_KIND_REQUEST,
         .word_count = message->word_count,
         .handler = message->handler.index,
@@ -47,6 +45,21 @@ int ferry_request_send(ferry *f, int rank, const ferry_message *message, const f
         .data = message->data,
         .size_bytes = message->size_bytes,
     };
+}
+
+int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
+{
+    if (!is_valid(f, f->rank, message))
+        return explain(f, f->rank, message);
+    *out = frame_of(f, message);
+    return 0;
+}
+
+int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+{
+    if (!is_valid(f, rank, message))
+        return explain(f, rank, message);
+    fy_frame frame = frame_of(f, message);
     int error = 0;
     if (track != NULL)
         error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame.op);
@@ -64,6 +77,17 @@ int ferry_request_send(ferry *f, int rank, const ferry_message *message, const f
             fy_op_drop(f, frame.op);
     }
     return error;
+}
+
+int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
+{
+    int error = fy_check_outside(f, "request_sync");
+    if (error != 0)
+        return error;
+    ferry_op op;
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    error = ferry_request_send(f, rank, message, &track);
+    return error != 0 ? error : ferry_op_wait(f, &op);
 }
 
 typedef struct request_call {
@@ -114,36 +138,38 @@ static const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
     return entry->signature == frame->aux && entry->sort == FY_HANDLER_REQUEST ? entry : NULL;
 }
 
-static fy_packet *create_end(ferry *f, int source, uint32_t op, int error)
+int fy_request_run(ferry *f, int source, const fy_frame *frame)
 {
+    const fy_handler_entry *entry = find(f, frame);
+    f->work_finished++;
+    if (entry == NULL) {
+        complain(f, source, frame);
+        return FERRY_ENOENT;
+    }
+    request_call call = {(ferry_request_fn *)entry->fn, source, frame};
+    fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
+    f->stats.requests_handled++;
+    return 0;
+}
+
+static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, const fy_frame *frame)
+{
+    /* Made before the handler runs, so that the end can be told whatever the handler does. Without
+     * memory the request stays where it is. */
     fy_packet *packet = fy_packet_create(&f->packets, 0);
-    const fy_frame end = {
-        .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
-    if (packet != NULL)
-        fy_packet_fill(packet, source, FY_DATA, &end);
-    return packet;
+    if (packet == NULL)
+        return FY_LEAVE;
+    fy_frame end = {.kind = FY_KIND_END, .word_count = 2, .words = {frame->op}};
+    end.words[1] = (uint64_t)(int64_t)fy_request_run(f, source, frame);
+    fy_packet_fill(packet, source, FY_DATA, &end);
+    (void)fy_send_packet(f, packet); /* a source that is gone waits for no end */
+    return FY_TAKEN;
 }
 
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    const fy_handler_entry *entry = find(f, frame);
-    fy_packet *end = NULL;
-    if (frame->op != 0) {
-        /* Made before the handler runs, so that the end can be told whatever the handler does.
-         * Without memory the request stays where it is. */
-        end = create_end(f, source, frame->op, entry == NULL ? FERRY_ENOENT : 0);
-        if (end == NULL)
-            return FY_LEAVE;
-    }
-    if (entry != NULL) {
-        request_call call = {(ferry_request_fn *)entry->fn, source, frame};
-        fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
-        f->stats.requests_handled++;
-    } else {
-        complain(f, source, frame);
-    }
-    f->work_finished++;
-    if (end != NULL)
-        (void)fy_send_packet(f, end); /* a source that is gone waits for no end */
+    if (frame->op != 0)
+        return run_tracked(f, source, frame);
+    (void)fy_request_run(f, source, frame); /* the source does not want to know */
     return FY_TAKEN;
 }

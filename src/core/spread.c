@@ -1,0 +1,268 @@
+/* Broadcast of requests: a handler run on every rank but one, along a binomial tree.
+ *
+ * The data begin with a head that names the root, so each rank knows its place in the tree from its
+ * distance to it. A rank passes the frame on as soon as it polls, whatever tag it polls for, then
+ * handles it: at once, or, when older requests wait, from its queue to itself, where a frame of
+ * this kind is its own part alone. Links keep order, so broadcasts of one root stay in order.
+ *
+ * A tracked one ends from the leaves up: a rank's record counts its children and itself, and when
+ * all have ended tells its parent. */
+#include <string.h>
+
+#include "core/rank.h"
+
+typedef struct spread_head {
+    int32_t root;
+    uint32_t zero; /* keeps the data behind it aligned */
+} spread_head;
+
+/* What a rank waits for before it tells its parent; at the root, its own operation. */
+typedef struct spread_record {
+    fy_packet *end; /* for the parent's news, made beforehand; NULL at the root */
+    int parent;
+    uint32_t op;
+    int parts; /* that have not ended */
+    int error;
+} spread_record;
+
+void fy_spread_pool_init(fy_pool *pool)
+{
+    fy_pool_init(pool, sizeof(spread_record), 16);
+}
+
+/* Children of the rank at `position` are position + bit for each bit below this one. */
+static int lowest_bit(const ferry *f, int position)
+{
+    int bit = 1;
+    while (position == 0 ? bit < f->ranks : (position & bit) == 0)
+        bit *= 2;
+    return bit;
+}
+
+static int rank_at(const ferry *f, int root, int position)
+{
+    return (int)(((int64_t)root + position) % f->ranks);
+}
+
+static void part_ended(ferry *f, spread_record *record, int error)
+{
+    record->error = record->error == 0 ? error : record->error;
+    if (--record->parts > 0)
+        return;
+    if (record->end == NULL) {
+        fy_op_end(f, record->op, record->error);
+    } else {
+        const fy_frame frame = {.kind = FY_KIND_END,
+                                .word_count = 2,
+                                .words = {record->op, (uint64_t)(int64_t)record->error}};
+        fy_packet_fill(record->end, record->parent, FY_DATA, &frame);
+        (void)fy_send_packet(f, record->end); /* a parent that is gone waits for no end */
+    }
+    fy_pool_put(&f->spreads, record);
+}
+
+static void on_part(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    part_ended(f, arg, receipt->error);
+}
+
+/* An operation that is one part of `record`; 0 when there is nothing to track. */
+static int start_part(ferry *f, spread_record *record, int rank, const fy_frame *frame,
+                      uint32_t *op)
+{
+    *op = 0;
+    if (record == NULL)
+        return 0;
+    const ferry_track track = {.size = sizeof(track),
+                               .completed = on_part,
+                               .completed_arg = record,
+                               .failed = on_part,
+                               .failed_arg = record};
+    int error = fy_op_start(f, &track, rank, frame->tag, frame->size_bytes, op);
+    record->parts += error == 0;
+    return error;
+}
+
+typedef int send_fn(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+
+static int send_child(ferry *f, spread_record *record, int rank, const fy_frame *frame,
+                      send_fn *send)
+{
+    fy_frame copy = *frame;
+    int error = start_part(f, record, rank, frame, &copy.op);
+    if (error != 0)
+        return error;
+    error = send(f, FY_DATA, rank, &copy);
+    if (error == 0) {
+        f->work_created++;
+    } else if (record != NULL) {
+        record->parts--;
+        fy_op_drop(f, copy.op);
+    }
+    return error;
+}
+
+/* Sends to every child, the one with the most below it first; returns the first error. */
+static int send_children(ferry *f, spread_record *record, int root, const fy_frame *frame,
+                         send_fn *send)
+{
+    int position = (f->rank - root + f->ranks) % f->ranks, error = 0;
+    for (int bit = lowest_bit(f, position) / 2; bit > 0; bit /= 2) {
+        if (bit >= f->ranks - position)
+            continue;
+        int one = send_child(f, record, rank_at(f, root, position + bit), frame, send);
+        error = error == 0 ? one : error;
+    }
+    return error;
+}
+
+static int run_here(ferry *f, const fy_frame *frame)
+{
+    spread_head head;
+    memcpy(&head, frame->data, sizeof(head));
+    fy_frame request = *frame;
+    request.size_bytes -= sizeof(head);
+    request.data = (const unsigned char *)frame->data + sizeof(head);
+    return fy_request_run(f, head.root, &request);
+}
+
+/* Whether nothing that this poll wants comes before a frame that is handled now. */
+static bool is_first(const ferry *f, const fy_frame *frame)
+{
+    if (f->self.head != NULL)
+        return false;
+    return f->filtered ? frame->tag == f->filter_tag : f->held.first == NULL;
+}
+
+/* The record of a tracked frame from `parent`, or NULL without memory. */
+static spread_record *create_record(ferry *f, int parent, uint32_t op)
+{
+    spread_record *record = fy_pool_get(&f->spreads);
+    if (record == NULL)
+        return NULL;
+    /* One part more until all are counted. */
+    *record = (spread_record){.parent = parent, .op = op, .parts = 1};
+    record->end = fy_packet_create(&f->packets, 0);
+    if (record->end != NULL)
+        return record;
+    fy_pool_put(&f->spreads, record);
+    return NULL;
+}
+
+/* Passes on what came from `source` and sees to this rank's own part, `self`, when it is not NULL:
+ * a packet for the frame. */
+static void pass_on(ferry *f, spread_record *record, int root, const fy_frame *frame,
+                    fy_packet *self)
+{
+    int error = send_children(f, record, root, frame, fy_send);
+    if (error != 0 && record == NULL)
+        fy_log(f, "a broadcast of rank %d does not reach all: %s", root, ferry_error_message(f));
+    if (self == NULL) {
+        int own = run_here(f, frame);
+        error = error == 0 ? own : error;
+    } else {
+        fy_frame own = *frame;
+        int started = start_part(f, record, f->rank, frame, &own.op);
+        error = error == 0 ? started : error;
+        fy_packet_fill(self, f->rank, FY_DATA, &own);
+        fy_queue_push(&f->self, self);
+    }
+    if (record != NULL)
+        part_ended(f, record, error);
+}
+
+/* The root that a frame from `source` names, when that is its place in the tree; else -1. */
+static int find_root(const ferry *f, int source, const fy_frame *frame)
+{
+    spread_head head;
+    if (frame->size_bytes < sizeof(head))
+        return -1;
+    memcpy(&head, frame->data, sizeof(head));
+    if (head.root < 0 || head.root >= f->ranks || head.root == f->rank)
+        return -1;
+    int position = (f->rank - head.root + f->ranks) % f->ranks;
+    bool fits = rank_at(f, head.root, position - lowest_bit(f, position)) == source;
+    return fits ? head.root : -1;
+}
+
+fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    if (source == f->rank) {
+        int error = run_here(f, frame);
+        fy_op_end(f, frame->op, error);
+        return FY_TAKEN;
+    }
+    int root = find_root(f, source, frame);
+    if (root < 0) {
+        fy_bad_frame(f, source, frame, "part of a broadcast");
+        return FY_TAKEN;
+    }
+    fy_packet *self = NULL;
+    spread_record *record = NULL;
+    if (!is_first(f, frame) && (self = fy_packet_create(&f->packets, frame->size_bytes)) == NULL)
+        return FY_LEAVE;
+    if (frame->op != 0 && (record = create_record(f, source, frame->op)) == NULL) {
+        if (self != NULL)
+            fy_packet_destroy(&f->packets, self);
+        return FY_LEAVE;
+    }
+    pass_on(f, record, root, frame, self);
+    return FY_TAKEN;
+}
+
+/* Starts the caller's operation and its record; `*record` stays NULL without `track`. */
+static int start_tracking(ferry *f, const fy_frame *frame, const ferry_track *track,
+                          spread_record **record)
+{
+    uint32_t op;
+    int error = fy_op_start(f, track, f->rank, frame->tag, frame->size_bytes, &op);
+    if (error != 0 || op == 0)
+        return error;
+    *record = fy_pool_get(&f->spreads);
+    if (*record == NULL) {
+        fy_op_drop(f, op);
+        return fy_fail(f, FERRY_ENOMEM, "request_broadcast: no memory to track it");
+    }
+    **record = (spread_record){.op = op, .parts = 1};
+    return 0;
+}
+
+int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_track *track)
+{
+    fy_frame frame;
+    int error = fy_request_frame(f, message, &frame);
+    if (error != 0)
+        return error;
+    const spread_head head = {.root = f->rank};
+    fy_packet *packet = message->size_bytes > SIZE_MAX - sizeof(head)
+                            ? NULL
+                            : fy_packet_create(&f->packets, sizeof(head) + message->size_bytes);
+    if (packet == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "request_broadcast: no memory for %zu bytes",
+                       message->size_bytes);
+    unsigned char *data = fy_packet_data(packet);
+    memcpy(data, &head, sizeof(head));
+    if (message->size_bytes > 0)
+        memcpy(data + sizeof(head), message->data, message->size_bytes);
+    frame.kind = FY_KIND_SPREAD;
+    spread_record *record = NULL;
+    error = start_tracking(f, &frame, track, &record);
+    frame.data = data;
+    frame.size_bytes += sizeof(head);
+    uint64_t sent_before = f->work_created;
+    if (error == 0)
+        error = send_children(f, record, f->rank, &frame, fy_send_paced);
+    fy_packet_destroy(&f->packets, packet);
+    f->stats.requests_sent += error == 0;
+    if (record == NULL)
+        return error;
+    /* Where nothing has left, the call fails; else the operation does. */
+    if (error != 0 && f->work_created == sent_before) {
+        fy_op_drop(f, record->op);
+        fy_pool_put(&f->spreads, record);
+        return error;
+    }
+    fy_op_submitted(f, record->op);
+    part_ended(f, record, error);
+    return 0;
+}
