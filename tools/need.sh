@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure that what a make target needs is installed: need.sh build|test|verify|format.
+# Makes sure that what a make target needs is installed: need.sh build|test|bench|verify|format.
 #
 # Asks for commands and files, not for packages, so that anything that provides them will do and a
 # second call costs nothing. As root it installs what is missing; otherwise it prints the one line
@@ -57,6 +57,14 @@ look()
         elif ! clang_runtime; then
             want "$(clang_runtime_package)"
         fi
+        ;;
+    bench) # what Ferry is compared with; each can be absent
+        have pkg-config || want pkg-config
+        have mpicc.openmpi || want libopenmpi-dev
+        have mpirun.openmpi || want openmpi-bin
+        have mpicc.mpich || want libmpich-dev
+        have mpiexec.mpich || want mpich
+        compiles ucp/api/ucp.h || want libucx-dev
         ;;
     verify) have spin || want spin ;;
     format) have clang-format-14 || want clang-format-14 ;;
