@@ -16,14 +16,16 @@
 #ifndef FY_PORT_H
 #define FY_PORT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 1
+#define FY_PORT_VERSION 2
 #define FY_FRAME_WORDS 4
+#define FY_BOARD_BYTES (400u * 1024)
 
 typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
 typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;
@@ -64,6 +66,9 @@ typedef struct fy_port_info {
                             quantum */
     bool virtual_time;   /* advance moves the clock: ferry_compute takes no real time */
     size_t inline_bytes; /* payloads up to this size travel without an allocation */
+    uintptr_t
+        shared_start;    /* memory that may be read without a fault, whatever is there, and that */
+    size_t shared_bytes; /* has all that alloc gives; 0 bytes when not shared */
 } fy_port_info;
 
 /* State of a peer. */
@@ -149,6 +154,16 @@ struct fy_port_ops {
      * a death. Nearly free. */
     void (*doing)(fy_port *port, fy_doing what, uint16_t handler);
     void (*name_handler)(fy_port *port, uint16_t handler, const char *name);
+
+    /* FY_BOARD_BYTES that belong to `rank` and that every rank of its node sees at the same address
+     * from the start, zero until somebody writes; they stay when the rank has gone. NULL: the rank
+     * is on another node. The operation is NULL when memory is not shared. */
+    void *(*board)(fy_port *port, int rank);
+    /* As wake, for the application thread of a rank that shares memory. NULL when not shared. */
+    void (*rouse)(fy_port *port, int rank);
+    /* A number that changes whenever a peer's state does; read relaxed. Lends until close. NULL
+     * when there is none. */
+    const _Atomic uint32_t *(*changes)(fy_port *port);
 };
 
 #endif

@@ -1,4 +1,5 @@
-/* The inside of a segment: header, one control block per rank, rings, one heap arena per rank.
+/* The inside of a segment: header, one control block per rank, rings, one board and one
+ * heap arena per rank.
  *
  * Only what is written is ever committed: nobody reads a ring that its source has not opened.
  * Numbers that steer a process are read from the header once, at map, checked, and kept in its
@@ -12,7 +13,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 1
+#define SHM_VERSION 2
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -108,6 +109,7 @@ struct fy_segment {
     uint32_t ranks, ring_slots, ring_bytes;
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
+    size_t boards_offset;
     size_t heaps_offset, heap_stride;
 };
 
@@ -144,6 +146,11 @@ static inline shm_slot *ring_slots(shm_ring *ring)
 static inline char *ring_payload(const fy_segment *s, shm_ring *ring)
 {
     return (char *)(ring_slots(ring) + s->ring_slots);
+}
+
+static inline void *board_at(const fy_segment *s, uint32_t rank)
+{
+    return s->base + s->boards_offset + (size_t)rank * FY_BOARD_BYTES;
 }
 
 static inline fy_arena arena_at(const fy_segment *s, uint32_t rank)

@@ -56,7 +56,9 @@ void fy_segment_layout(fy_segment *s)
     s->ring_stride = round_up(ring, PAGE_BYTES);
     s->rings_offset = round_up(controls_bytes(s->ranks), PAGE_BYTES);
     size_t rings = (size_t)s->ranks * s->ranks * SHM_CHANNELS * s->ring_stride;
-    s->heaps_offset = round_up(s->rings_offset + rings, FY_HEAP_SPAN_BYTES);
+    s->boards_offset = round_up(s->rings_offset + rings, PAGE_BYTES);
+    size_t boards = (size_t)s->ranks * FY_BOARD_BYTES;
+    s->heaps_offset = round_up(s->boards_offset + boards, FY_HEAP_SPAN_BYTES);
     s->heap_stride = round_up(fy_arena_bytes(s->heap_bytes), FY_HEAP_SPAN_BYTES);
     s->total_bytes = s->heaps_offset + s->ranks * s->heap_stride;
 }

@@ -40,6 +40,8 @@ static void shm_query(const fy_port *port, fy_port_info *info)
         .wakes_helper = true,
         .virtual_time = false,
         .inline_bytes = p->bytes_max,
+        .shared_start = (uintptr_t)p->segment->base + p->segment->heaps_offset,
+        .shared_bytes = p->segment->total_bytes - p->segment->heaps_offset,
     };
 }
 
@@ -135,6 +137,21 @@ static void shm_name_handler(fy_port *port, uint16_t handler, const char *name)
     place[length] = '\0';
 }
 
+static void *shm_board(fy_port *port, int rank)
+{
+    return board_at(state_of(port)->segment, (uint32_t)rank);
+}
+
+static void shm_rouse(fy_port *port, int rank)
+{
+    fy_shm_signal(rank_at(state_of(port)->segment->base, (uint32_t)rank), FY_APP);
+}
+
+static const _Atomic uint32_t *shm_changes(fy_port *port)
+{
+    return &state_of(port)->self->events;
+}
+
 static const fy_port_ops shm_ops = {
     .version = FY_PORT_VERSION,
     .name = "shm",
@@ -158,6 +175,9 @@ static const fy_port_ops shm_ops = {
     .peer = shm_peer,
     .doing = shm_doing,
     .name_handler = shm_name_handler,
+    .board = shm_board,
+    .rouse = shm_rouse,
+    .changes = shm_changes,
 };
 
 static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
