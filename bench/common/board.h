@@ -27,17 +27,22 @@ typedef enum bench_kind {
     BENCH_GET,     /* rank 0 reads */
     BENCH_BARRIER, /* all ranks, count times */
     BENCH_ALLREDUCE,
-    BENCH_RING,      /* count laps of a token through all ranks */
-    BENCH_RING_BUSY, /* the same, beside one computing process for each core */
-    BENCH_WAKE,      /* one way to a rank that sleeps */
-    BENCH_LOOKUP,    /* of an object in a full directory; one rank */
-    BENCH_UPDATE,    /* of where an object is */
-    BENCH_LOCAL,     /* message to an object that is here */
-    BENCH_REMOTE,    /* round trips of messages between objects of ranks 0 and 1 */
-    BENCH_FORWARD,   /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
-    BENCH_MIGRATE,   /* count migrations of an object from rank 0 to rank 1 and back */
-    BENCH_MEMORY,    /* private memory of the ranks, mean of them, bytes */
-    BENCH_LIBRARY,   /* bytes of the libraries that rank 0 has mapped, beyond libc */
+    BENCH_RING,         /* count laps of a token through all ranks */
+    BENCH_RING_BUSY,    /* the same, beside one computing process for each core */
+    BENCH_WAKE,         /* one way to a rank that sleeps */
+    BENCH_LOOKUP,       /* of an object in a full directory; one rank */
+    BENCH_UPDATE,       /* of where an object is */
+    BENCH_LOCAL,        /* message to an object that is here */
+    BENCH_REMOTE,       /* round trips of messages between objects of ranks 0 and 1 */
+    BENCH_FORWARD,      /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
+    BENCH_MIGRATE,      /* count migrations of an object from rank 0 to rank 1 and back */
+    BENCH_HALO,         /* count face exchanges of one block of size^3 doubles per rank */
+    BENCH_HALO_8,       /* of eight blocks per rank */
+    BENCH_TRANSPOSE,    /* size bytes in slabs, to slabs of the transposed array */
+    BENCH_REDISTRIBUTE, /* size bytes in slabs, to slabs in another dimension */
+    BENCH_START_WAIT,   /* count movements that move nothing */
+    BENCH_MEMORY,       /* private memory of the ranks, mean of them, bytes */
+    BENCH_LIBRARY,      /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
 } bench_kind;
 

@@ -1,0 +1,155 @@
+/* Ferry's movers: each problem of mover_work.h as a program would write it, plan and bind first,
+ * then movement after movement. */
+#include <ferry/ferry.h>
+#include <ferry/mover.h>
+
+#include "common/team.h"
+#include "peers/mover_work.h"
+
+#include <stdio.h>
+
+typedef struct state {
+    ferry *f;
+} state;
+
+static void check(ferry *f, int error)
+{
+    if (error) {
+        fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
+        exit(1);
+    }
+}
+
+static double run(ferry *f, ferry_mover *m, uint64_t count, uint64_t warm)
+{
+    uint64_t start = 0;
+    for (uint64_t i = 0; i < warm + count; i++) {
+        if (i == warm)
+            start = bench_now();
+        check(f, ferry_mover_start(m, NULL));
+        check(f, ferry_mover_wait(m));
+    }
+    return (double)(bench_now() - start);
+}
+
+static double halo_of(state *s, const bench_job *job, int edge)
+{
+    ferry *f = s->f;
+    const int64_t n = (int64_t)job->size_bytes;
+    const int64_t extents[3] = {n * edge * ferry_ranks(f), n * edge, n * edge};
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    halo.domain = ferry_region_sized(3, extents);
+    halo.low = halo.high = ferry_point_all(1);
+    halo.faces_only = true;
+    halo.periodic[0] = halo.periodic[1] = halo.periodic[2] = true;
+    ferry_floorplan blocks;
+    ferry_xarray *x;
+    ferry_plan plan = {0};
+    ferry_mover *m;
+    check(f, ferry_floorplan_tile(halo.domain, ferry_point_all(n), &blocks));
+    check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
+    check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
+    check(f, ferry_mover_bind(f, &plan, x, x, NULL, &m));
+    double ns = run(f, m, job->count, bench_warmup(job));
+    check(f, ferry_mover_free(m));
+    ferry_plan_fini(&plan);
+    ferry_xarray_destroy(x);
+    ferry_floorplan_fini(&blocks);
+    return ns;
+}
+
+static double halo(void *context, const bench_job *job)
+{
+    return halo_of(context, job, 1);
+}
+
+static double halo_8(void *context, const bench_job *job)
+{
+    return halo_of(context, job, 2);
+}
+
+/* A cube in slabs along `d`. */
+static ferry_floorplan slabs(ferry *f, int64_t n, int d)
+{
+    const int64_t extents[3] = {n, n, n};
+    ferry_floorplan blocks;
+    ferry_point parts = ferry_point_all(1);
+    parts.at[d] = ferry_ranks(f);
+    check(f, ferry_floorplan_cut(ferry_region_sized(3, extents), parts, &blocks));
+    check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    return blocks;
+}
+
+static double redistribute_to(state *s, const bench_job *job, int d, bool turned)
+{
+    ferry *f = s->f;
+    const int64_t n = cube_edge(job->size_bytes);
+    ferry_floorplan from = slabs(f, n, 0), to = slabs(f, n, d);
+    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    meeting.permuted = turned;
+    for (int i = 0; i < 3; i++)
+        meeting.axis[i] = (int8_t)(2 - i);
+    ferry_xarray *source, *target;
+    ferry_plan plan = {0};
+    ferry_mover *m;
+    check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
+    check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
+    check(f, ferry_plan_meet(&plan, &from, &to, &meeting, ferry_rank(f)));
+    check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
+    double ns = run(f, m, job->count, bench_warmup(job));
+    check(f, ferry_mover_free(m));
+    ferry_plan_fini(&plan);
+    ferry_xarray_destroy(source);
+    ferry_xarray_destroy(target);
+    ferry_floorplan_fini(&from);
+    ferry_floorplan_fini(&to);
+    return ns;
+}
+
+static double transpose(void *context, const bench_job *job)
+{
+    return redistribute_to(context, job, 0, true);
+}
+
+static double redistribute(void *context, const bench_job *job)
+{
+    return redistribute_to(context, job, 1, false);
+}
+
+static double start_wait(void *context, const bench_job *job)
+{
+    state *s = context;
+    ferry_floorplan none = {.dims = 1};
+    ferry_plan plan = {0};
+    ferry_xarray *x;
+    ferry_mover *m;
+    check(s->f, ferry_xarray_create(s->f, &none, sizeof(double), ferry_point_all(0), &x));
+    check(s->f, ferry_mover_bind(s->f, &plan, x, x, NULL, &m));
+    double ns = run(s->f, m, job->count, bench_warmup(job));
+    check(s->f, ferry_mover_free(m));
+    ferry_xarray_destroy(x);
+    return ns;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    state s = {.f = f};
+    bench_board *board = bench_board_open();
+    if (!board)
+        return bench_team_empty(argc, argv) ? 0 : 1;
+    bench_pin(ferry_rank(f));
+    bench_team team = {.board = board, .rank = ferry_rank(f), .context = &s};
+    team.kinds[BENCH_HALO] = halo;
+    team.kinds[BENCH_HALO_8] = halo_8;
+    team.kinds[BENCH_TRANSPOSE] = transpose;
+    team.kinds[BENCH_REDISTRIBUTE] = redistribute;
+    team.kinds[BENCH_START_WAIT] = start_wait;
+    bench_team_serve(&team);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
