@@ -13,7 +13,10 @@ extern char **environ;
 static const fy_env_variable known[] = {
     {"FERRY_RANKS", "number of ranks that the program starts on this machine, 1 to 1024"},
     {"FERRY_THREADS", "1: the ranks of FERRY_RANKS are threads of one process"},
-    {"FERRY_PORT", "the port to use: shm, or sim to simulate the ranks in one process"},
+    {"FERRY_PORT", "the port to use: shm, mpi, or sim to simulate the ranks in one process"},
+    {"FERRY_PORT_PATH", "folders with plug-ins of port mpi, with ':' between"},
+    {"FERRY_MPI", "the MPI library of port mpi: openmpi or mpich"},
+    {"FERRY_MPI_SHM", "0: the ranks of a node use MPI between them too"},
     {"FERRY_HEAP_BYTES", "shared heap of a rank, reserved not committed"},
     {"FERRY_RING_SLOTS", "requests in flight per peer and lane, a power of two"},
     {"FERRY_RING_BYTES", "payload bytes in flight per peer and lane"},

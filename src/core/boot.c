@@ -1,9 +1,9 @@
 /* Boot: finds out from the environment which rank this process is, and opens it.
  *
  * With FERRY_PORT=sim all ranks are simulated in this process. Else, in this order: a place given
- * by Ferry's launcher; ranks as threads of this process; another launcher's job, which no port of
- * this build can join; a number of ranks to start here; else one rank. A program never runs as N
- * jobs of one rank. */
+ * by Ferry's launcher; ranks as threads of this process; another launcher's job, or a communicator
+ * of the caller's, joined through port mpi; a number of ranks to start here; else one rank. A
+ * program never runs as N jobs of one rank. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "core/rank.h"
+#include "port/mpi/open.h"
 #include "port/shm/launch.h"
 #include "port/sim/sim.h"
 
@@ -24,7 +25,10 @@
 typedef struct place {
     bool launched; /* rank `rank` of the segment `fd`, of a job of `ranks` */
     bool threads;  /* `ranks` threads of this process */
-    int ranks;     /* wished for, when it is neither */
+    bool mpi;      /* one of `announced` ranks, as `variable` says; none said it when NULL */
+    uint64_t announced;
+    const char *variable;
+    int ranks; /* wished for, when it is none of these */
     int rank;
     int fd;
 } place;
@@ -65,22 +69,26 @@ static int read_options(const ferry_options *given, ferry_options *out)
     return read_numbers(out);
 }
 
-static bool is_simulated(void)
+static bool is_port(const char *name)
 {
     const char *port = fy_env_get("FERRY_PORT");
-    return port != NULL && strcmp(port, "sim") == 0;
+    return port != NULL && strcmp(port, name) == 0;
+}
+
+static bool is_simulated(void)
+{
+    return is_port("sim");
 }
 
 static int check_port(void)
 {
     const char *port = fy_env_get("FERRY_PORT");
-    if (port == NULL || strcmp(port, "shm") == 0)
+    if (port == NULL || is_port("shm") || is_port("mpi"))
         return 0;
     if (is_simulated())
         return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
                                            "whose ranks can share a process");
-    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; this build has \"shm\" and \"sim\"",
-                        port);
+    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; expected shm, mpi or sim", port);
 }
 
 static int read_compute(fy_compute *mode)
@@ -121,14 +129,14 @@ static int find_place(place *out)
     out->threads = !out->launched && threads == 1;
     if (out->launched)
         return 0;
-    const char *variable;
-    uint64_t foreign = fy_env_foreign_ranks(&variable);
-    if (foreign > 1)
+    out->announced = fy_env_foreign_ranks(&out->variable);
+    out->mpi = out->announced > 1 || is_port("mpi");
+    if (out->announced > 1 && is_port("shm"))
         return fy_error_set(FERRY_ELAUNCH,
                             "the environment (%s) says that this is one of %" PRIu64
-                            " ranks, but this build of Ferry has no port mpi to reach the others; "
-                            "start it with \"ferry run -n %" PRIu64 "\" instead",
-                            variable, foreign, foreign);
+                            " ranks, but FERRY_PORT=shm cannot reach the others; start it with "
+                            "\"ferry run -n %" PRIu64 "\" instead",
+                            out->variable, out->announced, out->announced);
     return 0;
 }
 
@@ -190,6 +198,55 @@ static int open_process(const place *where, const ferry_options *options, ferry 
     return 0;
 }
 
+static int read_mpi(const place *where, const ferry_options *options, fy_mpi_options *out)
+{
+    uint64_t share = 1;
+    *out = (fy_mpi_options){.communicator = options->communicator,
+                            .announced = where->announced,
+                            .library = fy_env_get("FERRY_MPI"),
+                            .shm = {.heap_bytes = options->heap_bytes,
+                                    .ring_slots = options->ring_slots,
+                                    .ring_bytes = options->ring_bytes}};
+    int error = fy_env_number(FY_ENV_MPI_SHM, 0, 1, &share);
+    out->share = share == 1;
+    return error != 0 ? error : read_compute(&out->compute);
+}
+
+/* Says why a job of another launcher cannot be joined, and what said that it is one. */
+static int refuse(const place *where, int error)
+{
+    char reason[400];
+    if (where->variable == NULL || error != FERRY_ELAUNCH)
+        return error;
+    snprintf(reason, sizeof(reason), "%s", fy_error_text());
+    return fy_error_set(error,
+                        "the environment (%s) says that this is one of %" PRIu64
+                        " ranks, but the others cannot be reached: %s",
+                        where->variable, where->announced, reason);
+}
+
+/* Opens the rank that an MPI library makes of this process. */
+static int open_mpi(const place *where, const ferry_options *options, ferry **out)
+{
+    fy_mpi_options mpi;
+    fy_mpi_job *job;
+    fy_port *port;
+    int error = read_mpi(where, options, &mpi);
+    if (error == 0)
+        error = refuse(where, fy_mpi_open(&mpi, &job, &port));
+    /* A rank that fails after this point does not leave the job, which would wait for the others:
+     * its process ends, and the launcher ends the rest. */
+    if (error == 0)
+        error = fy_rank_create(port, options, out);
+    if (error != 0)
+        return error;
+    (*out)->after_close = fy_mpi_leave;
+    (*out)->after_close_arg = job;
+    if ((*out)->rank == 0)
+        fy_env_warn_unknown();
+    return 0;
+}
+
 int ferry_open(const ferry_options *options, ferry **out)
 {
     if (out == NULL)
@@ -206,6 +263,8 @@ int ferry_open(const ferry_options *options, ferry **out)
                             "open: %s=1 makes ranks threads of one process, which "
                             "only programs of ferry_main can be",
                             FY_ENV_THREADS);
+    if (where.mpi || o.communicator != NULL)
+        return open_mpi(&where, &o, out);
     if (!where.launched && where.ranks > 1)
         return fy_error_set(FERRY_ELAUNCH,
                             "open: %s is %d, but only programs of ferry_main start ranks "
@@ -237,6 +296,8 @@ static int run_rank(ferry *f, const program *p)
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
     if (status != 0) {
+        if (f->after_close == fy_mpi_leave)
+            f->after_close = NULL; /* it would wait for the others */
         fy_rank_destroy(f);
         return status;
     }
@@ -249,7 +310,9 @@ static int run_rank(ferry *f, const program *p)
 static int run_process(const place *where, const program *p)
 {
     ferry *f;
-    if (open_process(where, &p->options, &f) != 0)
+    int error =
+        where->mpi ? open_mpi(where, &p->options, &f) : open_process(where, &p->options, &f);
+    if (error != 0)
         return failed(where->launched ? where->rank : -1);
     return run_rank(f, p);
 }
@@ -358,7 +421,7 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
         return failed(-1);
     if (where.threads)
         return run_threads(&where, &p);
-    if (!where.launched && where.ranks > 1)
+    if (!where.launched && !where.mpi && where.ranks > 1)
         return launch(&where, &p);
     return run_process(&where, &p);
 }

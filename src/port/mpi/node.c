@@ -1,0 +1,174 @@
+/* The node's first rank makes the segment and tells the others its process and descriptor over MPI;
+ * they open it through /proc, which the kernel grants to processes of the same user alone, and
+ * compare what they opened with what it made: no name, no socket, nothing to remove. Where /proc
+ * does not let them (a container for each rank), each rank is a node of its own. All agree on it.
+ */
+#include "port/mpi/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "port/shm/launch.h"
+
+/* What each rank of a node tells the others. */
+typedef struct card {
+    uint64_t device, file; /* of the segment */
+    int32_t rank;          /* in the job */
+    int32_t pid;
+    int32_t fd; /* the first rank's segment; -1 for none */
+} card;
+
+static int mpi_failed(const fy_mpi_binding *mpi, const char *call, int error)
+{
+    char text[256];
+    mpi->describe(error, text, sizeof(text));
+    return fy_error_set(FERRY_ELAUNCH, "open: %s: %s", call, text);
+}
+
+static int exchange(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const void *mine, size_t bytes,
+                    void *all)
+{
+    int error = mpi->allgather(comm, mine, bytes, all);
+    return error != 0 ? mpi_failed(mpi, "MPI_Allgather", error) : 0;
+}
+
+/* The segment of the node's first rank, opened and checked to be that; -1 with fy_error_set. */
+static int open_segment(const card *first)
+{
+    char path[64];
+    struct stat file;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)first->pid, (int)first->fd);
+    int fd = first->fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        fy_error_set(FERRY_ESYSTEM, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, &file) == 0 && file.st_dev == first->device && file.st_ino == first->file)
+        return fd;
+    fy_error_set(FERRY_ESYSTEM, "%s is not the segment of rank %d", path, (int)first->rank);
+    close(fd);
+    return -1;
+}
+
+static int make_segment(const fy_shm_options *shm, int ranks, card *mine)
+{
+    fy_shm_options options = *shm;
+    options.ranks = ranks;
+    struct stat file;
+    int fd;
+    int error = fy_segment_create(&options, &fd);
+    if (error != 0)
+        return error;
+    if (fstat(fd, &file) != 0) {
+        close(fd);
+        return fy_error_set(FERRY_ESYSTEM, "fstat: %s", strerror(errno));
+    }
+    mine->device = file.st_dev;
+    mine->file = file.st_ino;
+    mine->fd = fd;
+    return 0;
+}
+
+static int form_alone(const fy_shm_options *shm, int rank, fy_mpi_node *node)
+{
+    card mine = {.fd = -1};
+    int error = make_segment(shm, 1, &mine);
+    if (error != 0)
+        return error;
+    error = fy_segment_map(mine.fd, &node->segment);
+    close(mine.fd);
+    node->count = 1;
+    node->self = 0;
+    node->ranks[0] = rank;
+    node->pids[0] = getpid();
+    return error;
+}
+
+/* Whether every rank of the node has mapped the segment; else nobody keeps it. */
+static int agree(const fy_mpi_binding *mpi, fy_mpi_comm *comm, fy_mpi_node *node, int32_t *all)
+{
+    int32_t mine = node->segment != NULL;
+    int error = exchange(mpi, comm, &mine, sizeof(mine), all);
+    bool agreed = error == 0;
+    for (int i = 0; i < node->count && agreed; i++)
+        agreed = all[i] != 0;
+    if (!agreed && node->segment != NULL) {
+        fy_segment_unmap(node->segment);
+        node->segment = NULL;
+    }
+    return error;
+}
+
+/* Leaves node->segment NULL when the ranks cannot share. */
+static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
+                         int rank, fy_mpi_node *node)
+{
+    card mine = {.rank = rank, .pid = getpid(), .fd = -1};
+    card *cards = calloc((size_t)node->count, sizeof(*cards));
+    int32_t *flags = calloc((size_t)node->count, sizeof(*flags));
+    int error = cards == NULL || flags == NULL ? fy_error_set(FERRY_ENOMEM, "open: no memory") : 0;
+    if (error == 0 && node->self == 0)
+        (void)make_segment(shm, node->count,
+                           &mine); /* without it each makes its own, and says why */
+    if (error == 0)
+        error = exchange(mpi, comm, &mine, sizeof(mine), cards);
+    for (int i = 0; error == 0 && i < node->count; i++) {
+        node->ranks[i] = cards[i].rank;
+        node->pids[i] = cards[i].pid;
+    }
+    if (error == 0 && cards[0].fd >= 0) {
+        int fd = node->self == 0 ? mine.fd : open_segment(&cards[0]);
+        if (fd < 0 || fy_segment_map(fd, &node->segment) != 0)
+            fy_log_line(rank, "shared memory of this node is not used: %s", fy_error_text());
+        if (fd >= 0 && node->self != 0)
+            close(fd);
+    }
+    if (error == 0)
+        error = agree(mpi, comm, node, flags);
+    if (mine.fd >= 0)
+        close(mine.fd);
+    free(flags);
+    free(cards);
+    return error;
+}
+
+int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
+                     bool share, fy_mpi_node *out)
+{
+    int rank, ranks;
+    mpi->comm_place(comm, &rank, &ranks);
+    fy_mpi_comm *near;
+    int error = mpi->comm_node(comm, &near);
+    if (error != 0)
+        return mpi_failed(mpi, "MPI_Comm_split_type", error);
+    *out = (fy_mpi_node){0};
+    mpi->comm_place(near, &out->self, &out->count);
+    out->ranks = calloc((size_t)out->count, sizeof(*out->ranks));
+    out->pids = calloc((size_t)out->count, sizeof(*out->pids));
+    if (out->ranks == NULL || out->pids == NULL)
+        error = fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", out->count);
+    else if (share && out->count > 1 && out->count <= FY_RANKS_MAX)
+        error = form_together(mpi, near, shm, rank, out);
+    if (error == 0 && out->segment == NULL)
+        error = form_alone(shm, rank, out);
+    mpi->comm_close(near);
+    if (error != 0)
+        fy_mpi_node_free(out);
+    return error;
+}
+
+void fy_mpi_node_free(fy_mpi_node *node)
+{
+    if (node->segment != NULL)
+        fy_segment_unmap(node->segment);
+    free(node->ranks);
+    free(node->pids);
+    *node = (fy_mpi_node){0};
+}

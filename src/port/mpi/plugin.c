@@ -1,0 +1,243 @@
+/* The plug-in: the table of one MPI library. Compiled once per library; NAME is its name. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/mpi/binding.h"
+
+#ifndef FY_MPI_NAME
+#error "FY_MPI_NAME names the library"
+#endif
+
+struct fy_mpi_comm {
+    MPI_Comm comm;
+};
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(fy_mpi_request), "a request fits into a word");
+
+/* More than a count can say goes as one element of a type made for it. */
+#define CHUNK_BYTES (1 << 30)
+
+static void library(char *out, size_t size)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, "\n,")] = '\0';
+    for (char *tab = strchr(text, '\t'); tab != NULL; tab = strchr(tab, '\t'))
+        *tab = ' ';
+    strncpy(out, text, size - 1);
+    out[size - 1] = '\0';
+}
+
+static void state(bool *initialized, bool *finalized)
+{
+    int is = 0, was = 0;
+    MPI_Initialized(&is);
+    MPI_Finalized(&was);
+    *initialized = is != 0;
+    *finalized = was != 0;
+}
+
+static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                             MPI_THREAD_MULTIPLE};
+
+static int start(fy_mpi_level *level, bool *started)
+{
+    int is = 0, provided = MPI_THREAD_SINGLE, error;
+    *started = false;
+    MPI_Initialized(&is);
+    if (is)
+        error = MPI_Query_thread(&provided);
+    else
+        error = MPI_Init_thread(NULL, NULL, levels[*level], &provided);
+    if (error != MPI_SUCCESS)
+        return error;
+    *started = !is;
+    *level = FY_MPI_SINGLE;
+    for (fy_mpi_level at = FY_MPI_SINGLE; at <= FY_MPI_MULTIPLE; at++)
+        if (levels[at] <= provided)
+            *level = at;
+    return 0;
+}
+
+static void finish(void)
+{
+    MPI_Finalize();
+}
+
+static void describe(int error, char *out, size_t size)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(error, text, &length);
+    text[strcspn(text, "\n")] = '\0';
+    strncpy(out, text, size - 1);
+    out[size - 1] = '\0';
+}
+
+/* Takes `comm`, also when there is no memory. */
+static int wrap(MPI_Comm comm, fy_mpi_comm **out)
+{
+    fy_mpi_comm *c = malloc(sizeof(*c));
+    if (c == NULL) {
+        MPI_Comm_free(&comm);
+        return MPI_ERR_NO_MEM;
+    }
+    c->comm = comm;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    *out = c;
+    return 0;
+}
+
+static int comm_open(const void *communicator, fy_mpi_comm **out)
+{
+    MPI_Comm from = MPI_COMM_WORLD, comm;
+    if (communicator != NULL)
+        memcpy(&from, communicator, sizeof(from));
+    int error = MPI_Comm_dup(from, &comm);
+    return error != MPI_SUCCESS ? error : wrap(comm, out);
+}
+
+static int comm_node(fy_mpi_comm *c, fy_mpi_comm **out)
+{
+    MPI_Comm node;
+    int error = MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    return error != MPI_SUCCESS ? error : wrap(node, out);
+}
+
+static void comm_close(fy_mpi_comm *c)
+{
+    MPI_Comm_free(&c->comm);
+    free(c);
+}
+
+static void comm_place(const fy_mpi_comm *c, int *rank, int *ranks)
+{
+    MPI_Comm_rank(c->comm, rank);
+    MPI_Comm_size(c->comm, ranks);
+}
+
+static int allgather(fy_mpi_comm *c, const void *mine, size_t size_bytes, void *all)
+{
+    return MPI_Allgather(mine, (int)size_bytes, MPI_BYTE, all, (int)size_bytes, MPI_BYTE, c->comm);
+}
+
+/* The type and count for `size_bytes`. A type that was made is the caller's to free. */
+static int choose_type(size_t size_bytes, MPI_Datatype *type, int *count)
+{
+    *type = MPI_BYTE;
+    *count = (int)size_bytes;
+    if (size_bytes <= CHUNK_BYTES)
+        return MPI_SUCCESS;
+    MPI_Datatype chunk;
+    int error = MPI_Type_contiguous(CHUNK_BYTES, MPI_BYTE, &chunk);
+    if (error != MPI_SUCCESS)
+        return error;
+    int chunks = (int)(size_bytes / CHUNK_BYTES);
+    int lengths[2] = {chunks, (int)(size_bytes % CHUNK_BYTES)};
+    MPI_Aint places[2] = {0, (MPI_Aint)chunks * CHUNK_BYTES};
+    MPI_Datatype types[2] = {chunk, MPI_BYTE};
+    error = MPI_Type_create_struct(2, lengths, places, types, type);
+    MPI_Type_free(&chunk);
+    *count = 1;
+    return error != MPI_SUCCESS ? error : MPI_Type_commit(type);
+}
+
+static MPI_Request load(const fy_mpi_request *request)
+{
+    MPI_Request r;
+    memcpy(&r, request, sizeof(r));
+    return r;
+}
+
+static void store(fy_mpi_request *request, MPI_Request r)
+{
+    *request = (fy_mpi_request){0};
+    if (r != MPI_REQUEST_NULL)
+        memcpy(request, &r, sizeof(r));
+}
+
+static int begin_send(fy_mpi_comm *c, const void *data, size_t size_bytes, int rank, int tag,
+                      fy_mpi_request *request)
+{
+    MPI_Datatype type;
+    MPI_Request r = MPI_REQUEST_NULL;
+    int count, done = 0;
+    int error = choose_type(size_bytes, &type, &count);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = MPI_Isend(data, count, type, rank, tag, c->comm, &r);
+    if (type != MPI_BYTE)
+        MPI_Type_free(&type);
+    if (error == MPI_SUCCESS)
+        error = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+    store(request, r);
+    return error;
+}
+
+static int begin_receive(fy_mpi_comm *c, void *data, size_t size_bytes, int rank, int tag,
+                         fy_mpi_request *request)
+{
+    MPI_Datatype type;
+    MPI_Request r = MPI_REQUEST_NULL;
+    int count;
+    int error = choose_type(size_bytes, &type, &count);
+    if (error != MPI_SUCCESS)
+        return error;
+    int source = rank == FY_MPI_ANY ? MPI_ANY_SOURCE : rank;
+    error = MPI_Irecv(data, count, type, source, tag, c->comm, &r);
+    if (type != MPI_BYTE)
+        MPI_Type_free(&type);
+    store(request, r);
+    return error;
+}
+
+static int test(fy_mpi_request *request, bool *done, int *source, size_t *size_bytes)
+{
+    MPI_Request r = load(request);
+    MPI_Status status;
+    int flag = 0;
+    int error = MPI_Test(&r, &flag, &status);
+    *done = flag != 0;
+    if (!flag)
+        return error;
+    store(request, r);
+    if (source != NULL)
+        *source = status.MPI_SOURCE;
+    if (size_bytes != NULL) {
+        MPI_Count count = 0;
+        MPI_Get_elements_x(&status, MPI_BYTE, &count);
+        *size_bytes = count < 0 ? 0 : (size_t)count;
+    }
+    return error;
+}
+
+static void cancel(fy_mpi_request *request)
+{
+    MPI_Request r = load(request);
+    MPI_Cancel(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    *request = (fy_mpi_request){0};
+}
+
+__attribute__((visibility("default"))) extern const fy_mpi_binding ferry_mpi_binding;
+
+const fy_mpi_binding ferry_mpi_binding = {
+    .version = FY_MPI_BINDING_VERSION,
+    .name = FY_MPI_NAME,
+    .library = library,
+    .state = state,
+    .start = start,
+    .finish = finish,
+    .describe = describe,
+    .comm_open = comm_open,
+    .comm_node = comm_node,
+    .comm_close = comm_close,
+    .comm_place = comm_place,
+    .allgather = allgather,
+    .send = begin_send,
+    .receive = begin_receive,
+    .test = test,
+    .cancel = cancel,
+};

@@ -1,0 +1,202 @@
+/* A rank's side of the port over several nodes: shm for the ranks of its node, MPI for the others.
+ *
+ * A frame to another node is one message: head, words and payload, up to EAGER_MAX bytes of it; a
+ * larger payload follows as a message of its own, straight from its block into a block. Each lane
+ * has a tag for frames and one for payloads. MPI keeps the order of messages with one tag between
+ * two ranks, and payloads are received in the order of their frames, so nothing needs a number.
+ *
+ * Receives for frames are posted beforehand, from any source, and looked at in the order posted:
+ * one test tells whether anything has come. What has come stands in the queue of its source until
+ * it is delivered. A source may have so much under way, by frames and by bytes; the target counts
+ * what it has taken and says so in the head of each frame that goes back, or, when none does, in a
+ * notice. Notices travel on the control tag and cost no credit.
+ *
+ * Threads: with a helper, everything here is under `lock`, which is never held while a frame is
+ * delivered. */
+#ifndef FY_MPI_PORT_STATE_H
+#define FY_MPI_PORT_STATE_H
+
+#include <stdatomic.h>
+
+#include "base/mutex.h"
+#include "port/mpi/binding.h"
+#include "port/mpi/node.h"
+#include "port/port.h"
+
+#define WORDS_BYTES (FY_FRAME_WORDS * sizeof(uint64_t))
+#define EAGER_MAX (64u << 10)
+/* Under way from one rank to another on one lane: frames, bytes of frames, bytes of payloads that
+ * follow (one of those always may). */
+#define FRAMES_MAX 256u
+#define FRAME_BYTES_MAX (1u << 20)
+#define FOLLOWING_BYTES_MAX (8u << 20)
+/* Receives posted per lane. */
+#define POSTED 64u
+
+enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
+
+/* In `flags`. */
+#define WIRE_FOLLOWS 1u /* the payload is a message of its own */
+#define WIRE_NOTICE 2u  /* no frame: only `taken` counts */
+#define WIRE_BYE 4u     /* with WIRE_NOTICE: the last message of its source */
+
+/* What a message begins with. Words and payload follow. */
+typedef struct wire {
+    uint8_t kind;
+    uint8_t word_count;
+    uint16_t handler;
+    uint32_t op;
+    int32_t tag;
+    uint32_t aux;
+    uint64_t size_flags;      /* payload bytes, flags above bit 56 */
+    uint32_t taken[FY_LANES]; /* frames of the target that the source has taken so far */
+} wire;
+
+_Static_assert(sizeof(wire) == 32, "the head of a message");
+
+#define WIRE_FLAGS_SHIFT 56
+
+#define MESSAGE_MAX (sizeof(wire) + WORDS_BYTES + EAGER_MAX)
+
+/* A message that is expected or has come. */
+typedef struct slot {
+    struct slot *next;
+    fy_mpi_request request; /* of the message, later of its payload */
+    bool done;              /* it has come, and has not been put in line */
+    bool waiting;           /* its payload is under way */
+    bool block;             /* the payload is in the heap, else it is malloc's */
+    int source;
+    size_t size_bytes;
+    void *payload; /* that followed; else NULL */
+    _Alignas(16) unsigned char message[MESSAGE_MAX];
+} slot;
+
+typedef struct posted {
+    slot *slots[POSTED];
+    uint32_t first; /* the oldest */
+} posted;
+
+/* Frames of one source on one lane that have come. */
+typedef struct inlet {
+    slot *head, *tail;
+    struct inlet *next; /* among those with frames */
+    bool listed;        /* there, or being delivered from */
+    uint32_t taken, told;
+    size_t untold_bytes;
+    int source;
+} inlet;
+
+typedef struct inlets {
+    inlet *head, *tail;
+} inlets;
+
+/* Frames under way to one target on one lane. */
+typedef struct outlet {
+    uint64_t *costs; /* of the frames, a ring; see cost_of */
+    uint32_t sent, taken;
+    uint64_t frame_bytes, following_bytes;
+} outlet;
+
+typedef struct peer {
+    inlet in[FY_LANES];
+    outlet out[FY_LANES];
+} peer;
+
+/* A message that MPI has not yet done with. */
+typedef struct departure {
+    struct departure *next;
+    fy_mpi_request request;
+    void *payload; /* to be freed with it; else NULL */
+    bool block;    /* the payload is in the heap, else it is malloc's */
+    bool small;    /* comes from and goes to the free list */
+    int rank;
+    _Alignas(16) unsigned char message[];
+} departure;
+
+#define SMALL_BYTES 1024u
+
+typedef struct mpi_port {
+    fy_port port;
+    fy_port *near; /* port shm of the node */
+    const fy_mpi_binding *mpi;
+    fy_mpi_comm *comm;
+    const fy_mpi_node *node;
+    int rank, ranks;
+    int *place; /* of each rank on this node; -1: elsewhere */
+    peer **peers;
+    _Atomic uint8_t *left;      /* by rank: it has said goodbye */
+    _Atomic uint32_t farewells; /* how many have */
+    uint32_t farewells_seen;
+    posted posted[FY_LANES];
+    inlets inlets[FY_LANES];
+    slot *free_slots;
+    uint32_t free_slot_count;
+    departure *leaving, *leaving_tail;
+    departure *free_departures;
+    uint32_t free_departure_count;
+    fy_mutex lock;
+    bool locks;             /* a helper runs */
+    bool helper_allowed;    /* it may call MPI */
+    bool closed;            /* the shm port has gone; only notices count */
+    _Atomic uint32_t serve; /* fy_thread */
+    uint64_t pause_ns;      /* of the application thread's wait */
+} mpi_port;
+
+static inline mpi_port *port_of(fy_port *port)
+{
+    return (mpi_port *)(void *)port;
+}
+
+static inline void lock(mpi_port *p)
+{
+    if (p->locks)
+        fy_mutex_lock(&p->lock);
+}
+
+static inline void unlock(mpi_port *p)
+{
+    if (p->locks)
+        fy_mutex_unlock(&p->lock);
+}
+
+/* The rest is called with the lock held, unless it says otherwise. */
+
+/* port.c: the record of a rank elsewhere, made at its first use; NULL without memory. */
+peer *fy_mpi_peer(mpi_port *p, int rank);
+
+/* send.c. fy_mpi_send_remote takes the lock itself. `given`: frame->data is a block to hand over.
+ */
+int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, bool given);
+/* Sends a notice with `flags`. */
+void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags);
+/* Looks at a few messages that MPI may be done with; returns whether any is left. */
+bool fy_mpi_reap(mpi_port *p);
+/* Counts what `rank` has taken. */
+void fy_mpi_credit(mpi_port *p, int rank, const uint32_t taken[FY_LANES]);
+void fy_mpi_departures_free(mpi_port *p);
+
+/* receive.c */
+/* 0 or FERRY_ENOMEM or FERRY_ELAUNCH. */
+int fy_mpi_post_all(mpi_port *p);
+/* Takes in what has come. */
+void fy_mpi_pump(mpi_port *p, fy_lane lane);
+/* Whether a frame can be delivered. */
+bool fy_mpi_ready(mpi_port *p, fy_lane lane);
+/* Without the lock. */
+int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context);
+/* Frees what was not delivered, blocks included. */
+void fy_mpi_undelivered_free(mpi_port *p);
+/* Ends the receives. */
+void fy_mpi_slots_free(mpi_port *p);
+
+/* wait.c. Without the lock. */
+void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+
+/* port.c */
+/* Makes the port; takes nothing. All ranks have joined their segments. */
+int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
+                       fy_port *near, bool helper_allowed, mpi_port **out);
+/* After the port was closed: waits for the other ranks' goodbyes, and frees. */
+void fy_mpi_port_destroy(mpi_port *p);
+
+#endif

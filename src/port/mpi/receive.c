@@ -1,0 +1,343 @@
+/* Receiving from other nodes. A message is copied nowhere: it is delivered from where MPI put it.
+ */
+#include "port/mpi/port_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+enum { FREE_SLOTS_MAX = 64 };
+
+/* A source is told what was taken at the latest after so many frames or bytes of frames, and at
+ * once after a payload that followed: small against what may be under way, or it would wait for us
+ * and we for it. */
+enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4, UNTOLD_BYTES_MAX = FRAME_BYTES_MAX / 4 };
+
+static slot *slot_get(mpi_port *p)
+{
+    slot *s = p->free_slots;
+    if (s == NULL) {
+        s = malloc(sizeof(*s));
+    } else {
+        p->free_slots = s->next;
+        p->free_slot_count--;
+    }
+    if (s != NULL)
+        memset(s, 0, offsetof(slot, message));
+    return s;
+}
+
+static void slot_put(mpi_port *p, slot *s)
+{
+    if (p->free_slot_count >= FREE_SLOTS_MAX) {
+        free(s);
+        return;
+    }
+    s->next = p->free_slots;
+    p->free_slots = s;
+    p->free_slot_count++;
+}
+
+static int post(mpi_port *p, fy_lane lane, slot *s)
+{
+    int error = p->mpi->receive(p->comm, s->message, MESSAGE_MAX, FY_MPI_ANY, TAG_FRAME + (int)lane,
+                                &s->request);
+    if (error == 0)
+        return 0;
+    char text[256];
+    p->mpi->describe(error, text, sizeof(text));
+    fy_log_line(p->rank, "MPI_Irecv: %s", text);
+    return FERRY_ELAUNCH;
+}
+
+int fy_mpi_post_all(mpi_port *p)
+{
+    for (int lane = 0; lane < FY_LANES; lane++)
+        for (uint32_t i = 0; i < POSTED; i++) {
+            slot *s = slot_get(p);
+            if (s == NULL)
+                return FERRY_ENOMEM;
+            p->posted[lane].slots[i] = s;
+            int error = post(p, (fy_lane)lane, s);
+            if (error != 0)
+                return error;
+        }
+    return 0;
+}
+
+static wire head_of(const slot *s)
+{
+    wire head;
+    memcpy(&head, s->message, sizeof(head));
+    return head;
+}
+
+static uint64_t flags_of(const wire *head)
+{
+    return head->size_flags >> WIRE_FLAGS_SHIFT;
+}
+
+static size_t payload_bytes(const wire *head)
+{
+    return head->size_flags & ((UINT64_C(1) << WIRE_FLAGS_SHIFT) - 1);
+}
+
+/* Whether a message has the length that its head says. */
+static bool is_sound(const slot *s, const wire *head)
+{
+    if (s->size_bytes < sizeof(wire) || head->word_count > FY_FRAME_WORDS)
+        return false;
+    size_t body = sizeof(wire) + head->word_count * sizeof(uint64_t);
+    if (flags_of(head) & WIRE_FOLLOWS)
+        return s->size_bytes == body && payload_bytes(head) > EAGER_MAX;
+    return payload_bytes(head) <= EAGER_MAX && s->size_bytes == body + payload_bytes(head);
+}
+
+/* Memory for the payload that follows: a block when there is one, which its receiver may keep. */
+static bool payload_room(mpi_port *p, slot *s, size_t size_bytes)
+{
+    if (s->payload != NULL)
+        return true;
+    s->payload = p->near->ops->alloc(p->near, size_bytes);
+    s->block = s->payload != NULL;
+    if (s->payload == NULL)
+        s->payload = malloc(size_bytes);
+    return s->payload != NULL;
+}
+
+static void payload_put(mpi_port *p, slot *s, bool kept)
+{
+    if (s->payload == NULL || kept)
+        return;
+    if (s->block)
+        (void)p->near->ops->release(p->near, s->payload);
+    else
+        free(s->payload);
+}
+
+static void start_payload(mpi_port *p, fy_lane lane, slot *s, size_t size_bytes)
+{
+    s->waiting = p->mpi->receive(p->comm, s->payload, size_bytes, s->source,
+                                 TAG_PAYLOAD + (int)lane, &s->request) == 0;
+    if (!s->waiting)
+        fy_log_line(p->rank, "%zu bytes from rank %d are lost: MPI_Irecv failed", size_bytes,
+                    s->source);
+}
+
+static void list(inlets *set, inlet *in)
+{
+    in->next = NULL;
+    in->listed = true;
+    if (set->head == NULL)
+        set->head = in;
+    else
+        set->tail->next = in;
+    set->tail = in;
+}
+
+static void line_up(mpi_port *p, fy_lane lane, slot *s)
+{
+    inlet *in = &p->peers[s->source]->in[lane];
+    s->next = NULL;
+    if (in->head == NULL)
+        in->head = s;
+    else
+        in->tail->next = s;
+    in->tail = s;
+    if (!in->listed)
+        list(&p->inlets[lane], in);
+}
+
+static void take_notice(mpi_port *p, const slot *s, uint64_t flags)
+{
+    if (!(flags & WIRE_BYE))
+        return;
+    /* release: pairs with the acquire in `peer`: what it sent before is here */
+    atomic_store_explicit(&p->left[s->source], 1, memory_order_release);
+    atomic_fetch_add_explicit(&p->farewells, 1, memory_order_release); /* pairs with wait.c */
+}
+
+/* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
+ * a second call would do again. */
+static bool take_in(mpi_port *p, fy_lane lane, slot *s)
+{
+    wire head = head_of(s);
+    bool sound = is_sound(s, &head);
+    uint64_t flags = sound ? flags_of(&head) : 0;
+    if (!sound || fy_mpi_peer(p, s->source) == NULL) {
+        fy_log_line(p->rank, "dropped a damaged message of %zu bytes from rank %d", s->size_bytes,
+                    s->source);
+        slot_put(p, s);
+        return true;
+    }
+    bool wanted = !(flags & WIRE_NOTICE) && !p->closed;
+    if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, s, payload_bytes(&head)))
+        return false;
+    fy_mpi_credit(p, s->source, head.taken);
+    if (flags & WIRE_NOTICE)
+        take_notice(p, s, flags);
+    if (!wanted) {
+        slot_put(p, s);
+        return true;
+    }
+    if (flags & WIRE_FOLLOWS)
+        start_payload(p, lane, s, payload_bytes(&head));
+    line_up(p, lane, s);
+    return true;
+}
+
+void fy_mpi_pump(mpi_port *p, fy_lane lane)
+{
+    posted *set = &p->posted[lane];
+    if (p->leaving != NULL)
+        fy_mpi_reap(p);
+    for (;;) {
+        slot *s = set->slots[set->first];
+        if (!s->done) {
+            if (s->request.word == 0)
+                return; /* could not be posted */
+            if (p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0)
+                s->size_bytes = 0;
+            if (!s->done)
+                return;
+        }
+        slot *fresh = slot_get(p);
+        if (fresh == NULL || !take_in(p, lane, s)) {
+            if (fresh != NULL)
+                slot_put(p, fresh);
+            return;
+        }
+        set->slots[set->first] = fresh;
+        set->first = (set->first + 1) % POSTED;
+        (void)post(p, lane, fresh); /* has said why not */
+    }
+}
+
+/* Whether the first frame of a source is whole. */
+static bool is_whole(mpi_port *p, inlet *in)
+{
+    slot *s = in->head;
+    bool done = !s->waiting;
+    if (s->waiting && p->mpi->test(&s->request, &done, NULL, NULL) != 0)
+        done = true;
+    s->waiting = !done;
+    return done;
+}
+
+bool fy_mpi_ready(mpi_port *p, fy_lane lane)
+{
+    fy_mpi_pump(p, lane);
+    for (inlet *in = p->inlets[lane].head; in != NULL; in = in->next)
+        if (is_whole(p, in))
+            return true;
+    return false;
+}
+
+static fy_frame frame_of(const slot *s)
+{
+    wire head = head_of(s);
+    const unsigned char *words = s->message + sizeof(wire);
+    fy_frame frame = {
+        .kind = head.kind,
+        .word_count = head.word_count,
+        .handler = head.handler,
+        .op = head.op,
+        .tag = head.tag,
+        .aux = head.aux,
+        .size_bytes = payload_bytes(&head),
+        .block = s->block,
+    };
+    memcpy(frame.words, words, head.word_count * sizeof(uint64_t));
+    if (frame.size_bytes > 0)
+        frame.data = s->payload != NULL ? s->payload : words + head.word_count * sizeof(uint64_t);
+    return frame;
+}
+
+/* The first frame of `in` was taken. */
+static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
+{
+    slot *s = in->head;
+    in->head = s->next;
+    in->taken++;
+    in->untold_bytes += sizeof(wire) + WORDS_BYTES + size_bytes;
+    bool followed = s->payload != NULL;
+    payload_put(p, s, kept);
+    slot_put(p, s);
+    if (followed || in->taken - in->told >= UNTOLD_FRAMES_MAX ||
+        in->untold_bytes >= UNTOLD_BYTES_MAX)
+        fy_mpi_notice(p, in->source, 0);
+}
+
+/* Delivers from one source; the lock is given up meanwhile. */
+static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
+{
+    int taken = 0;
+    while (taken < budget && in->head != NULL && is_whole(p, in)) {
+        fy_frame frame = frame_of(in->head);
+        unlock(p);
+        fy_verdict verdict = deliver(context, in->source, &frame);
+        lock(p);
+        if (verdict == FY_LEAVE)
+            break;
+        finish(p, in, frame.size_bytes, verdict == FY_KEEP);
+        taken++;
+    }
+    return taken;
+}
+
+int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+{
+    inlets *set = &p->inlets[lane];
+    int taken = 0;
+    lock(p);
+    fy_mpi_pump(p, lane);
+    /* Each source once, the last one that is listed now included. */
+    const inlet *last = set->tail;
+    for (inlet *in = set->head; in != NULL && taken < budget; in = set->head) {
+        set->head = in->next;
+        taken += drain(p, in, budget - taken, deliver, context);
+        if (in->head != NULL)
+            list(set, in);
+        else
+            in->listed = false;
+        if (in == last)
+            break;
+    }
+    unlock(p);
+    return taken;
+}
+
+void fy_mpi_undelivered_free(mpi_port *p)
+{
+    for (int rank = 0; rank < p->ranks; rank++)
+        for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
+            inlet *in = &p->peers[rank]->in[lane];
+            while (in->head != NULL) {
+                slot *s = in->head;
+                in->head = s->next;
+                if (s->waiting)
+                    p->mpi->cancel(&s->request);
+                payload_put(p, s, false);
+                slot_put(p, s);
+            }
+        }
+    for (int lane = 0; lane < FY_LANES; lane++)
+        p->inlets[lane] = (inlets){0};
+}
+
+void fy_mpi_slots_free(mpi_port *p)
+{
+    for (int lane = 0; lane < FY_LANES; lane++)
+        for (uint32_t i = 0; i < POSTED; i++) {
+            slot *s = p->posted[lane].slots[i];
+            if (s != NULL && s->request.word != 0)
+                p->mpi->cancel(&s->request);
+            free(s);
+        }
+    for (slot *s = p->free_slots, *next; s != NULL; s = next) {
+        next = s->next;
+        free(s);
+    }
+    p->free_slots = NULL;
+}

@@ -1,0 +1,260 @@
+/* Sending to other nodes: credit, messages, and what MPI has not yet done with. */
+#include "port/mpi/port_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* A frame's cost in the ring: its bytes, and in the top bit whether its payload follows. */
+#define COST_FOLLOWS (UINT64_C(1) << 63)
+
+enum { FREE_DEPARTURES_MAX = 64, REAP_MAX = 4 };
+
+static departure *departure_get(mpi_port *p, size_t size_bytes)
+{
+    departure *d = p->free_departures;
+    bool small = size_bytes <= SMALL_BYTES;
+    if (small && d != NULL) {
+        p->free_departures = d->next;
+        p->free_departure_count--;
+    } else {
+        d = malloc(sizeof(*d) + (small ? SMALL_BYTES : size_bytes));
+    }
+    if (d != NULL) {
+        d->small = small;
+        d->payload = NULL;
+    }
+    return d;
+}
+
+static void payload_free(mpi_port *p, void *payload, bool block)
+{
+    if (!block)
+        free(payload);
+    else if (!p->closed)
+        (void)p->near->ops->release(p->near, payload);
+}
+
+static void departure_put(mpi_port *p, departure *d)
+{
+    if (d->payload != NULL)
+        payload_free(p, d->payload, d->block);
+    if (!d->small || p->free_departure_count >= FREE_DEPARTURES_MAX) {
+        free(d);
+        return;
+    }
+    d->next = p->free_departures;
+    p->free_departures = d;
+    p->free_departure_count++;
+}
+
+/* Starts a message. An error of MPI ends the job by its launcher in practice; the message is lost,
+ * and that is said. */
+static void start(mpi_port *p, departure *d, const void *data, size_t size_bytes, int rank, int tag)
+{
+    d->rank = rank;
+    int error = p->mpi->send(p->comm, data, size_bytes, rank, tag, &d->request);
+    if (error != 0) {
+        char text[256];
+        p->mpi->describe(error, text, sizeof(text));
+        fy_log_line(p->rank, "a message to rank %d is lost: %s", rank, text);
+    }
+    if (d->request.word == 0) {
+        departure_put(p, d);
+        return;
+    }
+    d->next = NULL;
+    if (p->leaving == NULL)
+        p->leaving = d;
+    else
+        p->leaving_tail->next = d;
+    p->leaving_tail = d;
+}
+
+bool fy_mpi_reap(mpi_port *p)
+{
+    for (int i = 0; i < REAP_MAX && p->leaving != NULL; i++) {
+        departure *d = p->leaving;
+        bool done;
+        if (p->mpi->test(&d->request, &done, NULL, NULL) != 0)
+            done = true;
+        if (!done && d->next == NULL)
+            break;
+        p->leaving = d->next;
+        d->next = NULL;
+        if (done) {
+            departure_put(p, d);
+        } else {
+            p->leaving_tail->next = d;
+            p->leaving_tail = d;
+        }
+    }
+    return p->leaving != NULL;
+}
+
+void fy_mpi_credit(mpi_port *p, int rank, const uint32_t taken[FY_LANES])
+{
+    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
+        outlet *o = &p->peers[rank]->out[lane];
+        if (taken[lane] - o->taken > o->sent - o->taken)
+            continue; /* more than was sent: nonsense */
+        for (; o->taken != taken[lane]; o->taken++) {
+            uint64_t cost = o->costs[o->taken % FRAMES_MAX];
+            if (cost & COST_FOLLOWS)
+                o->following_bytes -= cost & ~COST_FOLLOWS;
+            else
+                o->frame_bytes -= cost;
+        }
+    }
+}
+
+static uint64_t cost_of(const fy_frame *frame)
+{
+    if (frame->size_bytes > EAGER_MAX)
+        return frame->size_bytes | COST_FOLLOWS;
+    return sizeof(wire) + WORDS_BYTES + frame->size_bytes;
+}
+
+static bool has_room(const outlet *o, uint64_t cost)
+{
+    if (o->sent - o->taken >= FRAMES_MAX)
+        return false;
+    if (cost & COST_FOLLOWS)
+        return o->following_bytes == 0 ||
+               o->following_bytes + (cost & ~COST_FOLLOWS) <= FOLLOWING_BYTES_MAX;
+    return o->frame_bytes + cost <= FRAME_BYTES_MAX;
+}
+
+static void charge(outlet *o, uint64_t cost)
+{
+    o->costs[o->sent++ % FRAMES_MAX] = cost;
+    if (cost & COST_FOLLOWS)
+        o->following_bytes += cost & ~COST_FOLLOWS;
+    else
+        o->frame_bytes += cost;
+}
+
+/* Writes the head; tells the target what this rank has taken of it. Returns where words go. */
+static unsigned char *write_head(mpi_port *p, int rank, const fy_frame *frame, uint64_t flags,
+                                 unsigned char *message)
+{
+    wire head = {
+        .kind = frame->kind,
+        .word_count = frame->word_count,
+        .handler = frame->handler,
+        .op = frame->op,
+        .tag = frame->tag,
+        .aux = frame->aux,
+        .size_flags = frame->size_bytes | flags << WIRE_FLAGS_SHIFT,
+    };
+    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
+        inlet *in = &p->peers[rank]->in[lane];
+        head.taken[lane] = in->told = in->taken;
+        in->untold_bytes = 0;
+    }
+    memcpy(message, &head, sizeof(head));
+    return message + sizeof(head);
+}
+
+void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags)
+{
+    departure *d = departure_get(p, sizeof(wire));
+    if (d == NULL)
+        return; /* the next frame or notice says it too */
+    write_head(p, rank, &(fy_frame){0}, WIRE_NOTICE | flags, d->message);
+    start(p, d, d->message, sizeof(wire), rank, TAG_FRAME + FY_CONTROL);
+}
+
+/* The payload that follows: the block that is given, or a copy. */
+static departure *prepare_payload(mpi_port *p, const fy_frame *frame, bool given)
+{
+    departure *d = departure_get(p, 0);
+    if (d == NULL)
+        return NULL;
+    if (given) {
+        d->payload = (void *)(uintptr_t)frame->data;
+        d->block = true;
+        return d;
+    }
+    void *copy = malloc(frame->size_bytes);
+    if (copy == NULL) {
+        departure_put(p, d);
+        return NULL;
+    }
+    memcpy(copy, frame->data, frame->size_bytes);
+    d->payload = copy;
+    d->block = false;
+    return d;
+}
+
+static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, bool given)
+{
+    bool follows = frame->size_bytes > EAGER_MAX;
+    size_t words = frame->word_count * sizeof(uint64_t);
+    size_t size_bytes = sizeof(wire) + words + (follows ? 0 : frame->size_bytes);
+    departure *d = departure_get(p, size_bytes);
+    if (d == NULL)
+        return FERRY_ENOMEM;
+    departure *payload = follows ? prepare_payload(p, frame, given) : NULL;
+    if (follows && payload == NULL) {
+        departure_put(p, d);
+        return FERRY_ENOMEM;
+    }
+    unsigned char *at = write_head(p, rank, frame, follows ? WIRE_FOLLOWS : 0, d->message);
+    memcpy(at, frame->words, words);
+    if (!follows && frame->size_bytes > 0)
+        memcpy(at + words, frame->data, frame->size_bytes);
+    start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+    if (follows)
+        start(p, payload, payload->payload, frame->size_bytes, rank, TAG_PAYLOAD + (int)lane);
+    else if (given)
+        (void)p->near->ops->release(p->near, (void *)(uintptr_t)frame->data);
+    return 0;
+}
+
+/* Room for a frame of `cost`, after a look for news of it. */
+static int find_room(mpi_port *p, fy_lane lane, int rank, uint64_t cost, outlet **out)
+{
+    peer *target = fy_mpi_peer(p, rank);
+    if (target == NULL)
+        return FERRY_ENOMEM;
+    outlet *o = &target->out[lane];
+    if (o->costs == NULL)
+        o->costs = calloc(FRAMES_MAX, sizeof(*o->costs));
+    if (o->costs == NULL)
+        return FERRY_ENOMEM;
+    *out = o;
+    if (has_room(o, cost))
+        return 0;
+    fy_mpi_pump(p, FY_CONTROL);
+    fy_mpi_pump(p, FY_DATA);
+    return has_room(o, cost) ? 0 : FERRY_EAGAIN;
+}
+
+int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, bool given)
+{
+    if (frame->size_bytes >> WIRE_FLAGS_SHIFT != 0)
+        return FERRY_ENOMEM;
+    lock(p);
+    outlet *o;
+    uint64_t cost = cost_of(frame);
+    /* relaxed: a send that just misses a goodbye is like one just before it */
+    bool left = atomic_load_explicit(&p->left[rank], memory_order_relaxed) != 0;
+    int error = left ? FERRY_EPEER : find_room(p, lane, rank, cost, &o);
+    if (error == 0)
+        error = send_frame(p, lane, rank, frame, given);
+    if (error == 0)
+        charge(o, cost);
+    unlock(p);
+    return error;
+}
+
+void fy_mpi_departures_free(mpi_port *p)
+{
+    for (departure *d = p->free_departures, *next; d != NULL; d = next) {
+        next = d->next;
+        free(d);
+    }
+    p->free_departures = NULL;
+}

@@ -1,0 +1,89 @@
+/* Waiting: MPI cannot sleep and wake, so a thread looks again and again, for less and less of the
+ * time: spins, then yields while they come back quickly, then sleeps in port shm, where the ranks
+ * of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes. The helper
+ * looks once per quantum. */
+#include "port/mpi/port_state.h"
+
+#include <sched.h>
+
+#include "base/clock.h"
+
+#define SPINS 20
+#define YIELDS 100
+#define SLOW_YIELD_NS 100000u
+#define PAUSE_MIN_NS 20000u
+#define PAUSE_MAX_NS 1000000u
+#define QUANTUM_NS 200000u       /* of the helper that serves the control lane */
+#define IDLE_QUANTUM_NS 1000000u /* of one that does not: it may be told to at any time */
+
+static bool near_pending(mpi_port *p)
+{
+    const fy_port_ops *ops = p->near->ops;
+    return ops->pending(p->near, FY_DATA) || ops->pending(p->near, FY_CONTROL);
+}
+
+/* Whether anything has come for the application thread; a goodbye counts once. */
+static bool app_ready(mpi_port *p)
+{
+    lock(p);
+    bool ready = fy_mpi_ready(p, FY_DATA);
+    ready = fy_mpi_ready(p, FY_CONTROL) || ready;
+    /* acquire: pairs with take_notice; the helper may have taken it in */
+    uint32_t farewells = atomic_load_explicit(&p->farewells, memory_order_acquire);
+    unlock(p);
+    if (farewells != p->farewells_seen) {
+        p->farewells_seen = farewells;
+        ready = true;
+    }
+    return ready || near_pending(p);
+}
+
+/* Looks for a while. True: there is something, or the deadline has passed. */
+static bool look(mpi_port *p, uint64_t deadline_ns)
+{
+    for (int i = 0; i < SPINS; i++)
+        if (app_ready(p))
+            return true;
+    uint64_t before = fy_clock_now_ns();
+    for (int i = 0; i < YIELDS; i++) {
+        sched_yield();
+        uint64_t after = fy_clock_now_ns();
+        if (app_ready(p) || after >= deadline_ns)
+            return true;
+        if (after - before > SLOW_YIELD_NS)
+            break;
+        before = after;
+    }
+    return false;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Returns after each pause: what woke port shm was told once, and only the caller can look for it.
+ */
+static void wait_app(mpi_port *p, uint64_t deadline_ns)
+{
+    if (p->pause_ns > PAUSE_MIN_NS ? app_ready(p) : look(p, deadline_ns)) {
+        p->pause_ns = PAUSE_MIN_NS;
+        return;
+    }
+    uint64_t until = earlier(deadline_ns, fy_clock_now_ns() + p->pause_ns);
+    p->near->ops->wait(p->near, FY_APP, until);
+    p->pause_ns = earlier(p->pause_ns * 2, PAUSE_MAX_NS);
+}
+
+void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
+{
+    mpi_port *p = port_of(port);
+    if (thread == FY_APP) {
+        wait_app(p, deadline_ns);
+        return;
+    }
+    /* relaxed: a change that is missed now is seen after a quantum */
+    bool serves = atomic_load_explicit(&p->serve, memory_order_relaxed) == FY_HELPER;
+    uint64_t quantum = serves ? QUANTUM_NS : IDLE_QUANTUM_NS;
+    p->near->ops->wait(p->near, FY_HELPER, earlier(deadline_ns, fy_clock_now_ns() + quantum));
+}
