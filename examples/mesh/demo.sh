@@ -1,5 +1,5 @@
 #!/bin/sh
-# Refines the coast of Great Britain, finer around Birmingham, without and with balancing; says how much
+# Refines the coast of Great Britain, finer around London, without and with balancing; says how much
 # balancing gained and where the pictures are. Called by `make demo` from the top folder.
 set -eu
 
@@ -12,8 +12,8 @@ scheduler=${SCHEDULER:-stealing}
 # refine SCHEDULER FOLDER
 refine() {
     "$build/bin/ferry" run -n "$ranks" "$build/examples/mesh" \
-        --input examples/data/great-britain.poly --subdomains 128 --angle 25 --size 1.2 \
-        --feature=-100,5750,60,6 --scheduler "$1" --out "$out/$2" --check
+        --input examples/data/great-britain.poly --subdomains 192 --angle 25 --size 1.2 \
+        --work-share 0.2 --feature=-8,5730,40,12 --scheduler "$1" --out "$out/$2" --check
 }
 
 # number FOLDER NAME

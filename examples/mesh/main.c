@@ -1,7 +1,7 @@
 /* Mesh: refines the polygon of a coastline into triangles, in parallel, balanced while it runs.
  *
  *     ferry run -n 4 build/examples/mesh --input examples/data/great-britain.poly
- *         --subdomains 128 --size 2 --feature -100,5710,60,6 --check --out demo/balanced
+ *         --subdomains 128 --size 2 --feature=-8,5730,40,12 --check --out demo/balanced
  *
  * The parallel constrained Delaunay refinement of prema.txt 7.3. program.h tells how it works. */
 #include "program.h"
@@ -31,6 +31,7 @@ static int prepare(ferry *f, mesh_program *p, mesh_log *log)
         return -1;
     mesh_decompose_options options = MESH_DECOMPOSE_DEFAULTS;
     options.count = (int32_t)o->subdomains;
+    options.work_share = o->work_share;
     if (mesh_decompose(&p->pslg, &p->start.sizing, &options, &p->decomp, log) != 0)
         return -1;
     p->start.subdomains = p->decomp.count;
@@ -93,7 +94,10 @@ static int rank_main(ferry *f, int argc, char **argv)
         return EXIT_SUCCESS;
     }
     ferry_user_data_set(f, &program);
-    int error = run(f, &program);
+    int error =
+        program.options.scheduler != NULL ? ferry_balance_choose(f, program.options.scheduler) : 0;
+    if (error == 0)
+        error = run(f, &program);
     int status = EXIT_SUCCESS;
     if (error != 0) {
         fprintf(stderr, "mesh: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
@@ -107,11 +111,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     return status;
 }
 
-/* The scheduler is chosen before ranks are opened. Mistakes are told later, by rank 0. */
 int main(int argc, char **argv)
 {
-    mesh_options options;
-    if (mesh_options_read(argc, argv, false, &options) == 0 && options.scheduler != NULL)
-        (void)setenv("FERRY_SCHEDULER", options.scheduler, 1);
     return ferry_main(argc, argv, rank_main);
 }

@@ -23,7 +23,8 @@ void mesh_options_help(void)
          "  --size KM               no edge longer than this, in the input's unit (default 10)\n"
          "  --feature X,Y,R,FACTOR  within R of (X, Y) edges are FACTOR times shorter; repeatable\n"
          "  --scheduler NAME        none, stealing, diffusion, or a registered one\n"
-         "  --slice POINTS          a task makes at most so many points (default 20000; 0: all)\n"
+         "  --work-share W          sub-domains of equal area (0) to equal work (1; default 0.5)\n"
+         "  --slice POINTS          a task makes at most so many points (default 0: no limit)\n"
          "  --out DIR               writes mesh.vtu, mesh.svg, load.svg and summary.json there\n"
          "  --check                 verifies the result; the exit status is 1 if it is wrong\n"
          "  --help                  this text");
@@ -96,6 +97,10 @@ static int read_option(int option, const char *value, bool talk, mesh_options *o
         if (!read_long(value, 0, SLICE_MAX, &out->slice))
             return bad(talk, "--slice is \"%s\"; expected a number from 0 to %d", value, SLICE_MAX);
         return 0;
+    case 'w':
+        if (!read_double(value, 0, 1, &out->work_share))
+            return bad(talk, "--work-share is \"%s\"; expected a number from 0 to 1", value);
+        return 0;
     case 'a':
         if (!read_double(value, 0, MESH_ANGLE_MAX, &out->angle_deg))
             return bad(talk, "--angle is \"%s\"; expected degrees from 0 to %g", value,
@@ -125,19 +130,15 @@ static int read_option(int option, const char *value, bool talk, mesh_options *o
 int mesh_options_read(int argc, char **argv, bool talk, mesh_options *out)
 {
     static const struct option known[] = {
-        {"input", required_argument, NULL, 'i'},
-        {"subdomains", required_argument, NULL, 's'},
-        {"angle", required_argument, NULL, 'a'},
-        {"size", required_argument, NULL, 'k'},
-        {"feature", required_argument, NULL, 'f'},
-        {"scheduler", required_argument, NULL, 'r'},
-        {"slice", required_argument, NULL, 'l'},
-        {"out", required_argument, NULL, 'o'},
-        {"check", no_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"input", required_argument, NULL, 'i'},   {"subdomains", required_argument, NULL, 's'},
+        {"angle", required_argument, NULL, 'a'},   {"size", required_argument, NULL, 'k'},
+        {"feature", required_argument, NULL, 'f'}, {"scheduler", required_argument, NULL, 'r'},
+        {"slice", required_argument, NULL, 'l'},   {"out", required_argument, NULL, 'o'},
+        {"check", no_argument, NULL, 'c'},         {"work-share", required_argument, NULL, 'w'},
+
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
-    *out = (mesh_options){.subdomains = 64, .angle_deg = 25, .size = 10, .slice = 20000};
+    *out = (mesh_options){.subdomains = 64, .angle_deg = 25, .size = 10, .work_share = 0.5};
     opterr = talk;
     optind = 1;
     int option;
