@@ -68,6 +68,7 @@ typedef struct bench_board {
     _Atomic uint32_t turn;   /* futex: number of the present job */
     _Atomic uint32_t probed; /* futex: number of the job whose first probe is done */
     _Atomic uint32_t done;   /* futex: ranks that are ready for the next job */
+    _Atomic uint32_t over;   /* futex: number of the job that no rank works on any more */
     _Atomic uint32_t ended;  /* futex: number of the last job answered */
     _Atomic uint32_t kinds;  /* bit per bench_kind that the team can measure */
     bench_job job;

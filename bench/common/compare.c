@@ -316,20 +316,28 @@ static void report_all(bench_compare *c, const work *w)
 /* Starts the teams that the case needs and finds who can take part. */
 static void enlist(bench_compare *c, work *w)
 {
-    if (c->ranks != w->which->ranks || w->which->kind == BENCH_MEMORY)
+    const bench_case *which = w->which;
+    if (c->ranks != which->ranks || which->kind == BENCH_MEMORY)
         stop_all(c);
-    c->ranks = w->which->ranks;
+    c->ranks = which->ranks;
+    for (int i = 0; i < c->side_count; i++) {
+        bench_side *side = w->entries[i].side = &c->sides[i];
+        const bench_launcher *launcher = side->launcher;
+        side->ranks = which->ranks;
+        if (which->start)
+            w->entries[i].takes_part = launcher->starts && bench_side_exists(launcher);
+        else if (!launcher->ranks_max || side->ranks <= launcher->ranks_max)
+            w->entries[i].takes_part = bench_side_start(side) && bench_side_can(side, which->kind);
+    }
+}
+
+/* Under the conditions of the case: beside computing processes operations take longer. */
+static void calibrate_all(bench_compare *c, work *w)
+{
     for (int i = 0; i < c->side_count; i++) {
         entry *e = &w->entries[i];
-        bench_side *side = e->side = &c->sides[i];
-        side->ranks = w->which->ranks;
-        if (w->which->start) {
-            e->takes_part = bench_side_exists(side->launcher) && side->launcher->starts;
-            continue;
-        }
-        if (!side->launcher->ranks_max || side->ranks <= side->launcher->ranks_max)
-            e->takes_part = bench_side_start(side) && bench_side_can(side, w->which->kind) &&
-                            calibrate(c->options, w->which, e);
+        if (e->takes_part && !w->which->start)
+            e->takes_part = calibrate(c->options, w->which, e);
     }
 }
 
@@ -344,6 +352,7 @@ void bench_compare_case(bench_compare *c, const bench_case *which)
     enlist(c, &w);
     if (which->kind == BENCH_RING_BUSY)
         bench_busy_start(&busy);
+    calibrate_all(c, &w);
     run_rounds(c, &w);
     bench_busy_stop(&busy);
     report_all(c, &w);

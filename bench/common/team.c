@@ -85,6 +85,8 @@ static void lead(bench_team *team, uint32_t turn)
     bench_wake_all(&board->probed);
     answer.value = team->kinds[board->job.kind](team->context, &board->job);
     all_arrived(board);
+    atomic_store_explicit(&board->over, turn, memory_order_release);
+    bench_wake_all(&board->over);
     if (board->job.probe)
         answer.after_ns = probe(board, 0);
     board->answer = answer;
@@ -102,8 +104,11 @@ static void follow(bench_team *team, uint32_t turn)
     bench_job job = board->job;
     team->kinds[job.kind](team->context, &job);
     arrive(board);
-    if (job.probe && team->rank == 1)
+    if (job.probe && team->rank == 1) {
+        /* asleep until then: ranks that share this core may still be needed by rank 0 */
+        gate(board, &board->over, turn);
         probe(board, 1);
+    }
 }
 
 static double private_bytes(void)
