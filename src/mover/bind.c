@@ -118,19 +118,23 @@ static size_t piece_bytes(const ferry_copy *copy, size_t element_bytes)
     return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
 }
 
-/* Makes buffer and moves of a packed link: out of the grids at the source, into them at the target.
- */
+static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool outward)
+{
+    const fy_direction *direction = outward ? &m->out : &m->in;
+    size_t bytes = 0;
+    for (size_t i = 0; i < end->count; i++)
+        bytes += piece_bytes(&direction->copies[end->first + i], m->element_bytes);
+    return bytes;
+}
+
+/* The moves of a packed link: out of the grids at the source, into them at the target. */
 static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
     const fy_direction *direction = outward ? &m->out : &m->in;
     const size_t element = m->source->element_bytes;
-    end->bytes = 0;
-    for (size_t i = 0; i < end->count; i++)
-        end->bytes += piece_bytes(&direction->copies[end->first + i], element);
     end->move_count = end->count;
     end->moves = calloc(end->count, sizeof *end->moves);
-    end->buffer = calloc(end->bytes, 1);
-    if (end->moves == NULL || end->buffer == NULL)
+    if (end->moves == NULL)
         return FERRY_ENOMEM;
     char *at = end->buffer;
     for (size_t i = 0; i < end->count; i++) {
@@ -178,7 +182,7 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
 /* A move and its copy, to be sorted. */
 typedef struct step {
     const ferry_copy *copy;
-    fy_move *move;
+    fy_step step;
 } step;
 
 static int by_copy(const void *a, const void *b)
@@ -190,20 +194,21 @@ static int init_sequence(ferry_mover *m)
 {
     size_t count = 0;
     step *steps = malloc((m->own_count + m->in.count + 1) * sizeof *steps);
-    m->sequence = calloc(m->own_count + m->in.count + 1, sizeof(fy_move *));
+    m->sequence = calloc(m->own_count + m->in.count + 1, sizeof *m->sequence);
     if (steps == NULL || m->sequence == NULL) {
         free(steps);
         return FERRY_ENOMEM;
     }
     for (size_t i = 0; i < m->own_count; i++)
-        steps[count++] = (step){.copy = &m->own[i], .move = &m->own_moves[i]};
+        steps[count++] = (step){.copy = &m->own[i], .step = {.move = &m->own_moves[i]}};
     for (size_t e = 0; e < m->in.end_count; e++)
         for (size_t i = 0; i < m->in.ends[e].count; i++)
-            steps[count++] = (step){.copy = &m->in.copies[m->in.ends[e].first + i],
-                                    .move = &m->in.ends[e].moves[i]};
+            steps[count++] =
+                (step){.copy = &m->in.copies[m->in.ends[e].first + i],
+                       .step = {.move = &m->in.ends[e].moves[i], .end = &m->in.ends[e]}};
     qsort(steps, count, sizeof *steps, by_copy);
     for (size_t i = 0; i < count; i++)
-        m->sequence[i] = steps[i].move;
+        m->sequence[i] = steps[i].step;
     m->sequence_count = count;
     free(steps);
     return 0;
@@ -224,8 +229,11 @@ static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer
     return count;
 }
 
-static const fy_binding regions = {
-    .packed = init_packed, .direct = init_direct, .offers = list_offers, .sequence = init_sequence};
+static const fy_binding regions = {.bytes = packed_bytes,
+                                   .packed = init_packed,
+                                   .direct = init_direct,
+                                   .offers = list_offers,
+                                   .sequence = init_sequence};
 
 static int init_own(ferry_mover *m)
 {

@@ -56,7 +56,7 @@ int ferry_grid_move(const ferry_grid *target, const ferry_grid *source, const fe
         error = fy_move_init(&move, copy, target, source, &how);
     if (error)
         return error;
-    fy_move_run(&move, &how);
+    fy_move_run(&move, &how, 0, 0);
     fy_move_fini(&move);
     return 0;
 }

@@ -71,13 +71,17 @@ static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const f
     return 0;
 }
 
+static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool outward)
+{
+    (void)outward;
+    return end->count * m->element_bytes;
+}
+
 static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
     const fy_direction *direction = outward ? &m->out : &m->in;
-    end->bytes = end->count * m->element_bytes;
     end->moves = calloc(1, sizeof *end->moves);
-    end->buffer = calloc(end->bytes, 1);
-    if (end->moves == NULL || end->buffer == NULL)
+    if (end->moves == NULL)
         return FERRY_ENOMEM;
     const ferry_grid packed = {.data = end->buffer};
     const fy_pair *pairs = direction->pairs + end->first;
@@ -116,16 +120,20 @@ static int init_sequence(ferry_mover *m)
     if (m->sequence == NULL)
         return FERRY_ENOMEM;
     if (m->own_count > 0)
-        m->sequence[m->sequence_count++] = m->own_moves;
+        m->sequence[m->sequence_count++] = (fy_step){.move = m->own_moves};
     for (int pass = 0, self = ferry_rank(m->f); pass < 2; pass++)
         for (size_t i = 0; i < m->in.end_count; i++)
             if ((m->in.ends[i].rank > self) == (pass == 1))
-                m->sequence[m->sequence_count++] = m->in.ends[i].moves;
+                m->sequence[m->sequence_count++] =
+                    (fy_step){.move = m->in.ends[i].moves, .end = &m->in.ends[i]};
     return 0;
 }
 
-static const fy_binding indices = {
-    .packed = init_packed, .direct = init_direct, .offers = list_offers, .sequence = init_sequence};
+static const fy_binding indices = {.bytes = packed_bytes,
+                                   .packed = init_packed,
+                                   .direct = init_direct,
+                                   .offers = list_offers,
+                                   .sequence = init_sequence};
 
 /* Sorts the ghosts into the near direction and the rank's own move. */
 static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction *near)

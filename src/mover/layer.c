@@ -37,8 +37,10 @@ static void take_offer(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
     if (frame->size_bytes > 0)
         memcpy(end->offers, frame->data, frame->size_bytes);
     end->offer_count = frame->size_bytes / sizeof(fy_offer);
-    end->shared = frame->words[1] != 0;
-    end->channel = end->shared ? (fy_channel *)(uintptr_t)frame->words[2] : NULL;
+    end->mode = (fy_link_mode)(frame->words[1] % _Alignof(fy_channel));
+    end->channel = (fy_channel *)(uintptr_t)(frame->words[1] - end->mode);
+    if (end->mode == FY_LINK_STAGED)
+        end->buffer = (char *)(uintptr_t)frame->words[2];
 }
 
 static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
@@ -60,8 +62,9 @@ static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
 static void take_data(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
 {
     uint64_t offset = frame->words[2];
-    if (end->buffer == NULL || frame->words[1] != end->arrived + 1 ||
-        offset != end->arrived_bytes || frame->size_bytes > end->bytes - offset)
+    if (end->mode != FY_LINK_MESSAGES || end->buffer == NULL ||
+        frame->words[1] != end->arrived + 1 || offset != end->arrived_bytes ||
+        frame->size_bytes > end->bytes - offset)
         return;
     memcpy(end->buffer + offset, frame->data, frame->size_bytes);
     end->arrived_bytes += frame->size_bytes;

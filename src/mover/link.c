@@ -15,18 +15,25 @@ bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 }
 
 /* Whether the other ranks of the node can read the grids of a link out. */
-static bool is_shared(const ferry_mover *m, const fy_link_end *end)
+static bool are_known(const ferry_mover *m, const fy_link_end *end)
+{
+    fy_offer *offers = malloc((end->count + 1) * sizeof *offers);
+    size_t count = offers != NULL ? m->binding->offers(m, end, offers) : 0;
+    bool known = offers != NULL;
+    for (size_t i = 0; i < count && known; i++)
+        known = fy_grid_is_known(m->f, &offers[i].grid);
+    free(offers);
+    return known;
+}
+
+static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
 {
     fy_port *port = fy_port_of(m->f);
     fy_port_info info;
     port->ops->query(port, &info);
-    fy_offer *offers = malloc((end->count + 1) * sizeof *offers);
-    bool shared = info.shares_memory && !m->options.messages && offers != NULL;
-    size_t count = shared ? m->binding->offers(m, end, offers) : 0;
-    for (size_t i = 0; i < count && shared; i++)
-        shared = fy_grid_is_known(m->f, &offers[i].grid);
-    free(offers);
-    return shared;
+    if (!info.shares_memory || m->options.messages)
+        return FY_LINK_MESSAGES;
+    return end->bytes > FY_STAGE_BYTES && are_known(m, end) ? FY_LINK_DIRECT : FY_LINK_STAGED;
 }
 
 const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block)
@@ -55,21 +62,47 @@ int fy_direction_init(fy_direction *direction)
     return 0;
 }
 
+/* The counters of all links out and the slots of the staged ones, in one piece of the heap. */
+static int alloc_channels(ferry_mover *m)
+{
+    size_t bytes = m->out.end_count * sizeof *m->channels;
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        fy_link_end *end = &m->out.ends[i];
+        const size_t line = _Alignof(fy_channel);
+        end->bytes = m->binding->bytes(m, end, true);
+        end->slot_bytes = (end->bytes + line - 1) / line * line;
+        end->mode = mode_of(m, end);
+        if (end->mode == FY_LINK_STAGED)
+            bytes += FY_SLOTS * end->slot_bytes;
+    }
+    void *channels;
+    int error = ferry_alloc(m->f, bytes, &channels);
+    if (error == 0)
+        m->channels = memset(channels, 0, bytes);
+    return error;
+}
+
 int fy_mover_open_out(ferry_mover *m)
 {
     if (m->out.end_count == 0)
         return 0;
-    void *channels;
-    int error = ferry_alloc(m->f, m->out.end_count * sizeof *m->channels, &channels);
+    int error = alloc_channels(m);
     if (error)
         return error;
-    m->channels = memset(channels, 0, m->out.end_count * sizeof *m->channels);
+    char *slots = (char *)(m->channels + m->out.end_count);
     for (size_t i = 0; i < m->out.end_count && error == 0; i++) {
         fy_link_end *end = &m->out.ends[i];
-        if (is_shared(m, end))
+        if (end->mode != FY_LINK_MESSAGES)
             end->channel = &m->channels[i];
-        else
-            error = m->binding->packed(m, end, true);
+        if (end->mode == FY_LINK_DIRECT)
+            continue;
+        if (end->mode == FY_LINK_STAGED) {
+            end->buffer = slots;
+            slots += FY_SLOTS * end->slot_bytes;
+        } else if ((end->buffer = calloc(end->bytes, 1)) == NULL) {
+            return FERRY_ENOMEM;
+        }
+        error = m->binding->packed(m, end, true);
     }
     return error;
 }
@@ -80,9 +113,10 @@ static int send_offer(ferry_mover *m, const fy_link_end *end)
     fy_offer *offers = calloc(end->count + 1, sizeof *offers);
     if (offers == NULL)
         return FERRY_ENOMEM;
-    size_t count = end->channel != NULL ? m->binding->offers(m, end, offers) : 0;
-    int error = fy_mover_send(m, end->rank, FY_MOVER_OFFER, end->channel != NULL,
-                              (uint64_t)(uintptr_t)end->channel, offers, count * sizeof *offers);
+    size_t count = end->mode == FY_LINK_DIRECT ? m->binding->offers(m, end, offers) : 0;
+    int error =
+        fy_mover_send(m, end->rank, FY_MOVER_OFFER, (uint64_t)(uintptr_t)end->channel + end->mode,
+                      (uint64_t)(uintptr_t)end->buffer, offers, count * sizeof *offers);
     free(offers);
     return error;
 }
@@ -104,6 +138,29 @@ bool fy_mover_any_dead(ferry *f)
     return false;
 }
 
+/* Makes the moves of an end in, after its source has said how it works. */
+static int open_in(ferry_mover *m, fy_link_end *end)
+{
+    const size_t line = _Alignof(fy_channel);
+    fy_port *port = fy_port_of(m->f);
+    end->bytes = m->binding->bytes(m, end, false);
+    end->slot_bytes = (end->bytes + line - 1) / line * line;
+    if (end->mode > FY_LINK_STAGED)
+        return FERRY_EINVAL;
+    if (end->mode != FY_LINK_MESSAGES &&
+        port->ops->owner(port, end->channel, sizeof *end->channel) < 0)
+        return FERRY_EINVAL;
+    if (end->mode == FY_LINK_DIRECT)
+        return m->binding->direct(m, end);
+    if (end->mode == FY_LINK_STAGED) {
+        if (port->ops->owner(port, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
+            return FERRY_EINVAL;
+    } else if ((end->buffer = calloc(end->bytes, 1)) == NULL) {
+        return FERRY_ENOMEM;
+    }
+    return m->binding->packed(m, end, false);
+}
+
 /* Everything after the plans were found to agree. */
 static int connect(ferry_mover *m)
 {
@@ -119,7 +176,11 @@ static int connect(ferry_mover *m)
     }
     for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
         fy_link_end *end = &m->in.ends[i];
-        error = end->shared ? m->binding->direct(m, end) : m->binding->packed(m, end, false);
+        error = open_in(m, end);
+        if (error)
+            error =
+                fy_fail(m->f, error, "mover_bind: cannot open the link from rank %d: %s", end->rank,
+                        error == FERRY_ENOMEM ? "no memory" : "it offers other grids");
         free(end->offers);
         end->offers = NULL;
     }
@@ -187,7 +248,8 @@ static void fini_direction(fy_direction *direction)
         for (size_t k = 0; end->moves != NULL && k < end->move_count; k++)
             fy_move_fini(&end->moves[k]);
         free(end->moves);
-        free(end->buffer);
+        if (end->mode == FY_LINK_MESSAGES)
+            free(end->buffer);
         free(end->offers);
     }
     free(direction->ends);

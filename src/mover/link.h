@@ -6,7 +6,9 @@
 
 /* What differs between movers over regions and over indices. Errors: FERRY_ENOMEM, FERRY_EINVAL. */
 struct fy_binding {
-    /* Makes buffer and moves of an end whose copies travel packed. */
+    /* Bytes that the copies of an end take when packed. */
+    size_t (*bytes)(const ferry_mover *m, const fy_link_end *end, bool outward);
+    /* Makes the moves of an end whose copies travel packed, to or from its buffer. */
     int (*packed)(ferry_mover *m, fy_link_end *end, bool outward);
     /* Makes the moves of an end that reads the grids its source offered. */
     int (*direct)(ferry_mover *m, fy_link_end *end);

@@ -57,7 +57,8 @@ int fy_move_init(fy_move *move, const ferry_copy *copy, const ferry_grid *target
                  const ferry_grid *source, const fy_combine *how);
 void fy_move_fini(fy_move *move);
 
-void fy_move_run(const fy_move *move, const fy_combine *how);
+/* Runs it, with target and source `d` and `s` bytes further on. */
+void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdiff_t s);
 
 /* What of `copy` travels: the region of a dense grid that its source points are packed to, and the
  * copies into that grid and out of it. */

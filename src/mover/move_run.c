@@ -95,6 +95,9 @@ static void transpose(const fy_move *move, char *target, const char *source)
             size_t count = along->count - j < side ? along->count - j : side;
             char *to = target + (ptrdiff_t)k * rows->d + (ptrdiff_t)(j * unit);
             const char *from = source + (ptrdiff_t)(k * unit) + (ptrdiff_t)j * along->s;
+            /* Each row of a tile lies on a page of its own, where no hardware looks ahead. */
+            for (size_t i = 0; i < count && j + side < along->count; i++)
+                __builtin_prefetch(from + (ptrdiff_t)(i + side) * along->s);
             if (unit == 8 && some == 8 && count == 8)
                 tile_8_words(to, rows->d, from, along->s);
             else
@@ -165,7 +168,8 @@ static void advance(walk *w, size_t count)
     }
 }
 
-static void run_reshape(const fy_move *move, const fy_combine *how)
+static void run_reshape(const fy_move *move, const fy_combine *how, char *target,
+                        const char *source)
 {
     walk to = {.axis = move->walk, .dims = move->walk_dims[0]};
     walk from = {.axis = move->walk + FERRY_DIMS_MAX + 1, .dims = move->walk_dims[1]};
@@ -173,47 +177,49 @@ static void run_reshape(const fy_move *move, const fy_combine *how)
         size_t count = left(&to) < left(&from) ? left(&to) : left(&from);
         const fy_axis both = {
             .count = count, .d = to.axis[to.dims - 1].d, .s = from.axis[from.dims - 1].d};
-        row(move, how, move->target + to.offset, move->source + from.offset, &both);
+        row(move, how, target + to.offset, source + from.offset, &both);
         advance(&to, count);
         advance(&from, count);
     }
 }
 
 /* Target and source offsets of each element, one after the other. */
-static void run_list(const fy_move *move, const fy_combine *how)
+static void run_list(const fy_move *move, const fy_combine *how, char *target, const char *source)
 {
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
     const ptrdiff_t *at = move->table;
     size_t count = move->axis[0].count;
     if (how->row != NULL) {
         for (size_t i = 0; i < count; i++, at += 2)
-            how->row(how, move->target + at[0], unit, move->source + at[1], unit, how->each);
+            how->row(how, target + at[0], unit, source + at[1], unit, how->each);
     } else if (move->unit == 8) {
         for (size_t i = 0; i < count; i++, at += 2)
-            memcpy(move->target + at[0], move->source + at[1], 8);
+            memcpy(target + at[0], source + at[1], 8);
     } else {
         for (size_t i = 0; i < count; i++, at += 2)
-            memcpy(move->target + at[0], move->source + at[1], move->unit);
+            memcpy(target + at[0], source + at[1], move->unit);
     }
 }
 
-void fy_move_run(const fy_move *move, const fy_combine *how)
+void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdiff_t s)
 {
+    char *target = move->target + d;
+    const char *source = move->source + s;
     switch (move->kind) {
     case FY_MOVE_ROWS:
-        nest(move, how, 0, 1, move->target, move->source);
+        nest(move, how, 0, 1, target, source);
         return;
     case FY_MOVE_TRANSPOSE:
-        nest(move, how, 0, 2, move->target, move->source);
+        nest(move, how, 0, 2, target, source);
         return;
     case FY_MOVE_TABLE:
-        run_table(move, how, 0, move->table, move->target, move->source);
+        run_table(move, how, 0, move->table, target, source);
         return;
     case FY_MOVE_RESHAPE:
-        run_reshape(move, how);
+        run_reshape(move, how, target, source);
         return;
     case FY_MOVE_LIST:
-        run_list(move, how);
+        run_list(move, how, target, source);
         return;
     }
 }

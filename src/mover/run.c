@@ -26,16 +26,47 @@ static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
         (void)fy_mover_send(m, rank, FY_MOVER_WAKE, 0, 0, NULL, 0);
 }
 
+/* Where a link's copies of this movement lie, counted from its buffer. */
+static ptrdiff_t slot_of(const ferry_mover *m, const fy_link_end *end)
+{
+    return end->mode == FY_LINK_STAGED ? (ptrdiff_t)(m->epoch % FY_SLOTS * end->slot_bytes) : 0;
+}
+
+static void pack(ferry_mover *m, fy_link_end *end)
+{
+    for (size_t i = 0; i < end->move_count; i++)
+        fy_move_run(&end->moves[i], &m->copying, slot_of(m, end), 0);
+}
+
+/* Packs into the next slot, once the target is done with it. */
+static bool stage(ferry_mover *m, fy_link_end *end)
+{
+    if (end->acked + FY_SLOTS < m->epoch)
+        /* acquire: the slot has been read; pairs with the release in say_taken */
+        end->acked = atomic_load_explicit(&end->channel->taken, memory_order_acquire);
+    if (end->acked + FY_SLOTS < m->epoch)
+        return false;
+    pack(m, end);
+    end->sent = m->epoch;
+    return true;
+}
+
+/* Says that the grids, or a slot, hold the data of this movement; the caller wakes. */
+static void say_ready(ferry_mover *m, fy_link_end *end)
+{
+    /* release: the data is written; pairs with the acquire in arrived */
+    atomic_store_explicit(&end->channel->ready, m->epoch, memory_order_release);
+}
+
 static void publish(ferry_mover *m)
 {
     bool any = false;
     for (size_t i = 0; i < m->out.end_count; i++) {
         fy_link_end *end = &m->out.ends[i];
-        if (end->channel == NULL)
-            continue;
-        /* release: the grids are written; pairs with the acquire in arrived */
-        atomic_store_explicit(&end->channel->ready, m->epoch, memory_order_release);
-        any = true;
+        if (end->mode == FY_LINK_DIRECT || (end->mode == FY_LINK_STAGED && stage(m, end))) {
+            say_ready(m, end);
+            any = true;
+        }
     }
     if (!any)
         return;
@@ -56,10 +87,9 @@ void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
     end->sent = m->epoch;
 }
 
-static void pack(ferry_mover *m, fy_link_end *end)
+static void send(ferry_mover *m, fy_link_end *end)
 {
-    for (size_t i = 0; i < end->move_count; i++)
-        fy_move_run(&end->moves[i], &m->copying);
+    pack(m, end);
     if (end->acked == end->sent)
         fy_mover_send_packed(m, end);
 }
@@ -75,10 +105,15 @@ static bool arrived(const ferry_mover *m, const fy_link_end *end)
 
 static bool taken(ferry_mover *m, fy_link_end *end)
 {
-    if (end->channel != NULL)
+    if (end->mode == FY_LINK_STAGED && end->sent < m->epoch && stage(m, end)) {
+        say_ready(m, end);
+        atomic_thread_fence(memory_order_seq_cst);
+        wake(m, end->rank, &end->channel->target_sleeps);
+    }
+    if (end->mode == FY_LINK_DIRECT)
         /* acquire: the target has read the grids; pairs with the release in say_taken */
         return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->epoch;
-    if (end->sent < m->epoch && end->acked == end->sent)
+    if (end->mode == FY_LINK_MESSAGES && end->sent < m->epoch && end->acked == end->sent)
         fy_mover_send_packed(m, end);
     return end->sent == m->epoch;
 }
@@ -99,7 +134,7 @@ static void say_taken(ferry_mover *m, fy_link_end *end)
 static void run_end(ferry_mover *m, fy_link_end *end)
 {
     for (size_t i = 0; i < end->move_count; i++)
-        fy_move_run(&end->moves[i], &m->how);
+        fy_move_run(&end->moves[i], &m->how, 0, slot_of(m, end));
     say_taken(m, end);
 }
 
@@ -110,7 +145,8 @@ static int advance_ordered(ferry_mover *m)
         if (!arrived(m, &m->in.ends[m->in.left[i]]))
             return 0;
     for (size_t i = 0; i < m->sequence_count; i++)
-        fy_move_run(m->sequence[i], &m->how);
+        fy_move_run(m->sequence[i].move, &m->how, 0,
+                    m->sequence[i].end ? slot_of(m, m->sequence[i].end) : 0);
     for (size_t i = 0; i < m->in.end_count; i++)
         say_taken(m, &m->in.ends[i]);
     m->in.left_count = 0;
@@ -238,8 +274,8 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     publish(m);
     for (size_t i = 0; i < m->out.end_count; i++) {
         m->out.left[i] = i;
-        if (m->out.ends[i].channel == NULL)
-            pack(m, &m->out.ends[i]);
+        if (m->out.ends[i].mode == FY_LINK_MESSAGES)
+            send(m, &m->out.ends[i]);
     }
     m->out.left_count = m->out.end_count;
     for (size_t i = 0; i < m->in.end_count; i++)
@@ -248,7 +284,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     if (m->sequence != NULL && m->in.end_count == 0)
         (void)advance_ordered(m);
     for (size_t i = 0; i < m->own_count && m->sequence == NULL; i++)
-        fy_move_run(&m->own_moves[i], &m->how);
+        fy_move_run(&m->own_moves[i], &m->how, 0, 0);
     (void)fy_mover_advance(m);
     fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
     return 0;

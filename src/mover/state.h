@@ -4,9 +4,12 @@
  * of three sorts: within the rank, in from another (a link in), out to another (a link out). The
  * two ends of a link have the same copies in the same order.
  *
- * Where memory is shared a link is a channel of counters, and the target's moves read the source's
- * grids. Else the source packs the link's copies into one buffer and sends it, at most one movement
- * ahead of the target, which unpacks and acknowledges. */
+ * Where memory is shared a link has a channel of counters. Over a direct link the target's moves
+ * read the source's grids; the source waits until they have been taken. Over a staged link the
+ * source packs into one of a few slots in the shared heap and goes on: that saves one hand-off of a
+ * cache line, which for little data costs more than copying twice, and serves grids that nobody
+ * else sees. Without shared memory the source packs into one buffer and sends it, at most one
+ * movement ahead of the target, which unpacks and acknowledges. */
 #ifndef FY_MOVER_STATE_H
 #define FY_MOVER_STATE_H
 
@@ -34,20 +37,28 @@ typedef struct fy_offer {
     int64_t block;
 } fy_offer;
 
+/* How a link carries its copies. */
+typedef enum fy_link_mode { FY_LINK_MESSAGES, FY_LINK_DIRECT, FY_LINK_STAGED } fy_link_mode;
+
+/* Movements that a staged link can be ahead, and the size up to which staging beats reading the
+ * grids (measured: halos of 32^3 gain, of 64^3 lose). */
+enum { FY_SLOTS = 4, FY_STAGE_BYTES = 16 * 1024 };
+
 /* One end of a link. */
 typedef struct fy_link_end {
     int rank;            /* the other's */
     size_t first, count; /* its copies among those of the mover's direction */
     fy_move *moves;      /* in: to run; out: to pack, NULL when direct */
     size_t move_count;
-    fy_channel *channel;  /* NULL when not direct */
-    char *buffer;         /* packed copies, NULL when direct */
+    fy_link_mode mode;
+    fy_channel *channel;  /* NULL without shared memory */
+    char *buffer;         /* packed copies, the first slot of staged ones; NULL when direct */
+    size_t slot_bytes;    /* from slot to slot */
     size_t bytes;         /* of the packed copies */
-    uint64_t sent, acked; /* out, packed: movements */
+    uint64_t sent, acked; /* out, not direct: movements; acked may lag behind when staged */
     uint64_t arrived;     /* in, packed: the movement that is in the buffer */
     size_t arrived_bytes; /* in, packed: of the movement that is arriving */
     bool told;            /* in: the source's word at binding has come */
-    bool shared;          /* in: it said that the link is direct */
     fy_offer *offers;     /* in: its grids, until binding is over */
     size_t offer_count;
 } fy_link_end;
@@ -64,6 +75,12 @@ typedef struct fy_ask {
     size_t count;
     fy_pair pairs[];
 } fy_ask;
+
+/* A move of an ordered mover, and the link it comes in by; NULL within the rank. */
+typedef struct fy_step {
+    fy_move *move;
+    const fy_link_end *end;
+} fy_step;
 
 /* The copies of one direction, sorted by rank, beginning after this rank's own, then by
  * fy_copy_compare. */
@@ -100,9 +117,9 @@ struct ferry_mover {
     fy_move *own_moves;
     uint64_t own_points;
     fy_direction in, out;
-    fy_move **sequence; /* with options.ordered: all moves to run, in order */
+    fy_step *sequence; /* with options.ordered: all moves to run, in order */
     size_t sequence_count;
-    fy_channel *channels; /* of the links out */
+    fy_channel *channels; /* of the links out, then their slots */
     fy_ask *asks;         /* until binding is over */
     int ask_count;
 };
@@ -116,7 +133,7 @@ typedef struct fy_movers {
 } fy_movers;
 
 typedef enum fy_mover_frame {
-    FY_MOVER_OFFER, /* words: mover, direct, channel; data: offers */
+    FY_MOVER_OFFER, /* words: mover, channel + mode, buffer; data: offers */
     FY_MOVER_DATA,  /* words: mover, epoch, offset; data: packed copies */
     FY_MOVER_ACK,   /* words: mover, epoch */
     FY_MOVER_WAKE,  /* the counters have moved */
