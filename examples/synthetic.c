@@ -23,7 +23,8 @@ typedef struct options {
     long bytes; /* of data per object */
     work work;
     bool balance;
-    bool loads; /* tell the balancer what tasks cost */
+    const char *scheduler; /* NULL: the default */
+    bool loads;            /* tell the balancer what tasks cost */
 } options;
 
 typedef struct state {
@@ -224,6 +225,8 @@ static int run(ferry *f, state *s)
     ferry_object_type type;
     ferry_handler handler;
     int error = ferry_object_type_register(f, &ops, &type);
+    if (error == 0 && s->options.scheduler != NULL)
+        error = ferry_balance_choose(f, s->options.scheduler);
     if (error == 0)
         error = ferry_object_handler_register(f, "unit", run_unit, &handler);
     ferry_object *objects = calloc((size_t)s->options.tasks, sizeof *objects);
@@ -249,7 +252,7 @@ static int usage(const char *wrong)
         fprintf(stderr, "synthetic: bad option or value: %s\n", wrong);
     fprintf(stderr, "usage: synthetic [--tasks PER_RANK] [--heavy PERCENT] [--light MS]\n"
                     "                 [--factor F] [--bytes N] [--work sleep|spin|compute]\n"
-                    "                 [--no-balance] [--loads]\n");
+                    "                 [--no-balance] [--scheduler NAME] [--loads]\n");
     return 2;
 }
 
@@ -286,6 +289,10 @@ static int read_option(options *o, const char *name, const char *value)
     if (strcmp(name, "--loads") == 0) {
         o->loads = true;
         return 1;
+    }
+    if (strcmp(name, "--scheduler") == 0) {
+        o->scheduler = value;
+        return value != NULL ? 2 : 0;
     }
     if (strcmp(name, "--work") == 0)
         return read_work(value, &o->work) ? 2 : 0;

@@ -22,7 +22,7 @@ void mesh_options_help(void)
          "  --angle DEG             no angle smaller than this, 0 to 32 (default 25)\n"
          "  --size KM               no edge longer than this, in the input's unit (default 10)\n"
          "  --feature X,Y,R,FACTOR  within R of (X, Y) edges are FACTOR times shorter; repeatable\n"
-         "  --scheduler NAME        none, stealing, diffusion, or a registered one\n"
+         "  --scheduler NAME        ferry, stealing, diffusion, none, ..., or a path\n"
          "  --work-share W          sub-domains of equal area (0) to equal work (1; default 0.5)\n"
          "  --slice POINTS          a task makes at most so many points (default 0: no limit)\n"
          "  --out DIR               writes mesh.vtu, mesh.svg, load.svg and summary.json there\n"

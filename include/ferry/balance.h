@@ -25,6 +25,14 @@ FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object, do
  * [app thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
 FERRY_API int ferry_balance_phase(ferry *f, bool on);
 
+/* Chooses the scheduler by its name, or by the path of a shared object, which contains a '/'. Every
+ * rank chooses the same, before its first ferry_balance_add and before any object that balances
+ * arrives. FERRY_SCHEDULER of the environment goes first: then `name` is not looked at.
+ * FERRY_EINVAL: there is none of that name, and the message lists those there are; or the shared
+ * object cannot be opened or has no scheduler in it. FERRY_ESTATE: a scheduler is at work already.
+ * [app thread | never blocks] prema.txt 5.2.1 (ilb_register_scheduler). */
+FERRY_API FERRY_MUST_USE int ferry_balance_choose(ferry *f, const char *name);
+
 /* Name of the scheduler in use. Lends until ferry_close. [app thread | never blocks] */
 FERRY_API const char *ferry_balance_scheduler(const ferry *f);
 
@@ -93,6 +101,10 @@ FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *
 
 /* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */
 FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
+
+/* What a shared object named by FERRY_SCHEDULER or ferry_balance_choose defines under this name: a
+ * `const ferry_scheduler`. */
+#define FERRY_SCHEDULER_SYMBOL "ferry_scheduler_plugin"
 
 /* Makes a scheduler known by its name, for FERRY_SCHEDULER and ferry_options, on this rank. Call it
  * on every rank before the first ferry_balance_add. Lends `scheduler` until ferry_close. [app

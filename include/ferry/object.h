@@ -116,6 +116,7 @@ typedef struct ferry_schedulable {
     double load;      /* sum over its pending tasks */
     uint32_t pending; /* number of pending tasks */
     bool queued;      /* the scheduler's own flag */
+    double mark;      /* the scheduler's own number */
     bool arrived;     /* in activate: it has just come from another rank */
 } ferry_schedulable;
 

@@ -28,28 +28,49 @@ static int fail_unknown(const ferry_scheduling *s)
                    known);
 }
 
+/* Finds the scheduler wanted, in the table or in a shared object. */
+static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
+{
+    const ferry_scheduler *scheduler = find_scheduler(s, s->name);
+    if (scheduler == NULL && strchr(s->name, '/') != NULL)
+        return fy_plugin_open(s->f, s->name, &s->plugin, out);
+    if (scheduler == NULL)
+        return fail_unknown(s);
+    *out = scheduler;
+    return 0;
+}
+
 int fy_scheduler_prepare(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     if (s->scheduler != NULL)
         return 0;
-    const ferry_scheduler *scheduler = find_scheduler(s, s->name);
-    if (scheduler == NULL)
-        return fail_unknown(s);
-    int error = scheduler->create(s, &s->state);
+    const ferry_scheduler *scheduler = NULL;
+    int error = look_up(s, &scheduler);
     if (error != 0)
+        return error;
+    error = scheduler->create(s, &s->state);
+    if (error != 0) {
+        fy_plugin_close(s->plugin);
+        s->plugin = NULL;
         return fy_fail(f, error, "scheduler %s: its state cannot be made", s->name);
+    }
     s->scheduler = scheduler;
     return 0;
+}
+
+bool fy_scheduler_is_whole(const ferry_scheduler *scheduler)
+{
+    return scheduler->size == sizeof *scheduler && scheduler->name != NULL &&
+           scheduler->create != NULL && scheduler->destroy != NULL && scheduler->next != NULL &&
+           scheduler->activate != NULL && scheduler->notify != NULL && scheduler->remove != NULL &&
+           scheduler->empty != NULL && scheduler->message != NULL;
 }
 
 int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
-    if (scheduler->size != sizeof *scheduler || scheduler->name == NULL ||
-        scheduler->create == NULL || scheduler->destroy == NULL || scheduler->next == NULL ||
-        scheduler->activate == NULL || scheduler->notify == NULL || scheduler->remove == NULL ||
-        scheduler->empty == NULL || scheduler->message == NULL)
+    if (!fy_scheduler_is_whole(scheduler))
         return fy_fail(f, FERRY_EINVAL,
                        "scheduler_register: size is %zu, not %zu, or a function is NULL",
                        scheduler->size, sizeof *scheduler);
@@ -61,6 +82,28 @@ int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
                        FY_SCHEDULERS_MAX);
     s->table[s->table_count++] = scheduler;
     return 0;
+}
+
+int ferry_balance_choose(ferry *f, const char *name)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    if (s->forced)
+        return 0;
+    if (s->scheduler != NULL)
+        return fy_fail(f, FERRY_ESTATE, "balance_choose: scheduler %s is at work already", s->name);
+    if (name == NULL || strlen(name) >= sizeof s->name)
+        return fy_fail(f, FERRY_EINVAL, "balance_choose: the name is NULL or longer than %zu bytes",
+                       sizeof s->name - 1);
+    char before[sizeof s->name];
+    memcpy(before, s->name, sizeof before);
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    const ferry_scheduler *scheduler = NULL;
+    int error = look_up(s, &scheduler);
+    fy_plugin_close(s->plugin);
+    s->plugin = NULL;
+    if (error != 0)
+        memcpy(s->name, before, sizeof before);
+    return error;
 }
 
 const char *ferry_balance_scheduler(const ferry *f)
@@ -156,9 +199,10 @@ static int open_layer(ferry *f, const ferry_options *options)
     s->rank = ferry_rank(f);
     s->ranks = ferry_ranks(f);
     const char *name = fy_env_get("FERRY_SCHEDULER");
+    s->forced = name != NULL;
     if (name == NULL && options != NULL)
         name = options->scheduler;
-    (void)snprintf(s->name, sizeof s->name, "%s", name != NULL ? name : "stealing");
+    (void)snprintf(s->name, sizeof s->name, "%s", name != NULL ? name : "ferry");
     fy_random_init(&s->random, seed, (uint64_t)s->rank);
     fy_list_init(&s->outbound);
     for (; fy_schedulers[s->table_count] != NULL; s->table_count++)
@@ -184,6 +228,7 @@ static void close_layer(ferry *f)
     s->objects->watch = NULL;
     if (s->scheduler != NULL)
         s->scheduler->destroy(s, s->state);
+    fy_plugin_close(s->plugin);
     free(s->notes);
     free(s);
     fy_layer_state_set(f, FY_LAYER_BALANCE, NULL);

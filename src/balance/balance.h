@@ -19,7 +19,7 @@
 #include "base/random.h"
 #include "object/object.h"
 
-enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 64 };
+enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512 };
 
 /* Words for a scheduler elsewhere, not sent yet. */
 typedef struct fy_note {
@@ -32,7 +32,9 @@ struct ferry_scheduling {
     fy_objects *objects;
     fy_port *port;
     int rank, ranks;
-    char name[FY_SCHEDULER_NAME_BYTES]; /* of the scheduler wanted */
+    char name[FY_SCHEDULER_NAME_BYTES]; /* of the scheduler wanted, or a path */
+    bool forced;                        /* by the environment: the program has no choice */
+    void *plugin;                       /* the shared object it came from */
     const ferry_scheduler *table[FY_SCHEDULERS_MAX];
     int table_count;
     const ferry_scheduler *scheduler; /* NULL until it is needed */
@@ -53,6 +55,14 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
 {
     return fy_layer_state(f, FY_LAYER_BALANCE);
 }
+
+/* Opens the shared object at `path` and gives the scheduler in it; its handle goes to `*handle`, for
+ * fy_plugin_close. FERRY_EINVAL. [application thread] */
+int fy_plugin_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out);
+void fy_plugin_close(void *handle);
+
+/* Whether every function that a scheduler must have is there. */
+bool fy_scheduler_is_whole(const ferry_scheduler *scheduler);
 
 /* Finds the scheduler by its name and makes its state, once. FERRY_EINVAL: there is none of that
  * name; FERRY_ENOMEM. [application thread] */

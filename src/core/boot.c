@@ -19,7 +19,7 @@
 #include "port/shm/launch.h"
 #include "port/sim/sim.h"
 
-#define DEFAULT_SCHEDULER "stealing"
+#define DEFAULT_SCHEDULER "ferry"
 
 /* What the environment makes of this process. */
 typedef struct place {

@@ -3,8 +3,5 @@
 #include <stddef.h>
 
 const ferry_scheduler *const fy_schedulers[] = {
-    &fy_scheduler_none,
-    &fy_scheduler_stealing,
-    &fy_scheduler_diffusion,
-    NULL,
+    &fy_scheduler_ferry, &fy_scheduler_stealing, &fy_scheduler_diffusion, &fy_scheduler_none, NULL,
 };

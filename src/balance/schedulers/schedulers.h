@@ -4,7 +4,8 @@
 
 #include <ferry/balance.h>
 
-extern const ferry_scheduler fy_scheduler_none, fy_scheduler_stealing, fy_scheduler_diffusion;
+extern const ferry_scheduler fy_scheduler_ferry, fy_scheduler_stealing, fy_scheduler_diffusion,
+    fy_scheduler_none;
 
 /* All, ended by NULL. */
 extern const ferry_scheduler *const fy_schedulers[];

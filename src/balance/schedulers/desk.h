@@ -1,0 +1,74 @@
+/* Desk: where ranks that have work to give and ranks that want some are brought together.
+ *
+ * Desks form a tree over the ranks. The desk of level 1 of rank r stands on rank r / A * A, A being
+ * the number of children; the desk above on the next rank that A * A divides, and so on; rank 0 has
+ * one of each level, the highest being the root. A child (a rank for level 1, else a desk) reports
+ * UP what it has to give, or that a rank wants. A desk that knows of a child with something to give
+ * sends the wish DOWN to it; else the wish goes up, and at the root it stays until somebody
+ * reports. So a wish takes two steps per level at most, and the root hears of a subtree only when
+ * what it has doubles, halves, or comes to an end.
+ *
+ * What a desk knows may be old. A child that is asked in vain sends the wish up again, with what it
+ * really has; since the desk counts what it has sent down, each wish tries each child a bounded
+ * number of times. Invariant: a wish is at one place: on its way, or at the root. */
+#ifndef FY_DESK_H
+#define FY_DESK_H
+
+#include <ferry/balance.h>
+
+enum { FY_DESK_CHILDREN_MAX = 64, FY_DESK_LEVELS_MAX = 10 };
+
+typedef enum fy_desk_word { FY_DESK_UP, FY_DESK_DOWN, FY_DESK_CANCEL } fy_desk_word;
+
+/* What passes between a child and its desk. */
+typedef struct fy_desk_note {
+    fy_desk_word word;
+    int level;       /* of the receiver; 0 is a rank itself */
+    int wish;        /* the rank that wants work, or -1 */
+    uint32_t supply; /* UP: objects that the child can give */
+    float heaviest;  /* UP from a rank: load of the heaviest of them */
+    float load;      /* UP from a rank: all it has to do */
+} fy_desk_note;
+
+typedef struct fy_desk_child {
+    uint32_t supply;
+    float heaviest, load;
+    float took; /* load of what it took in a trade and has not begun; 0 for nothing */
+} fy_desk_child;
+
+typedef struct fy_desk {
+    int child_count;
+    uint32_t reported; /* to the desk above */
+    fy_desk_child *children;
+} fy_desk;
+
+typedef struct fy_desks {
+    int rank, children_max, level_count;
+    fy_desk levels[FY_DESK_LEVELS_MAX]; /* [0] is the desk of level 1; those this rank has */
+    int own_levels;
+    int *wishes; /* at the root: oldest first */
+    uint32_t wish_count, wish_capacity;
+    /* Sends a note to another rank. */
+    void (*send)(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note);
+    /* A note of level 0 for this rank: work is wanted by `note->wish`. */
+    void (*asked)(ferry_scheduling *s, void *context, int wish);
+    void *context;
+} fy_desks;
+
+/* Builds the desks of this rank; the callbacks and their context are set before. FERRY_ENOMEM. */
+int fy_desks_init(ferry_scheduling *s, fy_desks *desks, int children);
+void fy_desks_fini(fy_desks *desks);
+
+/* Takes a note to where it belongs: to the desk of its level above this rank. */
+void fy_desks_post(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *note);
+
+/* A note from `source`, which may be this rank. Malformed ones are dropped. */
+void fy_desks_hear(ferry_scheduling *s, fy_desks *desks, int source, const fy_desk_note *note);
+
+void fy_desk_note_write(const fy_desk_note *note, uint64_t words[FERRY_SCHEDULER_WORDS]);
+bool fy_desk_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS], fy_desk_note *note);
+
+/* Whether two counts differ so much that a desk wants to know. */
+bool fy_desk_differs(uint32_t a, uint32_t b);
+
+#endif

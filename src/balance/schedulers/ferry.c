@@ -1,0 +1,328 @@
+/* Ferry, the default: an idle rank gets waiting work within a few messages, wherever it is.
+ *
+ * A rank without work sends one wish to its desk (desk.h), which finds somebody to ask; a rank with
+ * work reports how much it can give, when that changes by a factor. The rank asked sends an object,
+ * or sends the wish on. Nobody polls and nobody is refused: a wish that cannot be met now waits at
+ * the root of the desks until work is reported there.
+ *
+ * What to give: one object, while a task takes long against a message; else as many as take
+ * SLICE_US together, up to half; then a wish is sent already when the last task begins. The
+ * heaviest object goes first, to others as to the own processor, so that what is left for the end
+ * is small. When loads differ, desks also trade: see desk.c.
+ *
+ * When not to give: a rank that had nothing and gets tasks gives none for a moment (GRACE_US, and
+ * less when tasks are short). When many ranks get their tasks at once, those that are first ready
+ * to run would otherwise take from their neighbours what these are about to begin, and with few
+ * tasks per rank one such move costs a whole task at the end.
+ *
+ * A wish may be lost for want of memory: after TIMEOUT_US it is sent again. */
+#include <stdlib.h>
+
+#include "balance/schedulers/desk.h"
+#include "balance/schedulers/ladder.h"
+#include "balance/schedulers/schedulers.h"
+
+enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10 };
+
+typedef struct ferry_policy {
+    fy_ladder waiting;
+    ferry_schedulable *running;
+    double running_load;
+    fy_desks desks;
+    uint64_t short_ns, slice_ns, grace_ns, timeout_ns;
+
+    uint64_t started_ns; /* of the running task; 0 when it is not measured */
+    uint64_t mean_ns;    /* of tasks; 0: none has ended yet */
+    uint32_t unmeasured; /* tasks since the last that was measured */
+
+    bool fresh; /* work has come to a rank that had none: give nothing until fresh_ns */
+    uint64_t fresh_ns;
+    bool asked; /* a wish is out; it is repeated at asked_ns */
+    uint64_t asked_ns;
+
+    uint32_t reported; /* what the desk believes this rank can give */
+    double reported_heaviest;
+} ferry_policy;
+
+static bool tasks_are_short(const ferry_policy *p)
+{
+    return p->mean_ns != 0 && p->mean_ns < p->short_ns;
+}
+
+/* Objects that may be given away: all that wait while a task runs, else all but the next. */
+static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
+{
+    uint32_t count = p->waiting.count;
+    if (p->fresh || count == 0 || !ferry_scheduling_on(s))
+        return 0;
+    return p->running != NULL ? count : count - 1;
+}
+
+static double heaviest(const ferry_policy *p)
+{
+    const ferry_schedulable *item = fy_ladder_first(&p->waiting);
+    return item != NULL ? item->mark : 0;
+}
+
+static void set_timer(ferry_scheduling *s, const ferry_policy *p)
+{
+    uint64_t at = p->asked ? p->asked_ns : 0;
+    if (p->fresh && (at == 0 || p->fresh_ns < at))
+        at = p->fresh_ns;
+    ferry_scheduling_wake(s, at);
+}
+
+/* Tells the desk what can be given, with the wish of `wish`, or -1. */
+static void report(ferry_scheduling *s, ferry_policy *p, int wish)
+{
+    fy_desk_note note = {.word = FY_DESK_UP,
+                         .level = 1,
+                         .wish = wish,
+                         .supply = supply(s, p),
+                         .heaviest = (float)heaviest(p),
+                         .load = (float)(p->waiting.load + p->running_load)};
+    p->reported = note.supply;
+    p->reported_heaviest = heaviest(p);
+    fy_desks_post(s, &p->desks, &note);
+}
+
+/* Whether the desk should hear of a change. Of short tasks only that there are many more: that
+ * there are fewer it learns when it asks in vain. */
+static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
+{
+    uint32_t now = supply(s, p);
+    if (tasks_are_short(p))
+        return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
+    if (fy_desk_differs(now, p->reported))
+        return true;
+    double weight = heaviest(p);
+    return now != 0 &&
+           (weight > 1.25 * p->reported_heaviest || p->reported_heaviest > 1.25 * weight);
+}
+
+static void update(ferry_scheduling *s, ferry_policy *p)
+{
+    if (report_is_due(s, p))
+        report(s, p, -1);
+}
+
+/* Sends a wish when there is nothing to do, or soon will be. */
+static void wish(ferry_scheduling *s, ferry_policy *p)
+{
+    if (p->asked || p->waiting.count != 0 || (p->running != NULL && !tasks_are_short(p)) ||
+        !ferry_scheduling_on(s) || ferry_scheduling_ranks(s) == 1)
+        return;
+    p->asked = true;
+    p->asked_ns = ferry_scheduling_now(s) + p->timeout_ns;
+    set_timer(s, p);
+    report(s, p, ferry_scheduling_rank(s));
+}
+
+static void fulfilled(ferry_scheduling *s, ferry_policy *p)
+{
+    p->asked = false;
+    set_timer(s, p);
+}
+
+/* There is work of the rank's own again. */
+static void cancel(ferry_scheduling *s, ferry_policy *p)
+{
+    const fy_desk_note note = {
+        .word = FY_DESK_CANCEL, .level = 1, .wish = ferry_scheduling_rank(s)};
+    fulfilled(s, p);
+    fy_desks_post(s, &p->desks, &note);
+}
+
+static void become_fresh(ferry_scheduling *s, ferry_policy *p)
+{
+    uint64_t grace_ns = p->grace_ns;
+    if (p->mean_ns != 0 && p->mean_ns / GRACE_PART < grace_ns)
+        grace_ns = p->mean_ns / GRACE_PART;
+    if (grace_ns < 1000)
+        return;
+    p->fresh = true;
+    p->fresh_ns = ferry_scheduling_now(s) + grace_ns;
+    set_timer(s, p);
+}
+
+static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
+{
+    bool idle = p->waiting.count == 0 && p->running == NULL;
+    if (!fy_ladder_add(&p->waiting, item))
+        return;
+    if (item->arrived && p->asked)
+        fulfilled(s, p);
+    else if (p->asked)
+        cancel(s, p);
+    if (idle && !item->arrived && ferry_scheduling_ranks(s) > 1)
+        become_fresh(s, p);
+    update(s, p);
+}
+
+static void give(ferry_scheduling *s, ferry_policy *p, int thief)
+{
+    uint32_t count = supply(s, p);
+    uint64_t wanted = p->mean_ns == 0 ? 1 : 1 + p->slice_ns / p->mean_ns;
+    if (count == 0) {
+        report(s, p, thief);
+        return;
+    }
+    count = (count + 1) / 2;
+    if (count > wanted)
+        count = (uint32_t)wanted;
+    if (count > GIVE_MAX)
+        count = GIVE_MAX;
+    p->reported -= p->reported > 0;
+    for (; count > 0; count--) {
+        ferry_schedulable *item = fy_ladder_last(&p->waiting);
+        fy_ladder_remove(&p->waiting, item);
+        ferry_scheduling_migrate(s, item, thief);
+    }
+    update(s, p);
+}
+
+static void asked(ferry_scheduling *s, void *context, int thief)
+{
+    give(s, context, thief);
+}
+
+static void send_note(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note)
+{
+    uint64_t words[FERRY_SCHEDULER_WORDS];
+    (void)context;
+    fy_desk_note_write(note, words);
+    ferry_scheduling_send(s, rank, words);
+}
+
+static int create(ferry_scheduling *s, void **out)
+{
+    ferry_policy *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return FERRY_ENOMEM;
+    p->short_ns = (uint64_t)(ferry_scheduling_parameter(s, "SHORT_US", 200) * 1e3);
+    p->slice_ns = (uint64_t)(ferry_scheduling_parameter(s, "SLICE_US", 500) * 1e3);
+    p->grace_ns = (uint64_t)(ferry_scheduling_parameter(s, "GRACE_US", 2000) * 1e3);
+    p->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 250e3) * 1e3);
+    p->desks.send = send_note;
+    p->desks.asked = asked;
+    p->desks.context = p;
+    double children = ferry_scheduling_parameter(s, "CHILDREN", 32);
+    int error = fy_desks_init(s, &p->desks, children < 1e6 ? (int)children : 1000000);
+    if (error != 0) {
+        fy_desks_fini(&p->desks);
+        free(p);
+        return error;
+    }
+    *out = p;
+    return 0;
+}
+
+static void destroy(ferry_scheduling *s, void *arg)
+{
+    ferry_policy *p = arg;
+    (void)s;
+    fy_desks_fini(&p->desks);
+    free(p);
+}
+
+/* Short tasks are measured now and then only. */
+static void start_clock(ferry_scheduling *s, ferry_policy *p)
+{
+    bool skip = p->mean_ns != 0 && p->mean_ns < SAMPLED_BELOW_NS && ++p->unmeasured < SAMPLE;
+    p->started_ns = skip ? 0 : ferry_scheduling_now(s);
+}
+
+static void stop_clock(ferry_scheduling *s, ferry_policy *p)
+{
+    if (p->started_ns == 0)
+        return;
+    uint64_t took_ns = ferry_scheduling_now(s) - p->started_ns + 1;
+    p->unmeasured = 0;
+    p->mean_ns = p->mean_ns == 0 ? took_ns : (7 * p->mean_ns + took_ns) / 8;
+}
+
+static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+{
+    ferry_policy *p = arg;
+    ferry_schedulable *item = fy_ladder_pop(&p->waiting);
+    p->running = item;
+    if (item != NULL) {
+        p->running_load = item->load / item->pending;
+        start_clock(s, p);
+        update(s, p);
+    } else if (p->fresh) {
+        p->fresh = false;
+        set_timer(s, p);
+    }
+    wish(s, p);
+    return item;
+}
+
+static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    ferry_policy *p = arg;
+    if (item == p->running) {
+        /* Not idle yet: what waits is no news. */
+        stop_clock(s, p);
+        add(s, p, item);
+        p->running = NULL;
+        p->running_load = 0;
+        return;
+    }
+    add(s, p, item);
+}
+
+static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    add(s, arg, item);
+}
+
+static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    ferry_policy *p = arg;
+    fy_ladder_remove(&p->waiting, item);
+    update(s, p);
+}
+
+static bool empty(ferry_scheduling *s, void *arg)
+{
+    const ferry_policy *p = arg;
+    (void)s;
+    return p->waiting.count == 0;
+}
+
+static void message(ferry_scheduling *s, void *arg, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    ferry_policy *p = arg;
+    fy_desk_note note;
+    if (fy_desk_note_read(words, &note))
+        fy_desks_hear(s, &p->desks, source, &note);
+}
+
+static void wake(ferry_scheduling *s, void *arg)
+{
+    ferry_policy *p = arg;
+    uint64_t now = ferry_scheduling_now(s);
+    if (p->fresh && now >= p->fresh_ns)
+        p->fresh = false;
+    if (p->asked && now >= p->asked_ns)
+        p->asked = false;
+    set_timer(s, p);
+    update(s, p);
+    wish(s, p);
+}
+
+const ferry_scheduler fy_scheduler_ferry = {
+    .size = sizeof(ferry_scheduler),
+    .name = "ferry",
+    .create = create,
+    .destroy = destroy,
+    .next = next,
+    .activate = activate,
+    .notify = notify,
+    .remove = take_out,
+    .empty = empty,
+    .message = message,
+    .wake = wake,
+};

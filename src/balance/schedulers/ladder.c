@@ -1,0 +1,124 @@
+#include "balance/schedulers/ladder.h"
+
+#include <math.h>
+#include <stddef.h>
+
+enum { OCTAVE_MIN = -23, HEAVY_TURNS = 31 };
+
+static int rung_of(double load)
+{
+    int octave = 0;
+    double fraction = frexp(load, &octave); /* 0 or in [0.5, 1) */
+    int rung = 2 * (octave - OCTAVE_MIN) + (fraction >= 0.75);
+    if (!(fraction > 0) || rung < 0)
+        return 0;
+    return rung < FY_RUNGS ? rung : FY_RUNGS - 1;
+}
+
+static void link_last(fy_ladder *ladder, ferry_schedulable *item)
+{
+    int at = rung_of(item->load);
+    fy_rung *rung = &ladder->rungs[at];
+    item->mark = item->load;
+    item->prev = rung->last;
+    item->next = NULL;
+    if (rung->last == NULL)
+        rung->first = item;
+    else
+        rung->last->next = item;
+    rung->last = item;
+    ladder->used[at / 64] |= UINT64_C(1) << at % 64;
+    ladder->load += item->mark;
+}
+
+static void unlink_from(fy_ladder *ladder, ferry_schedulable *item)
+{
+    int at = rung_of(item->mark);
+    fy_rung *rung = &ladder->rungs[at];
+    if (item->prev == NULL)
+        rung->first = item->next;
+    else
+        item->prev->next = item->next;
+    if (item->next == NULL)
+        rung->last = item->prev;
+    else
+        item->next->prev = item->prev;
+    item->prev = NULL;
+    item->next = NULL;
+    if (rung->first == NULL)
+        ladder->used[at / 64] &= ~(UINT64_C(1) << at % 64);
+    ladder->load -= item->mark;
+}
+
+bool fy_ladder_add(fy_ladder *ladder, ferry_schedulable *item)
+{
+    if (item->pending == 0)
+        return false;
+    if (!item->queued) {
+        item->queued = true;
+        ladder->count++;
+        link_last(ladder, item);
+        return true;
+    }
+    if (rung_of(item->load) == rung_of(item->mark)) {
+        ladder->load += item->load - item->mark;
+        item->mark = item->load;
+    } else {
+        unlink_from(ladder, item);
+        link_last(ladder, item);
+    }
+    return false;
+}
+
+void fy_ladder_remove(fy_ladder *ladder, ferry_schedulable *item)
+{
+    if (!item->queued)
+        return;
+    item->queued = false;
+    unlink_from(ladder, item);
+    /* Sums of fractions do not come back to zero by themselves. */
+    if (--ladder->count == 0 || ladder->load < 0)
+        ladder->load = 0;
+}
+
+static const fy_rung *heaviest(const fy_ladder *ladder)
+{
+    for (int i = FY_RUNG_WORDS - 1; i >= 0; i--)
+        if (ladder->used[i] != 0)
+            return &ladder->rungs[64 * i + 63 - __builtin_clzll(ladder->used[i])];
+    return NULL;
+}
+
+ferry_schedulable *fy_ladder_first(const fy_ladder *ladder)
+{
+    const fy_rung *rung = heaviest(ladder);
+    return rung != NULL ? rung->first : NULL;
+}
+
+ferry_schedulable *fy_ladder_last(const fy_ladder *ladder)
+{
+    const fy_rung *rung = heaviest(ladder);
+    return rung != NULL ? rung->last : NULL;
+}
+
+/* After many turns of the heaviest rung: another, each in its turn. */
+static const fy_rung *another(const fy_ladder *ladder)
+{
+    for (uint32_t i = 0; i < FY_RUNGS; i++) {
+        const fy_rung *rung = &ladder->rungs[(ladder->turn / (HEAVY_TURNS + 1) + i) % FY_RUNGS];
+        if (rung->first != NULL)
+            return rung;
+    }
+    return NULL;
+}
+
+ferry_schedulable *fy_ladder_pop(fy_ladder *ladder)
+{
+    if (ladder->count == 0)
+        return NULL;
+    bool heavy = ++ladder->turn % (HEAVY_TURNS + 1) != 0;
+    const fy_rung *rung = heavy ? heaviest(ladder) : another(ladder);
+    ferry_schedulable *item = rung->first;
+    fy_ladder_remove(ladder, item);
+    return item;
+}
