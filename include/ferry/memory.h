@@ -40,6 +40,129 @@ FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const v
 FERRY_API FERRY_MUST_USE int ferry_get(ferry *f, int rank, void *target, const void *source,
                                        size_t size_bytes, const ferry_track *track);
 
+/* Allocates `size_bytes` from the heap of `rank`, for its program and for puts and gets; as
+ * ferry_alloc there. Sets `*out` when the operation has completed. Without `track` it waits for
+ * that (not in handlers); with it, keeps `out` until the operation ends. FERRY_ENOMEM, here or by
+ * `track`: that heap's limit is reached. [app thread, handlers | may block without track, then
+ * polls] dmcs.txt 3.1, prema.txt B.2.3 (malloc). */
+FERRY_API FERRY_MUST_USE int ferry_remote_alloc(ferry *f, int rank, size_t size_bytes, void **out,
+                                                const ferry_track *track);
+
+/* Frees on `rank` what ferry_alloc or ferry_remote_alloc gave there. FERRY_EINVAL, here or by
+ * `track`: not such an address; without `track` a later failure is logged. [app thread, handlers |
+ * as ferry_request_send] prema.txt B.2.3 (free). */
+FERRY_API FERRY_MUST_USE int ferry_remote_free(ferry *f, int rank, void *address,
+                                               const ferry_track *track);
+
+/* Transfers that run handlers. */
+
+/* Runs where a transfer has got to: `address` and `size_bytes` are its data on this rank, `peer` is
+ * the other rank. May do what a ferry_request_fn may. prema.txt B.1. */
+typedef void ferry_memory_fn(ferry *f, int peer, void *address, size_t size_bytes,
+                             uint64_t argument);
+
+/* Registers `fn`, in one numbering with the handlers of requests; as ferry_handler_register.
+ * prema.txt B.2.2. */
+FERRY_API FERRY_MUST_USE int ferry_memory_handler_register(ferry *f, const char *name,
+                                                           ferry_memory_fn *fn, ferry_handler *out);
+
+/* A memory handler to run, and its argument. */
+typedef struct ferry_memory_call {
+    ferry_handler handler;
+    int32_t tag; /* for ferry_poll_tag on the other rank; a local call runs in any poll */
+    uint64_t argument;
+} ferry_memory_call;
+
+/* A copy, and what to run when. The calls are borrowed; NULL is none. */
+typedef struct ferry_transfer {
+    void *target;
+    const void *source;
+    size_t size_bytes;
+    const ferry_memory_call *remote, *local;
+} ferry_transfer;
+
+/* As ferry_put, then runs `what->remote` on `rank`, on the data at the target, and when that has
+ * returned `what->local` here, on those at the source, which it keeps until then. `track` reports
+ * completed after both. A put that fails runs neither. The handlers count as work for
+ * ferry_quiesce. [app thread, handlers | as ferry_request_send] prema.txt B.2.3, figure B.1 (c),
+ * (d). */
+FERRY_API FERRY_MUST_USE int ferry_put_run(ferry *f, int rank, const ferry_transfer *what,
+                                           const ferry_track *track);
+
+/* As a tracked ferry_get, then runs `what->local` here, on the data at the target, and when that
+ * has returned `what->remote` on `rank`, on those at the source. Never waits, with or without
+ * `track`, which reports completed after both; keeps the target until then. A get that fails runs
+ * neither. [app thread, handlers | as ferry_request_send] prema.txt B.2.3, figure B.1 (a), (b). */
+FERRY_API FERRY_MUST_USE int ferry_get_run(ferry *f, int rank, const ferry_transfer *what,
+                                           const ferry_track *track);
+
+/* Many pieces in one operation. */
+
+/* One copy of several. */
+typedef struct ferry_piece {
+    void *target;
+    const void *source;
+    size_t size_bytes;
+} ferry_piece;
+
+/* As `count` puts (gets), in any order, with one end. Borrows `pieces`. A failure may leave some
+ * done. Pieces that overlap in the target have undefined results. [app thread, handlers | as
+ * ferry_put (ferry_get)] */
+FERRY_API FERRY_MUST_USE int ferry_put_vector(ferry *f, int rank, const ferry_piece *pieces,
+                                              size_t count, const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_get_vector(ferry *f, int rank, const ferry_piece *pieces,
+                                              size_t count, const ferry_track *track);
+
+#define FERRY_LEVELS_MAX 8
+
+/* How often what is inside is repeated, and by how many bytes each repetition is apart. */
+typedef struct ferry_stride {
+    size_t count;
+    ptrdiff_t target_bytes, source_bytes;
+} ferry_stride;
+
+/* A block of contiguous bytes, repeated by `stride[0]`, the result by `stride[1]`, and so on. */
+typedef struct ferry_strided {
+    void *target;
+    const void *source;
+    size_t block_bytes;
+    int levels; /* 0 to FERRY_LEVELS_MAX */
+    const ferry_stride *stride;
+} ferry_strided;
+
+/* As a put (get) of every block, with one end. Borrows `what->stride`. A failure may leave some
+ * done. [app thread, handlers | as ferry_put (ferry_get)] */
+FERRY_API FERRY_MUST_USE int ferry_put_strided(ferry *f, int rank, const ferry_strided *what,
+                                               const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_get_strided(ferry *f, int rank, const ferry_strided *what,
+                                               const ferry_track *track);
+
+/* Remote words. */
+
+typedef enum ferry_atomic_verb {
+    FERRY_FETCH_ADD,
+    FERRY_FETCH_AND,
+    FERRY_FETCH_OR,
+    FERRY_FETCH_XOR,
+    FERRY_SWAP,
+    FERRY_COMPARE_SWAP, /* stores `operand` if the word is `expected` */
+} ferry_atomic_verb;
+
+typedef struct ferry_atomic {
+    ferry_atomic_verb verb;
+    uint64_t *target; /* 8-byte aligned */
+    uint64_t operand;
+    uint64_t expected;
+} ferry_atomic;
+
+/* Changes a word of `rank` in one step, against all other such calls on it and C11 atomics of its
+ * own program, sequentially consistent; sets `*old` to what it was before. On one node and in the
+ * shared heap it is done on return. Else without `track` it waits (not in handlers) unless `old` is
+ * NULL, and with it keeps `old` until the operation ends. FERRY_EINVAL: not aligned. FERRY_ERANGE
+ * as ferry_put. [app thread, handlers | may block, then polls] */
+FERRY_API FERRY_MUST_USE int ferry_atomic_update(ferry *f, int rank, const ferry_atomic *what,
+                                                 uint64_t *old, const ferry_track *track);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,8 @@ typedef enum fy_kind {
     FY_KIND_PUT,        /* memory */
     FY_KIND_GET,        /* memory */
     FY_KIND_GOT,        /* memory */
+    FY_KIND_TRANSFER,   /* memory: run a handler on data that are in place */
+    FY_KIND_WORD,       /* memory: a call that answers with one word, and the answer */
     FY_KIND_MESSAGE,    /* object: message to an object */
     FY_KIND_LOCATION,   /* object: where an object is */
     FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
@@ -107,12 +109,19 @@ void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
 bool fy_in_handler(const ferry *f);
 
 /* A handler's function by index; NULL and FERRY_ENOENT's message when it is not of that sort. */
-typedef enum fy_handler_sort { FY_HANDLER_REQUEST, FY_HANDLER_OBJECT } fy_handler_sort;
+typedef enum fy_handler_sort {
+    FY_HANDLER_REQUEST,
+    FY_HANDLER_OBJECT,
+    FY_HANDLER_MEMORY,
+} fy_handler_sort;
 typedef void fy_any_fn(void);
 int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,
                    ferry_handler *out);
 fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort);
 const char *fy_handler_name(const ferry *f, uint16_t index);
+/* What two ranks have in common when the handler of that index, and all before it, are the same on
+ * both. 0 for no handler. */
+uint32_t fy_handler_signature(const ferry *f, uint16_t index);
 
 /* Operations. fy_op_start makes a record from `track` (0 when it is NULL) for a frame's `op` field;
  * the target's layer answers with fy_op_end_remote; local ends use fy_op_end. Each started

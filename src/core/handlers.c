@@ -69,6 +69,11 @@ fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort)
     return f->handlers.entries[index].fn;
 }
 
+uint32_t fy_handler_signature(const ferry *f, uint16_t index)
+{
+    return index < f->handlers.count ? f->handlers.entries[index].signature : 0;
+}
+
 const char *fy_handler_name(const ferry *f, uint16_t index)
 {
     return index < f->handlers.count ? f->handlers.names[index] : "(unknown)";

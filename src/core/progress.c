@@ -22,7 +22,7 @@ enum { QUIET_ROUNDS = 50 };
 static bool is_application(const ferry *f, int source, const fy_frame *frame)
 {
     return frame->kind == FY_KIND_REQUEST || frame->kind == FY_KIND_MESSAGE ||
-           (frame->kind == FY_KIND_SPREAD && source == f->rank);
+           frame->kind == FY_KIND_TRANSFER || (frame->kind == FY_KIND_SPREAD && source == f->rank);
 }
 
 static fy_verdict dispatch(ferry *f, int source, const fy_frame *frame)

@@ -68,46 +68,58 @@ static int ask(ferry *f, fy_pending_get *get)
     return 0;
 }
 
-static int get_remote(ferry *f, fy_pending_get wish, const ferry_track *track)
+int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint32_t guard)
 {
-    int error = fy_op_start(f, track, wish.rank, 0, wish.size_bytes, &wish.op);
-    if (error != 0)
-        return error;
     fy_memory *m = fy_memory_of(f);
     fy_pending_get *get = take_record(m);
-    if (get == NULL) {
-        fy_op_drop(f, wish.op);
+    if (get == NULL)
         return fy_fail(f, FERRY_ENOMEM, "get: no memory for another pending get");
-    }
-    wish.generation = get->generation;
-    wish.open = true;
-    *get = wish;
-    error = ask(f, get);
+    *get = (fy_pending_get){.target = what->target,
+                            .source = what->source,
+                            .size_bytes = what->size_bytes,
+                            .rank = rank,
+                            .generation = get->generation,
+                            .op = op,
+                            .guard = guard,
+                            .open = true};
+    int error = ask(f, get);
     /* With a piece under way the rest is asked for when it comes. */
     if (error != 0 && get->outstanding == 0) {
         give_record(m, get);
-        fy_op_drop(f, wish.op);
         return error;
     }
-    fy_op_submitted(f, wish.op);
     return 0;
 }
 
+static int get_remote(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
+{
+    uint32_t op;
+    int error = fy_op_start(f, track, rank, 0, what->size_bytes, &op);
+    if (error != 0)
+        return error;
+    error = fy_get_pieces(f, rank, what, op, op);
+    if (error == 0)
+        fy_op_submitted(f, op);
+    else
+        fy_op_drop(f, op);
+    return error;
+}
+
 /* A get that its caller waits for. */
-static int get_and_wait(ferry *f, const fy_pending_get *wish)
+static int get_and_wait(ferry *f, int rank, const ferry_piece *what)
 {
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE,
                        "get: without track it waits, which is not allowed inside a handler; %p on "
                        "rank %d is not in the shared heap of this node",
-                       wish->source, wish->rank);
+                       what->source, rank);
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
-    int error = get_remote(f, *wish, &track);
+    int error = get_remote(f, rank, what, &track);
     if (error == 0)
         error = ferry_op_wait(f, &op);
     if (error == FERRY_ERANGE)
-        return fy_memory_refused(f, "get", wish->rank, (uintptr_t)wish->source, wish->size_bytes);
+        return fy_memory_refused(f, "get", rank, (uintptr_t)what->source, what->size_bytes);
     return error;
 }
 
@@ -127,9 +139,8 @@ int ferry_get(ferry *f, int rank, void *target, const void *source, size_t size_
     }
     if (here)
         return fy_memory_refused(f, "get", rank, (uintptr_t)source, size_bytes);
-    const fy_pending_get wish = {
-        .target = target, .source = source, .size_bytes = size_bytes, .rank = rank};
-    return track == NULL ? get_and_wait(f, &wish) : get_remote(f, wish, track);
+    const ferry_piece what = {target, source, size_bytes};
+    return track != NULL ? get_remote(f, rank, &what, track) : get_and_wait(f, rank, &what);
 }
 
 fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame)
@@ -156,6 +167,9 @@ static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
 {
     uint64_t piece = frame->words[0] >> 32, offset = frame->words[1];
     bool fits = frame->size_bytes == piece && offset <= get->asked && piece <= get->asked - offset;
+    /* The target of a get that was cancelled is not written to any more. */
+    if (get->error == 0 && !fy_op_is_pending(f, get->guard))
+        get->error = FERRY_ECANCELED;
     if (get->error != 0)
         return;
     if (frame->words[2] != 0)

@@ -14,6 +14,10 @@ static int open_memory(ferry *f, const ferry_options *options)
     fy_kind_set(f, FY_KIND_PUT, fy_put_deliver);
     fy_kind_set(f, FY_KIND_GET, fy_get_deliver);
     fy_kind_set(f, FY_KIND_GOT, fy_got_deliver);
+    fy_kind_set(f, FY_KIND_TRANSFER, fy_transfer_deliver);
+    fy_kind_set(f, FY_KIND_WORD, fy_word_deliver);
+    fy_transfer_pool_init(&m->follows);
+    fy_group_pool_init(&m->groups);
     return 0;
 }
 
@@ -25,6 +29,9 @@ static void close_memory(ferry *f)
             free((void *)m->regions.items[i].base);
     free(m->regions.items);
     free(m->gets);
+    free(m->words.items);
+    fy_pool_fini(&m->follows);
+    fy_pool_fini(&m->groups);
     free(m);
     fy_layer_state_set(f, FY_LAYER_MEMORY, NULL);
 }
@@ -149,6 +156,13 @@ int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, ui
                    "%s: %" PRIu64 " bytes at 0x%" PRIx64
                    " on rank %d are outside every allocation and registered region there",
                    call, size_bytes, address, rank);
+}
+
+void fy_memory_log(ferry *f)
+{
+    enum { LINES_MAX = 8 };
+    if (fy_memory_of(f)->lines_logged++ < LINES_MAX)
+        fy_log(f, "%s", ferry_error_message(f));
 }
 
 int fy_memory_done(ferry *f, int rank, size_t size_bytes, const ferry_track *track)

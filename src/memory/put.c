@@ -10,27 +10,27 @@
  * address of the piece, address and size of the whole. An answer's: operation, address, size. */
 enum { PUT_PIECE, PUT_LAST, PUT_REFUSED, PUT_WORDS = 3 };
 
-static int send_pieces(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
-                       uint32_t op)
+int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, bool whole)
 {
+    uintptr_t target = (uintptr_t)what->target;
     size_t sent = 0;
     do {
-        size_t left = size_bytes - sent;
+        size_t left = what->size_bytes - sent;
         size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
         const fy_frame frame = {
             .kind = FY_KIND_PUT,
             .word_count = PUT_WORDS,
-            .handler = piece == left ? PUT_LAST : PUT_PIECE,
+            .handler = piece == left && whole ? PUT_LAST : PUT_PIECE,
             .op = op,
-            .words = {(uintptr_t)target + sent, (uintptr_t)target, size_bytes},
-            .data = piece == 0 ? NULL : (const unsigned char *)source + sent,
+            .words = {target + sent, target, what->size_bytes},
+            .data = piece == 0 ? NULL : (const unsigned char *)what->source + sent,
             .size_bytes = piece,
         };
         int error = fy_send_paced(f, FY_DATA, rank, &frame);
         if (error != 0)
             return error;
         sent += piece;
-    } while (sent < size_bytes);
+    } while (sent < what->size_bytes);
     return 0;
 }
 
@@ -54,7 +54,8 @@ int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_
     error = fy_op_start(f, track, rank, 0, size_bytes, &op);
     if (error != 0)
         return error;
-    error = send_pieces(f, rank, target, source, size_bytes, op);
+    const ferry_piece what = {target, source, size_bytes};
+    error = fy_put_pieces(f, rank, &what, op, true);
     if (error == 0)
         fy_op_submitted(f, op);
     else
@@ -81,7 +82,7 @@ static void take_refusal(ferry *f, int source, const fy_frame *frame)
 {
     int error = fy_memory_refused(f, "put", source, frame->words[1], frame->words[2]);
     if (frame->words[0] == 0)
-        fy_log(f, "%s", ferry_error_message(f));
+        fy_memory_log(f);
     else
         fy_op_end(f, (uint32_t)frame->words[0], error);
 }

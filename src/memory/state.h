@@ -4,6 +4,7 @@
 
 #include <ferry/memory.h>
 
+#include "base/pool.h"
 #include "core/core.h"
 #include "memory/regions.h"
 
@@ -20,15 +21,34 @@ typedef struct fy_pending_get {
     uint32_t outstanding;
     uint32_t generation;
     uint32_t op;
+    uint32_t guard; /* the operation without which nothing is written any more */
     uint32_t next_free;
     bool open; /* pieces may come */
 } fy_pending_get;
+
+/* Who waits for a word from another rank, named by index and generation. */
+typedef struct fy_word_wait {
+    uint64_t *out; /* may be NULL */
+    int rank;
+    uint32_t op, generation, next_free;
+    bool open;
+} fy_word_wait;
+
+typedef struct fy_words {
+    fy_word_wait *items;
+    uint32_t count, capacity;
+    uint32_t free_item; /* index + 1; 0 for none */
+} fy_words;
 
 typedef struct fy_memory {
     fy_regions regions;
     fy_pending_get *gets;
     uint32_t get_count, get_capacity;
     uint32_t free_get; /* index + 1; 0 for none */
+    fy_pool follows;   /* what is run after a transfer (transfer.c) */
+    fy_pool groups;    /* gets of several pieces (pieces.c) */
+    fy_words words;    /* calls that wait for a word (word.c) */
+    int lines_logged;  /* about untracked operations that failed */
 } fy_memory;
 
 static inline fy_memory *fy_memory_of(const ferry *f)
@@ -52,6 +72,22 @@ int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, ui
 /* Ends an operation that was done on the spot. */
 int fy_memory_done(ferry *f, int rank, size_t size_bytes, const ferry_track *track);
 
+/* Logs why an untracked operation failed, as in the rank's last message; the first few only. */
+void fy_memory_log(ferry *f);
+
+/* The pieces of a put, for ranges that are not reached directly. `whole`: the last piece ends `op`
+ * at the target; else a later frame does. A refused piece fails it. Borrows the source. */
+int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, bool whole);
+
+/* Starts a get of a range that is not reached directly, which ends `op`. Once `guard` has ended the
+ * target is not written to any more. On failure `op` is still the caller's. */
+int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint32_t guard);
+
+void fy_transfer_pool_init(fy_pool *pool);
+void fy_group_pool_init(fy_pool *pool);
+
+fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_word_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame);

@@ -1,0 +1,313 @@
+/* Puts and gets of many pieces, given one by one or by strides.
+ *
+ * Pieces that this rank reaches are copied at once. The pieces of a put that go by frames share the
+ * caller's operation: each refusal ends it as failed, and an empty put behind them ends it well.
+ * The gets that go by frames are operations of their own, counted by a group. */
+#include <string.h>
+
+#include "memory/state.h"
+
+/* Gets by frames that one call leaves under way without waiting for some. */
+enum { GETS_MAX = 256 };
+
+typedef struct fy_group {
+    uint32_t op;  /* the caller's */
+    size_t parts; /* that have not ended, and one while the call runs */
+    int error;    /* the first */
+} fy_group;
+
+/* What a call has come to. */
+typedef struct progress {
+    const char *name;
+    int rank;
+    bool put;
+    bool by_frames;  /* a piece went by frames */
+    ferry_piece far; /* the last such piece */
+    fy_group *group; /* of gets by frames */
+    uint32_t op;
+    ferry_op wait; /* the operation, when the caller has not given one */
+} progress;
+
+void fy_group_pool_init(fy_pool *pool)
+{
+    fy_pool_init(pool, sizeof(fy_group), 8);
+}
+
+static void part_ended(ferry *f, fy_group *group, int error)
+{
+    group->error = group->error == 0 ? error : group->error;
+    if (--group->parts > 0)
+        return;
+    fy_op_end(f, group->op, group->error);
+    fy_pool_put(&fy_memory_of(f)->groups, group);
+}
+
+static void on_part(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    part_ended(f, arg, receipt->error);
+}
+
+static inline bool may_copy(ferry *f, const progress *p, const void *remote, size_t size_bytes)
+{
+    return p->rank == ferry_rank(f) ? fy_memory_is_open(f, remote, size_bytes)
+                                    : fy_memory_is_direct(f, p->rank, remote, size_bytes);
+}
+
+static inline void copy(void *target, const void *source, size_t size_bytes)
+{
+    if (size_bytes == sizeof(uint64_t))
+        memcpy(target, source, sizeof(uint64_t)); /* one load and one store */
+    else if (size_bytes > 0)
+        memmove(target, source, size_bytes);
+}
+
+static int get_part(ferry *f, progress *p, const ferry_piece *piece)
+{
+    if (p->wait.word != 0 && fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE,
+                       "%s: without track it waits, which is not allowed inside a handler",
+                       p->name);
+    const ferry_track track = {.size = sizeof(track),
+                               .completed = on_part,
+                               .completed_arg = p->group,
+                               .failed = on_part,
+                               .failed_arg = p->group};
+    uint32_t op;
+    int error = fy_op_start(f, &track, p->rank, 0, piece->size_bytes, &op);
+    if (error != 0)
+        return error;
+    p->group->parts++;
+    error = fy_get_pieces(f, p->rank, piece, op, p->op);
+    if (error != 0) {
+        p->group->parts--;
+        fy_op_drop(f, op);
+        return error;
+    }
+    while (p->group->parts > GETS_MAX && !fy_in_handler(f))
+        if (ferry_wait(f, FERRY_FOREVER) < 0)
+            break;
+    return 0;
+}
+
+/* Moves one piece, or starts to. */
+static int move(ferry *f, progress *p, const ferry_piece *piece)
+{
+    const void *remote = p->put ? piece->target : piece->source;
+    if (may_copy(f, p, remote, piece->size_bytes)) {
+        copy(piece->target, piece->source, piece->size_bytes);
+        return 0;
+    }
+    if (p->rank == ferry_rank(f))
+        return fy_memory_refused(f, p->name, p->rank, (uintptr_t)remote, piece->size_bytes);
+    p->by_frames = true;
+    p->far = *piece;
+    return p->put ? fy_put_pieces(f, p->rank, piece, p->op, false) : get_part(f, p, piece);
+}
+
+static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *track)
+{
+    /* A get by frames needs an end to wait for. Whether there are such is not known yet. */
+    const ferry_track own = {.size = sizeof(own), .op = &p->wait};
+    bool waits = track == NULL && !p->put;
+    int error = fy_op_start(f, waits ? &own : track, p->rank, 0, size_bytes, &p->op);
+    if (error != 0 || p->put)
+        return error;
+    p->group = fy_pool_get(&fy_memory_of(f)->groups);
+    if (p->group == NULL) {
+        fy_op_drop(f, p->op);
+        return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another one", p->name);
+    }
+    *p->group = (fy_group){.op = p->op, .parts = 1};
+    return 0;
+}
+
+/* Ends a call that puts: `error` is why not all was started. */
+static int end_put(ferry *f, progress *p, int error)
+{
+    if (error == 0 && p->by_frames) {
+        const ferry_piece last = {.target = p->far.target, .source = p->far.source};
+        error = fy_put_pieces(f, p->rank, &last, p->op, true);
+    }
+    if (error != 0) {
+        fy_op_drop(f, p->op);
+        return error;
+    }
+    fy_op_submitted(f, p->op);
+    if (!p->by_frames)
+        fy_op_end(f, p->op, 0);
+    return 0;
+}
+
+/* Ends a call that gets; parts that are under way still write, so their end is the operation's. */
+static int end_get(ferry *f, progress *p, int error)
+{
+    if (error != 0 && p->group->parts == 1) {
+        fy_op_drop(f, p->op);
+        fy_pool_put(&fy_memory_of(f)->groups, p->group);
+        return error;
+    }
+    fy_op_submitted(f, p->op);
+    part_ended(f, p->group, error);
+    if (p->wait.word == 0)
+        return 0;
+    return fy_in_handler(f) ? ferry_op_test(f, &p->wait) : ferry_op_wait(f, &p->wait);
+}
+
+static int check_piece(ferry *f, const progress *p, const ferry_piece *piece)
+{
+    return fy_memory_check(f, p->name, p->rank, p->put ? piece->target : piece->source,
+                           p->put ? piece->source : piece->target, piece->size_bytes);
+}
+
+static int move_vector(ferry *f, progress *p, const ferry_piece *pieces, size_t count,
+                       const ferry_track *track)
+{
+    size_t size_bytes = 0;
+    const ferry_piece none = {.size_bytes = 0};
+    int error = check_piece(f, p, &none);
+    if (error == 0 && count > 0 && pieces == NULL)
+        error = fy_fail(f, FERRY_EINVAL, "%s: %zu pieces at NULL", p->name, count);
+    for (size_t i = 0; i < count && error == 0; i++) {
+        error = check_piece(f, p, &pieces[i]);
+        size_bytes += pieces[i].size_bytes;
+    }
+    if (error == 0)
+        error = begin(f, p, size_bytes, track);
+    if (error != 0)
+        return error;
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = move(f, p, &pieces[i]);
+    return p->put ? end_put(f, p, error) : end_get(f, p, error);
+}
+
+int ferry_put_vector(ferry *f, int rank, const ferry_piece *pieces, size_t count,
+                     const ferry_track *track)
+{
+    progress p = {.name = "put_vector", .rank = rank, .put = true};
+    return move_vector(f, &p, pieces, count, track);
+}
+
+int ferry_get_vector(ferry *f, int rank, const ferry_piece *pieces, size_t count,
+                     const ferry_track *track)
+{
+    progress p = {.name = "get_vector", .rank = rank};
+    return move_vector(f, &p, pieces, count, track);
+}
+
+/* The bytes that strides of one side span, from the lowest address on; false when they leave the
+ * address space. */
+static bool find_extent(const ferry_strided *s, const void *base, bool target, uintptr_t *low,
+                        size_t *size_bytes)
+{
+    uintptr_t from = (uintptr_t)base, to;
+    bool outside = __builtin_add_overflow(from, s->block_bytes, &to);
+    for (int i = 0; i < s->levels; i++) {
+        ptrdiff_t step = target ? s->stride[i].target_bytes : s->stride[i].source_bytes, far;
+        outside = outside || __builtin_mul_overflow(s->stride[i].count - 1, step, &far);
+        if (outside)
+            return false;
+        if (far < 0)
+            outside = __builtin_sub_overflow(from, (uintptr_t)0 - (uintptr_t)far, &from);
+        else
+            outside = __builtin_add_overflow(to, (uintptr_t)far, &to);
+    }
+    *low = from;
+    *size_bytes = to - from;
+    return !outside;
+}
+
+static bool is_empty(const ferry_strided *s)
+{
+    bool empty = s->block_bytes == 0;
+    for (int i = 0; i < s->levels; i++)
+        empty = empty || s->stride[i].count == 0;
+    return empty;
+}
+
+/* A walk over the blocks: how often each level has been repeated. */
+typedef struct walk {
+    size_t index[FERRY_LEVELS_MAX];
+    ferry_piece piece;
+} walk;
+
+/* Goes to the next block. False: that was the last. */
+static inline bool step(const ferry_strided *s, walk *w)
+{
+    for (int i = 0; i < s->levels; i++) {
+        const ferry_stride *level = &s->stride[i];
+        char *target = w->piece.target;
+        const char *source = w->piece.source;
+        if (++w->index[i] < level->count) {
+            w->piece.target = target + level->target_bytes;
+            w->piece.source = source + level->source_bytes;
+            return true;
+        }
+        w->index[i] = 0;
+        ptrdiff_t back = (ptrdiff_t)(level->count - 1);
+        w->piece.target = target - back * level->target_bytes;
+        w->piece.source = source - back * level->source_bytes;
+    }
+    return false;
+}
+
+static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
+{
+    if (s == NULL || s->levels < 0 || s->levels > FERRY_LEVELS_MAX ||
+        (s->levels > 0 && s->stride == NULL))
+        return fy_fail(f, FERRY_EINVAL, "%s: %d levels of strides; 0 to %d, and where they are",
+                       p->name, s == NULL ? 0 : s->levels, FERRY_LEVELS_MAX);
+    const ferry_piece first = {s->target, s->source, is_empty(s) ? 0 : s->block_bytes};
+    return check_piece(f, p, &first);
+}
+
+/* Moves all blocks; those within one range that this rank reaches, without asking for each. */
+static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
+{
+    uintptr_t low;
+    size_t size_bytes, local_bytes;
+    uintptr_t local_low;
+    if (!find_extent(s, s->target, true, p->put ? &low : &local_low,
+                     p->put ? &size_bytes : &local_bytes) ||
+        !find_extent(s, s->source, false, p->put ? &local_low : &low,
+                     p->put ? &local_bytes : &size_bytes))
+        return fy_fail(f, FERRY_EINVAL, "%s: the strides leave the address space", p->name);
+    walk w = {.piece = {s->target, s->source, s->block_bytes}};
+    int error = 0;
+    if (may_copy(f, p, (const void *)low, size_bytes)) {
+        do
+            copy(w.piece.target, w.piece.source, s->block_bytes);
+        while (step(s, &w));
+        return 0;
+    }
+    do
+        error = move(f, p, &w.piece);
+    while (error == 0 && step(s, &w));
+    return error;
+}
+
+static int move_strided(ferry *f, progress *p, const ferry_strided *s, const ferry_track *track)
+{
+    int error = check_strided(f, p, s);
+    if (error != 0)
+        return error;
+    size_t size_bytes = s->block_bytes;
+    for (int i = 0; i < s->levels; i++)
+        size_bytes *= s->stride[i].count;
+    error = begin(f, p, size_bytes, track);
+    if (error != 0)
+        return error;
+    error = is_empty(s) ? 0 : move_blocks(f, p, s);
+    return p->put ? end_put(f, p, error) : end_get(f, p, error);
+}
+
+int ferry_put_strided(ferry *f, int rank, const ferry_strided *what, const ferry_track *track)
+{
+    progress p = {.name = "put_strided", .rank = rank, .put = true};
+    return move_strided(f, &p, what, track);
+}
+
+int ferry_get_strided(ferry *f, int rank, const ferry_strided *what, const ferry_track *track)
+{
+    progress p = {.name = "get_strided", .rank = rank};
+    return move_strided(f, &p, what, track);
+}

@@ -1,0 +1,294 @@
+/* Transfers that run handlers, as in figure B.1.
+ *
+ * The data go as in any put or get. What runs on the other rank is told by a frame behind them,
+ * which names the whole range, so that what was refused runs nothing. What runs here hangs on an
+ * operation of its own: its end runs the local handler, tells the other rank for a get, and ends
+ * the caller's operation. */
+#include <string.h>
+
+#include "memory/state.h"
+
+/* Words of a frame: address and size of the data there, argument. */
+enum { TRANSFER_WORDS = 3 };
+
+/* What a transfer does here when its data have arrived. */
+typedef struct fy_follow {
+    ferry_memory_call local, remote;
+    bool has_local, has_remote; /* still to be run */
+    void *here, *there;         /* the data, for the handlers of each side */
+    size_t size_bytes;
+    int rank;
+    uint32_t op; /* the caller's */
+} fy_follow;
+
+void fy_transfer_pool_init(fy_pool *pool)
+{
+    fy_pool_init(pool, sizeof(fy_follow), 16);
+}
+
+int ferry_memory_handler_register(ferry *f, const char *name, ferry_memory_fn *fn,
+                                  ferry_handler *out)
+{
+    return fy_handler_add(f, name, FY_HANDLER_MEMORY, (fy_any_fn *)fn, out);
+}
+
+/* Tells `rank` to run `call` on its data. */
+static int send_call(ferry *f, int rank, const ferry_memory_call *call, const void *data,
+                     size_t size_bytes, uint32_t op)
+{
+    const fy_frame frame = {.kind = FY_KIND_TRANSFER,
+                            .word_count = TRANSFER_WORDS,
+                            .handler = call->handler.index,
+                            .op = op,
+                            .tag = call->tag,
+                            .aux = fy_handler_signature(f, call->handler.index),
+                            .words = {(uintptr_t)data, size_bytes, call->argument}};
+    int error = fy_send_paced(f, FY_DATA, rank, &frame);
+    if (error == 0)
+        fy_work_created(f, 1);
+    return error;
+}
+
+/* Ends the caller's operation, or passes it on to the other rank's handler. */
+static void finish(ferry *f, fy_follow *follow, int error)
+{
+    fy_follow copy = *follow;
+    fy_pool_put(&fy_memory_of(f)->follows, follow);
+    if (copy.has_local)
+        fy_work_finished(f, 1);
+    if (error == 0 && copy.has_remote)
+        error = send_call(f, copy.rank, &copy.remote, copy.there, copy.size_bytes, copy.op);
+    if (error != 0 && copy.op == 0)
+        fy_memory_log(f);
+    if (error != 0 || !copy.has_remote)
+        fy_op_end(f, copy.op, error);
+}
+
+static void on_arrived(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    fy_follow *follow = arg;
+    (void)receipt;
+    if (follow->op != 0 && !fy_op_is_pending(f, follow->op)) {
+        /* Cancelled: nobody wants to hear of it. */
+        follow->has_remote = false;
+    } else if (follow->has_local) {
+        ferry_memory_fn *fn =
+            (ferry_memory_fn *)fy_handler_find(f, follow->local.handler.index, FY_HANDLER_MEMORY);
+        fn(f, follow->rank, follow->here, follow->size_bytes, follow->local.argument);
+    }
+    finish(f, follow, 0);
+}
+
+static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    fy_fail(f, receipt->error, "transfer of %zu bytes with rank %d: %s", receipt->size_bytes,
+            receipt->rank, ferry_strerror(receipt->error));
+    finish(f, arg, receipt->error);
+}
+
+/* An operation whose end does what `follow` says. */
+static int start_follow(ferry *f, const fy_follow *follow, fy_follow **out, uint32_t *op)
+{
+    fy_memory *m = fy_memory_of(f);
+    fy_follow *record = fy_pool_get(&m->follows);
+    if (record == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "transfer: no memory for another one with handlers");
+    *record = *follow;
+    const ferry_track track = {.size = sizeof(track),
+                               .completed = on_arrived,
+                               .completed_arg = record,
+                               .failed = on_failed,
+                               .failed_arg = record};
+    int error = fy_op_start(f, &track, follow->rank, 0, follow->size_bytes, op);
+    if (error != 0) {
+        fy_pool_put(&m->follows, record);
+        return error;
+    }
+    if (record->has_local)
+        fy_work_created(f, 1);
+    *out = record;
+    return 0;
+}
+
+static void drop_follow(ferry *f, fy_follow *follow, uint32_t op)
+{
+    if (follow == NULL)
+        return;
+    if (follow->has_local)
+        fy_work_finished(f, 1);
+    fy_op_drop(f, op);
+    fy_pool_put(&fy_memory_of(f)->follows, follow);
+}
+
+static int check_call(ferry *f, const char *name, const ferry_memory_call *call)
+{
+    if (call == NULL || fy_handler_find(f, call->handler.index, FY_HANDLER_MEMORY) != NULL)
+        return 0;
+    return fy_fail(f, FERRY_EINVAL, "%s: handler %u is not registered for transfers here", name,
+                   call->handler.index);
+}
+
+static int check(ferry *f, const char *name, int rank, const ferry_transfer *what, bool put)
+{
+    if (what == NULL)
+        return fy_fail(f, FERRY_EINVAL, "%s: no transfer given", name);
+    int error = fy_memory_check(f, name, rank, put ? what->target : what->source,
+                                put ? what->source : what->target, what->size_bytes);
+    if (error == 0)
+        error = check_call(f, name, what->remote);
+    return error == 0 ? check_call(f, name, what->local) : error;
+}
+
+/* Whether this rank may copy itself; FERRY_ERANGE when it should, but the range is not open. */
+static int find_way(ferry *f, const char *name, int rank, const void *remote, size_t size_bytes,
+                    bool *direct)
+{
+    *direct = fy_memory_is_direct(f, rank, remote, size_bytes);
+    if (*direct || rank != ferry_rank(f))
+        return 0;
+    *direct = true;
+    return fy_memory_is_open(f, remote, size_bytes)
+               ? 0
+               : fy_memory_refused(f, name, rank, (uintptr_t)remote, size_bytes);
+}
+
+static int move_put(ferry *f, int rank, const ferry_transfer *what, uint32_t op, bool direct)
+{
+    const ferry_piece piece = {what->target, what->source, what->size_bytes};
+    int error = 0;
+    if (!direct)
+        error = fy_put_pieces(f, rank, &piece, op, what->remote == NULL);
+    else if (what->size_bytes > 0)
+        memmove(what->target, what->source, what->size_bytes);
+    if (error == 0 && what->remote != NULL)
+        error = send_call(f, rank, what->remote, what->target, what->size_bytes, op);
+    else if (error == 0 && direct)
+        fy_op_end(f, op, 0);
+    return error;
+}
+
+int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_track *track)
+{
+    bool direct;
+    int error = check(f, "put_run", rank, what, true);
+    if (error == 0)
+        error = find_way(f, "put_run", rank, what->target, what->size_bytes, &direct);
+    uint32_t op;
+    if (error == 0)
+        error = fy_op_start(f, track, rank, 0, what->size_bytes, &op);
+    if (error != 0)
+        return error;
+    fy_follow *follow = NULL;
+    uint32_t inner = op;
+    if (what->local != NULL) {
+        const fy_follow wish = {.local = *what->local,
+                                .has_local = true,
+                                .here = (void *)(uintptr_t)what->source,
+                                .size_bytes = what->size_bytes,
+                                .rank = rank,
+                                .op = op};
+        error = start_follow(f, &wish, &follow, &inner);
+    }
+    if (error == 0)
+        error = move_put(f, rank, what, inner, direct);
+    if (error == 0) {
+        fy_op_submitted(f, op);
+    } else {
+        drop_follow(f, follow, inner);
+        fy_op_drop(f, op);
+    }
+    return error;
+}
+
+/* `guard` is the caller's operation, or `op` again when it has none. */
+static int move_get(ferry *f, int rank, const ferry_transfer *what, uint32_t op, uint32_t guard)
+{
+    bool direct =
+        rank == ferry_rank(f) || fy_memory_is_direct(f, rank, what->source, what->size_bytes);
+    const ferry_piece piece = {what->target, what->source, what->size_bytes};
+    if (!direct)
+        return fy_get_pieces(f, rank, &piece, op, guard);
+    if (what->size_bytes > 0)
+        memmove(what->target, what->source, what->size_bytes);
+    fy_op_end(f, op, 0);
+    return 0;
+}
+
+int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_track *track)
+{
+    bool direct;
+    int error = check(f, "get_run", rank, what, false);
+    if (error == 0)
+        error = find_way(f, "get_run", rank, what->source, what->size_bytes, &direct);
+    uint32_t op;
+    if (error == 0)
+        error = fy_op_start(f, track, rank, 0, what->size_bytes, &op);
+    if (error != 0)
+        return error;
+    const fy_follow wish = {
+        .local = what->local == NULL ? (ferry_memory_call){.tag = 0} : *what->local,
+        .remote = what->remote == NULL ? (ferry_memory_call){.tag = 0} : *what->remote,
+        .has_local = what->local != NULL,
+        .has_remote = what->remote != NULL,
+        .here = what->target,
+        .there = (void *)(uintptr_t)what->source,
+        .size_bytes = what->size_bytes,
+        .rank = rank,
+        .op = op};
+    fy_follow *follow = NULL;
+    uint32_t inner;
+    error = start_follow(f, &wish, &follow, &inner);
+    if (error == 0)
+        error = move_get(f, rank, what, inner, op != 0 ? op : inner);
+    if (error == 0) {
+        fy_op_submitted(f, op);
+    } else {
+        drop_follow(f, follow, inner);
+        fy_op_drop(f, op);
+    }
+    return error;
+}
+
+typedef struct transfer_call {
+    ferry_memory_fn *fn;
+    int source;
+    const fy_frame *frame;
+} transfer_call;
+
+static void run_transfer(ferry *f, void *arg)
+{
+    const transfer_call *call = arg;
+    const uint64_t *words = call->frame->words;
+    call->fn(f, call->source, (void *)(uintptr_t)words[0], (size_t)words[1], words[2]);
+}
+
+static int run(ferry *f, int source, const fy_frame *frame)
+{
+    ferry_memory_fn *fn = (ferry_memory_fn *)fy_handler_find(f, frame->handler, FY_HANDLER_MEMORY);
+    if (fn == NULL || fy_handler_signature(f, frame->handler) != frame->aux) {
+        fy_bad_frame(f, source, frame, "a transfer to a handler that is not registered here");
+        return FERRY_ENOENT;
+    }
+    if (!fy_memory_is_open(f, (const void *)(uintptr_t)frame->words[0], frame->words[1])) {
+        fy_memory_refused(f, "transfer", ferry_rank(f), frame->words[0], frame->words[1]);
+        fy_memory_log(f);
+        return FERRY_ERANGE;
+    }
+    transfer_call call = {fn, source, frame};
+    fy_run(f, FY_DOING_HANDLER, frame->handler, run_transfer, &call);
+    return 0;
+}
+
+fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    if (frame->word_count != TRANSFER_WORDS) {
+        fy_bad_frame(f, source, frame, "a transfer");
+        return FY_TAKEN;
+    }
+    if (frame->op != 0 && !fy_op_end_reserve(f))
+        return FY_LEAVE;
+    int error = run(f, source, frame);
+    fy_work_finished(f, 1);
+    fy_op_end_remote(f, source, frame->op, error);
+    return FY_TAKEN;
+}

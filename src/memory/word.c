@@ -1,0 +1,260 @@
+/* Calls that another rank answers with one word: atomic changes of its words, allocation and
+ * freeing. In the shared heap of a node the caller makes the change itself. The question names who
+ * waits by index and generation, never by an address. */
+#include <stdlib.h>
+
+#include "memory/state.h"
+
+/* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a question: address or
+ * size, operand, expected, and who waits; aux is its generation. Of an answer: who waits, the word,
+ * an error. */
+enum { WORD_ALLOC = 16, WORD_FREE, WORD_ANSWER, QUESTION_WORDS = 4, ANSWER_WORDS = 3 };
+
+#define NOBODY UINT32_MAX /* waits */
+
+static fy_word_wait *take_wait(fy_words *w)
+{
+    if (w->free_item != 0) {
+        fy_word_wait *wait = &w->items[w->free_item - 1];
+        w->free_item = wait->next_free;
+        return wait;
+    }
+    if (w->count == w->capacity) {
+        uint32_t capacity = w->capacity == 0 ? 16 : w->capacity * 2;
+        fy_word_wait *items = realloc(w->items, capacity * sizeof(*items));
+        if (items == NULL)
+            return NULL;
+        w->items = items;
+        w->capacity = capacity;
+    }
+    w->items[w->count] = (fy_word_wait){0};
+    return &w->items[w->count++];
+}
+
+static void give_wait(fy_words *w, fy_word_wait *wait)
+{
+    wait->open = false;
+    wait->generation++;
+    wait->next_free = w->free_item;
+    w->free_item = (uint32_t)(wait - w->items) + 1;
+}
+
+/* A question on its way to `rank`. */
+typedef struct question {
+    const char *name;
+    int rank;
+    uint16_t verb;
+    uint64_t words[3];
+} question;
+
+static int ask(ferry *f, const question *q, uint64_t *out, const ferry_track *track)
+{
+    fy_words *w = &fy_memory_of(f)->words;
+    fy_frame frame = {.kind = FY_KIND_WORD,
+                      .word_count = QUESTION_WORDS,
+                      .handler = q->verb,
+                      .words = {q->words[0], q->words[1], q->words[2], NOBODY}};
+    uint32_t op = 0, index = NOBODY;
+    if (track != NULL) {
+        int error = fy_op_start(f, track, q->rank, 0, sizeof(uint64_t), &op);
+        if (error != 0)
+            return error;
+        fy_word_wait *wait = take_wait(w);
+        if (wait == NULL) {
+            fy_op_drop(f, op);
+            return fy_fail(f, FERRY_ENOMEM, "%s: no memory to wait for the answer", q->name);
+        }
+        index = (uint32_t)(wait - w->items);
+        *wait = (fy_word_wait){
+            .out = out, .rank = q->rank, .op = op, .generation = wait->generation, .open = true};
+        frame.aux = wait->generation;
+        frame.words[3] = index;
+    }
+    int error = fy_send_paced(f, FY_DATA, q->rank, &frame);
+    if (error == 0) {
+        fy_op_submitted(f, op);
+    } else if (index != NOBODY) {
+        give_wait(w, &w->items[index]);
+        fy_op_drop(f, op);
+    }
+    return error;
+}
+
+static int ask_and_wait(ferry *f, const question *q, uint64_t *out)
+{
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE,
+                       "%s: without track it waits for rank %d, which is not allowed inside a "
+                       "handler",
+                       q->name, q->rank);
+    ferry_op op;
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    int error = ask(f, q, out, &track);
+    return error == 0 ? ferry_op_wait(f, &op) : error;
+}
+
+static uint64_t change(uint64_t *word, uint16_t verb, uint64_t operand, uint64_t expected)
+{
+    switch (verb) {
+    /* seq_cst: the promise of ferry_atomic_update */
+    case FERRY_FETCH_ADD:
+        return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_FETCH_AND:
+        return __atomic_fetch_and(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_FETCH_OR:
+        return __atomic_fetch_or(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_FETCH_XOR:
+        return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_SWAP:
+        return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
+    default: /* sets `expected` to what it was when that differs */
+        __atomic_compare_exchange_n(word, &expected, operand, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST);
+        return expected;
+    }
+}
+
+static int check_atomic(ferry *f, int rank, const ferry_atomic *what)
+{
+    static const char name[] = "atomic_update";
+    if (what == NULL || (unsigned)what->verb > FERRY_COMPARE_SWAP)
+        return fy_fail(f, FERRY_EINVAL, "%s: %s", name,
+                       what == NULL ? "nothing to do given" : "the verb is unknown");
+    if ((uintptr_t)what->target % sizeof(uint64_t) != 0)
+        return fy_fail(f, FERRY_EINVAL, "%s: %p is not 8-byte aligned", name, (void *)what->target);
+    return fy_memory_check(f, name, rank, what->target, what, sizeof(uint64_t));
+}
+
+int ferry_atomic_update(ferry *f, int rank, const ferry_atomic *what, uint64_t *old,
+                        const ferry_track *track)
+{
+    int error = check_atomic(f, rank, what);
+    if (error != 0)
+        return error;
+    bool here = rank == ferry_rank(f);
+    if (here ? fy_memory_is_open(f, what->target, sizeof(uint64_t))
+             : fy_memory_is_direct(f, rank, what->target, sizeof(uint64_t))) {
+        error = fy_memory_done(f, rank, sizeof(uint64_t), track);
+        if (error != 0)
+            return error;
+        uint64_t before = change(what->target, (uint16_t)what->verb, what->operand, what->expected);
+        if (old != NULL)
+            *old = before;
+        return 0;
+    }
+    if (here)
+        return fy_memory_refused(f, "atomic_update", rank, (uintptr_t)what->target,
+                                 sizeof(uint64_t));
+    const question q = {.name = "atomic_update",
+                        .rank = rank,
+                        .verb = (uint16_t)what->verb,
+                        .words = {(uintptr_t)what->target, what->operand, what->expected}};
+    if (track == NULL && old != NULL)
+        return ask_and_wait(f, &q, old);
+    return ask(f, &q, old, track);
+}
+
+_Static_assert(sizeof(void *) == sizeof(uint64_t), "an address is an answer");
+
+int ferry_remote_alloc(ferry *f, int rank, size_t size_bytes, void **out, const ferry_track *track)
+{
+    static const char name[] = "remote_alloc";
+    if (out == NULL || size_bytes == 0)
+        return fy_fail(f, FERRY_EINVAL, "%s: %s", name,
+                       out == NULL ? "no place for the result" : "0 bytes; expected at least 1");
+    int error = fy_memory_check(f, name, rank, NULL, out, 0);
+    if (error != 0)
+        return error;
+    if (rank == ferry_rank(f)) {
+        error = ferry_alloc(f, size_bytes, out);
+        return error == 0 ? fy_memory_done(f, rank, size_bytes, track) : error;
+    }
+    const question q = {.name = name, .rank = rank, .verb = WORD_ALLOC, .words = {size_bytes}};
+    uint64_t *word = (uint64_t *)(void *)out;
+    return track == NULL ? ask_and_wait(f, &q, word) : ask(f, &q, word, track);
+}
+
+int ferry_remote_free(ferry *f, int rank, void *address, const ferry_track *track)
+{
+    int error = fy_memory_check(f, "remote_free", rank, NULL, f, 0);
+    if (error != 0)
+        return error;
+    if (rank == ferry_rank(f) || fy_memory_is_direct(f, rank, address, 1)) {
+        error = ferry_free(f, address);
+        return error == 0 ? fy_memory_done(f, rank, 0, track) : error;
+    }
+    const question q = {
+        .name = "remote_free", .rank = rank, .verb = WORD_FREE, .words = {(uintptr_t)address}};
+    return ask(f, &q, NULL, track);
+}
+
+/* Does what is asked; gives the word. */
+static int answer_to(ferry *f, const fy_frame *frame, uint64_t *word)
+{
+    uint64_t *address = (uint64_t *)(uintptr_t)frame->words[0];
+    if (frame->handler == WORD_ALLOC) {
+        void *block;
+        int error = ferry_alloc(f, (size_t)frame->words[0], &block);
+        *word = error == 0 ? (uintptr_t)block : 0;
+        return error;
+    }
+    if (frame->handler == WORD_FREE)
+        return ferry_free(f, address);
+    if (frame->handler > FERRY_COMPARE_SWAP || (uintptr_t)address % sizeof(uint64_t) != 0)
+        return FERRY_EINVAL;
+    if (!fy_memory_is_open(f, address, sizeof(uint64_t)))
+        return fy_memory_refused(f, "atomic_update", ferry_rank(f), frame->words[0],
+                                 sizeof(uint64_t));
+    *word = change(address, frame->handler, frame->words[1], frame->words[2]);
+    return 0;
+}
+
+static fy_verdict take_question(ferry *f, int source, const fy_frame *frame)
+{
+    /* The change must not be made twice: what the answer needs comes first. */
+    if (frame->words[3] != NOBODY && !fy_op_end_reserve(f))
+        return FY_LEAVE;
+    fy_frame answer = {.kind = FY_KIND_WORD,
+                       .word_count = ANSWER_WORDS,
+                       .handler = WORD_ANSWER,
+                       .aux = frame->aux,
+                       .words = {frame->words[3]}};
+    int error = answer_to(f, frame, &answer.words[1]);
+    answer.words[2] = (uint64_t)(int64_t)error;
+    if (frame->words[3] != NOBODY)
+        (void)fy_send(f, FY_DATA, source, &answer); /* a source that is gone need not know */
+    else if (error != 0)
+        fy_memory_log(f);
+    return FY_TAKEN;
+}
+
+static void take_answer(ferry *f, int source, const fy_frame *frame)
+{
+    fy_words *w = &fy_memory_of(f)->words;
+    uint64_t index = frame->words[0];
+    fy_word_wait *wait = index < w->count ? &w->items[index] : NULL;
+    if (frame->word_count != ANSWER_WORDS || wait == NULL || !wait->open ||
+        wait->generation != frame->aux || wait->rank != source) {
+        fy_bad_frame(f, source, frame, "the answer to no question");
+        return;
+    }
+    int64_t error = (int64_t)frame->words[2];
+    uint32_t op = wait->op;
+    if (error == 0 && wait->out != NULL && fy_op_is_pending(f, op))
+        *wait->out = frame->words[1];
+    give_wait(w, wait);
+    fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
+}
+
+fy_verdict fy_word_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    if (frame->handler == WORD_ANSWER) {
+        take_answer(f, source, frame);
+        return FY_TAKEN;
+    }
+    if (frame->word_count != QUESTION_WORDS) {
+        fy_bad_frame(f, source, frame, "a question for a word");
+        return FY_TAKEN;
+    }
+    return take_question(f, source, frame);
+}
