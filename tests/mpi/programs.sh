@@ -1,0 +1,40 @@
+#!/bin/sh
+# Goal: a program runs under mpirun without a flag, and no job begins in which ranks are alone.
+# Method: runs whole programs, and breaks the environment. programs.sh MPIRUN EXAMPLES PINGPONG INPUT [OTHER], the
+# name of an MPI library that mpirun does not belong to.
+set -u
+mpirun=$1 examples=$2 pingpong=$3 input=$4 other=${5:-}
+run="$(dirname "$0")/mpirun.sh"
+failed=0
+
+# expect STATUS TEXT COMMAND...; any other than 0 is 1.
+expect() {
+    want=$1 text=$2
+    shift 2
+    got=$("$@" 2>&1)
+    status=$?
+    [ "$status" -eq 0 ] || status=1
+    case $got in
+    *"$text"*) ;;
+    *) status="$status without \"$text\": $got" ;;
+    esac
+    [ "$status" = "$want" ] || { echo "FAILED: $*: $status, expected $want"; failed=1; }
+}
+
+expect 0 "rank 0: rank 3 says 42" "$run" "$mpirun" 4 "$examples/hello"
+expect 0 "rank 0: rank 0 says 42" "$run" "$mpirun" 1 "$examples/hello"
+expect 0 "half round trip" "$run" "$mpirun" 2 "$pingpong" 100
+for shm in 1 0; do
+    expect 0 "4 ranks" env FERRY_MPI_SHM=$shm "$run" "$mpirun" 4 "$examples/synthetic" --light 2
+    expect 0 "ok   Euler" env FERRY_MPI_SHM=$shm "$run" "$mpirun" 4 \
+        "$examples/mesh" --input "$input" --size 40 --subdomains 8 --check
+done
+
+expect 1 "ferry-port-none.so is missing" env FERRY_MPI=none "$run" "$mpirun" 2 "$examples/hello"
+expect 1 "FERRY_PORT=shm cannot reach the others" \
+    env FERRY_PORT=shm "$run" "$mpirun" 2 "$examples/hello"
+expect 1 "FERRY_MPI_SHM is \"2\"" env FERRY_MPI_SHM=2 "$run" "$mpirun" 2 "$examples/hello"
+expect 1 "power of two" env FERRY_RING_SLOTS=9 "$run" "$mpirun" 2 "$examples/hello"
+[ -z "$other" ] ||
+    expect 1 "knows of 1" env FERRY_MPI="$other" "$run" "$mpirun" 2 "$examples/hello"
+exit $failed
