@@ -3,10 +3,13 @@
 #define FERRY_FERRY_H
 
 #include <ferry/balance.h>
+#include <ferry/collective.h>
 #include <ferry/core.h>
 #include <ferry/error.h>
 #include <ferry/launch.h>
 #include <ferry/memory.h>
+#include <ferry/mover.h>
+#include <ferry/mover_file.h>
 #include <ferry/object.h>
 #include <ferry/trace.h>
 

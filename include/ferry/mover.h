@@ -63,13 +63,13 @@ typedef enum ferry_number {
 
 /* Combines `count` elements at `source`, `source_stride` bytes apart, into those at `target`. Runs
  * inside the calls that move data. */
-typedef void ferry_combine_fn(void *arg, void *target, ptrdiff_t target_stride, const void *source,
+typedef void ferry_element_fn(void *arg, void *target, ptrdiff_t target_stride, const void *source,
                               ptrdiff_t source_stride, size_t count);
 
 typedef struct ferry_operation {
     ferry_combine combine;
     ferry_number number;
-    ferry_combine_fn *fn; /* for FERRY_COMBINE_USER */
+    ferry_element_fn *fn; /* for FERRY_COMBINE_USER */
     void *arg;
 } ferry_operation;
 
@@ -77,7 +77,7 @@ typedef struct ferry_operation {
  * regions are not inside the grids or do not fit each other, or the elements do not fit the
  * operation; see ferry_error_message(NULL). FERRY_ENOMEM. [any thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
-                                             const ferry_copy *copy,
+                                             const ferry_plan_entry *copy,
                                              const ferry_operation *operation);
 
 /* XArrays. kelp-data-mover.txt 2 (Storage Model). */
@@ -105,7 +105,7 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create(ferry *f, const ferry_floorplan
 
 /* As ferry_xarray_create over the caller's grids, one per block of this rank in the order of
  * numbers, of any strides. Borrows `grids`, keeps their data until ferry_xarray_destroy.
- * FERRY_EINVAL too: a grid's region is not its block's with ghosts. */
+ * FERRY_EINVAL too: a grid's region is not its block's with ghosts. [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floorplan *blocks,
                                                       size_t element_bytes, ferry_point ghosts,
                                                       const ferry_grid *grids, ferry_xarray **out);

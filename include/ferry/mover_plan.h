@@ -31,6 +31,7 @@ typedef struct ferry_floorplan {
     size_t count, capacity;
 } ferry_floorplan;
 
+/* Frees the blocks; the plan is empty then, of the same dimensions. */
 FERRY_API void ferry_floorplan_fini(ferry_floorplan *plan);
 
 /* Appends a block. FERRY_EINVAL: other dimensions, or more than 2^31 - 1 blocks; FERRY_ENOMEM. */
@@ -118,24 +119,25 @@ typedef enum ferry_relation {
  * Axis d of `to` runs along axis[d] of `from`. In FERRY_REFINE and FERRY_COARSEN the coarse cells
  * are aligned to multiples of the ratio in the finer region's coordinates, and the low corners
  * correspond. Ratios are given per axis of `to`. */
-typedef struct ferry_copy {
+typedef struct ferry_plan_entry {
     int32_t source, target;
     ferry_region from, to;
     int32_t ratio[FERRY_DIMS_MAX];
     int8_t axis[FERRY_DIMS_MAX];
     uint8_t relation; /* ferry_relation */
-} ferry_copy;
+} ferry_plan_entry;
 
 /* All zero is an empty plan; ferry_plan_fini frees it. */
 typedef struct ferry_plan {
-    ferry_copy *copies;
+    ferry_plan_entry *copies;
     size_t count, capacity;
 } ferry_plan;
 
+/* Frees the copies; the plan is empty then. */
 FERRY_API void ferry_plan_fini(ferry_plan *plan);
 
 /* Appends an entry of any kind as it is. FERRY_ENOMEM. */
-FERRY_API FERRY_MUST_USE int ferry_plan_add(ferry_plan *plan, const ferry_copy *copy);
+FERRY_API FERRY_MUST_USE int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy);
 
 /* Appends "block `target` on `to` <= block `source` on `from`", one to one. FERRY_EINVAL: sizes
  * differ. FERRY_ENOMEM. kelp-data-mover.txt 2 (copy). */
@@ -146,7 +148,7 @@ FERRY_API FERRY_MUST_USE int ferry_plan_copy(ferry_plan *plan, int32_t target, f
 FERRY_API FERRY_MUST_USE int ferry_plan_append(ferry_plan *plan, const ferry_plan *other);
 
 /* Keeps the entries for which `keep` says so. */
-typedef bool ferry_plan_keep_fn(void *arg, const ferry_copy *copy);
+typedef bool ferry_plan_keep_fn(void *arg, const ferry_plan_entry *copy);
 FERRY_API void ferry_plan_filter(ferry_plan *plan, ferry_plan_keep_fn *keep, void *arg);
 
 /* Swaps source and target of every entry: what filled ghost cells then sends them back. */
@@ -207,7 +209,7 @@ FERRY_API FERRY_MUST_USE int ferry_plan_meet(ferry_plan *plan, const ferry_floor
                                              const ferry_meeting *meeting, int rank);
 
 /* Number of points that the copy reads, and that it writes, counted with repetition. */
-FERRY_API uint64_t ferry_copy_points(const ferry_copy *copy);
+FERRY_API uint64_t ferry_plan_entry_points(const ferry_plan_entry *copy);
 
 /* What a plan moves between two ranks. */
 typedef struct ferry_plan_pair {

@@ -119,6 +119,7 @@ FERRY_API int ferry_region_difference(ferry_region a, ferry_region b, ferry_regi
 /* Whether `inner` lies inside `outer`; an empty one lies in all. */
 FERRY_API bool ferry_region_contains(ferry_region outer, ferry_region inner);
 
+/* Whether both have the same points. */
 FERRY_API bool ferry_region_equal(ferry_region a, ferry_region b);
 
 /* The coarse points with a fine point in `r`, `ratio` fine ones to a coarse one per dimension: each
@@ -155,6 +156,7 @@ typedef struct ferry_regions {
     size_t count, capacity;
 } ferry_regions;
 
+/* Frees the items; the list is empty then. */
 FERRY_API void ferry_regions_fini(ferry_regions *list);
 
 /* Appends `r` unless it is empty. FERRY_ENOMEM. */

@@ -14,7 +14,7 @@
 /* A copy on its way into a direction. */
 typedef struct sorted_copy {
     int order; /* of the other rank, counted from this one */
-    const ferry_copy *copy;
+    const ferry_plan_entry *copy;
 } sorted_copy;
 
 static int by_rank(const void *a, const void *b)
@@ -33,7 +33,7 @@ static int owner_of(const ferry_xarray *x, int32_t block)
 /* The sorts of copies. */
 typedef enum way { WITHIN, INWARD, OUTWARD, ELSEWHERE } way;
 
-static way way_of(const ferry_mover *m, const ferry_copy *copy)
+static way way_of(const ferry_mover *m, const ferry_plan_entry *copy)
 {
     int self = ferry_rank(m->f);
     bool reads = owner_of(m->source, copy->source) == self;
@@ -43,7 +43,7 @@ static way way_of(const ferry_mover *m, const ferry_copy *copy)
 
 /* Copies those of the plan's entries that go `wanted` way, sorted. */
 static int select_copies(const ferry_mover *m, const ferry_plan *plan, way wanted,
-                         ferry_copy **copies, int **ranks, size_t *count)
+                         ferry_plan_entry **copies, int **ranks, size_t *count)
 {
     size_t found = 0;
     for (size_t i = 0; i < plan->count; i++)
@@ -58,7 +58,7 @@ static int select_copies(const ferry_mover *m, const ferry_plan *plan, way wante
     int all = ferry_ranks(m->f), self = ferry_rank(m->f);
     found = 0;
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_copy *copy = &plan->copies[i];
+        const ferry_plan_entry *copy = &plan->copies[i];
         if (way_of(m, copy) != wanted)
             continue;
         int other = wanted == OUTWARD ? owner_of(m->target, copy->target)
@@ -81,7 +81,7 @@ static uint64_t mixed(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
-static uint64_t hash_copy(const ferry_copy *c, int source, int target)
+static uint64_t hash_copy(const ferry_plan_entry *c, int source, int target)
 {
     uint64_t hash = mixed(mixed((uint64_t)source, (uint64_t)target), c->relation);
     hash = mixed(mixed(hash, (uint64_t)c->source), (uint64_t)c->target);
@@ -109,10 +109,10 @@ static uint64_t balance(const ferry_mover *m)
 enum { PIECE_ALIGNMENT = 16 };
 
 /* Bytes that the dense form of a copy takes in a buffer. */
-static size_t piece_bytes(const ferry_copy *copy, size_t element_bytes)
+static size_t piece_bytes(const ferry_plan_entry *copy, size_t element_bytes)
 {
     ferry_region dense;
-    ferry_copy pack, unpack;
+    ferry_plan_entry pack, unpack;
     fy_copy_split(copy, &dense, &pack, &unpack);
     size_t bytes = (size_t)ferry_region_size(dense) * element_bytes;
     return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
@@ -138,9 +138,9 @@ static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
         return FERRY_ENOMEM;
     char *at = end->buffer;
     for (size_t i = 0; i < end->count; i++) {
-        const ferry_copy *copy = &direction->copies[end->first + i];
+        const ferry_plan_entry *copy = &direction->copies[end->first + i];
         ferry_region dense;
-        ferry_copy pack, unpack;
+        ferry_plan_entry pack, unpack;
         fy_copy_split(copy, &dense, &pack, &unpack);
         ferry_grid piece = ferry_grid_over(dense, element, at);
         int error = outward
@@ -164,7 +164,7 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
     const ferry_grid *grid = NULL;
     int32_t block = -1;
     for (size_t i = 0; i < end->count; i++) {
-        const ferry_copy *copy = &m->in.copies[end->first + i];
+        const ferry_plan_entry *copy = &m->in.copies[end->first + i];
         if (grid == NULL || copy->source != block)
             grid = fy_link_offer(end, copy->source);
         block = copy->source;
@@ -181,7 +181,7 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
 
 /* A move and its copy, to be sorted. */
 typedef struct step {
-    const ferry_copy *copy;
+    const ferry_plan_entry *copy;
     fy_step step;
 } step;
 
@@ -286,11 +286,11 @@ static int analyse(ferry_mover *m, const ferry_plan *plan)
     return error ? fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count) : 0;
 }
 
-static uint64_t points_of(const ferry_copy *copies, size_t count)
+static uint64_t points_of(const ferry_plan_entry *copies, size_t count)
 {
     uint64_t points = 0;
     for (size_t i = 0; i < count; i++)
-        points += ferry_copy_points(&copies[i]);
+        points += ferry_plan_entry_points(&copies[i]);
     return points;
 }
 

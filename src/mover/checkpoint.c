@@ -102,7 +102,7 @@ static int write_block(int fd, const ferry_xarray *x, size_t i, uint64_t offset,
     const ferry_block *block = &x->blocks.blocks[i];
     const ferry_grid *grid = ferry_xarray_grid(x, (int32_t)i);
     ferry_grid packed = ferry_grid_over(block->region, x->element_bytes, dense);
-    ferry_copy copy = {.from = block->region, .to = block->region};
+    ferry_plan_entry copy = {.from = block->region, .to = block->region};
     for (int d = 0; d < FERRY_DIMS_MAX; d++) {
         copy.axis[d] = (int8_t)d;
         copy.ratio[d] = 1;
@@ -345,7 +345,7 @@ static int read_block(const reader *r, size_t i, const ferry_region *region, con
     const ferry_grid packed = ferry_grid_over(*region, x->element_bytes, dense);
     while (error == 0) {
         ferry_region common = ferry_region_intersect(*region, *whole);
-        ferry_copy copy = {.from = common, .to = common};
+        ferry_plan_entry copy = {.from = common, .to = common};
         for (int d = 0; d < FERRY_DIMS_MAX; d++) {
             copy.axis[d] = (int8_t)d;
             copy.ratio[d] = 1;

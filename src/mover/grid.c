@@ -32,10 +32,10 @@ int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes, ferry_
     return error;
 }
 
-int ferry_grid_move(const ferry_grid *target, const ferry_grid *source, const ferry_copy *copy,
-                    const ferry_operation *operation)
+int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
+                    const ferry_plan_entry *copy, const ferry_operation *operation)
 {
-    const ferry_plan plan = {.copies = (ferry_copy *)(uintptr_t)copy, .count = 1};
+    const ferry_plan plan = {.copies = (ferry_plan_entry *)(uintptr_t)copy, .count = 1};
     fy_combine how;
     fy_move move;
     if (copy->to.dims != target->region.dims || copy->from.dims != source->region.dims ||

@@ -10,7 +10,7 @@ static int64_t floor_mod(int64_t a, int64_t b)
     return a - fy_floor_div(a, b) * b;
 }
 
-static bool same_shape(const ferry_copy *copy)
+static bool same_shape(const ferry_plan_entry *copy)
 {
     if (copy->from.dims != copy->to.dims)
         return false;
@@ -20,7 +20,7 @@ static bool same_shape(const ferry_copy *copy)
     return true;
 }
 
-static bool has_ratio(const ferry_copy *copy)
+static bool has_ratio(const ferry_plan_entry *copy)
 {
     for (int d = 0; d < copy->to.dims; d++)
         if (copy->ratio[d] != 1)
@@ -94,7 +94,7 @@ static void choose(fy_move *move, const fy_combine *how)
     }
 }
 
-static void init_rows(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+static void init_rows(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
                       const ferry_grid *source, const fy_combine *how)
 {
     move->kind = FY_MOVE_ROWS;
@@ -113,7 +113,7 @@ static void init_rows(fy_move *move, const ferry_copy *copy, const ferry_grid *t
 }
 
 /* Offsets along each axis of the finer side: target, then source, axis after axis. */
-static int init_table(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+static int init_table(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
                       const ferry_grid *source, const fy_combine *how)
 {
     const bool refine = copy->relation == FERRY_REFINE;
@@ -147,7 +147,7 @@ static int init_table(fy_move *move, const ferry_copy *copy, const ferry_grid *t
     return 0;
 }
 
-static int init_reshape(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+static int init_reshape(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
                         const ferry_grid *source, const fy_combine *how)
 {
     move->walk = malloc(2 * (FERRY_DIMS_MAX + 1) * sizeof *move->walk);
@@ -169,7 +169,7 @@ static int init_reshape(fy_move *move, const ferry_copy *copy, const ferry_grid 
     return 0;
 }
 
-int fy_move_init(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+int fy_move_init(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
                  const ferry_grid *source, const fy_combine *how)
 {
     *move = (fy_move){.unit = how->unit,
@@ -192,8 +192,8 @@ void fy_move_fini(fy_move *move)
     move->walk = NULL;
 }
 
-void fy_copy_split(const ferry_copy *copy, ferry_region *dense, ferry_copy *pack,
-                   ferry_copy *unpack)
+void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan_entry *pack,
+                   ferry_plan_entry *unpack)
 {
     *dense = copy->from;
     *pack = *unpack = *copy;

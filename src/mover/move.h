@@ -19,7 +19,7 @@ struct fy_combine {
     fy_row_fn *row; /* NULL: copy */
     size_t unit;    /* bytes that one step of `row` works on */
     size_t each;    /* units to an element */
-    ferry_combine_fn *fn;
+    ferry_element_fn *fn;
     void *arg;
 };
 
@@ -53,7 +53,7 @@ typedef struct fy_move {
 } fy_move;
 
 /* Makes the move of `copy`, which fits both grids (fy_plan_check_entry). FERRY_ENOMEM. */
-int fy_move_init(fy_move *move, const ferry_copy *copy, const ferry_grid *target,
+int fy_move_init(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
                  const ferry_grid *source, const fy_combine *how);
 void fy_move_fini(fy_move *move);
 
@@ -62,7 +62,7 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
 
 /* What of `copy` travels: the region of a dense grid that its source points are packed to, and the
  * copies into that grid and out of it. */
-void fy_copy_split(const ferry_copy *copy, ferry_region *dense, ferry_copy *pack,
-                   ferry_copy *unpack);
+void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan_entry *pack,
+                   ferry_plan_entry *unpack);
 
 #endif

@@ -67,7 +67,7 @@ static void print_array(FILE *out, const ferry_xarray *x, const ferry_picture *p
 static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
 {
     ferry_region r = x->blocks.blocks[x->local[i]].region;
-    ferry_copy copy = {.from = r, .to = r};
+    ferry_plan_entry copy = {.from = r, .to = r};
     for (int d = 0; d < FERRY_DIMS_MAX; d++) {
         copy.axis[d] = (int8_t)d;
         copy.ratio[d] = 1;

@@ -15,7 +15,7 @@ void ferry_plan_fini(ferry_plan *plan)
     *plan = (ferry_plan){0};
 }
 
-ferry_copy *fy_plan_grow(ferry_plan *plan)
+ferry_plan_entry *fy_plan_grow(ferry_plan *plan)
 {
     if (fy_array_reserve((void **)&plan->copies, &plan->capacity, plan->count + 1,
                          sizeof *plan->copies))
@@ -23,17 +23,17 @@ ferry_copy *fy_plan_grow(ferry_plan *plan)
     return &plan->copies[plan->count++];
 }
 
-int ferry_plan_add(ferry_plan *plan, const ferry_copy *copy)
+int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy)
 {
-    ferry_copy value = *copy; /* `copy` may be one of the plan's own */
-    ferry_copy *place = fy_plan_grow(plan);
+    ferry_plan_entry value = *copy; /* `copy` may be one of the plan's own */
+    ferry_plan_entry *place = fy_plan_grow(plan);
     if (place == NULL)
         return FERRY_ENOMEM;
     *place = value;
     return 0;
 }
 
-void fy_copy_plain(ferry_copy *copy)
+void fy_copy_plain(ferry_plan_entry *copy)
 {
     copy->relation = FERRY_PLAIN;
     for (int d = 0; d < FERRY_DIMS_MAX; d++) {
@@ -47,7 +47,7 @@ int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to, int32_t s
 {
     if (ferry_region_size(to) != ferry_region_size(from) || to.dims < 1 || from.dims < 1)
         return FERRY_EINVAL;
-    ferry_copy copy = {.source = source, .target = target, .from = from, .to = to};
+    ferry_plan_entry copy = {.source = source, .target = target, .from = from, .to = to};
     fy_copy_plain(&copy);
     return ferry_plan_add(plan, &copy);
 }
@@ -75,9 +75,9 @@ void ferry_plan_filter(ferry_plan *plan, ferry_plan_keep_fn *keep, void *arg)
 }
 
 /* Turning a permutation round: axis d of `from` runs along the axis of `to` that named it. */
-static void reverse(ferry_copy *copy)
+static void reverse(ferry_plan_entry *copy)
 {
-    ferry_copy old = *copy;
+    ferry_plan_entry old = *copy;
     copy->source = old.target;
     copy->target = old.source;
     copy->from = old.to;
@@ -98,7 +98,7 @@ void ferry_plan_reverse(ferry_plan *plan)
         reverse(&plan->copies[i]);
 }
 
-bool fy_copy_is_simple(const ferry_copy *copy)
+bool fy_copy_is_simple(const ferry_plan_entry *copy)
 {
     if (copy->relation != FERRY_PLAIN || copy->from.dims != copy->to.dims)
         return false;
@@ -109,7 +109,7 @@ bool fy_copy_is_simple(const ferry_copy *copy)
     return true;
 }
 
-uint64_t ferry_copy_points(const ferry_copy *copy)
+uint64_t ferry_plan_entry_points(const ferry_plan_entry *copy)
 {
     return ferry_region_size(copy->relation == FERRY_COARSEN ? copy->from : copy->to);
 }
@@ -129,7 +129,7 @@ static int compare_regions(const ferry_region *a, const ferry_region *b)
     return order;
 }
 
-int fy_copy_compare(const ferry_copy *a, const ferry_copy *b)
+int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b)
 {
     int order = compare(a->target, b->target);
     if (order == 0)
@@ -150,12 +150,12 @@ int fy_copy_compare(const ferry_copy *a, const ferry_copy *b)
 
 static int by_target(const void *a, const void *b)
 {
-    const ferry_copy *const *x = a, *const *y = b;
+    const ferry_plan_entry *const *x = a, *const *y = b;
     return ((*x)->target > (*y)->target) - ((*x)->target < (*y)->target);
 }
 
 /* What of `first` feeds `second`: their common points in the middle, carried to both ends. */
-static int join(const ferry_copy *first, const ferry_copy *second, ferry_plan *out)
+static int join(const ferry_plan_entry *first, const ferry_plan_entry *second, ferry_plan *out)
 {
     ferry_region middle = ferry_region_intersect(first->to, second->from);
     if (ferry_region_is_empty(middle))
@@ -172,12 +172,12 @@ static int join(const ferry_copy *first, const ferry_copy *second, ferry_plan *o
 int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second, ferry_plan *out)
 {
     for (size_t i = 0; i < first->count + second->count; i++) {
-        const ferry_copy *copy =
+        const ferry_plan_entry *copy =
             i < first->count ? &first->copies[i] : &second->copies[i - first->count];
         if (!fy_copy_is_simple(copy))
             return FERRY_EINVAL;
     }
-    const ferry_copy **sorted = malloc((first->count + 1) * sizeof *sorted);
+    const ferry_plan_entry **sorted = malloc((first->count + 1) * sizeof *sorted);
     if (sorted == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < first->count; i++)
@@ -232,7 +232,7 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
     if (pairs == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_copy *copy = &plan->copies[i];
+        const ferry_plan_entry *copy = &plan->copies[i];
         if (copy->source < 0 || (size_t)copy->source >= source->count || copy->target < 0 ||
             (size_t)copy->target >= target->count) {
             free(pairs);
@@ -241,7 +241,7 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
         ferry_plan_pair pair = {.source = source->blocks[copy->source].owner,
                                 .target = target->blocks[copy->target].owner,
                                 .copies = 1,
-                                .points = ferry_copy_points(copy)};
+                                .points = ferry_plan_entry_points(copy)};
         stats.points += pair.points;
         if (pair.source == pair.target) {
             stats.local_copies++;
@@ -261,7 +261,7 @@ int ferry_plan_print(const ferry_plan *plan, FILE *out)
 {
     static const char *const names[] = {"", " sample", " refine", " coarsen"};
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_copy *copy = &plan->copies[i];
+        const ferry_plan_entry *copy = &plan->copies[i];
         char to[320], from[320];
         ferry_region_format(copy->to, to, sizeof to);
         ferry_region_format(copy->from, from, sizeof from);

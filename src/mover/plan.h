@@ -7,17 +7,17 @@
 #include "mover/tree.h"
 
 /* Adds an entry that the caller fills in; lends it until the next. NULL: no memory. */
-ferry_copy *fy_plan_grow(ferry_plan *plan);
+ferry_plan_entry *fy_plan_grow(ferry_plan *plan);
 
 /* Makes the correspondence of `copy` one to one with the axes in order. */
-void fy_copy_plain(ferry_copy *copy);
+void fy_copy_plain(ferry_plan_entry *copy);
 
 /* Whether the correspondence is that, between regions of one shape. */
-bool fy_copy_is_simple(const ferry_copy *copy);
+bool fy_copy_is_simple(const ferry_plan_entry *copy);
 
 /* An order of entries that depends on their contents alone: by target block, the low corner of
  * `to`, source block, and then the rest. Less, equal or greater than 0. */
-int fy_copy_compare(const ferry_copy *a, const ferry_copy *b);
+int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b);
 
 /* A tree of a floor plan's blocks. FERRY_EINVAL: a block of other dimensions. FERRY_ENOMEM. */
 int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks);

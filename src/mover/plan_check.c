@@ -28,7 +28,7 @@ static int check_end(const checker *c, size_t entry, int32_t block, const ferry_
 }
 
 /* How many source points along an axis `count` target points from `first` need. */
-static int64_t need(const ferry_copy *copy, int d)
+static int64_t need(const ferry_plan_entry *copy, int d)
 {
     int64_t ratio = copy->ratio[d];
     int64_t count = (int64_t)ferry_region_extent(copy->to, d);
@@ -38,7 +38,7 @@ static int64_t need(const ferry_copy *copy, int d)
     return copy->relation == FERRY_REFINE ? (phase + count - 1) / ratio + 1 : count;
 }
 
-static bool fits(const ferry_copy *copy)
+static bool fits(const ferry_plan_entry *copy)
 {
     unsigned seen = 0;
     if (copy->relation > FERRY_COARSEN)
@@ -69,7 +69,7 @@ static bool fits(const ferry_copy *copy)
 
 int fy_plan_check_entry(ferry *f, const ferry_plan *plan, size_t i)
 {
-    const ferry_copy *copy = &plan->copies[i];
+    const ferry_plan_entry *copy = &plan->copies[i];
     if (fits(copy))
         return 0;
     return fy_mover_fail(f, FERRY_EINVAL,
@@ -87,7 +87,7 @@ static int check_disjoint(ferry *f, const ferry_plan *plan, const ferry_floorpla
     int error = fy_tree_init(&tree, target->dims, plan->copies ? &plan->copies->to : NULL,
                              sizeof *plan->copies, plan->count);
     for (size_t i = 0; i < plan->count && error == 0; i++) {
-        const ferry_copy *copy = &plan->copies[i];
+        const ferry_plan_entry *copy = &plan->copies[i];
         fy_tree_walk walk;
         uint32_t other;
         const ferry_region *region;
@@ -110,7 +110,7 @@ int ferry_plan_check(ferry *f, const ferry_plan *plan, const ferry_floorplan *so
     checker from = {f, plan, source, source_ghosts, "source"};
     checker to = {f, plan, target, target_ghosts, "target"};
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_copy *copy = &plan->copies[i];
+        const ferry_plan_entry *copy = &plan->copies[i];
         int error = check_end(&from, i, copy->source, &copy->from);
         if (error == 0)
             error = check_end(&to, i, copy->target, &copy->to);

@@ -41,7 +41,7 @@ static ferry_region widen(const ferry_region *r, const ferry_point *low, const f
 static int emit(planner *p, uint32_t target, uint32_t source, const ferry_region *to,
                 const ferry_point *image)
 {
-    ferry_copy *copy = fy_plan_grow(p->plan);
+    ferry_plan_entry *copy = fy_plan_grow(p->plan);
     if (copy == NULL)
         return FERRY_ENOMEM;
     copy->target = (int32_t)target;

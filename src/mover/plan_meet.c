@@ -108,14 +108,14 @@ static int emit(planner *p, uint32_t target, uint32_t source)
         return 0;
     if (p->how.relation != FERRY_COARSEN)
         common = source_of(p, &to);
-    ferry_copy *copy = fy_plan_grow(p->plan);
+    ferry_plan_entry *copy = fy_plan_grow(p->plan);
     if (copy == NULL)
         return FERRY_ENOMEM;
-    *copy = (ferry_copy){.source = (int32_t)source,
-                         .target = (int32_t)target,
-                         .from = common,
-                         .to = to,
-                         .relation = (uint8_t)p->how.relation};
+    *copy = (ferry_plan_entry){.source = (int32_t)source,
+                               .target = (int32_t)target,
+                               .from = common,
+                               .to = to,
+                               .relation = (uint8_t)p->how.relation};
     for (int d = 0; d < p->dims; d++) {
         copy->to.low.at[d] -= p->how.shift.at[d];
         copy->to.high.at[d] -= p->how.shift.at[d];

@@ -85,9 +85,9 @@ typedef struct fy_step {
 /* The copies of one direction, sorted by rank, beginning after this rank's own, then by
  * fy_copy_compare. */
 typedef struct fy_direction {
-    ferry_copy *copies; /* movers over regions */
-    fy_pair *pairs;     /* movers over indices */
-    int *ranks;         /* the other's, per copy or pair */
+    ferry_plan_entry *copies; /* movers over regions */
+    fy_pair *pairs;           /* movers over indices */
+    int *ranks;               /* the other's, per copy or pair */
     size_t count;
     uint64_t points;
     fy_link_end *ends;
@@ -112,8 +112,8 @@ struct ferry_mover {
     bool under_way, flagged; /* a sleeps flag may be set */
     int error;               /* FERRY_EPEER for ever, once a neighbour died */
     uint32_t op;
-    ferry_copy *own;  /* copies within the rank */
-    size_t own_count; /* of own_moves */
+    ferry_plan_entry *own; /* copies within the rank */
+    size_t own_count;      /* of own_moves */
     fy_move *own_moves;
     uint64_t own_points;
     fy_direction in, out;

@@ -38,7 +38,7 @@ static ferry_grid random_grid(dice *d, ferry_region region, size_t element_bytes
 }
 
 /* Source point of a target point, for everything but coarsening. */
-static ferry_point source_of(const ferry_copy *c, ferry_point p)
+static ferry_point source_of(const ferry_plan_entry *c, ferry_point p)
 {
     ferry_point q = c->from.low;
     for (int d = 0; d < c->to.dims; d++) {
@@ -54,7 +54,7 @@ static ferry_point source_of(const ferry_copy *c, ferry_point p)
 }
 
 /* Target point of a source point when coarsening. */
-static ferry_point target_of(const ferry_copy *c, ferry_point q)
+static ferry_point target_of(const ferry_plan_entry *c, ferry_point q)
 {
     ferry_point p = c->to.low;
     for (int d = 0; d < c->to.dims; d++) {
@@ -66,9 +66,9 @@ static ferry_point target_of(const ferry_copy *c, ferry_point q)
 }
 
 /* A random entry: `to`, then a `from` that fits. */
-static ferry_copy random_copy(dice *d, int dims)
+static ferry_plan_entry random_copy(dice *d, int dims)
 {
-    ferry_copy c = {.relation = (uint8_t)dice_between(d, 0, 3)};
+    ferry_plan_entry c = {.relation = (uint8_t)dice_between(d, 0, 3)};
     c.to = dice_region(d, dims, dims < 3 ? 14 : 5, false);
     c.from.dims = dims;
     for (int i = 0; i < dims; i++) {
@@ -118,7 +118,7 @@ static void one_point(const ferry_operation *op, const ferry_grid *to, ferry_poi
 }
 
 /* The expected memory of the target. */
-static char *expect(const ferry_copy *c, const ferry_operation *op, const ferry_grid *to,
+static char *expect(const ferry_plan_entry *c, const ferry_operation *op, const ferry_grid *to,
                     const ferry_grid *from, size_t bytes)
 {
     char *copy = malloc(bytes);
@@ -143,7 +143,7 @@ static void test_grid_move_agrees_with_points(void **state)
     dice d = {21};
     static const size_t sizes[] = {1, 2, 4, 8, 12, 16, 24, 40, 100};
     for (int round = 0; round < ROUNDS; round++) {
-        ferry_copy c = random_copy(&d, (int)dice_between(&d, 1, 4));
+        ferry_plan_entry c = random_copy(&d, (int)dice_between(&d, 1, 4));
         ferry_operation op = {.combine = (ferry_combine)dice_between(&d, 0, 3),
                               .number = FERRY_NUMBER_INT32};
         size_t element = sizes[dice_between(&d, op.combine ? 2 : 0, 8)], to_bytes, from_bytes;
@@ -205,7 +205,7 @@ static void test_grid_move_combines(void **state)
     float x[4] = {1, 5, 3, 7}, y[4] = {2, 4, 6, 8};
     int64_t i[4] = {1, 5, 3, 7}, j[4] = {2, 4, 6, 8};
     ferry_region r = ferry_region_sized(1, (int64_t[]){4});
-    ferry_copy copy = {.from = r, .to = r, .ratio = {1}};
+    ferry_plan_entry copy = {.from = r, .to = r, .ratio = {1}};
     ferry_operation op = {.combine = FERRY_COMBINE_ADD};
     ferry_grid ga = ferry_grid_over(r, 8, a), gb = ferry_grid_over(r, 8, b);
     assert_int_equal(ferry_grid_move(&ga, &gb, &copy, &op), 0);

@@ -146,7 +146,7 @@ static int writes(const ferry_plan *plan, int target, ferry_point p, int source,
 {
     int count = 0;
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_copy *c = &plan->copies[i];
+        const ferry_plan_entry *c = &plan->copies[i];
         if (c->target != target || c->source != source || !ferry_region_contains_point(c->to, p))
             continue;
         bool same = true;
@@ -201,7 +201,7 @@ static void check_halo(dice *d, int dims)
         } while (ferry_region_next(&wide, &p));
     }
     for (size_t i = 0; i < plan.count; i++)
-        found += ferry_copy_points(&plan.copies[i]);
+        found += ferry_plan_entry_points(&plan.copies[i]);
     assert_int_equal(found, expected);
     assert_int_equal(
         ferry_plan_check(NULL, &plan, &blocks, ferry_point_all(2), &blocks, ferry_point_all(2), 1),
@@ -223,7 +223,8 @@ static int by_contents(const void *a, const void *b)
     return fy_copy_compare(a, b);
 }
 
-static bool of_rank(const ferry_copy *c, const ferry_floorplan *s, const ferry_floorplan *t, int r)
+static bool of_rank(const ferry_plan_entry *c, const ferry_floorplan *s, const ferry_floorplan *t,
+                    int r)
 {
     return s->blocks[c->source].owner == r || t->blocks[c->target].owner == r;
 }
@@ -233,8 +234,8 @@ static bool of_rank(const ferry_copy *c, const ferry_floorplan *s, const ferry_f
 static void compare_share(const ferry_plan *whole, const ferry_plan *own, const ferry_floorplan *s,
                           const ferry_floorplan *t, int rank)
 {
-    ferry_copy *mine = calloc(whole->count + 1, sizeof *mine);
-    ferry_copy *sorted = calloc(own->count + 1, sizeof *sorted);
+    ferry_plan_entry *mine = calloc(whole->count + 1, sizeof *mine);
+    ferry_plan_entry *sorted = calloc(own->count + 1, sizeof *sorted);
     size_t count = 0;
     for (size_t i = 0; i < whole->count; i++)
         if (of_rank(&whole->copies[i], s, t, rank))
@@ -339,7 +340,7 @@ static void test_plan_meet_moves_each_point_once(void **state)
     ferry_floorplan_fini(&c);
 }
 
-static bool to_block(void *arg, const ferry_copy *copy)
+static bool to_block(void *arg, const ferry_plan_entry *copy)
 {
     return copy->target == *(int *)arg;
 }
@@ -363,7 +364,7 @@ static void test_plan_is_data(void **state)
     fclose(out);
     assert_string_equal(text, "0: 1 on [10:12] <= 0 on [0:2]\n");
     free(text);
-    ferry_copy copy = plan.copies[0];
+    ferry_plan_entry copy = plan.copies[0];
     copy.to.high.at[0] = 25;
     assert_int_equal(ferry_plan_add(&plan, &copy), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, ferry_point_all(0), &blocks,
