@@ -28,8 +28,7 @@ static const setting settings[] = {
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* The first is the default: its cases carry no name. */
-static const char *const schedulers[] = {"ferry",    "stealing", "diffusion", "diffusion-sender",
-                                         "gradient", "none"};
+static const char *const schedulers[] = {"ferry", "stealing", "diffusion", "none"};
 
 enum { SCHEDULERS = sizeof schedulers / sizeof *schedulers };
 
