@@ -110,6 +110,13 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floo
                                                       size_t element_bytes, ferry_point ghosts,
                                                       const ferry_grid *grids, ferry_xarray **out);
 
+/* Gives each block a new owner: the grids of those that change move, ghost cells too, the others
+ * stay where they are. Collective; borrows `owners`, one per block and the same on every rank. The
+ * movers bound to `x` must be freed before, and bound again after, with a plan for the new owners.
+ * FERRY_EINVAL: an owner that is no rank, or grids of the caller's; FERRY_ENOMEM, FERRY_EPEER: `x`
+ * is as before on every rank. [app thread, not in handlers | polls | may block] */
+FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners);
+
 /* Frees the part of this rank. No mover may be bound to it. NULL is nothing. [app thread | never
  * blocks] */
 FERRY_API void ferry_xarray_destroy(ferry_xarray *x);

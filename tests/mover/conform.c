@@ -383,6 +383,40 @@ static void ghosts(ferry *f, dice *d)
         CHECK(ferry_free(f, grid.data) == 0);
 }
 
+/* Blocks change owners, at random, several times; the values and the ghost cells go along. */
+static void remaps(ferry *f, dice *d)
+{
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    int64_t extents[2] = {30, 20};
+    halo.domain = ferry_region_sized(2, extents);
+    halo.low = halo.high = ferry_point_all(1);
+    ferry_floorplan blocks = random_plan(f, d, halo.domain, true);
+    ferry_xarray *x = make_array(f, &blocks, halo.low, false);
+    int32_t *owners = calloc(blocks.count, sizeof *owners);
+    fill(x, 1);
+    for (int round = 0; round < 4; round++) {
+        ferry_plan plan = {0};
+        ferry_mover *m;
+        for (size_t i = 0; i < blocks.count; i++)
+            owners[i] = (int32_t)dice_between(d, 0, ferry_ranks(f) - 1);
+        CHECK(ferry_xarray_remap(x, owners) == 0);
+        for (size_t i = 0; i < x->local_count; i++)
+            CHECK(owners[x->local[i]] == ferry_rank(f));
+        CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
+        CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
+        CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+        check_halo(f, x, &halo, 1);
+        CHECK(ferry_mover_free(m) == 0);
+        ferry_plan_fini(&plan);
+    }
+    owners[0] = ferry_ranks(f);
+    CHECK(ferry_xarray_remap(x, owners) == FERRY_EINVAL);
+    check_halo(f, x, &halo, 1);
+    free(owners);
+    free_array(x);
+    ferry_floorplan_fini(&blocks);
+}
+
 /* Wrong plans are refused on every rank, and the next bind works. */
 static void mistakes(ferry *f)
 {
@@ -429,6 +463,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         sums(f, &common);
         levels(f, &common);
         ghosts(f, &common);
+        remaps(f, &common);
     }
     return 0;
 }
