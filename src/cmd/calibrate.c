@@ -90,6 +90,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
 {
     *send_ns = *receive_ns = UINT64_MAX;
     for (int i = 0; i < BURSTS; i++) {
+        uint64_t all = p->counted + BURST; /* some may be handled in the barrier already */
         ferry_barrier(f);
         uint64_t start = ferry_now(f);
         for (int k = 0; k < BURST && ferry_rank(f) == 0; k++)
@@ -106,7 +107,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
         ferry_poll(f);
         if (p->counted - before == BURST)
             *receive_ns = least(*receive_ns, (ferry_now(f) - start) / BURST);
-        await(f, p, before + BURST);
+        await(f, p, all);
     }
 }
 

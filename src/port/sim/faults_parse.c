@@ -40,7 +40,7 @@ static bool take_number(reader *r, uint64_t max, uint64_t *out)
         return false;
     for (; *r->at >= '0' && *r->at <= '9'; r->at++) {
         uint64_t digit = (uint64_t)(*r->at - '0');
-        if (value > (max - digit) / 10)
+        if (digit > max || value > (max - digit) / 10)
             return false;
         value = value * 10 + digit;
     }

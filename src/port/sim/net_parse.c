@@ -26,15 +26,15 @@ bool fy_net_time(const char *text, uint64_t *ps, const char **end)
         uint64_t ps;
     } units[] = {{"ps", 1},          {"ns", 1000},          {"us", 1000000},
                  {"ms", 1000000000}, {"s", 1000000000000u}, {"", 1000}};
-    const uint64_t limit = UINT64_MAX / 1000000000000u;
+    const uint64_t limit = UINT64_MAX / 16;
     uint64_t whole = 0, fraction = 0, scale = 1;
     const char *at = text;
     if (*at < '0' || *at > '9')
         return false;
     for (; *at >= '0' && *at <= '9'; at++) {
-        whole = whole * 10 + (uint64_t)(*at - '0');
-        if (whole > limit)
+        if (whole > limit / 10)
             return false;
+        whole = whole * 10 + (uint64_t)(*at - '0');
     }
     if (*at == '.') {
         at++;
@@ -50,6 +50,8 @@ bool fy_net_time(const char *text, uint64_t *ps, const char **end)
     const struct unit *unit = units;
     while (strncmp(at, unit->name, strlen(unit->name)) != 0)
         unit++;
+    if (whole > limit / unit->ps)
+        return false;
     *ps = whole * unit->ps + fraction * unit->ps / scale;
     *end = at + strlen(unit->name);
     return true;

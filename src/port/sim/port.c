@@ -8,7 +8,7 @@ enum { POLL_NS = 10, CLOCK_NS = 5, WAIT_NS = 20, REFUSED_NS = 10 };
 
 /* Polls in vain before they are taken for a waiting loop, which then looks every so often, or when
  * something comes: polls of a program that waits by polling would else be most of all events. */
-enum { QUIET_POLLS = 64, PAUSE_MIN_NS = 50, PAUSE_MAX_NS = 100000, PAUSE_GROWTH = 16 };
+enum { QUIET_POLLS = 4, PAUSE_MIN_NS = 50, PAUSE_MAX_NS = 100000, PAUSE_GROWTH = 4 };
 
 static void sim_close(fy_port *port)
 {

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Goal: what goes wrong in a simulated run is noticed, named and repeatable. Method: programs that
+# are wrong on purpose; exit status and report of each.
+set -u
+ferry=$1 canary=$2
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+failures=0
+
+# expect STATUS PATTERN COMMAND...: the command's status, and a line of its output.
+expect()
+{
+    status=$1 pattern=$2
+    shift 2
+    "$@" >"$out" 2>&1
+    got=$?
+    if [ "$got" -ne "$status" ] || ! grep -q "$pattern" "$out"; then
+        echo "$*: status $got, expected $status and \"$pattern\":"
+        cat "$out"
+        failures=$((failures + 1))
+    fi
+}
+
+expect 120 'rank 1: sim: waits in ferry_wait' "$ferry" sim -n 3 "$canary" stuck
+expect 120 'rank 2: sim: waits in barrier' "$ferry" sim -n 3 "$canary" stuck
+expect 120 'nothing was done for 10 s' "$ferry" sim -n 3 "$canary" restless
+expect 120 'nothing was done for 10 s' "$ferry" sim -n 3 "$canary" spinning
+expect 120 'the time limit has passed' "$ferry" sim -n 3 --time-limit 1ms "$canary" restless
+expect 1 'ferry sim --seed [0-9]* -n [0-9]* --faults [a-z]*[=@][^,]* ' \
+    "$ferry" swarm -n 4 --seeds 1..50 "$canary" hasty
+case $(uname -m) in
+x86_64 | aarch64)
+    # Sanitizers' stacks are larger, and they notice more.
+    nm "$canary" | grep -qE '__(asan|tsan)_init' ||
+        expect 121 "rank 1: sim: the program's stack of 65536 bytes was overrun" \
+            "$ferry" sim -n 3 --stack 65536 "$canary" deep
+    ;;
+esac
+exit "$failures"

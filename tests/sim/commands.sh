@@ -1,0 +1,48 @@
+#!/bin/sh
+# Goal: wrong options and files are refused with what is wrong; options reach the run. Method: exit
+# status and messages of ferry sim, ferry swarm and ferry calibrate.
+set -u
+ferry=$1 canary=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+expect()
+{
+    status=$1 pattern=$2
+    shift 2
+    "$@" >"$folder/out" 2>&1
+    got=$?
+    if [ "$got" -ne "$status" ] || { [ -n "$pattern" ] && ! grep -q -- "$pattern" "$folder/out"; }; then
+        echo "$*: status $got, expected $status and \"$pattern\":"
+        cat "$folder/out"
+        failures=$((failures + 1))
+    fi
+}
+
+printf 'topology flat\nlatency 1us\nlatency 2us\n' >"$folder/twice.net"
+printf 'topology flat\nlatencyy 1us\n' >"$folder/wrong.net"
+printf 'topology torus 4 4 1\nmemory private\nlatency 1us\n' >"$folder/good.net"
+expect 2 'which program' "$ferry" sim -n 3
+expect 2 'expected a time' "$ferry" sim --quantum soon "$canary"
+expect 2 'expected a factor' "$ferry" sim --cpu 1us "$canary"
+expect 1 'FERRY_RANKS is "0"' "$ferry" sim -n 0 "$canary"
+expect 1 'is no network' "$ferry" sim --net fast "$canary"
+expect 1 'cannot open the network' "$ferry" sim --net ./none "$canary"
+expect 1 'twice.net:3: given twice' "$ferry" sim --net "$folder/twice.net" "$canary"
+expect 1 'wrong.net:2: unknown key' "$ferry" sim --net "$folder/wrong.net" "$canary"
+expect 1 'fewer places than ranks' "$ferry" sim -n 17 --net "$folder/good.net" "$canary"
+expect 1 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
+expect 1 'expected die=RANK@TIME' "$ferry" sim -n 2 --faults die=2@1us "$canary"
+expect 1 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
+expect 127 'No such file' "$ferry" sim "$folder/none"
+expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.net" "$canary"
+expect 0 '0 of 3 seeds failed' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
+expect 2 'expected A..B' "$ferry" swarm --seeds 5 "$canary"
+expect 0 'shrink what fails' "$ferry" --help
+expect 0 'ferry sim' "$ferry" sim --help
+expect 0 'ferry swarm' "$ferry" swarm --help
+expect 0 'ferry calibrate' "$ferry" calibrate --help
+expect 0 '' "$ferry" calibrate -o "$folder/here.net"
+expect 0 'here.net' "$ferry" sim -r -n 4 --net "$folder/here.net" "$canary"
+exit "$failures"

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Goal: equal seeds give equal runs, unequal ones do not, and faults change no result. Method: hash
+# and output of the workload, run twice, with another layout of addresses, and with another seed.
+set -u
+ferry=$1 workload=$3
+run() { "$ferry" sim -n 6 -r --seed "$1" --net cloud --faults "$2" "$workload" 2>&1 | grep -v ' per event'; }
+
+for plan in ring=4 random drop=0.1,dup=0.1,delay=0.3:50us cut=0-2@10us:1ms,slow=1:50; do
+    first=$(run 5 "$plan")
+    second=$(run 5 "$plan")
+    other=$(FERRY_UNUSED=$(printf '%04000d' 0) FERRY_PORT=sim setarch -R true 2>/dev/null && \
+        setarch -R sh -c "$(printf 'exec %s sim -n 6 -r --seed 5 --net cloud --faults %s %s' \
+            "$ferry" "$plan" "$workload")" 2>&1 | grep -v ' per event')
+    third=$(run 6 "$plan")
+    [ "$first" = "$second" ] || { echo "$plan: two runs differ: $first / $second"; exit 1; }
+    [ -z "$other" ] || [ "$first" = "$other" ] || { echo "$plan: addresses matter: $first / $other"; exit 1; }
+    [ "$first" != "$third" ] || { echo "$plan: the seed does not matter"; exit 1; }
+    echo "$first" | grep -q 'sim: hash [0-9a-f]\{16\}$' || { echo "$plan: no hash: $first"; exit 1; }
+done

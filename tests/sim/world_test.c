@@ -1,0 +1,266 @@
+/* What the port's clock, network and faults make of a run, through the port's table alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "port/sim/sim.h"
+
+/* What a case notes while it runs; the test looks at it afterwards. */
+typedef struct notes {
+    uint64_t at_ns[8];
+    int count;
+    int error;
+    fy_port *port;
+} notes;
+
+static int rank_of(const fy_port *port)
+{
+    fy_port_info info;
+    port->ops->query(port, &info);
+    return info.rank;
+}
+
+static fy_verdict note(void *context, int source, const fy_frame *frame)
+{
+    notes *n = context;
+    (void)source;
+    (void)frame;
+    n->at_ns[n->count++ & 7] = n->port->ops->now(n->port);
+    return FY_TAKEN;
+}
+
+/* Runs on a network with round figures: latency 1 us, send 100 ns, receive 200 ns, 1 ns per byte.
+ */
+static int run(int ranks, fy_sim_options options, fy_sim_main *rank_main, notes *n)
+{
+    char path[] = "/tmp/ferry-sim-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    fputs("latency 1us\nsend 100ns\nreceive 200ns\ngap 50ns\nbyte 1ns\nmemory shared\n", file);
+    fclose(file);
+    options.ranks = ranks;
+    options.net = path;
+    int status = fy_sim_run(&options, rank_main, n);
+    if (status < 0)
+        fprintf(stderr, "%s\n", fy_error_text());
+    remove(path);
+    return status;
+}
+
+static void take_all(fy_port *port, notes *n, int count)
+{
+    n->port = port;
+    while (n->count < count)
+        if (port->ops->poll(port, FY_DATA, 1, note, n) == 0)
+            port->ops->wait(port, FY_APP, UINT64_MAX);
+}
+
+static int one_message(void *arg, fy_port *port)
+{
+    static const char data[500] = "";
+    if (rank_of(port) == 0) {
+        fy_frame frame = {.kind = 1, .data = data, .size_bytes = sizeof(data)};
+        for (int i = 0; i < 2; i++)
+            ((notes *)arg)->error |= port->ops->send(port, FY_APP, FY_DATA, 1, &frame);
+    } else {
+        take_all(port, arg, 2);
+    }
+    port->ops->close(port);
+    return 0;
+}
+
+/* Goal: a frame takes send + latency + bytes + receive; a second waits for the adapter. */
+static void test_sim_costs_follow_loggp(void **state)
+{
+    (void)state;
+    notes n = {0};
+    assert_int_equal(run(2, (fy_sim_options){0}, one_message, &n), 0);
+    assert_int_equal(n.error, 0);
+    /* 100 + 500 + 1000 + 200, and what polling and reading the clock cost */
+    assert_in_range(n.at_ns[0], 1800, 1840);
+    /* the second leaves 500 ns after the first has begun to, at 100 + 500 */
+    assert_in_range(n.at_ns[1], 2300, 2340);
+}
+
+static void serve_one(void *arg)
+{
+    notes *n = arg;
+    while (n->count == 0) {
+        n->port->ops->wait(n->port, FY_HELPER, UINT64_MAX);
+        n->port->ops->poll(n->port, FY_CONTROL, 8, note, n);
+    }
+}
+
+static int computing(void *arg, fy_port *port)
+{
+    notes *n = arg;
+    if (rank_of(port) == 0) {
+        fy_frame frame = {.kind = 1};
+        port->ops->advance(port, 50000);
+        n->error |= port->ops->send(port, FY_APP, FY_CONTROL, 1, &frame);
+    } else {
+        n->port = port;
+        port->ops->serve(port, FY_HELPER);
+        n->error |= port->ops->spawn(port, serve_one, n);
+        port->ops->advance(port, 200000);
+        n->at_ns[7] = port->ops->now(port);
+        port->ops->serve(port, FY_APP);
+        port->ops->join(port);
+    }
+    port->ops->close(port);
+    return 0;
+}
+
+/* Goal: a control frame that comes during a computation is served at its arrival, or at the next
+ * quantum, by the helper, and the computation ends later by what that took. */
+static void test_sim_helper_serves_during_computation(void **state)
+{
+    (void)state;
+    notes woken = {0}, looking = {0};
+    assert_int_equal(run(2, (fy_sim_options){0}, computing, &woken), 0);
+    assert_int_equal(woken.error, 0);
+    assert_in_range(woken.at_ns[0], 51300, 51400);
+    assert_in_range(woken.at_ns[7], 200200, 200400);
+    assert_int_equal(run(2, (fy_sim_options){.quantum_ns = 20000}, computing, &looking), 0);
+    assert_in_range(looking.at_ns[0], 60200, 60300);
+}
+
+static int work(void *arg, fy_port *port)
+{
+    notes *n = arg;
+    port->ops->advance(port, 100000);
+    n->at_ns[rank_of(port)] = port->ops->now(port);
+    port->ops->close(port);
+    return 0;
+}
+
+static void assert_near(uint64_t value, uint64_t expected)
+{
+    assert_in_range(value, expected, expected + 100);
+}
+
+/* Goal: ranks compute at their speeds, also when those change midway, and not while stopped. */
+static void test_sim_speeds_and_stops(void **state)
+{
+    (void)state;
+    notes n = {0};
+    fy_sim_options options = {.speeds = "1=0.5,2-3=2,3=1@20us", .faults = "stop=4@10us:1ms"};
+    assert_int_equal(run(5, options, work, &n), 0);
+    assert_near(n.at_ns[0], 100000);
+    assert_near(n.at_ns[1], 200000);
+    assert_near(n.at_ns[2], 50000);
+    assert_near(n.at_ns[3], 20000 + 60000);
+    assert_near(n.at_ns[4], 1100000);
+}
+
+static int bereaved(void *arg, fy_port *port)
+{
+    notes *n = arg;
+    fy_frame frame = {.kind = 1};
+    if (rank_of(port) == 1) {
+        n->error |= port->ops->send(port, FY_APP, FY_DATA, 0, &frame);
+        port->ops->advance(port, 1000000000);
+        return 1; /* never */
+    }
+    while (port->ops->peer(port, 1) == FY_PEER_ALIVE)
+        port->ops->wait(port, FY_APP, UINT64_MAX);
+    n->at_ns[7] = port->ops->now(port);
+    if (port->ops->peer(port, 1) != FY_PEER_DEAD)
+        return 1;
+    take_all(port, n, 1);
+    if (port->ops->send(port, FY_APP, FY_DATA, 1, &frame) != FERRY_EPEER)
+        return 1;
+    port->ops->close(port);
+    return 0;
+}
+
+/* Goal: a death is told to one who sleeps, within a millisecond; what the dead had sent arrives. */
+static void test_sim_tells_of_a_death(void **state)
+{
+    (void)state;
+    notes n = {0};
+    assert_int_equal(run(2, (fy_sim_options){.faults = "die=1@500us"}, bereaved, &n), 0);
+    assert_int_equal(n.error, 0);
+    assert_in_range(n.at_ns[7], 500000, 1500000);
+    assert_int_equal(n.count, 1);
+}
+
+static int allocating(void *arg, fy_port *port)
+{
+    notes *n = arg;
+    for (int i = 0; i < 100; i++) {
+        void *block = port->ops->alloc(port, 100);
+        n->count += block == NULL;
+        if (block != NULL && port->ops->release(port, block) != 0)
+            return 1;
+    }
+    n->error = port->ops->alloc(port, 2000) == NULL ? FERRY_ENOMEM : 0;
+    port->ops->close(port);
+    return 0;
+}
+
+/* Goal: allocations fail when the plan says so, and beyond the limit. */
+static void test_sim_refuses_memory(void **state)
+{
+    (void)state;
+    notes n = {0};
+    fy_sim_options options = {.faults = "nomem@3,nomem@50", .heap_bytes = 1000};
+    assert_int_equal(run(1, options, allocating, &n), 0);
+    assert_int_equal(n.count, 2);
+    assert_int_equal(n.error, FERRY_ENOMEM);
+}
+
+static int failing(void *arg, fy_port *port)
+{
+    (void)arg;
+    if (rank_of(port) == 2)
+        return 42;
+    port->ops->wait(port, FY_APP, UINT64_MAX);
+    port->ops->wait(port, FY_APP, UINT64_MAX);
+    return 0;
+}
+
+/* Goal: a rank that fails ends the job with its status. */
+static void test_sim_ends_with_a_failing_rank(void **state)
+{
+    (void)state;
+    notes n = {0};
+    assert_int_equal(run(4, (fy_sim_options){0}, failing, &n), 42);
+}
+
+/* Goal: options that make no world are refused with a reason. */
+static void test_sim_refuses_options(void **state)
+{
+    (void)state;
+    fy_sim_options options = {.ranks = FY_SIM_RANKS_MAX + 1};
+    assert_int_equal(fy_sim_run(&options, work, NULL), FERRY_EINVAL);
+    options = (fy_sim_options){.stack_bytes = 100};
+    assert_int_equal(fy_sim_run(&options, work, NULL), FERRY_EINVAL);
+    options = (fy_sim_options){.net = "none"};
+    assert_int_equal(fy_sim_run(&options, work, NULL), FERRY_EINVAL);
+    options = (fy_sim_options){.faults = "none"};
+    assert_int_equal(fy_sim_run(&options, work, NULL), FERRY_EINVAL);
+    options = (fy_sim_options){.speeds = "none"};
+    assert_int_equal(fy_sim_run(&options, work, NULL), FERRY_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sim_costs_follow_loggp),
+        cmocka_unit_test(test_sim_helper_serves_during_computation),
+        cmocka_unit_test(test_sim_speeds_and_stops),
+        cmocka_unit_test(test_sim_tells_of_a_death),
+        cmocka_unit_test(test_sim_refuses_memory),
+        cmocka_unit_test(test_sim_ends_with_a_failing_rank),
+        cmocka_unit_test(test_sim_refuses_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
