@@ -3,6 +3,7 @@
 #define FERRY_FERRY_H
 
 #include <ferry/balance.h>
+#include <ferry/cell.h>
 #include <ferry/collective.h>
 #include <ferry/core.h>
 #include <ferry/error.h>

@@ -28,6 +28,7 @@ typedef enum fy_kind {
     FY_KIND_LOCATION,   /* object: where an object is */
     FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
     FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
+    FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
     FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
     FY_KINDS
 } fy_kind;
@@ -41,6 +42,7 @@ typedef enum fy_layer {
     FY_LAYER_OBJECT,
     FY_LAYER_BALANCE,
     FY_LAYER_MOVER,
+    FY_LAYER_CELL,
     FY_LAYERS
 } fy_layer;
 
@@ -58,7 +60,7 @@ typedef struct fy_layer_ops {
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
 } fy_layer_ops;
 
-extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer;
+extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer, fy_cell_layer;
 
 void *fy_layer_state(const ferry *f, fy_layer layer);
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state);

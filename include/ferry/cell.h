@@ -1,0 +1,237 @@
+/* Cell: memory that is passed between ranks by its pointer, in queues that any rank may work on.
+ *
+ * A parcel is reference-counted memory in the shared heap: the paper's region. A cell is a queue of
+ * parcels; every rank has FERRY_CELLS of them, and any rank may work on any cell, named by rank and
+ * number. On one node a parcel changes hands without being copied; between nodes it is copied once.
+ *
+ * A rank holds a parcel that it created, took or read. What it holds it may read. Before it writes
+ * it calls ferry_parcel_mod, which gives the parcel itself back when nobody else has it, and else a
+ * copy of its own: nobody ever sees the writes of another rank. A parcel is freed when no rank
+ * holds it and no cell has it. What a rank holds when it dies is released by the survivors.
+ *
+ * Every operation on a cell happens at one moment between call and return: cells are linearizable
+ * queues, first in, first out, for any number of producers and consumers. cds.txt 3. */
+#ifndef FERRY_CELL_H
+#define FERRY_CELL_H
+
+#include <ferry/core.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Cells of a rank: numbers from 0 to FERRY_CELLS - 1. */
+#define FERRY_CELLS 1024
+
+/* A cell has room for so many parcels unless ferry_cell_limit_set says less. */
+#define FERRY_CELL_LIMIT 65536
+
+/* A cell. All zero is cell 0 of rank 0. */
+typedef struct ferry_cell {
+    int32_t rank;
+    int32_t number;
+} ferry_cell;
+
+/* A parcel, by a name that means the same on every rank of the node. All zero is none. */
+typedef struct ferry_parcel {
+    uint64_t word;
+} ferry_parcel;
+
+/* Whether the caller's hold goes with the parcel. */
+typedef enum ferry_hold {
+    FERRY_GIVE, /* to the cell: the caller may no longer touch it */
+    FERRY_KEEP, /* the caller goes on holding it, and may read */
+} ferry_hold;
+
+/* Parcels. */
+
+/* Makes a parcel of `size_bytes` (0 is allowed) in this rank's shared heap, not cleared, 64-byte
+ * aligned, held once by the caller. Gives `*out`, ended by ferry_parcel_release or by giving it
+ * away; `*data`, when `data` is not NULL, is its memory. FERRY_ENOMEM: the heap's limit is
+ * reached. [app thread, handlers | never blocks] cds.txt 3. */
+FERRY_API FERRY_MUST_USE int ferry_parcel_create(ferry *f, size_t size_bytes, ferry_parcel *out,
+                                                 void **data);
+
+/* The memory of a parcel that this rank holds, to read; its size to `*size_bytes` when that is not
+ * NULL. Lends until the hold ends. NULL: no such parcel, or not held here. [app thread, handlers |
+ * never blocks] */
+FERRY_API const void *ferry_parcel_data(ferry *f, ferry_parcel parcel, size_t *size_bytes);
+
+/* Makes `*parcel`, which this rank holds, its own to write to: when another rank holds it or any
+ * cell has it, replaces it by a copy and ends one hold of the old one. Whoever else has it never
+ * sees what is written. `*data` is the memory. Holding it more than once oneself is not sharing.
+ * FERRY_EINVAL: not held here; FERRY_ENOMEM: no memory for the copy; the parcel is as before.
+ * [app thread, handlers | never blocks] cds.txt 3 (mod). */
+FERRY_API FERRY_MUST_USE int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data);
+
+/* Ends one hold; the last one anywhere frees the parcel. All zero is nothing. FERRY_EINVAL: not
+ * held here. [app thread, handlers | never blocks] */
+FERRY_API int ferry_parcel_release(ferry *f, ferry_parcel parcel);
+
+/* Cells. */
+/* `timeout_ns` says how long to wait for a parcel, or for room: 0 not at all, FERRY_FOREVER without
+ * limit. While a call waits it polls, and sleeps when there is nothing to do. Errors of all:
+ * FERRY_EINVAL: no such cell or parcel, or the parcel is not held here; FERRY_EAGAIN: the time has
+ * passed, nothing happened; FERRY_EPEER: the cell's rank is dead or has left (what is in the cell
+ * may still be taken out on its node); FERRY_ESTATE: inside a handler only calls that do not wait
+ * are allowed: `timeout_ns` 0 and, for a cell on another node, the tracked forms. */
+
+/* Adds `parcel` at the end. FERRY_ENOMEM: no memory to note it. Never more than the cell's limit.
+ * [app thread, handlers with 0 | polls and blocks when it waits] cds.txt 3 (enq). */
+FERRY_API FERRY_MUST_USE int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_parcel parcel,
+                                            ferry_hold hold, uint64_t timeout_ns);
+
+/* Removes the first parcel; the caller holds it, in `*out`. [app thread, handlers with 0 | polls
+ * and blocks when it waits] cds.txt 3 (deq). */
+FERRY_API FERRY_MUST_USE int ferry_cell_deq(ferry *f, ferry_cell cell, ferry_parcel *out,
+                                            uint64_t timeout_ns);
+
+/* As ferry_cell_deq, but the parcel stays in the cell as well. cds.txt 3 (read). */
+FERRY_API FERRY_MUST_USE int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out,
+                                             uint64_t timeout_ns);
+
+/* Removes all parcels and adds `parcel`, at one moment. Never waits for room. [app thread, handlers
+ * on this node | polls and blocks for a cell on another node] cds.txt 3 (write). */
+FERRY_API FERRY_MUST_USE int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel,
+                                              ferry_hold hold);
+
+/* Removes all parcels. As ferry_cell_write. cds.txt 3 (zap). */
+FERRY_API int ferry_cell_zap(ferry *f, ferry_cell cell);
+
+/* How many parcels the cell has, to `*count`. As ferry_cell_write. */
+FERRY_API FERRY_MUST_USE int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count);
+
+/* Sets how many parcels a cell of this rank takes, from 1 to FERRY_CELL_LIMIT; those it has stay.
+ * [app thread, handlers | never blocks] */
+FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t limit);
+
+/* The tracked forms: they never wait, and `track`, not NULL, tells the end: 0, FERRY_EPEER,
+ * FERRY_ENOMEM. The operations that one rank starts on one cell are done in the order started.
+ * ferry_cell_enq_start takes the caller's hold (FERRY_GIVE) at once; when it fails later the hold
+ * is released. ferry_cell_deq_start and ferry_cell_read_start keep `out` until the end and set it
+ * before completed. `ferry_cell_cancel` ends the operations of this rank that wait for this `out`
+ * with FERRY_ECANCELED unless they have ended: then it returns FERRY_ENOENT. [app thread, handlers
+ * | never blocks | does not poll] */
+FERRY_API FERRY_MUST_USE int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel,
+                                                  ferry_hold hold, const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out,
+                                                  const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out,
+                                                   const ferry_track *track);
+FERRY_API int ferry_cell_cancel(ferry *f, const ferry_parcel *out);
+
+/* Handlers. */
+
+/* Runs on the cell's rank, in a call that polls, when the cell has more parcels than its high-water
+ * mark or fewer than its low one. `count` is how many it had just before. cds.txt 5. */
+typedef void ferry_cell_fn(ferry *f, ferry_cell cell, size_t count, void *arg);
+
+typedef struct ferry_cell_handler {
+    size_t size; /* sizeof(ferry_cell_handler) */
+    ferry_cell_fn *fn;
+    void *arg;
+    int64_t high; /* runs while there are more parcels than this; negative: never */
+    int64_t low;  /* runs while there are fewer than this; 0: never */
+    int priority; /* of handlers that are due the highest runs first; equal ones take turns */
+} ferry_cell_handler;
+
+#define FERRY_CELL_HANDLER_DEFAULTS                                                                \
+    {                                                                                              \
+        .size = sizeof(ferry_cell_handler), .high = -1                                             \
+    }
+
+/* Sets the handler of a cell of this rank; NULL removes it. Copies it. It runs soon if a mark is
+ * passed already. While one is passed, it runs again whenever the number of parcels has changed
+ * since it ran last; while it is due, ferry_quiesce waits for it (parcels alone are not work).
+ * [app thread, handlers | never blocks] cds.txt 5. */
+FERRY_API FERRY_MUST_USE int ferry_cell_handler_set(ferry *f, int number,
+                                                    const ferry_cell_handler *handler);
+
+/* Runs, inside a handler of a cell, the handlers of cells of higher priority that are due: where a
+ * long handler allows the urgent ones to go first. Outside of one it runs none. Returns how many
+ * ran. [app thread | polls cells' handlers only] cds.txt 5. */
+FERRY_API int ferry_cell_yield(ferry *f);
+
+/* Copies by descriptor. */
+
+/* What a field consists of. The size of FERRY_FIELD_LONG is the format's: 4 or 8 bytes. */
+typedef enum ferry_field {
+    FERRY_FIELD_BYTES, /* never converted */
+    FERRY_FIELD_INT16,
+    FERRY_FIELD_INT32,
+    FERRY_FIELD_INT64,
+    FERRY_FIELD_LONG, /* signed */
+    FERRY_FIELD_ULONG,
+    FERRY_FIELD_FLOAT,
+    FERRY_FIELD_DOUBLE,
+    FERRY_FIELD_STRUCT, /* fields of its own */
+} ferry_field;
+
+/* How a copy converts: an integer made by adding up what holds. 0: both sides are little-endian
+ * with longs of 8 bytes. */
+typedef enum ferry_convert {
+    FERRY_CONVERT_FROM_BIG = 1,   /* the source is big-endian */
+    FERRY_CONVERT_TO_BIG = 2,     /* the target is */
+    FERRY_CONVERT_FROM_LONG4 = 4, /* the source's longs have 4 bytes */
+    FERRY_CONVERT_TO_LONG4 = 8,   /* the target's have */
+} ferry_convert;
+
+/* One side of a copy. */
+typedef struct ferry_extent {
+    void *data;
+    size_t size_bytes;
+} ferry_extent;
+
+/* Copies the fields that `descriptor`, an array of `length` integers, names from `source` to
+ * `target`, which do not overlap, converting each as `conversion` says. A descriptor is
+ *
+ *     field count, then for each field: count, type, source displacement, target displacement;
+ *     for FERRY_FIELD_STRUCT these four are followed by: source stride, target stride, and the
+ *     descriptor of the structure, with displacements from where each one begins
+ *
+ * in bytes; elements of a field follow each other without gaps. FERRY_EINVAL: the descriptor is
+ * malformed, nested deeper than 16, or names bytes outside source or target; nothing was copied.
+ * FERRY_ERANGE: a long does not fit into 4 bytes; the target is undefined. [app thread, handlers |
+ * never blocks] cds.txt 4 (copy). */
+FERRY_API FERRY_MUST_USE int ferry_copy_fields(ferry *f, ferry_extent target, ferry_extent source,
+                                               const int *descriptor, size_t length,
+                                               int conversion);
+
+/* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`.
+ * FERRY_EAGAIN: the format of a rank on another node is not known yet, it has been asked for; poll
+ * and call again. [app thread, handlers | never blocks] cds.txt 4 (transtab). */
+FERRY_API FERRY_MUST_USE int ferry_transtab(ferry *f, int from, int to, int *conversion);
+
+/* How ferry_cell_send and ferry_cell_recv copy. Borrowed. */
+typedef struct ferry_layout {
+    const int *descriptor; /* NULL: all bytes as they are */
+    size_t length;
+    int conversion;
+    size_t parcel_bytes; /* send: size of the parcel; 0: of the source */
+} ferry_layout;
+
+/* Copies `source` into a new parcel as `layout` (NULL: as it is) says and adds that to the cell:
+ * create, copy, enq, release. Errors as theirs; nothing is left behind. [as ferry_cell_enq]
+ * cds.txt 4 (send). */
+FERRY_API FERRY_MUST_USE int ferry_cell_send(ferry *f, ferry_cell cell, const void *source,
+                                             size_t size_bytes, const ferry_layout *layout,
+                                             uint64_t timeout_ns);
+
+/* Takes the first parcel of the cell and copies it to `target`: deq, copy, release. `*size_bytes`
+ * is the room at `target` and becomes the parcel's size. FERRY_ERANGE: without layout, the parcel
+ * is larger than the room; a parcel that cannot be copied stays out of the cell and is lost. [as
+ * ferry_cell_deq] cds.txt 4 (recv). */
+FERRY_API FERRY_MUST_USE int ferry_cell_recv(ferry *f, ferry_cell cell, void *target,
+                                             size_t *size_bytes, const ferry_layout *layout,
+                                             uint64_t timeout_ns);
+
+/* Account. */
+
+/* Parcels of this rank's heap that are not free yet, for tests and for looking for leaks: whoever
+ * holds them. [app thread | never blocks] */
+FERRY_API size_t ferry_parcels_alive(ferry *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,281 @@
+/* Operations on cells as the program sees them: checks, the quick way, and waiting. */
+#include "cell/state.h"
+
+/* Before a call notes itself as waiting it looks so often, and polls between. */
+enum { WAIT_ROUNDS = 20, WAIT_LOOKS = 64 };
+
+static const char *const calls[FY_SORTS] = {
+    [FY_SORT_ENQ] = "cell_enq",     [FY_SORT_DEQ] = "cell_deq", [FY_SORT_READ] = "cell_read",
+    [FY_SORT_WRITE] = "cell_write", [FY_SORT_ZAP] = "cell_zap", [FY_SORT_COUNT] = "cell_count",
+};
+
+static __attribute__((cold, noinline)) int no_such_cell(fy_cells *c, const char *call,
+                                                        ferry_cell cell)
+{
+    return fy_fail(c->f, FERRY_EINVAL, "%s: cell %d of rank %d; there are 0..%d of ranks 0..%d",
+                   call, cell.number, cell.rank, FERRY_CELLS - 1, ferry_ranks(c->f) - 1);
+}
+
+static __attribute__((cold, noinline)) int peer_gone(fy_cells *c, const char *call, int rank)
+{
+    return fy_fail(c->f, FERRY_EPEER, "%s: rank %d is dead or has left", call, rank);
+}
+
+fy_cell *fy_cell_at(fy_cells *c, const char *call, ferry_cell cell, int *error)
+{
+    if ((uint32_t)cell.rank >= (uint32_t)ferry_ranks(c->f) ||
+        (uint32_t)cell.number >= FERRY_CELLS) {
+        *error = no_such_cell(c, call, cell);
+        return NULL;
+    }
+    *error = 0;
+    fy_board *board = c->boards[cell.rank];
+    return board == NULL ? NULL : &board->cells[cell.number];
+}
+
+static bool adds(fy_cell_sort sort)
+{
+    return sort == FY_SORT_ENQ || sort == FY_SORT_WRITE;
+}
+
+/* One attempt on a cell in memory. */
+static int attempt(fy_cells *c, fy_cell *cell, const fy_wish *wish)
+{
+    switch (wish->sort) {
+    case FY_SORT_ENQ:
+        return fy_queue_enq(c, cell, wish->parcel, wish->hold);
+    case FY_SORT_DEQ:
+    case FY_SORT_READ:
+        return fy_queue_first(c, cell, wish->sort == FY_SORT_DEQ, wish->out);
+    case FY_SORT_WRITE:
+        fy_queue_write(c, cell, wish->parcel, wish->hold);
+        return 0;
+    case FY_SORT_ZAP:
+        fy_queue_zap(c, cell);
+        return 0;
+    default:
+        *wish->count = fy_queue_count(c, cell);
+        return 0;
+    }
+}
+
+/* Looks and polls for a while, since what one waits for often comes at once. */
+static int look(fy_cells *c, fy_cell *cell, const fy_wish *wish)
+{
+    for (int round = 0; round < WAIT_ROUNDS; round++) {
+        for (int i = 0; i < WAIT_LOOKS; i++) {
+            if (!fy_queue_ready(cell, wish->sort))
+                continue;
+            int error = attempt(c, cell, wish);
+            if (error != FERRY_EAGAIN)
+                return error;
+        }
+        (void)ferry_poll(c->f);
+    }
+    return FERRY_EAGAIN;
+}
+
+/* Whether waiting for a cell of this rank can ever end well. */
+static bool is_forlorn(fy_cells *c, const fy_wish *wish)
+{
+    fy_cells_check_peers(c);
+    return c->gone[wish->cell.rank] != 0;
+}
+
+static int sleep_for(fy_cells *c, fy_cell *cell, const fy_wish *wish, uint64_t deadline)
+{
+    bool noted = false;
+    int error;
+    while ((error = attempt(c, cell, wish)) == FERRY_EAGAIN) {
+        if (is_forlorn(c, wish)) {
+            error = peer_gone(c, calls[wish->sort], wish->cell.rank);
+            break;
+        }
+        uint64_t now = deadline == FERRY_FOREVER ? 0 : ferry_now(c->f);
+        if (now >= deadline)
+            break;
+        if (!fy_queue_await(c, cell, wish->sort))
+            continue;
+        noted = true;
+        c->awaited = cell;
+        c->awaited_sort = wish->sort;
+        (void)ferry_wait(c->f, deadline == FERRY_FOREVER ? FERRY_FOREVER : deadline - now);
+        c->awaited = NULL;
+    }
+    if (noted)
+        fy_queue_leave(c, cell, wish->sort);
+    return error;
+}
+
+static __attribute__((noinline)) int wait_for(fy_cells *c, fy_cell *cell, const fy_wish *wish,
+                                              uint64_t timeout_ns)
+{
+    if (fy_in_handler(c->f))
+        return fy_fail(c->f, FERRY_ESTATE, "%s: waiting is not allowed inside a handler",
+                       calls[wish->sort]);
+    uint64_t deadline = FERRY_FOREVER;
+    if (timeout_ns != FERRY_FOREVER) {
+        uint64_t now = ferry_now(c->f);
+        deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
+    }
+    int error = look(c, cell, wish);
+    if (error == FERRY_EAGAIN)
+        error = sleep_for(c, cell, wish, deadline);
+    return error;
+}
+
+static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_wish *wish, int error)
+{
+    const char *call = calls[wish->sort];
+    if (error == FERRY_ENOMEM)
+        return fy_fail(c->f, error, "%s: no memory to note another parcel in cell %d of rank %d",
+                       call, wish->cell.number, wish->cell.rank);
+    return error;
+}
+
+/* Any operation on any cell. */
+static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
+{
+    int error;
+    fy_cell *cell = fy_cell_at(c, calls[wish->sort], wish->cell, &error);
+    if (error != 0)
+        return error;
+    fy_cells_check_peers(c);
+    if (__builtin_expect(cell == NULL, 0))
+        return fy_remote_call(c, wish, timeout_ns);
+    if (adds(wish->sort) && c->gone[wish->cell.rank])
+        return peer_gone(c, calls[wish->sort], wish->cell.rank);
+    error = attempt(c, cell, wish);
+    if (__builtin_expect(error == 0, 1))
+        return 0;
+    if (error == FERRY_EAGAIN && timeout_ns > 0)
+        error = wait_for(c, cell, wish, timeout_ns);
+    return error == 0 ? 0 : explain(c, wish, error);
+}
+
+/* Finds the parcel of an operation that adds one. */
+static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel, fy_wish *wish)
+{
+    fy_parcel *p = fy_parcel_find(c, parcel.word);
+    /* relaxed: our own count */
+    if (p == NULL || atomic_load_explicit(&p->holds[c->place], memory_order_relaxed) == 0)
+        return fy_parcel_refused(c->f, call, parcel.word);
+    wish->parcel = p;
+    return 0;
+}
+
+int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
+                   uint64_t timeout_ns)
+{
+    fy_cells *c = fy_cells_of(f);
+    fy_wish wish = {.sort = FY_SORT_ENQ, .cell = cell, .hold = hold};
+    int error = find_parcel(c, calls[FY_SORT_ENQ], parcel, &wish);
+    return error != 0 ? error : operate(c, &wish, timeout_ns);
+}
+
+int ferry_cell_deq(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeout_ns)
+{
+    const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "cell_deq: no place for the result");
+    return operate(fy_cells_of(f), &wish, timeout_ns);
+}
+
+int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeout_ns)
+{
+    const fy_wish wish = {.sort = FY_SORT_READ, .cell = cell, .out = out};
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "cell_read: no place for the result");
+    return operate(fy_cells_of(f), &wish, timeout_ns);
+}
+
+int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold)
+{
+    fy_cells *c = fy_cells_of(f);
+    fy_wish wish = {.sort = FY_SORT_WRITE, .cell = cell, .hold = hold};
+    int error = find_parcel(c, calls[FY_SORT_WRITE], parcel, &wish);
+    return error != 0 ? error : operate(c, &wish, FERRY_FOREVER);
+}
+
+int ferry_cell_zap(ferry *f, ferry_cell cell)
+{
+    const fy_wish wish = {.sort = FY_SORT_ZAP, .cell = cell};
+    return operate(fy_cells_of(f), &wish, FERRY_FOREVER);
+}
+
+int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count)
+{
+    const fy_wish wish = {.sort = FY_SORT_COUNT, .cell = cell, .count = count};
+    if (count == NULL)
+        return fy_fail(f, FERRY_EINVAL, "cell_count: no place for the result");
+    return operate(fy_cells_of(f), &wish, FERRY_FOREVER);
+}
+
+int ferry_cell_limit_set(ferry *f, int number, size_t limit)
+{
+    fy_cells *c = fy_cells_of(f);
+    if (number < 0 || number >= FERRY_CELLS || limit < 1 || limit > FERRY_CELL_LIMIT)
+        return fy_fail(f, FERRY_EINVAL,
+                       "cell_limit_set: %zu for cell %d; limits are 1..%d, cells 0..%d", limit,
+                       number, FERRY_CELL_LIMIT, FERRY_CELLS - 1);
+    fy_cell *cell = &c->board->cells[number];
+    atomic_store_explicit(&cell->limit, (uint32_t)limit, memory_order_relaxed);
+    /* Who waited for room under the old limit looks again. */
+    fy_queue_leave(c, cell, FY_SORT_ENQ);
+    return 0;
+}
+
+/* The tracked forms. */
+
+static int start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
+{
+    const char *call = calls[wish->sort];
+    int error;
+    fy_cell *cell = fy_cell_at(c, call, wish->cell, &error);
+    if (error != 0)
+        return error;
+    if (track == NULL)
+        return fy_fail(c->f, FERRY_EINVAL, "%s_start: no track given", call);
+    fy_cells_check_peers(c);
+    if (cell == NULL)
+        return fy_remote_start(c, wish, track);
+    if (c->gone[wish->cell.rank])
+        return peer_gone(c, call, wish->cell.rank);
+    uint32_t op;
+    error = fy_op_start(c->f, track, wish->cell.rank, 0, 0, &op);
+    if (error != 0)
+        return error;
+    error = fy_pending_has(c, wish->cell) ? FERRY_EAGAIN : attempt(c, cell, wish);
+    if (error == FERRY_EAGAIN)
+        error = fy_pending_start(c, wish, cell, op);
+    else if (error == 0)
+        fy_op_end(c->f, op, 0);
+    if (error != 0)
+        fy_op_drop(c->f, op);
+    return error == 0 ? 0 : explain(c, wish, error);
+}
+
+int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
+                         const ferry_track *track)
+{
+    fy_cells *c = fy_cells_of(f);
+    fy_wish wish = {.sort = FY_SORT_ENQ, .cell = cell, .hold = hold};
+    int error = find_parcel(c, "cell_enq_start", parcel, &wish);
+    return error != 0 ? error : start(c, &wish, track);
+}
+
+int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
+{
+    const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "cell_deq_start: no place for the result");
+    return start(fy_cells_of(f), &wish, track);
+}
+
+int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
+{
+    const fy_wish wish = {.sort = FY_SORT_READ, .cell = cell, .out = out};
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "cell_read_start: no place for the result");
+    return start(fy_cells_of(f), &wish, track);
+}

@@ -1,0 +1,270 @@
+/* Copies by descriptor: an array of integers that a program, or a stranger, has made.
+ *
+ * A descriptor is read twice by the same rules. The first reading checks it and finds how far it
+ * reaches on either side; only one that stays inside both is carried out by the second. The
+ * elements of a structure may not overlap in the target, so the work is bounded by the target's
+ * size and the descriptor's length, whatever its counts say. */
+#include <string.h>
+
+#include "cell/state.h"
+
+enum { DEPTH_MAX = 16, FIELD_WORDS = 4, STRUCT_WORDS = 2 };
+
+/* How far a descriptor reaches, in bytes from where it begins. */
+typedef struct reach {
+    uint64_t source, target;
+} reach;
+
+typedef struct reader {
+    const int *at, *end;
+    int conversion;
+    const char *wrong; /* NULL, or what is wrong */
+} reader;
+
+typedef struct field {
+    uint64_t count, source_at, target_at, source_step, target_step;
+    ferry_field type;
+} field;
+
+static uint32_t long_bytes(int conversion, bool target)
+{
+    int bit = target ? FERRY_CONVERT_TO_LONG4 : FERRY_CONVERT_FROM_LONG4;
+    return conversion & bit ? 4 : 8;
+}
+
+static uint32_t scalar_bytes(ferry_field type, int conversion, bool target)
+{
+    switch (type) {
+    case FERRY_FIELD_BYTES:
+        return 1;
+    case FERRY_FIELD_INT16:
+        return 2;
+    case FERRY_FIELD_INT32:
+    case FERRY_FIELD_FLOAT:
+        return 4;
+    case FERRY_FIELD_LONG:
+    case FERRY_FIELD_ULONG:
+        return long_bytes(conversion, target);
+    default:
+        return 8;
+    }
+}
+
+static bool refuse(reader *r, const char *why)
+{
+    if (r->wrong == NULL)
+        r->wrong = why;
+    return false;
+}
+
+/* Reads a field's own words. */
+static bool read_field(reader *r, field *out)
+{
+    if (r->end - r->at < FIELD_WORDS)
+        return refuse(r, "ends inside a field");
+    if (r->at[0] < 0 || r->at[2] < 0 || r->at[3] < 0)
+        return refuse(r, "has a negative count or displacement");
+    if (r->at[1] < FERRY_FIELD_BYTES || r->at[1] > FERRY_FIELD_STRUCT)
+        return refuse(r, "has an unknown type");
+    *out = (field){.count = (uint64_t)r->at[0],
+                   .type = (ferry_field)r->at[1],
+                   .source_at = (uint64_t)r->at[2],
+                   .target_at = (uint64_t)r->at[3]};
+    r->at += FIELD_WORDS;
+    if (out->type != FERRY_FIELD_STRUCT) {
+        out->source_step = scalar_bytes(out->type, r->conversion, false);
+        out->target_step = scalar_bytes(out->type, r->conversion, true);
+        return true;
+    }
+    if (r->end - r->at < STRUCT_WORDS)
+        return refuse(r, "ends inside a structure");
+    if (r->at[0] < 0 || r->at[1] < 0)
+        return refuse(r, "has a negative stride");
+    out->source_step = (uint64_t)r->at[0];
+    out->target_step = (uint64_t)r->at[1];
+    r->at += STRUCT_WORDS;
+    return true;
+}
+
+/* Counts, displacements and strides are below 2^31, so these sums stay below 2^63 as long as what
+ * an element reaches does; sizes of memory do. */
+static uint64_t span(uint64_t at, uint64_t count, uint64_t step, uint64_t element)
+{
+    return count == 0 || element == 0 ? 0 : at + (count - 1) * step + element;
+}
+
+static void widen(reach *r, uint64_t source, uint64_t target)
+{
+    r->source = source > r->source ? source : r->source;
+    r->target = target > r->target ? target : r->target;
+}
+
+/* Checks a descriptor and moves behind it. Recursion is bounded by DEPTH_MAX. */
+static bool measure(reader *r, int depth, const reach *room, reach *out)
+{
+    *out = (reach){0};
+    if (depth > DEPTH_MAX)
+        return refuse(r, "is nested deeper than 16");
+    if (r->at == r->end || *r->at < 0)
+        return refuse(r, r->at == r->end ? "ends before a field count" : "has a negative count");
+    for (int left = *r->at++; left > 0; left--) {
+        field f;
+        reach element;
+        if (!read_field(r, &f))
+            return false;
+        element = (reach){f.source_step, f.target_step};
+        if (f.type == FERRY_FIELD_STRUCT && !measure(r, depth + 1, room, &element))
+            return false;
+        if (f.count > 1 && element.target > f.target_step)
+            return refuse(r, "has structures that overlap in the target");
+        widen(out, span(f.source_at, f.count, f.source_step, element.source),
+              span(f.target_at, f.count, f.target_step, element.target));
+        if (out->source > room->source || out->target > room->target)
+            return refuse(r, "reaches beyond the source or the target");
+    }
+    return true;
+}
+
+static uint64_t load(const unsigned char *from, uint32_t bytes, bool big)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < bytes; i++)
+        value |= (uint64_t)from[big ? bytes - 1 - i : i] << (8 * i);
+    return value;
+}
+
+static void store(unsigned char *to, uint32_t bytes, bool big, uint64_t value)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        to[big ? bytes - 1 - i : i] = (unsigned char)(value >> (8 * i));
+}
+
+/* Whether a long of 8 bytes has the same value in 4; a shorter one is extended. */
+static bool resize(ferry_field type, uint32_t from, uint32_t to, uint64_t *value)
+{
+    if (from == 4 && to == 8 && type == FERRY_FIELD_LONG)
+        *value = (uint64_t)(int64_t)(int32_t)*value;
+    if (from <= to)
+        return true;
+    if (type == FERRY_FIELD_ULONG)
+        return *value <= UINT32_MAX;
+    return (int64_t)*value >= INT32_MIN && (int64_t)*value <= INT32_MAX;
+}
+
+static bool copy_scalars(const field *f, int conversion, unsigned char *target,
+                         const unsigned char *source)
+{
+    bool from_big = conversion & FERRY_CONVERT_FROM_BIG, to_big = conversion & FERRY_CONVERT_TO_BIG;
+    uint32_t from = (uint32_t)f->source_step, to = (uint32_t)f->target_step;
+    if (f->count == 0)
+        return true;
+    if (from == to && (from_big == to_big || from == 1)) {
+        memcpy(target + f->target_at, source + f->source_at, f->count * from);
+        return true;
+    }
+    for (uint64_t i = 0; i < f->count; i++) {
+        uint64_t value = load(source + f->source_at + i * from, from, from_big);
+        if (!resize(f->type, from, to, &value))
+            return false;
+        store(target + f->target_at + i * to, to, to_big, value);
+    }
+    return true;
+}
+
+/* Moves behind a descriptor that was checked. */
+static void skip(reader *r)
+{
+    for (int left = *r->at++; left > 0; left--) {
+        field f;
+        if (read_field(r, &f) && f.type == FERRY_FIELD_STRUCT)
+            skip(r);
+    }
+}
+
+/* Whether the descriptor at `r` names any byte; bounded like measure. */
+static bool is_empty(reader r)
+{
+    reach out;
+    const reach all = {INT64_MAX, INT64_MAX};
+    return measure(&r, 0, &all, &out) && out.target == 0;
+}
+
+/* Carries out a checked descriptor, and moves behind it. False: a value does not fit. */
+static bool copy(reader *r, unsigned char *target, const unsigned char *source)
+{
+    for (int left = *r->at++; left > 0; left--) {
+        field f;
+        if (!read_field(r, &f))
+            return false;
+        if (f.type != FERRY_FIELD_STRUCT) {
+            if (!copy_scalars(&f, r->conversion, target, source))
+                return false;
+            continue;
+        }
+        const int *inner = r->at;
+        uint64_t count = is_empty(*r) ? 0 : f.count;
+        for (uint64_t i = 0; i < count; i++) {
+            r->at = inner;
+            if (!copy(r, target + f.target_at + i * f.target_step,
+                      source + f.source_at + i * f.source_step))
+                return false;
+        }
+        if (count == 0)
+            skip(r);
+    }
+    return true;
+}
+
+int ferry_copy_fields(ferry *f, ferry_extent target, ferry_extent source, const int *descriptor,
+                      size_t length, int conversion)
+{
+    const int conversions = FERRY_CONVERT_FROM_BIG | FERRY_CONVERT_TO_BIG |
+                            FERRY_CONVERT_FROM_LONG4 | FERRY_CONVERT_TO_LONG4;
+    if (conversion < 0 || conversion > conversions)
+        return fy_fail(f, FERRY_EINVAL, "copy_fields: %d is no conversion", conversion);
+    if (descriptor == NULL || length == 0 || length > PTRDIFF_MAX / sizeof(int))
+        return fy_fail(f, FERRY_EINVAL, "copy_fields: no descriptor");
+    reader r = {.at = descriptor, .end = descriptor + length, .conversion = conversion};
+    const reach room = {source.data == NULL ? 0 : source.size_bytes,
+                        target.data == NULL ? 0 : target.size_bytes};
+    reach out;
+    if (measure(&r, 0, &room, &out) && r.at != r.end)
+        (void)refuse(&r, "goes on behind its last field");
+    if (r.wrong != NULL)
+        return fy_fail(f, FERRY_EINVAL, "copy_fields: the descriptor %s (word %td of %zu)", r.wrong,
+                       r.at - descriptor, length);
+    r.at = descriptor;
+    if (out.target > 0 && !copy(&r, target.data, source.data))
+        return fy_fail(f, FERRY_ERANGE, "copy_fields: a long does not fit into 4 bytes");
+    return 0;
+}
+
+static int format_of(fy_cells *c, int rank, uint8_t *format)
+{
+    const fy_board *board = c->boards[rank];
+    /* On one node all have one format. */
+    *format = board != NULL ? c->board->format : c->formats[rank];
+    if (*format != 0)
+        return 0;
+    fy_remote_ask_format(c, rank);
+    return FERRY_EAGAIN;
+}
+
+int ferry_transtab(ferry *f, int from, int to, int *conversion)
+{
+    fy_cells *c = fy_cells_of(f);
+    int ranks = ferry_ranks(f);
+    if (from < 0 || from >= ranks || to < 0 || to >= ranks || conversion == NULL)
+        return fy_fail(f, FERRY_EINVAL, "transtab: ranks %d and %d; there are 0..%d", from, to,
+                       ranks - 1);
+    uint8_t a, b;
+    int error = format_of(c, from, &a);
+    int other = format_of(c, to, &b);
+    if (error != 0 || other != 0)
+        return FERRY_EAGAIN;
+    *conversion = (a & FY_FORMAT_BIG ? FERRY_CONVERT_FROM_BIG : 0) |
+                  (b & FY_FORMAT_BIG ? FERRY_CONVERT_TO_BIG : 0) |
+                  (a & FY_FORMAT_LONG4 ? FERRY_CONVERT_FROM_LONG4 : 0) |
+                  (b & FY_FORMAT_LONG4 ? FERRY_CONVERT_TO_LONG4 : 0);
+    return 0;
+}

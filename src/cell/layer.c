@@ -1,0 +1,140 @@
+/* The cell layer of a rank: opening, and its part in every poll. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell/state.h"
+
+/* Handlers that one poll runs. */
+enum { HANDLER_BUDGET = 16 };
+
+static void find_boards(fy_cells *c)
+{
+    for (int rank = 0; c->shared && rank < ferry_ranks(c->f); rank++)
+        c->boards[rank] = c->ops->board(c->port, rank);
+    c->board = c->boards[ferry_rank(c->f)];
+}
+
+static uint8_t own_format(void)
+{
+    const uint16_t probe = 1;
+    bool big = *(const uint8_t *)&probe == 0;
+    return (uint8_t)(FY_FORMAT_KNOWN | (big ? FY_FORMAT_BIG : 0) |
+                     (sizeof(long) == 4 ? FY_FORMAT_LONG4 : 0));
+}
+
+/* The shared part, after all private memory is there. */
+static int open_board(fy_cells *c)
+{
+    fy_port_info info;
+    c->ops->query(c->port, &info);
+    c->shared = c->ops->board != NULL && c->ops->alloc != NULL && info.shared_bytes != 0;
+    find_boards(c);
+    if (c->board == NULL) {
+        c->shared = false;
+        c->board = aligned_alloc(64, sizeof(*c->board));
+        if (c->board == NULL)
+            return FERRY_ENOMEM;
+        memset(c->board, 0, sizeof(*c->board));
+        c->boards[info.rank] = c->board;
+    }
+    c->place = c->shared ? (uint32_t)info.rank : 0;
+    c->places = c->shared ? (uint32_t)info.ranks : 1;
+    c->self = c->place + 1;
+    size_t header = offsetof(fy_parcel, holds) + c->places * sizeof(uint16_t);
+    c->header_bytes =
+        (uint32_t)((header + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES) * FY_PARCEL_BYTES;
+    c->start = info.shared_start;
+    c->bytes = info.shared_bytes;
+    c->intent = &c->board->intent;
+    c->board->format = own_format();
+    c->formats[info.rank] = own_format();
+    if (c->ops->changes != NULL) {
+        c->changes = c->ops->changes(c->port);
+        /* One less: the first look finds who has gone before. relaxed: look acquires. */
+        c->changes_seen = atomic_load_explicit(c->changes, memory_order_relaxed) - 1;
+    }
+    return 0;
+}
+
+static void close_cells(ferry *f)
+{
+    fy_cells *c = fy_cells_of(f);
+    fy_pending_fini(c);
+    fy_remote_fini(c);
+    if (c->board != NULL && !c->shared) {
+        fy_parcels_fini(c);
+        free(c->board);
+    }
+    if (c->names.slots != NULL)
+        fy_table_fini(&c->names);
+    if (c->cached.slots != NULL)
+        fy_table_fini(&c->cached);
+    free(c->boards);
+    free(c->gone);
+    free(c->formats);
+    free(c->free_indices);
+    free(c->marked);
+    free(c);
+    fy_layer_state_set(f, FY_LAYER_CELL, NULL);
+}
+
+static int open_cells(ferry *f, const ferry_options *options)
+{
+    (void)options;
+    size_t ranks = (size_t)ferry_ranks(f);
+    fy_cells *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
+    c->f = f;
+    c->port = fy_port_of(f);
+    c->ops = c->port->ops;
+    c->floor = INT64_MIN;
+    fy_list_init(&c->pending);
+    fy_layer_state_set(f, FY_LAYER_CELL, c);
+    c->boards = calloc(ranks, sizeof(*c->boards));
+    c->gone = calloc(ranks, 1);
+    c->formats = calloc(ranks, 1);
+    if (c->boards == NULL || c->gone == NULL || c->formats == NULL ||
+        fy_table_init(&c->names, sizeof(uint64_t)) != 0 ||
+        fy_table_init(&c->cached, sizeof(fy_cached)) != 0 || open_board(c) != 0) {
+        close_cells(f);
+        return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
+    }
+    fy_kind_set(f, FY_KIND_CELL, fy_cell_deliver);
+    return 0;
+}
+
+static int progress(ferry *f)
+{
+    fy_cells *c = fy_cells_of(f);
+    int count = 0;
+    /* relaxed: a look at it; fy_cells_look acquires */
+    if (c->changes != NULL &&
+        atomic_load_explicit(c->changes, memory_order_relaxed) != c->changes_seen)
+        count += fy_cells_look(c);
+    /* acquire: pairs with the release of who set the alarm */
+    if (atomic_load_explicit(&c->board->attention, memory_order_acquire) != 0)
+        count += fy_marks_run(c, INT64_MIN, HANDLER_BUDGET);
+    if (!fy_list_empty(&c->pending))
+        count += fy_pending_advance(c);
+    if (c->awaited != NULL && fy_queue_ready(c->awaited, c->awaited_sort))
+        count++;
+    return count;
+}
+
+static bool busy(ferry *f)
+{
+    fy_cells *c = fy_cells_of(f);
+    /* relaxed: the next poll acquires */
+    if (atomic_load_explicit(&c->board->attention, memory_order_relaxed) != 0)
+        return true;
+    if (c->awaited != NULL && !fy_queue_await(c, c->awaited, c->awaited_sort))
+        return true;
+    return !fy_list_empty(&c->pending) && fy_pending_would_miss(c);
+}
+
+const fy_layer_ops fy_cell_layer = {.layer = FY_LAYER_CELL,
+                                    .open = open_cells,
+                                    .close = close_cells,
+                                    .progress = progress,
+                                    .busy = busy};

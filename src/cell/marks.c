@@ -1,0 +1,221 @@
+/* Handlers of cells: who changes a cell past a mark sets its alarm, and its rank runs the handler
+ * in a poll.
+ *
+ * An alarm is set under the cell's lock and is work in the sense of ferry_quiesce until the handler
+ * has run. It is set again only when the cell has changed since the handler began, so a handler
+ * that can do nothing about a mark is not called over and over. */
+#include <stdlib.h>
+
+#include "cell/state.h"
+
+/* Shown as the handler that runs: none of the registered ones. */
+enum { NO_HANDLER = UINT16_MAX };
+
+static bool is_passed(const fy_cell *cell, uint64_t ends)
+{
+    int64_t count = fy_ends_count(ends);
+    return (cell->high >= 0 && count > cell->high) || count < cell->low;
+}
+
+int fy_marks_check(fy_cells *c, fy_cell *cell)
+{
+    /* relaxed, all: under the lock */
+    uint64_t ends = atomic_load_explicit(&cell->ends, memory_order_relaxed);
+    if (!is_passed(cell, ends) || ends == cell->alarm_ends ||
+        atomic_load_explicit(&cell->alarm, memory_order_relaxed) != 0)
+        return -1;
+    atomic_store_explicit(&cell->alarm, 1, memory_order_relaxed);
+    fy_work_created(c->f, 1);
+    int owner = (int)cell->owner;
+    if (owner >= ferry_ranks(c->f) || c->boards[owner] == NULL)
+        return -1;
+    /* release: pairs with the acquire in progress */
+    atomic_store_explicit(&c->boards[owner]->attention, 1, memory_order_release);
+    return owner == ferry_rank(c->f) ? -1 : owner;
+}
+
+static fy_cell *cell_of(const fy_cells *c, const fy_marked *m)
+{
+    return &c->board->cells[m->number];
+}
+
+static bool is_due(const fy_cells *c, const fy_marked *m)
+{
+    /* relaxed: the lock is taken before anything is done about it */
+    return !m->running && atomic_load_explicit(&cell_of(c, m)->alarm, memory_order_relaxed) != 0;
+}
+
+bool fy_marks_due(const fy_cells *c)
+{
+    for (size_t i = 0; i < c->marked_count; i++)
+        if (is_due(c, &c->marked[i]))
+            return true;
+    return false;
+}
+
+/* The one to run next: the highest priority, then the one whose turn is longest ago. */
+static fy_marked *choose(const fy_cells *c, int64_t floor)
+{
+    fy_marked *best = NULL;
+    for (size_t i = 0; i < c->marked_count; i++) {
+        fy_marked *m = &c->marked[i];
+        int64_t priority = m->handler.priority;
+        if (priority <= floor || !is_due(c, m))
+            continue;
+        if (best == NULL || priority > best->handler.priority ||
+            (priority == best->handler.priority && m->turn < best->turn))
+            best = m;
+    }
+    return best;
+}
+
+typedef struct call {
+    ferry_cell_handler handler;
+    ferry_cell cell;
+    size_t count;
+} call;
+
+static void run_handler(ferry *f, void *arg)
+{
+    const call *what = arg;
+    what->handler.fn(f, what->cell, what->count, what->handler.arg);
+}
+
+static fy_marked *find(const fy_cells *c, int number)
+{
+    for (size_t i = 0; i < c->marked_count; i++)
+        if (c->marked[i].number == number)
+            return &c->marked[i];
+    return NULL;
+}
+
+/* Silences the alarm and runs the handler, if a mark is still passed. */
+static int run(fy_cells *c, fy_marked *m)
+{
+    fy_cell *cell = cell_of(c, m);
+    fy_cell_lock(c, cell);
+    uint64_t ends = atomic_load_explicit(&cell->ends, memory_order_relaxed);
+    bool passed = is_passed(cell, ends);
+    cell->alarm_ends = ends;
+    atomic_store_explicit(&cell->alarm, 0, memory_order_relaxed);
+    fy_cell_unlock(c, cell);
+    int number = m->number;
+    if (passed) {
+        call what = {.handler = m->handler,
+                     .cell = {.rank = ferry_rank(c->f), .number = number},
+                     .count = fy_ends_count(ends)};
+        int64_t floor = c->floor;
+        m->turn = ++c->turn;
+        m->running = true;
+        c->floor = m->handler.priority;
+        fy_run(c->f, FY_DOING_HANDLER, NO_HANDLER, run_handler, &what);
+        c->floor = floor;
+        /* It may have set handlers, so the record may have moved, or gone. */
+        m = find(c, number);
+        if (m != NULL)
+            m->running = false;
+    }
+    fy_work_finished(c->f, 1);
+    return passed;
+}
+
+int fy_marks_run(fy_cells *c, int64_t floor, int budget)
+{
+    int count = 0;
+    /* acquire: alarms set before attention are seen; what is set from here on asks for it again */
+    atomic_exchange_explicit(&c->board->attention, 0, memory_order_acquire);
+    while (budget-- > 0) {
+        fy_marked *m = choose(c, floor);
+        if (m == NULL)
+            break;
+        count += run(c, m);
+    }
+    if (fy_marks_due(c))
+        atomic_store_explicit(&c->board->attention, 1, memory_order_relaxed);
+    return count;
+}
+
+int ferry_cell_yield(ferry *f)
+{
+    fy_cells *c = fy_cells_of(f);
+    if (c->floor == INT64_MIN)
+        return 0;
+    return fy_marks_run(c, c->floor, INT32_MAX);
+}
+
+void fy_marks_look(fy_cells *c)
+{
+    for (size_t i = 0; i < c->marked_count; i++) {
+        fy_cell *cell = cell_of(c, &c->marked[i]);
+        fy_cell_lock(c, cell);
+        (void)fy_marks_check(c, cell);
+        fy_cell_unlock(c, cell);
+    }
+    atomic_store_explicit(&c->board->attention, 1, memory_order_relaxed);
+}
+
+static fy_marked *find_or_add(fy_cells *c, int number)
+{
+    fy_marked *m = find(c, number);
+    if (m != NULL)
+        return m;
+    if (c->marked_count == c->marked_capacity) {
+        size_t capacity = c->marked_capacity == 0 ? 8 : c->marked_capacity * 2;
+        fy_marked *marked = realloc(c->marked, capacity * sizeof(*marked));
+        if (marked == NULL)
+            return NULL;
+        c->marked = marked;
+        c->marked_capacity = capacity;
+    }
+    m = &c->marked[c->marked_count++];
+    *m = (fy_marked){.number = number};
+    return m;
+}
+
+/* What the cell itself has to know of its handler. */
+static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *handler)
+{
+    fy_cell_lock(c, cell);
+    cell->owner = (uint32_t)ferry_rank(c->f);
+    cell->high = handler == NULL ? -1 : handler->high;
+    cell->low = handler == NULL ? 0 : handler->low;
+    cell->alarm_ends = ~atomic_load_explicit(&cell->ends, memory_order_relaxed);
+    bool alarm = atomic_load_explicit(&cell->alarm, memory_order_relaxed) != 0;
+    if (handler != NULL) {
+        cell->flags |= FY_CELL_MARKS;
+        (void)fy_marks_check(c, cell);
+    } else {
+        cell->flags &= ~(uint32_t)FY_CELL_MARKS;
+        atomic_store_explicit(&cell->alarm, 0, memory_order_relaxed);
+    }
+    fy_cell_unlock(c, cell);
+    if (handler == NULL && alarm)
+        fy_work_finished(c->f, 1);
+}
+
+int ferry_cell_handler_set(ferry *f, int number, const ferry_cell_handler *handler)
+{
+    fy_cells *c = fy_cells_of(f);
+    if (number < 0 || number >= FERRY_CELLS)
+        return fy_fail(f, FERRY_EINVAL, "cell_handler_set: cell %d is outside 0..%d", number,
+                       FERRY_CELLS - 1);
+    if (handler != NULL && (handler->size != sizeof(*handler) || handler->fn == NULL))
+        return fy_fail(
+            f, FERRY_EINVAL, "cell_handler_set: %s",
+            handler->fn == NULL
+                ? "no function given"
+                : "size is not that of ferry_cell_handler (FERRY_CELL_HANDLER_DEFAULTS)");
+    if (handler == NULL) {
+        fy_marked *m = find(c, number);
+        set_marks(c, &c->board->cells[number], NULL);
+        if (m != NULL)
+            *m = c->marked[--c->marked_count];
+        return 0;
+    }
+    fy_marked *m = find_or_add(c, number);
+    if (m == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "cell_handler_set: no memory for another handler");
+    m->handler = *handler;
+    set_marks(c, &c->board->cells[number], handler);
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* Send and recv: a parcel made, filled and given away; taken, read and released. */
+#include <string.h>
+
+#include "cell/state.h"
+
+/* Parcels of fewer bytes than their fields' conversion needs are the caller's error. */
+static int fill(ferry *f, void *target, size_t room, const void *source, size_t size_bytes,
+                const ferry_layout *layout)
+{
+    if (layout == NULL || layout->descriptor == NULL) {
+        size_t size = room < size_bytes ? room : size_bytes;
+        if (size > 0)
+            memcpy(target, source, size);
+        return 0;
+    }
+    /* The source is only read: extents have one type for both sides. */
+    const ferry_extent from = {.data = (void *)(uintptr_t)source, .size_bytes = size_bytes};
+    const ferry_extent to = {.data = target, .size_bytes = room};
+    return ferry_copy_fields(f, to, from, layout->descriptor, layout->length, layout->conversion);
+}
+
+int ferry_cell_send(ferry *f, ferry_cell cell, const void *source, size_t size_bytes,
+                    const ferry_layout *layout, uint64_t timeout_ns)
+{
+    if (source == NULL && size_bytes > 0)
+        return fy_fail(f, FERRY_EINVAL, "cell_send: %zu bytes at NULL", size_bytes);
+    size_t room = layout != NULL && layout->parcel_bytes != 0 ? layout->parcel_bytes : size_bytes;
+    ferry_parcel parcel;
+    void *data;
+    int error = ferry_parcel_create(f, room, &parcel, &data);
+    if (error != 0)
+        return error;
+    error = fill(f, data, room, source, size_bytes, layout);
+    if (error == 0)
+        error = ferry_cell_enq(f, cell, parcel, FERRY_GIVE, timeout_ns);
+    if (error != 0)
+        (void)ferry_parcel_release(f, parcel);
+    return error;
+}
+
+int ferry_cell_recv(ferry *f, ferry_cell cell, void *target, size_t *size_bytes,
+                    const ferry_layout *layout, uint64_t timeout_ns)
+{
+    if (size_bytes == NULL || (target == NULL && *size_bytes > 0))
+        return fy_fail(f, FERRY_EINVAL, "cell_recv: no place for the result");
+    ferry_parcel parcel;
+    int error = ferry_cell_deq(f, cell, &parcel, timeout_ns);
+    if (error != 0)
+        return error;
+    size_t room = *size_bytes, size;
+    const void *data = ferry_parcel_data(f, parcel, &size);
+    bool plain = layout == NULL || layout->descriptor == NULL;
+    if (plain && size > room)
+        error =
+            fy_fail(f, FERRY_ERANGE, "cell_recv: a parcel of %zu bytes, room for %zu", size, room);
+    else
+        error = fill(f, target, plain ? size : room, data, size, layout);
+    (void)ferry_parcel_release(f, parcel);
+    if (error == 0)
+        *size_bytes = size;
+    return error;
+}

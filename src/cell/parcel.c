@@ -1,0 +1,381 @@
+/* Parcels: blocks that begin with a header, found by name, freed by who created them.
+ *
+ * A name is the header's address with a generation above it, so that any word that is not the name
+ * of a live parcel is recognised: the header it leads to, always readable, says another name, or
+ * its check is wrong.
+ *
+ * Only its creator gives a parcel's memory back to the heap, so the creator may walk over all it
+ * has created without a lock on the list. Others push what they free on its stack. One that dies
+ * between its last change and the push has noted the name in `freeing`: the creator looks there. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell/state.h"
+
+enum { ADDRESS_BITS = 42, ADDRESS_SHIFT = 6, REGISTRY_FIRST = 256 };
+
+static const uint64_t address_mask = (UINT64_C(1) << ADDRESS_BITS) - 1;
+
+uint64_t fy_parcel_check(const fy_parcel *p, uint64_t name)
+{
+    return (name ^ p->creator) * UINT64_C(0x9e3779b97f4a7c15) + p->size_bytes;
+}
+
+static fy_parcel *parcel_at(uintptr_t address)
+{
+    return (fy_parcel *)address;
+}
+
+fy_parcel *fy_parcel_find(const fy_cells *c, uint64_t name)
+{
+    uintptr_t address = (uintptr_t)((name & address_mask) << ADDRESS_SHIFT);
+    if (c->shared) {
+        if (address - c->start >= c->bytes)
+            return NULL;
+    } else if (address == 0 || fy_table_find(&c->names, address) == NULL) {
+        return NULL;
+    }
+    fy_parcel *p = parcel_at(address);
+    /* relaxed: who has a name has it from someone who had the parcel */
+    if (atomic_load_explicit(&p->name, memory_order_relaxed) != name ||
+        p->check != fy_parcel_check(p, name) || p->creator >= c->places)
+        return NULL;
+    return p;
+}
+
+void *fy_parcel_data(const fy_cells *c, fy_parcel *p)
+{
+    return (char *)p + c->header_bytes;
+}
+
+int fy_parcel_refused(ferry *f, const char *call, uint64_t name)
+{
+    return fy_fail(f, FERRY_EINVAL, "%s: rank %d holds no parcel 0x%" PRIx64, call, ferry_rank(f),
+                   name);
+}
+
+/* The parcel of that name if this rank holds it. */
+static fy_parcel *find_held(const fy_cells *c, uint64_t name, uint32_t *hold)
+{
+    fy_parcel *p = fy_parcel_find(c, name);
+    if (p == NULL)
+        return NULL;
+    /* relaxed: our own count */
+    *hold = atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
+    return *hold == 0 ? NULL : p;
+}
+
+static _Atomic uint64_t *registry_of(const fy_board *board)
+{
+    /* acquire: pairs with the release in registry_grow */
+    return (_Atomic uint64_t *)(uintptr_t)atomic_load_explicit(&board->registry,
+                                                               memory_order_acquire);
+}
+
+void *fy_cells_alloc(const fy_cells *c, size_t size_bytes)
+{
+    if (size_bytes > SIZE_MAX / 2)
+        return NULL;
+    if (c->shared)
+        return c->ops->alloc(c->port, size_bytes);
+    size_t rounded = (size_bytes + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES * FY_PARCEL_BYTES;
+    return aligned_alloc(FY_PARCEL_BYTES, rounded);
+}
+
+static void block_free(const fy_cells *c, void *block)
+{
+    if (!c->shared)
+        free(block);
+    else if (c->ops->release(c->port, block) != 0)
+        fy_log(c->f, "a parcel's block at %p was freed by somebody else", block);
+}
+
+static bool registry_grow(fy_cells *c)
+{
+    uint32_t old = c->registry_capacity, capacity = old == 0 ? REGISTRY_FIRST : old * 2;
+    uint32_t *indices = realloc(c->free_indices, capacity * sizeof(*indices));
+    if (indices == NULL)
+        return false;
+    c->free_indices = indices;
+    uint64_t *entries = fy_cells_alloc(c, capacity * sizeof(uint64_t));
+    if (entries == NULL)
+        return false;
+    void *before = (void *)registry_of(c->board);
+    memset(entries, 0, capacity * sizeof(uint64_t));
+    if (before != NULL)
+        memcpy(entries, before, old * sizeof(uint64_t));
+    for (uint32_t i = capacity; i-- > old;)
+        c->free_indices[c->free_count++] = i;
+    c->registry_capacity = capacity;
+    /* release: who finds the count finds the array, and who finds the array its entries */
+    atomic_store_explicit(&c->board->registry, (uintptr_t)entries, memory_order_release);
+    atomic_store_explicit(&c->board->registry_count, capacity, memory_order_release);
+    if (before != NULL)
+        block_free(c, before);
+    return true;
+}
+
+static bool enter(fy_cells *c, fy_parcel *p)
+{
+    if (c->free_count == 0 && !registry_grow(c))
+        return false;
+    if (!c->shared) {
+        void *slot;
+        if (fy_table_insert(&c->names, (uintptr_t)p, &slot) != 0)
+            return false;
+    }
+    p->index = c->free_indices[--c->free_count];
+    /* release: who finds the entry after our death finds the header */
+    atomic_store_explicit(&registry_of(c->board)[p->index], (uintptr_t)p, memory_order_release);
+    c->alive++;
+    return true;
+}
+
+static void leave(fy_cells *c, const fy_parcel *p)
+{
+    atomic_store_explicit(&registry_of(c->board)[p->index], 0, memory_order_relaxed);
+    c->free_indices[c->free_count++] = p->index;
+    c->alive--;
+    if (!c->shared)
+        fy_table_remove(&c->names, fy_table_find(&c->names, (uintptr_t)p));
+}
+
+fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
+{
+    /* relaxed: only a hint that there is something */
+    if (atomic_load_explicit(&c->board->returned, memory_order_relaxed) != 0)
+        fy_parcel_collect(c);
+    if (size_bytes > SIZE_MAX / 2 - c->header_bytes)
+        return NULL;
+    fy_parcel *p = fy_cells_alloc(c, c->header_bytes + size_bytes);
+    if (p == NULL)
+        return NULL;
+    uint64_t name = (uint64_t)(uintptr_t)p >> ADDRESS_SHIFT | ++c->generation << ADDRESS_BITS;
+    p->size_bytes = size_bytes;
+    p->creator = c->place;
+    p->check = fy_parcel_check(p, name);
+    p->next_free = 0;
+    atomic_init(&p->lock, 0);
+    atomic_init(&p->refs, 1);
+    for (uint32_t i = 0; i < c->places; i++)
+        atomic_init(&p->holds[i], i == c->place);
+    /* release: a walk over the registry after our death sees a whole header or no name */
+    atomic_store_explicit(&p->name, name, memory_order_release);
+    if (!enter(c, p)) {
+        atomic_store_explicit(&p->name, 0, memory_order_relaxed);
+        block_free(c, p);
+        return NULL;
+    }
+    return p;
+}
+
+/* By the creator. */
+static void destroy(fy_cells *c, fy_parcel *p)
+{
+    atomic_store_explicit(&p->name, 0, memory_order_relaxed);
+    leave(c, p);
+    block_free(c, p);
+}
+
+void fy_parcel_free(fy_cells *c, fy_parcel *p)
+{
+    if (p->creator == c->place) {
+        destroy(c, p);
+        return;
+    }
+    if (c->gone[p->creator]) {
+        /* Its heap serves nobody any more. */
+        atomic_store_explicit(&p->name, 0, memory_order_relaxed);
+        return;
+    }
+    fy_board *board = c->boards[p->creator];
+    uint64_t next = atomic_load_explicit(&board->returned, memory_order_relaxed);
+    do
+        p->next_free = next;
+    while (!atomic_compare_exchange_weak_explicit(
+        &board->returned, &next, (uintptr_t)p,
+        /* release: pairs with the acquire in fy_parcel_collect */
+        memory_order_release, memory_order_relaxed));
+}
+
+void fy_parcel_collect(fy_cells *c)
+{
+    /* acquire: pairs with the release in fy_parcel_free */
+    uint64_t at = atomic_exchange_explicit(&c->board->returned, 0, memory_order_acquire);
+    while (at != 0) {
+        fy_parcel *p = parcel_at((uintptr_t)at);
+        uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
+        if (fy_parcel_find(c, name) != p || p->creator != c->place) {
+            fy_log(c->f, "a parcel's header at %p was overwritten; its memory is lost", (void *)p);
+            return;
+        }
+        at = p->next_free;
+        destroy(c, p);
+    }
+}
+
+void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count)
+{
+    fy_parcel_lock(c, p);
+    uint32_t refs = atomic_load_explicit(&p->refs, memory_order_relaxed);
+    uint32_t hold = atomic_load_explicit(&p->holds[place], memory_order_relaxed);
+    count = count < hold ? count : hold;
+    fy_change *change = &c->intent->change;
+    change->parts = FY_CHANGE_PARCEL;
+    change->refs = refs - count;
+    change->place = place;
+    change->hold = (uint16_t)(hold - count);
+    bool last = refs == count && count > 0;
+    if (last)
+        atomic_store_explicit(&c->intent->freeing,
+                              atomic_load_explicit(&p->name, memory_order_relaxed),
+                              memory_order_relaxed);
+    fy_change_commit(c);
+    fy_parcel_unlock(c, p);
+    if (last) {
+        fy_parcel_free(c, p);
+        /* release: after the push */
+        atomic_store_explicit(&c->intent->freeing, 0, memory_order_release);
+    }
+}
+
+void fy_parcel_keep(fy_cells *c, fy_parcel *p)
+{
+    fy_parcel_lock(c, p);
+    fy_change *change = &c->intent->change;
+    change->parts = FY_CHANGE_PARCEL;
+    change->place = c->place;
+    /* relaxed: under the lock */
+    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + 1;
+    change->hold = (uint16_t)(atomic_load_explicit(&p->holds[c->place], memory_order_relaxed) + 1);
+    fy_change_commit(c);
+    fy_parcel_unlock(c, p);
+}
+
+void fy_parcels_fini(fy_cells *c)
+{
+    _Atomic uint64_t *entries = registry_of(c->board);
+    for (uint32_t i = 0; i < c->registry_capacity; i++)
+        free((void *)(uintptr_t)atomic_load_explicit(&entries[i], memory_order_relaxed));
+    free((void *)entries);
+    for (int i = 0; i < FERRY_CELLS; i++)
+        fy_queue_rings_free(&c->board->cells[i]);
+}
+
+void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
+{
+    uint32_t count = atomic_load_explicit(&creator->registry_count, memory_order_acquire);
+    _Atomic uint64_t *entries = registry_of(creator);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t address = atomic_load_explicit(&entries[i], memory_order_acquire);
+        if (address == 0)
+            continue;
+        fy_parcel *p = parcel_at((uintptr_t)address);
+        uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
+        if (fy_parcel_find(c, name) != p)
+            continue;
+        uint32_t hold = atomic_load_explicit(&p->holds[dead], memory_order_relaxed);
+        if (hold > 0)
+            fy_parcel_drop(c, p, dead, hold);
+    }
+}
+
+void fy_parcel_rescue(fy_cells *c, uint32_t dead)
+{
+    fy_parcel_collect(c);
+    /* acquire: pairs with the stores in fy_parcel_drop */
+    uint64_t name = atomic_load_explicit(&c->boards[dead]->intent.freeing, memory_order_acquire);
+    fy_parcel *p = name == 0 ? NULL : fy_parcel_find(c, name);
+    if (p != NULL && p->creator == c->place &&
+        atomic_load_explicit(&p->refs, memory_order_acquire) == 0)
+        destroy(c, p);
+}
+
+static int no_memory(ferry *f, const char *call, size_t size_bytes)
+{
+    return fy_fail(f, FERRY_ENOMEM,
+                   "%s: a parcel of %zu bytes is more than the shared heap of rank %d has left "
+                   "(FERRY_HEAP_BYTES)",
+                   call, size_bytes, ferry_rank(f));
+}
+
+int ferry_parcel_create(ferry *f, size_t size_bytes, ferry_parcel *out, void **data)
+{
+    fy_cells *c = fy_cells_of(f);
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "parcel_create: no place for the result");
+    fy_cells_check_peers(c);
+    fy_parcel *p = fy_parcel_make(c, size_bytes);
+    if (p == NULL)
+        return no_memory(f, "parcel_create", size_bytes);
+    out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
+    if (data != NULL)
+        *data = fy_parcel_data(c, p);
+    return 0;
+}
+
+const void *ferry_parcel_data(ferry *f, ferry_parcel parcel, size_t *size_bytes)
+{
+    const fy_cells *c = fy_cells_of(f);
+    uint32_t hold;
+    fy_parcel *p = find_held(c, parcel.word, &hold);
+    if (p == NULL)
+        return NULL;
+    if (size_bytes != NULL)
+        *size_bytes = p->size_bytes;
+    return fy_parcel_data(c, p);
+}
+
+static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p,
+                                                       ferry_parcel *parcel, void **data)
+{
+    fy_parcel *copy = fy_parcel_make(c, p->size_bytes);
+    if (copy == NULL)
+        return no_memory(c->f, "parcel_mod", p->size_bytes);
+    /* Whoever else has it copies too before writing: our hold makes it shared until we drop it. */
+    memcpy(fy_parcel_data(c, copy), fy_parcel_data(c, p), p->size_bytes);
+    fy_parcel_drop(c, p, c->place, 1);
+    parcel->word = atomic_load_explicit(&copy->name, memory_order_relaxed);
+    *data = fy_parcel_data(c, copy);
+    return 0;
+}
+
+int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data)
+{
+    fy_cells *c = fy_cells_of(f);
+    uint32_t hold;
+    if (parcel == NULL || data == NULL)
+        return fy_fail(f, FERRY_EINVAL, "parcel_mod: no place for the result");
+    fy_parcel *p = find_held(c, parcel->word, &hold);
+    if (p == NULL)
+        return fy_parcel_refused(f, "parcel_mod", parcel->word);
+    /* acquire: pairs with the release in fy_change_apply: the reads of those who dropped it are
+     * over. Nobody but us can add references to what only we have. */
+    if (atomic_load_explicit(&p->refs, memory_order_acquire) != hold)
+        return copy_shared(c, p, parcel, data);
+    *data = fy_parcel_data(c, p);
+    return 0;
+}
+
+int ferry_parcel_release(ferry *f, ferry_parcel parcel)
+{
+    fy_cells *c = fy_cells_of(f);
+    uint32_t hold;
+    if (parcel.word == 0)
+        return 0;
+    fy_cells_check_peers(c);
+    fy_parcel *p = find_held(c, parcel.word, &hold);
+    if (p == NULL)
+        return fy_parcel_refused(f, "parcel_release", parcel.word);
+    fy_parcel_drop(c, p, c->place, 1);
+    return 0;
+}
+
+size_t ferry_parcels_alive(ferry *f)
+{
+    fy_cells *c = fy_cells_of(f);
+    fy_cells_check_peers(c);
+    fy_parcel_collect(c);
+    return c->alive;
+}

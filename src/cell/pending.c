@@ -1,0 +1,171 @@
+/* Operations that are not done by the call that starts them: tracked ones of this rank that wait
+ * for a parcel or for room, those on cells of other nodes, and those of other nodes on cells here.
+ * All are in one list in the order they came; per cell they are done in that order. */
+#include <stdlib.h>
+
+#include "cell/state.h"
+
+static fy_pending *pending_of(fy_link *link)
+{
+    return (fy_pending *)(void *)link;
+}
+
+static bool is_same_cell(ferry_cell a, ferry_cell b)
+{
+    return a.rank == b.rank && a.number == b.number;
+}
+
+bool fy_pending_has(const fy_cells *c, ferry_cell cell)
+{
+    for (fy_link *link = c->pending.next; link != &c->pending; link = link->next)
+        if (is_same_cell(pending_of(link)->cell, cell))
+            return true;
+    return false;
+}
+
+fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int source)
+{
+    fy_pending *p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    p->sort = sort;
+    p->cell = cell;
+    p->source = source;
+    p->waits = true;
+    fy_list_insert(&c->pending, &p->link);
+    return p;
+}
+
+static void drop_parcel(fy_cells *c, fy_pending *p)
+{
+    fy_parcel *parcel = p->parcel.word == 0 ? NULL : fy_parcel_find(c, p->parcel.word);
+    if (parcel != NULL)
+        fy_parcel_drop(c, parcel, c->place, 1);
+    p->parcel.word = 0;
+}
+
+void fy_pending_end(fy_cells *c, fy_pending *p, int error)
+{
+    fy_list_remove(&p->link);
+    if (p->noted)
+        fy_queue_leave(c, p->queue, p->sort);
+    drop_parcel(c, p);
+    p->done = true;
+    p->error = error;
+    if (p->op != 0)
+        fy_op_end(c->f, p->op, error);
+    if (!p->awaited)
+        free(p);
+}
+
+int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op)
+{
+    fy_pending *p = fy_pending_add(c, wish->sort, wish->cell, -1);
+    if (p == NULL)
+        return FERRY_ENOMEM;
+    p->queue = cell;
+    p->op = op;
+    p->out = wish->out;
+    if (wish->parcel == NULL)
+        return 0;
+    if (wish->hold == FERRY_KEEP)
+        fy_parcel_keep(c, wish->parcel);
+    p->parcel.word = atomic_load_explicit(&wish->parcel->name, memory_order_relaxed);
+    return 0;
+}
+
+/* One attempt at an operation of this rank on a cell of its node. */
+static int attempt(fy_cells *c, fy_pending *p)
+{
+    if (p->sort != FY_SORT_ENQ)
+        return fy_queue_first(c, p->queue, p->sort == FY_SORT_DEQ, p->out);
+    fy_parcel *parcel = fy_parcel_find(c, p->parcel.word);
+    if (parcel == NULL)
+        return fy_parcel_refused(c->f, "cell_enq", p->parcel.word);
+    int error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
+    if (error == 0)
+        p->parcel.word = 0;
+    return error;
+}
+
+/* Whether it ended. */
+static bool advance(fy_cells *c, fy_pending *p)
+{
+    if (p->source >= 0) {
+        if (c->ops->peer(c->port, p->source) == FY_PEER_ALIVE)
+            return fy_remote_serve(c, p);
+        fy_pending_end(c, p, FERRY_EPEER);
+        return true;
+    }
+    int error = FERRY_EAGAIN;
+    if (p->queue != NULL && fy_queue_ready(p->queue, p->sort))
+        error = attempt(c, p);
+    if (error == FERRY_EAGAIN && c->ops->peer(c->port, p->cell.rank) != FY_PEER_ALIVE)
+        error = FERRY_EPEER;
+    if (error == FERRY_EAGAIN)
+        return false;
+    fy_pending_end(c, p, error);
+    return true;
+}
+
+/* Whether an operation before `p` waits for the same cell. */
+static bool is_behind(const fy_cells *c, const fy_pending *p)
+{
+    for (fy_link *link = c->pending.next; link != &p->link; link = link->next)
+        if (is_same_cell(pending_of(link)->cell, p->cell))
+            return true;
+    return false;
+}
+
+int fy_pending_advance(fy_cells *c)
+{
+    int count = 0;
+    for (fy_link *link = c->pending.next, *next; link != &c->pending; link = next) {
+        fy_pending *p = pending_of(link);
+        next = link->next;
+        if (p->queue == NULL || !is_behind(c, p))
+            count += advance(c, p);
+    }
+    return count;
+}
+
+bool fy_pending_would_miss(fy_cells *c)
+{
+    for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
+        fy_pending *p = pending_of(link);
+        /* One that was done and whose answer waits for memory waits for no parcel. */
+        bool done = p->sort != FY_SORT_ENQ && p->parcel.word != 0;
+        if (p->queue == NULL || done || is_behind(c, p))
+            continue;
+        if (!fy_queue_await(c, p->queue, p->sort))
+            return true;
+        p->noted = true;
+    }
+    return false;
+}
+
+void fy_pending_fini(fy_cells *c)
+{
+    for (fy_link *link; (link = fy_list_pop(&c->pending)) != NULL;)
+        free(pending_of(link));
+}
+
+int ferry_cell_cancel(ferry *f, const ferry_parcel *out)
+{
+    fy_cells *c = fy_cells_of(f);
+    int error = FERRY_ENOENT;
+    for (fy_link *link = c->pending.next, *next; link != &c->pending; link = next) {
+        fy_pending *p = pending_of(link);
+        next = link->next;
+        if (p->source >= 0 || p->out != out || out == NULL || p->awaited)
+            continue;
+        error = 0;
+        if (p->queue == NULL)
+            fy_remote_cancel(c, p);
+        else
+            fy_pending_end(c, p, FERRY_ECANCELED);
+    }
+    return error != 0 ? fy_fail(f, error, "cell_cancel: nothing waits for a parcel at %p",
+                                (const void *)out)
+                      : 0;
+}

@@ -1,0 +1,369 @@
+/* A cell as a queue in memory: a ring of names that starts inside the cell and doubles on demand.
+ *
+ * Everything happens under the cell's lock; an empty or full cell is seen without it. Rings that a
+ * cell has outgrown are kept: together they are smaller than the one in use, and giving them back
+ * could not be made safe against death for less.
+ *
+ * Who waits notes its bit under the lock and then sleeps; who adds sees the bit under the lock and
+ * wakes it after. A rank whose bit was cleared has been promised something: when it gives up it
+ * passes the promise on. A death wakes everybody, and everybody notes itself again. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell/state.h"
+
+/* Whom to wake when the lock is free again. */
+typedef struct wakes {
+    int one; /* -1: none */
+    bool all;
+    uint64_t bits[FY_CELL_RANK_WORDS];
+} wakes;
+
+static uint32_t limit_of(const fy_cell *cell)
+{
+    uint32_t limit = atomic_load_explicit(&cell->limit, memory_order_relaxed);
+    return limit == 0 ? FERRY_CELL_LIMIT : limit;
+}
+
+static uint32_t mask_of(const fy_cell *cell)
+{
+    return cell->ring == 0 ? FY_CELL_INLINE - 1 : cell->mask;
+}
+
+static uint64_t *slot_at(fy_cell *cell, uint32_t index)
+{
+    uint64_t *slots = cell->ring == 0 ? cell->slots : (uint64_t *)(uintptr_t)cell->ring;
+    return &slots[index & mask_of(cell)];
+}
+
+static uint64_t ends_of(const fy_cell *cell)
+{
+    /* relaxed: read under the lock */
+    return atomic_load_explicit(&cell->ends, memory_order_relaxed);
+}
+
+static bool is_alive(const fy_cells *c, int place)
+{
+    return !c->shared ||
+           ((uint32_t)place < c->places && c->ops->peer(c->port, place) == FY_PEER_ALIVE);
+}
+
+/* Clears and returns the next bit, beginning after the one that had its turn last; -1: none. */
+static int pick_any(fy_cell *cell, uint64_t *bits, uint32_t flag)
+{
+    uint32_t start = (cell->turn + 1) % (FY_CELL_RANK_WORDS * 64);
+    for (uint32_t i = 0; i <= FY_CELL_RANK_WORDS; i++) {
+        uint32_t word = (start / 64 + i) % FY_CELL_RANK_WORDS;
+        uint64_t found = bits[word];
+        if (i == 0)
+            found &= ~UINT64_C(0) << (start % 64);
+        if (found == 0)
+            continue;
+        uint32_t at = word * 64 + (uint32_t)__builtin_ctzll(found);
+        bits[word] &= ~(UINT64_C(1) << (at % 64));
+        cell->turn = at;
+        return (int)at;
+    }
+    cell->flags &= ~flag;
+    return -1;
+}
+
+/* The same among those that live. */
+static int pick(const fy_cells *c, fy_cell *cell, uint64_t *bits, uint32_t flag)
+{
+    int place;
+    do
+        place = pick_any(cell, bits, flag);
+    while (place >= 0 && !is_alive(c, place));
+    return place;
+}
+
+static void rouse(const fy_cells *c, int place)
+{
+    if (place >= 0 && (uint32_t)place < c->places && place != (int)c->place)
+        c->ops->rouse(c->port, place);
+}
+
+static void run_wakes(const fy_cells *c, const wakes *w)
+{
+    rouse(c, w->one);
+    for (uint32_t word = 0; w->all && word < FY_CELL_RANK_WORDS; word++)
+        for (uint64_t bits = w->bits[word]; bits != 0; bits &= bits - 1)
+            rouse(c, (int)(word * 64) + __builtin_ctzll(bits));
+}
+
+/* Ends a change of a cell that is of interest to somebody. */
+static __attribute__((cold, noinline)) void unlock_telling(fy_cells *c, fy_cell *cell, bool added)
+{
+    wakes w = {.one = -1};
+    int owner = cell->flags & FY_CELL_MARKS ? fy_marks_check(c, cell) : -1;
+    if (added && (cell->flags & FY_CELL_READERS)) {
+        w.all = true;
+        memcpy(w.bits, cell->takers, sizeof(w.bits));
+        memset(cell->takers, 0, sizeof(cell->takers));
+        cell->flags &= ~(uint32_t)(FY_CELL_TAKERS | FY_CELL_READERS);
+    } else if (added && (cell->flags & FY_CELL_TAKERS)) {
+        w.one = pick(c, cell, cell->takers, FY_CELL_TAKERS);
+    } else if (!added && (cell->flags & FY_CELL_SPACE)) {
+        w.one = pick(c, cell, cell->space, FY_CELL_SPACE);
+    }
+    fy_cell_unlock(c, cell);
+    run_wakes(c, &w);
+    if (owner >= 0)
+        rouse(c, owner);
+}
+
+static inline void unlock_changed(fy_cells *c, fy_cell *cell, bool added)
+{
+    if (cell->flags == 0)
+        fy_cell_unlock(c, cell);
+    else
+        unlock_telling(c, cell, added);
+}
+
+/* A cell that has lost all its parcels: everybody who waits for room may have some. */
+static void unlock_emptied(fy_cells *c, fy_cell *cell, bool added)
+{
+    wakes w = {.one = -1, .all = (cell->flags & FY_CELL_SPACE) != 0};
+    if (w.all) {
+        memcpy(w.bits, cell->space, sizeof(w.bits));
+        memset(cell->space, 0, sizeof(cell->space));
+        cell->flags &= ~(uint32_t)FY_CELL_SPACE;
+    }
+    unlock_changed(c, cell, added);
+    run_wakes(c, &w);
+}
+
+/* Prepares a larger ring in the change that is being made. */
+static __attribute__((cold, noinline)) bool grow(fy_cells *c, fy_cell *cell, fy_change *change)
+{
+    uint32_t mask = (mask_of(cell) + 1) * 4 - 1;
+    /* The word behind the slots leads to the ring before. */
+    uint64_t *ring = fy_cells_alloc(c, (mask + (size_t)2) * sizeof(uint64_t));
+    if (ring == NULL)
+        return false;
+    ring[mask + (size_t)1] = cell->ring;
+    uint64_t ends = ends_of(cell);
+    for (uint32_t i = fy_ends_head(ends); i != fy_ends_tail(ends); i++)
+        ring[i & mask] = *slot_at(cell, i);
+    change->ring = (uintptr_t)ring;
+    change->mask = mask;
+    change->parts |= FY_CHANGE_RING;
+    return true;
+}
+
+/* Adds `p` to a locked cell with room, out of the holds of `place`, and unlocks nothing. */
+static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32_t place)
+{
+    fy_change *change = &c->intent->change;
+    uint64_t ends = ends_of(cell);
+    uint32_t tail = fy_ends_tail(ends), count = fy_ends_count(ends);
+    change->parts = FY_CHANGE_CELL | FY_CHANGE_SLOT | FY_CHANGE_PARCEL | FY_CHANGE_PLAN;
+    change->slot = (uintptr_t)slot_at(cell, tail);
+    if (count > mask_of(cell)) {
+        if (!grow(c, cell, change))
+            return FERRY_ENOMEM;
+        change->slot = change->ring + (tail & change->mask) * sizeof(uint64_t);
+    }
+    /* relaxed: a held parcel keeps its name; the rest is read under the lock */
+    change->slot_value = atomic_load_explicit(&p->name, memory_order_relaxed);
+    change->ends = fy_ends_make(fy_ends_head(ends), tail + 1);
+    change->place = place;
+    fy_parcel_lock(c, p);
+    uint32_t mine = atomic_load_explicit(&p->holds[place], memory_order_relaxed);
+    bool give = hold == FERRY_GIVE;
+    change->hold = (uint16_t)(mine - give);
+    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + !give;
+    fy_change_commit(c);
+    fy_parcel_unlock(c, p);
+    return 0;
+}
+
+int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
+{
+    if (!fy_queue_ready(cell, FY_SORT_ENQ))
+        return FERRY_EAGAIN;
+    fy_cell_lock(c, cell);
+    int error = FERRY_EAGAIN;
+    if (fy_ends_count(ends_of(cell)) < limit_of(cell))
+        error = add(c, cell, p, hold, c->place);
+    if (error == 0)
+        unlock_changed(c, cell, true);
+    else
+        fy_cell_unlock(c, cell);
+    return error;
+}
+
+/* Removes the first slot of a locked cell, which names no parcel. */
+static __attribute__((cold, noinline)) void skip_damaged(fy_cells *c, fy_cell *cell)
+{
+    uint64_t ends = ends_of(cell);
+    fy_log(c->f, "a cell names 0x%" PRIx64 ", which is no parcel: memory was overwritten",
+           *slot_at(cell, fy_ends_head(ends)));
+    fy_change *change = &c->intent->change;
+    change->parts = FY_CHANGE_CELL;
+    change->ends = fy_ends_make(fy_ends_head(ends) + 1, fy_ends_tail(ends));
+    fy_change_commit(c);
+}
+
+/* The first parcel of a locked cell; NULL: it is empty now. */
+static fy_parcel *first_of(fy_cells *c, fy_cell *cell)
+{
+    for (uint64_t ends; fy_ends_count(ends = ends_of(cell)) > 0;) {
+        fy_parcel *p = fy_parcel_find(c, *slot_at(cell, fy_ends_head(ends)));
+        if (p != NULL)
+            return p;
+        skip_damaged(c, cell);
+    }
+    return NULL;
+}
+
+int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
+{
+    if (!fy_queue_ready(cell, FY_SORT_DEQ))
+        return FERRY_EAGAIN;
+    fy_cell_lock(c, cell);
+    fy_parcel *p = first_of(c, cell);
+    if (p == NULL) {
+        fy_cell_unlock(c, cell);
+        return FERRY_EAGAIN;
+    }
+    uint64_t ends = ends_of(cell);
+    fy_change *change = &c->intent->change;
+    change->parts = FY_CHANGE_PARCEL | (remove ? FY_CHANGE_CELL : 0);
+    change->ends = fy_ends_make(fy_ends_head(ends) + 1, fy_ends_tail(ends));
+    change->place = c->place;
+    fy_parcel_lock(c, p);
+    uint32_t hold = atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
+    int error = hold == UINT16_MAX ? FERRY_ENOMEM : 0;
+    if (error == 0) {
+        change->hold = (uint16_t)(hold + 1);
+        change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + !remove;
+        out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
+        fy_change_commit(c);
+    }
+    fy_parcel_unlock(c, p);
+    if (error == 0 && remove)
+        unlock_changed(c, cell, false);
+    else
+        fy_cell_unlock(c, cell);
+    return error;
+}
+
+/* Removes the first parcel of a locked cell, for nobody. */
+static void drop_first(fy_cells *c, fy_cell *cell, fy_parcel *p)
+{
+    uint64_t ends = ends_of(cell);
+    fy_change *change = &c->intent->change;
+    fy_parcel_lock(c, p);
+    /* relaxed, here and below: read under the lock */
+    uint32_t refs = atomic_load_explicit(&p->refs, memory_order_relaxed);
+    change->parts = FY_CHANGE_CELL | FY_CHANGE_PARCEL;
+    change->ends = fy_ends_make(fy_ends_head(ends) + 1, fy_ends_tail(ends));
+    change->refs = refs - 1;
+    change->place = c->place;
+    change->hold = atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
+    if (refs == 1)
+        atomic_store_explicit(&c->intent->freeing,
+                              atomic_load_explicit(&p->name, memory_order_relaxed),
+                              memory_order_relaxed);
+    fy_change_commit(c);
+    fy_parcel_unlock(c, p);
+    if (refs == 1) {
+        fy_parcel_free(c, p);
+        /* release: after the push */
+        atomic_store_explicit(&c->intent->freeing, 0, memory_order_release);
+    }
+}
+
+void fy_queue_finish_plan(fy_cells *c, fy_cell *cell)
+{
+    fy_intent *intent = c->intent;
+    for (fy_parcel *p; (p = first_of(c, cell)) != NULL;)
+        drop_first(c, cell, p);
+    bool write = atomic_load_explicit(&intent->plan, memory_order_relaxed) == FY_PLAN_WRITE;
+    fy_parcel *p = write ? fy_parcel_find(c, intent->plan_parcel) : NULL;
+    uint32_t place = intent->plan_place;
+    /* relaxed: the holds of `place` change by its own hand, or ours when it is dead */
+    if (p != NULL && place < c->places &&
+        atomic_load_explicit(&p->holds[place], memory_order_relaxed) > 0)
+        (void)add(c, cell, p, intent->plan_keep ? FERRY_KEEP : FERRY_GIVE, place);
+    atomic_store_explicit(&intent->plan, FY_PLAN_NONE, memory_order_release);
+    unlock_emptied(c, cell, write);
+}
+
+static void empty(fy_cells *c, fy_cell *cell, fy_intent_plan plan)
+{
+    /* release: the plan's details stand before it counts */
+    atomic_store_explicit(&c->intent->plan, plan, memory_order_release);
+    fy_cell_lock(c, cell);
+    fy_queue_finish_plan(c, cell);
+}
+
+void fy_queue_write(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
+{
+    /* relaxed: we hold it */
+    c->intent->plan_parcel = atomic_load_explicit(&p->name, memory_order_relaxed);
+    c->intent->plan_place = c->place;
+    c->intent->plan_keep = hold == FERRY_KEEP;
+    empty(c, cell, FY_PLAN_WRITE);
+}
+
+void fy_queue_zap(fy_cells *c, fy_cell *cell)
+{
+    empty(c, cell, FY_PLAN_ZAP);
+}
+
+size_t fy_queue_count(fy_cells *c, fy_cell *cell)
+{
+    fy_cell_lock(c, cell);
+    size_t count = fy_ends_count(ends_of(cell));
+    fy_cell_unlock(c, cell);
+    return count;
+}
+
+void fy_queue_rings_free(fy_cell *cell)
+{
+    size_t slots = (size_t)mask_of(cell) + 1;
+    while (cell->ring != 0) {
+        uint64_t *ring = (uint64_t *)(uintptr_t)cell->ring;
+        cell->ring = ring[slots];
+        slots /= 4;
+        free(ring);
+    }
+}
+
+static uint64_t *bits_of(fy_cell *cell, fy_cell_sort sort)
+{
+    return sort == FY_SORT_ENQ ? cell->space : cell->takers;
+}
+
+bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
+{
+    if (fy_queue_ready(cell, sort))
+        return false;
+    fy_cell_lock(c, cell);
+    bool ready = fy_queue_ready(cell, sort);
+    if (!ready) {
+        bits_of(cell, sort)[c->place / 64] |= UINT64_C(1) << (c->place % 64);
+        cell->flags |= sort == FY_SORT_ENQ ? FY_CELL_SPACE : FY_CELL_TAKERS;
+        if (sort == FY_SORT_READ)
+            cell->flags |= FY_CELL_READERS;
+    }
+    fy_cell_unlock(c, cell);
+    return !ready;
+}
+
+void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
+{
+    uint64_t bit = UINT64_C(1) << (c->place % 64);
+    fy_cell_lock(c, cell);
+    uint64_t *word = &bits_of(cell, sort)[c->place / 64];
+    bool noted = (*word & bit) != 0;
+    *word &= ~bit;
+    if (!noted && cell->flags != 0 && fy_queue_ready(cell, sort))
+        unlock_telling(c, cell, sort != FY_SORT_ENQ);
+    else
+        fy_cell_unlock(c, cell);
+}

@@ -1,0 +1,163 @@
+/* What survivors do about a dead rank: finish or forget the change it was making, free its locks,
+ * carry out the emptying of a cell it had begun, and release what it held.
+ *
+ * One survivor at a time recovers one dead rank; the lock for that names its owner as well. The
+ * change comes first and alone frees the parcel's lock, so that whoever waits for that lock with a
+ * cell locked needs nothing more. The rest is done with no lock held. A rank that leaves in order
+ * is treated alike: its holds end. */
+#include "base/relax.h"
+#include "cell/state.h"
+
+/* Whether this rank has to recover the dead one; false: somebody has. */
+static bool claim(const fy_cells *c, fy_board *board)
+{
+    for (;;) {
+        /* acquire: pairs with the release of who recovered it */
+        if (atomic_load_explicit(&board->recovery, memory_order_acquire) == FY_RECOVERY_DONE)
+            return false;
+        uint32_t owner = 0;
+        if (atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
+                                                    memory_order_acquire, memory_order_relaxed))
+            return true;
+        if (owner > c->places || c->ops->peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) {
+            /* acquire: as above; of those who take over, one succeeds */
+            if (atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
+                                                        memory_order_acquire, memory_order_relaxed))
+                return true;
+        }
+        fy_yield();
+    }
+}
+
+static void disclaim(fy_board *board)
+{
+    atomic_store_explicit(&board->recoverer, 0, memory_order_release);
+}
+
+/* The cell at `address`, if that is one: the dead may have scribbled on its board. */
+static fy_cell *cell_at(const fy_cells *c, uint64_t address)
+{
+    for (uint32_t rank = 0; rank < c->places; rank++) {
+        uintptr_t first = c->boards[rank] == NULL ? 0 : (uintptr_t)c->boards[rank]->cells;
+        uint64_t offset = address - first;
+        if (first != 0 && offset < sizeof(c->boards[rank]->cells) && offset % sizeof(fy_cell) == 0)
+            return (fy_cell *)(uintptr_t)address;
+    }
+    return NULL;
+}
+
+static bool is_heap(const fy_cells *c, uint64_t address)
+{
+    return address % sizeof(uint64_t) == 0 && address - c->start < c->bytes;
+}
+
+static bool is_sound(const fy_cells *c, const fy_intent *intent, fy_cell *cell, uint64_t parcel)
+{
+    const fy_change *change = &intent->change;
+    if ((change->parts & FY_CHANGE_CELL) && cell == NULL)
+        return false;
+    if ((change->parts & FY_CHANGE_RING) && !is_heap(c, change->ring))
+        return false;
+    bool own_slot = cell != NULL && change->slot - (uintptr_t)cell < sizeof(*cell);
+    if ((change->parts & FY_CHANGE_SLOT) && !own_slot && !is_heap(c, change->slot))
+        return false;
+    return !(change->parts & FY_CHANGE_PARCEL) || (is_heap(c, parcel) && change->place < c->places);
+}
+
+static void free_lock(_Atomic uint32_t *lock, uint32_t owner)
+{
+    /* release: as an unlock; relaxed else */
+    atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_release,
+                                            memory_order_relaxed);
+}
+
+/* Finishes the change, frees the parcel's lock, and the cell's if nothing was planned for it. */
+static void redo(fy_cells *c, fy_board *board, uint32_t dead)
+{
+    fy_intent *intent = &board->intent;
+    if (atomic_load_explicit(&board->recovery, memory_order_relaxed) != FY_RECOVERY_NONE)
+        return;
+    /* acquire: pairs with the fences of the dead; its death is known, so all it stored is seen */
+    bool committed =
+        atomic_load_explicit(&intent->state, memory_order_acquire) == FY_INTENT_COMMITTED;
+    uint64_t parcel = atomic_load_explicit(&intent->parcel, memory_order_relaxed);
+    fy_cell *cell = cell_at(c, atomic_load_explicit(&intent->cell, memory_order_relaxed));
+    if (committed && is_sound(c, intent, cell, parcel))
+        fy_change_apply(intent);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&intent->state, FY_INTENT_IDLE, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    if (is_heap(c, parcel))
+        free_lock(&((fy_parcel *)(uintptr_t)parcel)->lock, dead + 1);
+    if (cell != NULL && atomic_load_explicit(&intent->plan, memory_order_relaxed) == FY_PLAN_NONE)
+        free_lock(&cell->lock, dead + 1);
+    atomic_store_explicit(&board->recovery, FY_RECOVERY_REDONE, memory_order_release);
+}
+
+void fy_recover_change(fy_cells *c, int dead)
+{
+    fy_board *board = c->boards[dead];
+    if (!claim(c, board))
+        return;
+    redo(c, board, (uint32_t)dead);
+    disclaim(board);
+}
+
+/* Takes over a cell that the dead was emptying, and goes on. */
+static void finish(fy_cells *c, fy_board *board, uint32_t dead)
+{
+    fy_intent *theirs = &board->intent, *ours = c->intent;
+    fy_cell *cell = cell_at(c, atomic_load_explicit(&theirs->cell, memory_order_relaxed));
+    /* relaxed: nobody but who recovers it takes a dead rank's lock */
+    if (cell == NULL || atomic_load_explicit(&cell->lock, memory_order_relaxed) != dead + 1)
+        return;
+    ours->plan_parcel = theirs->plan_parcel;
+    ours->plan_place = theirs->plan_place;
+    ours->plan_keep = theirs->plan_keep;
+    uint32_t plan = atomic_load_explicit(&theirs->plan, memory_order_relaxed);
+    atomic_store_explicit(&ours->cell, (uintptr_t)cell, memory_order_relaxed);
+    atomic_store_explicit(&ours->plan, plan, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&cell->lock, c->self, memory_order_release);
+    fy_queue_finish_plan(c, cell);
+}
+
+void fy_recover(fy_cells *c, int dead)
+{
+    fy_board *board = c->boards[dead];
+    if (!claim(c, board))
+        return;
+    redo(c, board, (uint32_t)dead);
+    finish(c, board, (uint32_t)dead);
+    /* What dead ranks had created is nobody else's to walk over. */
+    for (uint32_t creator = 0; creator < c->places; creator++) {
+        if (c->ops->peer(c->port, (int)creator) == FY_PEER_ALIVE)
+            continue;
+        for (uint32_t holder = 0; holder < c->places; holder++)
+            if (c->ops->peer(c->port, (int)holder) != FY_PEER_ALIVE)
+                fy_parcel_bury(c, c->boards[creator], holder);
+    }
+    atomic_store_explicit(&board->recovery, FY_RECOVERY_DONE, memory_order_release);
+    disclaim(board);
+}
+
+bool fy_cells_look(fy_cells *c)
+{
+    /* acquire: pairs with the port's store after the peer's state */
+    uint32_t seen = atomic_load_explicit(c->changes, memory_order_acquire);
+    if (seen == c->changes_seen)
+        return false;
+    c->changes_seen = seen;
+    for (int rank = 0; rank < ferry_ranks(c->f); rank++) {
+        if (c->gone[rank] || c->ops->peer(c->port, rank) == FY_PEER_ALIVE)
+            continue;
+        c->gone[rank] = 1;
+        if (c->boards[rank] == NULL || c->boards[rank] == c->board)
+            continue;
+        fy_recover(c, rank);
+        fy_parcel_bury(c, c->board, (uint32_t)rank);
+        fy_parcel_rescue(c, (uint32_t)rank);
+    }
+    fy_marks_look(c);
+    return true;
+}

@@ -1,0 +1,352 @@
+/* Cells of other nodes: their rank is asked to do the operation, and a parcel travels as its bytes.
+ *
+ * A request names its operation by a number of the asking rank; the answer brings it back. One that
+ * waits stays with the cell's rank until it can be done, or until it is cancelled: then too an
+ * answer comes, which says which of the two it was. A parcel that is in a cell does not change, so
+ * who reads the same one again is told so instead of getting its bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell/state.h"
+
+/* A frame's handler field: a sort, or one of these. Words of a request: number, cell, flags, name
+ * of the parcel that the asking rank has read there. Of an answer: number, error, name or count,
+ * whether it is the one known. Of cancel: number. Of formats: the format. */
+enum {
+    FRAME_ANSWER = FY_SORTS,
+    FRAME_CANCEL,
+    FRAME_FORMAT_ASKED,
+    FRAME_FORMAT,
+    WAITS = 1,
+    WORDS = 4,
+};
+
+static uint64_t cache_key(ferry_cell cell)
+{
+    return ((uint64_t)(uint32_t)cell.rank << 32 | (uint32_t)cell.number) + 1;
+}
+
+static int send_frame(fy_cells *c, int rank, const fy_frame *frame)
+{
+    return fy_send(c->f, FY_DATA, rank, frame);
+}
+
+static void forget(fy_cells *c, fy_cached *cached)
+{
+    fy_parcel *p = fy_parcel_find(c, cached->parcel.word);
+    fy_table_remove(&c->cached, cached);
+    if (p != NULL)
+        fy_parcel_drop(c, p, c->place, 1);
+}
+
+static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
+{
+    const fy_cached *cached = p->sort == FY_SORT_READ || p->sort == FY_SORT_DEQ
+                                  ? fy_table_find(&c->cached, cache_key(p->cell))
+                                  : NULL;
+    const fy_frame frame = {
+        .kind = FY_KIND_CELL,
+        .word_count = WORDS,
+        .handler = (uint16_t)p->sort,
+        .words = {p->number, (uint64_t)p->cell.number, p->waits ? WAITS : 0,
+                  cached == NULL ? 0 : cached->name},
+        .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
+        .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
+    };
+    return send_frame(c, p->cell.rank, &frame);
+}
+
+/* Makes the record of an operation elsewhere and asks for it. */
+static int begin(fy_cells *c, const fy_wish *wish, bool waits, uint32_t op, fy_pending **out)
+{
+    fy_pending *p = fy_pending_add(c, wish->sort, wish->cell, -1);
+    if (p == NULL)
+        return fy_fail(c->f, FERRY_ENOMEM, "cell: no memory for another operation");
+    p->number = ++c->next_number;
+    p->waits = waits;
+    p->out = wish->out;
+    p->count = wish->count;
+    int error = ask(c, p, wish->parcel);
+    if (error != 0) {
+        fy_pending_end(c, p, error);
+        return error;
+    }
+    p->op = op;
+    *out = p;
+    return 0;
+}
+
+void fy_remote_cancel(fy_cells *c, const fy_pending *p)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_CELL, .word_count = 1, .handler = FRAME_CANCEL, .words = {p->number}};
+    (void)send_frame(c, p->cell.rank, &frame); /* a peer that is gone ends it as well */
+}
+
+static void wait_done(fy_cells *c, fy_pending *p, uint64_t timeout_ns)
+{
+    bool cancelled = timeout_ns == FERRY_FOREVER || !p->waits;
+    uint64_t now = cancelled ? 0 : ferry_now(c->f);
+    uint64_t deadline =
+        cancelled || timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
+    while (!p->done) {
+        now = cancelled ? 0 : ferry_now(c->f);
+        if (!cancelled && now >= deadline) {
+            fy_remote_cancel(c, p);
+            cancelled = true;
+        }
+        (void)ferry_wait(c->f, cancelled ? FERRY_FOREVER : deadline - now);
+    }
+}
+
+int fy_remote_call(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
+{
+    if (fy_in_handler(c->f))
+        return fy_fail(c->f, FERRY_ESTATE,
+                       "cell: rank %d is on another node: its cells are waited for, which is not "
+                       "allowed inside a handler",
+                       wish->cell.rank);
+    fy_pending *p;
+    int error = begin(c, wish, timeout_ns > 0, 0, &p);
+    if (error != 0)
+        return error;
+    p->awaited = true;
+    wait_done(c, p, timeout_ns);
+    error = p->error == FERRY_ECANCELED ? FERRY_EAGAIN : p->error;
+    free(p);
+    if (error == 0 && wish->parcel != NULL && wish->hold == FERRY_GIVE)
+        fy_parcel_drop(c, wish->parcel, c->place, 1);
+    if (error != 0 && error != FERRY_EAGAIN)
+        return fy_fail(c->f, error, "cell %d of rank %d: %s", wish->cell.number, wish->cell.rank,
+                       ferry_strerror(error));
+    return error;
+}
+
+int fy_remote_start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
+{
+    uint32_t op;
+    fy_pending *p;
+    int error = fy_op_start(c->f, track, wish->cell.rank, 0, 0, &op);
+    if (error != 0)
+        return error;
+    error = begin(c, wish, true, op, &p);
+    if (error != 0) {
+        fy_op_drop(c->f, op);
+        return error;
+    }
+    fy_op_submitted(c->f, op);
+    if (wish->parcel != NULL && wish->hold == FERRY_GIVE)
+        fy_parcel_drop(c, wish->parcel, c->place, 1);
+    return 0;
+}
+
+/* At the cell's rank. */
+
+static int answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bool known)
+{
+    fy_parcel *parcel = known || p->sort == FY_SORT_ENQ || p->sort == FY_SORT_WRITE
+                            ? NULL
+                            : fy_parcel_find(c, p->parcel.word);
+    const fy_frame frame = {
+        .kind = FY_KIND_CELL,
+        .word_count = WORDS,
+        .handler = FRAME_ANSWER,
+        .words = {p->number, (uint64_t)(int64_t)error, word, known},
+        .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
+        .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
+    };
+    return send_frame(c, p->source, &frame);
+}
+
+static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
+{
+    fy_parcel *parcel = p->parcel.word == 0 ? NULL : fy_parcel_find(c, p->parcel.word);
+    bool takes = p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ;
+    int error = 0;
+    if (p->sort == FY_SORT_ENQ)
+        error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
+    else if (p->sort == FY_SORT_WRITE)
+        fy_queue_write(c, p->queue, parcel, FERRY_GIVE);
+    else if (p->sort == FY_SORT_ZAP)
+        fy_queue_zap(c, p->queue);
+    else if (p->sort == FY_SORT_COUNT)
+        *word = fy_queue_count(c, p->queue);
+    else if (parcel == NULL)
+        error = fy_queue_first(c, p->queue, p->sort == FY_SORT_DEQ, &p->parcel);
+    if (error == 0 && !takes)
+        p->parcel.word = 0;
+    else if (error == 0)
+        *word = p->parcel.word;
+    return error;
+}
+
+bool fy_remote_serve(fy_cells *c, fy_pending *p)
+{
+    uint64_t word = 0;
+    int error = do_here(c, p, &word);
+    if (error == FERRY_EAGAIN && p->waits)
+        return false;
+    bool known = error == 0 && word != 0 && word == p->known && p->sort != FY_SORT_COUNT;
+    /* Without memory for the answer what was taken stays with the request, for the next poll. */
+    if (answer(c, p, error, word, known) == FERRY_ENOMEM && error == 0 && p->parcel.word != 0)
+        return false;
+    fy_pending_end(c, p, 0);
+    return true;
+}
+
+static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
+{
+    ferry_cell cell = {.rank = ferry_rank(c->f), .number = (int32_t)frame->words[1]};
+    if (frame->word_count != WORDS || frame->words[1] >= FERRY_CELLS) {
+        fy_bad_frame(c->f, source, frame, "an operation on a cell");
+        return FY_TAKEN;
+    }
+    bool behind = fy_pending_has(c, cell);
+    fy_pending *p = fy_pending_add(c, (fy_cell_sort)frame->handler, cell, source);
+    if (p == NULL)
+        return FY_LEAVE;
+    p->queue = &c->board->cells[cell.number];
+    p->number = (uint32_t)frame->words[0];
+    p->waits = (frame->words[2] & WAITS) != 0;
+    p->known = frame->words[3];
+    if (p->sort == FY_SORT_ENQ || p->sort == FY_SORT_WRITE) {
+        fy_parcel *parcel = fy_parcel_make(c, frame->size_bytes);
+        if (parcel == NULL) {
+            (void)answer(c, p, FERRY_ENOMEM, 0, false);
+            fy_pending_end(c, p, 0);
+            return FY_TAKEN;
+        }
+        if (frame->size_bytes > 0)
+            memcpy(fy_parcel_data(c, parcel), frame->data, frame->size_bytes);
+        p->parcel.word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
+    }
+    if (!behind || !p->waits)
+        (void)fy_remote_serve(c, p);
+    return FY_TAKEN;
+}
+
+static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
+{
+    for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
+        fy_pending *p = (fy_pending *)(void *)link;
+        bool taken = p->sort != FY_SORT_ENQ && p->parcel.word != 0;
+        if (p->source != source || p->number != frame->words[0] || taken)
+            continue;
+        (void)answer(c, p, FERRY_ECANCELED, 0, false);
+        fy_pending_end(c, p, 0);
+        return;
+    }
+}
+
+/* At the rank that asked. */
+
+/* Remembers what was read, held once more for that. */
+static void remember(fy_cells *c, ferry_cell cell, uint64_t name, fy_parcel *parcel)
+{
+    fy_cached *cached = fy_table_find(&c->cached, cache_key(cell));
+    if (cached != NULL)
+        forget(c, cached);
+    void *slot;
+    if (fy_table_insert(&c->cached, cache_key(cell), &slot) != 0)
+        return;
+    cached = slot;
+    cached->name = name;
+    cached->parcel.word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
+    fy_parcel_keep(c, parcel);
+}
+
+/* The parcel that an answer brings, held once for the program. */
+static int receive(fy_cells *c, const fy_pending *p, const fy_frame *frame)
+{
+    fy_parcel *parcel = NULL;
+    if (frame->words[3] != 0) {
+        fy_cached *cached = fy_table_find(&c->cached, cache_key(p->cell));
+        if (cached != NULL && cached->name == frame->words[2])
+            parcel = fy_parcel_find(c, cached->parcel.word);
+        if (parcel == NULL)
+            return FERRY_EINVAL;
+        fy_parcel_keep(c, parcel);
+    } else {
+        parcel = fy_parcel_make(c, frame->size_bytes);
+        if (parcel == NULL)
+            return FERRY_ENOMEM;
+        if (frame->size_bytes > 0)
+            memcpy(fy_parcel_data(c, parcel), frame->data, frame->size_bytes);
+        if (p->sort == FY_SORT_READ)
+            remember(c, p->cell, frame->words[2], parcel);
+    }
+    p->out->word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
+    return 0;
+}
+
+static fy_pending *find_asked(fy_cells *c, int rank, uint64_t number)
+{
+    for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
+        fy_pending *p = (fy_pending *)(void *)link;
+        if (p->source < 0 && p->queue == NULL && p->cell.rank == rank && p->number == number)
+            return p;
+    }
+    return NULL;
+}
+
+static fy_verdict take_answer(fy_cells *c, int source, const fy_frame *frame)
+{
+    fy_pending *p = frame->word_count == WORDS ? find_asked(c, source, frame->words[0]) : NULL;
+    int64_t error = (int64_t)frame->words[1];
+    if (p == NULL || error > 0 || error < INT16_MIN) {
+        fy_bad_frame(c->f, source, frame, "the answer to no operation on a cell");
+        return FY_TAKEN;
+    }
+    if (error == 0 && (p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ)) {
+        error = receive(c, p, frame);
+        /* What was taken there must not be lost here for want of memory. */
+        if (error == FERRY_ENOMEM && p->sort == FY_SORT_DEQ)
+            return FY_LEAVE;
+    }
+    if (error == 0 && p->sort == FY_SORT_COUNT)
+        *p->count = frame->words[2];
+    fy_pending_end(c, p, (int)error);
+    return FY_TAKEN;
+}
+
+static void tell_format(fy_cells *c, int rank, uint16_t what)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_CELL, .word_count = 1, .handler = what, .words = {c->board->format}};
+    (void)send_frame(c, rank, &frame); /* a peer that is gone needs none */
+}
+
+void fy_remote_ask_format(fy_cells *c, int rank)
+{
+    tell_format(c, rank, FRAME_FORMAT_ASKED);
+}
+
+fy_verdict fy_cell_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    fy_cells *c = fy_cells_of(f);
+    if (frame->handler < FY_SORTS)
+        return take_request(c, source, frame);
+    if (frame->handler == FRAME_ANSWER)
+        return take_answer(c, source, frame);
+    if (frame->word_count != 1 || frame->handler > FRAME_FORMAT) {
+        fy_bad_frame(f, source, frame, "a word about cells");
+        return FY_TAKEN;
+    }
+    if (frame->handler == FRAME_CANCEL) {
+        take_cancel(c, source, frame);
+        return FY_TAKEN;
+    }
+    c->formats[source] = (uint8_t)(frame->words[0] | FY_FORMAT_KNOWN);
+    if (frame->handler == FRAME_FORMAT_ASKED)
+        tell_format(c, source, FRAME_FORMAT);
+    return FY_TAKEN;
+}
+
+void fy_remote_fini(fy_cells *c)
+{
+    if (c->cached.slots == NULL)
+        return;
+    size_t index = 0;
+    for (fy_cached *cached; (cached = fy_table_next(&c->cached, &index)) != NULL; index = 0)
+        forget(c, cached);
+}
