@@ -43,6 +43,7 @@ typedef struct shm_port {
     uint32_t bytes_max; /* payloads up to here go through the byte ring */
     bool fence;         /* this process's stores must be ordered by itself on the data lane */
     bool barrier;       /* this rank can order the stores of others before it sleeps */
+    bool crowded;       /* more ranks than processors */
     fy_compute compute;
     shm_rank *self;
     fy_heap *heap;

@@ -2,6 +2,7 @@
 #include "port/shm/port_state.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static void shm_query(const fy_port *port, fy_port_info *info)
         .ranks = (int)p->segment->ranks,
         .shares_memory = true,
         .wakes_helper = true,
+        .crowded = p->crowded,
         .virtual_time = false,
         .inline_bytes = p->bytes_max,
         .shared_start = (uintptr_t)p->segment->base + p->segment->heaps_offset,
@@ -211,6 +213,13 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
     return 0;
 }
 
+static bool is_crowded(const fy_segment *segment)
+{
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+           segment->ranks > (uint32_t)CPU_COUNT(&allowed);
+}
+
 int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
 {
     if (rank < 0 || (uint32_t)rank >= segment->ranks)
@@ -218,6 +227,7 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
     shm_port *p;
     if (make_state(segment, (uint32_t)rank, &p) != 0)
         return fy_error_set(FERRY_ENOMEM, "no memory for rank %d", rank);
+    p->crowded = is_crowded(segment);
     fy_shm_barrier_probe(p);
     uint32_t absent = SHM_ABSENT;
     uint32_t joined = SHM_JOINED | (p->barrier ? 0 : SHM_NEEDS_FENCE);
