@@ -51,6 +51,8 @@ look()
     test)
         have pkg-config || want pkg-config
         have c++ || want g++
+        have mpicc.openmpi && have mpirun.openmpi || want "openmpi-bin libopenmpi-dev"
+        have mpicc.mpich && have mpirun.mpich || want "mpich libmpich-dev"
         if ! have clang; then
             want clang
             want "$(clang_runtime_package)"

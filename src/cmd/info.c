@@ -14,8 +14,10 @@
 
 #include <ferry/export.h>
 
+#include "base/error.h"
 #include "cmd/cmd.h"
 #include "cmd/handoff.h"
+#include "port/mpi/find.h"
 #include "port/shm/layout.h"
 
 static void show_build(void)
@@ -76,6 +78,39 @@ static void show_ports(void)
         "           membarrier %s%s; cross-memory attach %s (not used: shared memory needs none)\n",
         yes(membarrier), membarrier ? "" : " (each send pays a fence)", yes(have_attach()));
     printf("           no file in /dev/shm or elsewhere is used; its size does not matter\n");
+}
+
+static void show_library(const char *name, const char *path)
+{
+    const fy_mpi_binding *binding;
+    char library[128];
+    int error = fy_mpi_find(name, &binding);
+    if (error == 0)
+        binding->library(library, sizeof(library));
+    printf("port mpi   %s: %s\n           %s\n", name, error == 0 ? library : fy_error_text(),
+           path);
+    fflush(stdout);
+}
+
+/* One process holds one MPI library: each is opened in a child. */
+static void show_mpi(void)
+{
+    for (size_t i = 0; i < FY_MPI_NAMES; i++) {
+        char path[4096];
+        const char *name = fy_mpi_names[i];
+        if (!fy_mpi_locate(name, path, sizeof(path))) {
+            printf("port mpi   %s: there is no ferry-port-%s.so\n", name, name);
+            continue;
+        }
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            show_library(name, path);
+            _exit(0);
+        }
+        if (child > 0)
+            waitpid(child, NULL, 0);
+    }
 }
 
 static void show_processors(void)
@@ -139,6 +174,7 @@ int cmd_info(int argc, char **argv)
     }
     show_build();
     show_ports();
+    show_mpi();
     show_processors();
     show_memory();
     printf("limits     %d ranks, %d handlers, 16 GiB of shared heap per rank unless "

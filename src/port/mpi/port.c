@@ -84,6 +84,8 @@ static bool mpi_pending(fy_port *port, fy_lane lane)
     if (p->near->ops->pending(p->near, lane))
         return true;
     lock(p);
+    if (!fy_mpi_may_skip(p, lane))
+        fy_mpi_pump(p, lane);
     bool ready = fy_mpi_ready(p, lane);
     unlock(p);
     return ready;

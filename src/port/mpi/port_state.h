@@ -24,14 +24,14 @@
 #include "port/port.h"
 
 #define WORDS_BYTES (FY_FRAME_WORDS * sizeof(uint64_t))
-#define EAGER_MAX (64u << 10)
+#define EAGER_MAX (16u << 10)
 /* Under way from one rank to another on one lane: frames, bytes of frames, bytes of payloads that
  * follow (one of those always may). */
 #define FRAMES_MAX 256u
 #define FRAME_BYTES_MAX (1u << 20)
 #define FOLLOWING_BYTES_MAX (8u << 20)
-/* Receives posted per lane. */
-#define POSTED 64u
+/* Receives posted per lane: so few that their memory stays in the cache. */
+#define POSTED 32u
 
 enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 
@@ -71,9 +71,11 @@ typedef struct slot {
     _Alignas(16) unsigned char message[MESSAGE_MAX];
 } slot;
 
+/* A ring: the oldest at `first`, the `spent` places before it empty. They are filled again after
+ * what has come was delivered, off the path of an answer. */
 typedef struct posted {
     slot *slots[POSTED];
-    uint32_t first; /* the oldest */
+    uint32_t first, spent;
 } posted;
 
 /* Frames of one source on one lane that have come. */
@@ -108,11 +110,13 @@ typedef struct departure {
     fy_mpi_request request;
     void *payload; /* to be freed with it; else NULL */
     bool block;    /* the payload is in the heap, else it is malloc's */
-    bool small;    /* comes from and goes to the free list */
     int rank;
+    uint8_t size_class;
     _Alignas(16) unsigned char message[];
 } departure;
 
+/* Departures have room for one of these sizes, and are kept for the next of their class. */
+enum { SMALL, LARGE, CLASSES };
 #define SMALL_BYTES 1024u
 
 typedef struct mpi_port {
@@ -132,14 +136,17 @@ typedef struct mpi_port {
     slot *free_slots;
     uint32_t free_slot_count;
     departure *leaving, *leaving_tail;
-    departure *free_departures;
-    uint32_t free_departure_count;
+    departure *free_departures[CLASSES];
+    uint32_t free_departure_count[CLASSES];
     fy_mutex lock;
     bool locks;             /* a helper runs */
     bool helper_allowed;    /* it may call MPI */
+    fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
+    uint32_t skipped;       /* looks at the control lane left out since the last one */
     bool closed;            /* the shm port has gone; only notices count */
     _Atomic uint32_t serve; /* fy_thread */
     uint64_t pause_ns;      /* of the application thread's wait */
+    _Atomic bool came;      /* a frame, since that wait last looked */
 } mpi_port;
 
 static inline mpi_port *port_of(fy_port *port)
@@ -180,7 +187,10 @@ void fy_mpi_departures_free(mpi_port *p);
 int fy_mpi_post_all(mpi_port *p);
 /* Takes in what has come. */
 void fy_mpi_pump(mpi_port *p, fy_lane lane);
-/* Whether a frame can be delivered. */
+/* Whether a look at `lane` may be left out: each look makes MPI progress on both lanes, so the
+ * control lane of a rank that polls both in turn is looked at every few rounds. */
+bool fy_mpi_may_skip(mpi_port *p, fy_lane lane);
+/* Whether a frame can be delivered, of those that fy_mpi_pump has taken in. */
 bool fy_mpi_ready(mpi_port *p, fy_lane lane);
 /* Without the lock. */
 int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context);

@@ -51,19 +51,29 @@ static int post(mpi_port *p, fy_lane lane, slot *s)
     return FERRY_ELAUNCH;
 }
 
+/* Fills the empty places, as far as there is memory. */
+static int post_spent(mpi_port *p, fy_lane lane)
+{
+    posted *set = &p->posted[lane];
+    for (; set->spent > 0; set->spent--) {
+        slot *s = slot_get(p);
+        if (s == NULL)
+            return FERRY_ENOMEM;
+        int error = post(p, lane, s);
+        if (error != 0) {
+            slot_put(p, s);
+            return error;
+        }
+        set->slots[(set->first + POSTED - set->spent) % POSTED] = s;
+    }
+    return 0;
+}
+
 int fy_mpi_post_all(mpi_port *p)
 {
-    for (int lane = 0; lane < FY_LANES; lane++)
-        for (uint32_t i = 0; i < POSTED; i++) {
-            slot *s = slot_get(p);
-            if (s == NULL)
-                return FERRY_ENOMEM;
-            p->posted[lane].slots[i] = s;
-            int error = post(p, (fy_lane)lane, s);
-            if (error != 0)
-                return error;
-        }
-    return 0;
+    p->posted[FY_DATA].spent = p->posted[FY_CONTROL].spent = POSTED;
+    int error = post_spent(p, FY_DATA);
+    return error != 0 ? error : post_spent(p, FY_CONTROL);
 }
 
 static wire head_of(const slot *s)
@@ -187,31 +197,45 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
     return true;
 }
 
+/* Whether the oldest receive of a lane is over. */
+static bool has_come(const mpi_port *p, slot *s)
+{
+    if (!s->done && p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0)
+        s->size_bytes = 0;
+    return s->done;
+}
+
 void fy_mpi_pump(mpi_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
+    p->pumped = lane;
     if (p->leaving != NULL)
         fy_mpi_reap(p);
     for (;;) {
+        if (set->spent > POSTED / 2)
+            (void)post_spent(p, lane);
+        if (set->spent == POSTED)
+            return; /* no memory for any */
         slot *s = set->slots[set->first];
-        if (!s->done) {
-            if (s->request.word == 0)
-                return; /* could not be posted */
-            if (p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0)
-                s->size_bytes = 0;
-            if (!s->done)
-                return;
-        }
-        slot *fresh = slot_get(p);
-        if (fresh == NULL || !take_in(p, lane, s)) {
-            if (fresh != NULL)
-                slot_put(p, fresh);
+        if (!has_come(p, s) || !take_in(p, lane, s))
             return;
-        }
-        set->slots[set->first] = fresh;
+        set->slots[set->first] = NULL;
         set->first = (set->first + 1) % POSTED;
-        (void)post(p, lane, fresh); /* has said why not */
+        set->spent++;
     }
+}
+
+bool fy_mpi_may_skip(mpi_port *p, fy_lane lane)
+{
+    enum { SKIPPED_MAX = 7 };
+    if (lane == FY_CONTROL && p->pumped == FY_DATA && p->skipped < SKIPPED_MAX) {
+        p->pumped = FY_LANES;
+        p->skipped++;
+        return true;
+    }
+    if (lane == FY_CONTROL)
+        p->skipped = 0;
+    return false;
 }
 
 /* Whether the first frame of a source is whole. */
@@ -227,7 +251,6 @@ static bool is_whole(mpi_port *p, inlet *in)
 
 bool fy_mpi_ready(mpi_port *p, fy_lane lane)
 {
-    fy_mpi_pump(p, lane);
     for (inlet *in = p->inlets[lane].head; in != NULL; in = in->next)
         if (is_whole(p, in))
             return true;
@@ -291,7 +314,8 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
     inlets *set = &p->inlets[lane];
     int taken = 0;
     lock(p);
-    fy_mpi_pump(p, lane);
+    if (!fy_mpi_may_skip(p, lane))
+        fy_mpi_pump(p, lane);
     /* Each source once, the last one that is listed now included. */
     const inlet *last = set->tail;
     for (inlet *in = set->head; in != NULL && taken < budget; in = set->head) {
@@ -304,7 +328,12 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
         if (in == last)
             break;
     }
+    if (p->posted[lane].spent > 0)
+        (void)post_spent(p, lane);
     unlock(p);
+    if (taken > 0)
+        /* relaxed: it only says how eagerly to wait next */
+        atomic_store_explicit(&p->came, true, memory_order_relaxed);
     return taken;
 }
 

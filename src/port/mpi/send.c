@@ -9,20 +9,23 @@
 /* A frame's cost in the ring: its bytes, and in the top bit whether its payload follows. */
 #define COST_FOLLOWS (UINT64_C(1) << 63)
 
-enum { FREE_DEPARTURES_MAX = 64, REAP_MAX = 4 };
+enum { REAP_MAX = 4 };
+
+static const size_t class_bytes[CLASSES] = {SMALL_BYTES, MESSAGE_MAX};
+static const uint32_t class_kept_max[CLASSES] = {64, 8};
 
 static departure *departure_get(mpi_port *p, size_t size_bytes)
 {
-    departure *d = p->free_departures;
-    bool small = size_bytes <= SMALL_BYTES;
-    if (small && d != NULL) {
-        p->free_departures = d->next;
-        p->free_departure_count--;
+    uint8_t class = size_bytes <= SMALL_BYTES ? SMALL : LARGE;
+    departure *d = p->free_departures[class];
+    if (d != NULL) {
+        p->free_departures[class] = d->next;
+        p->free_departure_count[class]--;
     } else {
-        d = malloc(sizeof(*d) + (small ? SMALL_BYTES : size_bytes));
+        d = malloc(sizeof(*d) + class_bytes[class]);
     }
     if (d != NULL) {
-        d->small = small;
+        d->size_class = class;
         d->payload = NULL;
     }
     return d;
@@ -38,15 +41,16 @@ static void payload_free(mpi_port *p, void *payload, bool block)
 
 static void departure_put(mpi_port *p, departure *d)
 {
+    uint8_t class = d->size_class;
     if (d->payload != NULL)
         payload_free(p, d->payload, d->block);
-    if (!d->small || p->free_departure_count >= FREE_DEPARTURES_MAX) {
+    if (p->free_departure_count[class] >= class_kept_max[class]) {
         free(d);
         return;
     }
-    d->next = p->free_departures;
-    p->free_departures = d;
-    p->free_departure_count++;
+    d->next = p->free_departures[class];
+    p->free_departures[class] = d;
+    p->free_departure_count[class]++;
 }
 
 /* Starts a message. An error of MPI ends the job by its launcher in practice; the message is lost,
@@ -172,19 +176,19 @@ static departure *prepare_payload(mpi_port *p, const fy_frame *frame, bool given
     departure *d = departure_get(p, 0);
     if (d == NULL)
         return NULL;
-    if (given) {
-        d->payload = (void *)(uintptr_t)frame->data;
-        d->block = true;
+    d->payload = (void *)(uintptr_t)frame->data;
+    d->block = true;
+    if (given)
         return d;
-    }
-    void *copy = malloc(frame->size_bytes);
-    if (copy == NULL) {
+    d->payload = p->near->ops->alloc(p->near, frame->size_bytes);
+    d->block = d->payload != NULL;
+    if (d->payload == NULL)
+        d->payload = malloc(frame->size_bytes);
+    if (d->payload == NULL) {
         departure_put(p, d);
         return NULL;
     }
-    memcpy(copy, frame->data, frame->size_bytes);
-    d->payload = copy;
-    d->block = false;
+    memcpy(d->payload, frame->data, frame->size_bytes);
     return d;
 }
 
@@ -252,9 +256,9 @@ int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *fram
 
 void fy_mpi_departures_free(mpi_port *p)
 {
-    for (departure *d = p->free_departures, *next; d != NULL; d = next) {
-        next = d->next;
-        free(d);
-    }
-    p->free_departures = NULL;
+    for (int class = 0; class < CLASSES; class ++)
+        for (departure *d = p->free_departures[class], *next; d != NULL; d = next) {
+            next = d->next;
+            free(d);
+        }
 }

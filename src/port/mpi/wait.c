@@ -26,8 +26,9 @@ static bool near_pending(mpi_port *p)
 static bool app_ready(mpi_port *p)
 {
     lock(p);
-    bool ready = fy_mpi_ready(p, FY_DATA);
-    ready = fy_mpi_ready(p, FY_CONTROL) || ready;
+    fy_mpi_pump(p, FY_DATA);
+    fy_mpi_pump(p, FY_CONTROL);
+    bool ready = fy_mpi_ready(p, FY_DATA) || fy_mpi_ready(p, FY_CONTROL);
     /* acquire: pairs with take_notice; the helper may have taken it in */
     uint32_t farewells = atomic_load_explicit(&p->farewells, memory_order_acquire);
     unlock(p);
@@ -66,6 +67,11 @@ static uint64_t earlier(uint64_t a, uint64_t b)
  */
 static void wait_app(mpi_port *p, uint64_t deadline_ns)
 {
+    /* relaxed: see fy_mpi_poll_remote */
+    if (atomic_load_explicit(&p->came, memory_order_relaxed)) {
+        atomic_store_explicit(&p->came, false, memory_order_relaxed);
+        p->pause_ns = PAUSE_MIN_NS;
+    }
     if (p->pause_ns > PAUSE_MIN_NS ? app_ready(p) : look(p, deadline_ns)) {
         p->pause_ns = PAUSE_MIN_NS;
         return;
