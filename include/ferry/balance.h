@@ -21,6 +21,27 @@ extern "C" {
  * (ilb_register_mobile_obj). */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object, double load);
 
+/* What a scheduler may want to know of an object. Zero means none. */
+typedef struct ferry_balance_options {
+    size_t size;              /* sizeof(ferry_balance_options) */
+    double load;              /* as for ferry_balance_add */
+    double granularity;       /* how hard it is to move, when the type cannot tell */
+    const double *priorities; /* how much it wants to be on each rank: one per rank, or NULL */
+    const ferry_object *dependencies; /* objects that it wants to be near to */
+    size_t dependency_count;
+} ferry_balance_options;
+
+#define FERRY_BALANCE_OPTIONS_DEFAULTS                                                             \
+    {                                                                                              \
+        .size = sizeof(ferry_balance_options)                                                      \
+    }
+
+/* As ferry_balance_add, with what `options` says; borrows it and what it points to. It stays with
+ * the object wherever that goes. FERRY_EINVAL: a number in it is not finite. [app thread, handlers
+ * | never blocks] prema.txt 5.2.1 (ilb_register_mobile_obj). */
+FERRY_API FERRY_MUST_USE int ferry_balance_add_with(ferry *f, ferry_object object,
+                                                    const ferry_balance_options *options);
+
 /* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective.
  * [app thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
 FERRY_API int ferry_balance_phase(ferry *f, bool on);
@@ -95,8 +116,19 @@ FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *nam
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
 
+/* How much `item`, which is at rest here, wants to be on `rank`: the answer of its type's priority
+ * callback, else its static priority there, else its load, once more for each of its dependencies
+ * that is there. */
+FERRY_API double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *item,
+                                           int rank);
+
+/* How hard `item`, which is at rest here, is to move: of its type's callback, or as it was added.
+ */
+FERRY_API double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item);
+
 /* Sends `item`, unlinked, to `rank`, with its tasks; it is gone for this scheduler. When migration
- * is off or it cannot be sent, it comes back by `activate`. */
+ * is off or it cannot be sent, it comes back by `activate`. To this rank itself it is moved in
+ * place: packed, unpacked, and back. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
 
 /* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */

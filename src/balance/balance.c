@@ -1,5 +1,6 @@
 #include "balance/balance.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,48 @@ const char *ferry_balance_scheduler(const ferry *f)
     return fy_scheduling_of(f)->name;
 }
 
+/* Copies what ties the object to ranks; NULL when nothing does. */
+static int make_affinity(ferry *f, const ferry_balance_options *o, fy_affinity **out)
+{
+    uint32_t ranks = o->priorities != NULL ? (uint32_t)ferry_ranks(f) : 0;
+    *out = NULL;
+    if (ranks == 0 && o->dependency_count == 0 && o->granularity == 0)
+        return 0;
+    if (o->dependency_count > UINT32_MAX / 16 ||
+        (o->dependencies == NULL && o->dependency_count != 0) || !isfinite(o->granularity))
+        return fy_fail(f, FERRY_EINVAL, "balance_add: %zu dependencies at %p, granularity %g",
+                       o->dependency_count, (const void *)o->dependencies, o->granularity);
+    for (uint32_t i = 0; i < ranks; i++)
+        if (!isfinite(o->priorities[i]))
+            return fy_fail(f, FERRY_EINVAL, "balance_add: the priority on rank %u is %g", i,
+                           o->priorities[i]);
+    fy_affinity *affinity = fy_affinity_create(ranks, (uint32_t)o->dependency_count);
+    if (affinity == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "balance_add: no memory");
+    affinity->granularity = o->granularity;
+    for (uint32_t i = 0; i < ranks; i++)
+        affinity->priorities[i] = o->priorities[i];
+    for (size_t i = 0; i < o->dependency_count; i++)
+        affinity->dependencies[i] = o->dependencies[i].word;
+    *out = affinity;
+    return 0;
+}
+
 int ferry_balance_add(ferry *f, ferry_object object, double load)
 {
+    ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
+    options.load = load;
+    return ferry_balance_add_with(f, object, &options);
+}
+
+int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_options *options)
+{
+    double load = options->load;
+    if (options->size != sizeof *options)
+        return fy_fail(f, FERRY_EINVAL,
+                       "balance_add: options of %zu bytes, expected %zu "
+                       "(FERRY_BALANCE_OPTIONS_DEFAULTS)",
+                       options->size, sizeof *options);
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = fy_record_here(f, object);
     if (record == NULL)
@@ -124,6 +165,8 @@ int ferry_balance_add(ferry *f, ferry_object object, double load)
                                          : "balance_add: the load of object %016llx is negative",
                        (unsigned long long)object.word);
     int error = fy_scheduler_prepare(f);
+    if (error == 0)
+        error = make_affinity(f, options, &record->affinity);
     if (error != 0)
         return error;
     record->load = load == 0 ? 1 : load;

@@ -56,8 +56,8 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
     return fy_layer_state(f, FY_LAYER_BALANCE);
 }
 
-/* Opens the shared object at `path` and gives the scheduler in it; its handle goes to `*handle`, for
- * fy_plugin_close. FERRY_EINVAL. [application thread] */
+/* Opens the shared object at `path` and gives the scheduler in it; its handle goes to `*handle`,
+ * for fy_plugin_close. FERRY_EINVAL. [application thread] */
 int fy_plugin_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out);
 void fy_plugin_close(void *handle);
 

@@ -97,11 +97,32 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
         fy_list_insert(&s->outbound, &record->link);
         return;
     }
-    /* Not allowed now: the application thread gives it back to the scheduler. */
+    /* In place, or not allowed now: the application thread gives it back to the scheduler. */
+    record->target = s->on ? rank : -1;
     record->state = FY_RETURNED;
     fy_list_insert(&s->objects->done, &record->link);
     /* release: pairs with the acquire in the object layer's progress. */
     atomic_store_explicit(&s->objects->mail, true, memory_order_release);
+}
+
+double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item)
+{
+    const fy_record *record = fy_record_of((ferry_schedulable *)(uintptr_t)item);
+    if (record->type->ops.granularity != NULL)
+        return record->type->ops.granularity(s->f, record->data);
+    return record->affinity != NULL ? record->affinity->granularity : 0;
+}
+
+double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *item, int rank)
+{
+    const fy_record *record = fy_record_of((ferry_schedulable *)(uintptr_t)item);
+    uint32_t there = fy_affinity_there(record->affinity, rank);
+    if (record->type->ops.priority != NULL)
+        return record->type->ops.priority(s->f, record->data, rank,
+                                          ferry_scheduling_granularity(s, item), item->load, there);
+    if (record->affinity != NULL && record->affinity->priority_count != 0)
+        return record->affinity->priorities[rank];
+    return item->load * (1 + there);
 }
 
 void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)

@@ -58,5 +58,6 @@ void fy_record_destroy(fy_objects *objects, fy_record *record)
     letters_free(objects, &record->early);
     letters_free(objects, &record->late);
     fy_sources_fini(&record->sources);
+    free(record->affinity);
     free(record);
 }

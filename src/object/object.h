@@ -27,6 +27,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "core/core.h"
+#include "object/affinity.h"
 #include "object/letter.h"
 #include "object/names.h"
 #include "object/sources.h"
@@ -60,7 +61,8 @@ typedef struct fy_record {
     const fy_type *type;
     uint16_t type_index;
     void *data;
-    double load; /* of a task, when the type cannot tell */
+    double load;           /* of a task, when the type cannot tell */
+    fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
     fy_sources sources;
     fy_letters pending; /* in their turn, waiting to run */
@@ -203,6 +205,9 @@ int fy_ready_run(ferry *f);
 
 /* Lets pinned objects go. Returns how many. */
 int fy_pins_drop(ferry *f);
+
+/* Looks up where the dependencies of a record are. [application thread] */
+void fy_record_place(const fy_objects *objects, fy_record *record);
 
 /* Adds a task's load to the account of a scheduled record and tells the watch. [lock held] */
 void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter);

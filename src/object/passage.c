@@ -30,7 +30,8 @@ static size_t letters_bytes(const fy_letters *letters)
 size_t fy_passage_bytes(const fy_record *record, size_t data_bytes)
 {
     size_t head = sizeof(fy_passage) + record->sources.count * sizeof(fy_source) +
-                  letters_bytes(&record->pending) + letters_bytes(&record->early);
+                  fy_affinity_bytes(record->affinity) + letters_bytes(&record->pending) +
+                  letters_bytes(&record->early);
     return data_bytes > SIZE_MAX - head - 8 ? 0 : head + padded(data_bytes);
 }
 
@@ -65,13 +66,19 @@ void *fy_passage_write(const fy_record *record, size_t data_bytes, void *block)
                           .source_count = record->sources.count,
                           .pending_count = record->pending.count,
                           .early_count = record->early.count,
+                          .has_affinity = record->affinity != NULL,
                           .data_bytes = data_bytes,
                           .load = record->load};
+    if (record->affinity != NULL) {
+        passage.priority_count = record->affinity->priority_count;
+        passage.dependency_count = record->affinity->dependency_count;
+    }
     unsigned char *at = block;
     memcpy(at, &passage, sizeof passage);
     at += sizeof passage;
     fy_sources_copy(&record->sources, (fy_source *)(void *)at);
     at += record->sources.count * sizeof(fy_source);
+    at = fy_affinity_write(record->affinity, at);
     at = write_letters(&record->pending, at);
     return write_letters(&record->early, at);
 }
@@ -85,7 +92,8 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
     ferry_object object = {out->object};
     return (uint32_t)out->object != 0 && fy_object_creator(object) < objects->ranks &&
            out->type < objects->type_count && out->data_bytes <= size_bytes - sizeof *out &&
-           out->load >= 0;
+           out->load >= 0 &&
+           (out->priority_count == 0 || out->priority_count == (uint32_t)objects->ranks);
 }
 
 static int read_sources(const fy_objects *objects, const fy_passage *passage,
@@ -136,6 +144,9 @@ int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void
     const unsigned char *at = (const unsigned char *)block + sizeof *passage;
     const unsigned char *end = (const unsigned char *)block + size_bytes;
     int error = read_sources(objects, passage, &at, end, record);
+    if (error == 0 && passage->has_affinity != 0)
+        error = fy_affinity_read(&at, end, passage->priority_count, passage->dependency_count,
+                                 &record->affinity);
     for (uint32_t i = 0; error == 0 && i < passage->pending_count; i++) {
         fy_letter *letter = NULL;
         error = read_letter(objects, record->object, &at, end, &letter);

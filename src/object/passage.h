@@ -1,7 +1,8 @@
 /* Passage: an object on its way to another rank, as one block of bytes.
  *
- * A header; the sequence numbers expected per source; the pending and the early letters, each a
- * header and its data padded to 8 bytes; the packed data. Ranks of a job have one byte order. */
+ * A header; the sequence numbers expected per source; the affinity; the pending and the early
+ * letters, each a header and its data padded to 8 bytes; the packed data. Ranks of a job have one
+ * byte order. */
 #ifndef FY_PASSAGE_H
 #define FY_PASSAGE_H
 
@@ -15,6 +16,7 @@ typedef struct fy_passage {
     uint32_t source_count;
     uint32_t pending_count;
     uint32_t early_count;
+    uint32_t has_affinity, priority_count, dependency_count, reserved;
     uint64_t data_bytes; /* the last bytes of the block, padded to 8 */
     double load;
 } fy_passage;

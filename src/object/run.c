@@ -54,11 +54,29 @@ void fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter
     fy_letter_destroy(&fy_objects_of(f)->letters, letter);
 }
 
+static int place_of(const void *context, uint64_t object)
+{
+    const fy_objects *objects = context;
+    const fy_entry *entry = fy_entry_find(objects, (ferry_object){object});
+    if (entry == NULL)
+        return fy_object_creator((ferry_object){object});
+    if (entry->record != NULL)
+        return objects->rank;
+    return entry->dead ? -1 : entry->guess;
+}
+
+void fy_record_place(const fy_objects *objects, fy_record *record)
+{
+    if (record->affinity != NULL && record->affinity->dependency_count != 0)
+        fy_affinity_place(record->affinity, place_of, objects);
+}
+
 void fy_record_rest(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     if (record->scheduled) {
         fy_control_lock(f);
+        fy_record_place(objects, record);
         record->state = FY_RESTING;
         objects->watch->activate(f, record);
         fy_control_unlock(f);

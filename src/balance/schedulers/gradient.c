@@ -1,0 +1,263 @@
+/* Gradient (prema.txt 5.4.2.3): word of an idle rank spreads from neighbour to neighbour, and who
+ * has too much offers it work.
+ *
+ * A rank at or below LOW waiting objects is underloaded, above HIGH overloaded; LOW counts when no
+ * task runs. An underloaded rank sends STATUS (itself, proximity 0) to its neighbours: the
+ * NEIGHBOURS / 2 ranks before it, and as many behind, and at growing powers of two if FAR is 1, so
+ * that word reaches all in logarithmic time. Who hears it and is not overloaded keeps it when it is
+ * nearer than what it knows, and passes it on with proximity + 1. An overloaded rank commits first:
+ * OFFER (how many) to the nearest it knows; that asks for some of them by TAKE (at most BATCH, less
+ * what it was promised by others, maybe 0); the objects then travel together. What is known of an
+ * underloaded rank gives way to any other news after EXPIRE_US; a rank that stays underloaded says
+ * so again after growing pauses. */
+#include <stdlib.h>
+
+#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/waiting.h"
+
+enum { STATUS, OFFER, TAKE };
+enum { NEIGHBOURS_MAX = 64, PROXIMITY_MAX = 1 << 20, PAUSES_MAX = 32 };
+
+typedef struct gradient {
+    fy_waiting waiting;
+    ferry_schedulable *running;
+    uint32_t low, high, batch;
+    uint64_t expire_ns;
+    int neighbours[NEIGHBOURS_MAX];
+    int neighbour_count;
+
+    int nearest; /* underloaded rank, or -1 */
+    uint32_t proximity;
+    uint64_t heard_ns;
+    bool offered;      /* an offer is out */
+    uint32_t promised; /* objects on their way here */
+    uint64_t promised_ns;
+    bool announced;
+    uint64_t pause_ns; /* until it is said again; grows */
+} gradient;
+
+static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)
+{
+    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, a, b};
+    ferry_scheduling_send(s, rank, words);
+}
+
+static bool underloaded(const gradient *g)
+{
+    return g->running == NULL && g->waiting.count + g->promised <= g->low;
+}
+
+static uint32_t surplus(const gradient *g)
+{
+    uint32_t kept = g->high + (g->running == NULL ? 1 : 0);
+    return g->waiting.count > kept ? g->waiting.count - kept : 0;
+}
+
+static void spread(ferry_scheduling *s, const gradient *g, int source, int rank, uint32_t proximity)
+{
+    for (int i = 0; i < g->neighbour_count; i++)
+        if (g->neighbours[i] != source && g->neighbours[i] != rank)
+            tell(s, g->neighbours[i], STATUS, (uint64_t)rank, proximity);
+}
+
+/* Says that there is nothing to do here, when it is so and was not said lately. */
+static void announce(ferry_scheduling *s, gradient *g)
+{
+    if (!underloaded(g) || !ferry_scheduling_on(s) || g->neighbour_count == 0)
+        return;
+    if (g->announced)
+        return;
+    g->announced = true;
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + g->pause_ns);
+    if (g->pause_ns < PAUSES_MAX * g->expire_ns)
+        g->pause_ns *= 2;
+    spread(s, g, -1, ferry_scheduling_rank(s), 0);
+}
+
+/* Commits: tells the nearest underloaded rank what could be sent to it. */
+static void offer(ferry_scheduling *s, gradient *g)
+{
+    if (g->offered || g->nearest < 0 || surplus(g) == 0 || !ferry_scheduling_on(s))
+        return;
+    g->offered = true;
+    tell(s, g->nearest, OFFER, surplus(g), 0);
+    g->nearest = -1;
+}
+
+static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, uint32_t proximity)
+{
+    uint64_t now = ferry_scheduling_now(s);
+    bool old = g->nearest < 0 || now - g->heard_ns > g->expire_ns;
+    if (!old && proximity >= g->proximity)
+        return;
+    g->nearest = rank;
+    g->proximity = proximity;
+    g->heard_ns = now;
+    if (surplus(g) > 0)
+        offer(s, g);
+    else
+        spread(s, g, source, rank, proximity + 1);
+}
+
+static void hear_offer(ferry_scheduling *s, gradient *g, int source, uint32_t count)
+{
+    uint32_t want = underloaded(g) ? g->batch : 0;
+    if (want > count)
+        want = count;
+    g->promised += want;
+    g->promised_ns = ferry_scheduling_now(s);
+    tell(s, source, TAKE, want, 0);
+}
+
+static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t count)
+{
+    g->offered = false;
+    for (; count > 0 && surplus(g) > 0 && ferry_scheduling_on(s); count--) {
+        ferry_schedulable *item = g->waiting.last;
+        fy_waiting_remove(&g->waiting, item);
+        ferry_scheduling_migrate(s, item, source);
+    }
+    /* What was promised and is gone meanwhile. */
+    if (count > 0)
+        tell(s, source, TAKE, 0, count);
+    offer(s, g);
+}
+
+static void add_neighbour(ferry_scheduling *s, gradient *g, int distance)
+{
+    int ranks = ferry_scheduling_ranks(s);
+    int rank = ((ferry_scheduling_rank(s) + distance) % ranks + ranks) % ranks;
+    bool known = rank == ferry_scheduling_rank(s);
+    for (int i = 0; i < g->neighbour_count; i++)
+        known = known || g->neighbours[i] == rank;
+    if (!known && g->neighbour_count < NEIGHBOURS_MAX)
+        g->neighbours[g->neighbour_count++] = rank;
+}
+
+static int create(ferry_scheduling *s, void **out)
+{
+    gradient *g = calloc(1, sizeof *g);
+    if (g == NULL)
+        return FERRY_ENOMEM;
+    g->low = (uint32_t)ferry_scheduling_parameter(s, "LOW", 0);
+    g->high = (uint32_t)ferry_scheduling_parameter(s, "HIGH", 0);
+    g->batch = (uint32_t)ferry_scheduling_parameter(s, "BATCH", 1);
+    g->expire_ns = (uint64_t)(ferry_scheduling_parameter(s, "EXPIRE_US", 2e3) * 1e3);
+    g->pause_ns = g->expire_ns;
+    g->nearest = -1;
+    double count = ferry_scheduling_parameter(s, "NEIGHBOURS", 4);
+    bool far = ferry_scheduling_parameter(s, "FAR", 1) != 0;
+    for (int i = 1; i <= NEIGHBOURS_MAX && i <= count / 2; i++) {
+        add_neighbour(s, g, i);
+        add_neighbour(s, g, -i);
+    }
+    for (int distance = 4; far && distance < ferry_scheduling_ranks(s); distance *= 2)
+        add_neighbour(s, g, distance);
+    *out = g;
+    return 0;
+}
+
+static void destroy(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    free(state);
+}
+
+static ferry_schedulable *next(ferry_scheduling *s, void *arg)
+{
+    gradient *g = arg;
+    g->running = fy_waiting_pop(&g->waiting);
+    if (g->running == NULL)
+        announce(s, g);
+    else
+        offer(s, g);
+    return g->running;
+}
+
+static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    gradient *g = arg;
+    if (!fy_waiting_add(&g->waiting, item))
+        return;
+    g->pause_ns = g->expire_ns;
+    if (g->announced) {
+        g->announced = false;
+        ferry_scheduling_wake(s, 0);
+    }
+    offer(s, g);
+}
+
+static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    gradient *g = arg;
+    if (item == g->running)
+        g->running = NULL;
+    if (item->arrived && g->promised > 0)
+        g->promised--;
+    notify(s, arg, item);
+}
+
+static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    gradient *g = arg;
+    (void)s;
+    fy_waiting_remove(&g->waiting, item);
+}
+
+static bool empty(ferry_scheduling *s, void *arg)
+{
+    const gradient *g = arg;
+    (void)s;
+    return g->waiting.count == 0;
+}
+
+static void message(ferry_scheduling *s, void *arg, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    gradient *g = arg;
+    int ranks = ferry_scheduling_ranks(s);
+    switch (words[0]) {
+    case STATUS:
+        if (words[1] < (uint64_t)ranks && (int)words[1] != ferry_scheduling_rank(s) &&
+            words[2] < PROXIMITY_MAX)
+            hear_status(s, g, source, (int)words[1], (uint32_t)words[2]);
+        break;
+    case OFFER:
+        hear_offer(s, g, source, (uint32_t)words[1]);
+        break;
+    case TAKE:
+        if (words[2] != 0)
+            g->promised -= words[2] < g->promised ? (uint32_t)words[2] : g->promised;
+        else
+            hear_take(s, g, source, (uint32_t)words[1]);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Still nothing to do: what others knew of it has expired. A promise that old was not kept. */
+static void wake(ferry_scheduling *s, void *arg)
+{
+    gradient *g = arg;
+    if (g->promised > 0 && ferry_scheduling_now(s) - g->promised_ns > 50 * g->expire_ns)
+        g->promised = 0;
+    g->announced = false;
+    announce(s, g);
+    if (!g->announced && g->running == NULL)
+        ferry_scheduling_wake(s, ferry_scheduling_now(s) + g->expire_ns);
+}
+
+const ferry_scheduler fy_scheduler_gradient = {
+    .size = sizeof(ferry_scheduler),
+    .name = "gradient",
+    .create = create,
+    .destroy = destroy,
+    .next = next,
+    .activate = activate,
+    .notify = notify,
+    .remove = take_out,
+    .empty = empty,
+    .message = message,
+    .wake = wake,
+};

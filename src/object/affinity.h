@@ -1,0 +1,50 @@
+/* Affinity: what ties an object to ranks: its static priorities, and where the objects are on which
+ * it depends.
+ *
+ * Most objects have none. The application thread makes it and brings the places up to date when the
+ * object comes to rest, since only it may look into the directory; a scheduler reads it on either
+ * thread, with the lock. It travels with its object. */
+#ifndef FY_AFFINITY_H
+#define FY_AFFINITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ferry/object.h>
+
+/* How many of the dependencies are on a rank, as far as is known here. */
+typedef struct fy_place {
+    int32_t rank;
+    uint32_t count;
+} fy_place;
+
+typedef struct fy_affinity {
+    double granularity;
+    uint32_t priority_count; /* 0, or one per rank */
+    uint32_t dependency_count;
+    uint32_t place_count;
+    double *priorities;
+    uint64_t *dependencies; /* names of objects */
+    fy_place *places;       /* room for one per dependency */
+} fy_affinity;
+
+/* With room for so many; all in one block, freed with free. NULL when there is no memory. */
+fy_affinity *fy_affinity_create(uint32_t priority_count, uint32_t dependency_count);
+
+/* Bytes of it in a passage: 0 for NULL. */
+size_t fy_affinity_bytes(const fy_affinity *affinity);
+unsigned char *fy_affinity_write(const fy_affinity *affinity, unsigned char *at);
+
+/* Reads what fy_affinity_write wrote, of the counts given, from `*at`, which it advances.
+ * FERRY_EINVAL: there is less before `end`, or it is malformed; FERRY_ENOMEM. */
+int fy_affinity_read(const unsigned char **at, const unsigned char *end, uint32_t priority_count,
+                     uint32_t dependency_count, fy_affinity **out);
+
+/* Looks up the dependencies with `locate`, which gives a rank or -1. */
+void fy_affinity_place(fy_affinity *affinity, int (*locate)(const void *context, uint64_t object),
+                       const void *context);
+
+/* Dependencies on `rank`; 0 for NULL. */
+uint32_t fy_affinity_there(const fy_affinity *affinity, int rank);
+
+#endif
