@@ -53,6 +53,16 @@ typedef struct ferry_object_ops {
      * task counts what ferry_balance_add was told. Calls nothing of Ferry's; may run while the
      * object's own handler does. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
+    /* How hard the object is to move, in any unit; NULL: what ferry_balance_add_with was told. As
+     * `priority`, it calls nothing of Ferry's, may run on the helper thread while a task of another
+     * object runs, and returns at once. */
+    double (*granularity)(ferry *f, const void *data);
+    /* How much the object wants to be on `rank`, for schedulers that heed it: an entry of the
+     * papers' priority vector. `load` is that of all its pending tasks; `dependencies` how many of
+     * the objects it depends on (ferry_balance_add_with) are there, by best guess. NULL: the static
+     * priorities, else load * (1 + dependencies). */
+    double (*priority)(ferry *f, const void *data, int rank, double granularity, double load,
+                       uint32_t dependencies);
 } ferry_object_ops;
 
 /* Registers a kind. Every rank registers the same kinds in the same order. Copies `ops`.

@@ -114,9 +114,32 @@ static int drain_departed(ferry *f, fy_record *record)
     return error;
 }
 
+/* Moves an object that never left: its data is packed and made again. Without memory it stays as it
+ * is. */
+static void repack(ferry *f, fy_record *record)
+{
+    const ferry_object_ops *ops = &record->type->ops;
+    size_t size_bytes = ops->packed_size(f, record->data);
+    void *buffer = calloc(1, size_bytes != 0 ? size_bytes : 1);
+    if (buffer == NULL)
+        return;
+    ops->pack(f, record->data, buffer, size_bytes);
+    void *data = ops->unpack(f, record->object, buffer, size_bytes);
+    free(buffer);
+    if (data == NULL) {
+        fy_log(f, "%s: unpack of object %016llx failed; it stays as it was", record->type->name,
+               (unsigned long long)record->object.word);
+        return;
+    }
+    ops->destroy(f, record->data);
+    record->data = data;
+}
+
 static int drain_returned(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
+    if (record->target == objects->rank)
+        repack(f, record);
     record->target = -1;
     if (fy_record_reserve(record, &record->late) != 0)
         return FERRY_ENOMEM;
