@@ -1,0 +1,52 @@
+/* The conformance suite on the template port: `template_conformance_test [CASE]`. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conformance.h"
+#include "port/template/template.h"
+
+#define RANKS_MAX 64
+
+typedef struct rank_arg {
+    fy_template_job *job;
+    const fy_conformance *what;
+    int rank;
+} rank_arg;
+
+static void *run_rank(void *arg)
+{
+    const rank_arg *a = arg;
+    fy_port *port;
+    fy_expect(fy_template_join(a->job, a->rank, &port) == 0);
+    a->what->run(port);
+    port->ops->close(port);
+    return NULL;
+}
+
+static void run_case(const fy_conformance *what)
+{
+    pthread_t threads[RANKS_MAX];
+    rank_arg args[RANKS_MAX];
+    fy_template_job *job = fy_template_job_create(what->ranks);
+    fy_expect(job != NULL);
+    for (int rank = 0; rank < what->ranks; rank++) {
+        args[rank] = (rank_arg){.job = job, .what = what, .rank = rank};
+        fy_expect(pthread_create(&threads[rank], NULL, run_rank, &args[rank]) == 0);
+    }
+    for (int rank = 0; rank < what->ranks; rank++)
+        pthread_join(threads[rank], NULL);
+    fy_template_job_destroy(job);
+}
+
+int main(int argc, char **argv)
+{
+    for (const fy_conformance *c = fy_conformance_cases; c->name != NULL; c++) {
+        if (argc > 1 && strcmp(argv[1], c->name) != 0)
+            continue;
+        printf("%s\n", c->name);
+        fflush(stdout);
+        run_case(c);
+    }
+    return 0;
+}
