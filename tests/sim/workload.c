@@ -6,7 +6,7 @@
  * the runtime: all ranks share this process, so one global account sees each sending and each
  * handling at once. It is for the simulator alone, one thread.
  *
- * Run as ferry sim -n N workload [ROUNDS [MESSAGES]]. */
+ * Run as ferry sim -n N workload [ROUNDS [MESSAGES [CHAIN]]]. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,17 +168,19 @@ static void send_message(ferry *f, account *a, size_t object, uint64_t hops)
     must(f, error, "message");
 }
 
-/* A handler goes on with the chain that it belongs to. */
+/* A handler goes on with the chain that it belongs to; some chains end early, some fork. Forks are
+ * what a single wave of termination would miss: work created where it has counted already. */
 static void go_on(ferry *f, account *a, uint64_t hops)
 {
     if (draw(a, 4) == 0)
         ferry_compute(f, (double)draw(a, 2000) * 1e-9);
-    if (hops == 0)
-        return;
-    if (draw(a, 2) == 0)
-        send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), hops - 1);
-    else
-        send_message(f, a, draw(a, (uint64_t)truth.objects), hops - 1);
+    uint64_t fate = draw(a, 6);
+    int count = hops == 0 || fate == 0 ? 0 : fate == 1 ? 2 : 1;
+    for (int i = 0; i < count; i++)
+        if (draw(a, 2) == 0)
+            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), hops - 1);
+        else
+            send_message(f, a, draw(a, (uint64_t)truth.objects), hops - 1);
 }
 
 static void on_request(ferry *f, int source, const ferry_message *message)
@@ -311,14 +313,19 @@ static void check_quiescence(ferry *f)
             wrong(f, "object doubled", (uint64_t)i, (uint64_t)truth.alive[i]);
 }
 
-static void play_round(ferry *f, account *a, uint64_t round, uint64_t messages)
+/* How long to play, and how many handlings one sending may lead to. */
+typedef struct plan {
+    uint64_t rounds, messages, chain;
+} plan;
+
+static void play_round(ferry *f, account *a, uint64_t round, const plan *p)
 {
     must(f, ferry_balance_phase(f, round % 2 == 1), "phase");
-    for (uint64_t i = 0; i < messages; i++) {
+    for (uint64_t i = 0; i < p->messages; i++) {
         if (draw(a, 2) == 0)
-            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), draw(a, 4));
+            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), draw(a, p->chain));
         else
-            send_message(f, a, draw(a, (uint64_t)truth.objects), draw(a, 4));
+            send_message(f, a, draw(a, (uint64_t)truth.objects), draw(a, p->chain));
         if (draw(a, 4) == 0)
             ferry_poll(f);
         if (draw(a, 8) == 0)
@@ -396,8 +403,9 @@ static int rank_main(ferry *f, int argc, char **argv)
                                          .pack = pack,
                                          .unpack = unpack,
                                          .destroy = destroy};
-    uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 3;
-    uint64_t messages = argc > 2 ? strtoull(argv[2], NULL, 10) : 40;
+    const plan p = {.rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 3,
+                    .messages = argc > 2 ? strtoull(argv[2], NULL, 10) : 40,
+                    .chain = argc > 3 ? strtoull(argv[3], NULL, 10) : 4};
     const char *seed = getenv("FERRY_SIM_SEED");
     account a = {.random = (seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1)};
     a.random = (a.random * 1000003 + (uint64_t)ferry_rank(f)) * 0x9e3779b97f4a7c15u + 1;
@@ -411,8 +419,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     must(f, ferry_alloc(f, (size_t)truth.ranks * sizeof(uint64_t), &window), "alloc");
     a.window = window;
     create_objects(f, &a, type);
-    for (uint64_t round = 0; round < rounds; round++)
-        play_round(f, &a, round, messages);
+    for (uint64_t round = 0; round < p.rounds; round++)
+        play_round(f, &a, round, &p);
     finish(f, &a);
     return 0;
 }

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Goal: the swarm is a test: with one safeguard switched off it finds a seed that fails. Method: each
+# mutant is a change of one line in a copy of the sources; the workload is built with it and run by
+# an unchanged `ferry swarm`. Fails when a mutant survives its seeds, or when its line is no longer
+# there.
+#
+#     mutants.sh FERRY SOURCE [MUTANT]
+set -u
+ferry=$1 source=$2 only=${3:-}
+seeds=100
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+failures=0
+
+build()
+{
+    cmake --build "$copy/build" --target ferry_static --parallel 2 >"$copy/log" 2>&1 &&
+        cc -std=c11 -O1 -w -I"$copy/include" "$source/tests/sim/workload.c" \
+            "$copy/build/lib/libferry.a" -lpthread -ldl -o "$copy/workload" >>"$copy/log" 2>&1
+}
+
+# mutant NAME FILE OLD NEW RANKS [ARGUMENT]...: OLD is a fixed string of one line of FILE; the
+# arguments are the workload's.
+mutant()
+{
+    name=$1 file=$2 old=$3 new=$4 ranks=$5
+    shift 5
+    [ -z "$only" ] || [ "$only" = "$name" ] || return
+    if [ "$(grep -cF -- "$old" "$source/$file")" -ne 1 ]; then
+        echo "$name: $file has not one line with: $old"
+        failures=$((failures + 1))
+        return
+    fi
+    awk -v old="$old" -v new="$new" '{ at = index($0, old)
+        if (at) $0 = substr($0, 1, at - 1) new substr($0, at + length(old)); print }' \
+        "$source/$file" >"$copy/$file"
+    if ! build; then
+        echo "$name: does not compile"
+        tail -5 "$copy/log"
+        failures=$((failures + 1))
+    elif out=$("$ferry" swarm -n "$ranks" --seeds 1..$seeds --limit 20 "$copy/workload" "$@" 2>&1); then
+        echo "$name: not found within $seeds seeds"
+        failures=$((failures + 1))
+    else
+        echo "$name: $(echo "$out" | tail -1)"
+    fi
+    cp "$source/$file" "$copy/$file"
+}
+
+for part in CMakeLists.txt cmake include src docs tools LICENSE README.md; do
+    [ ! -e "$source/$part" ] || cp -r "$source/$part" "$copy/"
+done
+cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Debug -DFERRY_WERROR=OFF -DFERRY_TESTS=OFF \
+    -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF >"$copy/log" 2>&1 && build ||
+    { tail -20 "$copy/log"; exit 1; }
+"$ferry" swarm -n 5 --seeds 1..20 "$copy/workload" || { echo "the unchanged sources fail"; exit 1; }
+
+mutant port_order src/port/sim/wire.c 'cargo->number > channel->expected' '0' 5
+mutant port_doubles src/port/sim/wire.c 'cargo->number < channel->expected' '0' 5
+mutant port_repair src/port/sim/wire.c 'fy_events_set(&world->events, &channel->timer, sent_ns' \
+    '(void)(sent_ns' 5
+mutant credit_return src/port/sim/channel.c 'channel->ring_frames--;' ';' 5
+mutant one_wave src/core/quiesce.c 'balanced && q->was_balanced && created == q->last_created' 'balanced' 7 \
+    10 2 60
+mutant quiesce_counts src/core/quiesce.c 'bool balanced = created == finished;' 'bool balanced = true;' 5
+mutant object_order src/object/deliver.c 'letter->envelope.sequence - *expected' '0' 5
+mutant object_moves src/object/deliver.c '(int32_t)(movement - entry->movement) > 0' '1' 5
+exit "$failures"
