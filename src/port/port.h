@@ -121,7 +121,8 @@ struct fy_port_ops {
 
     /* Memory that every rank of the node sees at the same address. `release` takes blocks of any
      * rank's. Both may be called by either thread. `owner` finds the allocated block that contains
-     * [address, address + size): its rank, or -1. NULL when not shared. */
+     * [address, address + size): its rank, or -1. NULL when no ranks share memory. A port over
+     * several nodes has them, for the ranks of this node, although `shares_memory` is false. */
     void *(*alloc)(fy_port *port, size_t size_bytes);
     int (*release)(fy_port *port, void *address);
     int (*owner)(fy_port *port, const void *address, size_t size_bytes);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ferry/ferry.h>
 
@@ -35,6 +36,34 @@ static void count(ferry *f, int source, const ferry_message *message)
     for (size_t i = 0; i < message->size_bytes; i += 4096)
         *sum += data[i];
     *sum += message->words[0];
+}
+
+/* Each rank puts into the heap of each, and gets it back. The addresses travel by MPI. */
+static void put_and_get(ferry *f, MPI_Comm comm)
+{
+    enum { BYTES = 300000, RANKS_MAX = 16 };
+    static unsigned char out[BYTES], in[BYTES];
+    int rank = ferry_rank(f), ranks = ferry_ranks(f);
+    void *own, *heaps[RANKS_MAX];
+    expect(ranks <= RANKS_MAX && ferry_alloc(f, (size_t)ranks * BYTES, &own) == 0, "alloc");
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, heaps, sizeof own, MPI_BYTE, comm);
+    memset(out, 1 + rank, BYTES);
+    for (int to = 0; to < ranks; to++) {
+        ferry_op op;
+        const ferry_track track = {.size = sizeof track, .op = &op};
+        unsigned char *place = (unsigned char *)heaps[to] + (size_t)rank * BYTES;
+        expect(ferry_put(f, to, place, out, BYTES, &track) == 0 && ferry_op_wait(f, &op) == 0,
+               "put");
+        memset(in, 0, BYTES);
+        expect(ferry_get(f, to, in, place, BYTES, NULL) == 0, "get");
+        expect(memcmp(in, out, BYTES) == 0, "what was put");
+        expect(ferry_get(f, to, in, place + (size_t)ranks * BYTES, BYTES, NULL) == FERRY_ERANGE,
+               "a get outside");
+    }
+    expect(ferry_barrier(f) == 0, "barrier");
+    for (int from = 0; from < ranks; from++)
+        expect(((unsigned char *)own)[(size_t)from * BYTES + 299999] == 1 + from, "what came");
+    expect(ferry_free(f, own) == 0, "free");
 }
 
 /* One job on `comm`: each rank tells each other, in sizes that take every way. */
@@ -68,6 +97,7 @@ static void run_job(MPI_Comm comm)
     expect(ferry_quiesce(f) == 0, "quiesce");
     expect(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &sum, &total, 1) == 0, "allreduce");
     expect(total == 4 * (uint64_t)ranks * (uint64_t)ranks, "every request was handled");
+    put_and_get(f, comm);
     expect(ferry_close(f) == 0, "close");
 }
 
