@@ -207,7 +207,7 @@ FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
  * (FERRY_FOREVER: no limit). [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 
-/* Collectives. */
+/* Collectives. More of them in collective.h. */
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
  * size. They poll while they wait; handlers and tasks run meanwhile. FERRY_EINVAL: ranks disagree;
  * the message names both calls, and every rank that waits is told. FERRY_EPEER: a rank died and the
@@ -219,12 +219,28 @@ FERRY_API int ferry_barrier(ferry *f);
 /* Copies `size_bytes` at `data` on `root` to `data` on every rank. */
 FERRY_API int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes);
 
-typedef enum ferry_type { FERRY_INT32, FERRY_INT64, FERRY_UINT64, FERRY_DOUBLE } ferry_type;
-typedef enum ferry_reduction { FERRY_SUM, FERRY_MIN, FERRY_MAX } ferry_reduction;
+typedef enum ferry_type {
+    FERRY_INT32,
+    FERRY_INT64,
+    FERRY_UINT64,
+    FERRY_DOUBLE,
+    FERRY_FLOAT,
+    FERRY_BYTE, /* unsigned */
+} ferry_type;
+
+typedef enum ferry_reduction {
+    FERRY_SUM,
+    FERRY_MIN,
+    FERRY_MAX,
+    FERRY_PRODUCT,
+    FERRY_AND, /* of bits, as the next two: not of FERRY_DOUBLE and FERRY_FLOAT */
+    FERRY_OR,
+    FERRY_XOR,
+} ferry_reduction;
 
 /* Combines `count` values at `in` over all ranks, in the order of ranks and grouped alike on every
  * rank, into `out` on every rank: the same bits everywhere, and in every run with as many ranks.
- * Integer sums wrap around; a NaN wins over every number. `in` and `out` may be the same. */
+ * Integers wrap around; a NaN wins over every number. `in` and `out` may be the same. */
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 

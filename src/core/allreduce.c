@@ -1,137 +1,183 @@
-/* Allreduce by recursive doubling, piece by piece.
+/* Reductions piece by piece, in the order of ranks.
  *
- * At each step two ranks that hold the results of neighbouring runs of ranks exchange them and both
- * combine lower with higher, so operands keep the order of ranks and every rank computes the same
- * expression. When the number of ranks is no power of two, the first ranks pair up before, and the
- * upper of each pair gets the result afterwards. */
-#include <stdlib.h>
-#include <string.h>
-
+ * At each step two ranks that hold the results of neighbouring runs of ranks combine lower with
+ * higher, so operands keep the order of ranks and the result is one expression, the same wherever
+ * it is computed. When the number of ranks is no power of two, the first ranks pair up before.
+ * Allreduce exchanges, and the upper of each pair gets the result afterwards; reduce folds upper
+ * into lower halves, down to rank 0, which hands the result to the root. */
 #include "core/collective.h"
 #include "core/rank.h"
-#include "core/reduce.h"
 
-enum { PIECE_BYTES = 32 * 1024, SMALL_BYTES = 256, STEPS_PER_PIECE = 64 };
-enum { STEP_PAIR = 40, STEP_RESULT = 41 }; /* the others are numbers of rounds */
+enum { PIECE_BYTES = 32 * 1024, TAGS_PER_PART = 128 };
+enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_MEET = 80 }; /* rounds are below */
 
-typedef struct reduction_plan {
-    ferry_type type;
-    ferry_reduction reduction;
-    size_t value_bytes;
-    void *other; /* room for a piece */
-    int power;   /* the largest power of two that is not above the number of ranks */
-    int rest;    /* ranks beyond */
-} reduction_plan;
+/* The piece that a part works on: in place in `out`, or, where that is not wanted, in scratch. */
+typedef struct part {
+    unsigned char *piece, *other;
+    size_t bytes;
+    int32_t tag;
+    bool large;
+} part;
 
-static int receive(ferry *f, int source, int32_t step, void *buffer, size_t size_bytes)
+static bool begin(ferry *f, fy_collective *c, part *p, bool in_place)
 {
-    fy_collective_want(f, source, step, buffer, size_bytes);
-    return fy_collective_await(f, 0);
+    size_t left = c->size_bytes - c->done;
+    size_t room = c->size_bytes < PIECE_BYTES ? c->size_bytes : PIECE_BYTES;
+    room -= room % c->value_bytes;
+    if (room == 0)
+        room = c->size_bytes < c->value_bytes ? c->size_bytes : c->value_bytes;
+    if (c->scratch == NULL && !fy_plan_scratch(f, c, room * 3))
+        return false;
+    p->bytes = left < room ? left : room;
+    p->piece =
+        in_place && c->size_bytes > 0 ? (unsigned char *)c->what.out + c->done : c->scratch + room;
+    p->other = c->scratch;
+    p->tag = (int32_t)(c->part % 0x100000 * TAGS_PER_PART);
+    p->large = c->size_bytes > room;
+    if (c->size_bytes > 0)
+        fy_plan_copy(f, c, p->piece, (const unsigned char *)c->what.in + c->done, p->bytes);
+    c->done += p->bytes;
+    c->last = c->done == c->size_bytes;
+    return true;
 }
 
-/* Rounds among ranks that hold a run each; `position` counts those. */
-static int double_up(ferry *f, const reduction_plan *plan, int32_t step, void *piece, size_t bytes)
+static void receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer, size_t bytes)
 {
-    int position = f->rank < 2 * plan->rest ? f->rank / 2 : f->rank - plan->rest;
-    for (int mask = 1, round = 0; mask < plan->power; mask *= 2, round++) {
+    uint32_t post = fy_plan_receive(f, c, source, tag, buffer, bytes);
+    fy_plan_await(f, c, post, 0);
+}
+
+static int rank_of(const fy_pairing *p, int position)
+{
+    return position < p->rest ? position * 2 : position + p->rest;
+}
+
+static int position_of(const ferry *f, const fy_pairing *p)
+{
+    return f->rank < 2 * p->rest ? f->rank / 2 : f->rank - p->rest;
+}
+
+/* Rounds among ranks that hold a run each. */
+static void double_up(ferry *f, fy_collective *c, const part *p, const fy_pairing *pairs)
+{
+    int position = position_of(f, pairs);
+    for (int mask = 1, round = 0; mask < pairs->power; mask *= 2, round++) {
         int other = position ^ mask;
-        int rank = other < plan->rest ? other * 2 : other + plan->rest;
-        int error = fy_collective_send(f, rank, step + round, piece, bytes);
-        if (error == 0)
-            error = receive(f, rank, step + round, plan->other, bytes);
-        if (error != 0)
-            return error;
-        fy_reduce(plan->type, plan->reduction, piece, other < position ? plan->other : piece,
-                  other < position ? piece : plan->other, bytes / plan->value_bytes);
+        int rank = rank_of(pairs, other);
+        bool lower = other < position;
+        uint32_t post = fy_plan_receive(f, c, rank, p->tag + round, p->other, p->bytes);
+        fy_plan_send(f, c, rank, p->tag + round, p->piece, p->bytes);
+        fy_plan_await(f, c, post, 0);
+        fy_plan_combine(f, c, p->piece, lower ? p->other : p->piece, lower ? p->piece : p->other,
+                        p->bytes);
     }
-    return 0;
 }
 
-static int reduce_piece(ferry *f, const reduction_plan *plan, int32_t step, void *piece,
-                        size_t bytes)
+void fy_plan_allreduce(ferry *f, fy_collective *c)
 {
-    int error;
-    bool paired = f->rank < 2 * plan->rest;
+    part p;
+    fy_pairing pairs = fy_pairing_of(f->ranks);
+    bool paired = f->rank < 2 * pairs.rest;
+    if (!begin(f, c, &p, true))
+        return;
     if (paired && f->rank % 2 == 1) {
-        error = fy_collective_send(f, f->rank - 1, step + STEP_PAIR, piece, bytes);
-        return error != 0 ? error : receive(f, f->rank - 1, step + STEP_RESULT, piece, bytes);
+        fy_plan_send(f, c, f->rank - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
+        receive(f, c, f->rank - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
+        return;
     }
     if (paired) {
-        error = receive(f, f->rank + 1, step + STEP_PAIR, plan->other, bytes);
-        if (error != 0)
-            return error;
-        fy_reduce(plan->type, plan->reduction, piece, piece, plan->other,
-                  bytes / plan->value_bytes);
+        receive(f, c, f->rank + 1, p.tag + TAG_PAIR, p.other, p.bytes);
+        fy_plan_combine(f, c, p.piece, p.piece, p.other, p.bytes);
     }
-    error = double_up(f, plan, step, piece, bytes);
-    if (error == 0 && paired)
-        error = fy_collective_send(f, f->rank + 1, step + STEP_RESULT, piece, bytes);
-    return error;
+    double_up(f, c, &p, &pairs);
+    if (paired)
+        fy_plan_send(f, c, f->rank + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
 }
 
-static int reduce_all(ferry *f, reduction_plan *plan, unsigned char *values, size_t size_bytes)
+/* Sends to `rank`; of large data only when it has said that it takes this piece. */
+static void hand_over(ferry *f, fy_collective *c, const part *p, int rank, int32_t tag)
 {
-    uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
-    size_t room = size_bytes < PIECE_BYTES ? size_bytes : PIECE_BYTES;
-    plan->other = room <= SMALL_BYTES ? small : malloc(room);
-    if (plan->other == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "allreduce: no memory for %zu bytes", room);
-    int error = 0;
-    int32_t step = 0;
-    /* An empty one is still a meeting of all. */
-    size_t done = 0;
-    do {
-        size_t bytes = size_bytes - done < PIECE_BYTES ? size_bytes - done : PIECE_BYTES;
-        error = reduce_piece(f, plan, step, values + done, bytes);
-        done += bytes;
-        step += STEPS_PER_PIECE;
-    } while (error == 0 && done < size_bytes);
-    if (plan->other != small)
-        free(plan->other);
-    return error;
+    if (p->large)
+        receive(f, c, rank, p->tag + TAG_READY, NULL, 0);
+    fy_plan_send(f, c, rank, p->tag + tag, p->piece, p->bytes);
 }
 
-static int check(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
-                 const void *out, size_t count)
+static void take_over(ferry *f, fy_collective *c, const part *p, int rank, int32_t tag, void *to)
 {
-    int error = fy_check_outside(f, "allreduce");
-    if (error != 0)
-        return error;
-    if ((unsigned)type > FERRY_DOUBLE || (unsigned)reduction > FERRY_MAX)
-        return fy_fail(f, FERRY_EINVAL, "allreduce: type %d with reduction %d is unknown",
-                       (int)type, (int)reduction);
-    /* Steps are numbered by piece. */
-    if (count > (size_t)INT32_MAX / STEPS_PER_PIECE * (PIECE_BYTES / 8))
-        return fy_fail(f, FERRY_EINVAL, "allreduce: %zu values are too many", count);
-    if (count > 0 && (in == NULL || out == NULL))
-        return fy_fail(f, FERRY_EINVAL, "allreduce: %zu values at NULL", count);
-    return 0;
+    uint32_t post = fy_plan_receive(f, c, rank, p->tag + tag, to, p->bytes);
+    if (p->large)
+        fy_plan_send(f, c, rank, p->tag + TAG_READY, NULL, 0);
+    fy_plan_await(f, c, post, 0);
 }
 
-int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
-                    size_t count)
+/* Folds until this rank has passed its run on, or, as rank 0, has all. */
+static void fold(ferry *f, fy_collective *c, const part *p)
 {
-    int error = check(f, type, reduction, in, out, count);
-    if (error != 0)
-        return error;
-    size_t size_bytes = count * fy_type_bytes(type);
-    if (size_bytes > 0 && in != out)
-        memmove(out, in, size_bytes);
-    if (f->ranks == 1)
-        return 0;
-    reduction_plan plan = {
-        .type = type, .reduction = reduction, .value_bytes = fy_type_bytes(type), .power = 1};
-    while (plan.power <= f->ranks / 2)
-        plan.power *= 2;
-    plan.rest = f->ranks - plan.power;
-    unsigned char nothing = 0;
-    fy_doing before = fy_account_enter(f, FY_DOING_COLLECTIVE);
-    const fy_collective_call call = {
-        .what = fy_collective_what(FY_ALLREDUCE, (unsigned)type, (unsigned)reduction, 0),
-        .size_bytes = size_bytes};
-    fy_collective_begin(f, &call);
-    error = reduce_all(f, &plan, out == NULL ? &nothing : out, size_bytes);
-    error = fy_collective_end(f, error);
-    fy_account_leave(f, before);
-    return error;
+    fy_pairing pairs = fy_pairing_of(f->ranks);
+    int position = position_of(f, &pairs);
+    if (f->rank < 2 * pairs.rest && f->rank % 2 == 1) {
+        hand_over(f, c, p, f->rank - 1, TAG_PAIR);
+        return;
+    }
+    if (f->rank < 2 * pairs.rest) {
+        take_over(f, c, p, f->rank + 1, TAG_PAIR, p->other);
+        fy_plan_combine(f, c, p->piece, p->piece, p->other, p->bytes);
+    }
+    for (int mask = 1, round = 0; mask < pairs.power; mask *= 2, round++) {
+        if (position & mask) {
+            hand_over(f, c, p, rank_of(&pairs, position - mask), round);
+            return;
+        }
+        take_over(f, c, p, rank_of(&pairs, position + mask), round, p->other);
+        fy_plan_combine(f, c, p->piece, p->piece, p->other, p->bytes);
+    }
+}
+
+void fy_plan_reduce(ferry *f, fy_collective *c)
+{
+    part p;
+    size_t at = c->done;
+    if (c->part == 0)
+        fy_plan_meet_sometimes(f, c, TAG_MEET);
+    if (!begin(f, c, &p, false))
+        return;
+    unsigned char *out = c->what.out;
+    fold(f, c, &p);
+    if (c->what.root != 0 && f->rank == 0)
+        hand_over(f, c, &p, c->what.root, TAG_RESULT);
+    else if (c->what.root != 0 && f->rank == c->what.root)
+        take_over(f, c, &p, 0, TAG_RESULT, p.bytes == 0 ? NULL : out + at);
+    else if (f->rank == c->what.root && p.bytes > 0)
+        fy_plan_copy(f, c, out + at, p.piece, p.bytes);
+}
+
+/* Exclusive scan: in round r a rank hears from the one 2^r below it what the ranks up to there
+ * come to, and tells the one 2^r above. `piece` covers the run that ends at this rank, `result` the
+ * run that ends below it. */
+void fy_plan_scan(ferry *f, fy_collective *c)
+{
+    part p;
+    size_t at = c->done;
+    if (c->part == 0)
+        fy_plan_meet_sometimes(f, c, TAG_MEET);
+    if (!begin(f, c, &p, false))
+        return;
+    unsigned char *result = p.bytes == 0 ? NULL : (unsigned char *)c->what.out + at;
+    for (int distance = 1, round = 0; distance < f->ranks; distance *= 2, round++) {
+        int to = f->ranks - distance > f->rank ? f->rank + distance : -1;
+        int from = f->rank - distance;
+        /* Up the line first: rank 0 waits for nobody, so no circle can form. */
+        if (from >= 0 && p.large)
+            fy_plan_send(f, c, from, p.tag + TAG_READY, NULL, 0);
+        if (to >= 0)
+            hand_over(f, c, &p, to, round);
+        if (from < 0)
+            continue;
+        receive(f, c, from, p.tag + round, p.other, p.bytes);
+        if (distance == 1)
+            fy_plan_copy(f, c, result, p.other, p.bytes);
+        else
+            fy_plan_combine(f, c, result, p.other, result, p.bytes);
+        fy_plan_combine(f, c, p.piece, p.other, p.piece, p.bytes);
+    }
 }

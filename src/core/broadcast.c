@@ -3,13 +3,11 @@
  * A root could run ahead of ranks that have not called yet, and what it sends waits in their
  * memory. Two things bound that: large data is sent only after the child has said that its buffer
  * is there, and every so many broadcasts all ranks meet first. */
-#include <string.h>
-
 #include "core/collective.h"
 #include "core/rank.h"
 
-enum { STEP_READY = 64, STEP_DATA = 65, STEP_MEET = 0 };
-enum { PIECE_BYTES = 64 * 1024, MEET_INTERVAL = 16 };
+enum { TAG_MEET = 0, TAG_READY = 64, TAG_DATA = 65 };
+enum { PIECE_BYTES = 64 * 1024 };
 
 typedef struct tree {
     int self; /* distance from the root, around the ring of ranks */
@@ -22,7 +20,7 @@ static int rank_of(const ferry *f, const tree *t, int position)
     return (int)(((int64_t)position + t->root) % f->ranks);
 }
 
-static tree plan(const ferry *f, int root)
+static tree tree_of(const ferry *f, int root)
 {
     tree t = {.self = (f->rank - root + f->ranks) % f->ranks, .mask = 1, .root = root};
     while (t.self == 0 ? t.mask < f->ranks : (t.self & t.mask) == 0)
@@ -30,75 +28,39 @@ static tree plan(const ferry *f, int root)
     return t;
 }
 
-/* Waits until every child's buffer is there. */
-static int await_children(ferry *f, const tree *t)
+/* The post of the data is the first after those of the meeting. */
+static void begin(ferry *f, fy_collective *c, const tree *t, bool large)
 {
-    int error = 0;
-    for (int bit = t->mask / 2; bit > 0 && error == 0; bit /= 2) {
-        if (t->self + bit >= f->ranks)
+    fy_plan_meet_sometimes(f, c, TAG_MEET);
+    for (int bit = t->mask / 2; bit > 0 && large; bit /= 2) {
+        if (bit >= f->ranks - t->self)
             continue;
-        fy_collective_want(f, rank_of(f, t, t->self + bit), STEP_READY, NULL, 0);
-        error = fy_collective_await(f, 0);
+        uint32_t post = fy_plan_receive(f, c, rank_of(f, t, t->self + bit), TAG_READY, NULL, 0);
+        fy_plan_await(f, c, post, 0);
     }
-    return error;
-}
-
-static int send_children(ferry *f, const tree *t, const unsigned char *data, size_t size_bytes)
-{
-    int error = 0;
-    for (int bit = t->mask / 2; bit > 0 && error == 0; bit /= 2)
-        if (t->self + bit < f->ranks)
-            error =
-                fy_collective_send(f, rank_of(f, t, t->self + bit), STEP_DATA, data, size_bytes);
-    return error;
-}
-
-static int pass_on(ferry *f, const tree *t, unsigned char *data, size_t size_bytes)
-{
-    int error = 0;
-    bool large = size_bytes > PIECE_BYTES;
+    if (t->self == 0)
+        return;
     int parent = rank_of(f, t, t->self - t->mask);
+    (void)fy_plan_receive(f, c, parent, TAG_DATA, c->what.out, c->size_bytes);
     if (large)
-        error = await_children(f, t);
-    if (error == 0 && t->self != 0) {
-        fy_collective_want(f, parent, STEP_DATA, data, size_bytes);
-        if (large)
-            error = fy_collective_send(f, parent, STEP_READY, NULL, 0);
-    }
-    size_t sent = 0;
-    do {
-        size_t piece = size_bytes - sent < PIECE_BYTES ? size_bytes - sent : PIECE_BYTES;
-        if (error == 0 && t->self != 0)
-            error = fy_collective_await(f, sent + piece);
-        if (error == 0)
-            error = send_children(f, t, data + sent, piece);
-        sent += piece;
-    } while (error == 0 && sent < size_bytes);
-    return error;
+        fy_plan_send(f, c, parent, TAG_READY, NULL, 0);
 }
 
-int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
+void fy_plan_broadcast(ferry *f, fy_collective *c)
 {
-    int error = fy_check_outside(f, "broadcast");
-    if (error == 0)
-        error = fy_check_rank(f, "broadcast", root);
-    if (error != 0)
-        return error;
-    if (size_bytes > 0 && data == NULL)
-        return fy_fail(f, FERRY_EINVAL, "broadcast: %zu bytes at NULL", size_bytes);
-    if (f->ranks == 1)
-        return 0;
-    unsigned char nothing = 0;
-    fy_doing before = fy_account_enter(f, FY_DOING_COLLECTIVE);
-    const fy_collective_call call = {.what = fy_collective_what(FY_BROADCAST, 0, 0, root),
-                                     .size_bytes = size_bytes};
-    fy_collective_begin(f, &call);
-    if (f->collectives.number % MEET_INTERVAL == 0)
-        error = fy_collective_disseminate(f, STEP_MEET);
-    tree t = plan(f, root);
-    if (error == 0)
-        error = pass_on(f, &t, data == NULL ? &nothing : data, size_bytes);
-    error = fy_collective_end(f, error);
-    fy_account_leave(f, before);
-    return error;
+    tree t = tree_of(f, c->what.root);
+    unsigned char *data = c->what.out;
+    if (c->part == 0)
+        begin(f, c, &t, c->size_bytes > PIECE_BYTES);
+    size_t left = c->size_bytes - c->done;
+    size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+    /* The post of the data is the last one made, and is kept while it is not complete. */
+    if (t.self != 0 && c->post_count > 0)
+        fy_plan_await(f, c, c->post_count - 1, c->done + piece);
+    for (int bit = t.mask / 2; bit > 0; bit /= 2)
+        if (bit < f->ranks - t.self)
+            fy_plan_send(f, c, rank_of(f, &t, t.self + bit), TAG_DATA,
+                         piece == 0 ? NULL : data + c->done, piece);
+    c->done += piece;
+    c->last = c->done == c->size_bytes;
 }

@@ -7,15 +7,20 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/rank.h"
+#include "core/reduce.h"
 
-/* The step of a frame that ends the call with an error; words[3] holds it. */
-enum { STEP_ABORT = -1, CALL_WORDS = 4 };
+/* The tag of a frame that ends the call with an error; words[3] holds it. */
+enum { TAG_ABORT = -1, CALL_WORDS = 4 };
 
-/* Fruitless rounds before a peer that is waited for is looked at. */
-enum { ROUNDS_BEFORE_DOUBT = 50 };
+/* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
+enum { PIECE_BYTES = 64 * 1024 };
+
+/* `what` of a call: its fields from the lowest bits up. */
+enum { TYPE_SHIFT = 8, REDUCTION_SHIFT = 16, BOARD_SHIFT = 24, ROOT_SHIFT = 32, OF_PROGRAM = 0xff };
 
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
@@ -23,60 +28,68 @@ typedef struct abort_note {
     fy_collective_call calls[2];
 } abort_note;
 
-static bool calls_equal(const fy_collective_call *a, const fy_collective_call *b)
+bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b)
 {
     return a->what == b->what && a->size_bytes == b->size_bytes && a->signature == b->signature;
 }
 
-static void describe(const fy_collective_call *call, char *text, size_t size)
+static uint64_t encode(const ferry_collective *what, bool by_board)
 {
-    static const char *const types[] = {"int32", "int64", "uint64", "double"};
-    static const char *const reductions[] = {"sum", "min", "max"};
-    unsigned type = call->what >> 8 & 0xff, reduction = call->what >> 16 & 0xff;
-    switch (call->what & 0xff) {
-    case FY_BARRIER:
-        snprintf(text, size, "ferry_barrier");
-        break;
-    case FY_BROADCAST:
-        snprintf(text, size, "ferry_broadcast of %" PRIu64 " bytes from rank %" PRIu64,
-                 call->size_bytes, call->what >> 32);
-        break;
-    case FY_ALLREDUCE:
-        snprintf(text, size, "ferry_allreduce (%s of %s) of %" PRIu64 " bytes",
-                 reduction < 3 ? reductions[reduction] : "?", type < 4 ? types[type] : "?",
-                 call->size_bytes);
-        break;
-    default:
-        snprintf(text, size, "an unknown collective");
-    }
+    bool reduces = what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
+    uint64_t type = what->value_bytes != 0 ? OF_PROGRAM : (uint64_t)what->type;
+    uint64_t reduction = what->combine != NULL ? OF_PROGRAM : (uint64_t)what->reduction;
+    return (uint64_t)what->sort | (reduces ? type << TYPE_SHIFT : 0) |
+           (reduces ? reduction << REDUCTION_SHIFT : 0) | (uint64_t)by_board << BOARD_SHIFT |
+           (uint64_t)what->root << ROOT_SHIFT;
 }
 
-/* Ends the running call on this rank with both sides of a disagreement. */
-static void disagree(ferry *f, const abort_note *note)
+static void describe(const fy_collective_call *call, char *text, size_t size)
+{
+    static const char *const sorts[] = {"barrier", "broadcast", "allreduce", "reduce",
+                                        "scan",    "gather",    "allgather"};
+    static const char *const types[] = {"int32", "int64", "uint64", "double", "float", "byte"};
+    static const char *const reductions[] = {"sum", "min", "max", "product", "and", "or", "xor"};
+    unsigned sort = call->what & 0xff, type = call->what >> TYPE_SHIFT & 0xff;
+    unsigned reduction = call->what >> REDUCTION_SHIFT & 0xff;
+    int length = snprintf(text, size, "ferry_%s", sort <= FERRY_ALLGATHER ? sorts[sort] : "?");
+    if (sort >= FERRY_ALLREDUCE && sort <= FERRY_SCAN)
+        length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
+                           reduction <= FERRY_XOR ? reductions[reduction] : "own",
+                           type <= FERRY_BYTE ? types[type] : "own");
+    if (sort != FERRY_BARRIER)
+        length += snprintf(text + length, size - (size_t)length, " of %" PRIu64 " bytes",
+                           call->size_bytes);
+    if (sort == FERRY_BROADCAST || sort == FERRY_REDUCE || sort == FERRY_GATHER)
+        (void)snprintf(text + length, size - (size_t)length, ", root %" PRIu64,
+                       call->what >> ROOT_SHIFT);
+}
+
+/* Ends the call on this rank with both sides of a disagreement. */
+static void note_disagreement(ferry *f, fy_collective *c, const abort_note *note)
 {
     char texts[2][96];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
     describe(a, texts[0], sizeof(texts[0]));
     describe(b, texts[1], sizeof(texts[1]));
+    c->told = true;
     if (a->what == b->what && a->size_bytes == b->size_bytes)
-        f->collectives.error =
-            fy_fail(f, FERRY_EINVAL,
-                    "collective %" PRIu32 ": ranks %d and %d have registered different handlers; "
-                    "every rank must register the same in the same order",
-                    f->collectives.number, note->ranks[0], note->ranks[1]);
+        c->error = fy_fail(f, FERRY_EINVAL,
+                           "collective %" PRIu32 ": ranks %d and %d have registered different "
+                           "handlers; every rank must register the same in the same order",
+                           c->number, note->ranks[0], note->ranks[1]);
     else
-        f->collectives.error =
-            fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d called %s, rank %d %s",
-                    f->collectives.number, note->ranks[0], texts[0], note->ranks[1], texts[1]);
+        c->error =
+            fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d called %s, rank %d %s%s",
+                    c->number, note->ranks[0], texts[0], note->ranks[1], texts[1],
+                    strcmp(texts[0], texts[1]) == 0 ? ", one waiting, one started" : "");
 }
 
-static void tell_all(ferry *f, int error, const abort_note *note)
+static void tell_all(ferry *f, const fy_collective *c, int error, const abort_note *note)
 {
-    const fy_collectives *c = &f->collectives;
     const fy_frame frame = {
         .kind = FY_KIND_COLLECTIVE,
         .word_count = CALL_WORDS,
-        .tag = STEP_ABORT,
+        .tag = TAG_ABORT,
         .aux = c->number,
         .words = {c->call.what, c->call.size_bytes, c->call.signature, (uint64_t)(int64_t)error},
         .data = note,
@@ -86,167 +99,304 @@ static void tell_all(ferry *f, int error, const abort_note *note)
             (void)fy_send(f, FY_DATA, rank, &frame); /* the dead need not know */
 }
 
-static void take_abort(ferry *f, int source, const fy_frame *frame)
+void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
+{
+    const abort_note note = {{f->rank, rank}, {c->call, *other}};
+    note_disagreement(f, c, &note);
+    tell_all(f, c, FERRY_EINVAL, &note);
+}
+
+static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
     abort_note note;
     if (frame->size_bytes == sizeof(note)) {
         memcpy(&note, frame->data, sizeof(note));
-        disagree(f, &note);
+        note_disagreement(f, c, &note);
         return;
     }
     int64_t error = (int64_t)frame->words[3];
     error = error < 0 && error >= INT16_MIN ? error : FERRY_EINVAL;
-    f->collectives.error = fy_fail(f, (int)error, "collective %" PRIu32 ": rank %d failed with %s",
-                                   f->collectives.number, source, ferry_strerror((int)error));
+    c->told = true;
+    c->error = fy_fail(f, (int)error, "collective %" PRIu32 ": rank %d failed with %s", c->number,
+                       source, ferry_strerror((int)error));
 }
 
-static bool fits_wish(const fy_collective_wish *wish, int source, const fy_frame *frame)
+static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *frame)
 {
-    return wish->active && !wish->complete && wish->source == source && wish->step == frame->tag;
-}
-
-static void fulfil(ferry *f, const fy_frame *frame)
-{
-    fy_collective_wish *wish = &f->collectives.wish;
-    if (frame->size_bytes > wish->size_bytes - wish->received) {
-        f->collectives.error = fy_fail(
+    if (frame->size_bytes > post->size_bytes - post->received) {
+        c->error = fy_fail(
             f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d sent %zu bytes, expected at most %zu",
-            f->collectives.number, wish->source, frame->size_bytes,
-            wish->size_bytes - wish->received);
-        tell_all(f, FERRY_EINVAL, NULL);
+            c->number, post->source, frame->size_bytes, post->size_bytes - post->received);
         return;
     }
     if (frame->size_bytes > 0)
-        memcpy(wish->buffer + wish->received, frame->data, frame->size_bytes);
-    wish->received += frame->size_bytes;
-    wish->complete = wish->received == wish->size_bytes;
+        memcpy(post->buffer + post->received, frame->data, frame->size_bytes);
+    post->received += frame->size_bytes;
+    post->complete = post->received == post->size_bytes;
 }
 
-/* Takes a frame of the running call. Returns whether it was one, not of a later call. */
-static bool take(ferry *f, int source, const fy_frame *frame)
+/* Takes a frame of the call. Returns whether a step has asked for it, or it needs no asking. */
+static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
-    fy_collectives *c = &f->collectives;
     const fy_collective_call call = {frame->words[0], frame->words[1], frame->words[2]};
     if (c->error != 0)
         return true;
-    if (frame->tag == STEP_ABORT) {
-        take_abort(f, source, frame);
-    } else if (!calls_equal(&call, &c->call)) {
-        const abort_note note = {{f->rank, source}, {c->call, call}};
-        disagree(f, &note);
-        tell_all(f, FERRY_EINVAL, &note);
-    } else if (fits_wish(&c->wish, source, frame)) {
-        fulfil(f, frame);
-    } else {
-        return false;
+    if (frame->tag == TAG_ABORT) {
+        take_abort(f, c, source, frame);
+        return true;
     }
-    return true;
+    if (!fy_collective_calls_equal(&call, &c->call)) {
+        fy_collective_disagree(f, c, source, &call);
+        return true;
+    }
+    for (uint32_t i = 0; i < c->post_count; i++) {
+        fy_post *post = &c->posts[i];
+        if (!post->open || post->complete || post->source != source || post->tag != frame->tag)
+            continue;
+        fulfil(f, c, post, frame);
+        return true;
+    }
+    return false;
 }
 
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    fy_collectives *c = &f->collectives;
+    fy_collectives *all = &f->collectives;
     if (frame->word_count != CALL_WORDS) {
         fy_bad_frame(f, source, frame, "part of a collective");
         return FY_TAKEN;
     }
-    int32_t ahead = (int32_t)(frame->aux - c->number);
-    if (ahead < 0 || (ahead == 0 && !c->running))
-        return FY_TAKEN; /* left over from a call that failed here */
-    if (ahead == 0 && take(f, source, frame))
-        return FY_TAKEN;
+    if ((int32_t)(frame->aux - all->number) <= 0) {
+        fy_collective *c = all->first;
+        while (c != NULL && c->number != frame->aux)
+            c = c->next;
+        if (c == NULL || take(f, c, source, frame))
+            return FY_TAKEN; /* taken, or left over from a call that failed here */
+    }
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
     if (packet == NULL)
         return FY_LEAVE;
     fy_packet_fill(packet, source, FY_DATA, frame);
-    fy_queue_push(&c->early, packet);
+    fy_queue_push(&all->early, packet);
     return FY_TAKEN;
 }
 
-/* Takes what came early and is for the running call; drops what is for calls that failed. */
-static void look_early(ferry *f)
+/* Whether a frame that came early belongs to a call that no longer runs. */
+static bool is_left_over(const fy_collectives *all, uint32_t number)
 {
-    fy_collectives *c = &f->collectives;
+    if ((int32_t)(number - all->number) > 0)
+        return false;
+    const fy_collective *c = all->first;
+    while (c != NULL && c->number != number)
+        c = c->next;
+    return c == NULL;
+}
+
+void fy_collective_look_early(ferry *f, fy_collective *c)
+{
+    fy_collectives *all = &f->collectives;
     fy_packet *before = NULL;
-    for (fy_packet *packet = c->early.head, *next; packet != NULL; packet = next) {
+    for (fy_packet *packet = all->early.head, *next; packet != NULL; packet = next) {
         next = packet->next;
-        int32_t ahead = (int32_t)(packet->frame.aux - c->number);
-        if (ahead > 0 || (ahead == 0 && !take(f, packet->rank, &packet->frame))) {
+        bool own = packet->frame.aux == c->number;
+        if (own ? !take(f, c, packet->rank, &packet->frame)
+                : !is_left_over(all, packet->frame.aux)) {
             before = packet;
             continue;
         }
-        fy_packet_destroy(&f->packets, fy_queue_unlink(&c->early, before));
+        fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, before));
     }
 }
 
-void fy_collective_begin(ferry *f, const fy_collective_call *call)
+fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board)
 {
-    fy_collectives *c = &f->collectives;
-    c->number++;
-    c->running = true;
+    fy_collectives *all = &f->collectives;
+    fy_collective *c = all->spare;
+    if (c != NULL)
+        all->spare = c->next;
+    else if ((c = calloc(1, sizeof(*c))) == NULL)
+        return NULL;
+    if (c->steps == NULL) {
+        c->steps = c->own_steps;
+        c->posts = c->own_posts;
+        c->step_capacity = FY_OWN_STEPS;
+        c->post_capacity = FY_OWN_POSTS;
+    }
+    c->next = NULL;
+    c->number = ++all->number;
     c->error = 0;
-    c->call = *call;
-    c->call.signature = fy_handlers_signature(f);
-    c->wish = (fy_collective_wish){0};
-    look_early(f);
+    c->told = c->finished = c->kept = c->last = false;
+    c->by_board = by_board;
+    c->op = 0;
+    c->what = *what;
+    c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
+    c->size_bytes = c->value_bytes * what->count;
+    c->call = (fy_collective_call){encode(what, by_board), c->size_bytes, fy_handlers_signature(f)};
+    c->part = c->at = c->step_count = c->post_count = 0;
+    c->sent = c->done = 0;
+    if (all->first == NULL)
+        all->first = c;
+    else
+        all->last->next = c;
+    all->last = c;
+    if (!by_board && f->ranks > 1)
+        fy_meet_announce(f, c);
+    if (all->early.head != NULL)
+        fy_collective_look_early(f, c);
+    return c;
 }
 
-int fy_collective_end(ferry *f, int error)
+void fy_collective_finish(ferry *f, fy_collective *c)
 {
-    fy_collectives *c = &f->collectives;
-    /* An error that came by a frame is known to all. */
-    if (error != 0 && c->error == 0)
-        tell_all(f, error, NULL);
-    c->running = false;
-    c->wish = (fy_collective_wish){0};
-    return error;
+    fy_collectives *all = &f->collectives;
+    if (c->error != 0 && !c->told)
+        tell_all(f, c, c->error, NULL);
+    fy_collective *before = NULL;
+    if (all->first != c)
+        for (before = all->first; before->next != c; before = before->next) {
+        }
+    if (before == NULL)
+        all->first = c->next;
+    else
+        before->next = c->next;
+    if (all->last == c)
+        all->last = before;
+    c->finished = true;
+    free(c->scratch);
+    c->scratch = NULL;
+    fy_op_end(f, c->op, c->error);
+    if (!c->kept)
+        fy_collective_free(f, c);
 }
 
-int fy_collective_send(ferry *f, int rank, int32_t step, const void *data, size_t size_bytes)
+void fy_collective_free(ferry *f, fy_collective *c)
 {
-    const fy_collectives *c = &f->collectives;
-    if (c->error != 0)
-        return c->error;
-    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                            .word_count = CALL_WORDS,
-                            .tag = step,
-                            .aux = c->number,
-                            .words = {c->call.what, c->call.size_bytes, c->call.signature, 0},
-                            .data = data,
-                            .size_bytes = size_bytes};
-    return fy_send_paced(f, FY_DATA, rank, &frame);
+    c->next = f->collectives.spare;
+    f->collectives.spare = c;
 }
 
-void fy_collective_want(ferry *f, int source, int32_t step, void *buffer, size_t size_bytes)
+/* Sends the next pieces of a step; false when there is no room now. */
+static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
 {
-    f->collectives.wish = (fy_collective_wish){
-        .source = source, .step = step, .buffer = buffer, .size_bytes = size_bytes, .active = true};
-    if (f->collectives.early.head != NULL)
-        look_early(f);
+    do {
+        size_t left = step->size_bytes - c->sent;
+        size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        if (fy_has_backlog(f, FY_DATA, step->rank))
+            return false;
+        const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
+                                .word_count = CALL_WORDS,
+                                .tag = step->tag,
+                                .aux = c->number,
+                                .words = {c->call.what, c->call.size_bytes, c->call.signature, 0},
+                                .data = (const unsigned char *)step->from + c->sent,
+                                .size_bytes = piece};
+        c->error = fy_send(f, FY_DATA, step->rank, &frame);
+        c->sent += piece;
+    } while (c->error == 0 && c->sent < step->size_bytes);
+    c->sent = 0;
+    return true;
 }
 
-int fy_collective_await(ferry *f, size_t size_bytes)
+/* Carries out one step; false when it has to wait. */
+static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
 {
-    fy_collectives *c = &f->collectives;
-    const fy_collective_wish *wish = &c->wish;
-    fy_patience patience = {0};
-    bool gone = false;
-    while (c->error == 0 && !wish->complete && (size_bytes == 0 || wish->received < size_bytes)) {
-        if (gone)
-            return fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d is dead or has left",
-                           c->number, wish->source);
-        int count = fy_progress_wait(f, true, FERRY_FOREVER, &patience);
-        /* What a peer sent before it went is still delivered: it is lost only when a round after
-         * finds nothing. */
-        gone = count == 0 && patience.rounds > ROUNDS_BEFORE_DOUBT &&
-               f->ops->peer(f->port, wish->source) != FY_PEER_ALIVE &&
-               !f->ops->pending(f->port, FY_DATA);
+    fy_post *post = &c->posts[step->rank];
+    switch ((fy_step_sort)step->sort) {
+    case FY_STEP_POST:
+        post->open = true;
+        if (f->collectives.early.head != NULL)
+            fy_collective_look_early(f, c);
+        return true;
+    case FY_STEP_SEND:
+        return send_pieces(f, c, step);
+    case FY_STEP_AWAIT:
+        return post->complete || (step->size_bytes > 0 && post->received >= step->size_bytes);
+    case FY_STEP_COMBINE:
+        fy_collective_combine(c, step->to, step->from, step->high, step->size_bytes);
+        return true;
+    case FY_STEP_COPY:
+        memmove(step->to, step->from, step->size_bytes);
+        return true;
     }
-    return c->error;
+    return true;
+}
+
+/* Makes room for the next part; posts that are not complete belong to it too. */
+static void clear_part(fy_collective *c)
+{
+    c->at = c->step_count = 0;
+    for (uint32_t i = 0; i < c->post_count; i++)
+        if (!c->posts[i].complete)
+            return;
+    c->post_count = 0;
+}
+
+void fy_collective_advance(ferry *f, fy_collective *c)
+{
+    while (c->error == 0) {
+        if (c->at < c->step_count) {
+            if (!do_step(f, c, &c->steps[c->at]))
+                return;
+            c->at++;
+        } else if (!c->last) {
+            clear_part(c);
+            c->plan(f, c);
+            c->part++;
+        } else {
+            break;
+        }
+    }
+    fy_collective_finish(f, c);
+}
+
+void fy_collectives_advance(ferry *f)
+{
+    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
+        next = c->next;
+        if (!c->by_board)
+            fy_collective_advance(f, c);
+    }
+}
+
+void fy_collectives_fail_dead(ferry *f)
+{
+    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->by_board || c->at >= c->step_count || c->steps[c->at].sort != FY_STEP_AWAIT)
+            continue;
+        int source = c->posts[c->steps[c->at].rank].source;
+        /* What a peer sent before it went is still delivered: it is lost only when nothing waits.
+         */
+        if (f->ops->peer(f->port, source) == FY_PEER_ALIVE || f->ops->pending(f->port, FY_DATA))
+            continue;
+        c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d is dead or has left",
+                           c->number, source);
+        fy_collective_advance(f, c);
+    }
+}
+
+static void free_record(fy_collective *c)
+{
+    if (c->steps != c->own_steps)
+        free(c->steps);
+    if (c->posts != c->own_posts)
+        free(c->posts);
+    free(c->scratch);
+    free(c);
 }
 
 void fy_collectives_fini(ferry *f)
 {
-    while (f->collectives.early.head != NULL)
-        fy_packet_destroy(&f->packets, fy_queue_unlink(&f->collectives.early, NULL));
+    fy_collectives *all = &f->collectives;
+    free(all->boards);
+    while (all->early.head != NULL)
+        fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, NULL));
+    for (fy_collective *c = all->first, *next; c != NULL; c = next) {
+        next = c->next;
+        free_record(c);
+    }
+    for (fy_collective *c = all->spare, *next; c != NULL; c = next) {
+        next = c->next;
+        free_record(c);
+    }
 }

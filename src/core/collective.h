@@ -1,67 +1,169 @@
-/* Collective: barrier, broadcast and allreduce over frames of their own kind.
+/* Collective: what every rank calls: barrier, broadcast, reductions, scans, gathers.
  *
  * Each call has a number, the same on every rank, which all its frames carry, so calls close
- * together never mix. Frames for a later number or step wait in `early`, in order. Application
- * thread only. */
+ * together never mix, and several may run at once. A call is a list of steps (receive, send, wait,
+ * combine, copy), carried out in order by polls; its plan appends the steps of one part after the
+ * other. Frames for later numbers, or which no step has asked for yet, wait in `early`, in order.
+ * Application thread only. */
 #ifndef FY_COLLECTIVE_H
 #define FY_COLLECTIVE_H
+
+#include <ferry/collective.h>
 
 #include "core/core.h"
 #include "core/queue.h"
 
 /* What a call is: ranks that make the same call with fitting arguments have equal ones. */
 typedef struct fy_collective_call {
-    uint64_t what; /* collective, type, reduction and root (collective.c) */
+    uint64_t what; /* sort, type, reduction, way and root (collective.c) */
     uint64_t size_bytes;
     uint64_t signature; /* of the handlers registered so far */
 } fy_collective_call;
 
-/* A message that the running call waits for: frames of `step` from `source`, in order, until
- * `size_bytes` are there. */
-typedef struct fy_collective_wish {
+/* A message that a call waits for: frames of `tag` from `source`, in order, until `size_bytes` are
+ * there. */
+typedef struct fy_post {
     int source;
-    int32_t step;
+    int32_t tag;
     unsigned char *buffer;
     size_t size_bytes, received;
-    bool active, complete;
-} fy_collective_wish;
+    bool open; /* its step was reached: frames may be taken */
+    bool complete;
+} fy_post;
+
+typedef enum fy_step_sort {
+    FY_STEP_POST,
+    FY_STEP_SEND,
+    FY_STEP_AWAIT,
+    FY_STEP_COMBINE,
+    FY_STEP_COPY,
+} fy_step_sort;
+
+typedef struct fy_step {
+    uint8_t sort; /* fy_step_sort */
+    int32_t tag;
+    int rank; /* to send to; or the index of the post to open or await */
+    void *to;
+    const void *from, *high; /* what is sent, copied, or combined: lower and higher */
+    size_t size_bytes;       /* of a wait: how many must have come */
+} fy_step;
+
+typedef struct fy_collective fy_collective;
+
+/* Appends the steps of part `c->part`, and sets `c->last` when no part follows. */
+typedef void fy_plan(ferry *f, fy_collective *c);
+
+enum { FY_OWN_STEPS = 24, FY_OWN_POSTS = 8 };
+
+struct fy_collective {
+    fy_collective *next;
+    uint32_t number;
+    int error;
+    bool told;     /* all know of the error */
+    bool finished; /* no longer among the running */
+    bool kept;     /* its caller waits and frees it */
+    bool by_board; /* carried out by meet.c, without steps */
+    uint32_t op;
+    fy_collective_call call;
+    ferry_collective what;
+    size_t value_bytes, size_bytes; /* of one value; of one rank's values */
+    unsigned char *scratch;         /* of scratch_bytes, made by the plan */
+    fy_plan *plan;
+    uint32_t part;
+    bool last;
+    size_t done; /* the plan's own: bytes planned so far */
+    uint32_t at; /* the step that is carried out */
+    size_t sent; /* of the step, when it sends */
+    fy_step *steps;
+    uint32_t step_count, step_capacity;
+    fy_post *posts;
+    uint32_t post_count, post_capacity;
+    fy_step own_steps[FY_OWN_STEPS];
+    fy_post own_posts[FY_OWN_POSTS];
+};
 
 typedef struct fy_collectives {
-    uint32_t number; /* of the call that runs, or of the last one */
-    bool running;
-    int error; /* of the running call */
-    fy_collective_call call;
-    fy_collective_wish wish;
+    uint32_t number; /* of the last call that was begun */
+    uint32_t turn;   /* calls carried out by the board */
+    fy_collective *first, *last;
+    fy_collective *spare;
+    void **boards; /* of all ranks; NULL when they do not all share memory (meet.c) */
     fy_queue early;
 } fy_collectives;
 
 void fy_collectives_fini(ferry *f);
 
-/* Starts the call of the next number, and ends it; fy_collective_end returns `error`, having told
- * the others when it is not 0. */
-void fy_collective_begin(ferry *f, const fy_collective_call *call);
-int fy_collective_end(ferry *f, int error);
+/* Carries out what can be of all that run. */
+void fy_collectives_advance(ferry *f);
 
-/* Sends `size_bytes` to `rank` as part of the running call. */
-int fy_collective_send(ferry *f, int rank, int32_t step, const void *data, size_t size_bytes);
+/* Ends those that wait for a rank that is gone. */
+void fy_collectives_fail_dead(ferry *f);
 
-/* Starts to receive; fy_collective_await polls until at least `size_bytes` of it are there. */
-void fy_collective_want(ferry *f, int source, int32_t step, void *buffer, size_t size_bytes);
-int fy_collective_await(ferry *f, size_t size_bytes);
+/* A call of the next number for `what`, which was checked; NULL without memory. It is among the
+ * running until it has finished. */
+fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board);
 
-/* The parts of a call's `what`. */
-typedef enum fy_collective_sort { FY_BARRIER, FY_BROADCAST, FY_ALLREDUCE } fy_collective_sort;
+/* Takes it from the running; tells the others when it failed here. */
+void fy_collective_finish(ferry *f, fy_collective *c);
+void fy_collective_free(ferry *f, fy_collective *c);
 
-static inline uint64_t fy_collective_what(fy_collective_sort sort, unsigned type,
-                                          unsigned reduction, int root)
-{
-    return (uint64_t)sort | (uint64_t)type << 8 | (uint64_t)reduction << 16 | (uint64_t)root << 32;
-}
+/* Carries out the steps of one call until one has to wait. */
+void fy_collective_advance(ferry *f, fy_collective *c);
 
-/* The exchange of ferry_barrier inside a running call, at steps from `step`. */
-int fy_collective_disseminate(ferry *f, int32_t step);
+/* Ends a call that `rank` has met with another one, and tells everybody. */
+void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other);
+
+/* Takes in what came early for the open posts of a call. */
+void fy_collective_look_early(ferry *f, fy_collective *c);
+
+bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b);
+
+/* For plans. Without memory the call fails. fy_plan_receive gives the index of the post. */
+uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
+                         size_t size_bytes);
+void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes);
+void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
+                  size_t size_bytes);
+void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
+                     size_t size_bytes);
+void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t size_bytes);
+/* Sets `c->scratch`. */
+bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes);
+
+/* into = low (operation) high, as `c` combines. */
+void fy_collective_combine(const fy_collective *c, void *into, const void *low, const void *high,
+                           size_t size_bytes);
+
+/* Steps after which every rank is known to have begun the call; uses tags from `tag` to
+ * `tag` + 31. */
+void fy_plan_meet(ferry *f, fy_collective *c, int32_t tag);
+
+/* As fy_plan_meet, in some calls: nobody waits for a root, say, so others could run ahead of it and
+ * what they send would wait in its memory. */
+void fy_plan_meet_sometimes(ferry *f, fy_collective *c, int32_t tag);
+
+/* How ranks pair up to reduce: `rest` pairs of neighbours, so that 2^k positions remain. */
+typedef struct fy_pairing {
+    int power, rest;
+} fy_pairing;
+fy_pairing fy_pairing_of(int ranks);
+
+fy_plan fy_plan_barrier, fy_plan_broadcast, fy_plan_allreduce, fy_plan_reduce, fy_plan_scan,
+    fy_plan_gather, fy_plan_allgather;
+
+/* Finds the boards. FERRY_ENOMEM. */
+int fy_meet_init(ferry *f);
+/* Whether all ranks that wait in this call can do so at the board (meet.c). */
+bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_bytes);
+/* Tells what this rank calls, for ranks that wait at the board for another call. */
+void fy_meet_announce(ferry *f, const fy_collective *c);
+/* Carries out a call at the board; polls meanwhile. */
+void fy_meet(ferry *f, fy_collective *c);
 
 /* As ferry_barrier; while it waits the port is told `doing`. */
 int fy_barrier(ferry *f, fy_doing doing);
+
+/* As ferry_collective_run, of what was checked; while it waits the port is told `doing`. */
+int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing);
 
 #endif

@@ -281,6 +281,7 @@ static void end_pending(ferry *f, int error, bool all)
 
 void fy_ops_fail_dead(ferry *f)
 {
+    fy_collectives_fail_dead(f);
     end_pending(f, FERRY_EPEER, false);
 }
 

@@ -175,6 +175,8 @@ int fy_progress(ferry *f, bool tasks)
     count += f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, deliver, f);
     if (f->account.doing != f->account.base)
         fy_doing_set(f, f->account.base, 0);
+    if (f->collectives.first != NULL)
+        fy_collectives_advance(f);
     count += poll_control(f);
     if (f->slow_lanes != 0 || f->orphans.head != NULL)
         count += fy_backlog_flush(f);

@@ -84,7 +84,9 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     set_kinds(f);
     f->account.activity = FERRY_MAIN;
     f->account.stamp_ns = f->ops->now(port);
-    error = open_layers(f);
+    error = fy_meet_init(f);
+    if (error == 0)
+        error = open_layers(f);
     if (error != 0) {
         /* A layer leaves its reason in the rank, or on the thread when base found it. */
         if (f->error_text[0] != '\0')
@@ -111,7 +113,8 @@ void fy_rank_destroy(ferry *f)
 static bool is_drained(const ferry *f)
 {
     return f->slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
-           f->held.first == NULL && f->ops_table.pending == 0 && f->ops_table.events == NULL;
+           f->held.first == NULL && f->ops_table.pending == 0 && f->ops_table.events == NULL &&
+           f->collectives.first == NULL;
 }
 
 /* Polls until nothing of this rank waits to be sent and its operations have ended. */

@@ -128,6 +128,9 @@ int fy_check_rank(ferry *f, const char *call, int rank);
 
 /* Sending. */
 
+/* Whether frames for `rank` wait for room. */
+bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
+
 /* Sends what waits for room. Returns packets sent. */
 int fy_backlog_flush(ferry *f);
 

@@ -11,8 +11,42 @@ size_t fy_type_bytes(ferry_type type)
         return sizeof(uint64_t);
     case FERRY_DOUBLE:
         return sizeof(double);
+    case FERRY_FLOAT:
+        return sizeof(float);
+    case FERRY_BYTE:
+        return 1;
     }
     return 0;
+}
+
+bool fy_reduces(ferry_type type, ferry_reduction reduction)
+{
+    bool real = type == FERRY_DOUBLE || type == FERRY_FLOAT;
+    return fy_type_bytes(type) != 0 && (unsigned)reduction <= FERRY_XOR &&
+           (!real || reduction <= FERRY_PRODUCT);
+}
+
+/* Integers are combined as unsigned ones of 64 bits, so that they wrap around, and cut; only the
+ * extremes look at signs. */
+static inline uint64_t combine_bits(ferry_reduction reduction, uint64_t a, uint64_t b)
+{
+    switch (reduction) {
+    case FERRY_SUM:
+        return a + b;
+    case FERRY_PRODUCT:
+        return a * b;
+    case FERRY_AND:
+        return a & b;
+    case FERRY_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+static inline bool is_extreme(ferry_reduction reduction)
+{
+    return reduction == FERRY_MIN || reduction == FERRY_MAX;
 }
 
 static void reduce_int32(ferry_reduction reduction, int32_t *into, const int32_t *low,
@@ -20,10 +54,10 @@ static void reduce_int32(ferry_reduction reduction, int32_t *into, const int32_t
 {
     for (size_t i = 0; i < count; i++) {
         int32_t a = low[i], b = high[i];
-        if (reduction == FERRY_SUM)
-            into[i] = (int32_t)((uint32_t)a + (uint32_t)b);
-        else
+        if (is_extreme(reduction))
             into[i] = (reduction == FERRY_MIN) == (b < a) ? b : a;
+        else
+            into[i] = (int32_t)(uint32_t)combine_bits(reduction, (uint64_t)a, (uint64_t)b);
     }
 }
 
@@ -32,10 +66,10 @@ static void reduce_int64(ferry_reduction reduction, int64_t *into, const int64_t
 {
     for (size_t i = 0; i < count; i++) {
         int64_t a = low[i], b = high[i];
-        if (reduction == FERRY_SUM)
-            into[i] = (int64_t)((uint64_t)a + (uint64_t)b);
-        else
+        if (is_extreme(reduction))
             into[i] = (reduction == FERRY_MIN) == (b < a) ? b : a;
+        else
+            into[i] = (int64_t)(uint64_t)combine_bits(reduction, (uint64_t)a, (uint64_t)b);
     }
 }
 
@@ -44,26 +78,55 @@ static void reduce_uint64(ferry_reduction reduction, uint64_t *into, const uint6
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t a = low[i], b = high[i];
-        if (reduction == FERRY_SUM)
-            into[i] = a + b;
-        else
+        if (is_extreme(reduction))
             into[i] = (reduction == FERRY_MIN) == (b < a) ? b : a;
+        else
+            into[i] = combine_bits(reduction, a, b);
     }
 }
 
-/* A value that is not a number wins, so that it cannot be overlooked. */
-static double extreme(ferry_reduction reduction, double a, double b)
+static void reduce_byte(ferry_reduction reduction, unsigned char *into, const unsigned char *low,
+                        const unsigned char *high, size_t count)
 {
-    if (a != a || b != b)
-        return a != a ? a : b;
-    return (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
+    for (size_t i = 0; i < count; i++) {
+        unsigned char a = low[i], b = high[i];
+        if (is_extreme(reduction))
+            into[i] = (reduction == FERRY_MIN) == (b < a) ? b : a;
+        else
+            into[i] = (unsigned char)combine_bits(reduction, (uint64_t)a, (uint64_t)b);
+    }
 }
 
 static void reduce_double(ferry_reduction reduction, double *into, const double *low,
                           const double *high, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        into[i] = reduction == FERRY_SUM ? low[i] + high[i] : extreme(reduction, low[i], high[i]);
+    for (size_t i = 0; i < count; i++) {
+        double a = low[i], b = high[i];
+        if (reduction == FERRY_SUM)
+            into[i] = a + b;
+        else if (reduction == FERRY_PRODUCT)
+            into[i] = a * b;
+        else if (a != a || b != b)
+            into[i] = a != a ? a : b; /* what is no number wins, so that it is not overlooked */
+        else
+            into[i] = (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
+    }
+}
+
+static void reduce_float(ferry_reduction reduction, float *into, const float *low,
+                         const float *high, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float a = low[i], b = high[i];
+        if (reduction == FERRY_SUM)
+            into[i] = a + b;
+        else if (reduction == FERRY_PRODUCT)
+            into[i] = a * b;
+        else if (a != a || b != b)
+            into[i] = a != a ? a : b; /* what is no number wins, so that it is not overlooked */
+        else
+            into[i] = (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
+    }
 }
 
 void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const void *low,
@@ -81,6 +144,12 @@ void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const voi
         break;
     case FERRY_DOUBLE:
         reduce_double(reduction, into, low, high, count);
+        break;
+    case FERRY_FLOAT:
+        reduce_float(reduction, into, low, high, count);
+        break;
+    case FERRY_BYTE:
+        reduce_byte(reduction, into, low, high, count);
         break;
     }
 }

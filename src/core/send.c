@@ -21,7 +21,7 @@ static uint32_t backlog_key(fy_lane lane, int rank)
     return (uint32_t)rank * FY_LANES + (uint32_t)lane;
 }
 
-static bool has_backlog(const ferry *f, fy_lane lane, int rank)
+bool fy_has_backlog(const ferry *f, fy_lane lane, int rank)
 {
     if (f->slow_lanes == 0)
         return false;
@@ -75,7 +75,7 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 
 int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
-    if ((rank == f->rank && lane == FY_DATA) || has_backlog(f, lane, rank))
+    if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return send_later(f, lane, rank, frame);
     int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
     if (error == 0)
@@ -99,11 +99,11 @@ static void wait_for_room(ferry *f, fy_patience *patience)
 
 int fy_pace(ferry *f, fy_lane lane, int rank)
 {
-    if (f->depth > 0 || !has_backlog(f, lane, rank))
+    if (f->depth > 0 || !fy_has_backlog(f, lane, rank))
         return 0;
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
-    while (has_backlog(f, lane, rank))
+    while (fy_has_backlog(f, lane, rank))
         wait_for_room(f, &patience);
     fy_account_leave(f, before);
     return 0;
@@ -122,7 +122,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
     }
     while (error == FERRY_EAGAIN) {
         wait_for_room(f, &patience);
-        if (!has_backlog(f, lane, rank))
+        if (!fy_has_backlog(f, lane, rank))
             error = f->ops->send(f->port, FY_APP, lane, rank, frame);
     }
     fy_account_leave(f, before);
@@ -133,7 +133,7 @@ int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
     if (f->depth > 0)
         return fy_send(f, lane, rank, frame);
-    if ((rank == f->rank && lane == FY_DATA) || has_backlog(f, lane, rank))
+    if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return send_slowly(f, lane, rank, frame);
     int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
     if (error == 0)
@@ -149,7 +149,7 @@ int fy_send_packet(ferry *f, fy_packet *packet)
         return 0;
     }
     int error = FERRY_EAGAIN;
-    if (!has_backlog(f, packet->lane, rank))
+    if (!fy_has_backlog(f, packet->lane, rank))
         error = f->ops->send(f->port, FY_APP, packet->lane, rank, &packet->frame);
     if (error == FERRY_EAGAIN) {
         if (!keep(f, packet))

@@ -25,7 +25,10 @@
 
 #define FY_PORT_VERSION 2
 #define FY_FRAME_WORDS 4
-#define FY_BOARD_BYTES (400u * 1024)
+/* A board is shared by layers: the last bytes of it are core's, the others the cells'. */
+#define FY_BOARD_CORE_BYTES 4096u
+#define FY_BOARD_CORE_OFFSET (400u * 1024)
+#define FY_BOARD_BYTES (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
 
 typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
 typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;

@@ -1,0 +1,217 @@
+/* The calls of collectives: checks, and the way each is carried out. */
+#include "core/collective.h"
+#include "core/rank.h"
+#include "core/reduce.h"
+
+/* Fruitless rounds before a peer that is waited for is looked at. */
+enum { ROUNDS_BEFORE_DOUBT = 50 };
+
+static const char *const names[] = {"barrier", "broadcast", "allreduce", "reduce",
+                                    "scan",    "gather",    "allgather"};
+
+static bool reduces(const ferry_collective *what)
+{
+    return what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
+}
+
+/* Whether this rank's `in` and `out` are read and written. */
+static bool needs_in(const ferry_collective *what)
+{
+    return what->sort >= FERRY_ALLREDUCE;
+}
+
+static bool needs_out(const ferry *f, const ferry_collective *what)
+{
+    bool at_root = what->sort == FERRY_REDUCE || what->sort == FERRY_GATHER;
+    return what->sort != FERRY_BARRIER && (!at_root || f->rank == what->root);
+}
+
+static int check_values(ferry *f, const ferry_collective *what, const char *name)
+{
+    size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
+    if (value_bytes == 0)
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown", name, (int)what->type);
+    if (reduces(what) && what->combine == NULL &&
+        (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown", name,
+                       (int)what->type, (int)what->reduction);
+    if (what->count > (size_t)PTRDIFF_MAX / value_bytes / (size_t)f->ranks)
+        return fy_fail(f, FERRY_EINVAL, "%s: %zu values are too many", name, what->count);
+    bool missing =
+        (needs_in(what) && what->in == NULL) || (needs_out(f, what) && what->out == NULL);
+    if (what->count > 0 && missing)
+        return fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", name, what->count);
+    return 0;
+}
+
+static int check(ferry *f, const ferry_collective *what)
+{
+    if (what == NULL || what->size != sizeof(*what) || (unsigned)what->sort > FERRY_ALLGATHER)
+        return fy_fail(f, FERRY_EINVAL,
+                       "collective: nothing, nothing known or nothing of this size (%zu) given",
+                       sizeof(*what));
+    const char *name = names[what->sort];
+    int error = fy_check_outside(f, name);
+    if (error == 0)
+        error = fy_check_rank(f, name, what->root);
+    return error == 0 ? check_values(f, what, name) : error;
+}
+
+static fy_plan *plan_of(ferry_collective_sort sort)
+{
+    static fy_plan *const plans[] = {fy_plan_barrier,  fy_plan_broadcast, fy_plan_allreduce,
+                                     fy_plan_reduce,   fy_plan_scan,      fy_plan_gather,
+                                     fy_plan_allgather};
+    return plans[sort];
+}
+
+static int no_memory(ferry *f, const ferry_collective *what)
+{
+    return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another call", names[what->sort]);
+}
+
+static void run_steps(ferry *f, fy_collective *c)
+{
+    fy_patience patience = {0};
+    c->plan = plan_of(c->what.sort);
+    fy_collective_advance(f, c);
+    while (!c->finished)
+        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) == 0 &&
+            patience.rounds > ROUNDS_BEFORE_DOUBT)
+            fy_collectives_fail_dead(f);
+}
+
+int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
+{
+    size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
+    bool by_board = f->ranks > 1 && fy_meet_fits(f, what, what->count * value_bytes);
+    fy_collective *c = fy_collective_begin(f, what, by_board);
+    if (c == NULL)
+        return no_memory(f, what);
+    fy_doing before = fy_account_enter(f, doing);
+    c->kept = true;
+    if (by_board) {
+        fy_meet(f, c);
+        fy_collective_finish(f, c);
+    } else {
+        run_steps(f, c);
+    }
+    int error = c->error;
+    fy_collective_free(f, c);
+    fy_account_leave(f, before);
+    return error;
+}
+
+int ferry_collective_run(ferry *f, const ferry_collective *what)
+{
+    int error = check(f, what);
+    if (error != 0)
+        return error;
+    return fy_collective_run(f, what,
+                             what->sort == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
+}
+
+int ferry_collective_start(ferry *f, const ferry_collective *what, const ferry_track *track)
+{
+    int error = check(f, what);
+    uint32_t op = 0;
+    if (error == 0)
+        error = fy_op_start(f, track, f->rank, 0, 0, &op);
+    if (error != 0)
+        return error;
+    fy_collective *c = fy_collective_begin(f, what, false);
+    if (c == NULL) {
+        fy_op_drop(f, op);
+        return no_memory(f, what);
+    }
+    c->op = op;
+    c->plan = plan_of(what->sort);
+    fy_collective_advance(f, c);
+    return 0;
+}
+
+int fy_barrier(ferry *f, fy_doing doing)
+{
+    const ferry_collective what = {.size = sizeof(what), .sort = FERRY_BARRIER};
+    return fy_collective_run(f, &what, doing);
+}
+
+int ferry_barrier(ferry *f)
+{
+    int error = fy_check_outside(f, "barrier");
+    return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);
+}
+
+int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .sort = FERRY_BROADCAST,
+                                   .root = root,
+                                   .out = data,
+                                   .count = size_bytes,
+                                   .type = FERRY_BYTE};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
+                    size_t count)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .sort = FERRY_ALLREDUCE,
+                                   .in = in,
+                                   .out = out,
+                                   .count = count,
+                                   .type = type,
+                                   .reduction = reduction};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction reduction, const void *in,
+                 void *out, size_t count)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .sort = FERRY_REDUCE,
+                                   .root = root,
+                                   .in = in,
+                                   .out = out,
+                                   .count = count,
+                                   .type = type,
+                                   .reduction = reduction};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
+               size_t count)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .sort = FERRY_SCAN,
+                                   .in = in,
+                                   .out = out,
+                                   .count = count,
+                                   .type = type,
+                                   .reduction = reduction};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_gather(ferry *f, int root, const void *in, size_t size_bytes, void *out)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .sort = FERRY_GATHER,
+                                   .root = root,
+                                   .in = in,
+                                   .out = out,
+                                   .count = size_bytes,
+                                   .type = FERRY_BYTE};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_allgather(ferry *f, const void *in, size_t size_bytes, void *out)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .sort = FERRY_ALLGATHER,
+                                   .in = in,
+                                   .out = out,
+                                   .count = size_bytes,
+                                   .type = FERRY_BYTE};
+    return ferry_collective_run(f, &what);
+}

@@ -1,0 +1,221 @@
+/* Meeting at the board: barriers and small allreduces where all ranks share memory.
+ *
+ * Each rank has a board that all can read and it alone writes. A call is one line of it: the
+ * number of the call, what it is, and the rank's values; whoever has read the lines of all ranks
+ * has all there is to know, and combines by itself. Two lines take turns: a rank that writes a line
+ * again has been through the call between, for which every other rank has first finished reading.
+ *
+ * A rank that goes to sleep says so on its board, then looks once more; whoever finds that all have
+ * come looks for sleepers and wakes them. All these accesses are sequentially consistent, so the
+ * last to come sees every sleeper that has not seen it.
+ *
+ * Calls that are carried out by frames are announced on the board, and sleepers are woken for that
+ * too, so that a rank that waits here learns that another has called something else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/collective.h"
+#include "core/rank.h"
+
+enum { RANKS_MAX = 32, VALUE_BYTES = 32 };
+
+/* Looks at the board between two polls, and fruitless rounds of both before sleeping. */
+enum { LOOKS = 64, ROUNDS = 20 };
+
+typedef struct line {
+    _Atomic uint64_t number; /* release: what follows is of that call; 0: none yet */
+    fy_collective_call call;
+    unsigned char value[VALUE_BYTES];
+} line;
+
+/* By frames. A reader that finds `number` changed has read nonsense. */
+typedef struct announcement {
+    _Atomic uint64_t number;
+    _Atomic uint64_t call[3];
+} announcement;
+
+typedef struct board {
+    line lines[2];
+    announcement announced;
+    _Alignas(64) _Atomic uint32_t waiting;
+} board;
+
+_Static_assert(sizeof(line) == 64 && sizeof(board) <= FY_BOARD_CORE_BYTES,
+               "a line is a cache line");
+
+static inline board *board_of(const ferry *f, int rank)
+{
+    return f->collectives.boards[rank];
+}
+
+int fy_meet_init(ferry *f)
+{
+    if (f->ops->board == NULL || f->ops->rouse == NULL || f->ranks > RANKS_MAX)
+        return 0;
+    void **boards = calloc((size_t)f->ranks, sizeof(*boards));
+    if (boards == NULL)
+        return FERRY_ENOMEM;
+    for (int rank = 0; rank < f->ranks; rank++) {
+        char *whole = f->ops->board(f->port, rank);
+        if (whole == NULL) {
+            free(boards);
+            return 0;
+        }
+        boards[rank] = whole + FY_BOARD_CORE_OFFSET;
+    }
+    f->collectives.boards = boards;
+    return 0;
+}
+
+bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
+{
+    if (f->collectives.boards == NULL)
+        return false;
+    return what->sort == FERRY_BARRIER ||
+           (what->sort == FERRY_ALLREDUCE && size_bytes <= VALUE_BYTES);
+}
+
+static void wake_sleepers(ferry *f)
+{
+    for (int rank = 0; rank < f->ranks; rank++)
+        /* seq_cst: after the store of our line or announcement; pairs with the store in
+         * sleep_a_while */
+        if (rank != f->rank && atomic_load(&board_of(f, rank)->waiting))
+            f->ops->rouse(f->port, rank);
+}
+
+void fy_meet_announce(ferry *f, const fy_collective *c)
+{
+    if (f->collectives.boards == NULL)
+        return;
+    announcement *a = &board_of(f, f->rank)->announced;
+    /* seq_cst: no reader takes the old number for the new call, or the other way round */
+    atomic_store(&a->number, 0);
+    atomic_store(&a->call[0], c->call.what);
+    atomic_store(&a->call[1], c->call.size_bytes);
+    atomic_store(&a->call[2], c->call.signature);
+    atomic_store(&a->number, c->number);
+    wake_sleepers(f);
+}
+
+/* Whether `rank` has come to this call; ends the call when it has come to another. */
+static bool has_come(ferry *f, fy_collective *c, int rank, uint32_t turn)
+{
+    const line *other = &board_of(f, rank)->lines[turn % 2];
+    /* seq_cst: after the store to `waiting`; as acquire it pairs with the store in write_line */
+    if (atomic_load(&other->number) != c->number)
+        return false;
+    if (!fy_collective_calls_equal(&other->call, &c->call)) {
+        fy_collective_disagree(f, c, rank, &other->call);
+        return false;
+    }
+    return true;
+}
+
+/* Goes on from rank `*next`; true when all have come. */
+static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
+{
+    while (*next < f->ranks && has_come(f, c, *next, turn))
+        ++*next;
+    return *next == f->ranks;
+}
+
+/* Looks why `rank` does not come: it may have called something else, or be gone. */
+static void doubt(ferry *f, fy_collective *c, int rank, uint32_t turn)
+{
+    announcement *a = &board_of(f, rank)->announced;
+    uint64_t number = atomic_load(&a->number);
+    const fy_collective_call call = {atomic_load(&a->call[0]), atomic_load(&a->call[1]),
+                                     atomic_load(&a->call[2])};
+    if (number == c->number && atomic_load(&a->number) == number) {
+        fy_collective_disagree(f, c, rank, &call);
+        return;
+    }
+    if (f->ops->peer(f->port, rank) == FY_PEER_ALIVE || has_come(f, c, rank, turn) || c->error != 0)
+        return;
+    c->error =
+        fy_fail(f, FERRY_EPEER, "collective %u: rank %d is dead or has left", c->number, rank);
+}
+
+static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
+                          fy_patience *patience)
+{
+    _Atomic uint32_t *waiting = &board_of(f, f->rank)->waiting;
+    /* seq_cst: before the last look; pairs with the load in wake_sleepers */
+    atomic_store(waiting, 1);
+    if (!all_have_come(f, c, turn, next) && c->error == 0)
+        doubt(f, c, *next, turn);
+    if (*next < f->ranks && c->error == 0)
+        fy_progress_wait(f, true, FERRY_FOREVER, patience);
+    atomic_store(waiting, 0);
+}
+
+static void await_all(ferry *f, fy_collective *c, uint32_t turn)
+{
+    fy_patience patience = {0};
+    int next = 0;
+    bool all = all_have_come(f, c, turn, &next);
+    if (all)
+        wake_sleepers(f);
+    while (!all && c->error == 0) {
+        for (int i = 0; i < LOOKS && !all; i++)
+            all = all_have_come(f, c, turn, &next) || c->error != 0;
+        if (all)
+            break;
+        if (patience.rounds < ROUNDS) {
+            patience.rounds = fy_progress(f, true) > 0 ? 0 : patience.rounds + 1;
+        } else {
+            patience.rounds = UINT16_MAX; /* sleep at once */
+            sleep_a_while(f, c, turn, &next, &patience);
+        }
+    }
+}
+
+/* The expression of allreduce.c: pairs first, then runs of neighbours. Leaves it in values[0]. */
+static void combine_all(const fy_collective *c, unsigned char (*values)[VALUE_BYTES], int ranks)
+{
+    fy_pairing pairs = fy_pairing_of(ranks);
+    for (int i = 0; i < pairs.power; i++) {
+        int low = i < pairs.rest ? 2 * i : i + pairs.rest;
+        if (low != i)
+            memcpy(values[i], values[low], VALUE_BYTES);
+        if (i < pairs.rest)
+            fy_collective_combine(c, values[i], values[i], values[low + 1], c->size_bytes);
+    }
+    for (int count = pairs.power; count > 1; count /= 2) {
+        for (int i = 0; i < count / 2; i++) {
+            fy_collective_combine(c, values[2 * i], values[2 * i], values[2 * i + 1],
+                                  c->size_bytes);
+            if (i > 0)
+                memcpy(values[i], values[2 * i], VALUE_BYTES);
+        }
+    }
+}
+
+static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
+{
+    _Alignas(16) unsigned char values[RANKS_MAX][VALUE_BYTES];
+    for (int rank = 0; rank < f->ranks; rank++)
+        memcpy(values[rank], board_of(f, rank)->lines[turn % 2].value, c->size_bytes);
+    combine_all(c, values, f->ranks);
+    memcpy(c->what.out, values[0], c->size_bytes);
+}
+
+void fy_meet(ferry *f, fy_collective *c)
+{
+    uint32_t turn = f->collectives.turn;
+    line *own = &board_of(f, f->rank)->lines[turn % 2];
+    own->call = c->call;
+    if (c->size_bytes > 0 && c->what.sort == FERRY_ALLREDUCE)
+        memcpy(own->value, c->what.in, c->size_bytes);
+    /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
+    atomic_store(&own->number, c->number);
+    if (c->error == 0)
+        await_all(f, c, turn);
+    if (c->error != 0)
+        return;
+    /* Only what all have been through counts as a turn, so that all agree which line is next. */
+    f->collectives.turn++;
+    if (c->size_bytes > 0 && c->what.sort == FERRY_ALLREDUCE)
+        read_values(f, c, turn);
+}

@@ -1,0 +1,143 @@
+/* What plans of collectives are made of. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/collective.h"
+#include "core/rank.h"
+#include "core/reduce.h"
+
+/* Twice as many items as `capacity`, in memory of their own. NULL without memory. */
+static void *grow(void *items, const void *own, uint32_t *capacity, size_t item_bytes)
+{
+    void *more = realloc(items == own ? NULL : items, (size_t)*capacity * 2 * item_bytes);
+    if (more == NULL)
+        return NULL;
+    if (items == own)
+        memcpy(more, own, *capacity * item_bytes);
+    *capacity *= 2;
+    return more;
+}
+
+static void fail(ferry *f, fy_collective *c)
+{
+    c->error = fy_fail(f, FERRY_ENOMEM, "collective %u: no memory for its steps", c->number);
+}
+
+static void add_step(ferry *f, fy_collective *c, fy_step step)
+{
+    if (c->error == 0 && c->step_count == c->step_capacity) {
+        void *steps = grow(c->steps, c->own_steps, &c->step_capacity, sizeof(*c->steps));
+        if (steps == NULL)
+            fail(f, c);
+        else
+            c->steps = steps;
+    }
+    if (c->error == 0)
+        c->steps[c->step_count++] = step;
+}
+
+uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
+                         size_t size_bytes)
+{
+    if (c->error == 0 && c->post_count == c->post_capacity) {
+        void *posts = grow(c->posts, c->own_posts, &c->post_capacity, sizeof(*c->posts));
+        if (posts == NULL)
+            fail(f, c);
+        else
+            c->posts = posts;
+    }
+    if (c->error != 0)
+        return 0;
+    uint32_t index = c->post_count++;
+    c->posts[index] =
+        (fy_post){.source = source, .tag = tag, .buffer = buffer, .size_bytes = size_bytes};
+    add_step(f, c, (fy_step){.sort = FY_STEP_POST, .rank = (int)index});
+    return index;
+}
+
+void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes)
+{
+    add_step(f, c, (fy_step){.sort = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
+}
+
+void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
+                  size_t size_bytes)
+{
+    add_step(f, c,
+             (fy_step){.sort = FY_STEP_SEND,
+                       .rank = rank,
+                       .tag = tag,
+                       .from = data,
+                       .size_bytes = size_bytes});
+}
+
+void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
+                     size_t size_bytes)
+{
+    add_step(f, c,
+             (fy_step){.sort = FY_STEP_COMBINE,
+                       .to = into,
+                       .from = low,
+                       .high = high,
+                       .size_bytes = size_bytes});
+}
+
+void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t size_bytes)
+{
+    if (to != from && size_bytes > 0)
+        add_step(f, c,
+                 (fy_step){.sort = FY_STEP_COPY, .to = to, .from = from, .size_bytes = size_bytes});
+}
+
+bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes)
+{
+    c->scratch = malloc(size_bytes == 0 ? 1 : size_bytes);
+    if (c->scratch == NULL)
+        fail(f, c);
+    return c->scratch != NULL;
+}
+
+void fy_collective_combine(const fy_collective *c, void *into, const void *low, const void *high,
+                           size_t size_bytes)
+{
+    size_t count = size_bytes / c->value_bytes;
+    if (c->what.combine != NULL)
+        c->what.combine(c->what.combine_arg, into, low, high, count);
+    else
+        fy_reduce(c->what.type, c->what.reduction, into, low, high, count);
+}
+
+/* Dissemination: in round r a rank tells the one 2^r above it and hears from the one 2^r below;
+ * after log2(ranks) rounds each has heard, at some remove, from all. */
+void fy_plan_meet(ferry *f, fy_collective *c, int32_t tag)
+{
+    for (int distance = 1; distance < f->ranks; distance *= 2, tag++) {
+        int to = (int)(((int64_t)f->rank + distance) % f->ranks);
+        int from = (int)(((int64_t)f->rank + f->ranks - distance) % f->ranks);
+        uint32_t post = fy_plan_receive(f, c, from, tag, NULL, 0);
+        fy_plan_send(f, c, to, tag, NULL, 0);
+        fy_plan_await(f, c, post, 0);
+    }
+}
+
+void fy_plan_meet_sometimes(ferry *f, fy_collective *c, int32_t tag)
+{
+    enum { MEET_INTERVAL = 16 };
+    if (c->number % MEET_INTERVAL == 0)
+        fy_plan_meet(f, c, tag);
+}
+
+void fy_plan_barrier(ferry *f, fy_collective *c)
+{
+    fy_plan_meet(f, c, 0);
+    c->last = true;
+}
+
+fy_pairing fy_pairing_of(int ranks)
+{
+    fy_pairing p = {.power = 1};
+    while (p.power <= ranks / 2)
+        p.power *= 2;
+    p.rest = ranks - p.power;
+    return p;
+}
