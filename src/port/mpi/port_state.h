@@ -30,8 +30,10 @@
 #define FRAMES_MAX 256u
 #define FRAME_BYTES_MAX (1u << 20)
 #define FOLLOWING_BYTES_MAX (8u << 20)
-/* Receives posted per lane: so few that their memory stays in the cache. */
-#define POSTED 32u
+/* Receives posted per lane: so few that their memory stays in the cache, and that a search among
+ * all of them, which some libraries make for each message, is short. */
+#define POSTED_DATA 32u
+#define POSTED_CONTROL 8u
 
 enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 
@@ -74,8 +76,8 @@ typedef struct slot {
 /* A ring: the oldest at `first`, the `spent` places before it empty. They are filled again after
  * what has come was delivered, off the path of an answer. */
 typedef struct posted {
-    slot *slots[POSTED];
-    uint32_t first, spent;
+    slot *slots[POSTED_DATA];
+    uint32_t count, first, spent;
 } posted;
 
 /* Frames of one source on one lane that have come. */

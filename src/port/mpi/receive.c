@@ -64,14 +64,15 @@ static int post_spent(mpi_port *p, fy_lane lane)
             slot_put(p, s);
             return error;
         }
-        set->slots[(set->first + POSTED - set->spent) % POSTED] = s;
+        set->slots[(set->first + set->count - set->spent) % set->count] = s;
     }
     return 0;
 }
 
 int fy_mpi_post_all(mpi_port *p)
 {
-    p->posted[FY_DATA].spent = p->posted[FY_CONTROL].spent = POSTED;
+    p->posted[FY_DATA] = (posted){.count = POSTED_DATA, .spent = POSTED_DATA};
+    p->posted[FY_CONTROL] = (posted){.count = POSTED_CONTROL, .spent = POSTED_CONTROL};
     int error = post_spent(p, FY_DATA);
     return error != 0 ? error : post_spent(p, FY_CONTROL);
 }
@@ -212,15 +213,15 @@ void fy_mpi_pump(mpi_port *p, fy_lane lane)
     if (p->leaving != NULL)
         fy_mpi_reap(p);
     for (;;) {
-        if (set->spent > POSTED / 2)
+        if (set->spent > set->count / 2)
             (void)post_spent(p, lane);
-        if (set->spent == POSTED)
+        if (set->spent == set->count)
             return; /* no memory for any */
         slot *s = set->slots[set->first];
         if (!has_come(p, s) || !take_in(p, lane, s))
             return;
         set->slots[set->first] = NULL;
-        set->first = (set->first + 1) % POSTED;
+        set->first = (set->first + 1) % set->count;
         set->spent++;
     }
 }
@@ -358,7 +359,7 @@ void fy_mpi_undelivered_free(mpi_port *p)
 void fy_mpi_slots_free(mpi_port *p)
 {
     for (int lane = 0; lane < FY_LANES; lane++)
-        for (uint32_t i = 0; i < POSTED; i++) {
+        for (uint32_t i = 0; i < p->posted[lane].count; i++) {
             slot *s = p->posted[lane].slots[i];
             if (s != NULL && s->request.word != 0)
                 p->mpi->cancel(&s->request);
