@@ -1,13 +1,6 @@
-/* Locks that survive their owners, and changes that are stored twice without harm.
- *
- * Order of events, for one who takes locks and changes: note the lock, take it; note the values;
- * committed; store the values; idle; free the locks. Whoever finds the owner dead knows from the
- * state alone what to do: committed, store the values (again); then free what the notes name and
- * the dead still owns. Since the locks are still the dead's, nobody has changed anything meanwhile.
- *
- * Each step is separated from the next by a release fence, so that memory shows them in order. */
+/* Locks that are not free: waiting for their owners, or outliving them. */
+#include "cell/change.h"
 #include "base/relax.h"
-#include "cell/state.h"
 
 enum { SPINS = 200 };
 
@@ -44,15 +37,7 @@ static void break_lock(_Atomic uint32_t *lock, int dead)
                                             memory_order_relaxed);
 }
 
-static bool try_lock(_Atomic uint32_t *lock, uint32_t self)
-{
-    uint32_t free = 0;
-    /* acquire: pairs with the release of the unlock */
-    return atomic_compare_exchange_strong_explicit(lock, &free, self, memory_order_acquire,
-                                                   memory_order_relaxed);
-}
-
-static __attribute__((cold, noinline)) void lock_cell_slowly(fy_cells *c, fy_cell *cell)
+void fy_cell_lock_slowly(fy_cells *c, fy_cell *cell)
 {
     do {
         int dead;
@@ -62,26 +47,10 @@ static __attribute__((cold, noinline)) void lock_cell_slowly(fy_cells *c, fy_cel
             atomic_store_explicit(&c->intent->cell, (uintptr_t)cell, memory_order_relaxed);
             atomic_thread_fence(memory_order_release);
         }
-    } while (!try_lock(&cell->lock, c->self));
+    } while (!fy_try_lock(&cell->lock, c->self));
 }
 
-void fy_cell_lock(fy_cells *c, fy_cell *cell)
-{
-    atomic_store_explicit(&c->intent->cell, (uintptr_t)cell, memory_order_relaxed);
-    /* The exchange of try_lock is not passed by the note: it is a release fence away. */
-    atomic_thread_fence(memory_order_release);
-    if (!try_lock(&cell->lock, c->self))
-        lock_cell_slowly(c, cell);
-}
-
-void fy_cell_unlock(fy_cells *c, fy_cell *cell)
-{
-    (void)c;
-    /* release: pairs with the acquire in try_lock */
-    atomic_store_explicit(&cell->lock, 0, memory_order_release);
-}
-
-static __attribute__((cold, noinline)) void lock_parcel_slowly(fy_cells *c, fy_parcel *p)
+void fy_parcel_lock_slowly(fy_cells *c, fy_parcel *p)
 {
     do {
         int dead;
@@ -89,60 +58,5 @@ static __attribute__((cold, noinline)) void lock_parcel_slowly(fy_cells *c, fy_p
             fy_recover_change(c, dead);
             break_lock(&p->lock, dead);
         }
-    } while (!try_lock(&p->lock, c->self));
-}
-
-void fy_parcel_lock(fy_cells *c, fy_parcel *p)
-{
-    atomic_store_explicit(&c->intent->parcel, (uintptr_t)p, memory_order_relaxed);
-    /* as in fy_cell_lock */
-    atomic_thread_fence(memory_order_release);
-    if (!try_lock(&p->lock, c->self))
-        lock_parcel_slowly(c, p);
-}
-
-void fy_parcel_unlock(fy_cells *c, fy_parcel *p)
-{
-    (void)c;
-    /* release: pairs with the acquire in try_lock */
-    atomic_store_explicit(&p->lock, 0, memory_order_release);
-}
-
-void fy_change_apply(fy_intent *intent)
-{
-    const fy_change *change = &intent->change;
-    if (change->parts & FY_CHANGE_CELL) {
-        /* relaxed: the note was ours, or its writer's death was */
-        fy_cell *cell =
-            (fy_cell *)(uintptr_t)atomic_load_explicit(&intent->cell, memory_order_relaxed);
-        if (change->parts & FY_CHANGE_RING) {
-            cell->ring = change->ring;
-            cell->mask = change->mask;
-        }
-        if (change->parts & FY_CHANGE_SLOT)
-            *(uint64_t *)(uintptr_t)change->slot = change->slot_value;
-        /* release: pairs with the acquire in fy_queue_ready */
-        atomic_store_explicit(&cell->ends, change->ends, memory_order_release);
-    }
-    if (change->parts & FY_CHANGE_PARCEL) {
-        fy_parcel *p =
-            (fy_parcel *)(uintptr_t)atomic_load_explicit(&intent->parcel, memory_order_relaxed);
-        atomic_store_explicit(&p->holds[change->place], change->hold, memory_order_relaxed);
-        /* release: pairs with the acquire in ferry_parcel_mod */
-        atomic_store_explicit(&p->refs, change->refs, memory_order_release);
-    }
-    if (change->parts & FY_CHANGE_PLAN)
-        atomic_store_explicit(&intent->plan, FY_PLAN_NONE, memory_order_relaxed);
-}
-
-void fy_change_commit(fy_cells *c)
-{
-    fy_intent *intent = c->intent;
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&intent->state, FY_INTENT_COMMITTED, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    fy_change_apply(intent);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&intent->state, FY_INTENT_IDLE, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    } while (!fy_try_lock(&p->lock, c->self));
 }

@@ -6,7 +6,7 @@
  * that can do nothing about a mark is not called over and over. */
 #include <stdlib.h>
 
-#include "cell/state.h"
+#include "cell/change.h"
 
 /* Shown as the handler that runs: none of the registered ones. */
 enum { NO_HANDLER = UINT16_MAX };
@@ -98,7 +98,7 @@ static int run(fy_cells *c, fy_marked *m)
     bool passed = is_passed(cell, ends);
     cell->alarm_ends = ends;
     atomic_store_explicit(&cell->alarm, 0, memory_order_relaxed);
-    fy_cell_unlock(c, cell);
+    fy_cell_unlock(cell);
     int number = m->number;
     if (passed) {
         call what = {.handler = m->handler,
@@ -149,7 +149,7 @@ void fy_marks_look(fy_cells *c)
         fy_cell *cell = cell_of(c, &c->marked[i]);
         fy_cell_lock(c, cell);
         (void)fy_marks_check(c, cell);
-        fy_cell_unlock(c, cell);
+        fy_cell_unlock(cell);
     }
     atomic_store_explicit(&c->board->attention, 1, memory_order_relaxed);
 }
@@ -188,7 +188,7 @@ static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *hand
         cell->flags &= ~(uint32_t)FY_CELL_MARKS;
         atomic_store_explicit(&cell->alarm, 0, memory_order_relaxed);
     }
-    fy_cell_unlock(c, cell);
+    fy_cell_unlock(cell);
     if (handler == NULL && alarm)
         fy_work_finished(c->f, 1);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell/state.h"
+#include "cell/change.h"
 
 enum { ADDRESS_BITS = 42, ADDRESS_SHIFT = 6, REGISTRY_FIRST = 256 };
 
@@ -232,7 +232,7 @@ void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count)
                               atomic_load_explicit(&p->name, memory_order_relaxed),
                               memory_order_relaxed);
     fy_change_commit(c);
-    fy_parcel_unlock(c, p);
+    fy_parcel_unlock(p);
     if (last) {
         fy_parcel_free(c, p);
         /* release: after the push */
@@ -250,7 +250,7 @@ void fy_parcel_keep(fy_cells *c, fy_parcel *p)
     change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + 1;
     change->hold = (uint16_t)(atomic_load_explicit(&p->holds[c->place], memory_order_relaxed) + 1);
     fy_change_commit(c);
-    fy_parcel_unlock(c, p);
+    fy_parcel_unlock(p);
 }
 
 void fy_parcels_fini(fy_cells *c)

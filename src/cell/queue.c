@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell/state.h"
+#include "cell/change.h"
 
 /* Whom to wake when the lock is free again. */
 typedef struct wakes {
@@ -108,7 +108,7 @@ static __attribute__((cold, noinline)) void unlock_telling(fy_cells *c, fy_cell 
     } else if (!added && (cell->flags & FY_CELL_SPACE)) {
         w.one = pick(c, cell, cell->space, FY_CELL_SPACE);
     }
-    fy_cell_unlock(c, cell);
+    fy_cell_unlock(cell);
     run_wakes(c, &w);
     if (owner >= 0)
         rouse(c, owner);
@@ -117,7 +117,7 @@ static __attribute__((cold, noinline)) void unlock_telling(fy_cells *c, fy_cell 
 static inline void unlock_changed(fy_cells *c, fy_cell *cell, bool added)
 {
     if (cell->flags == 0)
-        fy_cell_unlock(c, cell);
+        fy_cell_unlock(cell);
     else
         unlock_telling(c, cell, added);
 }
@@ -176,7 +176,7 @@ static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32
     change->hold = (uint16_t)(mine - give);
     change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + !give;
     fy_change_commit(c);
-    fy_parcel_unlock(c, p);
+    fy_parcel_unlock(p);
     return 0;
 }
 
@@ -191,7 +191,7 @@ int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
     if (error == 0)
         unlock_changed(c, cell, true);
     else
-        fy_cell_unlock(c, cell);
+        fy_cell_unlock(cell);
     return error;
 }
 
@@ -226,7 +226,7 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
     fy_cell_lock(c, cell);
     fy_parcel *p = first_of(c, cell);
     if (p == NULL) {
-        fy_cell_unlock(c, cell);
+        fy_cell_unlock(cell);
         return FERRY_EAGAIN;
     }
     uint64_t ends = ends_of(cell);
@@ -243,11 +243,11 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
         out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
         fy_change_commit(c);
     }
-    fy_parcel_unlock(c, p);
+    fy_parcel_unlock(p);
     if (error == 0 && remove)
         unlock_changed(c, cell, false);
     else
-        fy_cell_unlock(c, cell);
+        fy_cell_unlock(cell);
     return error;
 }
 
@@ -269,7 +269,7 @@ static void drop_first(fy_cells *c, fy_cell *cell, fy_parcel *p)
                               atomic_load_explicit(&p->name, memory_order_relaxed),
                               memory_order_relaxed);
     fy_change_commit(c);
-    fy_parcel_unlock(c, p);
+    fy_parcel_unlock(p);
     if (refs == 1) {
         fy_parcel_free(c, p);
         /* release: after the push */
@@ -319,7 +319,7 @@ size_t fy_queue_count(fy_cells *c, fy_cell *cell)
 {
     fy_cell_lock(c, cell);
     size_t count = fy_ends_count(ends_of(cell));
-    fy_cell_unlock(c, cell);
+    fy_cell_unlock(cell);
     return count;
 }
 
@@ -351,7 +351,7 @@ bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
         if (sort == FY_SORT_READ)
             cell->flags |= FY_CELL_READERS;
     }
-    fy_cell_unlock(c, cell);
+    fy_cell_unlock(cell);
     return !ready;
 }
 
@@ -365,5 +365,5 @@ void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
     if (!noted && cell->flags != 0 && fy_queue_ready(cell, sort))
         unlock_telling(c, cell, sort != FY_SORT_ENQ);
     else
-        fy_cell_unlock(c, cell);
+        fy_cell_unlock(cell);
 }

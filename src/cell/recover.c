@@ -6,7 +6,7 @@
  * cell locked needs nothing more. The rest is done with no lock held. A rank that leaves in order
  * is treated alike: its holds end. */
 #include "base/relax.h"
-#include "cell/state.h"
+#include "cell/change.h"
 
 /* Whether this rank has to recover the dead one; false: somebody has. */
 static bool claim(const fy_cells *c, fy_board *board)

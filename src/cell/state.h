@@ -6,7 +6,7 @@
  *
  * Changes of shared state are made under locks that name their owner: the cell's, then the
  * parcel's, never two of one sort. The owner first notes in its intent which locks it may have, and
- * then, as absolute values, what it is about to store (fy_change_...). When it dies a survivor
+ * then, as absolute values, what it is about to store (change.h). When it dies a survivor
  * stores them again, or nothing, and frees the locks (recover.c). tests/models/cell.pml.
  *
  * refs of a parcel = sum of holds of all ranks + number of times it stands in cells. Shared means:
@@ -286,17 +286,6 @@ void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count);
 void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead);
 /* Frees the parcel of this rank that a dead one was about to give back. */
 void fy_parcel_rescue(fy_cells *c, uint32_t dead);
-
-/* change.c */
-
-void fy_cell_lock(fy_cells *c, fy_cell *cell);
-void fy_cell_unlock(fy_cells *c, fy_cell *cell);
-void fy_parcel_lock(fy_cells *c, fy_parcel *p);
-void fy_parcel_unlock(fy_cells *c, fy_parcel *p);
-/* Stores the values of the intent's change. */
-void fy_change_apply(fy_intent *intent);
-/* Stores the values that the caller has put into c->intent->change; the locks stay. */
-void fy_change_commit(fy_cells *c);
 
 /* recover.c */
 

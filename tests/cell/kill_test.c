@@ -1,0 +1,235 @@
+/* Goal: ranks that are killed at any time while they work on cells wedge no cell, and nothing they
+ * held, or were about to free, is lost or freed twice. Method: processes do random operations on a
+ * few cells; one after the other is killed at a random time; the survivors go on, and at the end
+ * empty the cells and count. The seed and the number of kills are arguments. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cell/state.h"
+#include "port/shm/layout.h"
+#include "ranks.h"
+
+enum { RANKS = 8, SURVIVORS = 2, CELLS = 3, HELD_MAX = 6, PATIENCE_S = 60 };
+
+/* What the processes tell each other. */
+typedef struct shared {
+    _Atomic uint32_t stop, arrived[4];
+    _Atomic uint64_t operations[RANKS];
+} shared;
+
+typedef struct worker {
+    ferry *f;
+    shared *s;
+    uint64_t random;
+    ferry_parcel held[HELD_MAX];
+    int count;
+} worker;
+
+static void must(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "kill_test: process %d: %s: %s (%s)\n", (int)getpid(), what, strerror(errno),
+            fy_error_text());
+    abort();
+}
+
+static ferry_parcel make(worker *w)
+{
+    ferry_parcel parcel;
+    void *data;
+    size_t size = 8 + next_random(&w->random) % 2000;
+    must(ferry_parcel_create(w->f, size, &parcel, &data) == 0, "create");
+    memset(data, (int)(size & 0xff), size);
+    return parcel;
+}
+
+/* Every byte of a parcel is its size, whoever made or changed it. */
+static void check_bytes(worker *w, ferry_parcel parcel)
+{
+    size_t size;
+    const unsigned char *data = ferry_parcel_data(w->f, parcel, &size);
+    must(data != NULL, "a parcel that was taken is not held");
+    for (size_t i = 0; i < size; i++)
+        must(data[i] == (size & 0xff), "a parcel changed under its holder");
+}
+
+static void let_go(worker *w, int at)
+{
+    w->held[at] = w->held[--w->count];
+}
+
+/* Writes nonsense and then what it has to be. */
+static void change(worker *w, int at)
+{
+    size_t size;
+    void *data;
+    must(ferry_parcel_mod(w->f, &w->held[at], &data) == 0, "mod");
+    must(ferry_parcel_data(w->f, w->held[at], &size) == data, "data");
+    memset(data, ~(int)(size & 0xff), size);
+    memset(data, (int)(size & 0xff), size);
+}
+
+static void operate(worker *w)
+{
+    uint64_t dice = next_random(&w->random);
+    ferry_cell cell = {(int)(dice % 2 * (RANKS - 1)), (int)(dice / 2 % CELLS)};
+    int at = w->count == 0 ? -1 : (int)(dice / 64 % (uint64_t)w->count);
+    ferry_hold hold = dice / 1024 % 2 ? FERRY_KEEP : FERRY_GIVE;
+    int what = (int)(dice / 4096 % 16), error = 0;
+    if (what < 5 && w->count < HELD_MAX) {
+        error = what < 4 ? ferry_cell_deq(w->f, cell, &w->held[w->count], 0)
+                         : ferry_cell_read(w->f, cell, &w->held[w->count], 0);
+        if (error == 0)
+            check_bytes(w, w->held[w->count++]);
+    } else if (what < 9 && at >= 0) {
+        error = ferry_cell_enq(w->f, cell, w->held[at], hold, 0);
+        if (error == 0 && hold == FERRY_GIVE)
+            let_go(w, at);
+    } else if (what == 9 && at >= 0) {
+        error = ferry_cell_write(w->f, cell, w->held[at], hold);
+        if (error == 0 && hold == FERRY_GIVE)
+            let_go(w, at);
+    } else if (what == 10) {
+        error = ferry_cell_zap(w->f, cell);
+    } else if (what < 13 && at >= 0) {
+        change(w, at);
+    } else if (what < 15 && at >= 0) {
+        must(ferry_parcel_release(w->f, w->held[at]) == 0, "release");
+        let_go(w, at);
+    } else if (w->count < HELD_MAX) {
+        w->held[w->count++] = make(w);
+    }
+    must(error == 0 || error == FERRY_EAGAIN || error == FERRY_EPEER, "an operation failed");
+}
+
+/* Waits until all survivors are here; the launcher sees to those that never come. */
+static void meet(worker *w, int stage)
+{
+    atomic_fetch_add(&w->s->arrived[stage], 1);
+    while (atomic_load(&w->s->arrived[stage]) < SURVIVORS)
+        usleep(100);
+}
+
+static void settle(worker *w)
+{
+    while (w->count > 0)
+        must(ferry_parcel_release(w->f, w->held[--w->count]) == 0, "release");
+    ferry_poll(w->f);
+    meet(w, 0);
+    for (int i = 0; i < 2 * CELLS; i++)
+        must(ferry_cell_zap(w->f, (ferry_cell){i % 2 * (RANKS - 1), i / 2}) == 0, "zap");
+    meet(w, 1);
+    /* The other may have released something of ours in its last operation. */
+    ferry_poll(w->f);
+    size_t alive = ferry_parcels_alive(w->f);
+    if (alive != 0)
+        fprintf(stderr, "kill_test: %zu parcels of rank %d were lost\n", alive, ferry_rank(w->f));
+    must(alive == 0, "parcels were lost");
+}
+
+static void work(fy_segment *segment, shared *s, int rank, uint64_t seed)
+{
+    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
+    worker w = {.s = s, .random = seed * RANKS + (uint64_t)rank};
+    fy_port *port;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    must(fy_shm_join(segment, rank, &port) == 0, "join");
+    must(fy_rank_create(port, &options, &w.f) == 0, "open");
+    for (uint64_t i = 1; atomic_load(&s->stop) == 0; i++) {
+        operate(&w);
+        atomic_store(&s->operations[rank], i);
+        if (i % 64 == 0)
+            ferry_poll(w.f);
+    }
+    settle(&w);
+    _exit(0);
+}
+
+static void await_progress(const shared *s, int rank)
+{
+    time_t end = time(NULL) + PATIENCE_S;
+    uint64_t before = atomic_load(&s->operations[rank]);
+    while (atomic_load(&s->operations[rank]) < before + 200) {
+        must(time(NULL) < end, "a cell is wedged: no progress");
+        usleep(100);
+    }
+}
+
+static void kill_one(fy_segment *segment, pid_t pid, int rank)
+{
+    int status;
+    kill(pid, SIGKILL);
+    must(waitpid(pid, &status, 0) == pid, "wait");
+    must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a rank ended by itself");
+    fy_controls_mark(segment->base, RANKS, (uint32_t)rank, SHM_DEAD);
+}
+
+static void await_end(pid_t pid)
+{
+    int status;
+    time_t end = time(NULL) + PATIENCE_S;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        must(time(NULL) < end, "a survivor does not come to its end");
+        usleep(200);
+    }
+    must(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a survivor failed");
+}
+
+/* One job; returns how many ranks it killed. */
+static int run_job(shared *s, uint64_t seed)
+{
+    const fy_shm_options options = {
+        .ranks = RANKS, .heap_bytes = (size_t)64 << 20, .ring_slots = 8, .ring_bytes = 1024};
+    uint64_t random = seed;
+    fy_segment *segment;
+    pid_t pids[RANKS];
+    int fd;
+    memset(s, 0, sizeof(*s));
+    must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
+    close(fd);
+    for (int rank = 0; rank < RANKS; rank++) {
+        pids[rank] = fork();
+        must(pids[rank] >= 0, "fork");
+        if (pids[rank] == 0)
+            work(segment, s, rank, seed);
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        await_progress(s, rank);
+    /* Rank RANKS - 1, which has cells, survives or not. */
+    int spared = (int)(next_random(&random) % 2) ? RANKS - 1 : 1;
+    for (int rank = 1; rank < RANKS; rank++) {
+        if (rank == spared)
+            continue;
+        usleep((useconds_t)(next_random(&random) % 1500));
+        kill_one(segment, pids[rank], rank);
+        await_progress(s, 0);
+    }
+    atomic_store(&s->stop, 1);
+    await_end(pids[0]);
+    await_end(pids[spared]);
+    fy_segment_unmap(segment);
+    return RANKS - SURVIVORS;
+}
+
+int main(int argc, char **argv)
+{
+    long kills = argc > 1 ? atol(argv[1]) : 240;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+    shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(s != MAP_FAILED, "mmap");
+    printf("%s %ld %llu\n", argv[0], kills, (unsigned long long)seed);
+    fflush(stdout);
+    for (long done = 0; done < kills; seed++)
+        done += run_job(s, seed);
+    return 0;
+}
