@@ -67,6 +67,7 @@ look()
         have mpicc.mpich || want libmpich-dev
         have mpiexec.mpich || want mpich
         compiles ucp/api/ucp.h || want libucx-dev
+        compiles cblas.h || want libopenblas-dev
         ;;
     verify) have spin || want spin ;;
     format) have clang-format-14 || want clang-format-14 ;;

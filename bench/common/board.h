@@ -41,6 +41,10 @@ typedef enum bench_kind {
     BENCH_TRANSPOSE,    /* size bytes in slabs, to slabs of the transposed array */
     BENCH_REDISTRIBUTE, /* size bytes in slabs, to slabs in another dimension */
     BENCH_START_WAIT,   /* count movements that move nothing */
+    BENCH_REDBLACK,     /* count sweeps over a cube with size points along an edge */
+    BENCH_MG,           /* count V-cycles of NAS MG, size points along an edge */
+    BENCH_FT,           /* count steps of NAS FT, size points along x */
+    BENCH_SUMMA,        /* count products of matrices of size^2 elements */
     BENCH_MEMORY,       /* private memory of the ranks, mean of them, bytes */
     BENCH_LIBRARY,      /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS

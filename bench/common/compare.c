@@ -131,7 +131,8 @@ static bool calibrate(const bench_options *options, const bench_case *which, ent
         return bench_side_run(
             e->side, &(bench_job){.kind = BENCH_REQUEST, .size_bytes = 8, .count = 1000}, &answer);
     }
-    for (uint64_t count = which->ranks > bench_cores() ? 1 : 16;;) {
+    const bool program = which->kind >= BENCH_REDBLACK && which->kind <= BENCH_SUMMA;
+    for (uint64_t count = program || which->ranks > bench_cores() ? 1 : 16;;) {
         bench_answer answer;
         bench_job job = job_of(which, count);
         job.probe = 0;

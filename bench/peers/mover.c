@@ -4,6 +4,7 @@
 #include <ferry/mover.h>
 
 #include "common/team.h"
+#include "peers/mover_side.h"
 #include "peers/mover_work.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ typedef struct state {
     ferry *f;
 } state;
 
-static void check(ferry *f, int error)
+void bench_check(ferry *f, int error)
 {
     if (error) {
         fprintf(stderr, "bench: %s: %s\n", ferry_strerror(error), ferry_error_message(f));
@@ -26,8 +27,8 @@ static double run(ferry *f, ferry_mover *m, uint64_t count, uint64_t warm)
     for (uint64_t i = 0; i < warm + count; i++) {
         if (i == warm)
             start = bench_now();
-        check(f, ferry_mover_start(m, NULL));
-        check(f, ferry_mover_wait(m));
+        bench_check(f, ferry_mover_start(m, NULL));
+        bench_check(f, ferry_mover_wait(m));
     }
     return (double)(bench_now() - start);
 }
@@ -46,13 +47,13 @@ static double halo_of(state *s, const bench_job *job, int edge)
     ferry_xarray *x;
     ferry_plan plan = {0};
     ferry_mover *m;
-    check(f, ferry_floorplan_tile(halo.domain, ferry_point_all(n), &blocks));
-    check(f, ferry_map_block(&blocks, ferry_ranks(f)));
-    check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
-    check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
-    check(f, ferry_mover_bind(f, &plan, x, x, NULL, &m));
+    bench_check(f, ferry_floorplan_tile(halo.domain, ferry_point_all(n), &blocks));
+    bench_check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    bench_check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
+    bench_check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
+    bench_check(f, ferry_mover_bind(f, &plan, x, x, NULL, &m));
     double ns = run(f, m, job->count, bench_warmup(job));
-    check(f, ferry_mover_free(m));
+    bench_check(f, ferry_mover_free(m));
     ferry_plan_fini(&plan);
     ferry_xarray_destroy(x);
     ferry_floorplan_fini(&blocks);
@@ -76,8 +77,8 @@ static ferry_floorplan slabs(ferry *f, int64_t n, int d)
     ferry_floorplan blocks;
     ferry_point parts = ferry_point_all(1);
     parts.at[d] = ferry_ranks(f);
-    check(f, ferry_floorplan_cut(ferry_region_sized(3, extents), parts, &blocks));
-    check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    bench_check(f, ferry_floorplan_cut(ferry_region_sized(3, extents), parts, &blocks));
+    bench_check(f, ferry_map_block(&blocks, ferry_ranks(f)));
     return blocks;
 }
 
@@ -93,12 +94,12 @@ static double redistribute_to(state *s, const bench_job *job, int d, bool turned
     ferry_xarray *source, *target;
     ferry_plan plan = {0};
     ferry_mover *m;
-    check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
-    check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
-    check(f, ferry_plan_meet(&plan, &from, &to, &meeting, ferry_rank(f)));
-    check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
+    bench_check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
+    bench_check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
+    bench_check(f, ferry_plan_meet(&plan, &from, &to, &meeting, ferry_rank(f)));
+    bench_check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
     double ns = run(f, m, job->count, bench_warmup(job));
-    check(f, ferry_mover_free(m));
+    bench_check(f, ferry_mover_free(m));
     ferry_plan_fini(&plan);
     ferry_xarray_destroy(source);
     ferry_xarray_destroy(target);
@@ -124,10 +125,10 @@ static double start_wait(void *context, const bench_job *job)
     ferry_plan plan = {0};
     ferry_xarray *x;
     ferry_mover *m;
-    check(s->f, ferry_xarray_create(s->f, &none, sizeof(double), ferry_point_all(0), &x));
-    check(s->f, ferry_mover_bind(s->f, &plan, x, x, NULL, &m));
+    bench_check(s->f, ferry_xarray_create(s->f, &none, sizeof(double), ferry_point_all(0), &x));
+    bench_check(s->f, ferry_mover_bind(s->f, &plan, x, x, NULL, &m));
     double ns = run(s->f, m, job->count, bench_warmup(job));
-    check(s->f, ferry_mover_free(m));
+    bench_check(s->f, ferry_mover_free(m));
     ferry_xarray_destroy(x);
     return ns;
 }
@@ -145,6 +146,10 @@ static int rank_main(ferry *f, int argc, char **argv)
     team.kinds[BENCH_TRANSPOSE] = transpose;
     team.kinds[BENCH_REDISTRIBUTE] = redistribute;
     team.kinds[BENCH_START_WAIT] = start_wait;
+    team.kinds[BENCH_REDBLACK] = bench_mover_redblack;
+    team.kinds[BENCH_MG] = bench_mover_mg;
+    team.kinds[BENCH_FT] = bench_mover_ft;
+    team.kinds[BENCH_SUMMA] = bench_mover_summa;
     bench_team_serve(&team);
     return 0;
 }

@@ -4,15 +4,13 @@
 #include <mpi.h>
 
 #include "common/team.h"
+#include "peers/mover_mpi_side.h"
 #include "peers/mover_work.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
-typedef struct state {
-    int rank, ranks;
-    bool types;
-} state;
+typedef bench_mpi_state state;
 
 /* All faces that travel, as one type over the blocks' memory. */
 static MPI_Datatype type_of(const rank_blocks *b, bool send)
@@ -293,6 +291,10 @@ int main(int argc, char **argv)
         team.kinds[BENCH_HALO_8] = s.ranks == 2 ? halo_8 : NULL;
         team.kinds[BENCH_TRANSPOSE] = s.types ? NULL : transpose;
         team.kinds[BENCH_REDISTRIBUTE] = redistribute;
+        team.kinds[BENCH_REDBLACK] = s.types ? NULL : bench_mpi_redblack;
+        team.kinds[BENCH_MG] = s.types ? NULL : bench_mpi_mg;
+        team.kinds[BENCH_FT] = s.types ? NULL : bench_mpi_ft;
+        team.kinds[BENCH_SUMMA] = s.types ? NULL : bench_mpi_summa;
         bench_team_serve(&team);
     }
     int status = board ? 0 : bench_team_empty(argc, argv) ? 0 : 1;

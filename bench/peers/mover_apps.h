@@ -1,0 +1,26 @@
+/* The programs of apps.h over Ferry's movers and over MPI: what the two sides' files share. */
+#ifndef BENCH_MOVER_APPS_H
+#define BENCH_MOVER_APPS_H
+
+#include "common/team.h"
+#include "peers/apps.h"
+
+/* Runs `operation` as often as the job says, after the warm-up. */
+typedef void bench_operation_fn(void *arg);
+static inline double bench_repeat(const bench_job *job, bench_operation_fn *operation, void *arg)
+{
+    uint64_t start = 0, warm = bench_warmup(job);
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        operation(arg);
+    }
+    return (double)(bench_now() - start);
+}
+
+/* Whether the job is of another kind or size than the one before: then the program is checked, and
+ * a wrong one ends its side. */
+bool bench_first_time(const bench_job *job);
+void bench_wrong(const char *program);
+
+#endif
