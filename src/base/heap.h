@@ -13,6 +13,7 @@
 #ifndef FY_HEAP_H
 #define FY_HEAP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,32 @@ fy_arena fy_arena_at(void *base, size_t heap_bytes);
 
 /* Whether [address, address + size_bytes) lies inside one live block. Any address may be asked. */
 bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_bytes);
+
+/* A live block that was found once, so that addresses in it can be asked about again quickly. All
+ * zero: none. Private to a thread. */
+typedef struct fy_block_memo {
+    uintptr_t start;
+    size_t size_bytes;
+    /* What said so, and what it said. */
+    const _Atomic uint64_t *tag, *record;
+    uint64_t tag_value, record_value;
+} fy_block_memo;
+
+/* Finds the live block that `address` lies in. Returns whether there is one. */
+bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *out);
+
+/* As fy_arena_holds, when the range lies in the block of `memo`; else, or when that is no longer
+ * what it was, false. */
+static inline bool fy_memo_holds(const fy_block_memo *memo, const void *address, size_t size_bytes)
+{
+    size_t at = (uintptr_t)address - memo->start;
+    if (at >= memo->size_bytes || size_bytes > memo->size_bytes - at)
+        return false;
+    /* acquire: pairs with the releases in fy_spans_tag and fy_heap_alloc. Equal words describe the
+     * same block again, by whatever way they came back. */
+    return atomic_load_explicit(memo->tag, memory_order_acquire) == memo->tag_value &&
+           atomic_load_explicit(memo->record, memory_order_acquire) == memo->record_value;
+}
 
 /* Size of the live block that starts at `address`; 0 when there is none. */
 size_t fy_arena_block_bytes(const fy_arena *arena, const void *address);

@@ -156,6 +156,25 @@ bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_byte
     return record_state(record) == BLOCK_LIVE && at < size && size_bytes <= size - at;
 }
 
+bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *out)
+{
+    block b;
+    if (!fy_block_at(arena, address, &b))
+        return false;
+    uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
+    if (record_state(record) != BLOCK_LIVE)
+        return false;
+    *out = (fy_block_memo){
+        .start = (uintptr_t)data_of(arena, 0) + b.start,
+        .size_bytes = (size_t)record_value(record),
+        .tag = tag_of(arena, b.first_span),
+        .record = b.record,
+        .tag_value = tag_make(b.kind, b.size_class, 0),
+        .record_value = record,
+    };
+    return true;
+}
+
 size_t fy_arena_block_bytes(const fy_arena *arena, const void *address)
 {
     block b;

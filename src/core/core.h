@@ -60,13 +60,34 @@ typedef struct fy_layer_ops {
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
 } fy_layer_ops;
 
-extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer, fy_cell_layer;
+extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer,
+    fy_cell_layer;
 
-void *fy_layer_state(const ferry *f, fy_layer layer);
+/* The first fields of a rank, which every layer may read; constant after open. */
+typedef struct __attribute__((may_alias)) fy_head {
+    fy_port *port;
+    const fy_port_ops *ops;
+    int rank, ranks;
+    void *layers[FY_LAYERS];
+} fy_head;
+
+static inline const fy_head *fy_head_of(const ferry *f)
+{
+    return (const fy_head *)(const void *)f;
+}
+
+static inline void *fy_layer_state(const ferry *f, fy_layer layer)
+{
+    return fy_head_of(f)->layers[layer];
+}
+
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state);
 
 /* The port's table, for layers that need memory, time or the helper thread. */
-fy_port *fy_port_of(const ferry *f);
+static inline fy_port *fy_port_of(const ferry *f)
+{
+    return fy_head_of(f)->port;
+}
 
 /* Sets the function for `kind`. `polled_by_helper` kinds may run on either thread, under the lock
  * that fy_control_poll's caller holds; all others run on the application thread. */

@@ -186,19 +186,9 @@ void ferry_compute(ferry *f, double seconds)
         f->ops->advance(f->port, seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18);
 }
 
-void *fy_layer_state(const ferry *f, fy_layer layer)
-{
-    return f->layers[layer];
-}
-
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state)
 {
     f->layers[layer] = state;
-}
-
-fy_port *fy_port_of(const ferry *f)
-{
-    return f->port;
 }
 
 void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)

@@ -52,10 +52,13 @@ typedef struct fy_account {
 extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
 
 struct ferry {
+    /* As fy_head (core.h). */
     fy_port *port;
     const fy_port_ops *ops;
-    fy_kind_fn *kinds[FY_KINDS];
     int rank, ranks;
+    void *layers[FY_LAYERS];
+
+    fy_kind_fn *kinds[FY_KINDS];
     uint32_t depth;      /* application code that runs inside Ferry */
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
@@ -81,7 +84,6 @@ struct ferry {
     fy_mutex control_lock;
     bool control_shared; /* a helper thread may poll the control lane */
 
-    void *layers[FY_LAYERS];
     fy_port_info info;
     ferry_options options;
     void *user_data;
@@ -91,6 +93,10 @@ struct ferry {
     char error_text[FY_ERROR_BYTES];
     _Atomic uint32_t bad_frames; /* that were logged; relaxed: it only limits the lines */
 };
+
+_Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
+                   offsetof(struct ferry, layers) == offsetof(fy_head, layers),
+               "the head of a rank");
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out);

@@ -123,24 +123,34 @@ static int get_and_wait(ferry *f, int rank, const ferry_piece *what)
     return error;
 }
 
-int ferry_get(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
-              const ferry_track *track)
+static int get_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
 {
-    int error = fy_memory_check(f, "get", rank, source, target, size_bytes);
+    size_t size_bytes = what->size_bytes;
+    int error = fy_memory_check(f, "get", rank, what->source, what->target, size_bytes);
     if (error != 0)
         return error;
     bool here = rank == ferry_rank(f);
-    if (here ? fy_memory_is_open(f, source, size_bytes)
-             : fy_memory_is_direct(f, rank, source, size_bytes)) {
+    if (here ? fy_memory_is_open(f, what->source, size_bytes)
+             : fy_memory_is_direct(f, rank, what->source, size_bytes)) {
         error = fy_memory_done(f, rank, size_bytes, track);
-        if (error == 0 && size_bytes > 0)
-            memmove(target, source, size_bytes);
+        if (error == 0)
+            fy_memory_copy(what->target, what->source, size_bytes);
         return error;
     }
     if (here)
-        return fy_memory_refused(f, "get", rank, (uintptr_t)source, size_bytes);
+        return fy_memory_refused(f, "get", rank, (uintptr_t)what->source, size_bytes);
+    return track != NULL ? get_remote(f, rank, what, track) : get_and_wait(f, rank, what);
+}
+
+int ferry_get(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
+              const ferry_track *track)
+{
+    if (track == NULL && fy_memory_is_copy(f, rank, source, target, size_bytes)) {
+        fy_memory_copy(target, source, size_bytes);
+        return 0;
+    }
     const ferry_piece what = {target, source, size_bytes};
-    return track != NULL ? get_remote(f, rank, &what, track) : get_and_wait(f, rank, &what);
+    return get_slowly(f, rank, &what, track);
 }
 
 fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame)

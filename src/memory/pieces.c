@@ -53,14 +53,6 @@ static inline bool may_copy(ferry *f, const progress *p, const void *remote, siz
                                     : fy_memory_is_direct(f, p->rank, remote, size_bytes);
 }
 
-static inline void copy(void *target, const void *source, size_t size_bytes)
-{
-    if (size_bytes == sizeof(uint64_t))
-        memcpy(target, source, sizeof(uint64_t)); /* one load and one store */
-    else if (size_bytes > 0)
-        memmove(target, source, size_bytes);
-}
-
 static int get_part(ferry *f, progress *p, const ferry_piece *piece)
 {
     if (p->wait.word != 0 && fy_in_handler(f))
@@ -94,7 +86,7 @@ static int move(ferry *f, progress *p, const ferry_piece *piece)
 {
     const void *remote = p->put ? piece->target : piece->source;
     if (may_copy(f, p, remote, piece->size_bytes)) {
-        copy(piece->target, piece->source, piece->size_bytes);
+        fy_memory_copy(piece->target, piece->source, piece->size_bytes);
         return 0;
     }
     if (p->rank == ferry_rank(f))
@@ -275,7 +267,7 @@ static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
     int error = 0;
     if (may_copy(f, p, (const void *)low, size_bytes)) {
         do
-            copy(w.piece.target, w.piece.source, s->block_bytes);
+            fy_memory_copy(w.piece.target, w.piece.source, s->block_bytes);
         while (step(s, &w));
         return 0;
     }

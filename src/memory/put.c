@@ -34,33 +34,43 @@ int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, bool
     return 0;
 }
 
-int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
-              const ferry_track *track)
+static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
 {
-    int error = fy_memory_check(f, "put", rank, target, source, size_bytes);
+    size_t size_bytes = what->size_bytes;
+    int error = fy_memory_check(f, "put", rank, what->target, what->source, size_bytes);
     if (error != 0)
         return error;
     bool here = rank == ferry_rank(f);
-    if (here ? fy_memory_is_open(f, target, size_bytes)
-             : fy_memory_is_direct(f, rank, target, size_bytes)) {
+    if (here ? fy_memory_is_open(f, what->target, size_bytes)
+             : fy_memory_is_direct(f, rank, what->target, size_bytes)) {
         error = fy_memory_done(f, rank, size_bytes, track);
-        if (error == 0 && size_bytes > 0)
-            memmove(target, source, size_bytes);
+        if (error == 0)
+            fy_memory_copy(what->target, what->source, size_bytes);
         return error;
     }
     if (here)
-        return fy_memory_refused(f, "put", rank, (uintptr_t)target, size_bytes);
+        return fy_memory_refused(f, "put", rank, (uintptr_t)what->target, size_bytes);
     uint32_t op;
     error = fy_op_start(f, track, rank, 0, size_bytes, &op);
     if (error != 0)
         return error;
-    const ferry_piece what = {target, source, size_bytes};
-    error = fy_put_pieces(f, rank, &what, op, true);
+    error = fy_put_pieces(f, rank, what, op, true);
     if (error == 0)
         fy_op_submitted(f, op);
     else
         fy_op_drop(f, op);
     return error;
+}
+
+int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_bytes,
+              const ferry_track *track)
+{
+    if (track == NULL && fy_memory_is_copy(f, rank, target, source, size_bytes)) {
+        fy_memory_copy(target, source, size_bytes);
+        return 0;
+    }
+    const ferry_piece what = {target, source, size_bytes};
+    return put_slowly(f, rank, &what, track);
 }
 
 /* Copies a piece to where it belongs. Returns whether it may be there. */

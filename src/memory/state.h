@@ -2,6 +2,8 @@
 #ifndef FY_MEMORY_STATE_H
 #define FY_MEMORY_STATE_H
 
+#include <string.h>
+
 #include <ferry/memory.h>
 
 #include "base/pool.h"
@@ -61,6 +63,25 @@ bool fy_memory_is_direct(ferry *f, int rank, const void *address, size_t size_by
 
 /* Whether the range is memory of this rank that others may use. */
 bool fy_memory_is_open(ferry *f, const void *address, size_t size_bytes);
+
+/* Copies from heap to heap or anywhere; small ones without a call. */
+static inline void fy_memory_copy(void *target, const void *source, size_t size_bytes)
+{
+    if (size_bytes == sizeof(uint64_t))
+        memcpy(target, source, sizeof(uint64_t)); /* one load and one store */
+    else if (size_bytes > 0)
+        memmove(target, source, size_bytes);
+}
+
+/* Whether an untracked put or get is only a copy: between `remote`, in the heap of another rank of
+ * this node, and `local`. */
+static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remote,
+                                     const void *local, size_t size_bytes)
+{
+    const fy_head *head = fy_head_of(f);
+    return local != NULL && rank >= 0 && rank != head->rank && head->ops->owner != NULL &&
+           head->ops->owner(head->port, remote, size_bytes) == rank;
+}
 
 /* What is wrong with the arguments of a put or get; 0 when nothing is. */
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,

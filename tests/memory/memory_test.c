@@ -24,6 +24,7 @@ static int open_job(void **state)
     memset(far_memory, 0, SIZE);
     memset(near_memory, 0, SIZE);
     job_open(&job, 3, 8, 1024);
+    job_settle(&job);
     return 0;
 }
 

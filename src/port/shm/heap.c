@@ -27,14 +27,28 @@ int fy_shm_release(fy_port *port, void *address)
     return fy_arena_release(&arena, address);
 }
 
-int fy_shm_owner(fy_port *port, const void *address, size_t size_bytes)
+static __attribute__((noinline)) int find_owner(shm_port *p, const void *address, size_t size_bytes,
+                                                owner_memo *memo)
 {
-    const fy_segment *s = state_of(port)->segment;
-    int rank = arena_rank(s, address);
+    int rank = arena_rank(p->segment, address);
     if (rank < 0)
         return -1;
-    fy_arena arena = arena_at(s, (uint32_t)rank);
-    return fy_arena_holds(&arena, address, size_bytes) ? rank : -1;
+    fy_arena arena = arena_at(p->segment, (uint32_t)rank);
+    if (!fy_arena_find(&arena, address, &memo->block))
+        return -1;
+    memo->rank = rank;
+    size_t at = (uintptr_t)address - memo->block.start;
+    bool inside = at < memo->block.size_bytes && size_bytes <= memo->block.size_bytes - at;
+    return inside ? rank : -1;
+}
+
+int fy_shm_owner(fy_port *port, const void *address, size_t size_bytes)
+{
+    shm_port *p = state_of(port);
+    owner_memo *memo = &p->memos[(uintptr_t)address / FY_HEAP_SPAN_BYTES % MEMO_COUNT];
+    if (fy_memo_holds(&memo->block, address, size_bytes))
+        return memo->rank;
+    return find_owner(p, address, size_bytes, memo);
 }
 
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address)

@@ -35,6 +35,13 @@ typedef struct lane_state {
     inbox **order;
 } lane_state;
 
+/* Blocks that `owner` found lately, by the spans of the addresses asked about. */
+enum { MEMO_COUNT = 16 };
+typedef struct owner_memo {
+    fy_block_memo block;
+    int rank;
+} owner_memo;
+
 typedef struct shm_port {
     fy_port port;
     fy_segment *segment;
@@ -47,6 +54,7 @@ typedef struct shm_port {
     fy_compute compute;
     shm_rank *self;
     fy_heap *heap;
+    owner_memo memos[MEMO_COUNT];
     outbox *out[SHM_CHANNELS];
     inbox *in[SHM_CHANNELS];
     lane_state lanes[FY_LANES];
