@@ -14,8 +14,8 @@ enum { HELD_BYTES_MAX = 256 * 1024 };
 
 /* Rounds without anything to do before a waiting call sleeps in the port and starts to count its
  * time as idle. The port spins and yields by its own rule; these few rounds keep short waits free
- * of clock reads. Where ranks share processors there are none: what this one waits for may need its
- * processor. */
+ * of clock reads. Where ranks share processors there is one, so that the caller acts on what the
+ * last round brought before it sleeps: what this rank waits for may need its processor. */
 enum { QUIET_ROUNDS = 50 };
 
 /* What a tag-selective poll selects among. A broadcast is passed on whatever its tag; what remains
@@ -223,7 +223,7 @@ int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *pa
         *patience = (fy_patience){0};
         return count;
     }
-    if (!f->info.crowded && patience->rounds++ < QUIET_ROUNDS)
+    if (patience->rounds++ < (f->info.crowded ? 1 : QUIET_ROUNDS))
         return 0;
     for (int i = 0; tasks && i < FY_LAYERS; i++)
         if (fy_layer_list[i]->busy != NULL && fy_layer_list[i]->busy(f))
