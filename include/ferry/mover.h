@@ -111,10 +111,12 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floo
                                                       const ferry_grid *grids, ferry_xarray **out);
 
 /* Gives each block a new owner: the grids of those that change move, ghost cells too, the others
- * stay where they are. Collective; borrows `owners`, one per block and the same on every rank. The
- * movers bound to `x` must be freed before, and bound again after, with a plan for the new owners.
- * FERRY_EINVAL: an owner that is no rank, or grids of the caller's; FERRY_ENOMEM, FERRY_EPEER: `x`
- * is as before on every rank. [app thread, not in handlers | polls | may block] */
+ * stay where they are. The movers bound to `x` stay valid: the old owner of a block tells the new
+ * one which copies touch it, and no plan is made again. Collective; borrows `owners`, one per block
+ * and the same on every rank. FERRY_EINVAL: an owner that is no rank, or grids of the caller's;
+ * FERRY_ESTATE: a mover of `x` is under way; FERRY_ENOMEM, FERRY_EPEER. `x` is as before on every
+ * rank then, unless movers could not follow: those report the error from their next start on, and
+ * can only be freed. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners);
 
 /* Frees the part of this rank. No mover may be bound to it. NULL is nothing. [app thread | never

@@ -262,8 +262,7 @@ static int check(ferry_mover *m, const ferry_plan *plan)
                             m->target->ghosts, disjoint);
 }
 
-/* The part that needs nobody else. */
-static int analyse(ferry_mover *m, const ferry_plan *plan)
+int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
 {
     int *unused = NULL;
     int error = check(m, plan);
@@ -276,9 +275,9 @@ static int analyse(ferry_mover *m, const ferry_plan *plan)
     if (error == 0)
         error = select_copies(m, plan, OUTWARD, &m->out.copies, &m->out.ranks, &m->out.count);
     if (error == 0)
-        error = fy_direction_init(&m->in);
+        error = fy_direction_init(&m->in, m->epoch);
     if (error == 0)
-        error = fy_direction_init(&m->out);
+        error = fy_direction_init(&m->out, m->epoch);
     if (error == 0)
         error = init_own(m);
     if (error == 0)
@@ -294,6 +293,17 @@ static uint64_t points_of(const ferry_plan_entry *copies, size_t count)
     return points;
 }
 
+int fy_mover_agree_plans(ferry_mover *m, int error)
+{
+    error = fy_mover_agree(m->f, error, error ? 0 : balance(m));
+    if (error == 0) {
+        m->own_points = points_of(m->own, m->own_count);
+        m->in.points = points_of(m->in.copies, m->in.count);
+        m->out.points = points_of(m->out.copies, m->out.count);
+    }
+    return error;
+}
+
 int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, ferry_xarray *target,
                      const ferry_mover_options *options, ferry_mover **out)
 {
@@ -305,13 +315,9 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
         m->source = source;
         m->target = target;
         m->element_bytes = target->element_bytes;
-        error = analyse(m, plan);
+        error = fy_mover_analyse(m, plan);
     }
-    error = fy_mover_agree(f, error, error ? 0 : balance(m));
-    if (error == 0) {
-        m->own_points = points_of(m->own, m->own_count);
-        m->in.points = points_of(m->in.copies, m->in.count);
-        m->out.points = points_of(m->out.copies, m->out.count);
-    }
+    /* without a mover there is nothing to compare */
+    error = m != NULL ? fy_mover_agree_plans(m, error) : fy_mover_agree(f, error, 0);
     return fy_mover_connect(m, error, out);
 }

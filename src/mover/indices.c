@@ -176,7 +176,7 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
     }
     free(sorted);
     free(own);
-    return error ? error : fy_direction_init(near);
+    return error ? error : fy_direction_init(near, 0);
 }
 
 /* What every rank finds out: how many will ask this one. */
@@ -240,7 +240,7 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
         }
     }
     free(asks);
-    return error ? error : fy_direction_init(far);
+    return error ? error : fy_direction_init(far, 0);
 }
 
 /* Asks the owners, and waits until everybody has asked this rank. */

@@ -52,9 +52,12 @@ static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
         m->error = FERRY_ENOMEM;
         return;
     }
-    *ask = (fy_ask){.next = m->asks, .rank = source, .count = frame->size_bytes / sizeof(fy_pair)};
-    if (ask->count > 0)
-        memcpy(ask->pairs, frame->data, ask->count * sizeof(fy_pair));
+    *ask = (fy_ask){.next = m->asks,
+                    .rank = source,
+                    .count = frame->size_bytes / sizeof(fy_pair),
+                    .size_bytes = frame->size_bytes};
+    if (ask->size_bytes > 0)
+        memcpy(ask->pairs, frame->data, ask->size_bytes);
     m->asks = ask;
 }
 
@@ -191,6 +194,20 @@ int fy_movers_enter(ferry_mover *m)
     if (error == 0)
         ((slot *)place)->mover = m;
     return error;
+}
+
+size_t fy_movers_list(const ferry_xarray *x, ferry_mover **out)
+{
+    const fy_movers *movers = fy_movers_of(x->f);
+    size_t index = 0, count = 0;
+    for (const slot *s; (s = fy_table_next(&movers->by_number, &index)) != NULL;) {
+        if (s->mover->source != x && s->mover->target != x)
+            continue;
+        if (out != NULL)
+            out[count] = s->mover;
+        count++;
+    }
+    return count;
 }
 
 void fy_movers_leave(ferry_mover *m)

@@ -26,12 +26,20 @@ static bool are_known(const ferry_mover *m, const fy_link_end *end)
     return known;
 }
 
-static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
+/* Whether this rank and `rank` see one heap. A port over several nodes knows the board of those
+ * that do, and shares memory with no others. */
+static bool shares_memory(ferry *f, int rank)
 {
-    fy_port *port = fy_port_of(m->f);
+    fy_port *port = fy_port_of(f);
     fy_port_info info;
     port->ops->query(port, &info);
-    if (!info.shares_memory || m->options.messages)
+    return info.shares_memory || (port->ops->owner != NULL && port->ops->board != NULL &&
+                                  port->ops->board(port, rank) != NULL);
+}
+
+static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
+{
+    if (m->options.messages || !shares_memory(m->f, end->rank))
         return FY_LINK_MESSAGES;
     return end->bytes > FY_STAGE_BYTES && are_known(m, end) ? FY_LINK_DIRECT : FY_LINK_STAGED;
 }
@@ -44,7 +52,7 @@ const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block)
     return NULL;
 }
 
-int fy_direction_init(fy_direction *direction)
+int fy_direction_init(fy_direction *direction, uint64_t epoch)
 {
     size_t ends = 0;
     for (size_t i = 0; i < direction->count; i++)
@@ -55,8 +63,11 @@ int fy_direction_init(fy_direction *direction)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < direction->count; i++) {
         if (i == 0 || direction->ranks[i] != direction->ranks[i - 1])
-            direction->ends[direction->end_count++] =
-                (fy_link_end){.rank = direction->ranks[i], .first = i};
+            direction->ends[direction->end_count++] = (fy_link_end){.rank = direction->ranks[i],
+                                                                    .first = i,
+                                                                    .sent = epoch,
+                                                                    .acked = epoch,
+                                                                    .arrived = epoch};
         direction->ends[direction->end_count - 1].count++;
     }
     return 0;
@@ -77,9 +88,15 @@ static int alloc_channels(ferry_mover *m)
     }
     void *channels;
     int error = ferry_alloc(m->f, bytes, &channels);
-    if (error == 0)
-        m->channels = memset(channels, 0, bytes);
-    return error;
+    if (error)
+        return error;
+    m->channels = memset(channels, 0, bytes);
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        /* relaxed: nobody else knows them yet */
+        atomic_store_explicit(&m->channels[i].ready, m->epoch, memory_order_relaxed);
+        atomic_store_explicit(&m->channels[i].taken, m->epoch, memory_order_relaxed);
+    }
+    return 0;
 }
 
 int fy_mover_open_out(ferry_mover *m)
@@ -228,10 +245,15 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
     return 0;
 }
 
+int fy_mover_link(ferry_mover *m)
+{
+    return fy_mover_agree(m->f, connect(m), 0);
+}
+
 int fy_mover_connect(ferry_mover *m, int error, ferry_mover **out)
 {
     if (error == 0)
-        error = fy_mover_agree(m->f, connect(m), 0);
+        error = fy_mover_link(m);
     if (error == 0) {
         *out = m;
     } else if (m != NULL) {
@@ -257,9 +279,20 @@ static void fini_direction(fy_direction *direction)
     free(direction->copies);
     free(direction->ranks);
     free(direction->pairs);
+    *direction = (fy_direction){0};
 }
 
-void fy_mover_destroy(ferry_mover *m)
+void fy_mover_drop_asks(ferry_mover *m)
+{
+    for (fy_ask *ask = m->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        free(ask);
+    }
+    m->asks = NULL;
+    m->ask_count = 0;
+}
+
+void fy_mover_unlink(ferry_mover *m)
 {
     for (size_t i = 0; m->own_moves != NULL && i < m->own_count; i++)
         fy_move_fini(&m->own_moves[i]);
@@ -268,12 +301,19 @@ void fy_mover_destroy(ferry_mover *m)
     fini_direction(&m->in);
     fini_direction(&m->out);
     free(m->sequence);
-    for (fy_ask *ask = m->asks, *next; ask != NULL; ask = next) {
-        next = ask->next;
-        free(ask);
-    }
     if (m->channels != NULL)
         ferry_free(m->f, m->channels);
+    m->own_moves = NULL;
+    m->own = NULL;
+    m->sequence = NULL;
+    m->channels = NULL;
+    m->own_count = m->sequence_count = 0;
+}
+
+void fy_mover_destroy(ferry_mover *m)
+{
+    fy_mover_unlink(m);
+    fy_mover_drop_asks(m);
     free(m);
 }
 
@@ -288,6 +328,9 @@ int ferry_mover_free(ferry_mover *m)
         return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
     /* A neighbour may still look at the counters of the last movement. */
     int error = ferry_barrier(f);
+    if (error)
+        /* Nobody knows whether the others are done with them: they stay as long as the heap. */
+        m->channels = NULL;
     fy_movers_leave(m);
     fy_mover_destroy(m);
     return error;

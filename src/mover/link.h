@@ -26,14 +26,36 @@ bool fy_mover_any_dead(ferry *f);
 int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
                   ferry_mover **out);
 
-/* Makes the ends of a direction whose ranks, one per copy, are there. FERRY_ENOMEM. */
-int fy_direction_init(fy_direction *direction);
+/* Makes the ends of a direction whose ranks, one per copy, are there, as after movement `epoch`.
+ * FERRY_ENOMEM. */
+int fy_direction_init(fy_direction *direction, uint64_t epoch);
 
 /* Makes counters or buffers of all ends out. */
 int fy_mover_open_out(ferry_mover *m);
 
 /* Lets all ranks know of `error`, and checks that `difference` sums up to 0. Collective. */
 int fy_mover_agree(ferry *f, int error, uint64_t difference);
+
+/* Connects the links. Collective; an error is that of all ranks, or says that others failed. */
+int fy_mover_link(ferry_mover *m);
+
+/* Frees copies, links and moves: the mover is as before its analysis. Nobody may use them. */
+void fy_mover_unlink(ferry_mover *m);
+
+/* Forgets what others asked at binding. */
+void fy_mover_drop_asks(ferry_mover *m);
+
+/* The part of binding over regions that needs nobody else, and the agreement with the others that
+ * follows it. FERRY_EINVAL, FERRY_ENOMEM. */
+int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
+int fy_mover_agree_plans(ferry_mover *m, int error);
+
+/* Brings the movers of `x` into line with its new owners; `old` are the blocks with those before.
+ * Collective. An error is that of all ranks; the movers concerned then report it for ever. */
+int fy_mover_follow(ferry_xarray *x, const ferry_floorplan *old);
+
+/* Whether a mover of `x` is under way. */
+bool fy_mover_any_under_way(const ferry_xarray *x);
 
 /* Connects the links, unless there was an `error`, which is then that of all ranks. Gives the mover
  * or destroys it. Collective without error. */

@@ -255,7 +255,10 @@ void fy_mover_finish(ferry_mover *m)
 
 static int report(const ferry_mover *m)
 {
-    return m->error == 0 ? 0 : fy_fail(m->f, m->error, "mover: a neighbour is dead or has left");
+    if (m->error == 0 || m->error == FERRY_EPEER)
+        return m->error == 0 ? 0
+                             : fy_fail(m->f, m->error, "mover: a neighbour is dead or has left");
+    return fy_fail(m->f, m->error, "mover: it was lost when its blocks changed owners");
 }
 
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)

@@ -68,11 +68,13 @@ typedef struct fy_pair {
     int64_t target, source;
 } fy_pair;
 
-/* What another rank asked of this one at binding over indices. */
+/* What another rank asked of this one at binding over indices: pairs. What it handed over when
+ * blocks changed owners: entries, which lie in their place. */
 typedef struct fy_ask {
     struct fy_ask *next;
     int rank;
-    size_t count;
+    size_t count; /* of pairs */
+    size_t size_bytes;
     fy_pair pairs[];
 } fy_ask;
 
@@ -110,7 +112,7 @@ struct ferry_mover {
     fy_combine how, copying; /* the operation; the copy into packed buffers */
     uint64_t epoch;          /* movements started */
     bool under_way, flagged; /* a sleeps flag may be set */
-    int error;               /* FERRY_EPEER for ever, once a neighbour died */
+    int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a remap */
     uint32_t op;
     ferry_plan_entry *own; /* copies within the rank */
     size_t own_count;      /* of own_moves */
@@ -137,7 +139,7 @@ typedef enum fy_mover_frame {
     FY_MOVER_DATA,  /* words: mover, epoch, offset; data: packed copies */
     FY_MOVER_ACK,   /* words: mover, epoch */
     FY_MOVER_WAKE,  /* the counters have moved */
-    FY_MOVER_ASK,   /* words: mover; data: pairs */
+    FY_MOVER_ASK,   /* words: mover; data: pairs, or entries of blocks that change owners */
 } fy_mover_frame;
 
 fy_movers *fy_movers_of(const ferry *f);
@@ -146,6 +148,9 @@ fy_movers *fy_movers_of(const ferry *f);
  * again. FERRY_ENOMEM. */
 int fy_movers_enter(ferry_mover *m);
 void fy_movers_leave(ferry_mover *m);
+
+/* Lists the movers of `x` in `out`, in any order, unless it is NULL; returns how many. */
+size_t fy_movers_list(const ferry_xarray *x, ferry_mover **out);
 
 /* Sends a frame about `m`. */
 int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uint64_t b,

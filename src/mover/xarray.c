@@ -174,6 +174,8 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     int error = 0;
     if (x->borrowed)
         error = fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: the grids are the caller's");
+    if (error == 0 && fy_mover_any_under_way(x))
+        error = fy_mover_fail(x->f, FERRY_ESTATE, "xarray_remap: a mover is under way");
     if (error == 0)
         error = ferry_floorplan_copy(&x->blocks, &blocks);
     if (error == 0) {
@@ -193,6 +195,7 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
         ferry_xarray old = *x;
         *x = *next;
         *next = old;
+        error = fy_mover_follow(x, &next->blocks);
     } else if (next != NULL) {
         drop_grids(next, x);
     }

@@ -383,38 +383,60 @@ static void ghosts(ferry *f, dice *d)
         CHECK(ferry_free(f, grid.data) == 0);
 }
 
-/* Blocks change owners, at random, several times; the values and the ghost cells go along. */
+/* Random owners for every block. */
+static void deal(ferry *f, dice *d, int32_t *owners, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        owners[i] = (int32_t)dice_between(d, 0, ferry_ranks(f) - 1);
+}
+
+/* Blocks change owners, at random, several times; values and ghost cells go along, and movers that
+ * were bound before go on as if nothing had happened: a halo, and one to another array. */
 static void remaps(ferry *f, dice *d)
 {
+    static const int8_t straight[3] = {0, 1, 2};
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     int64_t extents[2] = {30, 20};
     halo.domain = ferry_region_sized(2, extents);
     halo.low = halo.high = ferry_point_all(1);
+    halo.periodic[0] = dice_between(d, 0, 1);
+    way w = random_way(d), v = random_way(d);
     ferry_floorplan blocks = random_plan(f, d, halo.domain, true);
+    ferry_floorplan others = random_plan(f, d, halo.domain, true);
     ferry_xarray *x = make_array(f, &blocks, halo.low, false);
+    ferry_xarray *y = make_array(f, &others, ferry_point_all(0), v.borrowed);
     int32_t *owners = calloc(blocks.count, sizeof *owners);
+    ferry_plan plan = {0}, across = {0};
+    ferry_mover *m, *copy;
+    CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_meet(&across, &blocks, &others, NULL, ferry_rank(f)) == 0);
+    CHECK(ferry_mover_bind(f, &plan, x, x, &w.options, &m) == 0);
+    CHECK(ferry_mover_bind(f, &across, x, y, &v.options, &copy) == 0);
+    ferry_plan_fini(&plan);
+    ferry_plan_fini(&across);
     fill(x, 1);
-    for (int round = 0; round < 4; round++) {
-        ferry_plan plan = {0};
-        ferry_mover *m;
-        for (size_t i = 0; i < blocks.count; i++)
-            owners[i] = (int32_t)dice_between(d, 0, ferry_ranks(f) - 1);
+    for (int round = 1; round < 6; round++) {
+        CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+        check_halo(f, x, &halo, round);
+        deal(f, d, owners, blocks.count);
         CHECK(ferry_xarray_remap(x, owners) == 0);
         for (size_t i = 0; i < x->local_count; i++)
             CHECK(owners[x->local[i]] == ferry_rank(f));
-        CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
-        CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
-        CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
-        check_halo(f, x, &halo, 1);
-        CHECK(ferry_mover_free(m) == 0);
-        ferry_plan_fini(&plan);
+        check_halo(f, x, &halo, round);
+        fill(x, round + 1);
+        CHECK(ferry_mover_start(copy, NULL) == 0 && ferry_mover_wait(copy) == 0);
+        check_turned(f, y, straight, round + 1);
     }
     owners[0] = ferry_ranks(f);
     CHECK(ferry_xarray_remap(x, owners) == FERRY_EINVAL);
-    check_halo(f, x, &halo, 1);
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    check_halo(f, x, &halo, 6);
+    CHECK(ferry_mover_free(m) == 0 && ferry_mover_free(copy) == 0);
     free(owners);
     free_array(x);
+    free_array(y);
     ferry_floorplan_fini(&blocks);
+    ferry_floorplan_fini(&others);
 }
 
 /* Wrong plans are refused on every rank, and the next bind works. */

@@ -1,0 +1,198 @@
+/* Following: movers stay valid when the blocks of their xarrays change owners.
+ *
+ * A rank knows the copies that touch its blocks. When a block leaves, the old owner tells the new
+ * one those that touch it and that the new one cannot know yet; both forget what no longer touches
+ * them. So no plan is made again, and a copy between two blocks that stay is told to nobody. Of the
+ * two old owners of a copy one tells it: that of the source when the source moves there, else that
+ * of the target. Every rank knows from the floor plans who will tell it something. Links are then
+ * opened anew, because neighbours and grids have changed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mover/fail.h"
+#include "mover/link.h"
+
+/* A mover that follows `x`, whose owners were those of `old`. */
+typedef struct following {
+    ferry_mover *m;
+    const ferry_xarray *x;
+    const ferry_floorplan *old;
+    ferry_plan known; /* what touches this rank: before, then after */
+    size_t before;
+} following;
+
+static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
+{
+    return of == w->x ? w->old->blocks[block].owner : of->blocks.blocks[block].owner;
+}
+
+/* Whether this rank has to tell `rank` about a copy. */
+static bool tells(const following *w, const ferry_plan_entry *copy, int rank)
+{
+    const ferry_mover *m = w->m;
+    int source = old_owner(w, m->source, copy->source);
+    int target = old_owner(w, m->target, copy->target);
+    if (source == rank || target == rank)
+        return false;
+    if (m->source->blocks.blocks[copy->source].owner == rank)
+        return source == ferry_rank(m->f);
+    return m->target->blocks.blocks[copy->target].owner == rank && target == ferry_rank(m->f);
+}
+
+static bool touches(const ferry_mover *m, const ferry_plan_entry *copy)
+{
+    int self = ferry_rank(m->f);
+    return m->source->blocks.blocks[copy->source].owner == self ||
+           m->target->blocks.blocks[copy->target].owner == self;
+}
+
+static int keep_all(ferry_plan *plan, const ferry_plan_entry *copies, size_t count)
+{
+    int error = 0;
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = ferry_plan_add(plan, &copies[i]);
+    return error;
+}
+
+static int list_known(following *w)
+{
+    int error = keep_all(&w->known, w->m->own, w->m->own_count);
+    if (error == 0)
+        error = keep_all(&w->known, w->m->in.copies, w->m->in.count);
+    if (error == 0)
+        error = keep_all(&w->known, w->m->out.copies, w->m->out.count);
+    w->before = w->known.count;
+    return error;
+}
+
+static int tell(following *w, int rank)
+{
+    ferry_plan told = {0};
+    int error = 0;
+    for (size_t i = 0; i < w->before && error == 0; i++)
+        if (tells(w, &w->known.copies[i], rank))
+            error = ferry_plan_add(&told, &w->known.copies[i]);
+    /* Even after an error: the other waits for a word. */
+    int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told.copies,
+                             told.count * sizeof *told.copies);
+    ferry_plan_fini(&told);
+    return error ? error : sent;
+}
+
+/* Marks the ranks that get blocks of this one, or with `inward` from which it gets some; returns
+ * how many. */
+static int partners(const following *w, bool inward, bool *marks)
+{
+    int self = ferry_rank(w->m->f), count = 0;
+    memset(marks, 0, (size_t)ferry_ranks(w->m->f) * sizeof *marks);
+    for (size_t b = 0; b < w->old->count; b++) {
+        int from = w->old->blocks[b].owner, to = w->x->blocks.blocks[b].owner;
+        int other = inward ? from : to;
+        if (from == to || (inward ? to : from) != self || marks[other])
+            continue;
+        marks[other] = true;
+        count++;
+    }
+    return count;
+}
+
+static int hear(following *w, int expected)
+{
+    ferry_mover *m = w->m;
+    while (m->ask_count < expected && m->error == 0) {
+        (void)ferry_wait(m->f, FY_LOOK_NS);
+        if (m->ask_count < expected && fy_mover_any_dead(m->f))
+            return FERRY_EPEER;
+    }
+    int error = m->error;
+    for (const fy_ask *ask = m->asks; ask != NULL && error == 0; ask = ask->next)
+        error = keep_all(&w->known, (const ferry_plan_entry *)(const void *)ask->pairs,
+                         ask->size_bytes / sizeof(ferry_plan_entry));
+    return error;
+}
+
+/* Tells and hears what changes; leaves in `known` the copies of this rank from now on. */
+static int exchange(following *w)
+{
+    const int ranks = ferry_ranks(w->m->f);
+    bool *marks = calloc((size_t)ranks, sizeof *marks);
+    int error = list_known(w), expected = 0;
+    if (marks == NULL)
+        error = FERRY_ENOMEM;
+    else
+        (void)partners(w, false, marks);
+    for (int rank = 0; rank < ranks && marks != NULL; rank++) {
+        int told = marks[rank] ? tell(w, rank) : 0;
+        error = error ? error : told;
+    }
+    if (marks != NULL)
+        expected = partners(w, true, marks);
+    free(marks);
+    int heard = hear(w, expected);
+    error = error ? error : heard;
+    size_t kept = 0;
+    for (size_t i = 0; i < w->known.count && error == 0; i++)
+        if (touches(w->m, &w->known.copies[i]))
+            w->known.copies[kept++] = w->known.copies[i];
+    w->known.count = kept;
+    return error;
+}
+
+/* Movements are counted alike on all ranks, also where nothing moved before. */
+static int agree_on_epoch(ferry_mover *m)
+{
+    return ferry_allreduce(m->f, FERRY_UINT64, FERRY_MAX, &m->epoch, &m->epoch, 1);
+}
+
+static int follow(ferry_mover *m, const ferry_xarray *x, const ferry_floorplan *old)
+{
+    following w = {.m = m, .x = x, .old = old};
+    int error = exchange(&w);
+    fy_mover_drop_asks(m);
+    fy_mover_unlink(m);
+    int agreed = agree_on_epoch(m);
+    error = error ? error : agreed;
+    if (error == 0)
+        error = fy_mover_analyse(m, &w.known);
+    ferry_plan_fini(&w.known);
+    error = fy_mover_agree_plans(m, error);
+    if (error == 0)
+        error = fy_mover_link(m);
+    if (error)
+        m->error = error;
+    return error;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const ferry_mover *const *x = a, *const *y = b;
+    return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+int fy_mover_follow(ferry_xarray *x, const ferry_floorplan *old)
+{
+    size_t count = fy_movers_list(x, NULL), done = 0;
+    ferry_mover **movers = malloc((count + 1) * sizeof(ferry_mover *));
+    int error = fy_mover_agree(x->f, movers == NULL ? FERRY_ENOMEM : 0, 0);
+    if (error == 0) {
+        (void)fy_movers_list(x, movers);
+        qsort(movers, count, sizeof *movers, by_number);
+        for (; done < count && error == 0; done++)
+            error = follow(movers[done], x, old);
+        for (; done < count; done++)
+            movers[done]->error = error;
+    }
+    free(movers);
+    return error;
+}
+
+bool fy_mover_any_under_way(const ferry_xarray *x)
+{
+    const fy_movers *movers = fy_movers_of(x->f);
+    for (const fy_link *link = movers->active.next; link != &movers->active; link = link->next) {
+        const ferry_mover *m = (const ferry_mover *)(const void *)link;
+        if (m->source == x || m->target == x)
+            return true;
+    }
+    return false;
+}
