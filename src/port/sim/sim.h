@@ -41,8 +41,8 @@ int fy_sim_options_read(fy_sim_options *options);
 
 /* Runs all ranks to their end and returns the job's exit status: 0, that of the first rank that
  * failed, which ends the job, or FY_SIM_STUCK or FY_SIM_BROKEN after a report on standard error.
- * What ranks that did not end had allocated is not freed. FERRY_E...: nothing was started, or the tape not written;
- * fy_error_set. */
+ * What ranks that did not end had allocated is not freed. FERRY_E...: nothing was started, or the
+ * tape not written; fy_error_set. */
 int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg);
 
 #endif
