@@ -98,8 +98,9 @@ static void conclude(fy_quiescence *q, uint64_t created, uint64_t finished)
     q->last_created = created;
 }
 
-/* Does this idle rank's part in the waves, with the lock held. */
-static int take_part(ferry *f)
+/* Does this idle rank's part in the waves, with the lock held. `*acted` when there was something to
+ * do, so that there may be more. */
+static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
     if (f->rank == 0 && !q->asked) {
@@ -114,12 +115,14 @@ static int take_part(ferry *f)
         return 0;
     if (!q->passed_on) {
         q->passed_on = true;
+        *acted = true;
         int error = tell_children(f, WAVE_ASK);
         if (error != 0)
             return error;
     }
     if (q->answers < child_count(f))
         return 0;
+    *acted = true;
     q->asked = false;
     uint64_t created = q->created + f->work_created;
     uint64_t finished = q->finished + f->work_finished;
@@ -158,9 +161,12 @@ static int run(ferry *f)
             continue;
         if (!fy_rank_idle(f))
             continue;
+        bool acted = false;
         fy_control_lock(f);
-        error = take_part(f);
+        error = take_part(f, &acted);
         fy_control_unlock(f);
+        if (acted)
+            patience = (fy_patience){0};
         if (error == 0)
             error = check_neighbours(f);
     }
