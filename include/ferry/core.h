@@ -92,30 +92,71 @@ typedef struct ferry_op {
     uint64_t word;
 } ferry_op;
 
-/* What became of an operation. */
+/* A function known to every rank by the same number. */
+typedef struct ferry_handler {
+    uint16_t index;
+} ferry_handler;
+
+/* Global name of an object (object.h): creator, number, generation. All zero names none. */
+typedef struct ferry_object {
+    uint64_t word;
+} ferry_object;
+
+/* A step in the life of an operation. */
+typedef enum ferry_event {
+    FERRY_SUBMITTED,
+    FERRY_COMPLETED,
+    FERRY_TIMED_OUT,
+    FERRY_FAILED
+} ferry_event;
+
+/* What became of an operation. Read it; what it points to is lent until the callback returns.
+ * progressive-messages.txt 5.1.1. */
 typedef struct ferry_receipt {
-    int error;         /* 0, or why it failed */
-    int rank;          /* the other rank; for an object message the one that handled it */
-    int tag;           /* the message's tag */
-    size_t size_bytes; /* payload */
+    int error;         /* 0, or why it failed or timed out */
+    int rank;          /* the other rank; for an object message where it was last known */
+    int tag;           /* the message's; after a receive with a wildcard the true one */
+    size_t size_bytes; /* payload; of a message that was too long for its receive, all of it */
+    ferry_event event;
+    int local_rank;
+    ferry_handler handler;   /* of a request or an object message; else 0 */
+    ferry_object object;     /* of an object message */
+    void *local_address;     /* data sent, put or received into, or the target of a get */
+    uint64_t remote_address; /* of a put or get: on `rank`, to name, not to follow; else 0 */
+    size_t size_max;         /* of the receive; set when the message was too long for it */
+    const char *reason;      /* `error` in words, with the values; "" when that is 0 */
 } ferry_receipt;
 
 typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 
-/* How to learn what became of an operation. Any field may be zero. A tracked operation ends in
- * exactly one of completed and failed, after at most one submitted, never from inside the call that
- * starts it, always in a call that polls. The struct is borrowed; what it points to must live until
- * the operation ends. progressive-messages.txt 4. */
+/* What a zero `timeout_ns` means beside a `timed_out`. */
+#define FERRY_TIMEOUT_DEFAULT_NS UINT64_C(1000000000)
+
+/* How to learn what became of an operation: the papers' schedule. Any field may be zero. A tracked
+ * operation ends in exactly one of completed, timed out and failed, after at most one submitted,
+ * never from inside the call that starts it, always in a call that polls (but see
+ * ferry_background_begin), also when the peer dies, memory runs out, or the rank is closed. The
+ * struct is copied, so one may serve many operations; what it points to must live until they end.
+ * progressive-messages.txt 4, 5.1.1. */
 typedef struct ferry_track {
     size_t size;               /* sizeof(ferry_track) */
     ferry_track_fn *submitted; /* the buffers may be reused */
     void *submitted_arg;
-    ferry_track_fn
-        *completed; /* the target's Ferry has it, and its handler, if any, has returned */
+    /* The target's Ferry has it, and its handler, if any, has returned (but see `arrival`). */
+    ferry_track_fn *completed;
     void *completed_arg;
     ferry_track_fn *failed; /* it will never complete */
     void *failed_arg;
     ferry_op *op; /* set on return to a handle for ferry_op_test and ferry_op_wait, which end it */
+    /* No end came within `timeout_ns` (0: FERRY_TIMEOUT_DEFAULT_NS). The operation is cancelled
+     * here and what comes later is silenced; at the target it may still take effect. Without this
+     * callback there is no timeout, except that `op` with a `timeout_ns` above 0 ends with
+     * FERRY_ETIMEDOUT. Noticed by polls, never early. */
+    ferry_track_fn *timed_out;
+    void *timed_out_arg;
+    uint64_t timeout_ns;
+    bool arrival; /* a request completes when the target's Ferry takes it up, before its handler;
+                     other operations as always */
 } ferry_track;
 
 #define FERRY_TRACK_DEFAULTS                                                                       \
@@ -139,11 +180,6 @@ FERRY_API FERRY_MUST_USE int ferry_op_wait(ferry *f, ferry_op *op);
 FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 
 /* Requests. */
-
-/* A function known to every rank by the same number. */
-typedef struct ferry_handler {
-    uint16_t index;
-} ferry_handler;
 
 /* What a request to a rank or a message to an object carries. With no more than four words and no
  * data it is one cache line on the way. */

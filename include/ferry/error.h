@@ -27,7 +27,9 @@ enum ferry_error {
     /* One operation failed. */
     FERRY_ENOENT = -20,    /* no such handler, object or registration at the target */
     FERRY_ERANGE = -21,    /* memory outside every known region of the target */
-    FERRY_ECANCELED = -22, /* cancelled by its owner */
+    FERRY_ECANCELED = -22, /* cancelled by its owner, or its rank was closed */
+    FERRY_ETIMEDOUT = -23, /* no end came within its timeout */
+    FERRY_ETOOLONG = -24,  /* the message is longer than the receive it met */
 
     /* A peer is lost. */
     FERRY_EPEER = -40, /* the rank named is dead or has left */

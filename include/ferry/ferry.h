@@ -4,9 +4,9 @@
 
 #include <ferry/balance.h>
 #include <ferry/cell.h>
-#include <ferry/collective.h>
 #include <ferry/core.h>
 #include <ferry/error.h>
+#include <ferry/event.h>
 #include <ferry/launch.h>
 #include <ferry/memory.h>
 #include <ferry/mover.h>

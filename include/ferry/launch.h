@@ -2,7 +2,7 @@
  *
  * What `ferry run` is, for programs. The launcher is one process that waits; the ranks are its
  * children. They share a memfd segment, never a name in the file system. When any rank dies the
- * whole job ends. */
+ * whole job ends, unless all others have registered to go on (ferry_on_peer). */
 #ifndef FERRY_LAUNCH_H
 #define FERRY_LAUNCH_H
 

@@ -14,11 +14,6 @@
 extern "C" {
 #endif
 
-/* Global name of an object: creator, number, generation. All zero names none. */
-typedef struct ferry_object {
-    uint64_t word;
-} ferry_object;
-
 static inline bool ferry_object_is_none(ferry_object object)
 {
     return object.word == 0;
@@ -63,7 +58,14 @@ typedef struct ferry_object_ops {
      * priorities, else load * (1 + dependencies). */
     double (*priority)(ferry *f, const void *data, int rank, double granularity, double load,
                        uint32_t dependencies);
+    uint32_t flags; /* FERRY_OBJECT_SHARED or 0 */
 } ferry_object_ops;
+
+/* The data, with all that it points to, stands in the shared heap (ferry_alloc). Within a node such
+ * an object migrates by its pointer, in the same time for any size, and none of packed_size, pack,
+ * unpack and destroy is called for that. Elsewhere, and for data that is not in the heap, they are.
+ */
+#define FERRY_OBJECT_SHARED 1u
 
 /* Registers a kind. Every rank registers the same kinds in the same order. Copies `ops`.
  * [app thread | never blocks] */
@@ -117,6 +119,29 @@ FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
  * FERRY_EPEER: it stays, and nothing is lost. [app thread, handlers |
  * never blocks] prema.txt C.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
+
+/* What ferry_object_install must know of an object that was uninstalled, for any transport: bytes
+ * that go to the other rank unchanged. */
+typedef struct ferry_move_info {
+    void *bytes;
+    size_t size_bytes;
+} ferry_move_info;
+
+/* Takes an object from this rank for the program to carry to `rank`, another one: its messages
+ * follow it there, and those that come before it are kept until it is installed. Gives
+ * `info->bytes`, freed with free, and `*data`, which is the program's from now on. ferry_quiesce
+ * does not return before the object is installed, if messages wait for it. FERRY_ENOENT: not here,
+ * or leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM: it stays. [app thread,
+ * handlers | never blocks] prema.txt C.2.5 (mol_uninstall_obj). */
+FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object object, int rank,
+                                                    ferry_move_info *info, void **data);
+
+/* Makes an object that `source` uninstalled for this rank live here, with `data`, of its type.
+ * Borrows `info`; takes `data`. FERRY_EINVAL: it is not such an object's, or was installed already;
+ * FERRY_ENOMEM: nothing happened. [app thread, handlers | never blocks] prema.txt C.2.5
+ * (mol_install_obj). */
+FERRY_API FERRY_MUST_USE int ferry_object_install(ferry *f, const ferry_move_info *info, void *data,
+                                                  int source);
 
 /* A scheduled object as its scheduler (balance.h) sees it. */
 typedef struct ferry_schedulable {

@@ -46,6 +46,10 @@ const char *ferry_strerror(int error)
         return "FERRY_ERANGE";
     case FERRY_ECANCELED:
         return "FERRY_ECANCELED";
+    case FERRY_ETIMEDOUT:
+        return "FERRY_ETIMEDOUT";
+    case FERRY_ETOOLONG:
+        return "FERRY_ETOOLONG";
     case FERRY_EPEER:
         return "FERRY_EPEER";
     case FERRY_ELAUNCH:

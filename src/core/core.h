@@ -30,6 +30,7 @@ typedef enum fy_kind {
     FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
     FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
     FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
+    FY_KIND_MAIL,       /* core: two-sided messages */
     FY_KINDS
 } fy_kind;
 
@@ -58,6 +59,7 @@ typedef struct fy_layer_ops {
     bool (*busy)(ferry *f);    /* whether a poll would find work that no frame will announce */
     uint64_t (*deadline)(
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
+    void (*peer_gone)(ferry *f, int rank); /* a rank has gone; nothing more comes from it */
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer,
@@ -156,6 +158,50 @@ void fy_op_end(ferry *f, uint32_t op, int error);
 void fy_op_drop(ferry *f, uint32_t op);
 bool fy_op_is_pending(const ferry *f, uint32_t op);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
+
+/* In an operation's name: it ends when its target takes it up. */
+#define FY_OP_ON_ARRIVAL 0x80000000u
+
+/* What else a receipt says. */
+typedef struct fy_op_about {
+    ferry_handler handler;
+    ferry_object object;
+    void *local_address;
+    uint64_t remote_address;
+} fy_op_about;
+void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about);
+
+/* `gone` is called when a pending operation is cancelled, times out or loses its peer: its layer
+ * frees `arg` and ends it no more. fy_op_owned gives `arg` while the operation is pending with this
+ * very `gone`, else NULL. */
+typedef void fy_op_gone_fn(ferry *f, void *arg, uint32_t op, int error);
+void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg);
+void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone);
+
+/* Closing does not wait for this operation: another rank's program may never do its part. */
+void fy_op_lazy(ferry *f, uint32_t op);
+
+/* A receive has met its message. */
+void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes);
+
+/* Ends with FERRY_ETOOLONG: the receive allowed `size_max` bytes. */
+void fy_op_too_long(ferry *f, uint32_t op, size_t size_max);
+void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max);
+
+/* The message of `op`, an operation of `rank`, has gone on to `new_rank`, which its object reached
+ * with its `movement`-th move: if that rank dies, the operation fails. */
+void fy_op_moved(ferry *f, uint32_t op, int new_rank, uint32_t movement);
+void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement);
+
+/* Whether `rank` has died or left, and everything it sent has been handled. */
+bool fy_peer_is_gone(const ferry *f, int rank);
+
+/* `count` units of work go to another rank, or have come from it, beside what the other calls
+ * count: they are finished here and created there, and if either rank dies its share can be told
+ * from the rest. FERRY_ENOMEM: not counted. [application thread] */
+int fy_work_leaves(ferry *f, int rank, uint64_t count);
+int fy_work_arrives(ferry *f, int rank, uint64_t count);
+
 /* Whether fy_op_end_remote has the memory it may need, if nothing else is sent before. A kind that
  * finds it has not answers FY_LEAVE, and is asked again by a later poll. */
 bool fy_op_end_reserve(ferry *f);

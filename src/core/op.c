@@ -1,20 +1,34 @@
 #include "core/op.h"
 
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/rank.h"
 
 enum {
     CHUNK_RECORDS = 1 << FY_OP_CHUNK_BITS,
     INDEX_MASK = (1 << FY_OP_INDEX_BITS) - 1,
-    WIRE_GENERATIONS = 1 << (32 - FY_OP_INDEX_BITS),
+    WIRE_GENERATIONS = 1 << (31 - FY_OP_INDEX_BITS),
+    REASON_BYTES = 160,
 };
 
+/* How far apart looks at the clock may be while polls follow each other closely, in time and in
+ * polls. */
+enum { LOOK_NS = 4000, LOOK_POLLS_MAX = 64 };
+
+/* What the frame of an end says, in its handler field. words: op; error, new rank or 0; length that
+ * was allowed, or movement number. */
+typedef enum end_sort { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_sort;
+
 /* What a frame carries: the index and the low bits of the generation, which are never 0, so that no
- * operation is called 0. */
+ * operation is called 0; and FY_OP_ON_ARRIVAL. */
 static uint32_t wire_name(const fy_op_record *record)
 {
-    return record->generation % WIRE_GENERATIONS << FY_OP_INDEX_BITS | record->index;
+    return record->generation % WIRE_GENERATIONS << FY_OP_INDEX_BITS | record->index |
+           (record->on_arrival ? FY_OP_ON_ARRIVAL : 0);
 }
 
 static fy_op_record *record_at(const fy_ops *ops, uint32_t index)
@@ -24,11 +38,17 @@ static fy_op_record *record_at(const fy_ops *ops, uint32_t index)
     return &ops->chunks[index >> FY_OP_CHUNK_BITS][index % CHUNK_RECORDS];
 }
 
-static fy_op_record *find_pending(const ferry *f, uint32_t op)
+/* A record whose end is still to come, whether anybody asks or not. */
+static fy_op_record *find_open(const ferry *f, uint32_t op)
 {
     fy_op_record *record = record_at(&f->ops_table, op & INDEX_MASK);
-    bool found = record != NULL && record->state == FY_OP_PENDING && wire_name(record) == op;
-    return found ? record : NULL;
+    return record != NULL && record->open && wire_name(record) == op ? record : NULL;
+}
+
+static fy_op_record *find_pending(const ferry *f, uint32_t op)
+{
+    fy_op_record *record = find_open(f, op);
+    return record != NULL && record->state == FY_OP_PENDING ? record : NULL;
 }
 
 static fy_op_record *find_handle(const ferry *f, ferry_op op)
@@ -71,41 +91,149 @@ static void release(fy_ops *ops, fy_op_record *record)
     ops->free_records = record;
 }
 
+/* A track as an older program knows it is shorter; what it lacks is zero. */
+static __attribute__((cold)) int read_track(ferry *f, const ferry_track *track, ferry_track *out)
+{
+    if (track->size < offsetof(ferry_track, timed_out) || track->size > sizeof(*out))
+        return fy_fail(f, FERRY_EINVAL, "track: size is %zu, expected %zu (FERRY_TRACK_DEFAULTS)",
+                       track->size, sizeof(*track));
+    memset(out, 0, sizeof(*out));
+    memcpy(out, track, track->size);
+    out->size = sizeof(*out);
+    return 0;
+}
+
+static void start_timer(ferry *f, fy_op_record *record, uint64_t timeout_ns)
+{
+    fy_ops *ops = &f->ops_table;
+    uint64_t now = f->ops->now(f->port);
+    if (timeout_ns > UINT64_MAX / 2 - now)
+        return; /* for ever */
+    record->timeout_ns = timeout_ns;
+    fy_wheel_add(ops->wheel, &record->timer, now + timeout_ns);
+    ops->timers++;
+}
+
+static void stop_timer(fy_ops *ops, fy_op_record *record)
+{
+    if (record->timer.tick == 0)
+        return;
+    fy_wheel_remove(ops->wheel, &record->timer);
+    ops->timers--;
+}
+
+static uint64_t timeout_of(const ferry_track *track)
+{
+    if (track->timed_out != NULL)
+        return track->timeout_ns != 0 ? track->timeout_ns : FERRY_TIMEOUT_DEFAULT_NS;
+    return track->op != NULL ? track->timeout_ns : 0;
+}
+
+/* A free record, and a wheel when the track needs one; NULL without memory. */
+static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
+{
+    fy_ops *ops = &f->ops_table;
+    if (timeout_ns != 0 && ops->wheel == NULL &&
+        (ops->wheel = fy_wheel_create(f->ops->now(f->port))) == NULL)
+        return NULL;
+    if (ops->free_records == NULL && !grow(ops))
+        return NULL;
+    fy_op_record *record = ops->free_records;
+    ops->free_records = record->next;
+    return record;
+}
+
+static void fill(const ferry *f, fy_op_record *record, const ferry_track *track)
+{
+    uint32_t generation = record->generation + 1;
+    if (generation % WIRE_GENERATIONS == 0)
+        generation++;
+    *record = (fy_op_record){
+        .callbacks = {track->submitted, track->completed, track->timed_out, track->failed},
+        .args = {track->submitted_arg, track->completed_arg, track->timed_out_arg,
+                 track->failed_arg},
+        .handle = track->op,
+        .receipt = {.local_rank = f->rank, .reason = ""},
+        .index = record->index,
+        .generation = generation,
+        .state = FY_OP_PENDING,
+        .open = true,
+        .on_arrival = track->arrival,
+        .has_handle = track->op != NULL};
+    if (track->op != NULL)
+        track->op->word = (uint64_t)generation << 32 | record->index;
+}
+
 int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
                 uint32_t *op)
 {
     *op = 0;
     if (track == NULL)
         return 0;
-    if (track->size != sizeof(*track))
-        return fy_fail(f, FERRY_EINVAL, "track: size is %zu, expected %zu (FERRY_TRACK_DEFAULTS)",
-                       track->size, sizeof(*track));
-    fy_ops *ops = &f->ops_table;
-    if (ops->free_records == NULL && !grow(ops))
+    ferry_track copy;
+    if (track->size != sizeof(*track)) {
+        int error = read_track(f, track, &copy);
+        if (error != 0)
+            return error;
+        track = &copy;
+    }
+    uint64_t timeout_ns = timeout_of(track);
+    fy_op_record *record = take_record(f, timeout_ns);
+    if (record == NULL)
         return fy_fail(f, FERRY_ENOMEM, "track: no memory for another operation; %u are pending",
-                       ops->pending);
-    fy_op_record *record = ops->free_records;
-    ops->free_records = record->next;
-    uint32_t generation = record->generation + 1;
-    if (generation % WIRE_GENERATIONS == 0)
-        generation++;
-    *record = (fy_op_record){.submitted = track->submitted,
-                             .submitted_arg = track->submitted_arg,
-                             .completed = track->completed,
-                             .completed_arg = track->completed_arg,
-                             .failed = track->failed,
-                             .failed_arg = track->failed_arg,
-                             .handle = track->op,
-                             .receipt = {.rank = rank, .tag = tag, .size_bytes = size_bytes},
-                             .index = record->index,
-                             .generation = generation,
-                             .state = FY_OP_PENDING,
-                             .has_handle = track->op != NULL};
-    if (track->op != NULL)
-        track->op->word = (uint64_t)generation << 32 | record->index;
-    ops->pending++;
+                       f->ops_table.pending);
+    fill(f, record, track);
+    record->receipt.rank = rank;
+    record->receipt.tag = tag;
+    record->receipt.size_bytes = size_bytes;
+    if (timeout_ns != 0)
+        start_timer(f, record, timeout_ns);
+    f->ops_table.pending++;
     *op = wire_name(record);
     return 0;
+}
+
+void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about)
+{
+    fy_op_record *record = find_open(f, op);
+    if (record == NULL)
+        return;
+    record->receipt.handler = about->handler;
+    record->receipt.object = about->object;
+    record->receipt.local_address = about->local_address;
+    record->receipt.remote_address = about->remote_address;
+}
+
+void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg)
+{
+    fy_op_record *record = find_pending(f, op);
+    record->gone = gone;
+    record->gone_arg = arg;
+}
+
+void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone)
+{
+    const fy_op_record *record = find_pending(f, op);
+    return record != NULL && record->gone == gone ? record->gone_arg : NULL;
+}
+
+void fy_op_lazy(ferry *f, uint32_t op)
+{
+    fy_op_record *record = find_pending(f, op);
+    if (record == NULL || record->lazy)
+        return;
+    record->lazy = true;
+    f->ops_table.lazy++;
+}
+
+void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes)
+{
+    fy_op_record *record = find_pending(f, op);
+    if (record == NULL)
+        return;
+    record->receipt.rank = rank;
+    record->receipt.tag = tag;
+    record->receipt.size_bytes = size_bytes;
 }
 
 static void queue_event(fy_ops *ops, fy_op_record *record)
@@ -124,10 +252,19 @@ static void queue_event(fy_ops *ops, fy_op_record *record)
 void fy_op_submitted(ferry *f, uint32_t op)
 {
     fy_op_record *record = find_pending(f, op);
-    if (record == NULL || record->submitted == NULL)
+    if (record == NULL || record->callbacks[FERRY_SUBMITTED] == NULL)
         return;
     record->submitted_due = true;
     queue_event(&f->ops_table, record);
+}
+
+/* The owner has nothing more to learn. */
+static void forget(fy_ops *ops, fy_op_record *record)
+{
+    if (record->open)
+        record->state = FY_OP_SILENT;
+    else
+        release(ops, record);
 }
 
 /* The owner has nothing more to learn by callback. */
@@ -136,31 +273,56 @@ static void finish(ferry *f, fy_op_record *record)
     if (record->has_handle)
         record->state = FY_OP_DONE;
     else
-        release(&f->ops_table, record);
+        forget(&f->ops_table, record);
 }
 
-static ferry_track_fn *end_callback(const fy_op_record *record)
+static ferry_event event_of(const fy_op_record *record)
 {
-    return record->receipt.error == 0 ? record->completed : record->failed;
+    int error = record->receipt.error;
+    if (error == 0)
+        return FERRY_COMPLETED;
+    return error == FERRY_ETIMEDOUT ? FERRY_TIMED_OUT : FERRY_FAILED;
 }
 
 static void end_record(ferry *f, fy_op_record *record, int error)
 {
+    fy_ops *ops = &f->ops_table;
+    stop_timer(ops, record);
     record->receipt.error = error;
     record->state = FY_OP_ENDED;
-    f->ops_table.pending--;
+    ops->pending--;
+    ops->lazy -= record->lazy;
     f->done++;
-    if (record->queued || end_callback(record) != NULL)
-        queue_event(&f->ops_table, record);
+    if (record->queued || record->callbacks[event_of(record)] != NULL)
+        queue_event(ops, record);
     else
         finish(f, record);
 }
 
+/* Ends a pending operation from this side: nothing is written for it any more, and what its target
+ * says later finds nobody. `alone`: it will say nothing. */
+static void give_up(ferry *f, fy_op_record *record, int error, bool alone)
+{
+    if (record->gone != NULL) {
+        fy_op_gone_fn *gone = record->gone;
+        record->gone = NULL;
+        gone(f, record->gone_arg, wire_name(record), error);
+        alone = true;
+    }
+    record->open = !alone;
+    end_record(f, record, error);
+}
+
 void fy_op_end(ferry *f, uint32_t op, int error)
 {
-    fy_op_record *record = find_pending(f, op);
-    if (record != NULL)
+    fy_op_record *record = find_open(f, op);
+    if (record == NULL)
+        return;
+    record->open = false;
+    if (record->state == FY_OP_PENDING)
         end_record(f, record, error);
+    else if (record->state == FY_OP_SILENT)
+        release(&f->ops_table, record);
 }
 
 bool fy_op_is_pending(const ferry *f, uint32_t op)
@@ -170,12 +332,19 @@ bool fy_op_is_pending(const ferry *f, uint32_t op)
 
 void fy_op_drop(ferry *f, uint32_t op)
 {
-    fy_op_record *record = find_pending(f, op);
+    fy_op_record *record = find_open(f, op);
     if (record == NULL)
         return;
+    record->open = false;
+    if (record->state == FY_OP_SILENT)
+        release(&f->ops_table, record);
+    if (record->state != FY_OP_PENDING)
+        return; /* it timed out while its call waited for room */
     if (record->handle != NULL)
         record->handle->word = 0;
+    stop_timer(&f->ops_table, record);
     f->ops_table.pending--;
+    f->ops_table.lazy -= record->lazy;
     release(&f->ops_table, record);
 }
 
@@ -184,31 +353,130 @@ bool fy_op_end_reserve(ferry *f)
     return f->packets.free_items != NULL || fy_pool_grow(&f->packets);
 }
 
-void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
+static void tell(ferry *f, int rank, const fy_frame *frame)
 {
-    if (op == 0)
-        return;
     fy_packet *packet = fy_packet_create(&f->packets, 0);
     if (packet == NULL) {
         fy_log(f, "no memory to tell rank %d the end of its operation", rank);
         return;
     }
+    fy_packet_fill(packet, rank, FY_DATA, frame);
+    (void)fy_send_packet(f, packet); /* a peer that is gone waits for no end */
+}
+
+void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
+{
     const fy_frame frame = {
         .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
-    fy_packet_fill(packet, rank, FY_DATA, &frame);
-    (void)fy_send_packet(f, packet); /* a peer that is gone waits for no end */
+    if (op != 0)
+        tell(f, rank, &frame);
+}
+
+void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
+{
+    const fy_frame frame = {.kind = FY_KIND_END,
+                            .handler = END_TOO_LONG,
+                            .word_count = END_WORDS,
+                            .words = {op, 0, size_max}};
+    if (op != 0)
+        tell(f, rank, &frame);
+}
+
+void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement)
+{
+    const fy_frame frame = {.kind = FY_KIND_END,
+                            .handler = END_MOVED,
+                            .word_count = END_WORDS,
+                            .words = {op, (uint32_t)new_rank, movement}};
+    if (op == 0)
+        return;
+    if (rank == f->rank)
+        fy_op_moved(f, op, new_rank, movement);
+    else
+        tell(f, rank, &frame);
+}
+
+void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
+{
+    fy_op_record *record = find_open(f, op);
+    if (record == NULL)
+        return;
+    record->receipt.size_max = size_max;
+    fy_op_end(f, op, FERRY_ETOOLONG);
+}
+
+void fy_op_moved(ferry *f, uint32_t op, int rank, uint32_t movement)
+{
+    fy_op_record *record = find_open(f, op);
+    if (record == NULL || (int32_t)(movement - record->movement) <= 0)
+        return;
+    record->movement = movement;
+    record->receipt.rank = rank;
+    if (!fy_peer_is_gone(f, rank))
+        return;
+    if (record->state == FY_OP_PENDING)
+        give_up(f, record, FERRY_EPEER, true);
+    else
+        fy_op_end(f, op, FERRY_EPEER);
+}
+
+/* Only who has an operation may end it; a message to an object may be with anybody. */
+static bool may_end(const ferry *f, int source, uint32_t op)
+{
+    const fy_op_record *record = find_open(f, op);
+    return record == NULL || record->receipt.rank == source || record->receipt.object.word != 0;
 }
 
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    if (frame->word_count != 2) {
+    uint32_t op = (uint32_t)frame->words[0];
+    int64_t error = (int64_t)frame->words[1];
+    bool fits = frame->handler == END_PLAIN ? frame->word_count == END_WORDS - 1
+                                            : frame->word_count == END_WORDS;
+    if (!fits || frame->handler > END_MOVED || !may_end(f, source, op) ||
+        (frame->handler == END_MOVED && (uint64_t)error >= (uint64_t)f->ranks)) {
         fy_bad_frame(f, source, frame, "the end of an operation");
         return FY_TAKEN;
     }
-    int64_t error = (int64_t)frame->words[1];
-    fy_op_end(f, (uint32_t)frame->words[0],
-              error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
+    if (frame->handler == END_TOO_LONG)
+        fy_op_too_long(f, op, frame->words[2]);
+    else if (frame->handler == END_MOVED)
+        fy_op_moved(f, op, (int)error, (uint32_t)frame->words[2]);
+    else
+        fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
     return FY_TAKEN;
+}
+
+/* The reason of a receipt's error, with its values. */
+static void explain(const fy_op_record *record, char *text)
+{
+    const ferry_receipt *r = &record->receipt;
+    switch (r->error) {
+    case FERRY_EPEER:
+        snprintf(text, REASON_BYTES, "rank %d is dead or has left", r->rank);
+        break;
+    case FERRY_ENOENT:
+        snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
+                 r->object.word != 0 ? "object" : "handler");
+        break;
+    case FERRY_ERANGE:
+        snprintf(text, REASON_BYTES, "%zu bytes at 0x%" PRIx64 " on rank %d are not registered",
+                 r->size_bytes, r->remote_address, r->rank);
+        break;
+    case FERRY_ETIMEDOUT:
+        snprintf(text, REASON_BYTES, "no end from rank %d within %.3f ms", r->rank,
+                 (double)record->timeout_ns / 1e6);
+        break;
+    case FERRY_ETOOLONG:
+        snprintf(text, REASON_BYTES, "a message of %zu bytes met a receive of at most %zu",
+                 r->size_bytes, r->size_max);
+        break;
+    case FERRY_ECANCELED:
+        snprintf(text, REASON_BYTES, "cancelled, or the rank was closed");
+        break;
+    default:
+        snprintf(text, REASON_BYTES, "%s at rank %d", ferry_strerror(r->error), r->rank);
+    }
 }
 
 typedef struct callback {
@@ -223,28 +491,36 @@ static void run_callback(ferry *f, void *arg)
     c->fn(f, c->arg, c->receipt);
 }
 
+static void call_back(ferry *f, const fy_op_record *record, ferry_event event,
+                      ferry_receipt *receipt)
+{
+    receipt->event = event;
+    callback c = {record->callbacks[event], record->args[event], receipt};
+    fy_run(f, FY_DOING_HANDLER, 0, run_callback, &c);
+}
+
 /* Runs what is due for one record. The record may be used again as soon as it is finished, so its
  * end is copied first. */
 static void deliver(ferry *f, fy_op_record *record)
 {
-    ferry_receipt receipt = record->receipt;
     if (record->submitted_due) {
         record->submitted_due = false;
-        ferry_receipt submitted = receipt;
-        submitted.error = 0;
-        callback c = {record->submitted, record->submitted_arg, &submitted};
-        fy_run(f, FY_DOING_HANDLER, 0, run_callback, &c);
-        if (record->state == FY_OP_PENDING)
-            return;
-        receipt = record->receipt;
+        ferry_receipt receipt = record->receipt;
+        receipt.error = 0;
+        call_back(f, record, FERRY_SUBMITTED, &receipt);
     }
     if (record->state != FY_OP_ENDED)
         return;
-    callback c = {end_callback(record), NULL, &receipt};
-    c.arg = receipt.error == 0 ? record->completed_arg : record->failed_arg;
+    fy_op_record copy = *record;
     finish(f, record);
-    if (c.fn != NULL)
-        fy_run(f, FY_DOING_HANDLER, 0, run_callback, &c);
+    ferry_event event = event_of(&copy);
+    if (copy.callbacks[event] == NULL)
+        return;
+    char reason[REASON_BYTES] = "";
+    if (copy.receipt.error != 0)
+        explain(&copy, reason);
+    copy.receipt.reason = reason;
+    call_back(f, &copy, event, &copy.receipt);
 }
 
 int fy_ops_deliver(ferry *f)
@@ -264,31 +540,63 @@ int fy_ops_deliver(ferry *f)
     return count;
 }
 
-/* Ends what is pending: all of it, or what peers that are not alive were to end. */
-static void end_pending(ferry *f, int error, bool all)
+static int end_expired(ferry *f, uint64_t now_ns)
 {
-    const fy_ops *ops = &f->ops_table;
-    if (ops->pending == 0)
-        return;
-    for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
-        fy_op_record *record = record_at(ops, i);
-        if (record->state != FY_OP_PENDING)
-            continue;
-        if (all || f->ops->peer(f->port, record->receipt.rank) == FY_PEER_DEAD)
-            end_record(f, record, error);
+    fy_ops *ops = &f->ops_table;
+    int count = 0;
+    for (fy_timer *timer; (timer = fy_wheel_take(ops->wheel, now_ns)) != NULL; count++) {
+        ops->timers--;
+        give_up(f, (fy_op_record *)(void *)timer, FERRY_ETIMEDOUT, false);
     }
+    return count;
 }
 
-void fy_ops_fail_dead(ferry *f)
+int fy_ops_expire(ferry *f)
 {
-    fy_collectives_fail_dead(f);
-    end_pending(f, FERRY_EPEER, false);
+    fy_ops *ops = &f->ops_table;
+    ops->polls++;
+    if (ops->polls_left > 0) {
+        ops->polls_left--;
+        return 0;
+    }
+    uint64_t now_ns = f->ops->now(f->port);
+    uint64_t between_ns = (now_ns - ops->looked_ns) / ops->polls;
+    uint64_t polls = LOOK_NS / (between_ns + 1);
+    ops->polls_left = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;
+    ops->polls = 0;
+    ops->looked_ns = now_ns;
+    return end_expired(f, now_ns);
+}
+
+uint64_t fy_ops_deadline(const ferry *f)
+{
+    const fy_ops *ops = &f->ops_table;
+    return ops->timers == 0 ? UINT64_MAX : fy_wheel_next_ns(ops->wheel);
+}
+
+void fy_ops_fail_peer(ferry *f, int rank)
+{
+    fy_ops *ops = &f->ops_table;
+    for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
+        fy_op_record *record = record_at(ops, i);
+        if (!record->open || record->receipt.rank != rank)
+            continue;
+        if (record->state == FY_OP_PENDING)
+            give_up(f, record, FERRY_EPEER, true);
+        else
+            fy_op_end(f, wire_name(record), FERRY_EPEER);
+    }
 }
 
 void fy_ops_cancel(ferry *f)
 {
-    end_pending(f, FERRY_ECANCELED, true);
-    while (f->ops_table.events != NULL)
+    fy_ops *ops = &f->ops_table;
+    for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
+        fy_op_record *record = record_at(ops, i);
+        if (record->state == FY_OP_PENDING)
+            give_up(f, record, FERRY_ECANCELED, true);
+    }
+    while (ops->events != NULL)
         fy_ops_deliver(f);
 }
 
@@ -298,6 +606,7 @@ void fy_ops_fini(ferry *f)
     for (uint32_t i = 0; i < ops->chunk_count; i++)
         free(ops->chunks[i]);
     free(ops->chunks);
+    free(ops->wheel);
     *ops = (fy_ops){0};
 }
 
@@ -315,12 +624,16 @@ int ferry_op_test(ferry *f, ferry_op *op)
         return FERRY_EAGAIN;
     int error = record->receipt.error;
     op->word = 0;
-    release(&f->ops_table, record);
-    if (error != 0)
-        return fy_fail(f, error, "operation to rank %d, %zu bytes, tag %d: %s",
-                       record->receipt.rank, record->receipt.size_bytes, record->receipt.tag,
-                       ferry_strerror(error));
-    return 0;
+    record->has_handle = false;
+    char reason[REASON_BYTES];
+    if (error != 0) {
+        explain(record, reason);
+        (void)fy_fail(f, error, "operation with rank %d, %zu bytes, tag %d: %s: %s",
+                      record->receipt.rank, record->receipt.size_bytes, record->receipt.tag,
+                      ferry_strerror(error), reason);
+    }
+    forget(&f->ops_table, record);
+    return error;
 }
 
 int ferry_op_wait(ferry *f, ferry_op *op)
@@ -334,8 +647,7 @@ int ferry_op_wait(ferry *f, ferry_op *op)
     fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     while ((error = ferry_op_test(f, op)) == FERRY_EAGAIN)
-        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) == 0)
-            fy_ops_fail_dead(f);
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
     fy_account_leave(f, before);
     return error;
 }
@@ -353,8 +665,8 @@ int ferry_op_cancel(ferry *f, ferry_op *op)
     op->word = 0;
     record->has_handle = false;
     if (record->state == FY_OP_PENDING)
-        end_record(f, record, FERRY_ECANCELED);
+        give_up(f, record, FERRY_ECANCELED, false);
     else if (record->state == FY_OP_DONE)
-        release(&f->ops_table, record);
+        forget(&f->ops_table, record);
     return 0;
 }

@@ -1,12 +1,15 @@
 /* Op: what is known of each tracked operation until it has ended and its owner has seen that.
  *
- * A record is named by index and generation, so an end that comes late, twice or from nowhere finds
+ * A record is named by index and generation, so an end that comes twice or from nowhere finds
  * nothing. States: pending -> ended (its callbacks wait for a poll) -> done (its ferry_op waits to
- * be tested) -> free; callbacks run from fy_ops_deliver alone. */
+ * be tested) -> free; callbacks run from fy_ops_deliver alone. A record that has timed out or was
+ * cancelled keeps its name (`open`) until the end that is silenced has come: however late that is,
+ * it meets no later operation. Then, or when it can come no more, the record is free. */
 #ifndef FY_OP_H
 #define FY_OP_H
 
 #include "core/core.h"
+#include "core/wheel.h"
 
 enum {
     FY_OP_INDEX_BITS = 20,
@@ -14,35 +17,65 @@ enum {
     FY_OP_CHUNKS_MAX = 1 << (FY_OP_INDEX_BITS - FY_OP_CHUNK_BITS),
 };
 
-typedef enum fy_op_state { FY_OP_FREE, FY_OP_PENDING, FY_OP_ENDED, FY_OP_DONE } fy_op_state;
+typedef enum fy_op_state {
+    FY_OP_FREE,
+    FY_OP_PENDING,
+    FY_OP_ENDED,
+    FY_OP_DONE,
+    FY_OP_SILENT /* nobody asks any more, but its name is in use */
+} fy_op_state;
+
+/* By ferry_event. */
+enum { FY_EVENTS = FERRY_FAILED + 1 };
 
 typedef struct fy_op_record {
-    ferry_track_fn *submitted, *completed, *failed;
-    void *submitted_arg, *completed_arg, *failed_arg;
+    fy_timer timer;
+    ferry_track_fn *callbacks[FY_EVENTS];
+    void *args[FY_EVENTS];
     ferry_op *handle; /* the owner's, while the starting call runs */
     ferry_receipt receipt;
+    fy_op_gone_fn *gone; /* of the layer that carries it out; may be NULL */
+    void *gone_arg;
+    uint64_t timeout_ns;
     struct fy_op_record *next; /* on the list of events or the free list */
     uint32_t index;
     uint32_t generation; /* of this use; never 0 in its low bits */
+    uint32_t movement;   /* of the object that has the message, as far as is known */
     uint8_t state;       /* fy_op_state */
-    bool has_handle;     /* a ferry_op names it */
-    bool submitted_due;  /* its callback is to be run */
-    bool queued;         /* on the list of events */
+    bool open;           /* its layer will end it, or its target */
+    bool on_arrival;
+    bool lazy;          /* closing does not wait for it */
+    bool has_handle;    /* a ferry_op names it */
+    bool submitted_due; /* its callback is to be run */
+    bool queued;        /* on the list of events */
 } fy_op_record;
 
 typedef struct fy_ops {
     fy_op_record **chunks;
     uint32_t chunk_count;
-    uint32_t pending;
+    uint32_t pending, lazy; /* lazy ones among the pending */
     fy_op_record *free_records;
     fy_op_record *events, *events_tail; /* records with callbacks to run, in order */
+
+    fy_wheel *wheel; /* made with the first timeout */
+    uint32_t timers; /* in the wheel */
+    /* How many polls go by without a look at the clock, so that timeouts that are not due cost
+     * nothing: few when polls are far apart. */
+    uint32_t polls_left, polls;
+    uint64_t looked_ns;
 } fy_ops;
+
+/* Ends what has timed out, when it is time to look. Returns how many operations. */
+int fy_ops_expire(ferry *f);
+
+/* When the next timeout may be due; UINT64_MAX for never. */
+uint64_t fy_ops_deadline(const ferry *f);
 
 /* Runs the callbacks that are due. Returns how many events there were. */
 int fy_ops_deliver(ferry *f);
 
-/* Ends as failed what is pending with dead peers. */
-void fy_ops_fail_dead(ferry *f);
+/* Ends as failed what is pending with `rank`, which is gone. */
+void fy_ops_fail_peer(ferry *f, int rank);
 
 /* Ends what is pending as failed and runs the callbacks. */
 void fy_ops_cancel(ferry *f);

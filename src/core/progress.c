@@ -51,6 +51,8 @@ static fy_verdict hold(ferry *f, int source, const fy_frame *frame, size_t held_
 static fy_verdict deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
+    if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source))
+        return FY_TAKEN;
     if (!f->filtered && f->held.first == NULL)
         return dispatch(f, source, frame);
     const fy_queue *queue = fy_queue_find(&f->held, (uint32_t)source);
@@ -166,6 +168,9 @@ static int run_layers(ferry *f)
 int fy_progress(ferry *f, bool tasks)
 {
     int count = 0;
+    fy_peers_look(f);
+    if (f->ops_table.timers != 0)
+        count += fy_ops_expire(f);
     if (f->ops_table.events != NULL)
         count += fy_ops_deliver(f);
     if (f->held.first != NULL)
@@ -182,6 +187,8 @@ int fy_progress(ferry *f, bool tasks)
         count += fy_backlog_flush(f);
     if (tasks)
         count += run_layers(f);
+    if (f->peers.news)
+        fy_peers_bury(f);
     return count;
 }
 
@@ -204,9 +211,11 @@ static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *p
             fy_layer_list[i]->deadline == NULL ? UINT64_MAX : fy_layer_list[i]->deadline(f);
         deadline_ns = at < deadline_ns ? at : deadline_ns;
     }
+    uint64_t timeout_ns = fy_ops_deadline(f);
+    deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
     /* Room at a peer is announced by nothing. */
     enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
-    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->held.first != NULL) {
+    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->held.first != NULL || f->peers.news) {
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;

@@ -8,33 +8,65 @@
  * rank on the control lane. Counts are cumulative from open on, so what a rank that has left
  * already sends to one still inside belongs to the next epoch and is counted there.
  *
+ * The tree is over the ranks that are not gone, and each wave names the set that its root knows to
+ * be gone (fy_peers.gone_mark): a rank answers only when it knows the same. Work is counted where
+ * it goes from rank to rank too (fy_work_leaves): what was sent to those that are gone, a rank adds
+ * to what it has finished, and what came from them to what it has created, so that the sums are
+ * those of the living alone.
+ *
  * Frames are taken in by whichever thread polls the control lane, under its lock, and only noted;
  * the application thread acts on the notes. */
 #include "core/quiesce.h"
 
 #include "core/rank.h"
 
-enum { FAN_OUT = 4, WAVE_WORDS = 3 };
+enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
-/* What a wave's frame says, in its handler field. words: epoch, created, finished; aux: wave. */
+/* What a wave's frame says, in its handler field. words: epoch, created, finished, mark; aux: wave.
+ */
 typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE } wave_sort;
+
+/* This rank's place among those that are not gone: the root's is 0. */
+static int place_of(const ferry *f)
+{
+    return fy_peers_index(f, f->rank);
+}
 
 static int parent_of(const ferry *f)
 {
-    return (f->rank - 1) / FAN_OUT;
+    return fy_peers_at(f, (place_of(f) - 1) / FAN_OUT);
 }
 
-/* Children are ranks [first, first + count). */
+/* Children have the places [first, first + count). */
 static int first_child(const ferry *f)
 {
-    int64_t first = (int64_t)f->rank * FAN_OUT + 1;
-    return first < f->ranks ? (int)first : f->ranks;
+    int64_t first = (int64_t)place_of(f) * FAN_OUT + 1;
+    int places = f->ranks - f->peers.gone_count;
+    return first < places ? (int)first : places;
 }
 
 static int child_count(const ferry *f)
 {
-    int left = f->ranks - first_child(f);
+    int left = f->ranks - f->peers.gone_count - first_child(f);
     return left < FAN_OUT ? left : FAN_OUT;
+}
+
+/* Work of the living that this rank has created and finished. */
+static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
+{
+    *created = f->work_created;
+    *finished = f->work_finished;
+    for (int rank = 0; rank < f->ranks; rank++) {
+        const fy_peer *page = f->peers.pages[rank >> FY_PEER_PAGE_BITS];
+        if (page == NULL) {
+            rank |= FY_PEER_PAGE - 1;
+            continue;
+        }
+        const fy_peer *peer = &page[rank & (FY_PEER_PAGE - 1)];
+        bool gone = fy_peer_is_gone(f, rank);
+        *created += peer->work_sent + (gone ? peer->work_received : 0);
+        *finished += peer->work_received + (gone ? peer->work_sent : 0);
+    }
 }
 
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
@@ -49,19 +81,22 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         q->asked = true;
         q->passed_on = false;
         q->asked_epoch = frame->words[0];
+        q->asked_mark = frame->words[3];
         q->wave = frame->aux;
         q->answers = 0;
         q->created = q->finished = 0;
         break;
     case WAVE_ANSWER:
-        if (!q->asked || frame->words[0] != q->asked_epoch || frame->aux != q->wave)
+        if (!q->asked || frame->words[0] != q->asked_epoch || frame->aux != q->wave ||
+            frame->words[3] != q->asked_mark)
             break;
         q->answers++;
         q->created += frame->words[1];
         q->finished += frame->words[2];
         break;
     case WAVE_ANNOUNCE:
-        q->announced_epoch = frame->words[0];
+        if (frame->words[0] > q->announced_epoch)
+            q->announced_epoch = frame->words[0];
         break;
     }
     if (f->control_shared)
@@ -69,6 +104,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
+/* A rank that has just gone need not know: the waves begin anew. */
 static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint64_t finished)
 {
     const fy_quiescence *q = &f->quiescence;
@@ -76,16 +112,40 @@ static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint6
                             .word_count = WAVE_WORDS,
                             .handler = (uint16_t)sort,
                             .aux = q->wave,
-                            .words = {q->epoch, created, finished}};
-    return fy_send(f, FY_CONTROL, rank, &frame);
+                            .words = {sort == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch,
+                                      created, finished, f->peers.gone_mark}};
+    int error = fy_send(f, FY_CONTROL, rank, &frame);
+    return error == FERRY_EPEER ? 0 : error;
 }
 
 static int tell_children(ferry *f, wave_sort sort)
 {
     int error = 0;
     for (int i = 0; i < child_count(f) && error == 0; i++)
-        error = send_wave(f, first_child(f) + i, sort, 0, 0);
+        error = send_wave(f, fy_peers_at(f, first_child(f) + i), sort, 0, 0);
     return error;
+}
+
+/* Tells all neighbours of the tree the last epoch that has ended, when some may have missed it: who
+ * told them may have died between. */
+static int announce(ferry *f)
+{
+    int error = tell_children(f, WAVE_ANNOUNCE);
+    if (error == 0 && f->peers.gone_count != 0 && place_of(f) > 0)
+        error = send_wave(f, parent_of(f), WAVE_ANNOUNCE, 0, 0);
+    return error;
+}
+
+void fy_quiesce_peer_gone(ferry *f)
+{
+    fy_quiescence *q = &f->quiescence;
+    fy_control_lock(f);
+    q->was_balanced = false;
+    if (q->asked_mark != f->peers.gone_mark)
+        q->asked = false;
+    if (q->announced_epoch != 0)
+        (void)announce(f); /* without memory: they wait until this rank ends */
+    fy_control_unlock(f);
 }
 
 /* The root weighs what a wave came to. */
@@ -103,15 +163,17 @@ static void conclude(fy_quiescence *q, uint64_t created, uint64_t finished)
 static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
-    if (f->rank == 0 && !q->asked) {
+    bool root = place_of(f) == 0;
+    if (root && !q->asked) {
         q->asked = true;
         q->passed_on = false;
         q->asked_epoch = q->epoch;
+        q->asked_mark = f->peers.gone_mark;
         q->wave++;
         q->answers = 0;
         q->created = q->finished = 0;
     }
-    if (!q->asked || q->asked_epoch != q->epoch)
+    if (!q->asked || q->asked_epoch != q->epoch || q->asked_mark != f->peers.gone_mark)
         return 0;
     if (!q->passed_on) {
         q->passed_on = true;
@@ -124,24 +186,14 @@ static int take_part(ferry *f, bool *acted)
         return 0;
     *acted = true;
     q->asked = false;
-    uint64_t created = q->created + f->work_created;
-    uint64_t finished = q->finished + f->work_finished;
-    if (f->rank > 0)
+    uint64_t created, finished;
+    count_work(f, &created, &finished);
+    created += q->created;
+    finished += q->finished;
+    if (!root)
         return send_wave(f, parent_of(f), WAVE_ANSWER, created, finished);
     conclude(q, created, finished);
     return 0;
-}
-
-/* FERRY_EPEER when a rank this one exchanges waves with is dead. */
-static int check_neighbours(ferry *f)
-{
-    int dead = -1;
-    if (f->rank > 0 && f->ops->peer(f->port, parent_of(f)) == FY_PEER_DEAD)
-        dead = parent_of(f);
-    for (int i = 0; i < child_count(f); i++)
-        if (f->ops->peer(f->port, first_child(f) + i) == FY_PEER_DEAD)
-            dead = first_child(f) + i;
-    return dead < 0 ? 0 : fy_fail(f, FERRY_EPEER, "quiesce: rank %d is dead", dead);
 }
 
 static bool is_announced(ferry *f)
@@ -157,9 +209,9 @@ static int run(ferry *f)
     fy_patience patience = {0};
     int error = 0;
     while (error == 0 && !is_announced(f)) {
-        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) > 0)
-            continue;
-        if (!fy_rank_idle(f))
+        /* After frames too: one may have been the wave's, and the next call may sleep at once. */
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        if (f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;
         fy_control_lock(f);
@@ -167,28 +219,29 @@ static int run(ferry *f)
         fy_control_unlock(f);
         if (acted)
             patience = (fy_patience){0};
-        if (error == 0)
-            error = check_neighbours(f);
     }
     if (error != 0)
         return error;
     fy_control_lock(f);
-    error = tell_children(f, WAVE_ANNOUNCE);
+    error = announce(f);
     fy_control_unlock(f);
+    return error;
+}
+
+int fy_quiesce(ferry *f, fy_doing doing)
+{
+    fy_doing before = fy_account_enter(f, doing);
+    fy_control_lock(f);
+    f->quiescence.epoch++;
+    f->quiescence.was_balanced = false;
+    fy_control_unlock(f);
+    int error = run(f);
+    fy_account_leave(f, before);
     return error;
 }
 
 int ferry_quiesce(ferry *f)
 {
     int error = fy_check_outside(f, "quiesce");
-    if (error != 0)
-        return error;
-    fy_doing before = fy_account_enter(f, FY_DOING_QUIESCE);
-    fy_control_lock(f);
-    f->quiescence.epoch++;
-    f->quiescence.was_balanced = false;
-    fy_control_unlock(f);
-    error = run(f);
-    fy_account_leave(f, before);
-    return error;
+    return error != 0 ? error : fy_quiesce(f, FY_DOING_QUIESCE);
 }

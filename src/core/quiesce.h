@@ -11,7 +11,7 @@ typedef struct fy_quiescence {
 
     /* The wave this rank has to answer; at the root, the one it has started. */
     bool asked, passed_on;
-    uint64_t asked_epoch;
+    uint64_t asked_epoch, asked_mark;
     uint32_t wave;
     int answers; /* of children, with the sums of what they reported */
     uint64_t created, finished;
@@ -20,5 +20,9 @@ typedef struct fy_quiescence {
     bool was_balanced;
     uint64_t last_created;
 } fy_quiescence;
+
+/* A peer has gone: the waves begin anew, among those that are left, and who knows of an
+ * announcement tells its new neighbours. */
+void fy_quiesce_peer_gone(ferry *f);
 
 #endif

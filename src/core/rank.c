@@ -16,6 +16,7 @@ static void set_kinds(ferry *f)
     f->kinds[FY_KIND_END] = fy_op_deliver;
     f->kinds[FY_KIND_COLLECTIVE] = fy_collective_deliver;
     f->kinds[FY_KIND_WAVE] = fy_wave_deliver;
+    f->kinds[FY_KIND_MAIL] = fy_mail_deliver;
 }
 
 /* Closes the layers below `count`, the last first. */
@@ -40,7 +41,9 @@ static int open_layers(ferry *f)
 
 static void free_core(ferry *f)
 {
+    fy_mail_fini(f);
     fy_ops_fini(f);
+    fy_peers_fini(f);
     fy_handlers_fini(f);
     fy_collectives_fini(f);
     fy_trace_fini(&f->trace);
@@ -84,7 +87,12 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     set_kinds(f);
     f->account.activity = FERRY_MAIN;
     f->account.stamp_ns = f->ops->now(port);
-    error = fy_meet_init(f);
+    fy_mail_init(f);
+    error = fy_peers_init(f);
+    if (error != 0)
+        fy_error_set(error, "open: no memory for what is kept of peers");
+    if (error == 0)
+        error = fy_meet_init(f);
     if (error == 0)
         error = open_layers(f);
     if (error != 0) {
@@ -113,8 +121,8 @@ void fy_rank_destroy(ferry *f)
 static bool is_drained(const ferry *f)
 {
     return f->slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
-           f->held.first == NULL && f->ops_table.pending == 0 && f->ops_table.events == NULL &&
-           f->collectives.first == NULL;
+           f->held.first == NULL && f->ops_table.pending == f->ops_table.lazy &&
+           f->ops_table.events == NULL && f->collectives.first == NULL;
 }
 
 /* Polls until nothing of this rank waits to be sent and its operations have ended. */
@@ -122,15 +130,22 @@ static void drain(ferry *f)
 {
     fy_patience patience = {0};
     while (!is_drained(f))
-        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) == 0)
-            fy_ops_fail_dead(f);
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+}
+
+/* The barriers of closing. When some ranks are gone and the program has said that it goes on, the
+ * others wait for each other all the same. */
+static int meet(ferry *f)
+{
+    int error = fy_barrier(f, FY_DOING_CLOSE);
+    return error == FERRY_EPEER && f->peers.fn != NULL ? fy_quiesce(f, FY_DOING_CLOSE) : error;
 }
 
 int fy_rank_close(ferry *f)
 {
     fy_account_enter(f, FY_DOING_CLOSE);
     drain(f);
-    int error = fy_barrier(f, FY_DOING_CLOSE);
+    int error = meet(f);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_list[i]->drain != NULL)
             fy_layer_list[i]->drain(f);
@@ -138,7 +153,7 @@ int fy_rank_close(ferry *f)
      * before the second. */
     if (error == 0) {
         drain(f);
-        error = fy_barrier(f, FY_DOING_CLOSE);
+        error = meet(f);
     }
     fy_ops_cancel(f);
     fy_rank_destroy(f);

@@ -9,7 +9,9 @@
 #include "base/pool.h"
 #include "core/collective.h"
 #include "core/core.h"
+#include "core/mail.h"
 #include "core/op.h"
+#include "core/peer.h"
 #include "core/queue.h"
 #include "core/quiesce.h"
 #include "core/trace.h"
@@ -51,6 +53,8 @@ typedef struct fy_account {
 /* The layers above, by fy_layer (layers.c). */
 extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
 
+typedef struct fy_background fy_background;
+
 struct ferry {
     /* As fy_head (core.h). */
     fy_port *port;
@@ -77,6 +81,9 @@ struct ferry {
     fy_pool spreads;      /* broadcasts passed on whose end is awaited (spread.c) */
 
     fy_ops ops_table;
+    fy_peers peers;
+    fy_mail mail;
+    fy_background *background; /* while a thread of its own drives the rank */
     fy_collectives collectives;
     fy_quiescence quiescence;
     fy_trace trace;
@@ -144,12 +151,16 @@ int fy_backlog_flush(ferry *f);
  * memory. Takes it. FERRY_EPEER. */
 int fy_send_packet(ferry *f, fy_packet *packet);
 
+/* What a collective or ferry_close may still do when some have gone and the program goes on:
+ * returns when all that live have called it and nothing is in flight. */
+int fy_quiesce(ferry *f, fy_doing doing);
+
 /* Requests. */
 
 /* The frame that carries `message`, whose data it names. FERRY_EINVAL with a message. */
 int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out);
 
-/* Runs the handler that `frame` names, as a request from `source`, and counts it as finished.
+/* Runs the handler that `frame` names, as a request from `source`; the caller counts the work.
  * FERRY_ENOENT: there is none like it; it was logged. */
 int fy_request_run(ferry *f, int source, const fy_frame *frame);
 

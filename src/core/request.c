@@ -55,6 +55,22 @@ int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
     return 0;
 }
 
+static __attribute__((cold)) int no_peer(ferry *f, int rank)
+{
+    return fy_fail(f, FERRY_ENOMEM, "request: no memory for a record of rank %d", rank);
+}
+
+static __attribute__((noinline)) int start_tracking(ferry *f, const ferry_track *track, int rank,
+                                                    const ferry_message *message, fy_frame *frame)
+{
+    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame->op);
+    const fy_op_about about = {.handler = message->handler,
+                               .local_address = (void *)(uintptr_t)message->data};
+    if (error == 0)
+        fy_op_describe(f, frame->op, &about);
+    return error;
+}
+
 int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
 {
     if (!is_valid(f, rank, message))
@@ -62,11 +78,12 @@ int ferry_request_send(ferry *f, int rank, const ferry_message *message, const f
     fy_frame frame = frame_of(f, message);
     int error = 0;
     if (track != NULL)
-        error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame.op);
+        error = start_tracking(f, track, rank, message, &frame);
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
     if (error == 0)
-        error = fy_send_paced(f, FY_DATA, rank, &frame);
+        error = peer == NULL ? no_peer(f, rank) : fy_send_paced(f, FY_DATA, rank, &frame);
     if (error == 0) {
-        f->work_created++;
+        peer->work_sent++;
         f->stats.requests_sent++;
     }
     /* Every way of sending has copied the data by now. */
@@ -141,7 +158,6 @@ static const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
 int fy_request_run(ferry *f, int source, const fy_frame *frame)
 {
     const fy_handler_entry *entry = find(f, frame);
-    f->work_finished++;
     if (entry == NULL) {
         complain(f, source, frame);
         return FERRY_ENOENT;
@@ -152,6 +168,18 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
     return 0;
 }
 
+/* The source wants to know that the request is here, if it can be handled. */
+static fy_verdict run_after_telling(ferry *f, int source, const fy_frame *frame, fy_packet *packet)
+{
+    int error = find(f, frame) == NULL ? FERRY_ENOENT : 0;
+    const fy_frame end = {
+        .kind = FY_KIND_END, .word_count = 2, .words = {frame->op, (uint64_t)(int64_t)error}};
+    fy_packet_fill(packet, source, FY_DATA, &end);
+    (void)fy_send_packet(f, packet); /* a source that is gone waits for no end */
+    (void)fy_request_run(f, source, frame);
+    return FY_TAKEN;
+}
+
 static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, const fy_frame *frame)
 {
     /* Made before the handler runs, so that the end can be told whatever the handler does. Without
@@ -159,6 +187,8 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
     fy_packet *packet = fy_packet_create(&f->packets, 0);
     if (packet == NULL)
         return FY_LEAVE;
+    if (frame->op & FY_OP_ON_ARRIVAL)
+        return run_after_telling(f, source, frame, packet);
     fy_frame end = {.kind = FY_KIND_END, .word_count = 2, .words = {frame->op}};
     end.words[1] = (uint64_t)(int64_t)fy_request_run(f, source, frame);
     fy_packet_fill(packet, source, FY_DATA, &end);
@@ -168,8 +198,14 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
 
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
 {
+    fy_peer *peer = fy_peer_of(&f->peers, source);
+    fy_verdict verdict = FY_TAKEN;
+    if (peer == NULL)
+        return FY_LEAVE;
     if (frame->op != 0)
-        return run_tracked(f, source, frame);
-    (void)fy_request_run(f, source, frame); /* the source does not want to know */
-    return FY_TAKEN;
+        verdict = run_tracked(f, source, frame);
+    else
+        (void)fy_request_run(f, source, frame); /* the source does not want to know */
+    peer->work_received += verdict == FY_TAKEN;
+    return verdict;
 }

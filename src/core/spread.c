@@ -92,9 +92,11 @@ static int send_child(ferry *f, spread_record *record, int rank, const fy_frame 
     int error = start_part(f, record, rank, frame, &copy.op);
     if (error != 0)
         return error;
-    error = send(f, FY_DATA, rank, &copy);
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    error = peer == NULL ? FERRY_ENOMEM : send(f, FY_DATA, rank, &copy);
     if (error == 0) {
         f->work_created++;
+        (void)fy_work_leaves(f, rank, 1); /* there is a record */
     } else if (record != NULL) {
         record->parts--;
         fy_op_drop(f, copy.op);
@@ -123,7 +125,9 @@ static int run_here(ferry *f, const fy_frame *frame)
     fy_frame request = *frame;
     request.size_bytes -= sizeof(head);
     request.data = (const unsigned char *)frame->data + sizeof(head);
-    return fy_request_run(f, head.root, &request);
+    int error = fy_request_run(f, head.root, &request);
+    f->work_finished++;
+    return error;
 }
 
 /* Whether nothing that this poll wants comes before a frame that is handled now. */
@@ -199,6 +203,8 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
     }
     fy_packet *self = NULL;
     spread_record *record = NULL;
+    if (fy_peer_of(&f->peers, source) == NULL)
+        return FY_LEAVE;
     if (!is_first(f, frame) && (self = fy_packet_create(&f->packets, frame->size_bytes)) == NULL)
         return FY_LEAVE;
     if (frame->op != 0 && (record = create_record(f, source, frame->op)) == NULL) {
@@ -206,6 +212,7 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
             fy_packet_destroy(&f->packets, self);
         return FY_LEAVE;
     }
+    (void)fy_work_arrives(f, source, 1); /* there is a record */
     pass_on(f, record, root, frame, self);
     return FY_TAKEN;
 }

@@ -44,7 +44,7 @@ static int send_call(ferry *f, int rank, const ferry_memory_call *call, const vo
                             .aux = fy_handler_signature(f, call->handler.index),
                             .words = {(uintptr_t)data, size_bytes, call->argument}};
     int error = fy_send_paced(f, FY_DATA, rank, &frame);
-    if (error == 0)
+    if (error == 0 && fy_work_leaves(f, rank, 1) == 0)
         fy_work_created(f, 1);
     return error;
 }
@@ -286,6 +286,8 @@ fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_TAKEN;
     }
     if (frame->op != 0 && !fy_op_end_reserve(f))
+        return FY_LEAVE;
+    if (fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
     int error = run(f, source, frame);
     fy_work_finished(f, 1);

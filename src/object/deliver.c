@@ -21,6 +21,15 @@
 
 enum { SMALL_BYTES = 256 };
 
+/* A message is work, which goes with it. */
+static int post(ferry *f, int rank, const fy_frame *frame)
+{
+    int error = fy_work_leaves(f, rank, 0);
+    if (error == 0)
+        error = fy_send(f, FY_DATA, rank, frame);
+    return error == 0 ? fy_work_leaves(f, rank, 1) : error;
+}
+
 int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
 {
     fy_frame frame;
@@ -29,7 +38,7 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
     frame.size_bytes = message->size_bytes;
     size_t extra = fy_wire_extra_bytes(message);
     if (extra == 0)
-        return fy_send(f, FY_DATA, rank, &frame);
+        return post(f, rank, &frame);
     uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
     if (message->size_bytes > SIZE_MAX - extra)
         return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
@@ -42,7 +51,7 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
         memcpy((unsigned char *)joined + extra, message->data, message->size_bytes);
     frame.data = joined;
     frame.size_bytes = size_bytes;
-    int error = fy_send(f, FY_DATA, rank, &frame);
+    int error = post(f, rank, &frame);
     if (joined != small)
         free(joined);
     return error;
@@ -92,7 +101,8 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     if (error != 0)
         fy_message_end(f, envelope, error);
     else
-        fy_stats(f)->messages_forwarded++;
+        fy_op_moved_remote(f, envelope->origin, envelope->op, rank, movement);
+    fy_stats(f)->messages_forwarded += error == 0;
     return 0;
 }
 
@@ -263,18 +273,13 @@ static fy_verdict await(ferry *f, const fy_envelope *envelope, const ferry_messa
     return FY_TAKEN;
 }
 
-fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
+/* A message from `source`, whose work has been counted in. */
+static fy_verdict deliver(ferry *f, int source, fy_envelope envelope, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_envelope envelope;
-    ferry_message message;
-    if (!fy_wire_read(frame, objects->ranks, &envelope, &message)) {
-        fy_log(f, "dropped a malformed message to an object from rank %d", source);
-        return FY_TAKEN;
-    }
     fy_entry *entry = fy_entry_find(objects, envelope.object);
     if (entry != NULL && entry->record != NULL)
-        return take(f, entry->record, &envelope, &message);
+        return take(f, entry->record, &envelope, message);
     bool mine = fy_object_creator(envelope.object) == objects->rank;
     if ((entry == NULL && mine) || (entry != NULL && entry->dead)) {
         fy_message_bounce(f, &envelope);
@@ -282,15 +287,31 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope.movement);
     if (newer < 0)
-        return await(f, &envelope, &message);
+        return await(f, &envelope, message);
     if (newer == 0) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
                (unsigned long long)envelope.object.word);
         fy_message_end(f, &envelope, FERRY_ENOENT);
         return FY_TAKEN;
     }
-    int error = fy_message_forward(f, &envelope, &message, entry->guess, entry->movement);
+    int error = fy_message_forward(f, &envelope, message, entry->guess, entry->movement);
     return error == 0 ? FY_TAKEN : FY_LEAVE;
+}
+
+fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_envelope envelope;
+    ferry_message message;
+    if (!fy_wire_read(frame, fy_objects_of(f)->ranks, &envelope, &message)) {
+        fy_log(f, "dropped a malformed message to an object from rank %d", source);
+        return FY_TAKEN;
+    }
+    if (fy_work_arrives(f, source, 1) != 0)
+        return FY_LEAVE;
+    fy_verdict verdict = deliver(f, source, envelope, &message);
+    if (verdict == FY_LEAVE)
+        (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
+    return verdict;
 }
 
 static void hear_of_end(ferry *f, fy_entry *entry, bool lost)

@@ -105,6 +105,8 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
     const fy_entry *entry = fy_entry_find(objects, record->object);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
+    if (error == 0)
+        error = fy_work_arrives(f, arrival->source, 0);
     if (error == 0 && passage->scheduled)
         error = objects->watch != NULL ? objects->watch->prepare(f) : FERRY_EINVAL;
     if (error != 0)
@@ -120,6 +122,7 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
                record->type->name, (unsigned long long)record->object.word);
         abort();
     }
+    (void)fy_work_arrives(f, arrival->source, record->pending.count + record->early.count);
     commit(f, passage, record);
     return 0;
 }

@@ -95,11 +95,24 @@ static int send_late(ferry *f, fy_record *record)
     return 0;
 }
 
+/* Letters that went with the object are work that has left, and their senders learn where to. */
+static void account_for(ferry *f, const fy_record *record, const fy_letters *letters)
+{
+    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
+        fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, record->target,
+                           record->movement + 1);
+    (void)fy_work_leaves(f, record->target, letters->count); /* there is a record */
+}
+
 static int drain_departed(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object);
     if (entry->record == record) {
+        if (fy_work_leaves(f, record->target, 0) != 0)
+            return FERRY_ENOMEM;
+        account_for(f, record, &record->pending);
+        account_for(f, record, &record->early);
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;

@@ -60,6 +60,11 @@ static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
     int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &envelope.op);
     if (error != 0)
         return error;
+    const fy_op_about about = {.handler = message->handler,
+                               .object = {entry->object},
+                               .local_address = (void *)(uintptr_t)message->data};
+    if (envelope.op != 0)
+        fy_op_describe(f, envelope.op, &about);
     fy_work_created(f, 1);
     error = entry->record != NULL ? send_here(f, entry->record, &envelope, message)
                                   : fy_message_post(f, rank, &envelope, message);

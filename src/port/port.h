@@ -166,6 +166,9 @@ struct fy_port_ops {
     void *(*board)(fy_port *port, int rank);
     /* As wake, for the application thread of a rank that shares memory. NULL when not shared. */
     void (*rouse)(fy_port *port, int rank);
+    /* Says whether this rank goes on when others die. The job does not end for a death while all
+     * ranks that live say so. NULL: no death ends the job. */
+    void (*endure)(fy_port *port, bool on);
     /* A number that changes whenever a peer's state does; read relaxed. Lends until close. NULL
      * when there is none. */
     const _Atomic uint32_t *(*changes)(fy_port *port);

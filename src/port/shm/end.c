@@ -2,7 +2,9 @@
  *
  * A rank may end with status 0 once it has left the job, or when nobody has joined. Everything else
  * is a death: it is told to the survivors, who may end by themselves for a while, and the job ends
- * with the status of the first. One line says which rank, how, and what it was doing. */
+ * with the status of the first. One line says which rank, how, and what it was doing. When all that
+ * live have said that they go on (fy_port_ops.endure), the job goes on, and the death does not
+ * count. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -129,15 +131,34 @@ static bool is_consequence(const job *j, const siginfo_t *info)
     return info->si_code == CLD_EXITED || info->si_status == SIGTERM || info->si_status == SIGKILL;
 }
 
+/* Whether some have joined the job and live, and every one of them goes on without `rank`. */
+static bool others_endure(const job *j, int rank)
+{
+    int living = 0;
+    for (int other = 0; other < j->ranks && j->controls.base != NULL; other++) {
+        if (other == rank || j->children[other].pidfd < 0 || state_at(j, other) == SHM_LEFT)
+            continue;
+        /* seq_cst: as in shm_endure */
+        if (!atomic_load(&rank_at(j->controls.base, (uint32_t)other)->endures))
+            return false;
+        living++;
+    }
+    return living > 0;
+}
+
 void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
 {
     bool signaled = info->si_code != CLD_EXITED;
     shm_state state = state_at(j, rank);
     int status = signaled ? 128 + info->si_status : info->si_status;
     bool clean = status == 0 && (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
-    if (j->status == 0)
+    bool endured = !clean && j->stage == JOB_RUNS && !j->start_failed && j->passed_signal == 0 &&
+                   state == SHM_JOINED && others_endure(j, rank);
+    if (j->status == 0 && !endured)
         j->status = status;
-    if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
+    if (endured)
+        say_death(j, rank, info, "; the others go on");
+    else if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
         const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
             more = state == SHM_JOINED ? " without ferry_close; the job ends"
@@ -146,7 +167,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     }
     if (j->controls.base != NULL && state != SHM_LEFT)
         fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
-    if (clean)
+    if (clean || endured)
         return;
     if (j->status == 0)
         j->status = 1;

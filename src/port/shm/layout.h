@@ -60,6 +60,7 @@ typedef struct shm_rank {
     /* The rank's own, read by the launcher. */
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
     _Atomic int32_t pid;
+    _Atomic uint32_t endures;        /* it goes on when others die */
     _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
     char name[SHM_HANDLERS_MAX][SHM_NAME_BYTES];
 } shm_rank;

@@ -149,6 +149,12 @@ static void shm_rouse(fy_port *port, int rank)
     fy_shm_signal(rank_at(state_of(port)->segment->base, (uint32_t)rank), FY_APP);
 }
 
+static void shm_endure(fy_port *port, bool on)
+{
+    /* seq_cst: before whatever the rank does next, since it may die of it */
+    atomic_store(&state_of(port)->self->endures, on);
+}
+
 static const _Atomic uint32_t *shm_changes(fy_port *port)
 {
     return &state_of(port)->self->events;
@@ -179,6 +185,7 @@ static const fy_port_ops shm_ops = {
     .name_handler = shm_name_handler,
     .board = shm_board,
     .rouse = shm_rouse,
+    .endure = shm_endure,
     .changes = shm_changes,
 };
 

@@ -1,0 +1,63 @@
+/* Background: a thread that has the rank while the program computes.
+ *
+ * The rank belongs to one thread at a time: creating the thread hands it over, joining it takes it
+ * back, and both order all that was done before against all that follows. So nothing in the rank
+ * needs a lock, and a program that never begins pays nothing. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "core/rank.h"
+
+struct fy_background {
+    fy_thread_handle thread;
+    atomic_bool ends;
+};
+
+static void *drive(void *arg)
+{
+    ferry *f = arg;
+    fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
+    fy_patience patience = {0};
+    /* acquire: pairs with the release in ferry_background_end, which then wakes */
+    while (!atomic_load_explicit(&f->background->ends, memory_order_acquire))
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+    fy_account_leave(f, before);
+    return NULL;
+}
+
+int ferry_background_begin(ferry *f)
+{
+    int error = fy_check_outside(f, "background_begin");
+    if (error != 0)
+        return error;
+    if (f->background != NULL)
+        return fy_fail(f, FERRY_ESTATE, "background_begin: it has begun");
+    if (f->info.virtual_time)
+        return fy_fail(f, FERRY_ENOTSUP, "background_begin: not where time is simulated");
+    fy_background *background = calloc(1, sizeof(*background));
+    if (background == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "background_begin: no memory");
+    f->background = background;
+    error = fy_thread_start(&background->thread, drive, f);
+    if (error == 0)
+        return 0;
+    f->background = NULL;
+    free(background);
+    return fy_fail(f, error, "background_begin: %s", fy_error_text());
+}
+
+int ferry_background_end(ferry *f)
+{
+    fy_background *background = f->background;
+    if (background == NULL)
+        return FERRY_ESTATE;
+    /* release: pairs with the acquire in drive */
+    atomic_store_explicit(&background->ends, true, memory_order_release);
+    f->ops->wake(f->port, FY_APP);
+    fy_thread_join(&background->thread);
+    f->background = NULL;
+    free(background);
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* Mail: two-sided messages, which meet receives by source and tag.
+ *
+ * A short message travels at once and, when no receive has met it, is held at its target, within a
+ * credit per pair of ranks; what is long or finds no credit stays at its source and is only
+ * offered. A receive that has met an offer pulls it in pieces, a few at a time.
+ *
+ * Receives that wait and messages that no receive has met stand under keys in a hash table: for
+ * each of the four ways in which a receive can name source and tag. A receive stands under one key,
+ * a message under four; the first of each list is the oldest, so nothing is searched. Invariant:
+ * under no key stand a receive and a message that fit. Application thread only. */
+#ifndef FY_MAIL_H
+#define FY_MAIL_H
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "core/core.h"
+#include "core/queue.h"
+
+/* The ways to name source and tag: a bit for a source that is given, one for a tag. */
+enum { FY_MAIL_SOURCE = 1, FY_MAIL_TAG = 2, FY_MAIL_WAYS = 4 };
+
+typedef struct fy_mail_key {
+    struct fy_mail_key *next; /* in its bucket */
+    uint64_t key;
+    fy_link wants, items;
+} fy_mail_key;
+
+/* A receive. */
+typedef struct fy_want {
+    fy_link link; /* among those of its key; alone once it has met its message */
+    fy_mail_key *key;
+    uint64_t order; /* of its posting */
+    int rank;       /* or FERRY_ANY_RANK */
+    int32_t tag;    /* or FERRY_ANY_TAG */
+    unsigned char *buffer;
+    size_t size_max;
+    uint32_t op;
+    /* Of the offer it has met. */
+    int source;
+    uint32_t offer;
+    size_t size_bytes, asked, received;
+} fy_want;
+
+/* A message that no receive has met. */
+typedef struct fy_item {
+    struct fy_item_place {
+        fy_link link;
+        struct fy_item *item;
+        fy_mail_key *key;
+    } places[FY_MAIL_WAYS];
+    fy_packet *packet;
+} fy_item;
+
+typedef struct fy_mail {
+    fy_mail_key **buckets;
+    uint32_t bucket_count; /* power of two, or 0 */
+    uint32_t key_count;
+    uint64_t posted; /* receives so far */
+    fy_pool keys, wants, items, offers;
+} fy_mail;
+
+void fy_mail_init(ferry *f);
+void fy_mail_fini(ferry *f);
+fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame);
+
+/* Forgets what a rank that has gone has offered. */
+void fy_mail_peer_gone(ferry *f, int rank);
+
+/* Matching, mail_match.c. */
+
+/* Puts a receive under its key, in the order of posting. FERRY_ENOMEM. */
+int fy_want_place(fy_mail *mail, fy_want *want);
+void fy_want_remove(fy_mail *mail, fy_want *want);
+
+/* The oldest receive that a message from `source` with `tag` fits; NULL for none. */
+fy_want *fy_want_find(const fy_mail *mail, int source, int32_t tag);
+
+/* Puts a message under its keys. NULL without memory; else keeps the packet. */
+fy_item *fy_item_create(fy_mail *mail, fy_packet *packet);
+
+/* Removes the item; its packet is the caller's. */
+fy_packet *fy_item_take(fy_mail *mail, fy_item *item);
+
+/* The oldest message that fits a receive; NULL for none. */
+fy_item *fy_item_find(const fy_mail *mail, int rank, int32_t tag);
+
+#endif

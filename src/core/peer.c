@@ -1,0 +1,171 @@
+#include "core/peer.h"
+
+#include <stdlib.h>
+
+#include "core/rank.h"
+
+/* How long what a dead peer has sent is waited for while this rank has no quiet moment. */
+enum { BUSY_NS = 20 * 1000 * 1000 };
+
+static size_t words_of(int ranks)
+{
+    return ((size_t)ranks + 63) / 64;
+}
+
+static bool bit(const uint64_t *bits, int rank)
+{
+    return bits[rank / 64] >> rank % 64 & 1;
+}
+
+static void set_bit(uint64_t *bits, int rank)
+{
+    bits[rank / 64] |= UINT64_C(1) << rank % 64;
+}
+
+int fy_peers_init(ferry *f)
+{
+    fy_peers *peers = &f->peers;
+    size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
+    peers->pages = calloc(pages, sizeof(*peers->pages));
+    peers->going = calloc(2 * words_of(f->ranks), sizeof(*peers->going));
+    if (peers->pages == NULL || peers->going == NULL)
+        return FERRY_ENOMEM;
+    peers->gone = peers->going + words_of(f->ranks);
+    if (f->ops->changes != NULL)
+        peers->changes = f->ops->changes(f->port);
+    return 0;
+}
+
+void fy_peers_fini(ferry *f)
+{
+    fy_peers *peers = &f->peers;
+    for (int page = 0; peers->pages != NULL && page * FY_PEER_PAGE < f->ranks; page++)
+        free(peers->pages[page]);
+    free(peers->pages);
+    free(peers->going);
+    *peers = (fy_peers){0};
+}
+
+fy_peer *fy_peer_make(fy_peers *peers, int rank)
+{
+    fy_peer **page = &peers->pages[rank >> FY_PEER_PAGE_BITS];
+    *page = calloc(FY_PEER_PAGE, sizeof(**page));
+    return *page == NULL ? NULL : &(*page)[rank & (FY_PEER_PAGE - 1)];
+}
+
+bool fy_peer_is_gone(const ferry *f, int rank)
+{
+    return f->peers.gone_count != 0 && bit(f->peers.gone, rank);
+}
+
+void fy_peers_look(ferry *f)
+{
+    fy_peers *peers = &f->peers;
+    if (peers->changes != NULL) {
+        /* relaxed: `peer` reads the states; a later look sees what this one misses */
+        uint32_t changes = atomic_load_explicit(peers->changes, memory_order_relaxed);
+        if (changes == peers->changes_seen)
+            return;
+        peers->changes_seen = changes;
+    }
+    for (int rank = 0; rank < f->ranks; rank++) {
+        if (rank == f->rank || bit(peers->going, rank) ||
+            f->ops->peer(f->port, rank) == FY_PEER_ALIVE)
+            continue;
+        set_bit(peers->going, rank);
+        if (!peers->news)
+            peers->news_ns = f->ops->now(f->port);
+        peers->news = true;
+    }
+}
+
+static void tell(ferry *f, void *arg)
+{
+    f->peers.fn(f, f->peers.arg, arg);
+}
+
+static void bury(ferry *f, int rank)
+{
+    fy_peers *peers = &f->peers;
+    set_bit(peers->gone, rank);
+    peers->gone_count++;
+    /* The sum of well-mixed numbers: in whatever order they went. */
+    uint64_t mark = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    peers->gone_mark += (mark ^ mark >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    fy_ops_fail_peer(f, rank);
+    fy_mail_peer_gone(f, rank);
+    fy_quiesce_peer_gone(f);
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_list[i]->peer_gone != NULL)
+            fy_layer_list[i]->peer_gone(f, rank);
+    f->done++;
+    if (peers->fn == NULL)
+        return;
+    ferry_peer_event event = {.rank = rank, .died = f->ops->peer(f->port, rank) == FY_PEER_DEAD};
+    fy_run(f, FY_DOING_HANDLER, 0, tell, &event);
+}
+
+void fy_peers_bury(ferry *f)
+{
+    fy_peers *peers = &f->peers;
+    bool quiet = !f->ops->pending(f->port, FY_DATA) && f->held.first == NULL;
+    if (!quiet && f->ops->now(f->port) - peers->news_ns < BUSY_NS)
+        return;
+    peers->news = false;
+    for (int rank = 0; rank < f->ranks; rank++)
+        if (bit(peers->going, rank) && !bit(peers->gone, rank))
+            bury(f, rank);
+}
+
+int fy_peers_index(const ferry *f, int rank)
+{
+    int index = rank;
+    for (int i = 0; f->peers.gone_count != 0 && i < rank; i++)
+        index -= bit(f->peers.gone, i);
+    return index;
+}
+
+int fy_peers_at(const ferry *f, int index)
+{
+    if (f->peers.gone_count == 0)
+        return index;
+    int rank = 0;
+    for (; rank < f->ranks; rank++)
+        if (!bit(f->peers.gone, rank) && index-- == 0)
+            break;
+    return rank;
+}
+
+int fy_work_leaves(ferry *f, int rank, uint64_t count)
+{
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    if (peer == NULL)
+        return FERRY_ENOMEM;
+    peer->work_sent += count;
+    f->work_finished += count;
+    return 0;
+}
+
+int fy_work_arrives(ferry *f, int rank, uint64_t count)
+{
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    if (peer == NULL)
+        return FERRY_ENOMEM;
+    peer->work_received += count;
+    f->work_created += count;
+    return 0;
+}
+
+int ferry_on_peer(ferry *f, ferry_peer_fn *fn, void *arg)
+{
+    f->peers.fn = fn;
+    f->peers.arg = arg;
+    if (f->ops->endure != NULL)
+        f->ops->endure(f->port, fn != NULL);
+    return 0;
+}
+
+bool ferry_peer_is_gone(const ferry *f, int rank)
+{
+    return rank >= 0 && rank < f->ranks && fy_peer_is_gone(f, rank);
+}

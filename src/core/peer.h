@@ -1,0 +1,59 @@
+/* Peer: what a rank keeps of each rank it talks to, and what it does when one goes.
+ *
+ * Records come in pages of neighbouring ranks, made when the first of a page is talked to. A rank
+ * that has died or left is "gone" from the moment when everything it sent has been handled (or a
+ * short while later, if others keep this rank too busy to know): then its operations fail, the
+ * application is told, and nothing from it is handled any more. Application thread only. */
+#ifndef FY_PEER_H
+#define FY_PEER_H
+
+#include <ferry/event.h>
+
+#include "core/core.h"
+
+enum { FY_PEER_PAGE_BITS = 5, FY_PEER_PAGE = 1 << FY_PEER_PAGE_BITS };
+
+typedef struct fy_peer {
+    uint64_t work_sent, work_received; /* quiesce.c */
+    uint32_t mail_out;                 /* bytes sent eagerly that it may still hold (mail.c) */
+    uint32_t mail_back;                /* bytes it sent eagerly that it has not been told of */
+} fy_peer;
+
+typedef struct fy_peers {
+    fy_peer **pages;
+    uint64_t *going, *gone; /* a bit per rank */
+    int gone_count;
+    uint64_t gone_mark; /* equal on ranks that know the same to be gone */
+    bool news;          /* some are going */
+    uint64_t news_ns;
+    const _Atomic uint32_t *changes; /* the port's; NULL when it has none */
+    uint32_t changes_seen;
+    ferry_peer_fn *fn; /* the application's */
+    void *arg;
+} fy_peers;
+
+/* FERRY_ENOMEM. */
+int fy_peers_init(ferry *f);
+void fy_peers_fini(ferry *f);
+
+/* Looks whether peers have gone, when the port says that something has changed. */
+void fy_peers_look(ferry *f);
+
+/* Lets those go that were seen going and from which nothing is left to handle. `idle`: a round has
+ * found nothing. */
+void fy_peers_bury(ferry *f);
+
+/* How many peers that are not gone have lower numbers than `rank`, and the rank with so many. */
+int fy_peers_index(const ferry *f, int rank);
+int fy_peers_at(const ferry *f, int index);
+
+/* The record of `rank`; NULL without memory. */
+fy_peer *fy_peer_make(fy_peers *peers, int rank);
+
+static inline fy_peer *fy_peer_of(fy_peers *peers, int rank)
+{
+    fy_peer *page = peers->pages[rank >> FY_PEER_PAGE_BITS];
+    return page != NULL ? &page[rank & (FY_PEER_PAGE - 1)] : fy_peer_make(peers, rank);
+}
+
+#endif
