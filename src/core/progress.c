@@ -189,6 +189,8 @@ int fy_progress(ferry *f, bool tasks)
         count += run_layers(f);
     if (f->peers.news)
         fy_peers_bury(f);
+    if (f->peers.gone_count != 0 && f->collectives.first != NULL)
+        fy_collectives_fail_dead(f);
     return count;
 }
 
