@@ -105,8 +105,11 @@ FERRY_API FERRY_MUST_USE int ferry_cell_count(ferry *f, ferry_cell cell, size_t 
  * [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t limit);
 
-/* The tracked forms: they never wait, and `track`, not NULL, tells the end: 0, FERRY_EPEER,
- * FERRY_ENOMEM. The operations that one rank starts on one cell are done in the order started.
+/* The tracked forms. */
+/* They never wait, and `track`, not NULL, tells the end: 0, FERRY_EPEER,
+ * FERRY_ENOMEM. Those that one rank starts on one cell to add are done in the order started, and so
+ * are those to take. A
+ * parcel that ferry_cell_enq_start has not added yet is work for ferry_quiesce.
  * ferry_cell_enq_start takes the caller's hold (FERRY_GIVE) at once; when it fails later the hold
  * is released. ferry_cell_deq_start and ferry_cell_read_start keep `out` until the end and set it
  * before completed. `ferry_cell_cancel` ends the operations of this rank that wait for this `out`

@@ -245,7 +245,7 @@ static int start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
     error = fy_op_start(c->f, track, wish->cell.rank, 0, 0, &op);
     if (error != 0)
         return error;
-    error = fy_pending_has(c, wish->cell) ? FERRY_EAGAIN : attempt(c, cell, wish);
+    error = fy_pending_has(c, wish->sort, wish->cell) ? FERRY_EAGAIN : attempt(c, cell, wish);
     if (error == FERRY_EAGAIN)
         error = fy_pending_start(c, wish, cell, op);
     else if (error == 0)

@@ -107,7 +107,8 @@ static int open_cells(ferry *f, const ferry_options *options)
 static int progress(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
-    int count = 0;
+    int count = c->news;
+    c->news = false;
     /* relaxed: a look at it; fy_cells_look acquires */
     if (c->changes != NULL &&
         atomic_load_explicit(c->changes, memory_order_relaxed) != c->changes_seen)
@@ -126,7 +127,7 @@ static bool busy(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     /* relaxed: the next poll acquires */
-    if (atomic_load_explicit(&c->board->attention, memory_order_relaxed) != 0)
+    if (c->news || atomic_load_explicit(&c->board->attention, memory_order_relaxed) != 0)
         return true;
     if (c->awaited != NULL && !fy_queue_await(c, c->awaited, c->awaited_sort))
         return true;

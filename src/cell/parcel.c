@@ -215,18 +215,20 @@ void fy_parcel_collect(fy_cells *c)
     }
 }
 
-void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count)
+/* Changes the counts by what is given, within what there is; frees the parcel with the last. */
+static void count_references(fy_cells *c, fy_parcel *p, uint32_t place, int32_t refs, int32_t holds)
 {
     fy_parcel_lock(c, p);
-    uint32_t refs = atomic_load_explicit(&p->refs, memory_order_relaxed);
+    /* relaxed: under the lock */
     uint32_t hold = atomic_load_explicit(&p->holds[place], memory_order_relaxed);
-    count = count < hold ? count : hold;
+    if (holds < 0 && (uint32_t)-holds > hold)
+        refs = holds = -(int32_t)hold;
     fy_change *change = &c->intent->change;
     change->parts = FY_CHANGE_PARCEL;
-    change->refs = refs - count;
+    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + (uint32_t)refs;
     change->place = place;
-    change->hold = (uint16_t)(hold - count);
-    bool last = refs == count && count > 0;
+    change->hold = (uint16_t)(hold + (uint32_t)holds);
+    bool last = change->refs == 0 && refs < 0;
     if (last)
         atomic_store_explicit(&c->intent->freeing,
                               atomic_load_explicit(&p->name, memory_order_relaxed),
@@ -240,17 +242,19 @@ void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count)
     }
 }
 
+void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count)
+{
+    count_references(c, p, place, -(int32_t)count, -(int32_t)count);
+}
+
 void fy_parcel_keep(fy_cells *c, fy_parcel *p)
 {
-    fy_parcel_lock(c, p);
-    fy_change *change = &c->intent->change;
-    change->parts = FY_CHANGE_PARCEL;
-    change->place = c->place;
-    /* relaxed: under the lock */
-    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + 1;
-    change->hold = (uint16_t)(atomic_load_explicit(&p->holds[c->place], memory_order_relaxed) + 1);
-    fy_change_commit(c);
-    fy_parcel_unlock(p);
+    count_references(c, p, c->place, 1, 1);
+}
+
+void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned)
+{
+    count_references(c, p, c->place, pinned ? 1 : -1, 0);
 }
 
 void fy_parcels_fini(fy_cells *c)

@@ -10,15 +10,17 @@ static fy_pending *pending_of(fy_link *link)
     return (fy_pending *)(void *)link;
 }
 
-static bool is_same_cell(ferry_cell a, ferry_cell b)
+/* Whether an operation has to let `p` go first: both wait for parcels of one cell, or for room. */
+static bool is_after(const fy_pending *p, fy_cell_sort sort, ferry_cell cell)
 {
-    return a.rank == b.rank && a.number == b.number;
+    return p->cell.rank == cell.rank && p->cell.number == cell.number &&
+           (p->sort == FY_SORT_ENQ) == (sort == FY_SORT_ENQ);
 }
 
-bool fy_pending_has(const fy_cells *c, ferry_cell cell)
+bool fy_pending_has(const fy_cells *c, fy_cell_sort sort, ferry_cell cell)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next)
-        if (is_same_cell(pending_of(link)->cell, cell))
+        if (is_after(pending_of(link), sort, cell))
             return true;
     return false;
 }
@@ -52,10 +54,22 @@ void fy_pending_end(fy_cells *c, fy_pending *p, int error)
     drop_parcel(c, p);
     p->done = true;
     p->error = error;
-    if (p->op != 0)
+    if (p->op != 0) {
         fy_op_end(c->f, p->op, error);
-    if (!p->awaited)
+        if (p->sort == FY_SORT_ENQ)
+            fy_work_finished(c->f, 1);
+    }
+    if (p->awaited)
+        c->news = true;
+    else
         free(p);
+}
+
+void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
+{
+    p->op = op;
+    if (op != 0 && p->sort == FY_SORT_ENQ)
+        fy_work_created(c->f, 1);
 }
 
 int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op)
@@ -64,7 +78,7 @@ int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t o
     if (p == NULL)
         return FERRY_ENOMEM;
     p->queue = cell;
-    p->op = op;
+    fy_pending_name(c, p, op);
     p->out = wish->out;
     if (wish->parcel == NULL)
         return 0;
@@ -108,11 +122,11 @@ static bool advance(fy_cells *c, fy_pending *p)
     return true;
 }
 
-/* Whether an operation before `p` waits for the same cell. */
+/* Whether an operation before `p` has to be done first. */
 static bool is_behind(const fy_cells *c, const fy_pending *p)
 {
     for (fy_link *link = c->pending.next; link != &p->link; link = link->next)
-        if (is_same_cell(pending_of(link)->cell, p->cell))
+        if (is_after(pending_of(link), p->sort, p->cell))
             return true;
     return false;
 }

@@ -36,7 +36,7 @@ static void forget(fy_cells *c, fy_cached *cached)
     fy_parcel *p = fy_parcel_find(c, cached->parcel.word);
     fy_table_remove(&c->cached, cached);
     if (p != NULL)
-        fy_parcel_drop(c, p, c->place, 1);
+        fy_parcel_pin(c, p, false);
 }
 
 static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
@@ -71,7 +71,7 @@ static int begin(fy_cells *c, const fy_wish *wish, bool waits, uint32_t op, fy_p
         fy_pending_end(c, p, error);
         return error;
     }
-    p->op = op;
+    fy_pending_name(c, p, op);
     *out = p;
     return 0;
 }
@@ -201,7 +201,7 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
         fy_bad_frame(c->f, source, frame, "an operation on a cell");
         return FY_TAKEN;
     }
-    bool behind = fy_pending_has(c, cell);
+    bool behind = fy_pending_has(c, (fy_cell_sort)frame->handler, cell);
     fy_pending *p = fy_pending_add(c, (fy_cell_sort)frame->handler, cell, source);
     if (p == NULL)
         return FY_LEAVE;
@@ -240,7 +240,7 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
 
 /* At the rank that asked. */
 
-/* Remembers what was read, held once more for that. */
+/* Remembers what was read: that is sharing it, so mod copies. */
 static void remember(fy_cells *c, ferry_cell cell, uint64_t name, fy_parcel *parcel)
 {
     fy_cached *cached = fy_table_find(&c->cached, cache_key(cell));
@@ -252,7 +252,7 @@ static void remember(fy_cells *c, ferry_cell cell, uint64_t name, fy_parcel *par
     cached = slot;
     cached->name = name;
     cached->parcel.word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
-    fy_parcel_keep(c, parcel);
+    fy_parcel_pin(c, parcel, true);
 }
 
 /* The parcel that an answer brings, held once for the program. */

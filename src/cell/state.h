@@ -245,6 +245,7 @@ typedef struct fy_cells {
     fy_cell *awaited; /* by the call that blocks; NULL for none */
     fy_cell_sort awaited_sort;
     fy_link pending;
+    bool news; /* an awaited operation has ended */
     uint32_t next_number;
     fy_table cached;
     uint8_t *formats; /* by rank; 0: not known */
@@ -274,6 +275,8 @@ fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes);
 void fy_parcel_free(fy_cells *c, fy_parcel *p);
 /* Adds a hold of this rank, which holds it. */
 void fy_parcel_keep(fy_cells *c, fy_parcel *p);
+/* Adds or ends a reference that no rank holds, as a cell's. */
+void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned);
 /* Frees all private parcels. */
 void fy_parcels_fini(fy_cells *c);
 /* Frees what others have given back. */
@@ -361,8 +364,10 @@ void fy_pending_fini(fy_cells *c);
 int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op);
 /* Keeps an operation; gives the record, freed with fy_pending_end. NULL: no memory. */
 fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int source);
-/* Whether operations on this cell wait already, so that a new one has to queue behind them. */
-bool fy_pending_has(const fy_cells *c, ferry_cell cell);
+/* Sets the operation that ends with it, 0 for none. A parcel on its way to a cell is work. */
+void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op);
+/* Whether operations of this sort wait for the cell, so that a new one has to queue behind. */
+bool fy_pending_has(const fy_cells *c, fy_cell_sort sort, ferry_cell cell);
 /* Ends it: tells its owner, and frees it unless a call waits for it. */
 void fy_pending_end(fy_cells *c, fy_pending *p, int error);
 

@@ -1,0 +1,258 @@
+/* Goal: cells mean the same wherever their rank is. Method: one program, run with ranks as
+ * processes and as threads, which share memory, and in the simulator, where they do not; every rank
+ * works on cells of every rank. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+
+static void failed(ferry *f, const char *text, int line)
+{
+    fprintf(stderr, "conform.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
+            ferry_error_message(f));
+    exit(1);
+}
+
+#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
+
+static ferry_parcel make(ferry *f, uint64_t value)
+{
+    ferry_parcel parcel;
+    void *data;
+    CHECK(f, ferry_parcel_create(f, sizeof(value), &parcel, &data) == 0);
+    memcpy(data, &value, sizeof(value));
+    return parcel;
+}
+
+static uint64_t value_of(ferry *f, ferry_parcel parcel)
+{
+    uint64_t value;
+    size_t size;
+    const void *data = ferry_parcel_data(f, parcel, &size);
+    CHECK(f, data != NULL && size == sizeof(value));
+    memcpy(&value, data, sizeof(value));
+    return value;
+}
+
+static void release(ferry *f, ferry_parcel parcel)
+{
+    CHECK(f, ferry_parcel_release(f, parcel) == 0);
+}
+
+/* Each operation, on a cell of the next rank. */
+static void each_operation(ferry *f)
+{
+    const ferry_cell cell = {(ferry_rank(f) + 1) % ferry_ranks(f), 20};
+    ferry_parcel parcel, again;
+    size_t count;
+    CHECK(f, ferry_cell_deq(f, cell, &parcel, 0) == FERRY_EAGAIN);
+    CHECK(f, ferry_cell_deq(f, cell, &parcel, 2000000) == FERRY_EAGAIN);
+    for (uint64_t i = 0; i < 10; i++)
+        CHECK(f, ferry_cell_enq(f, cell, make(f, i), FERRY_GIVE, FERRY_FOREVER) == 0);
+    CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 10);
+    CHECK(f, ferry_cell_read(f, cell, &parcel, 0) == 0 && value_of(f, parcel) == 0);
+    CHECK(f, ferry_cell_read(f, cell, &again, 0) == 0);
+    CHECK(f, again.word == parcel.word); /* copied once */
+    release(f, parcel);
+    release(f, again);
+    for (uint64_t i = 0; i < 10; i++) {
+        CHECK(f, ferry_cell_deq(f, cell, &parcel, 0) == 0 && value_of(f, parcel) == i);
+        release(f, parcel);
+    }
+    parcel = make(f, 77);
+    CHECK(f, ferry_cell_enq(f, cell, parcel, FERRY_KEEP, 0) == 0);
+    CHECK(f, ferry_cell_write(f, cell, parcel, FERRY_KEEP) == 0);
+    CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 1);
+    CHECK(f, value_of(f, parcel) == 77);
+    release(f, parcel);
+    CHECK(f, ferry_cell_zap(f, cell) == 0);
+    CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+/* Nobody sees another rank's writes. */
+static void isolation(ferry *f)
+{
+    const ferry_cell cell = {0, 21};
+    ferry_parcel parcel;
+    void *data;
+    if (ferry_rank(f) == 0)
+        CHECK(f, ferry_cell_enq(f, cell, make(f, 5), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+    CHECK(f, ferry_cell_read(f, cell, &parcel, 0) == 0);
+    CHECK(f, value_of(f, parcel) == 5);
+    CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+    *(uint64_t *)data = 100 + (uint64_t)ferry_rank(f);
+    CHECK(f, ferry_barrier(f) == 0);
+    ferry_parcel seen;
+    CHECK(f, ferry_cell_read(f, cell, &seen, 0) == 0);
+    CHECK(f, value_of(f, seen) == 5);
+    CHECK(f, value_of(f, parcel) == 100 + (uint64_t)ferry_rank(f));
+    release(f, seen);
+    release(f, parcel);
+    CHECK(f, ferry_barrier(f) == 0);
+    CHECK(f, ferry_cell_zap(f, cell) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+/* Takes one, if there is one; returns its value, or -1. */
+static int64_t take(ferry *f, ferry_cell cell, uint64_t timeout_ns)
+{
+    ferry_parcel parcel;
+    int error = ferry_cell_deq(f, cell, &parcel, timeout_ns);
+    CHECK(f, error == 0 || error == FERRY_EAGAIN);
+    if (error != 0)
+        return -1;
+    int64_t value = (int64_t)value_of(f, parcel);
+    release(f, parcel);
+    return value;
+}
+
+/* All ranks add to and take from one cell with little room: who finds it full takes. */
+static void exactly_once(ferry *f, int count)
+{
+    const ferry_cell cell = {ferry_ranks(f) - 1, 22};
+    int64_t sum = 0, got, total = (int64_t)count * ferry_ranks(f);
+    if (ferry_rank(f) == cell.rank)
+        CHECK(f, ferry_cell_limit_set(f, cell.number, 3) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+    for (int i = 0; i < count;) {
+        ferry_parcel parcel = make(f, (uint64_t)ferry_rank(f) * (uint64_t)count + (uint64_t)i);
+        int error = ferry_cell_enq(f, cell, parcel, FERRY_GIVE, 0);
+        CHECK(f, error == 0 || error == FERRY_EAGAIN);
+        i += error == 0;
+        if (error == 0)
+            continue;
+        release(f, parcel);
+        if ((got = take(f, cell, 0)) >= 0)
+            sum += got;
+    }
+    CHECK(f, ferry_barrier(f) == 0);
+    while ((got = take(f, cell, 0)) >= 0)
+        sum += got;
+    CHECK(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &sum, &sum, 1) == 0);
+    CHECK(f, sum == total * (total - 1) / 2);
+}
+
+/* Who waits gets what comes later, each in its turn. */
+static void waiting(ferry *f, int count)
+{
+    const ferry_cell cell = {0, 23};
+    CHECK(f, ferry_barrier(f) == 0);
+    for (int i = 0; i < count; i++) {
+        if (ferry_rank(f) != 0)
+            CHECK(f, take(f, cell, FERRY_FOREVER) >= 0);
+        for (int r = 1; r < ferry_ranks(f) && ferry_rank(f) == 0; r++) {
+            ferry_wait(f, (uint64_t)(i % 3) * 100000);
+            CHECK(f, ferry_cell_enq(f, cell, make(f, 1), FERRY_GIVE, FERRY_FOREVER) == 0);
+        }
+    }
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+/* Tracked operations on the cells of all ranks at once. */
+static void tracked(ferry *f)
+{
+    enum { RANKS_MAX = 64 };
+    ferry_op ops[RANKS_MAX][2];
+    ferry_parcel out[RANKS_MAX];
+    int ranks = ferry_ranks(f) < RANKS_MAX ? ferry_ranks(f) : RANKS_MAX;
+    for (int r = 0; r < ranks; r++) {
+        const ferry_cell cell = {r, 100 + ferry_rank(f)};
+        const ferry_track deq = {.size = sizeof(deq), .op = &ops[r][0]};
+        const ferry_track enq = {.size = sizeof(enq), .op = &ops[r][1]};
+        CHECK(f, ferry_cell_deq_start(f, cell, &out[r], &deq) == 0);
+        CHECK(f, ferry_cell_enq_start(f, cell, make(f, (uint64_t)r), FERRY_GIVE, &enq) == 0);
+    }
+    for (int r = 0; r < ranks; r++) {
+        CHECK(f, ferry_op_wait(f, &ops[r][0]) == 0 && ferry_op_wait(f, &ops[r][1]) == 0);
+        CHECK(f, value_of(f, out[r]) == (uint64_t)r);
+        release(f, out[r]);
+    }
+    const ferry_cell cell = {ferry_ranks(f) - 1, 100 + ferry_rank(f)};
+    const ferry_track track = {.size = sizeof(track), .op = &ops[0][0]};
+    CHECK(f, ferry_cell_read_start(f, cell, &out[0], &track) == 0);
+    CHECK(f, ferry_cell_cancel(f, &out[0]) == 0);
+    CHECK(f, ferry_op_wait(f, &ops[0][0]) == FERRY_ECANCELED);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+static void send_and_recv(ferry *f)
+{
+    const ferry_cell cell = {(ferry_rank(f) + 1) % ferry_ranks(f), 24};
+    const ferry_cell own = {ferry_rank(f), 24};
+    const int numbers[] = {1, 3, FERRY_FIELD_INT32, 0, 0};
+    int conversion, error, got[3], sent[3] = {1, -2, ferry_rank(f)};
+    while ((error = ferry_transtab(f, ferry_rank(f), cell.rank, &conversion)) == FERRY_EAGAIN)
+        ferry_wait(f, 1000000);
+    CHECK(f, error == 0);
+    const ferry_layout layout = {numbers, 5, conversion, 0};
+    CHECK(f, ferry_cell_send(f, cell, sent, sizeof(sent), &layout, FERRY_FOREVER) == 0);
+    size_t size = sizeof(got);
+    CHECK(f, ferry_cell_recv(f, own, got, &size, NULL, FERRY_FOREVER) == 0);
+    CHECK(f, size == sizeof(got) && got[0] == 1 && got[1] == -2);
+    CHECK(f, got[2] == (ferry_rank(f) + ferry_ranks(f) - 1) % ferry_ranks(f));
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+typedef struct tally {
+    int64_t done;
+    ferry_op op;
+} tally;
+
+/* Passes on what it finds, one step less. */
+static void on_token(ferry *f, ferry_cell cell, size_t count, void *arg)
+{
+    tally *t = arg;
+    ferry_parcel parcel;
+    (void)count;
+    while (ferry_cell_deq(f, cell, &parcel, 0) == 0) {
+        void *data;
+        t->done++;
+        CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+        const ferry_cell next = {(cell.rank + 1) % ferry_ranks(f), cell.number};
+        const ferry_track track = FERRY_TRACK_DEFAULTS;
+        if (--*(uint64_t *)data == 0)
+            release(f, parcel);
+        else
+            CHECK(f, ferry_cell_enq_start(f, next, parcel, FERRY_GIVE, &track) == 0);
+    }
+}
+
+static void handlers(ferry *f, uint64_t hops)
+{
+    tally t = {0};
+    const ferry_cell own = {ferry_rank(f), 25};
+    const ferry_cell_handler handler = {
+        .size = sizeof(handler), .fn = on_token, .arg = &t, .high = 0};
+    CHECK(f, ferry_cell_handler_set(f, own.number, &handler) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+    CHECK(f, ferry_cell_enq(f, own, make(f, hops), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_quiesce(f) == 0);
+    CHECK(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &t.done, &t.done, 1) == 0);
+    CHECK(f, t.done == (int64_t)hops * ferry_ranks(f));
+    CHECK(f, ferry_cell_handler_set(f, own.number, NULL) == 0);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    int count = argc > 1 ? atoi(argv[1]) : 200;
+    each_operation(f);
+    isolation(f);
+    exactly_once(f, count);
+    waiting(f, count / 10);
+    tracked(f);
+    send_and_recv(f);
+    handlers(f, (uint64_t)count);
+    CHECK(f, ferry_barrier(f) == 0);
+    /* What was read is kept while it may be read again. */
+    size_t alive = ferry_parcels_alive(f);
+    CHECK(f, alive <= 2);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
