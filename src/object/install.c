@@ -96,6 +96,17 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     fy_record_admit(f, record, &held);
 }
 
+/* The object's data: carried by the program, handed over, or made from what was packed. */
+static void *data_of(ferry *f, const fy_arrival *arrival, const fy_passage *passage,
+                     const fy_record *record, const void *packed)
+{
+    if (arrival->given != NULL)
+        return arrival->given;
+    if (passage->address != 0)
+        return (void *)(uintptr_t)passage->address;
+    return record->type->ops.unpack(f, record->object, packed, passage->data_bytes);
+}
+
 static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -116,7 +127,7 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
     record->load = passage->load;
     record->type_index = (uint16_t)passage->type;
     record->type = &objects->types[passage->type];
-    record->data = record->type->ops.unpack(f, record->object, data, passage->data_bytes);
+    record->data = data_of(f, arrival, passage, record, data);
     if (record->data == NULL) {
         fy_log(f, "%s: unpack of object %016llx failed; the object is lost, and so is the job",
                record->type->name, (unsigned long long)record->object.word);
@@ -127,21 +138,21 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
     return 0;
 }
 
-/* FERRY_ENOMEM: try again later. Anything else: the arrival is done with. */
-static int install(ferry *f, const fy_arrival *arrival)
+int fy_arrival_install(ferry *f, const fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_passage passage;
     fy_record *record = NULL;
     int error = FERRY_EINVAL;
-    if (fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage)) {
+    if (fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage) &&
+        (passage.bare != 0) == (arrival->given != NULL)) {
         error = record_for(objects, &passage, &record);
         if (error == 0)
             error = fill(f, arrival, &passage, record);
     }
     if (error != 0 && record != NULL)
         fy_record_destroy(objects, record);
-    if (error != 0 && error != FERRY_ENOMEM)
+    if (error != 0 && error != FERRY_ENOMEM && arrival->given == NULL)
         fy_log(f, "dropped a malformed object of %zu bytes from rank %d", arrival->size_bytes,
                arrival->source);
     return error;
@@ -179,7 +190,7 @@ int fy_arrivals_install(ferry *f)
     fy_arrival *arrival = arrivals_take(f);
     while (arrival != NULL) {
         fy_arrival *next = arrival->next;
-        if (install(f, arrival) == FERRY_ENOMEM) {
+        if (fy_arrival_install(f, arrival) == FERRY_ENOMEM) {
             arrivals_return(f, arrival);
             break;
         }

@@ -38,7 +38,9 @@ static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const ferry_object_ops *ops = &record->type->ops;
-    size_t data_bytes = ops->packed_size(f, record->data);
+    record->handed = (ops->flags & FERRY_OBJECT_SHARED) != 0 &&
+                     fy_address_shared(objects, record->data);
+    size_t data_bytes = record->handed ? 0 : ops->packed_size(f, record->data);
     size_t size_bytes = fy_passage_bytes(record, data_bytes);
     if (size_bytes == 0)
         return FERRY_ENOMEM;
@@ -48,7 +50,8 @@ static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
         return FERRY_ENOMEM;
     unsigned char *data = fy_passage_write(record, data_bytes, block);
     memset(data + data_bytes, 0, (size_t)((unsigned char *)block + size_bytes - data) - data_bytes);
-    ops->pack(f, record->data, data, data_bytes);
+    if (!record->handed)
+        ops->pack(f, record->data, data, data_bytes);
     fy_frame frame = {.kind = FY_KIND_ARRIVAL,
                       .word_count = 1,
                       .words = {record->object.word},
@@ -118,7 +121,8 @@ static int drain_departed(ferry *f, fy_record *record)
         entry->movement = record->movement + 1;
         objects->count--;
         fy_stats(f)->objects_out++;
-        record->type->ops.destroy(f, record->data);
+        if (!record->handed)
+            record->type->ops.destroy(f, record->data);
         record->data = NULL;
     }
     int error = send_late(f, record);
@@ -153,6 +157,7 @@ static int drain_returned(ferry *f, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     if (record->target == objects->rank)
         repack(f, record);
+    record->handed = false;
     record->target = -1;
     if (fy_record_reserve(record, &record->late) != 0)
         return FERRY_ENOMEM;

@@ -54,6 +54,7 @@ typedef struct fy_record {
     fy_link link; /* ready (not scheduled), pinned, leaving or done */
     fy_object_state state;
     bool scheduled;
+    bool handed; /* its data has been given away as it is: not to be destroyed */
     bool doomed; /* to be destroyed when its handler returns */
     int target;  /* where it moves, or shall when its handler returns; else -1 */
     uint32_t movement;
@@ -93,7 +94,8 @@ typedef struct fy_object_watch {
 typedef struct fy_arrival {
     struct fy_arrival *next;
     int source;
-    bool block; /* `data` is the port's; else it stands behind the arrival */
+    bool block;  /* `data` is the port's; else it stands behind the arrival */
+    void *given; /* the object's data, when the program carried it; else NULL */
     const void *data;
     size_t size_bytes;
 } fy_arrival;
@@ -232,6 +234,9 @@ int fy_record_move(ferry *f, fy_record *record, int rank);
 int fy_done_drain(ferry *f);
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Makes one object live here. FERRY_ENOMEM: try again later. Anything else: it is done with. */
+int fy_arrival_install(ferry *f, const fy_arrival *arrival);
 
 /* Installs what has arrived. Returns how many objects. */
 int fy_arrivals_install(ferry *f);

@@ -16,7 +16,9 @@ typedef struct fy_passage {
     uint32_t source_count;
     uint32_t pending_count;
     uint32_t early_count;
-    uint32_t has_affinity, priority_count, dependency_count, reserved;
+    uint32_t has_affinity, priority_count, dependency_count;
+    uint32_t bare;       /* the program carries the data */
+    uint64_t address;    /* of data in the shared heap, handed over; else 0 */
     uint64_t data_bytes; /* the last bytes of the block, padded to 8 */
     double load;
 } fy_passage;
@@ -27,6 +29,10 @@ size_t fy_passage_bytes(const fy_record *record, size_t data_bytes);
 
 /* Writes all but the data; returns where that belongs. */
 void *fy_passage_write(const fy_record *record, size_t data_bytes, void *block);
+
+/* Whether `address` is in an allocation of the shared heap, so that other ranks can use it as it
+ * is. [either thread] */
+bool fy_address_shared(const fy_objects *objects, const void *address);
 
 /* Reads and checks the header of a block of `size_bytes`. */
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
