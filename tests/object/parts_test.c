@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "object/affinity.h"
 #include "object/letter.h"
 #include "object/names.h"
 #include "object/sources.h"
@@ -135,6 +136,40 @@ static void test_wire_reads_what_it_writes(void **state)
     }
 }
 
+static int place_of_number(const void *context, uint64_t object)
+{
+    (void)context;
+    return object == 9 ? -1 : (int)(object % 3);
+}
+
+/* Goal: what ties an object to ranks is the same after a passage, and its dependencies are counted
+ * per rank. Method: write, read back whole and cut short, place with a known directory. */
+static void test_affinity_travels(void **state)
+{
+    (void)state;
+    unsigned char bytes[256];
+    fy_affinity *affinity = fy_affinity_create(2, 4), *read = NULL;
+    assert_non_null(affinity);
+    affinity->granularity = 7;
+    affinity->priorities[1] = 2.5;
+    for (uint64_t i = 0; i < 4; i++)
+        affinity->dependencies[i] = 3 * i + (i == 2); /* 0, 3, 7, 9: ranks 0, 0, 1, none */
+    assert_ptr_equal(fy_affinity_write(affinity, bytes), bytes + fy_affinity_bytes(affinity));
+    const unsigned char *at = bytes, *end = bytes + fy_affinity_bytes(affinity);
+    assert_int_equal(fy_affinity_read(&at, end - 1, 2, 4, &read), FERRY_EINVAL);
+    at = bytes;
+    assert_int_equal(fy_affinity_read(&at, end, 2, 4, &read), 0);
+    assert_ptr_equal(at, end);
+    assert_true(read->granularity == 7 && read->priorities[0] == 0 && read->priorities[1] == 2.5);
+    fy_affinity_place(read, place_of_number, NULL);
+    assert_int_equal(fy_affinity_there(read, 0), 2);
+    assert_int_equal(fy_affinity_there(read, 1), 1);
+    assert_int_equal(fy_affinity_there(read, 2), 0);
+    assert_int_equal(fy_affinity_there(NULL, 0), 0);
+    free(affinity);
+    free(read);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_letters_sort_by_origin_and_sequence),
         cmocka_unit_test(test_sources_count_per_rank),
         cmocka_unit_test(test_wire_reads_what_it_writes),
+        cmocka_unit_test(test_affinity_travels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

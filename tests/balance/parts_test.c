@@ -1,0 +1,187 @@
+/* The ladder and the desks, without ranks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "balance/balance.h"
+#include "balance/schedulers/desk.h"
+#include "balance/schedulers/ladder.h"
+
+enum { ITEMS = 200 };
+
+/* Goal: the ladder hands out what is on it once, as a rule the heaviest first, and its sums are
+ * right. Method: items of many loads, some changed and taken off, against a plain array. */
+static void test_ladder_hands_out_the_heaviest(void **state)
+{
+    (void)state;
+    fy_ladder *ladder = calloc(1, sizeof *ladder);
+    ferry_schedulable items[ITEMS] = {0};
+    int rises = 0, count = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        items[i].load = (double)(i * 37 % 101) * 0.5;
+        assert_false(fy_ladder_add(ladder, &items[i]));
+        items[i].pending = 1;
+        assert_true(fy_ladder_add(ladder, &items[i]));
+        assert_false(fy_ladder_add(ladder, &items[i]));
+    }
+    for (int i = 0; i < ITEMS; i += 5) {
+        items[i].load += 1000;
+        fy_ladder_add(ladder, &items[i]);
+        fy_ladder_remove(ladder, &items[i + 1]);
+        fy_ladder_remove(ladder, &items[i + 1]);
+    }
+    assert_int_equal(ladder->count, ITEMS - ITEMS / 5);
+    assert_true(fy_ladder_first(ladder)->load >= 1000 && fy_ladder_last(ladder)->load >= 1000);
+    double last = 1e9;
+    for (ferry_schedulable *item; (item = fy_ladder_pop(ladder)) != NULL; count++) {
+        assert_false(item->queued);
+        rises += item->load > 1.5 * last;
+        last = item->load;
+    }
+    assert_int_equal(count, ITEMS - ITEMS / 5);
+    assert_true(rises <= count / 16);
+    assert_true(ladder->load == 0);
+    free(ladder);
+}
+
+/* Goal: nothing on the ladder waits for ever. Method: heavy items come as fast as any leave; a
+ * light one must have its turn. */
+static void test_ladder_starves_nobody(void **state)
+{
+    (void)state;
+    fy_ladder *ladder = calloc(1, sizeof *ladder);
+    ferry_schedulable light = {.load = 1e-3, .pending = 1}, heavy[2] = {{0}};
+    int turns = 0;
+    fy_ladder_add(ladder, &light);
+    for (; light.queued && turns < 10000; turns++) {
+        heavy[turns % 2] = (ferry_schedulable){.load = 5, .pending = 1};
+        fy_ladder_add(ladder, &heavy[turns % 2]);
+        (void)fy_ladder_pop(ladder);
+    }
+    assert_false(light.queued);
+    free(ladder);
+}
+
+enum { RANKS = 70 };
+
+/* A job of desks in one process: notes wait in a queue, ranks give as long as they have something.
+ */
+typedef struct job {
+    ferry_scheduling ranks[RANKS];
+    fy_desks desks[RANKS];
+    uint32_t left[RANKS], got[RANKS];
+    struct {
+        int from, to;
+        fy_desk_note note;
+    } queue[100000];
+    int first, count;
+    int self;
+} job;
+
+static job *the_job;
+
+static void note_send(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note)
+{
+    job *j = the_job;
+    (void)context;
+    assert_in_range(j->count, 0, 99999);
+    j->queue[j->count].from = s->rank;
+    j->queue[j->count].to = rank;
+    j->queue[j->count++].note = *note;
+}
+
+static void rank_asked(ferry_scheduling *s, void *context, int wish)
+{
+    job *j = the_job;
+    (void)context;
+    if (j->left[s->rank] > 0) {
+        j->left[s->rank]--;
+        j->got[wish]++;
+        return;
+    }
+    const fy_desk_note up = {.word = FY_DESK_UP, .level = 1, .wish = wish};
+    fy_desks_post(s, &j->desks[s->rank], &up);
+}
+
+static void post(job *j, int rank, int wish)
+{
+    const fy_desk_note up = {.word = FY_DESK_UP, .level = 1, .wish = wish, .supply = j->left[rank]};
+    fy_desks_post(&j->ranks[rank], &j->desks[rank], &up);
+}
+
+static void deliver_all(job *j)
+{
+    while (j->first < j->count) {
+        int at = j->first++, to = j->queue[at].to;
+        fy_desk_note note = j->queue[at].note;
+        fy_desks_hear(&j->ranks[to], &j->desks[to], j->queue[at].from, &note);
+    }
+}
+
+/* Goal: every wish is met as long as any rank has something to give, whichever comes first, in few
+ * messages. Method: 70 ranks in desks of 4 children, so four levels; all but two ranks wish, then
+ * one that has work reports, and then the other way round. */
+static void test_desks_meet_every_wish(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        job *j = the_job = calloc(1, sizeof *j);
+        for (int i = 0; i < RANKS; i++) {
+            j->ranks[i].rank = i;
+            j->ranks[i].ranks = RANKS;
+            j->desks[i].send = note_send;
+            j->desks[i].asked = rank_asked;
+            assert_int_equal(fy_desks_init(&j->ranks[i], &j->desks[i], 4), 0);
+        }
+        j->left[37] = RANKS;
+        if (order == 1)
+            post(j, 37, -1);
+        for (int i = 0; i < RANKS; i++) {
+            if (i != 37 && i != 12)
+                post(j, i, i);
+            if (order == 1)
+                deliver_all(j);
+        }
+        deliver_all(j);
+        if (order == 0)
+            post(j, 37, -1);
+        deliver_all(j);
+        for (int i = 0; i < RANKS; i++)
+            assert_int_equal(j->got[i], i != 37 && i != 12);
+        assert_in_range(j->count, 1, RANKS * 12);
+        for (int i = 0; i < RANKS; i++)
+            fy_desks_fini(&j->desks[i]);
+        free(j);
+    }
+}
+
+/* Goal: notes read as they were written, and others are refused. */
+static void test_desks_notes_travel(void **state)
+{
+    (void)state;
+    uint64_t words[FERRY_SCHEDULER_WORDS];
+    const fy_desk_note note = {
+        .word = FY_DESK_UP, .level = 3, .wish = -1, .supply = 9, .heaviest = 1.5F, .load = 80};
+    fy_desk_note read;
+    fy_desk_note_write(&note, words);
+    assert_true(fy_desk_note_read(words, &read));
+    assert_true(read.word == note.word && read.level == 3 && read.wish == -1 && read.supply == 9);
+    assert_true(read.heaviest == note.heaviest && read.load == note.load);
+    words[0] |= 0xff;
+    assert_false(fy_desk_note_read(words, &read));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ladder_hands_out_the_heaviest),
+        cmocka_unit_test(test_ladder_starves_nobody),
+        cmocka_unit_test(test_desks_meet_every_wish),
+        cmocka_unit_test(test_desks_notes_travel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
