@@ -1,0 +1,107 @@
+/* Goal: a neighbour that dies ends every mover that waits for it with FERRY_EPEER, whichever way
+ * the data travels, and movers without it go on.
+ * Method: a ring of blocks, one per rank; every rank asks to survive deaths. After two movements
+ * the last rank is killed where the argument says: before it starts one (start), or when it has
+ * started and not waited (wait). The others must get the error from the mover of the ring, and can
+ * free all; a mover between the first two ranks works before and after. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+#include <ferry/mover.h>
+
+#define CHECK(condition) check_that(f, condition, #condition, __LINE__)
+
+static void check_that(ferry *f, bool condition, const char *text, int line)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "death.c:%d: rank %d: CHECK failed: %s (%s)\n", line, ferry_rank(f), text,
+            ferry_error_message(f));
+    abort();
+}
+
+static void note(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)arg;
+    CHECK(event->rank == ferry_ranks(f) - 1 || !event->died);
+}
+
+static bool between_first_two(void *arg, const ferry_plan_entry *copy)
+{
+    (void)arg;
+    return copy->source < 2 && copy->target < 2;
+}
+
+static ferry_mover *bind_ring(ferry *f, ferry_xarray *x, const ferry_mover_options *options,
+                              bool whole)
+{
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    ferry_plan plan = {0};
+    ferry_mover *m;
+    halo.domain = x->blocks.blocks[0].region;
+    halo.domain.high.at[0] = x->blocks.blocks[x->blocks.count - 1].region.high.at[0];
+    halo.low = halo.high = ferry_point_of(1, 0, 0);
+    halo.periodic[0] = true;
+    CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
+    if (!whole)
+        ferry_plan_filter(&plan, between_first_two, NULL);
+    CHECK(ferry_mover_bind(f, &plan, x, x, options, &m) == 0);
+    ferry_plan_fini(&plan);
+    return m;
+}
+
+/* Ranks next to the dead one see it; the others do when they wait for one that gave up. */
+static void move_until_it_ends(ferry *f, ferry_mover *m)
+{
+    int error = 0, self = ferry_rank(f), last = ferry_ranks(f) - 1;
+    bool beside = self == 0 || self == last - 1;
+    for (int i = 0; i < 3 && error == 0 && beside; i++) {
+        error = ferry_mover_start(m, NULL);
+        if (error == 0)
+            error = ferry_mover_wait(m);
+    }
+    CHECK(!beside || error == FERRY_EPEER);
+    CHECK(!beside || ferry_mover_start(m, NULL) == FERRY_EPEER);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    if (argc < 3 || ferry_ranks(f) < 3)
+        return 2;
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    const int64_t width = strcmp(argv[2], "direct") == 0 ? 4096 : 16;
+    options.messages = strcmp(argv[2], "messages") == 0;
+    ferry_on_peer(f, note, NULL);
+    ferry_floorplan blocks;
+    ferry_xarray *x;
+    int64_t extents[2] = {4 * ferry_ranks(f), width};
+    ferry_region domain = ferry_region_sized(2, extents);
+    CHECK(ferry_floorplan_cut(domain, ferry_point_of(ferry_ranks(f), 1, 1), &blocks) == 0);
+    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    CHECK(ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_of(1, 0, 0), &x) == 0);
+    ferry_mover *ring = bind_ring(f, x, &options, true);
+    ferry_mover *pair = bind_ring(f, x, &options, false);
+    for (int i = 0; i < 2; i++)
+        CHECK(ferry_mover_start(ring, NULL) == 0 && ferry_mover_wait(ring) == 0);
+    CHECK(ferry_barrier(f) == 0);
+    if (ferry_rank(f) == ferry_ranks(f) - 1) {
+        if (strcmp(argv[1], "wait") == 0)
+            CHECK(ferry_mover_start(ring, NULL) == 0);
+        raise(SIGKILL);
+    }
+    move_until_it_ends(f, ring);
+    CHECK(ferry_mover_start(pair, NULL) == 0 && ferry_mover_wait(pair) == 0);
+    CHECK(ferry_mover_free(ring) == FERRY_EPEER);
+    CHECK(ferry_mover_free(pair) == FERRY_EPEER);
+    ferry_xarray_destroy(x);
+    ferry_floorplan_fini(&blocks);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
