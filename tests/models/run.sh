@@ -31,6 +31,7 @@ while read -r model mutants; do
         ! grep -qx 'errors: 0' verdict || { echo "the mutant survives"; failed=1; }
     done
 done <<END
+cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS
 termination ONE_WAVE COUNT_ARRIVALS
 wake NO_BARRIER
 END
