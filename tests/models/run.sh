@@ -34,6 +34,7 @@ done <<END
 cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS
 termination ONE_WAVE COUNT_ARRIVALS
 wake NO_BARRIER
+migration ANY_ORDER STALE_LOCATION NO_WAIT NO_MOVEMENT
 END
 [ "$failed" -eq 0 ] && echo "all models hold and every mutant is found"
 exit "$failed"
