@@ -45,8 +45,9 @@ typedef enum bench_kind {
     BENCH_MG,           /* count V-cycles of NAS MG, size points along an edge */
     BENCH_FT,           /* count steps of NAS FT, size points along x */
     BENCH_SUMMA,        /* count products of matrices of size^2 elements */
-    BENCH_MEMORY,       /* private memory of the ranks, mean of them, bytes */
-    BENCH_LIBRARY,      /* bytes of the libraries that rank 0 has mapped, beyond libc */
+    BENCH_EXPOSED, /* of a halo as BENCH_HALO, what background progress does not hide, percent */
+    BENCH_MEMORY,  /* private memory of the ranks, mean of them, bytes */
+    BENCH_LIBRARY, /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
 } bench_kind;
 

@@ -108,6 +108,7 @@ static double figure(const bench_case *which, const entry *e, double value)
     case BENCH_KIB:
         return value / 1024;
     case BENCH_MS:
+    case BENCH_PERCENT:
         break;
     }
     return value;
@@ -125,6 +126,10 @@ static bench_job job_of(const bench_case *which, uint64_t count)
 static bool calibrate(const bench_options *options, const bench_case *which, entry *e)
 {
     double goal_ns = options->quick ? 2e6 : 4e6;
+    if (which->kind == BENCH_EXPOSED) {
+        e->count = 1;
+        return true;
+    }
     if (which->kind == BENCH_MEMORY || which->kind == BENCH_LIBRARY) {
         bench_answer answer;
         e->count = 1;
@@ -248,7 +253,7 @@ static bench_target target_of(const bench_case *which, const char *peer)
     return (bench_target){BENCH_NONE, 0};
 }
 
-static const char *const unit_names[] = {"ns", "us", "M/s", "GB/s", "ms", "MiB", "KiB"};
+static const char *const unit_names[] = {"ns", "us", "M/s", "GB/s", "ms", "MiB", "KiB", "%"};
 
 /* Rows of the peers that an aim names and that no program exists for. */
 static void report_unknown(bench_compare *c, const work *w, double ours)
@@ -282,7 +287,8 @@ static const char *absence(const work *w, const entry *e)
     return e->side->failed ? e->side->reason : NULL;
 }
 
-static void report_side(bench_compare *c, const work *w, const entry *e, double ours, double state)
+/* Whether there was anything to report. */
+static bool report_side(bench_compare *c, const work *w, const entry *e, double ours, double state)
 {
     char state_text[32];
     const char *absent = absence(w, e);
@@ -299,6 +305,23 @@ static void report_side(bench_compare *c, const work *w, const entry *e, double 
         row.theirs = median_of(w, e, state, &row.runs);
     if (e->takes_part || absent)
         bench_report(c->options, c->bench, &row);
+    return e->takes_part || absent;
+}
+
+/* A case that has bounds on ours alone. */
+static void report_alone(bench_compare *c, const work *w, double ours, double state, int runs)
+{
+    char state_text[32];
+    bench_state_name(state, state_text, sizeof state_text);
+    bench_report(c->options, c->bench,
+                 &(bench_row){.name = w->which->name,
+                              .peer = "-",
+                              .unit = unit_names[w->which->unit],
+                              .ours = ours,
+                              .theirs = -1,
+                              .runs = runs,
+                              .target = target_of(w->which, "-"),
+                              .state = state_text});
 }
 
 static void report_all(bench_compare *c, const work *w)
@@ -309,8 +332,11 @@ static void report_all(bench_compare *c, const work *w)
     if (ours < 0)
         fprintf(stderr, "%s: %s: no figure of ours: %s\n", c->bench, w->which->name,
                 c->sides[0].reason);
+    bool compared = false;
     for (int i = 1; i < c->side_count; i++)
-        report_side(c, w, &w->entries[i], ours, state);
+        compared = report_side(c, w, &w->entries[i], ours, state) || compared;
+    if (!compared && ours >= 0)
+        report_alone(c, w, ours, state, runs);
     report_unknown(c, w, ours);
 }
 

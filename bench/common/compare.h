@@ -20,7 +20,8 @@ typedef enum bench_unit {
     BENCH_GBPS, /* gigabytes per second */
     BENCH_MS,   /* start and stop */
     BENCH_MIB,  /* memory */
-    BENCH_KIB   /* libraries */
+    BENCH_KIB,  /* libraries */
+    BENCH_PERCENT
 } bench_unit;
 
 /* A bound on ours, or on ours / theirs for `peer`; "*" is every peer but the limit. */
