@@ -2,8 +2,11 @@
 #ifndef FY_ERROR_H
 #define FY_ERROR_H
 
+#include "base/shared.h"
+
 /* Keeps the text and returns `error`. */
-int fy_error_set(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+FY_SHARED int fy_error_set(int error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Lends until the next fy_error_set on this thread; "" when there was none. */
 const char *fy_error_text(void);
 

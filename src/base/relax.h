@@ -2,6 +2,8 @@
 #ifndef FY_RELAX_H
 #define FY_RELAX_H
 
+#include "base/shared.h"
+
 /* Tells the processor that the caller spins. */
 static inline void fy_relax(void)
 {
@@ -13,6 +15,6 @@ static inline void fy_relax(void)
 }
 
 /* Lets another thread have this processor. */
-void fy_yield(void);
+FY_SHARED void fy_yield(void);
 
 #endif

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/shared.h"
+
 typedef struct fy_table {
     unsigned char *slots;
     size_t slot_bytes;
@@ -20,20 +22,20 @@ typedef struct fy_table {
 } fy_table;
 
 /* An empty table of slots of `slot_bytes`, a multiple of 8 that counts the key. FERRY_ENOMEM. */
-int fy_table_init(fy_table *table, size_t slot_bytes);
+FY_SHARED int fy_table_init(fy_table *table, size_t slot_bytes);
 
 /* Frees the slots; what they point to is the caller's. */
-void fy_table_fini(fy_table *table);
+FY_SHARED void fy_table_fini(fy_table *table);
 
 /* Finds the slot of `key` or adds one, zero but for its key. Lends `*slot` until the next insertion
  * or removal. FERRY_ENOMEM: nothing changed. */
-int fy_table_insert(fy_table *table, uint64_t key, void **slot);
+FY_SHARED int fy_table_insert(fy_table *table, uint64_t key, void **slot);
 
 /* Removes a slot that fy_table_find or fy_table_insert gave. */
-void fy_table_remove(fy_table *table, void *slot);
+FY_SHARED void fy_table_remove(fy_table *table, void *slot);
 
 /* The first slot at or after `*index` in the array, and its index + 1 there; NULL at the end. */
-void *fy_table_next(const fy_table *table, size_t *index);
+FY_SHARED void *fy_table_next(const fy_table *table, size_t *index);
 
 static inline uint64_t *fy_table_slot(const fy_table *table, size_t index)
 {

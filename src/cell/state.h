@@ -258,7 +258,8 @@ typedef struct fy_cells {
 
 static inline fy_cells *fy_cells_of(const ferry *f)
 {
-    return (fy_cells *)fy_layer_state(f, FY_LAYER_CELL);
+    /* Names the layer, so that a program linked to any of its functions has it. */
+    return (fy_cells *)fy_layer_state(f, fy_cell_layer.layer);
 }
 
 /* parcel.c */

@@ -10,6 +10,7 @@
 #include <ferry/core.h>
 #include <ferry/trace.h>
 
+#include "base/shared.h"
 #include "port/port.h"
 
 /* Frames by meaning. A kind belongs to one layer, which sets its function at open. */
@@ -62,8 +63,8 @@ typedef struct fy_layer_ops {
     void (*peer_gone)(ferry *f, int rank); /* a rank has gone; nothing more comes from it */
 } fy_layer_ops;
 
-extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer, fy_mover_layer,
-    fy_cell_layer;
+extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
+extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer;
 
 /* The first fields of a rank, which every layer may read; constant after open. */
 typedef struct __attribute__((may_alias)) fy_head {
@@ -83,7 +84,7 @@ static inline void *fy_layer_state(const ferry *f, fy_layer layer)
     return fy_head_of(f)->layers[layer];
 }
 
-void fy_layer_state_set(ferry *f, fy_layer layer, void *state);
+FY_SHARED void fy_layer_state_set(ferry *f, fy_layer layer, void *state);
 
 /* The port's table, for layers that need memory, time or the helper thread. */
 static inline fy_port *fy_port_of(const ferry *f)
@@ -93,11 +94,11 @@ static inline fy_port *fy_port_of(const ferry *f)
 
 /* Sets the function for `kind`. `polled_by_helper` kinds may run on either thread, under the lock
  * that fy_control_poll's caller holds; all others run on the application thread. */
-void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
+FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
 
 /* Sends a frame from the application thread. Never blocks and keeps order: without room the frame
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
-int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
 /* Outside handlers polls until `rank` has no backlog; in a handler it does nothing. FERRY_EPEER. */
 int fy_pace(ferry *f, fy_lane lane, int rank);
@@ -125,13 +126,13 @@ void fy_control_share(ferry *f, bool shared);
 /* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
  * A message counts as created when it is sent and finished when its handler has returned, or it has
  * failed. [application thread] */
-void fy_work_created(ferry *f, uint64_t count);
-void fy_work_finished(ferry *f, uint64_t count);
+FY_SHARED void fy_work_created(ferry *f, uint64_t count);
+FY_SHARED void fy_work_finished(ferry *f, uint64_t count);
 
 /* Runs `call` as application code: sets depth, activity, stats and what the rank is doing. */
 typedef void fy_call(ferry *f, void *arg);
-void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);
-bool fy_in_handler(const ferry *f);
+FY_SHARED void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);
+FY_SHARED bool fy_in_handler(const ferry *f);
 
 /* A handler's function by index; NULL and FERRY_ENOENT's message when it is not of that sort. */
 typedef enum fy_handler_sort {
@@ -151,11 +152,11 @@ uint32_t fy_handler_signature(const ferry *f, uint16_t index);
 /* Operations. fy_op_start makes a record from `track` (0 when it is NULL) for a frame's `op` field;
  * the target's layer answers with fy_op_end_remote; local ends use fy_op_end. Each started
  * operation ends once, in a poll. */
-int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
-                uint32_t *op);
-void fy_op_submitted(ferry *f, uint32_t op);
-void fy_op_end(ferry *f, uint32_t op, int error);
-void fy_op_drop(ferry *f, uint32_t op);
+FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
+                          uint32_t *op);
+FY_SHARED void fy_op_submitted(ferry *f, uint32_t op);
+FY_SHARED void fy_op_end(ferry *f, uint32_t op, int error);
+FY_SHARED void fy_op_drop(ferry *f, uint32_t op);
 bool fy_op_is_pending(const ferry *f, uint32_t op);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
 
@@ -207,13 +208,15 @@ int fy_work_arrives(ferry *f, int rank, uint64_t count);
 bool fy_op_end_reserve(ferry *f);
 
 /* Keeps the message of a failing call and returns `error`. */
-int fy_fail(ferry *f, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+FY_SHARED int fy_fail(ferry *f, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A line on standard error that begins with the rank. */
-void fy_log(const ferry *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+FY_SHARED void fy_log(const ferry *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Logs that a frame, meant as `what`, is malformed and dropped; the first few of a rank only.
  * [either thread] */
-void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
+FY_SHARED void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
 
 /* This rank's account, for layers to add to. */
 ferry_stats *fy_stats(ferry *f);

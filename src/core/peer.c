@@ -96,8 +96,8 @@ static void bury(ferry *f, int rank)
     fy_mail_peer_gone(f, rank);
     fy_quiesce_peer_gone(f);
     for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_list[i]->peer_gone != NULL)
-            fy_layer_list[i]->peer_gone(f, rank);
+        if (fy_layer_at(i)->peer_gone != NULL)
+            fy_layer_at(i)->peer_gone(f, rank);
     f->done++;
     if (peers->fn == NULL)
         return;

@@ -159,8 +159,8 @@ static int run_layers(ferry *f)
 {
     int count = 0;
     for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_list[i]->progress != NULL)
-            count += fy_layer_list[i]->progress(f);
+        if (fy_layer_at(i)->progress != NULL)
+            count += fy_layer_at(i)->progress(f);
     f->done += (uint64_t)count;
     return count;
 }
@@ -200,7 +200,7 @@ bool fy_rank_idle(ferry *f)
         f->slow_lanes != 0 || f->orphans.head != NULL)
         return false;
     for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_list[i]->busy != NULL && fy_layer_list[i]->busy(f))
+        if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return false;
     return true;
 }
@@ -209,8 +209,7 @@ bool fy_rank_idle(ferry *f)
 static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *patience)
 {
     for (int i = 0; i < FY_LAYERS; i++) {
-        uint64_t at =
-            fy_layer_list[i]->deadline == NULL ? UINT64_MAX : fy_layer_list[i]->deadline(f);
+        uint64_t at = fy_layer_at(i)->deadline == NULL ? UINT64_MAX : fy_layer_at(i)->deadline(f);
         deadline_ns = at < deadline_ns ? at : deadline_ns;
     }
     uint64_t timeout_ns = fy_ops_deadline(f);
@@ -237,7 +236,7 @@ int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *pa
     if (patience->rounds++ < (f->info.crowded ? 1 : QUIET_ROUNDS))
         return 0;
     for (int i = 0; tasks && i < FY_LAYERS; i++)
-        if (fy_layer_list[i]->busy != NULL && fy_layer_list[i]->busy(f))
+        if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return 0;
     fy_account_to(f, FERRY_IDLE, 0);
     f->ops->wait(f->port, FY_APP, earliest_deadline(f, deadline_ns, patience));

@@ -23,14 +23,14 @@ static void set_kinds(ferry *f)
 static void close_layers(ferry *f, int count)
 {
     while (count-- > 0)
-        if (fy_layer_list[count]->close != NULL)
-            fy_layer_list[count]->close(f);
+        if (fy_layer_at(count)->close != NULL)
+            fy_layer_at(count)->close(f);
 }
 
 static int open_layers(ferry *f)
 {
     for (int i = 0; i < FY_LAYERS; i++) {
-        int error = fy_layer_list[i]->open == NULL ? 0 : fy_layer_list[i]->open(f, &f->options);
+        int error = fy_layer_at(i)->open == NULL ? 0 : fy_layer_at(i)->open(f, &f->options);
         if (error != 0) {
             close_layers(f, i);
             return error;
@@ -147,8 +147,8 @@ int fy_rank_close(ferry *f)
     drain(f);
     int error = meet(f);
     for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_list[i]->drain != NULL)
-            fy_layer_list[i]->drain(f);
+        if (fy_layer_at(i)->drain != NULL)
+            fy_layer_at(i)->drain(f);
     /* Behind the first barrier no main program sends; what handlers have sent meanwhile is taken in
      * before the second. */
     if (error == 0) {

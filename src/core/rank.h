@@ -52,6 +52,13 @@ typedef struct fy_account {
 
 /* The layers above, by fy_layer (layers.c). */
 extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
+extern const fy_layer_ops fy_layer_absent;
+
+/* A layer's part, which is empty when the program is not linked to the layer. */
+static inline const fy_layer_ops *fy_layer_at(int layer)
+{
+    return fy_layer_list[layer] != NULL ? fy_layer_list[layer] : &fy_layer_absent;
+}
 
 typedef struct fy_background fy_background;
 

@@ -207,7 +207,9 @@ rule_format()
         awk -F: '/: warning: / && !seen[$1]++ { print $1 ": not formatted (make format)" }' >"$found"
 }
 
-# The shared library: at most 300 KiB stripped, needs libc alone, exports ferry_ names alone.
+# The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the data
+# library is linked to. The data library needs that and the core library alone, exports ferry_ names
+# and its layers.
 rule_library()
 {
     strip -o "$scratch/ferry.so" "$build/lib/libferry.so"
@@ -216,8 +218,12 @@ rule_library()
     echo "libferry.so: $size bytes stripped"
     readelf -d "$scratch/ferry.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
-    nm -D --defined-only "$scratch/ferry.so" |
-        awk '$NF !~ /^ferry_/ { print "libferry.so: exports " $NF }' >>"$found"
+    nm -D --undefined-only "$build/lib/libferry_data.so" | awk '{ print $NF }' | grep '^fy_' |
+        sort >"$scratch/needed"
+    nm -D --defined-only "$scratch/ferry.so" | awk '$NF !~ /^ferry_/ { print $NF }' | sort |
+        comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
+    nm -D --defined-only "$build/lib/libferry_data.so" |
+        awk '$NF !~ /^(ferry_|fy_[a-z]*_layer$)/ { print "libferry_data.so: exports " $NF }' >>"$found"
 }
 
 # Every source is compiled here, or at least named in a build file (a peer that is not installed is
