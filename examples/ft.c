@@ -67,6 +67,16 @@ typedef struct solver {
     number *scratch;
 } solver;
 
+/* As CMPLX, which not every compiler has. */
+static number complex_of(double real, double imaginary)
+{
+    union {
+        double part[2];
+        number whole;
+    } value = {{real, imaginary}};
+    return value.whole;
+}
+
 static void check(ferry *f, int error)
 {
     if (error == 0)
@@ -117,8 +127,8 @@ static number *transform(number *a, number *b, int64_t n, const number *roots, i
                 for (int j = 0; j < STRIP; j++) {
                     number sum = x[j] + y[j], difference = x[j] - y[j];
                     u[j] = sum;
-                    v[j] = CMPLX(creal(difference) * creal(w) - cimag(difference) * cimag(w),
-                                 creal(difference) * cimag(w) + cimag(difference) * creal(w));
+                    v[j] = complex_of(creal(difference) * creal(w) - cimag(difference) * cimag(w),
+                                      creal(difference) * cimag(w) + cimag(difference) * creal(w));
                 }
             }
         }
@@ -136,8 +146,8 @@ static void transform_lines(const solver *s, number *data, int64_t n, int64_t st
 {
     number *roots = s->scratch, *a = roots + n, *b = a + n * STRIP;
     for (int64_t k = 0; k < n / 2 + 1; k++)
-        roots[k] = CMPLX(cos(2 * M_PI * (double)k / (double)n),
-                         sign * sin(2 * M_PI * (double)k / (double)n));
+        roots[k] = complex_of(cos(2 * M_PI * (double)k / (double)n),
+                              sign * sin(2 * M_PI * (double)k / (double)n));
     for (int64_t l = 0; l < count; l += STRIP) {
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < STRIP; j++)
@@ -214,7 +224,7 @@ static number checksum(const solver *s)
         }
     }
     check(s->f, ferry_allreduce(s->f, FERRY_DOUBLE, FERRY_SUM, sum, sum, 2));
-    return CMPLX(sum[0], sum[1]);
+    return complex_of(sum[0], sum[1]);
 }
 
 /* An array of slabs along its first dimension. */

@@ -41,6 +41,16 @@ static const problem problems[] = {
       {5.091487099959e+02, 5.107917842803e+02}}},
 };
 
+/* As CMPLX, which not every compiler has. */
+static bench_number complex_of(double real, double imaginary)
+{
+    union {
+        double part[2];
+        bench_number whole;
+    } value = {{real, imaginary}};
+    return value.whole;
+}
+
 static const problem *problem_of(uint64_t nx)
 {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
@@ -100,7 +110,7 @@ static bench_number *transform(bench_number *a, bench_number *b, size_t n,
                 for (size_t j = 0; j < STRIP; j++) {
                     bench_number d = x[j] - y[j];
                     u[j] = x[j] + y[j];
-                    v[j] = CMPLX(creal(d) * c - cimag(d) * s, creal(d) * s + cimag(d) * c);
+                    v[j] = complex_of(creal(d) * c - cimag(d) * s, creal(d) * s + cimag(d) * c);
                 }
             }
         }
@@ -120,8 +130,8 @@ static void transform_lines(const bench_ft *ft, bench_number *data, lines l, int
 {
     bench_number *roots = ft->scratch, *a = roots + l.n, *b = a + l.n * STRIP;
     for (size_t k = 0; k < l.n / 2 + 1; k++)
-        roots[k] = CMPLX(cos(2 * M_PI * (double)k / (double)l.n),
-                         sign * sin(2 * M_PI * (double)k / (double)l.n));
+        roots[k] = complex_of(cos(2 * M_PI * (double)k / (double)l.n),
+                              sign * sin(2 * M_PI * (double)k / (double)l.n));
     for (size_t at = 0; at < l.count; at += STRIP) {
         for (size_t i = 0; i < l.n; i++)
             for (size_t j = 0; j < STRIP; j++)
@@ -207,7 +217,7 @@ static bench_number checksum(const bench_ft *ft)
         real += creal(value) / total;
         imaginary += cimag(value) / total;
     }
-    return CMPLX(ft->sum(ft->arg, real), ft->sum(ft->arg, imaginary));
+    return complex_of(ft->sum(ft->arg, real), ft->sum(ft->arg, imaginary));
 }
 
 bench_number bench_ft_step(bench_ft *ft)
