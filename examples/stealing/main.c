@@ -68,6 +68,7 @@ static int report(const state *s)
            style_names[s->options->style], s->options->units, ferry_ranks(s->f), s->deaths,
            (double)(ferry_now(s->f) - s->start_ns) / 1e6, s->options->units - s->known_count,
            (unsigned long long)s->doubled);
+    fflush(stdout);
     return s->doubled != 0;
 }
 

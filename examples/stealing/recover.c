@@ -11,8 +11,15 @@ static void merge(state *s, const uint8_t *marks)
     for (int unit = 0; unit < s->options->units; unit++) {
         if (marks[unit] & KNOWN)
             steal_know(s, unit);
-        s->owned[unit] |= marks[unit] & OWNED;
+        s->marks[unit] |= marks[unit];
     }
+}
+
+/* How many deaths the others knew when they told what they know. */
+static void note_deaths(state *s, int deaths)
+{
+    s->deaths_min = deaths < s->deaths_min ? deaths : s->deaths_min;
+    s->deaths_max = deaths > s->deaths_max ? deaths : s->deaths_max;
 }
 
 static void on_snapshot(ferry *f, int source, const ferry_message *message)
@@ -21,7 +28,7 @@ static void on_snapshot(ferry *f, int source, const ferry_message *message)
     (void)source;
     if (s == NULL || message->size_bytes != (size_t)s->options->units)
         return;
-    s->agreed = s->agreed && (int)message->words[0] == s->deaths;
+    note_deaths(s, (int)message->words[0]);
     s->doubled += message->words[1];
     merge(s, message->data);
 }
@@ -71,6 +78,7 @@ static int tell(state *s, uint8_t *marks)
                                    .data = marks,
                                    .size_bytes = (size_t)s->options->units};
     s->doubled += doubled;
+    note_deaths(s, s->deaths);
     merge(s, marks);
     for (int rank = 0; rank < ferry_ranks(s->f); rank++) {
         if (rank == ferry_rank(s->f) || ferry_peer_is_gone(s->f, rank))
@@ -82,9 +90,12 @@ static int tell(state *s, uint8_t *marks)
     return 0;
 }
 
-/* Every rank that lives finds the same units that nobody has, and takes its share. */
-static void share_out(state *s)
+/* Every rank that lives finds the same units that nobody has, and takes its share. Only snapshots
+ * count: a rank that is through with the meeting may have sent reports already. Returns whether all
+ * units are done. */
+static bool share_out(state *s)
 {
+    bool done = true;
     int living = 0, place = 0;
     for (int rank = 0; rank < ferry_ranks(s->f); rank++) {
         if (rank == ferry_rank(s->f))
@@ -92,21 +103,24 @@ static void share_out(state *s)
         living += !ferry_peer_is_gone(s->f, rank);
     }
     int lost = 0;
-    for (int unit = 0; unit < s->options->units; unit++)
-        if (!s->known[unit] && !s->owned[unit] && lost++ % living == place)
+    for (int unit = 0; unit < s->options->units; unit++) {
+        done = done && (s->marks[unit] & KNOWN);
+        if (s->marks[unit] == 0 && lost++ % living == place)
             s->load[s->load_count++] = unit;
+    }
+    return done;
 }
 
 int recover_meet(state *s)
 {
-    int deaths = s->deaths;
     uint8_t *marks = malloc((size_t)s->options->units + 1);
     if (marks == NULL)
         return FERRY_ENOMEM;
     s->frozen = true;
-    s->agreed = true;
+    s->deaths_min = ferry_ranks(s->f);
+    s->deaths_max = 0;
     s->doubled = 0;
-    memset(s->owned, 0, (size_t)s->options->units);
+    memset(s->marks, 0, (size_t)s->options->units);
     int error = ferry_quiesce(s->f);
     if (error == 0)
         error = tell(s, marks);
@@ -114,11 +128,12 @@ int recover_meet(state *s)
         error = ferry_quiesce(s->f);
     free(marks);
     s->frozen = false;
-    if (error != 0 || s->deaths != deaths || !s->agreed)
+    /* Whoever told what it knew before it knew of a death makes this meeting void, for all alike:
+     * the second ferry_quiesce ends only when all know of the same deaths, or behind all that was
+     * told. */
+    if (error != 0 || s->deaths != s->deaths_min || s->deaths != s->deaths_max)
         return error;
-    s->settled = deaths;
-    s->finished = s->known_count == s->options->units;
-    if (!s->finished)
-        share_out(s);
+    s->settled = s->deaths;
+    s->finished = share_out(s);
     return 0;
 }

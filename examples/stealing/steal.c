@@ -231,8 +231,8 @@ int steal_open(state *s)
     s->load = calloc(2 * units + 1, sizeof(*s->load));
     s->known = calloc(units, 1);
     s->reports = calloc(units, 1);
-    s->owned = calloc(units, 1);
-    if (s->load == NULL || s->known == NULL || s->reports == NULL || s->owned == NULL)
+    s->marks = calloc(units, 1);
+    if (s->load == NULL || s->known == NULL || s->reports == NULL || s->marks == NULL)
         return FERRY_ENOMEM;
     for (int unit = 0; unit < s->options->units; unit++)
         if ((int)((int64_t)unit * ranks / s->options->units) == rank)
@@ -252,5 +252,5 @@ void steal_close(state *s)
     free(s->load);
     free(s->known);
     free(s->reports);
-    free(s->owned);
+    free(s->marks);
 }

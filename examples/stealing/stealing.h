@@ -54,10 +54,10 @@ typedef struct state {
     ferry_handler want, give, report, snapshot;
     uint64_t done_here, given, taken, refused, poll_gap_ns;
 
-    int deaths, settled; /* ranks known to be dead; those whose work has been shared out */
-    bool agreed;         /* all snapshots of this meeting knew the same deaths */
-    uint8_t *owned;      /* per unit, at a meeting: somebody has it */
-    uint64_t doubled;    /* units reported twice anywhere, at a meeting */
+    int deaths, settled;        /* ranks known to be dead; those whose work has been shared out */
+    int deaths_min, deaths_max; /* that the snapshots of a meeting knew of */
+    uint8_t *marks;             /* per unit, what the snapshots of a meeting say */
+    uint64_t doubled;           /* units reported twice anywhere, at a meeting */
     bool finished;
 } state;
 

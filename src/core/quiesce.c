@@ -141,7 +141,9 @@ void fy_quiesce_peer_gone(ferry *f)
     fy_quiescence *q = &f->quiescence;
     fy_control_lock(f);
     q->was_balanced = false;
-    if (q->asked_mark != f->peers.gone_mark)
+    /* The root's wave is over. Another rank keeps what it was asked: the root may have known of
+     * this death before. */
+    if (place_of(f) == 0 && q->asked_mark != f->peers.gone_mark)
         q->asked = false;
     if (q->announced_epoch != 0)
         (void)announce(f); /* without memory: they wait until this rank ends */

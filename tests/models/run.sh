@@ -33,6 +33,7 @@ while read -r model mutants; do
 done <<END
 cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS
 termination ONE_WAVE COUNT_ARRIVALS
+deaths NO_SHARE NO_MARK
 wake NO_BARRIER
 migration ANY_ORDER STALE_LOCATION NO_WAIT NO_MOVEMENT
 END
