@@ -112,7 +112,7 @@ static int progress(ferry *f)
     /* relaxed: a look at it; fy_cells_look acquires */
     if (c->changes != NULL &&
         atomic_load_explicit(c->changes, memory_order_relaxed) != c->changes_seen)
-        count += fy_cells_look(c);
+        (void)fy_cells_look(c); /* nothing of the application's */
     /* acquire: pairs with the release of who set the alarm */
     if (atomic_load_explicit(&c->board->attention, memory_order_acquire) != 0)
         count += fy_marks_run(c, INT64_MIN, HANDLER_BUDGET);
