@@ -339,12 +339,19 @@ static uint64_t *bits_of(fy_cell *cell, fy_cell_sort sort)
     return sort == FY_SORT_ENQ ? cell->space : cell->takers;
 }
 
+/* As fy_queue_ready, under the lock. */
+static bool is_ready(const fy_cell *cell, fy_cell_sort sort)
+{
+    uint32_t count = fy_ends_count(ends_of(cell));
+    return sort == FY_SORT_ENQ ? count < limit_of(cell) : count > 0;
+}
+
 bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
 {
     if (fy_queue_ready(cell, sort))
         return false;
     fy_cell_lock(c, cell);
-    bool ready = fy_queue_ready(cell, sort);
+    bool ready = is_ready(cell, sort);
     if (!ready) {
         bits_of(cell, sort)[c->place / 64] |= UINT64_C(1) << (c->place % 64);
         cell->flags |= sort == FY_SORT_ENQ ? FY_CELL_SPACE : FY_CELL_TAKERS;
@@ -362,7 +369,7 @@ void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
     uint64_t *word = &bits_of(cell, sort)[c->place / 64];
     bool noted = (*word & bit) != 0;
     *word &= ~bit;
-    if (!noted && cell->flags != 0 && fy_queue_ready(cell, sort))
+    if (!noted && cell->flags != 0 && is_ready(cell, sort))
         unlock_telling(c, cell, sort != FY_SORT_ENQ);
     else
         fy_cell_unlock(cell);

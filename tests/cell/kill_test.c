@@ -85,14 +85,15 @@ static void operate(worker *w)
     ferry_cell cell = {(int)(dice % 2 * (RANKS - 1)), (int)(dice / 2 % CELLS)};
     int at = w->count == 0 ? -1 : (int)(dice / 64 % (uint64_t)w->count);
     ferry_hold hold = dice / 1024 % 2 ? FERRY_KEEP : FERRY_GIVE;
+    uint64_t patience = dice >> 20 & 1 ? 50000 : 0;
     int what = (int)(dice / 4096 % 16), error = 0;
     if (what < 5 && w->count < HELD_MAX) {
-        error = what < 4 ? ferry_cell_deq(w->f, cell, &w->held[w->count], 0)
-                         : ferry_cell_read(w->f, cell, &w->held[w->count], 0);
+        error = what < 4 ? ferry_cell_deq(w->f, cell, &w->held[w->count], patience)
+                         : ferry_cell_read(w->f, cell, &w->held[w->count], patience);
         if (error == 0)
             check_bytes(w, w->held[w->count++]);
     } else if (what < 9 && at >= 0) {
-        error = ferry_cell_enq(w->f, cell, w->held[at], hold, 0);
+        error = ferry_cell_enq(w->f, cell, w->held[at], hold, patience);
         if (error == 0 && hold == FERRY_GIVE)
             let_go(w, at);
     } else if (what == 9 && at >= 0) {
@@ -145,6 +146,8 @@ static void work(fy_segment *segment, shared *s, int rank, uint64_t seed)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     must(fy_shm_join(segment, rank, &port) == 0, "join");
     must(fy_rank_create(port, &options, &w.f) == 0, "open");
+    /* Some cells are full now and then, so that there is somebody who waits for room. */
+    must(ferry_cell_limit_set(w.f, 0, 4) == 0, "limit");
     for (uint64_t i = 1; atomic_load(&s->stop) == 0; i++) {
         operate(&w);
         atomic_store(&s->operations[rank], i);
@@ -223,7 +226,7 @@ static int run_job(shared *s, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    long kills = argc > 1 ? atol(argv[1]) : 240;
+    long kills = argc > 1 ? atol(argv[1]) : 1000;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
     shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(s != MAP_FAILED, "mmap");
