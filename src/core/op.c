@@ -17,7 +17,7 @@ enum {
 
 /* How far apart looks at the clock may be while polls follow each other closely, in time and in
  * polls. */
-enum { LOOK_NS = 4000, LOOK_POLLS_MAX = 64 };
+enum { LOOK_NS = 4000, LOOK_POLLS_MAX = 128 };
 
 /* What the frame of an end says, in its handler field. words: op; error, new rank or 0; length that
  * was allowed, or movement number. */
@@ -554,16 +554,11 @@ static int end_expired(ferry *f, uint64_t now_ns)
 int fy_ops_expire(ferry *f)
 {
     fy_ops *ops = &f->ops_table;
-    ops->polls++;
-    if (ops->polls_left > 0) {
-        ops->polls_left--;
-        return 0;
-    }
     uint64_t now_ns = f->ops->now(f->port);
-    uint64_t between_ns = (now_ns - ops->looked_ns) / ops->polls;
+    uint64_t between_ns = (now_ns - ops->looked_ns) / (ops->polls + 1);
     uint64_t polls = LOOK_NS / (between_ns + 1);
-    ops->polls_left = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;
-    ops->polls = 0;
+    ops->polls = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;
+    ops->polls_left = ops->polls;
     ops->looked_ns = now_ns;
     return end_expired(f, now_ns);
 }

@@ -60,12 +60,12 @@ typedef struct fy_ops {
     fy_wheel *wheel; /* made with the first timeout */
     uint32_t timers; /* in the wheel */
     /* How many polls go by without a look at the clock, so that timeouts that are not due cost
-     * nothing: few when polls are far apart. */
+     * nothing: few when polls are far apart. fy_progress counts `polls_left` down from `polls`. */
     uint32_t polls_left, polls;
     uint64_t looked_ns;
 } fy_ops;
 
-/* Ends what has timed out, when it is time to look. Returns how many operations. */
+/* Ends what has timed out; called when it is time to look. Returns how many operations. */
 int fy_ops_expire(ferry *f);
 
 /* When the next timeout may be due; UINT64_MAX for never. */

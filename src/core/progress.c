@@ -169,7 +169,7 @@ int fy_progress(ferry *f, bool tasks)
 {
     int count = 0;
     fy_peers_look(f);
-    if (f->ops_table.timers != 0)
+    if (f->ops_table.timers != 0 && f->ops_table.polls_left-- == 0)
         count += fy_ops_expire(f);
     if (f->ops_table.events != NULL)
         count += fy_ops_deliver(f);
