@@ -86,7 +86,8 @@ FERRY_API FERRY_MUST_USE int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_par
 FERRY_API FERRY_MUST_USE int ferry_cell_deq(ferry *f, ferry_cell cell, ferry_parcel *out,
                                             uint64_t timeout_ns);
 
-/* As ferry_cell_deq, but the parcel stays in the cell as well. cds.txt 3 (read). */
+/* As ferry_cell_deq, but the parcel stays in the cell as well. [app thread, handlers with 0 | polls
+ * and blocks when it waits] cds.txt 3 (read). */
 FERRY_API FERRY_MUST_USE int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out,
                                              uint64_t timeout_ns);
 
@@ -95,10 +96,10 @@ FERRY_API FERRY_MUST_USE int ferry_cell_read(ferry *f, ferry_cell cell, ferry_pa
 FERRY_API FERRY_MUST_USE int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                               ferry_hold hold);
 
-/* Removes all parcels. As ferry_cell_write. cds.txt 3 (zap). */
+/* Removes all parcels, at one moment. [as ferry_cell_write] cds.txt 3 (zap). */
 FERRY_API int ferry_cell_zap(ferry *f, ferry_cell cell);
 
-/* How many parcels the cell has, to `*count`. As ferry_cell_write. */
+/* How many parcels the cell has, to `*count`. [as ferry_cell_write] */
 FERRY_API FERRY_MUST_USE int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count);
 
 /* Sets how many parcels a cell of this rank takes, from 1 to FERRY_CELL_LIMIT; those it has stay.
