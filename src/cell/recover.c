@@ -131,7 +131,7 @@ void fy_recover(fy_cells *c, int dead)
     finish(c, board, (uint32_t)dead);
     /* What dead ranks had created is nobody else's to walk over. */
     for (uint32_t creator = 0; creator < c->places; creator++) {
-        if (c->ops->peer(c->port, (int)creator) == FY_PEER_ALIVE)
+        if (c->boards[creator] == NULL || c->ops->peer(c->port, (int)creator) == FY_PEER_ALIVE)
             continue;
         for (uint32_t holder = 0; holder < c->places; holder++)
             if (c->ops->peer(c->port, (int)holder) != FY_PEER_ALIVE)

@@ -1,7 +1,8 @@
 /* Goal: wherever a rank dies inside an operation, the survivors find the cell and its parcels in
  * the state before or after it, with all counts right, nothing locked and nothing lost. Method:
  * every place, one after the other: a child executes the operation one machine instruction at a
- * time and is killed after the k-th, for each k until it gets through. */
+ * time and is killed after the k-th, for each k until it gets through; for every so many k with an
+ * argument, or the number the build gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,7 @@
 #include "port/shm/layout.h"
 #include "ranks.h"
 
-enum { RANKS = 48, NUMBER = 5, BEFORE = 3, STRIDE = 7 };
+enum { RANKS = 48, NUMBER = 5, BEFORE = 3 };
 
 /* What the child does. */
 typedef struct scenario {

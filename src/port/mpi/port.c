@@ -110,6 +110,26 @@ static int mpi_owner(fy_port *port, const void *address, size_t size_bytes)
     return place < 0 ? -1 : p->node->ranks[place];
 }
 
+static void *mpi_board(fy_port *port, int rank)
+{
+    const mpi_port *p = port_of(port);
+    return p->place[rank] < 0 ? NULL : p->near->ops->board(p->near, p->place[rank]);
+}
+
+static void mpi_rouse(fy_port *port, int rank)
+{
+    const mpi_port *p = port_of(port);
+    if (p->place[rank] >= 0)
+        p->near->ops->rouse(p->near, p->place[rank]);
+}
+
+/* Of the ranks of this node: those of others end without anybody's noticing in between. */
+static const _Atomic uint32_t *mpi_changes(fy_port *port)
+{
+    fy_port *near = port_of(port)->near;
+    return near->ops->changes(near);
+}
+
 static void mpi_wake(fy_port *port, fy_thread thread)
 {
     fy_port *near = port_of(port)->near;
@@ -217,6 +237,9 @@ static const fy_port_ops mpi_ops = {
     .alloc = mpi_alloc,
     .release = mpi_release,
     .owner = mpi_owner,
+    .board = mpi_board,
+    .rouse = mpi_rouse,
+    .changes = mpi_changes,
     .wait = fy_mpi_wait,
     .wake = mpi_wake,
     .serve = mpi_serve,
