@@ -105,16 +105,20 @@ static void bury(ferry *f, int rank)
     fy_run(f, FY_DOING_HANDLER, 0, tell, &event);
 }
 
-void fy_peers_bury(ferry *f)
+int fy_peers_bury(ferry *f)
 {
     fy_peers *peers = &f->peers;
     bool quiet = !f->ops->pending(f->port, FY_DATA) && f->held.first == NULL;
     if (!quiet && f->ops->now(f->port) - peers->news_ns < BUSY_NS)
-        return;
+        return 0;
     peers->news = false;
+    int count = 0;
     for (int rank = 0; rank < f->ranks; rank++)
-        if (bit(peers->going, rank) && !bit(peers->gone, rank))
+        if (bit(peers->going, rank) && !bit(peers->gone, rank)) {
             bury(f, rank);
+            count++;
+        }
+    return count;
 }
 
 int fy_peers_index(const ferry *f, int rank)

@@ -39,9 +39,9 @@ void fy_peers_fini(ferry *f);
 /* Looks whether peers have gone, when the port says that something has changed. */
 void fy_peers_look(ferry *f);
 
-/* Lets those go that were seen going and from which nothing is left to handle. `idle`: a round has
- * found nothing. */
-void fy_peers_bury(ferry *f);
+/* Lets those go that were seen going and from which nothing is left to handle. Returns how many:
+ * who waits looks at its condition again before it sleeps. */
+int fy_peers_bury(ferry *f);
 
 /* How many peers that are not gone have lower numbers than `rank`, and the rank with so many. */
 int fy_peers_index(const ferry *f, int rank);

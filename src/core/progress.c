@@ -188,7 +188,7 @@ int fy_progress(ferry *f, bool tasks)
     if (tasks)
         count += run_layers(f);
     if (f->peers.news)
-        fy_peers_bury(f);
+        count += fy_peers_bury(f);
     if (f->peers.gone_count != 0 && f->collectives.first != NULL)
         fy_collectives_fail_dead(f);
     return count;
