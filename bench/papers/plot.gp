@@ -1,6 +1,5 @@
 # Plots of docs/papers from the CSV files there: gnuplot -e "dir='docs/papers'" plot.gp
 set datafile separator ","
-set key autotitle columnheader
 set terminal svg size 860,360 dynamic background "white" font "sans-serif,12"
 set style line 1 lc rgb "#b2182b" lw 2 pt 7 ps 0.5
 set style line 2 lc rgb "#ef8a62" lw 2 pt 7 ps 0.5
@@ -15,7 +14,9 @@ do for [threshold in "10 100 1000"] {
     set xlabel "ranks"
     set xtics (1, 16, 256, 4096, 16384)
     set grid
-    set key left top
+    set key left top font ",9"
+    set xrange [1:20000]
+    set yrange [1:20000]
     set logscale y 2
     set ylabel "speed-up"
     set ytics (1, 16, 256, 4096, 16384)
@@ -31,43 +32,49 @@ do for [threshold in "10 100 1000"] {
     plot for [i=1:3] line(word(names, i)) using 1:(100*$2/$1) with lines ls i, \
          for [i=1:3] dots(word(names, i)) using 1:(100*$2/$1) with points ls i ps 1
     unset multiplot
-    unset yrange
+    set xrange [*:*]
+    set yrange [*:*]
     unset logscale
 }
 
 # Figures 7.1-7.4 and 7.7-7.10 of prema.txt: what each scheduler gains over none.
 schedulers = "ferry stealing diffusion diffusion-sender gradient multilist master"
-unset multiplot
-set terminal svg size 860,480 dynamic background "white" font "sans-serif,12"
+reset
+set datafile separator ","
+set grid
+set terminal svg size 860,560 dynamic background "white" font "sans-serif,12"
 do for [ranks in "32 64"] {
     set output dir . "/synthetic-" . ranks . ".svg"
-    set multiplot layout 2,3 title ranks . " ranks: gain over no balancing, %; the line is the bound"
+    set multiplot layout 2,3 title ranks . " ranks: gain over no balancing, %; blue with preemption, pink without; the line is the bound"
     set style fill solid
     set boxwidth 0.38
-    set xtics rotate by -45 scale 0 font ",9"
+    set xtics rotate by 60 right scale 0 font ",9"
+    set bmargin 6
     set xrange [-0.6:6.6]
-    set yrange [-20:50]
-    set ytics -20, 10
+    set yrange [-40:50]
+    set ytics -40, 20
     unset xlabel
     unset ylabel
-    set key bottom right font ",9"
+    unset key
     do for [heavy in "25 10"] {
         do for [tasks in "4 8 16"] {
             set title tasks . " tasks per rank, " . heavy . "% heavy" font ",11"
             rows(h) = sprintf("< awk -F, '$1==%s && $2==%s && $3==%s && $5==%d {print $4\",\"$9\",\"100*(1-$7/$8)}' %s/synthetic.csv", ranks, tasks, heavy, h, dir)
-            plot rows(1) using ($0-0.2):2:xtic(1) with boxes lc rgb "#2166ac" title "with preemption", \
-                 rows(0) using ($0+0.2):2 with boxes lc rgb "#d1a5a5" title "without", \
-                 rows(1) using 0:3 with lines lc rgb "black" notitle
+            plot rows(1) using ($0-0.2):2:xtic(1) with boxes lc rgb "#2166ac", \
+                 rows(0) using ($0+0.2):2 with boxes lc rgb "#d1a5a5", \
+                 rows(1) using 0:3 with lines lc rgb "black"
         }
     }
     unset multiplot
 }
 
 # Figure 5.13 of prema.txt: how long each rank worked.
+reset
+set datafile separator ","
+set style fill solid
 set output dir . "/preemption.svg"
 set terminal svg size 860,360 dynamic background "white" font "sans-serif,12"
 set multiplot layout 1,2 title "512 tasks on 32 ranks, scheduler diffusion: busy (blue) and idle (black), s"
-set xtics norotate auto
 set xrange [-0.6:31.6]
 set yrange [0:70]
 set ytics auto

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Goal: the programs of bench/papers say what docs/papers/README.md says. Method: the model has all
+# its rows, with who waits for nothing never behind who waits; on 16 simulated ranks each discipline
+# runs every task and gains what the page shows.
+set -eu
+ferry=$1 papers=$2 net=$3/bench/papers/thesis.net
+"$papers/progressive_model" | awk -F, '
+    NR > 1 { rows++ }
+    $1 == "meant" && $2 == "driven" { driven[$3, $4] = $5 }
+    $1 == "meant" && $2 == "progressive" && $5 < driven[$3, $4] { print "behind: " $0; bad = 1 }
+    END { if (rows != 270) { print rows " rows"; bad = 1 } exit bad }'
+for discipline in passing driven progressive; do
+    FERRY_HELPER=0 "$ferry" sim -n 16 --net "$net" "$papers/progressive" --discipline $discipline \
+        --threshold 100 | awk -F, '{ print } $4 < 15.9 || $4 > 16 { bad = 1 }
+            END { exit bad || NR != 1 }'
+done
