@@ -34,28 +34,6 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
     a->handler = handler;
 }
 
-fy_doing fy_account_enter(ferry *f, fy_doing doing)
-{
-    fy_doing before = f->account.base;
-    if (doing != FY_DOING_MAIN)
-        f->account.base = doing;
-    if (f->account.base != f->account.doing)
-        fy_doing_set(f, f->account.base, 0);
-    if (f->account.timed)
-        fy_account_to(f, FERRY_RUNTIME, 0);
-    return before;
-}
-
-void fy_account_leave(ferry *f, fy_doing before)
-{
-    f->account.base = before;
-    if (before != f->account.doing)
-        fy_doing_set(f, before, 0);
-    /* A sleep has left the account at runtime, timed or not. */
-    if (f->account.timed || f->account.activity != FERRY_MAIN)
-        fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
-}
-
 static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t handler,
                                             fy_call *call, void *arg)
 {

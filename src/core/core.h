@@ -51,13 +51,14 @@ typedef enum fy_layer {
 /* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c,
  * the one place that names the layers above. Any function may be NULL. All on the application
  * thread. */
+typedef int fy_progress_fn(ferry *f);
 typedef struct fy_layer_ops {
     fy_layer layer;
     int (*open)(ferry *f, const ferry_options *options); /* in order; undone by close on failure */
-    void (*close)(ferry *f);   /* in reverse order, after the last barrier */
-    void (*drain)(ferry *f);   /* before the last barrier: stop helpers, give up nothing */
-    int (*progress)(ferry *f); /* part of every poll: returns how much it did */
-    bool (*busy)(ferry *f);    /* whether a poll would find work that no frame will announce */
+    void (*close)(ferry *f);  /* in reverse order, after the last barrier */
+    void (*drain)(ferry *f);  /* before the last barrier: stop helpers, give up nothing */
+    fy_progress_fn *progress; /* part of every poll: returns how much it did */
+    bool (*busy)(ferry *f);   /* whether a poll would find work that no frame will announce */
     uint64_t (*deadline)(
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
     void (*peer_gone)(ferry *f, int rank); /* a rank has gone; nothing more comes from it */

@@ -429,6 +429,7 @@ static bool may_end(const ferry *f, int source, uint32_t op)
 
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
 {
+    f->hasty_frames++;
     uint32_t op = (uint32_t)frame->words[0];
     int64_t error = (int64_t)frame->words[1];
     bool fits = frame->handler == END_PLAIN ? frame->word_count == END_WORDS - 1

@@ -18,6 +18,9 @@ enum { HELD_BYTES_MAX = 256 * 1024 };
  * last round brought before it sleeps: what this rank waits for may need its processor. */
 enum { QUIET_ROUNDS = 50 };
 
+/* Rounds in a row that do nothing but requests and ends of operations. */
+enum { HASTY_ROUNDS = 8 };
+
 /* What a tag-selective poll selects among. A broadcast is passed on whatever its tag; what remains
  * for this rank comes from the rank itself (spread.c). */
 static bool is_application(const ferry *f, int source, const fy_frame *frame)
@@ -158,10 +161,36 @@ static int poll_control(ferry *f)
 static int run_layers(ferry *f)
 {
     int count = 0;
-    for (int i = 0; i < FY_LAYERS; i++)
-        if (fy_layer_at(i)->progress != NULL)
-            count += fy_layer_at(i)->progress(f);
+    for (fy_progress_fn **run = f->layer_progress; *run != NULL; run++)
+        count += (*run)(f);
     f->done += (uint64_t)count;
+    return count;
+}
+
+/* Takes in what the port has on the data lane. */
+static inline int poll_data(ferry *f)
+{
+    int count = f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, deliver, f);
+    if (f->account.doing != f->account.base)
+        fy_doing_set(f, f->account.base, 0);
+    return count;
+}
+
+/* What a round does beside the data lane. */
+static int serve_the_rest(ferry *f, bool tasks)
+{
+    int count = 0;
+    if (f->collectives.first != NULL)
+        fy_collectives_advance(f);
+    count += poll_control(f);
+    if (f->slow_lanes != 0 || f->orphans.head != NULL)
+        count += fy_backlog_flush(f);
+    if (tasks)
+        count += run_layers(f);
+    if (f->peers.news)
+        count += fy_peers_bury(f);
+    if (f->peers.gone_count != 0 && f->collectives.first != NULL)
+        fy_collectives_fail_dead(f);
     return count;
 }
 
@@ -177,21 +206,17 @@ int fy_progress(ferry *f, bool tasks)
         count += run_all_held(f);
     if (f->self.head != NULL)
         count += run_self(f);
-    count += f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, deliver, f);
-    if (f->account.doing != f->account.base)
-        fy_doing_set(f, f->account.base, 0);
-    if (f->collectives.first != NULL)
-        fy_collectives_advance(f);
-    count += poll_control(f);
-    if (f->slow_lanes != 0 || f->orphans.head != NULL)
-        count += fy_backlog_flush(f);
-    if (tasks)
-        count += run_layers(f);
-    if (f->peers.news)
-        count += fy_peers_bury(f);
-    if (f->peers.gone_count != 0 && f->collectives.first != NULL)
-        fy_collectives_fail_dead(f);
-    return count;
+    uint32_t hasty = f->hasty_frames;
+    int taken = poll_data(f);
+    /* Whoever waits for a request or an end goes on at once; the rest can wait for a few rounds. */
+    if (taken > 0 && f->hasty_frames - hasty == (uint32_t)taken && f->hasty_rounds < HASTY_ROUNDS) {
+        f->hasty_rounds++;
+        return count + taken;
+    }
+    f->hasty_rounds = 0;
+    count += taken + serve_the_rest(f, tasks);
+    /* A second look halves the time for which a request that comes now goes unseen. */
+    return count > 0 ? count : poll_data(f);
 }
 
 bool fy_rank_idle(ferry *f)

@@ -29,6 +29,10 @@ static void close_layers(ferry *f, int count)
 
 static int open_layers(ferry *f)
 {
+    fy_progress_fn **progress = f->layer_progress;
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_at(i)->progress != NULL)
+            *progress++ = fy_layer_at(i)->progress;
     for (int i = 0; i < FY_LAYERS; i++) {
         int error = fy_layer_at(i)->open == NULL ? 0 : fy_layer_at(i)->open(f, &f->options);
         if (error != 0) {

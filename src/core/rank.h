@@ -74,6 +74,8 @@ struct ferry {
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
+    uint32_t hasty_frames, hasty_rounds; /* see fy_progress */
+    fy_progress_fn *layer_progress[FY_LAYERS + 1]; /* of the layers that have one; NULL ends it */
     uint64_t done; /* handlers, tasks, callbacks run and operations ended */
     fy_handlers handlers;
     fy_account account;
@@ -185,16 +187,35 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame);
 /* The rank does `activity` from now on; reads the clock. */
 void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler);
 
-/* At the start and the end of each call that polls. `doing` is what the port is told while it
- * waits. fy_account_leave restores what fy_account_enter returned. */
-fy_doing fy_account_enter(ferry *f, fy_doing doing);
-void fy_account_leave(ferry *f, fy_doing before);
-
 /* Tells the port what the rank is doing, if that is new. */
 static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     f->account.doing = doing;
     f->ops->doing(f->port, doing, handler);
+}
+
+/* At the start and the end of each call that polls. `doing` is what the port is told while it
+ * waits. fy_account_leave restores what fy_account_enter returned. */
+static inline fy_doing fy_account_enter(ferry *f, fy_doing doing)
+{
+    fy_doing before = f->account.base;
+    if (doing != FY_DOING_MAIN)
+        f->account.base = doing;
+    if (f->account.base != f->account.doing)
+        fy_doing_set(f, f->account.base, 0);
+    if (f->account.timed)
+        fy_account_to(f, FERRY_RUNTIME, 0);
+    return before;
+}
+
+static inline void fy_account_leave(ferry *f, fy_doing before)
+{
+    f->account.base = before;
+    if (before != f->account.doing)
+        fy_doing_set(f, before, 0);
+    /* A sleep has left the account at runtime, timed or not. */
+    if (f->account.timed || f->account.activity != FERRY_MAIN)
+        fy_account_to(f, before == FY_DOING_MAIN ? FERRY_MAIN : FERRY_RUNTIME, 0);
 }
 
 uint32_t fy_handlers_signature(const ferry *f);

@@ -198,6 +198,7 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
 
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
 {
+    f->hasty_frames++;
     fy_peer *peer = fy_peer_of(&f->peers, source);
     fy_verdict verdict = FY_TAKEN;
     if (peer == NULL)
