@@ -46,10 +46,21 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     return frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-/* The record to fill: a new one, or that of an object whose messages came before it. NULL with
- * FERRY_EINVAL when the object cannot be on its way here. */
-static int record_for(fy_objects *objects, const fy_passage *passage, fy_record **out)
+/* Whether a record is that of an object which has left, but for what the application thread has yet
+ * to do about it. It may come back before that: the helper, which sent it, marks it later. */
+static bool is_leaving(ferry *f, const fy_record *record)
 {
+    fy_control_lock(f);
+    fy_object_state state = record->state;
+    fy_control_unlock(f);
+    return state == FY_MIGRATING || state == FY_DEPARTED;
+}
+
+/* The record to fill: a new one, or that of an object whose messages came before it. FERRY_EAGAIN:
+ * its last stay here has not ended. FERRY_EINVAL: the object cannot be on its way here. */
+static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
+{
+    fy_objects *objects = fy_objects_of(f);
     ferry_object object = {passage->object};
     fy_entry *entry = NULL;
     bool own = fy_object_creator(object) == objects->rank;
@@ -58,6 +69,9 @@ static int record_for(fy_objects *objects, const fy_passage *passage, fy_record 
     int error = fy_entry_make(objects, object, &entry);
     if (error != 0)
         return error;
+    if (entry->record != NULL && (int32_t)(passage->movement - entry->movement) > 1 &&
+        is_leaving(f, entry->record))
+        return FERRY_EAGAIN;
     if (entry->dead || (entry->record != NULL && entry->record->state != FY_AWAITED) ||
         (int32_t)(passage->movement - entry->movement) <= 0)
         return FERRY_EINVAL;
@@ -146,13 +160,14 @@ int fy_arrival_install(ferry *f, const fy_arrival *arrival)
     int error = FERRY_EINVAL;
     if (fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage) &&
         (passage.bare != 0) == (arrival->given != NULL)) {
-        error = record_for(objects, &passage, &record);
+        error = record_for(f, &passage, &record);
         if (error == 0)
             error = fill(f, arrival, &passage, record);
     }
     if (error != 0 && record != NULL)
         fy_record_destroy(objects, record);
-    if (error != 0 && error != FERRY_ENOMEM && arrival->given == NULL)
+    bool later = error == FERRY_ENOMEM || error == FERRY_EAGAIN;
+    if (error != 0 && !later && arrival->given == NULL)
         fy_log(f, "dropped a malformed object of %zu bytes from rank %d", arrival->size_bytes,
                arrival->source);
     return error;
@@ -190,7 +205,8 @@ int fy_arrivals_install(ferry *f)
     fy_arrival *arrival = arrivals_take(f);
     while (arrival != NULL) {
         fy_arrival *next = arrival->next;
-        if (fy_arrival_install(f, arrival) == FERRY_ENOMEM) {
+        int error = fy_arrival_install(f, arrival);
+        if (error == FERRY_ENOMEM || error == FERRY_EAGAIN) {
             arrivals_return(f, arrival);
             break;
         }
