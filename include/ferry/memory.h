@@ -62,7 +62,7 @@ typedef void ferry_memory_fn(ferry *f, int peer, void *address, size_t size_byte
                              uint64_t argument);
 
 /* Registers `fn`, in one numbering with the handlers of requests; as ferry_handler_register.
- * prema.txt B.2.2. */
+ * [app thread | never blocks] prema.txt B.2.2. */
 FERRY_API FERRY_MUST_USE int ferry_memory_handler_register(ferry *f, const char *name,
                                                            ferry_memory_fn *fn, ferry_handler *out);
 

@@ -124,6 +124,7 @@ static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
 static void doubt(ferry *f, fy_collective *c, int rank, uint32_t turn)
 {
     announcement *a = &board_of(f, rank)->announced;
+    /* seq_cst: the number before and after the call, so that both are of one announcement */
     uint64_t number = atomic_load(&a->number);
     const fy_collective_call call = {atomic_load(&a->call[0]), atomic_load(&a->call[1]),
                                      atomic_load(&a->call[2])};

@@ -74,7 +74,7 @@ struct ferry {
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
-    uint32_t hasty_frames, hasty_rounds; /* see fy_progress */
+    uint32_t hasty_frames, hasty_rounds;           /* see fy_progress */
     fy_progress_fn *layer_progress[FY_LAYERS + 1]; /* of the layers that have one; NULL ends it */
     uint64_t done; /* handlers, tasks, callbacks run and operations ended */
     fy_handlers handlers;

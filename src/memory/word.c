@@ -107,7 +107,7 @@ static uint64_t change(uint64_t *word, uint16_t verb, uint64_t operand, uint64_t
         return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);
     case FERRY_SWAP:
         return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
-    default: /* sets `expected` to what it was when that differs */
+    default: /* sets `expected` to what it was when that differs; seq_cst as above */
         __atomic_compare_exchange_n(word, &expected, operand, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST);
         return expected;
