@@ -107,22 +107,24 @@ FERRY_API FERRY_MUST_USE int ferry_cell_count(ferry *f, ferry_cell cell, size_t 
 FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t limit);
 
 /* The tracked forms. */
-/* They never wait, and `track`, not NULL, tells the end: 0, FERRY_EPEER,
- * FERRY_ENOMEM. Those that one rank starts on one cell to add are done in the order started, and so
- * are those to take. A
- * parcel that ferry_cell_enq_start has not added yet is work for ferry_quiesce.
- * ferry_cell_enq_start takes the caller's hold (FERRY_GIVE) at once; when it fails later the hold
- * is released. ferry_cell_deq_start and ferry_cell_read_start keep `out` until the end and set it
- * before completed. `ferry_cell_cancel` ends the operations of this rank that wait for this `out`
- * with FERRY_ECANCELED unless they have ended: then it returns FERRY_ENOENT. [app thread, handlers
- * | never blocks | does not poll] */
+/* They never wait, and `track`, not NULL, tells the end: 0, FERRY_EPEER, FERRY_ENOMEM, or what
+ * ferry_op_cancel and timeouts make of it. Those that one rank starts on one cell to add are done
+ * in the order started, and so are those to take. FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM at once:
+ * nothing was started. */
+
+/* As ferry_cell_enq. Takes the caller's hold (FERRY_GIVE) at once; it is released if the operation
+ * fails. Until it has ended it is work for ferry_quiesce. [app thread, handlers | never blocks |
+ * does not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                                   ferry_hold hold, const ferry_track *track);
+
+/* As ferry_cell_deq and ferry_cell_read. Keep `out` until the end and set it before completed. A
+ * parcel that comes from another node after a deq was cancelled goes back to the end of its cell.
+ * [app thread, handlers | never blocks | does not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out,
                                                   const ferry_track *track);
 FERRY_API FERRY_MUST_USE int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out,
                                                    const ferry_track *track);
-FERRY_API int ferry_cell_cancel(ferry *f, const ferry_parcel *out);
 
 /* Handlers. */
 

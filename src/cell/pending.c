@@ -65,11 +65,33 @@ void fy_pending_end(fy_cells *c, fy_pending *p, int error)
         free(p);
 }
 
+/* Its operation was cancelled, timed out or lost its peer: nothing is written for it any more. One
+ * that was sent stays until its answer comes. */
+static void on_gone(ferry *f, void *arg, uint32_t op, int error)
+{
+    fy_cells *c = fy_cells_of(f);
+    fy_pending *p = arg;
+    (void)op;
+    p->op = 0;
+    p->out = NULL;
+    if (p->sort == FY_SORT_ENQ)
+        fy_work_finished(f, 1);
+    if (p->queue == NULL)
+        fy_remote_cancel(c, p);
+    else
+        fy_pending_end(c, p, error);
+}
+
 void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
 {
     p->op = op;
-    if (op != 0 && p->sort == FY_SORT_ENQ)
+    if (op == 0)
+        return;
+    fy_op_own(c->f, op, on_gone, p);
+    if (p->sort == FY_SORT_ENQ)
         fy_work_created(c->f, 1);
+    else
+        fy_op_lazy(c->f, op);
 }
 
 int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op)
@@ -162,24 +184,4 @@ void fy_pending_fini(fy_cells *c)
 {
     for (fy_link *link; (link = fy_list_pop(&c->pending)) != NULL;)
         free(pending_of(link));
-}
-
-int ferry_cell_cancel(ferry *f, const ferry_parcel *out)
-{
-    fy_cells *c = fy_cells_of(f);
-    int error = FERRY_ENOENT;
-    for (fy_link *link = c->pending.next, *next; link != &c->pending; link = next) {
-        fy_pending *p = pending_of(link);
-        next = link->next;
-        if (p->source >= 0 || p->out != out || out == NULL || p->awaited)
-            continue;
-        error = 0;
-        if (p->queue == NULL)
-            fy_remote_cancel(c, p);
-        else
-            fy_pending_end(c, p, FERRY_ECANCELED);
-    }
-    return error != 0 ? fy_fail(f, error, "cell_cancel: nothing waits for a parcel at %p",
-                                (const void *)out)
-                      : 0;
 }

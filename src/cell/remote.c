@@ -279,6 +279,25 @@ static int receive(fy_cells *c, const fy_pending *p, const fy_frame *frame)
     return 0;
 }
 
+/* A parcel that was taken for an operation that was cancelled meanwhile: adds it again. */
+static fy_verdict give_back(fy_cells *c, ferry_cell cell, const fy_frame *taken)
+{
+    fy_pending *p = fy_pending_add(c, FY_SORT_ENQ, cell, -1);
+    if (p == NULL)
+        return FY_LEAVE;
+    p->number = ++c->next_number;
+    const fy_frame frame = {.kind = FY_KIND_CELL,
+                            .word_count = WORDS,
+                            .handler = FY_SORT_ENQ,
+                            .words = {p->number, (uint64_t)cell.number, WAITS, 0},
+                            .data = taken->data,
+                            .size_bytes = taken->size_bytes};
+    int error = send_frame(c, cell.rank, &frame);
+    if (error != 0)
+        fy_pending_end(c, p, error);
+    return error == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
+}
+
 static fy_pending *find_asked(fy_cells *c, int rank, uint64_t number)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
@@ -297,7 +316,11 @@ static fy_verdict take_answer(fy_cells *c, int source, const fy_frame *frame)
         fy_bad_frame(c->f, source, frame, "the answer to no operation on a cell");
         return FY_TAKEN;
     }
-    if (error == 0 && (p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ)) {
+    bool takes = error == 0 && (p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ);
+    if (takes && p->out == NULL) {
+        if (p->sort == FY_SORT_DEQ && give_back(c, p->cell, frame) == FY_LEAVE)
+            return FY_LEAVE;
+    } else if (takes) {
         error = receive(c, p, frame);
         /* What was taken there must not be lost here for want of memory. */
         if (error == FERRY_ENOMEM && p->sort == FY_SORT_DEQ)
