@@ -177,11 +177,11 @@ void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about);
  * frees `arg` and ends it no more. fy_op_owned gives `arg` while the operation is pending with this
  * very `gone`, else NULL. */
 typedef void fy_op_gone_fn(ferry *f, void *arg, uint32_t op, int error);
-void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg);
+FY_SHARED void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg);
 void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone);
 
 /* Closing does not wait for this operation: another rank's program may never do its part. */
-void fy_op_lazy(ferry *f, uint32_t op);
+FY_SHARED void fy_op_lazy(ferry *f, uint32_t op);
 
 /* A receive has met its message. */
 void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes);
