@@ -257,6 +257,7 @@ static ferry_stats since(ferry *f, const ferry_stats *before)
     s.task_cpu_ns -= before->task_cpu_ns;
     s.idle_ns -= before->idle_ns;
     s.runtime_ns -= before->runtime_ns;
+    s.runtime_cpu_ns -= before->runtime_cpu_ns;
     s.helper_ns -= before->helper_ns;
     return s;
 }

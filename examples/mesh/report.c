@@ -22,7 +22,7 @@ static void summarize_rank(const mesh_program *p, int rank, mesh_rank_summary *o
     const mesh_account *a = &p->accounts[rank];
     *out = (mesh_rank_summary){
         .busy_s = (double)a->stats.task_cpu_ns / 1e9,
-        .runtime_s = (double)(a->stats.runtime_ns + a->stats.helper_ns) / 1e9,
+        .runtime_s = (double)(a->stats.runtime_cpu_ns + a->stats.helper_ns) / 1e9,
         .idle_s = (double)a->stats.idle_ns / 1e9,
         .messages = (int64_t)a->stats.messages_sent,
         .splits = (int64_t)a->splits,
@@ -70,12 +70,13 @@ static int summarize(ferry *f, const mesh_program *p, mesh_sub *const *subs, mes
 static void print_table(const mesh_summary *s)
 {
     char digits[32];
-    double runtime = 0;
+    double runtime = 0, busy = 0;
     printf("\n%-5s %9s %9s %9s %10s %9s %9s %6s %6s\n", "rank", "busy s", "runtime s", "idle s",
            "triangles", "messages", "splits", "in", "out");
     for (int i = 0; i < s->ranks; i++) {
         const mesh_rank_summary *r = &s->rank[i];
         runtime += r->runtime_s;
+        busy += r->busy_s;
         printf("%-5d %9.3f %9.4f %9.3f %10lld %9lld %9lld %6lld %6lld\n", i, r->busy_s,
                r->runtime_s, r->idle_s, (long long)r->triangles, (long long)r->messages,
                (long long)r->splits, (long long)r->migrations_in, (long long)r->migrations_out);
@@ -84,9 +85,9 @@ static void print_table(const mesh_summary *s)
            mesh_group_digits(s->triangles, digits), s->subdomains, s->ranks, s->cores,
            s->scheduler);
     printf("makespan %.3f s, %.2f x the work divided by the processors (%.3f s); the runtime took "
-           "%.3f %%\n",
+           "%.3f %% of the processor time used\n",
            s->makespan_s, s->bound_s > 0 ? s->makespan_s / s->bound_s : 0, s->bound_s,
-           100 * runtime / (s->makespan_s * s->ranks));
+           100 * runtime / (busy + runtime));
     printf("read and decomposed in %.3f s; %.0f bytes of memory per triangle\n", s->decompose_s,
            (double)s->memory_bytes / (double)s->triangles);
 }

@@ -301,6 +301,9 @@ typedef struct ferry_stats {
      * ferry_trace_start on; before, no clock is read for them. */
     uint64_t runtime_ns;
     uint64_t helper_ns; /* processor time of the helper thread */
+    /* Processor time behind runtime_ns, which also counts what other programs took meanwhile: read
+     * at tasks and sleeps only, and divided by wall time among what happened between. */
+    uint64_t runtime_cpu_ns;
 } ferry_stats;
 
 /* Writes this rank's account to `*out`. [app thread | never blocks] */

@@ -145,19 +145,34 @@ void fy_env_warn_unknown(void)
     }
 }
 
+/* Reads a count of ranks; false when there is none. */
+static bool read_count(const char *name, uint64_t *ranks, const char **variable)
+{
+    if (fy_env_get(name) == NULL || fy_env_number(name, 1, INT32_MAX, ranks) != 0)
+        return false;
+    *variable = name;
+    return true;
+}
+
 uint64_t fy_env_foreign_ranks(const char **variable)
 {
-    /* SLURM_NTASKS is set in a batch script too, where the program is alone; only a step has a
-     * SLURM_STEP_ID and a task number. */
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
                                          "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"};
-    *variable = NULL;
+    bool found = false;
     uint64_t ranks = 1;
+    *variable = NULL;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0] && ranks <= 1; i++)
-        if (fy_env_number(counts[i], 1, INT32_MAX, &ranks) == 0 && fy_env_get(counts[i]) != NULL)
-            *variable = counts[i];
-    if (ranks <= 1 && fy_env_get("SLURM_STEP_ID") != NULL && fy_env_get("SLURM_PROCID") != NULL &&
-        fy_env_number("SLURM_NTASKS", 1, INT32_MAX, &ranks) == 0 && ranks > 1)
-        *variable = "SLURM_NTASKS";
-    return ranks;
+        found = read_count(counts[i], &ranks, variable) || found;
+    /* SLURM_NTASKS is set in a batch script too, where the program is alone; only a step has a
+     * SLURM_STEP_ID and a task number. */
+    if (ranks <= 1 && fy_env_get("SLURM_STEP_ID") != NULL && fy_env_get("SLURM_PROCID") != NULL)
+        found = read_count("SLURM_NTASKS", &ranks, variable) || found;
+    if (found)
+        return ranks;
+    /* PMIx alone says who this is, not how many there are: more than one, as far as is known. */
+    if (fy_env_get("PMIX_NAMESPACE") == NULL || fy_env_get("PMIX_RANK") == NULL)
+        return 1;
+    uint64_t rank = 0;
+    *variable = "PMIX_RANK";
+    return fy_env_number("PMIX_RANK", 0, INT32_MAX, &rank) == 0 && rank > 0 ? rank + 1 : 2;
 }

@@ -28,8 +28,9 @@ int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value)
 /* Logs each FERRY_* variable that Ferry does not know, with the nearest known name. */
 void fy_env_warn_unknown(void);
 
-/* How many ranks another launcher's environment announces: 1 when none does. `*variable` is the
- * name it was found under, NULL when none. */
+/* How many ranks another launcher's environment announces: 1 when none does; at least so many where
+ * PMIx tells no more than this rank's number. `*variable` is the name it was found under, NULL when
+ * none. */
 uint64_t fy_env_foreign_ranks(const char **variable);
 
 #endif

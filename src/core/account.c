@@ -34,6 +34,37 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
     a->handler = handler;
 }
 
+/* What follows is counted from here on; the account has just been brought up to date. */
+static void start_cpu(ferry *f, uint64_t cpu_ns)
+{
+    fy_account *a = &f->account;
+    a->cpu_ns = cpu_ns;
+    a->cpu_stamp_ns = a->stamp_ns;
+    a->cpu_runtime_ns = f->stats.runtime_ns;
+}
+
+/* Gives the runtime its part of the processor time since start_cpu. */
+static void count_cpu(ferry *f, uint64_t cpu_ns)
+{
+    const fy_account *a = &f->account;
+    uint64_t wall = a->stamp_ns - a->cpu_stamp_ns;
+    uint64_t runtime = f->stats.runtime_ns - a->cpu_runtime_ns;
+    if (wall > 0 && a->cpu_stamp_ns != 0)
+        f->stats.runtime_cpu_ns +=
+            (uint64_t)((double)(cpu_ns - a->cpu_ns) * (double)runtime / (double)wall);
+}
+
+void fy_account_sleep(ferry *f, uint64_t deadline_ns)
+{
+    fy_account_to(f, FERRY_IDLE, 0);
+    if (f->account.timed)
+        count_cpu(f, f->ops->cpu(f->port));
+    f->ops->wait(f->port, FY_APP, deadline_ns);
+    fy_account_to(f, FERRY_RUNTIME, 0);
+    if (f->account.timed)
+        start_cpu(f, f->ops->cpu(f->port));
+}
+
 static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t handler,
                                             fy_call *call, void *arg)
 {
@@ -42,12 +73,16 @@ static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t ha
     bool task = what == FY_DOING_TASK;
     uint64_t cpu = task ? f->ops->cpu(f->port) : 0;
     fy_account_to(f, FERRY_TASK, handler);
+    if (task)
+        count_cpu(f, cpu);
     uint64_t start = f->account.stamp_ns;
     call(f, arg);
     fy_account_to(f, outer, outer_handler);
     if (task) {
+        uint64_t after = f->ops->cpu(f->port);
         f->stats.tasks++;
-        f->stats.task_cpu_ns += f->ops->cpu(f->port) - cpu;
+        f->stats.task_cpu_ns += after - cpu;
+        start_cpu(f, after);
     } else if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count) {
         f->handlers.entries[handler].untimed = LIGHT_CALLS;
     }

@@ -245,7 +245,7 @@ static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *p
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;
-        uint64_t at = f->account.stamp_ns + patience->pause_ns;
+        uint64_t at = f->ops->now(f->port) + patience->pause_ns;
         deadline_ns = at < deadline_ns ? at : deadline_ns;
     }
     return deadline_ns;
@@ -263,9 +263,7 @@ int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *pa
     for (int i = 0; tasks && i < FY_LAYERS; i++)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return 0;
-    fy_account_to(f, FERRY_IDLE, 0);
-    f->ops->wait(f->port, FY_APP, earliest_deadline(f, deadline_ns, patience));
-    fy_account_to(f, FERRY_RUNTIME, 0);
+    fy_account_sleep(f, earliest_deadline(f, deadline_ns, patience));
     return 0;
 }
 

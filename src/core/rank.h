@@ -48,6 +48,8 @@ typedef struct fy_account {
     uint64_t stamp_ns;
     bool timed;           /* every entry to Ferry is stamped: tasks run, or a trace is on */
     fy_doing doing, base; /* as told to the port; what to go back to after handlers */
+    /* When processor time was last read, by all three clocks. */
+    uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
 } fy_account;
 
 /* The layers above, by fy_layer (layers.c). */
@@ -193,6 +195,9 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
     f->account.doing = doing;
     f->ops->doing(f->port, doing, handler);
 }
+
+/* Sleeps in the port, as idle time, until something comes or `deadline_ns`. */
+void fy_account_sleep(ferry *f, uint64_t deadline_ns);
 
 /* At the start and the end of each call that polls. `doing` is what the port is told while it
  * waits. fy_account_leave restores what fy_account_enter returned. */

@@ -92,9 +92,7 @@ static void wait_for_room(ferry *f, fy_patience *patience)
         patience->pause_ns = ROOM_PAUSE_MIN_NS;
     else if (patience->pause_ns < ROOM_PAUSE_MAX_NS)
         patience->pause_ns *= 2;
-    fy_account_to(f, FERRY_IDLE, 0);
-    f->ops->wait(f->port, FY_APP, f->account.stamp_ns + patience->pause_ns);
-    fy_account_to(f, FERRY_RUNTIME, 0);
+    fy_account_sleep(f, f->ops->now(f->port) + patience->pause_ns);
 }
 
 int fy_pace(ferry *f, fy_lane lane, int rank)

@@ -35,6 +35,9 @@ expect 0 "unknown variable FERRY_RANK_S is ignored; the nearest known name is FE
 expect 1 "(OMPI_COMM_WORLD_SIZE) says that this is one of 4 ranks" OMPI_COMM_WORLD_SIZE=4
 expect 1 "(PMI_SIZE) says that this is one of 2 ranks" PMI_SIZE=2
 expect 1 "(SLURM_NTASKS)" SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=8
+expect 1 "(PMIX_RANK) says that this is one of 2 ranks" PMIX_NAMESPACE=job PMIX_RANK=0 FERRY_PORT=shm
+expect 1 "(PMIX_RANK) says that this is one of 4 ranks" PMIX_NAMESPACE=job PMIX_RANK=3 FERRY_PORT=shm
+expect 0 "half round trip" PMIX_NAMESPACE=job PMIX_RANK=0 OMPI_COMM_WORLD_SIZE=1
 expect 0 "half round trip" SLURM_NTASKS=8
 expect 0 "half round trip" OMPI_COMM_WORLD_SIZE=1
 exit $failed
