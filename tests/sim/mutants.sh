@@ -12,15 +12,18 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 failures=0
 
+# The program that must find them, and the swarm's options for it.
+program=workload options=
+
 build()
 {
     cmake --build "$copy/build" --target ferry_static --parallel 2 >"$copy/log" 2>&1 &&
-        cc -std=c11 -O1 -w -I"$copy/include" "$source/tests/sim/workload.c" \
-            "$copy/build/lib/libferry.a" -lpthread -ldl -o "$copy/workload" >>"$copy/log" 2>&1
+        cc -std=c11 -O1 -w -I"$copy/include" "$source/tests/sim/$program.c" \
+            "$copy/build/lib/libferry.a" -lpthread -ldl -o "$copy/$program" >>"$copy/log" 2>&1
 }
 
 # mutant NAME FILE OLD NEW RANKS [ARGUMENT]...: OLD is a fixed string of one line of FILE; the
-# arguments are the workload's.
+# arguments are the program's.
 mutant()
 {
     name=$1 file=$2 old=$3 new=$4 ranks=$5
@@ -38,7 +41,8 @@ mutant()
         echo "$name: does not compile"
         tail -5 "$copy/log"
         failures=$((failures + 1))
-    elif out=$("$ferry" swarm -n "$ranks" --seeds 1..$seeds --limit 20 "$copy/workload" "$@" 2>&1); then
+    elif out=$("$ferry" swarm $options -n "$ranks" --seeds 1..$seeds --limit 20 "$copy/$program" \
+        "$@" 2>&1); then
         echo "$name: not found within $seeds seeds"
         failures=$((failures + 1))
     else
@@ -65,4 +69,8 @@ mutant one_wave src/core/quiesce.c 'balanced && q->was_balanced && created == q-
 mutant quiesce_counts src/core/quiesce.c 'bool balanced = created == finished;' 'bool balanced = true;' 5
 mutant object_order src/object/deliver.c 'letter->envelope.sequence - *expected' '0' 5
 mutant object_moves src/object/deliver.c '(int32_t)(movement - entry->movement) > 0' '1' 5
+
+program=death options=--all
+mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank);' ';' 5
+mutant death_counted src/core/quiesce.c '(gone ? peer->work_sent : 0)' '0' 5
 exit "$failures"
