@@ -28,7 +28,7 @@ typedef struct ferry_options {
     size_t size; /* sizeof(ferry_options) */
     size_t
         heap_bytes; /* shared heap of this rank, reserved not committed; FERRY_HEAP_BYTES; 16 GiB */
-    uint32_t ring_slots; /* requests in flight per peer and lane, a power of two from 8 to 65,536;
+    uint32_t ring_slots; /* requests in flight per peer and lane, a power of two from 2 to 65,536;
                             FERRY_RING_SLOTS; 256 */
     uint32_t ring_bytes; /* payload bytes in flight per peer and lane, a power of two from 1 KiB to
                             64 MiB; FERRY_RING_BYTES; 64 KiB */
@@ -36,6 +36,8 @@ typedef struct ferry_options {
     void *user_data;          /* what ferry_user_data returns; lends until ferry_close */
     const void *communicator; /* the address of an MPI_Comm of a program that has initialised MPI:
                                  the job is its ranks; borrows; NULL: all ranks of the launcher */
+    size_t backlog_bytes; /* of what handlers here have sent to a peer without room for it: beyond,
+                             that peer's requests are left with it; FERRY_BACKLOG_BYTES; 256 KiB */
 } ferry_options;
 
 #define FERRY_OPTIONS_DEFAULTS                                                                     \

@@ -37,13 +37,17 @@ typedef struct place {
 static int read_numbers(ferry_options *o)
 {
     uint64_t heap = o->heap_bytes, slots = o->ring_slots, bytes = o->ring_bytes;
+    uint64_t backlog = o->backlog_bytes;
     int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 46, &heap);
     if (error == 0)
-        error = fy_env_number("FERRY_RING_SLOTS", 8, 65536, &slots);
+        error = fy_env_number("FERRY_RING_SLOTS", 2, 65536, &slots);
     if (error == 0)
         error = fy_env_number("FERRY_RING_BYTES", 1024, 64 << 20, &bytes);
+    if (error == 0)
+        error = fy_env_number("FERRY_BACKLOG_BYTES", 1, UINT64_C(1) << 46, &backlog);
     if (error != 0)
         return error;
+    o->backlog_bytes = (size_t)backlog;
     o->heap_bytes = (size_t)heap;
     o->ring_slots = (uint32_t)slots;
     o->ring_bytes = (uint32_t)bytes;

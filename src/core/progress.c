@@ -4,7 +4,9 @@
  * Held requests of a source are handled before newer frames of it: while some are held, what the
  * port has from that source is left there. A tag-selective poll goes past them on purpose, and
  * holds only so many bytes per source; what comes behind stays in the port, and so with its sender.
- */
+ *
+ * A rank whose handlers answer a peer that takes no answers leaves that peer's requests with it
+ * too, so that what waits for room stays bounded; the peer will find no room, and poll. */
 #include <inttypes.h>
 
 #include "core/rank.h"
@@ -51,11 +53,38 @@ static fy_verdict hold(ferry *f, int source, const fy_frame *frame, size_t held_
     return FY_LEAVE;
 }
 
+/* Whether a frame may make this rank answer with more than the end of an operation. */
+static bool is_question(const fy_frame *frame)
+{
+    switch (frame->kind) {
+    case FY_KIND_REQUEST:
+    case FY_KIND_SPREAD:
+    case FY_KIND_MESSAGE:
+    case FY_KIND_TRANSFER:
+    case FY_KIND_GET:
+    case FY_KIND_WORD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether to leave a question with a peer that does not take the answers to those before. */
+static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_frame *frame)
+{
+    bool over = !f->relieved && is_question(frame) &&
+                fy_backlog_bytes(f, FY_DATA, source) > f->options.backlog_bytes;
+    f->refused = f->refused || over;
+    return over;
+}
+
 static fy_verdict deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
     if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source))
         return FY_TAKEN;
+    if (f->slow_lanes != 0 && refuses(f, source, frame))
+        return FY_LEAVE;
     if (!f->filtered && f->held.first == NULL)
         return dispatch(f, source, frame);
     const fy_queue *queue = fy_queue_find(&f->held, (uint32_t)source);
@@ -194,6 +223,26 @@ static int serve_the_rest(ferry *f, bool tasks)
     return count;
 }
 
+/* Two ranks may refuse each other, each with answers that the other would take were it not for its
+ * own: when nothing but refusing was done for a while, one round takes all. What that adds to the
+ * backlog is no more than the rings hold. */
+static __attribute__((cold)) void consider_relief(ferry *f, bool idle)
+{
+    enum { RELIEF_NS = 1000 * 1000 };
+    f->relieved = false;
+    if (!f->refused || !idle) {
+        f->refused_since_ns = 0;
+        return;
+    }
+    uint64_t now = f->ops->now(f->port);
+    f->refused = false;
+    if (f->refused_since_ns == 0)
+        f->refused_since_ns = now;
+    f->relieved = now - f->refused_since_ns > RELIEF_NS;
+    if (f->relieved)
+        f->refused_since_ns = now;
+}
+
 int fy_progress(ferry *f, bool tasks)
 {
     int count = 0;
@@ -215,6 +264,8 @@ int fy_progress(ferry *f, bool tasks)
     }
     f->hasty_rounds = 0;
     count += taken + serve_the_rest(f, tasks);
+    if (f->refused || f->relieved)
+        consider_relief(f, count == 0);
     /* A second look halves the time for which a request that comes now goes unseen. */
     return count > 0 ? count : poll_data(f);
 }

@@ -85,6 +85,8 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     f->rank = f->info.rank;
     f->ranks = f->info.ranks;
     f->options = *options;
+    if (f->options.backlog_bytes == 0)
+        f->options.backlog_bytes = FY_BACKLOG_BYTES;
     f->user_data = options->user_data;
     fy_packet_pool_init(&f->packets);
     fy_spread_pool_init(&f->spreads);

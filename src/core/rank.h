@@ -20,6 +20,7 @@ enum {
     FY_HANDLERS_MAX = 1024,
     FY_HANDLER_NAME_BYTES = 32,
     FY_ERROR_BYTES = 512,
+    FY_BACKLOG_BYTES = 256 * 1024, /* the default of ferry_options */
     /* Frames that one poll takes from each lane, so that no lane starves the rest. */
     FY_POLL_BUDGET = 64,
 };
@@ -76,7 +77,10 @@ struct ferry {
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
-    uint32_t hasty_frames, hasty_rounds;           /* see fy_progress */
+    /* Requests are left with peers that do not take the answers (progress.c). */
+    bool refused, relieved;              /* in this round: some were; all are taken */
+    uint64_t refused_since_ns;           /* since when nothing else was done; 0: something was */
+    uint32_t hasty_frames, hasty_rounds; /* see fy_progress */
     fy_progress_fn *layer_progress[FY_LAYERS + 1]; /* of the layers that have one; NULL ends it */
     uint64_t done; /* handlers, tasks, callbacks run and operations ended */
     fy_handlers handlers;
@@ -154,6 +158,9 @@ int fy_check_rank(ferry *f, const char *call, int rank);
 
 /* Whether frames for `rank` wait for room. */
 bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
+
+/* Bytes of such frames. */
+size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
 
 /* Sends what waits for room. Returns packets sent. */
 int fy_backlog_flush(ferry *f);

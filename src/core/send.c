@@ -29,6 +29,12 @@ bool fy_has_backlog(const ferry *f, fy_lane lane, int rank)
     return queue != NULL && queue->head != NULL;
 }
 
+size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank)
+{
+    const fy_queue *queue = fy_queue_find(&f->backlog, backlog_key(lane, rank));
+    return queue != NULL && queue->head != NULL ? queue->bytes : 0;
+}
+
 /* Takes the packet on success. */
 static bool keep(ferry *f, fy_packet *packet)
 {

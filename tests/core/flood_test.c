@@ -123,12 +123,63 @@ static void test_flood_of_data_tracked(void **state)
     run_ranks(4, SLOTS, BYTES, flood, &p);
 }
 
+enum { BACKLOG_MAX = 4096 };
+
+/* Handlers' answers that wait for room; what they may come to beyond the limit is one ring. */
+static void on_ask(ferry *f, int source, const ferry_message *message)
+{
+    counts *c = ferry_user_data(f);
+    on_flood(f, source, message);
+    CHECK(c->plan->replies == 1);
+    CHECK(fy_backlog_bytes(f, FY_DATA, source) < BACKLOG_MAX + 64 * 1024);
+}
+
+/* Rank 0 asks and asks, and polls only when it finds no room. */
+static void ask_without_polling(ferry *f, void *arg)
+{
+    counts c = {.plan = arg};
+    ferry_user_data_set(f, &c);
+    f->options.backlog_bytes = BACKLOG_MAX;
+    CHECK(ferry_handler_register(f, "ask", on_ask, &c.flood) == 0);
+    CHECK(ferry_handler_register(f, "reply", on_reply, &c.reply) == 0);
+    bool asks = ferry_rank(f) == 0 || c.plan->tracked;
+    for (int i = 0; i < c.plan->count && asks; i++) {
+        const ferry_message m = {.handler = c.flood, .word_count = 1, .words = {(uint64_t)i}};
+        CHECK(ferry_request_send(f, 1 - ferry_rank(f), &m, NULL) == 0);
+    }
+    CHECK(ferry_quiesce(f) == 0);
+    CHECK(c.reply_next[1 - ferry_rank(f)] == (asks ? (uint64_t)c.plan->count : 0));
+    CHECK(ferry_barrier(f) == 0);
+}
+
+/* Goal: what waits for a peer that does not take it stays bounded, one way and both ways. */
+static void test_flood_of_answers_is_bounded(void **state)
+{
+    (void)state;
+    plan p = {.count = 100000, .replies = 1};
+    run_ranks(2, 64, BYTES, ask_without_polling, &p);
+    p.tracked = true;
+    run_ranks(2, 64, BYTES, ask_without_polling, &p);
+    p.count = 3000;
+    run_ranks(2, 2, BYTES, ask_without_polling, &p);
+}
+
+/* Goal: the smallest rings do for all of it. */
+static void test_flood_with_two_slots(void **state)
+{
+    (void)state;
+    plan p = {.count = 300, .replies = 2, .size_bytes = 300, .tracked = true};
+    run_ranks(4, 2, BYTES, flood, &p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flood_of_words_both_ways),
         cmocka_unit_test(test_flood_with_replies_of_handlers),
         cmocka_unit_test(test_flood_of_data_tracked),
+        cmocka_unit_test(test_flood_of_answers_is_bounded),
+        cmocka_unit_test(test_flood_with_two_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,8 +77,8 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
     s->ranks = (uint32_t)options->ranks;
     s->ring_slots = options->ring_slots != 0 ? options->ring_slots : RING_SLOTS_DEFAULT;
     s->ring_bytes = options->ring_bytes != 0 ? options->ring_bytes : RING_BYTES_DEFAULT;
-    if (!power_of_two(s->ring_slots) || s->ring_slots < 8 || s->ring_slots > 65536)
-        return fy_error_set(FERRY_EINVAL, "ring_slots %u: must be a power of two, 8 to 65536",
+    if (!power_of_two(s->ring_slots) || s->ring_slots < 2 || s->ring_slots > 65536)
+        return fy_error_set(FERRY_EINVAL, "ring_slots %u: must be a power of two, 2 to 65536",
                             s->ring_slots);
     if (!power_of_two(s->ring_bytes) || s->ring_bytes < 1024 || s->ring_bytes > (64u << 20))
         return fy_error_set(FERRY_EINVAL, "ring_bytes %u: must be a power of two, 1 KiB to 64 MiB",
