@@ -117,14 +117,16 @@ static void print_decisions(const fy_decisions *decisions, FILE *file, const cha
     }
 }
 
-static void print_classes(const fy_faults *faults, FILE *file, const char **comma)
+/* Without dice, for a tape, the longest delay is left: senders' patience goes by it. */
+static void print_classes(const fy_faults *faults, bool dice, FILE *file, const char **comma)
 {
     static const char *const names[] = {"drop", "dup", "delay", "nomem"};
     for (int kind = 0; kind < FY_FAULT_CLASSES; kind++) {
-        if (faults->odds[kind] == 0)
+        uint32_t odds = dice ? faults->odds[kind] : 0;
+        if (odds == 0 && (kind != FY_FAULT_DELAY || faults->delay_max_ns == 0))
             continue;
         fprintf(file, "%s%s=", *comma, names[kind]);
-        print_odds(file, faults->odds[kind]);
+        print_odds(file, odds);
         if (kind == FY_FAULT_DELAY)
             fprintf(file, ":%lluns", (unsigned long long)faults->delay_max_ns);
         *comma = ",";
@@ -158,7 +160,6 @@ void fy_faults_print(const fy_faults *faults, bool tape, FILE *file)
         fprintf(file, "%sring=%u", comma, faults->ring_slots);
         comma = ",";
     }
-    if (!tape)
-        print_classes(faults, file, &comma);
+    print_classes(faults, !tape, file, &comma);
     print_decisions(tape ? &faults->tape : &faults->named, file, &comma);
 }
