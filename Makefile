@@ -50,7 +50,7 @@ soak: ## repeat the release tests SOAK times (default 20), stop at the first fai
 	@$(configure)
 	@$(compile)
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
-	@sh examples/stealing/kills.sh $(BUILD)/examples/stealing 1000
+	@sh examples/stealing/kills.sh $(BUILD)/examples/stealing 1000 2
 
 format: ## format the sources as .clang-format says (clang-format 14)
 	@sh tools/need.sh format

@@ -141,7 +141,7 @@ static bool run_session(long failing)
     const fy_shm_options options = {
         .ranks = 2, .heap_bytes = 16 << 20, .ring_slots = 8, .ring_bytes = 1024};
     int fd;
-    fy_segment *segment;
+    fy_segment *segment = NULL;
     CHECK(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0);
     close(fd);
     countdown = failing;
