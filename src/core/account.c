@@ -54,7 +54,7 @@ static void count_cpu(ferry *f, uint64_t cpu_ns)
             (uint64_t)((double)(cpu_ns - a->cpu_ns) * (double)runtime / (double)wall);
 }
 
-void fy_account_sleep(ferry *f, uint64_t deadline_ns)
+void fy_account_wait(ferry *f, uint64_t deadline_ns)
 {
     fy_account_to(f, FERRY_IDLE, 0);
     if (f->account.timed)

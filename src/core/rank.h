@@ -204,7 +204,7 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 }
 
 /* Sleeps in the port, as idle time, until something comes or `deadline_ns`. */
-void fy_account_sleep(ferry *f, uint64_t deadline_ns);
+void fy_account_wait(ferry *f, uint64_t deadline_ns);
 
 /* At the start and the end of each call that polls. `doing` is what the port is told while it
  * waits. fy_account_leave restores what fy_account_enter returned. */

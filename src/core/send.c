@@ -98,7 +98,7 @@ static void wait_for_room(ferry *f, fy_patience *patience)
         patience->pause_ns = ROOM_PAUSE_MIN_NS;
     else if (patience->pause_ns < ROOM_PAUSE_MAX_NS)
         patience->pause_ns *= 2;
-    fy_account_sleep(f, f->ops->now(f->port) + patience->pause_ns);
+    fy_account_wait(f, f->ops->now(f->port) + patience->pause_ns);
 }
 
 int fy_pace(ferry *f, fy_lane lane, int rank)
