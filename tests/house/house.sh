@@ -173,7 +173,7 @@ rule_symbols()
     objects | grep -Ev 'ferry_objects.dir/(base|port)/' | while read -r object; do
         nm -u "$object" | awk -v object="${object##*ferry_objects.dir/}" '
             { sub(/@.*/, "", $NF) }
-            $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|.*sleep)$/ ||
+            $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|(u|nano)?sleep)$/ ||
             $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
             $NF ~ /^(arc4random.*|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|sched_.*|syscall|fork)$/ {
                 print object ": calls " $NF }'
