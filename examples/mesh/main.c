@@ -82,12 +82,20 @@ static int run(ferry *f, mesh_program *p)
     return error;
 }
 
+/* The command line, read once before ranks begin, which may be threads of this process. Mistakes in
+ * it are told by rank 0. */
+static mesh_options options;
+static bool options_read;
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    mesh_program program = {0};
+    mesh_program program = {.options = options};
     bool first = ferry_rank(f) == 0;
-    if (mesh_options_read(argc, argv, first, &program.options) != 0)
+    if (!options_read) {
+        if (first)
+            (void)mesh_options_read(argc, argv, true, &program.options);
         return 2;
+    }
     if (program.options.help) {
         if (first)
             mesh_options_help();
@@ -113,5 +121,6 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    options_read = mesh_options_read(argc, argv, false, &options) == 0;
     return ferry_main(argc, argv, rank_main);
 }
