@@ -1,4 +1,5 @@
-/* Trace: when a rank computed, worked for the runtime, and had nothing to do. */
+/* Trace: when a rank computed, worked for the runtime, and had nothing to do; and what each
+ * operation of the runtime cost. */
 #ifndef FERRY_TRACE_H
 #define FERRY_TRACE_H
 
@@ -32,6 +33,15 @@ FERRY_API FERRY_MUST_USE int ferry_trace_start(ferry *f, size_t interval_max,
  * `*intervals` until the next ferry_trace_start or ferry_close. [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_trace_stop(ferry *f, const ferry_interval **intervals,
                                               size_t *count);
+
+/* Writes what the run has cost so far to the file `path`, or to standard error when it is NULL: per
+ * operation of each layer how many calls, bytes and time, summed over all ranks, and per rank its
+ * calls and which part of the time the runtime took. Collective; rank 0 writes. With
+ * FERRY_PROFILE=1 in the environment this happens at ferry_close too, with FERRY_PROFILE=PATH into
+ * that file. FERRY_ESTATE: without FERRY_PROFILE nothing is counted. FERRY_ESYSTEM, on rank 0: the
+ * file could not be written. [app thread, not in handlers | polls | may block] dmcs.txt 5.1,
+ * prema.txt B.2.1. */
+FERRY_API int ferry_profile_write(ferry *f, const char *path);
 
 #ifdef __cplusplus
 }

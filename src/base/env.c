@@ -25,6 +25,7 @@ static const fy_env_variable known[] = {
     {"FERRY_SCHEDULER_", "FERRY_SCHEDULER_<NAME>: a parameter of the scheduler"},
     {"FERRY_HELPER", "0: no helper thread; control messages wait for the task to end"},
     {"FERRY_SEED", "seed of the random numbers that schedulers use"},
+    {"FERRY_PROFILE", "1, or a file: what each operation cost is written at ferry_close"},
     {"FERRY_COMPUTE", "what ferry_compute does: none, sleep or spin"},
     {"FERRY_SIM_SEED", "seed of a simulated run"},
     {"FERRY_SIM_NET", "network of a simulated run: a preset or a file"},

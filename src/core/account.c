@@ -56,13 +56,29 @@ static void count_cpu(ferry *f, uint64_t cpu_ns)
 
 void fy_account_wait(ferry *f, uint64_t deadline_ns)
 {
+    fy_stretch stretch = {0};
     fy_account_to(f, FERRY_IDLE, 0);
     if (f->account.timed)
         count_cpu(f, f->ops->cpu(f->port));
+    if (f->profile != NULL)
+        stretch = fy_profile_begin(f);
     f->ops->wait(f->port, FY_APP, deadline_ns);
+    if (f->profile != NULL)
+        fy_profile_end(f, &stretch, &f->profile->other[FY_PROFILE_IDLE], 0);
     fy_account_to(f, FERRY_RUNTIME, 0);
     if (f->account.timed)
         start_cpu(f, f->ops->cpu(f->port));
+}
+
+static void call_program(ferry *f, fy_call *call, void *arg)
+{
+    if (f->profile == NULL) {
+        call(f, arg);
+        return;
+    }
+    fy_stretch stretch = fy_profile_begin(f);
+    call(f, arg);
+    fy_profile_end(f, &stretch, &f->profile->other[FY_PROFILE_APPLICATION], 0);
 }
 
 static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t handler,
@@ -76,7 +92,7 @@ static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t ha
     if (task)
         count_cpu(f, cpu);
     uint64_t start = f->account.stamp_ns;
-    call(f, arg);
+    call_program(f, call, arg);
     fy_account_to(f, outer, outer_handler);
     if (task) {
         uint64_t after = f->ops->cpu(f->port);
@@ -91,7 +107,8 @@ static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t ha
 /* Whether this call of a handler is one to time; counts the untimed ones down. */
 static bool is_timed(ferry *f, uint16_t handler)
 {
-    if (handler >= f->handlers.count || f->handlers.entries[handler].untimed == 0)
+    if (f->profile != NULL || handler >= f->handlers.count ||
+        f->handlers.entries[handler].untimed == 0)
         return true;
     f->handlers.entries[handler].untimed--;
     return false;

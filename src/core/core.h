@@ -73,6 +73,7 @@ typedef struct __attribute__((may_alias)) fy_head {
     const fy_port_ops *ops;
     int rank, ranks;
     void *layers[FY_LAYERS];
+    struct fy_profile *profile; /* NULL: nothing is counted */
 } fy_head;
 
 static inline const fy_head *fy_head_of(const ferry *f)

@@ -11,12 +11,12 @@
 
 static void set_kinds(ferry *f)
 {
-    f->kinds[FY_KIND_REQUEST] = fy_request_deliver;
-    f->kinds[FY_KIND_SPREAD] = fy_spread_deliver;
-    f->kinds[FY_KIND_END] = fy_op_deliver;
-    f->kinds[FY_KIND_COLLECTIVE] = fy_collective_deliver;
-    f->kinds[FY_KIND_WAVE] = fy_wave_deliver;
-    f->kinds[FY_KIND_MAIL] = fy_mail_deliver;
+    fy_kind_set(f, FY_KIND_REQUEST, fy_request_deliver);
+    fy_kind_set(f, FY_KIND_SPREAD, fy_spread_deliver);
+    fy_kind_set(f, FY_KIND_END, fy_op_deliver);
+    fy_kind_set(f, FY_KIND_COLLECTIVE, fy_collective_deliver);
+    fy_kind_set(f, FY_KIND_WAVE, fy_wave_deliver);
+    fy_kind_set(f, FY_KIND_MAIL, fy_mail_deliver);
 }
 
 /* Closes the layers below `count`, the last first. */
@@ -45,6 +45,7 @@ static int open_layers(ferry *f)
 
 static void free_core(ferry *f)
 {
+    fy_profile_fini(f);
     fy_mail_fini(f);
     fy_ops_fini(f);
     fy_peers_fini(f);
@@ -64,6 +65,20 @@ static void free_core(ferry *f)
     if (f->after_close != NULL)
         f->after_close(f->after_close_arg);
     free(f);
+}
+
+static int open_core(ferry *f)
+{
+    int error = fy_profile_init(f);
+    set_kinds(f);
+    fy_mail_init(f);
+    if (error == 0)
+        error = fy_peers_init(f);
+    if (error == 0)
+        error = fy_meet_init(f);
+    if (error != 0)
+        fy_error_set(error, "open: no memory for what is kept of peers");
+    return error;
 }
 
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
@@ -90,15 +105,9 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     f->user_data = options->user_data;
     fy_packet_pool_init(&f->packets);
     fy_spread_pool_init(&f->spreads);
-    set_kinds(f);
     f->account.activity = FERRY_MAIN;
     f->account.stamp_ns = f->ops->now(port);
-    fy_mail_init(f);
-    error = fy_peers_init(f);
-    if (error != 0)
-        fy_error_set(error, "open: no memory for what is kept of peers");
-    if (error == 0)
-        error = fy_meet_init(f);
+    error = open_core(f);
     if (error == 0)
         error = open_layers(f);
     if (error != 0) {
@@ -152,6 +161,8 @@ int fy_rank_close(ferry *f)
     fy_account_enter(f, FY_DOING_CLOSE);
     drain(f);
     int error = meet(f);
+    if (error == 0 && f->profile != NULL && fy_profile_report(f, f->profile->path) != 0)
+        fy_log(f, "%s", f->error_text);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->drain != NULL)
             fy_layer_at(i)->drain(f);
@@ -210,11 +221,6 @@ void ferry_compute(ferry *f, double seconds)
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state)
 {
     f->layers[layer] = state;
-}
-
-void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
-{
-    f->kinds[kind] = fn;
 }
 
 int fy_fail(ferry *f, int error, const char *format, ...)

@@ -12,6 +12,7 @@
 #include "core/mail.h"
 #include "core/op.h"
 #include "core/peer.h"
+#include "core/profile.h"
 #include "core/queue.h"
 #include "core/quiesce.h"
 #include "core/trace.h"
@@ -71,6 +72,7 @@ struct ferry {
     const fy_port_ops *ops;
     int rank, ranks;
     void *layers[FY_LAYERS];
+    fy_profile *profile; /* NULL: nothing is counted */
 
     fy_kind_fn *kinds[FY_KINDS];
     uint32_t depth;      /* application code that runs inside Ferry */
@@ -117,7 +119,7 @@ struct ferry {
 };
 
 _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
-                   offsetof(struct ferry, layers) == offsetof(fy_head, layers),
+                   offsetof(struct ferry, profile) == offsetof(fy_head, profile),
                "the head of a rank");
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
@@ -190,6 +192,9 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame);
+
+/* The report of FERRY_PROFILE, as ferry_profile_write, of a rank that counts. */
+int fy_profile_report(ferry *f, const char *path);
 
 /* Account. */
 

@@ -79,7 +79,7 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
                    ferry_strerror(error));
 }
 
-int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+static inline int send_now(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return send_later(f, lane, rank, frame);
@@ -87,6 +87,24 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     if (error == 0)
         return 0;
     return error == FERRY_EAGAIN ? send_later(f, lane, rank, frame) : port_failed(f, rank, error);
+}
+
+typedef int send_fn(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+
+/* Counts the frame for the report of FERRY_PROFILE. */
+static __attribute__((cold, noinline)) int send_counted(ferry *f, fy_lane lane, int rank,
+                                                        const fy_frame *frame, send_fn *send)
+{
+    fy_stretch stretch = fy_profile_begin(f);
+    int error = send(f, lane, rank, frame);
+    fy_profile_end(f, &stretch, &f->profile->sent[frame->kind], frame->size_bytes);
+    return error;
+}
+
+int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    return f->profile == NULL ? send_now(f, lane, rank, frame)
+                              : send_counted(f, lane, rank, frame, send_now);
 }
 
 /* Waits a little for room at a peer: polls, then sleeps for pauses that grow. */
@@ -133,10 +151,10 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
     return error == 0 || rank == f->rank ? error : port_failed(f, rank, error);
 }
 
-int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+static inline int send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
     if (f->depth > 0)
-        return fy_send(f, lane, rank, frame);
+        return send_now(f, lane, rank, frame);
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return send_slowly(f, lane, rank, frame);
     int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
@@ -145,9 +163,17 @@ int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     return error == FERRY_EAGAIN ? send_slowly(f, lane, rank, frame) : port_failed(f, rank, error);
 }
 
+int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    return f->profile == NULL ? send_paced(f, lane, rank, frame)
+                              : send_counted(f, lane, rank, frame, send_paced);
+}
+
 int fy_send_packet(ferry *f, fy_packet *packet)
 {
     int rank = packet->rank;
+    if (f->profile != NULL)
+        f->profile->sent[packet->frame.kind].calls++;
     if (rank == f->rank && packet->lane == FY_DATA) {
         fy_queue_push(&f->self, packet);
         return 0;

@@ -134,7 +134,7 @@ static int get_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
              : fy_memory_is_direct(f, rank, what->source, size_bytes)) {
         error = fy_memory_done(f, rank, size_bytes, track);
         if (error == 0)
-            fy_memory_copy(what->target, what->source, size_bytes);
+            fy_memory_copy_counted(f, what, FY_PROFILE_GET);
         return error;
     }
     if (here)

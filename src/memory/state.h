@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "core/core.h"
+#include "core/profile.h"
 #include "memory/regions.h"
 
 /* Data for ranges that are not reached directly travels in pieces of at most this size. */
@@ -73,14 +74,26 @@ static inline void fy_memory_copy(void *target, const void *source, size_t size_
         memmove(target, source, size_bytes);
 }
 
+/* As fy_memory_copy, counted when a profile is made. */
+static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_profile_sort sort)
+{
+    fy_stretch stretch = {0};
+    bool counted = fy_head_of(f)->profile != NULL;
+    if (counted)
+        stretch = fy_profile_begin(f);
+    fy_memory_copy(what->target, what->source, what->size_bytes);
+    if (counted)
+        fy_profile_copied(f, &stretch, sort, what->size_bytes);
+}
+
 /* Whether an untracked put or get is only a copy: between `remote`, in the heap of another rank of
  * this node, and `local`. */
 static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remote,
                                      const void *local, size_t size_bytes)
 {
     const fy_head *head = fy_head_of(f);
-    return local != NULL && rank >= 0 && rank != head->rank && head->ops->owner != NULL &&
-           head->ops->owner(head->port, remote, size_bytes) == rank;
+    return local != NULL && rank >= 0 && rank != head->rank && head->profile == NULL &&
+           head->ops->owner != NULL && head->ops->owner(head->port, remote, size_bytes) == rank;
 }
 
 /* What is wrong with the arguments of a put or get; 0 when nothing is. */

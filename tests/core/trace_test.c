@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -96,12 +97,29 @@ static void test_account_adds_up(void **state)
     job_close(&job);
 }
 
+/* Goal: the report says what it counts, and nothing is counted unasked. */
+static void test_profile_is_written_on_demand(void **state)
+{
+    (void)state;
+    test_job job;
+    job_open(&job, 1, 0, 0);
+    assert_int_equal(ferry_profile_write(job.f[0], NULL), FERRY_ESTATE);
+    job_close(&job);
+    setenv("FERRY_PROFILE", "1", 1);
+    job_open(&job, 1, 0, 0);
+    unsetenv("FERRY_PROFILE");
+    assert_int_equal(ferry_profile_write(job.f[0], "/dev/null"), 0);
+    assert_int_equal(ferry_profile_write(job.f[0], "/none/report"), FERRY_ESYSTEM);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trace_fits_its_room),
         cmocka_unit_test(test_trace_merges_short_stretches),
         cmocka_unit_test(test_account_adds_up),
+        cmocka_unit_test(test_profile_is_written_on_demand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,246 @@
+/* The overhead report: per operation how often, how much and how long, per layer and rank where the
+ * time went. dmcs.txt 5.1 and prema.txt 4.4 print the like as tables.
+ *
+ * Frames are counted where core hands them to the port and to their layer; a frame's time is that
+ * of the call, without what is counted for itself inside: handlers, other frames, waiting. Nothing
+ * of this is on a path of a rank that does not count, but for a test of a pointer per frame sent.
+ */
+#include "core/profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "core/rank.h"
+
+static const char *const kind_names[FY_KINDS][2] = {
+    [FY_KIND_REQUEST] = {"request", "core"},
+    [FY_KIND_SPREAD] = {"broadcast", "core"},
+    [FY_KIND_END] = {"end", "core"},
+    [FY_KIND_COLLECTIVE] = {"collective", "core"},
+    [FY_KIND_WAVE] = {"quiesce", "core"},
+    [FY_KIND_MAIL] = {"mail", "core"},
+    [FY_KIND_PUT] = {"put", "memory"},
+    [FY_KIND_GET] = {"get", "memory"},
+    [FY_KIND_GOT] = {"get answer", "memory"},
+    [FY_KIND_TRANSFER] = {"transfer", "memory"},
+    [FY_KIND_WORD] = {"word", "memory"},
+    [FY_KIND_MESSAGE] = {"message", "object"},
+    [FY_KIND_LOCATION] = {"location", "object"},
+    [FY_KIND_ARRIVAL] = {"arrival", "object"},
+    [FY_KIND_SCHEDULER] = {"scheduler", "balance"},
+    [FY_KIND_CELL] = {"cell", "cell"},
+    [FY_KIND_MOVER] = {"mover", "mover"},
+};
+
+/* What a rank sends to rank 0 for the report. */
+typedef struct report {
+    fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
+    uint64_t wall_ns, runtime_ns, runtime_cpu_ns, helper_ns;
+} report;
+
+fy_stretch fy_profile_begin(ferry *f)
+{
+    fy_profile *p = f->profile;
+    const fy_stretch stretch = {f->ops->now(f->port), p->nested_ns};
+    p->nested_ns = 0;
+    return stretch;
+}
+
+void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes)
+{
+    fy_profile *p = f->profile;
+    uint64_t passed = f->ops->now(f->port) - stretch->start_ns;
+    row->calls++;
+    row->bytes += bytes;
+    row->ns += passed - p->nested_ns;
+    p->nested_ns = stretch->outer_nested_ns + passed;
+}
+
+void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort, uint64_t bytes)
+{
+    fy_profile_end(f, stretch, &f->profile->other[sort], bytes);
+}
+
+/* Frames on the control lane that the helper takes are its own time, not this thread's. */
+static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
+{
+    fy_profile *p = f->profile;
+    fy_stretch stretch = fy_profile_begin(f);
+    fy_verdict verdict = p->kinds[frame->kind](f, source, frame);
+    fy_profile_end(f, &stretch, &p->handled[frame->kind], frame->size_bytes);
+    return verdict;
+}
+
+void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
+{
+    bool either_thread =
+        kind == FY_KIND_WAVE || kind == FY_KIND_ARRIVAL || kind == FY_KIND_SCHEDULER;
+    f->kinds[kind] = fn;
+    if (f->profile == NULL || either_thread)
+        return;
+    f->profile->kinds[kind] = fn;
+    f->kinds[kind] = count_handled;
+}
+
+int fy_profile_init(ferry *f)
+{
+    const char *value = fy_env_get("FERRY_PROFILE");
+    if (value == NULL || strcmp(value, "0") == 0)
+        return 0;
+    f->profile = calloc(1, sizeof(*f->profile));
+    if (f->profile == NULL)
+        return FERRY_ENOMEM;
+    f->profile->opened_ns = f->ops->now(f->port);
+    f->profile->path = strcmp(value, "1") == 0 ? NULL : value;
+    f->account.timed = true;
+    return 0;
+}
+
+void fy_profile_fini(ferry *f)
+{
+    free(f->profile);
+    f->profile = NULL;
+}
+
+static void add(fy_profile_row *into, const fy_profile_row *row)
+{
+    into->calls += row->calls;
+    into->bytes += row->bytes;
+    into->ns += row->ns;
+}
+
+static void fill(ferry *f, report *r)
+{
+    const fy_profile *p = f->profile;
+    memcpy(r->sent, p->sent, sizeof(r->sent));
+    memcpy(r->handled, p->handled, sizeof(r->handled));
+    memcpy(r->other, p->other, sizeof(r->other));
+    r->wall_ns = f->ops->now(f->port) - p->opened_ns;
+    r->runtime_ns = f->stats.runtime_ns;
+    r->runtime_cpu_ns = f->stats.runtime_cpu_ns;
+    r->helper_ns = f->stats.helper_ns;
+}
+
+static void print_row(FILE *file, const char *layer, const char *name, const char *verb,
+                      const fy_profile_row *row)
+{
+    if (row->calls == 0)
+        return;
+    fprintf(file, "%-8s %-12s %-8s %12" PRIu64 " %15" PRIu64 " %12.1f %12.3f\n", layer, name, verb,
+            row->calls, row->bytes, (double)row->ns / (double)row->calls, (double)row->ns / 1e6);
+}
+
+/* The rows of all ranks together. */
+static void print_operations(FILE *file, const report *reports, int ranks)
+{
+    report sum = {.wall_ns = 0};
+    for (int rank = 0; rank < ranks; rank++) {
+        for (int kind = 0; kind < FY_KINDS; kind++) {
+            add(&sum.sent[kind], &reports[rank].sent[kind]);
+            add(&sum.handled[kind], &reports[rank].handled[kind]);
+        }
+        for (int sort = 0; sort < FY_PROFILE_SORTS; sort++)
+            add(&sum.other[sort], &reports[rank].other[sort]);
+    }
+    fprintf(file, "%-8s %-12s %-8s %12s %15s %12s %12s\n", "layer", "operation", "", "calls",
+            "bytes", "ns each", "total ms");
+    for (int kind = 0; kind < FY_KINDS; kind++) {
+        print_row(file, kind_names[kind][1], kind_names[kind][0], "sent", &sum.sent[kind]);
+        print_row(file, kind_names[kind][1], kind_names[kind][0], "handled", &sum.handled[kind]);
+    }
+    print_row(file, "memory", "put", "copied", &sum.other[FY_PROFILE_PUT]);
+    print_row(file, "memory", "get", "copied", &sum.other[FY_PROFILE_GET]);
+    print_row(file, "program", "handlers", "run", &sum.other[FY_PROFILE_APPLICATION]);
+}
+
+static void print_rank(FILE *file, const char *name, const report *r)
+{
+    uint64_t sent = 0, handled = 0, bytes = 0;
+    for (int kind = 0; kind < FY_KINDS; kind++) {
+        sent += r->sent[kind].calls;
+        handled += r->handled[kind].calls;
+        bytes += r->sent[kind].bytes;
+    }
+    double wall = r->wall_ns == 0 ? 1 : (double)r->wall_ns;
+    fprintf(file, "%-6s %12" PRIu64 " %12" PRIu64 " %15" PRIu64 " %9.2f %9.2f %9.2f %9.2f %9.3f\n",
+            name, sent, handled, bytes, 100 * (double)r->runtime_ns / wall,
+            100 * (double)(r->runtime_cpu_ns + r->helper_ns) / wall,
+            100 * (double)r->other[FY_PROFILE_APPLICATION].ns / wall,
+            100 * (double)r->other[FY_PROFILE_IDLE].ns / wall, (double)r->wall_ns / 1e9);
+}
+
+static void print_ranks(FILE *file, const report *reports, int ranks)
+{
+    report sum = {.wall_ns = 0};
+    fprintf(file, "%-6s %12s %12s %15s %9s %9s %9s %9s %9s\n", "rank", "sent", "handled",
+            "bytes sent", "runtime %", "of cpu %", "program %", "idle %", "wall s");
+    for (int rank = 0; rank < ranks; rank++) {
+        const report *r = &reports[rank];
+        char name[16];
+        (void)snprintf(name, sizeof(name), "%d", rank);
+        print_rank(file, name, r);
+        for (int kind = 0; kind < FY_KINDS; kind++) {
+            add(&sum.sent[kind], &r->sent[kind]);
+            add(&sum.handled[kind], &r->handled[kind]);
+        }
+        for (int sort = 0; sort < FY_PROFILE_SORTS; sort++)
+            add(&sum.other[sort], &r->other[sort]);
+        sum.wall_ns += r->wall_ns;
+        sum.runtime_ns += r->runtime_ns;
+        sum.runtime_cpu_ns += r->runtime_cpu_ns;
+        sum.helper_ns += r->helper_ns;
+    }
+    print_rank(file, "all", &sum);
+}
+
+static int write_report(ferry *f, const char *path, const report *reports)
+{
+    FILE *file = path == NULL ? stderr : fopen(path, "w");
+    if (file == NULL)
+        return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, strerror(errno));
+    fprintf(file, "ferry profile: %d ranks\n", f->ranks);
+    print_operations(file, reports, f->ranks);
+    print_ranks(file, reports, f->ranks);
+    bool failed = ferror(file) != 0;
+    if (path != NULL)
+        failed = fclose(file) != 0 || failed;
+    return failed ? fy_fail(f, FERRY_ESYSTEM, "profile: %s: not all could be written",
+                            path == NULL ? "standard error" : path)
+                  : 0;
+}
+
+int fy_profile_report(ferry *f, const char *path)
+{
+    report own;
+    report *all = f->rank == 0 ? calloc((size_t)f->ranks, sizeof(*all)) : NULL;
+    int error = 0;
+    fill(f, &own);
+    if (f->rank == 0 && all == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "profile: no memory for %d ranks", f->ranks);
+    const ferry_collective gather = {.size = sizeof(gather),
+                                     .sort = FERRY_GATHER,
+                                     .in = &own,
+                                     .out = all,
+                                     .count = sizeof(own),
+                                     .type = FERRY_BYTE};
+    error = fy_collective_run(f, &gather, FY_DOING_COLLECTIVE);
+    if (error == 0 && f->rank == 0)
+        error = write_report(f, path, all);
+    free(all);
+    return error;
+}
+
+int ferry_profile_write(ferry *f, const char *path)
+{
+    int error = fy_check_outside(f, "profile_write");
+    if (error != 0)
+        return error;
+    if (f->profile == NULL)
+        return fy_fail(f, FERRY_ESTATE,
+                       "profile_write: nothing is counted without FERRY_PROFILE=1");
+    return fy_profile_report(f, path);
+}

@@ -1,0 +1,46 @@
+/* Profile: what each operation of a rank cost, for the report of FERRY_PROFILE (profile.c).
+ *
+ * Stretches nest: what is counted for one is not counted for those around it. Application thread
+ * only. */
+#ifndef FY_PROFILE_H
+#define FY_PROFILE_H
+
+#include "core/core.h"
+
+/* What is counted beside frames sent and handled. */
+typedef enum fy_profile_sort {
+    FY_PROFILE_PUT, /* copies of the caller itself */
+    FY_PROFILE_GET,
+    FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
+    FY_PROFILE_IDLE,
+    FY_PROFILE_SORTS
+} fy_profile_sort;
+
+typedef struct fy_profile_row {
+    uint64_t calls, bytes, ns;
+} fy_profile_row;
+
+typedef struct fy_profile {
+    uint64_t opened_ns;
+    uint64_t nested_ns; /* counted within the present stretch */
+    fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
+    fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function */
+    const char *path;            /* where to write; NULL: standard error */
+} fy_profile;
+
+/* A stretch of time that is being counted. */
+typedef struct fy_stretch {
+    uint64_t start_ns, outer_nested_ns;
+} fy_stretch;
+
+/* Starts counting when the environment asks for it. FERRY_ENOMEM. */
+int fy_profile_init(ferry *f);
+void fy_profile_fini(ferry *f);
+
+fy_stretch fy_profile_begin(ferry *f);
+void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes);
+
+/* Counts a copy that the caller made itself, of `sort`, begun with fy_profile_begin. */
+void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort, uint64_t bytes);
+
+#endif
