@@ -24,7 +24,7 @@ enum { LOOKS = 64, ROUNDS = 20 };
 
 typedef struct line {
     _Atomic uint64_t number; /* release: what follows is of that call; 0: none yet */
-    fy_collective_call call;
+    _Atomic uint64_t call[3];
     unsigned char value[VALUE_BYTES];
 } line;
 
@@ -42,6 +42,23 @@ typedef struct board {
 
 _Static_assert(sizeof(line) == 64 && sizeof(board) <= FY_BOARD_CORE_BYTES,
                "a line is a cache line");
+
+static void write_call(_Atomic uint64_t out[3], const fy_collective_call *call)
+{
+    /* relaxed: the number, stored after it, publishes */
+    atomic_store_explicit(&out[0], call->what, memory_order_relaxed);
+    atomic_store_explicit(&out[1], call->size_bytes, memory_order_relaxed);
+    atomic_store_explicit(&out[2], call->signature, memory_order_relaxed);
+}
+
+/* What a line says; nonsense when its rank has gone on meanwhile, after a disagreement. */
+static fy_collective_call read_call(const _Atomic uint64_t in[3])
+{
+    /* acquire: before the second look at the number */
+    return (fy_collective_call){atomic_load_explicit(&in[0], memory_order_acquire),
+                                atomic_load_explicit(&in[1], memory_order_acquire),
+                                atomic_load_explicit(&in[2], memory_order_acquire)};
+}
 
 static inline board *board_of(const ferry *f, int rank)
 {
@@ -105,8 +122,11 @@ static bool has_come(ferry *f, fy_collective *c, int rank, uint32_t turn)
     /* seq_cst: after the store to `waiting`; as acquire it pairs with the store in write_line */
     if (atomic_load(&other->number) != c->number)
         return false;
-    if (!fy_collective_calls_equal(&other->call, &c->call)) {
-        fy_collective_disagree(f, c, rank, &other->call);
+    fy_collective_call call = read_call(other->call);
+    if (!fy_collective_calls_equal(&call, &c->call)) {
+        /* seq_cst: as above */
+        if (atomic_load(&other->number) == c->number)
+            fy_collective_disagree(f, c, rank, &call);
         return false;
     }
     return true;
@@ -206,7 +226,7 @@ void fy_meet(ferry *f, fy_collective *c)
 {
     uint32_t turn = f->collectives.turn;
     line *own = &board_of(f, f->rank)->lines[turn % 2];
-    own->call = c->call;
+    write_call(own->call, &c->call);
     if (c->size_bytes > 0 && c->what.sort == FERRY_ALLREDUCE)
         memcpy(own->value, c->what.in, c->size_bytes);
     /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
