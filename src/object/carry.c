@@ -34,7 +34,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         return fy_fail(f, FERRY_EINVAL, "object_uninstall: rank %d of %d is not another one", rank,
                        objects->ranks);
     fy_record *record = fy_record_here(f, object);
-    if (record != NULL && record->state == FY_RUNNING)
+    if (record != NULL && objects->running == record)
         return fy_fail(f, FERRY_ESTATE, "object_uninstall: a handler of object %016llx runs", name);
     if (record == NULL || !fy_record_unlink(f, record))
         return fy_fail(f, FERRY_ENOENT, "object_uninstall: object %016llx is not on rank %d", name,

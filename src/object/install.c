@@ -46,14 +46,12 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     return frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-/* Whether a record is that of an object which has left, but for what the application thread has yet
- * to do about it. It may come back before that: the helper, which sent it, marks it later. */
-static bool is_leaving(ferry *f, const fy_record *record)
+static fy_object_state state_of(ferry *f, const fy_record *record)
 {
     fy_control_lock(f);
     fy_object_state state = record->state;
     fy_control_unlock(f);
-    return state == FY_MIGRATING || state == FY_DEPARTED;
+    return state;
 }
 
 /* The record to fill: a new one, or that of an object whose messages came before it. FERRY_EAGAIN:
@@ -69,11 +67,13 @@ static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
     int error = fy_entry_make(objects, object, &entry);
     if (error != 0)
         return error;
-    if (entry->record != NULL && (int32_t)(passage->movement - entry->movement) > 1 &&
-        is_leaving(f, entry->record))
+    fy_object_state state = entry->record == NULL ? FY_AWAITED : state_of(f, entry->record);
+    int32_t ahead = (int32_t)(passage->movement - entry->movement);
+    /* It has left, but for what the application thread has yet to do about it, and is back before
+     * that: the helper, which sent it, marks it later. */
+    if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
         return FERRY_EAGAIN;
-    if (entry->dead || (entry->record != NULL && entry->record->state != FY_AWAITED) ||
-        (int32_t)(passage->movement - entry->movement) <= 0)
+    if (entry->dead || state != FY_AWAITED || ahead <= 0)
         return FERRY_EINVAL;
     *out = fy_record_create(object);
     return *out != NULL ? 0 : FERRY_ENOMEM;

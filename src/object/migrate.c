@@ -222,7 +222,7 @@ int ferry_object_move(ferry *f, ferry_object object, int rank)
     if (record == NULL)
         return fy_fail(f, FERRY_ENOENT, "object_move: object %016llx is not on rank %d",
                        (unsigned long long)object.word, objects->rank);
-    if (record->state == FY_RUNNING) {
+    if (objects->running == record) {
         record->target = rank == objects->rank ? -1 : rank;
         return 0;
     }

@@ -106,7 +106,7 @@ bool fy_record_unlink(ferry *f, fy_record *record)
 int ferry_object_destroy(ferry *f, ferry_object object)
 {
     fy_record *record = fy_record_here(f, object);
-    if (record != NULL && record->state == FY_RUNNING) {
+    if (record != NULL && fy_objects_of(f)->running == record) {
         record->doomed = true;
         return 0;
     }
@@ -122,16 +122,18 @@ int ferry_object_destroy(ferry *f, ferry_object object)
 static bool pin(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (!record->scheduled || !objects->helped || record->state == FY_RUNNING ||
-        record->state == FY_PINNED)
+    if (!record->scheduled || !objects->helped)
         return true;
-    if (!fy_record_unlink(f, record))
-        return false;
     fy_control_lock(f);
-    record->state = FY_PINNED;
-    fy_list_insert(&objects->pinned, &record->link);
+    bool resting = record->state == FY_RESTING;
+    bool stays = resting || record->state == FY_RUNNING || record->state == FY_PINNED;
+    if (resting) {
+        objects->watch->remove(f, record);
+        record->state = FY_PINNED;
+        fy_list_insert(&objects->pinned, &record->link);
+    }
     fy_control_unlock(f);
-    return true;
+    return stays;
 }
 
 void *ferry_object_data(ferry *f, ferry_object object)
