@@ -51,6 +51,14 @@ typedef struct fy_item {
     fy_packet *packet;
 } fy_item;
 
+/* A message that stays here until it is pulled. */
+typedef struct fy_offer {
+    const unsigned char *data;
+    void *copy; /* of an untracked message; else NULL */
+    size_t size_bytes;
+    int rank;
+} fy_offer;
+
 typedef struct fy_mail {
     fy_mail_key **buckets;
     uint32_t bucket_count; /* power of two, or 0 */
@@ -65,6 +73,43 @@ fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame);
 
 /* Forgets what a rank that has gone has offered. */
 void fy_mail_peer_gone(ferry *f, int rank);
+
+/* A frame's handler field, and the words with it. */
+typedef enum fy_mail_sort {
+    FY_MAIL_EAGER,  /* none */
+    FY_MAIL_OFFER,  /* size; the frame's op is the offer */
+    FY_MAIL_PULL,   /* offer, receive, offset, size of the piece */
+    FY_MAIL_PIECE,  /* receive, offset */
+    FY_MAIL_GONE,   /* receive */
+    FY_MAIL_DONE,   /* offer, error, size allowed */
+    FY_MAIL_CREDIT, /* bytes */
+    FY_MAIL_SORTS
+} fy_mail_sort;
+
+enum {
+    /* Of eager messages from one rank to one other, heads included. */
+    FY_MAIL_CREDIT_BYTES = 256 * 1024,
+    FY_MAIL_HEAD_BYTES = 64,
+};
+
+/* What an eager message takes of that. */
+static inline uint32_t fy_mail_cost(size_t size_bytes)
+{
+    return (uint32_t)size_bytes + FY_MAIL_HEAD_BYTES;
+}
+
+/* A frame of a sort, with nothing but the number of its words. */
+fy_frame fy_mail_frame(fy_mail_sort sort);
+
+/* The frames that a source gets, mail_send.c. */
+fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame);
+void fy_mail_take_done(ferry *f, int source, const fy_frame *frame);
+void fy_mail_take_credit(ferry *f, int source, const fy_frame *frame);
+
+/* The frames that a target gets, mail_receive.c. */
+fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame);
+void fy_mail_take_piece(ferry *f, int source, const fy_frame *frame);
+void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame);
 
 /* Matching, mail_match.c. */
 

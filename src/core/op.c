@@ -1,8 +1,6 @@
 #include "core/op.h"
 
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +10,11 @@ enum {
     CHUNK_RECORDS = 1 << FY_OP_CHUNK_BITS,
     INDEX_MASK = (1 << FY_OP_INDEX_BITS) - 1,
     WIRE_GENERATIONS = 1 << (31 - FY_OP_INDEX_BITS),
-    REASON_BYTES = 160,
 };
 
 /* How far apart looks at the clock may be while polls follow each other closely, in time and in
  * polls. */
 enum { LOOK_NS = 4000, LOOK_POLLS_MAX = 128 };
-
-/* What the frame of an end says, in its handler field. words: op; error, new rank or 0; length that
- * was allowed, or movement number. */
-typedef enum end_sort { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_sort;
 
 /* What a frame carries: the index and the low bits of the generation, which are never 0, so that no
  * operation is called 0; and FY_OP_ON_ARRIVAL. */
@@ -51,7 +44,7 @@ static fy_op_record *find_pending(const ferry *f, uint32_t op)
     return record != NULL && record->state == FY_OP_PENDING ? record : NULL;
 }
 
-static fy_op_record *find_handle(const ferry *f, ferry_op op)
+fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op)
 {
     fy_op_record *record = record_at(&f->ops_table, (uint32_t)op.word);
     bool found = record != NULL && record->state != FY_OP_FREE && record->has_handle &&
@@ -258,8 +251,7 @@ void fy_op_submitted(ferry *f, uint32_t op)
     queue_event(&f->ops_table, record);
 }
 
-/* The owner has nothing more to learn. */
-static void forget(fy_ops *ops, fy_op_record *record)
+void fy_op_forget(fy_ops *ops, fy_op_record *record)
 {
     if (record->open)
         record->state = FY_OP_SILENT;
@@ -267,16 +259,15 @@ static void forget(fy_ops *ops, fy_op_record *record)
         release(ops, record);
 }
 
-/* The owner has nothing more to learn by callback. */
-static void finish(ferry *f, fy_op_record *record)
+void fy_op_finish(ferry *f, fy_op_record *record)
 {
     if (record->has_handle)
         record->state = FY_OP_DONE;
     else
-        forget(&f->ops_table, record);
+        fy_op_forget(&f->ops_table, record);
 }
 
-static ferry_event event_of(const fy_op_record *record)
+ferry_event fy_op_event_of(const fy_op_record *record)
 {
     int error = record->receipt.error;
     if (error == 0)
@@ -293,15 +284,13 @@ static void end_record(ferry *f, fy_op_record *record, int error)
     ops->pending--;
     ops->lazy -= record->lazy;
     f->done++;
-    if (record->queued || record->callbacks[event_of(record)] != NULL)
+    if (record->queued || record->callbacks[fy_op_event_of(record)] != NULL)
         queue_event(ops, record);
     else
-        finish(f, record);
+        fy_op_finish(f, record);
 }
 
-/* Ends a pending operation from this side: nothing is written for it any more, and what its target
- * says later finds nobody. `alone`: it will say nothing. */
-static void give_up(ferry *f, fy_op_record *record, int error, bool alone)
+void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone)
 {
     if (record->gone != NULL) {
         fy_op_gone_fn *gone = record->gone;
@@ -330,6 +319,12 @@ bool fy_op_is_pending(const ferry *f, uint32_t op)
     return find_pending(f, op) != NULL;
 }
 
+bool fy_op_may_end(const ferry *f, int source, uint32_t op)
+{
+    const fy_op_record *record = find_open(f, op);
+    return record == NULL || record->receipt.rank == source || record->receipt.object.word != 0;
+}
+
 void fy_op_drop(ferry *f, uint32_t op)
 {
     fy_op_record *record = find_open(f, op);
@@ -346,54 +341,6 @@ void fy_op_drop(ferry *f, uint32_t op)
     f->ops_table.pending--;
     f->ops_table.lazy -= record->lazy;
     release(&f->ops_table, record);
-}
-
-bool fy_op_end_reserve(ferry *f)
-{
-    return f->packets.free_items != NULL || fy_pool_grow(&f->packets);
-}
-
-static void tell(ferry *f, int rank, const fy_frame *frame)
-{
-    fy_packet *packet = fy_packet_create(&f->packets, 0);
-    if (packet == NULL) {
-        fy_log(f, "no memory to tell rank %d the end of its operation", rank);
-        return;
-    }
-    fy_packet_fill(packet, rank, FY_DATA, frame);
-    (void)fy_send_packet(f, packet); /* a peer that is gone waits for no end */
-}
-
-void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
-{
-    const fy_frame frame = {
-        .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
-    if (op != 0)
-        tell(f, rank, &frame);
-}
-
-void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
-{
-    const fy_frame frame = {.kind = FY_KIND_END,
-                            .handler = END_TOO_LONG,
-                            .word_count = END_WORDS,
-                            .words = {op, 0, size_max}};
-    if (op != 0)
-        tell(f, rank, &frame);
-}
-
-void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement)
-{
-    const fy_frame frame = {.kind = FY_KIND_END,
-                            .handler = END_MOVED,
-                            .word_count = END_WORDS,
-                            .words = {op, (uint32_t)new_rank, movement}};
-    if (op == 0)
-        return;
-    if (rank == f->rank)
-        fy_op_moved(f, op, new_rank, movement);
-    else
-        tell(f, rank, &frame);
 }
 
 void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
@@ -415,130 +362,9 @@ void fy_op_moved(ferry *f, uint32_t op, int rank, uint32_t movement)
     if (!fy_peer_is_gone(f, rank))
         return;
     if (record->state == FY_OP_PENDING)
-        give_up(f, record, FERRY_EPEER, true);
+        fy_op_give_up(f, record, FERRY_EPEER, true);
     else
         fy_op_end(f, op, FERRY_EPEER);
-}
-
-/* Only who has an operation may end it; a message to an object may be with anybody. */
-static bool may_end(const ferry *f, int source, uint32_t op)
-{
-    const fy_op_record *record = find_open(f, op);
-    return record == NULL || record->receipt.rank == source || record->receipt.object.word != 0;
-}
-
-fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
-{
-    f->hasty_frames++;
-    uint32_t op = (uint32_t)frame->words[0];
-    int64_t error = (int64_t)frame->words[1];
-    bool fits = frame->handler == END_PLAIN ? frame->word_count == END_WORDS - 1
-                                            : frame->word_count == END_WORDS;
-    if (!fits || frame->handler > END_MOVED || !may_end(f, source, op) ||
-        (frame->handler == END_MOVED && (uint64_t)error >= (uint64_t)f->ranks)) {
-        fy_bad_frame(f, source, frame, "the end of an operation");
-        return FY_TAKEN;
-    }
-    if (frame->handler == END_TOO_LONG)
-        fy_op_too_long(f, op, frame->words[2]);
-    else if (frame->handler == END_MOVED)
-        fy_op_moved(f, op, (int)error, (uint32_t)frame->words[2]);
-    else
-        fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
-    return FY_TAKEN;
-}
-
-/* The reason of a receipt's error, with its values. */
-static void explain(const fy_op_record *record, char *text)
-{
-    const ferry_receipt *r = &record->receipt;
-    switch (r->error) {
-    case FERRY_EPEER:
-        snprintf(text, REASON_BYTES, "rank %d is dead or has left", r->rank);
-        break;
-    case FERRY_ENOENT:
-        snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
-                 r->object.word != 0 ? "object" : "handler");
-        break;
-    case FERRY_ERANGE:
-        snprintf(text, REASON_BYTES, "%zu bytes at 0x%" PRIx64 " on rank %d are not registered",
-                 r->size_bytes, r->remote_address, r->rank);
-        break;
-    case FERRY_ETIMEDOUT:
-        snprintf(text, REASON_BYTES, "no end from rank %d within %.3f ms", r->rank,
-                 (double)record->timeout_ns / 1e6);
-        break;
-    case FERRY_ETOOLONG:
-        snprintf(text, REASON_BYTES, "a message of %zu bytes met a receive of at most %zu",
-                 r->size_bytes, r->size_max);
-        break;
-    case FERRY_ECANCELED:
-        snprintf(text, REASON_BYTES, "cancelled, or the rank was closed");
-        break;
-    default:
-        snprintf(text, REASON_BYTES, "%s at rank %d", ferry_strerror(r->error), r->rank);
-    }
-}
-
-typedef struct callback {
-    ferry_track_fn *fn;
-    void *arg;
-    const ferry_receipt *receipt;
-} callback;
-
-static void run_callback(ferry *f, void *arg)
-{
-    const callback *c = arg;
-    c->fn(f, c->arg, c->receipt);
-}
-
-static void call_back(ferry *f, const fy_op_record *record, ferry_event event,
-                      ferry_receipt *receipt)
-{
-    receipt->event = event;
-    callback c = {record->callbacks[event], record->args[event], receipt};
-    fy_run(f, FY_DOING_HANDLER, 0, run_callback, &c);
-}
-
-/* Runs what is due for one record. The record may be used again as soon as it is finished, so its
- * end is copied first. */
-static void deliver(ferry *f, fy_op_record *record)
-{
-    if (record->submitted_due) {
-        record->submitted_due = false;
-        ferry_receipt receipt = record->receipt;
-        receipt.error = 0;
-        call_back(f, record, FERRY_SUBMITTED, &receipt);
-    }
-    if (record->state != FY_OP_ENDED)
-        return;
-    fy_op_record copy = *record;
-    finish(f, record);
-    ferry_event event = event_of(&copy);
-    if (copy.callbacks[event] == NULL)
-        return;
-    char reason[REASON_BYTES] = "";
-    if (copy.receipt.error != 0)
-        explain(&copy, reason);
-    copy.receipt.reason = reason;
-    call_back(f, &copy, event, &copy.receipt);
-}
-
-int fy_ops_deliver(ferry *f)
-{
-    fy_ops *ops = &f->ops_table;
-    int count = 0;
-    /* Events that callbacks add wait for the next poll, so that a chain of operations cannot hold
-     * this one. */
-    fy_op_record *last = ops->events_tail;
-    for (bool more = ops->events != NULL; more; count++) {
-        fy_op_record *record = ops->events;
-        more = record != last;
-        ops->events = record->next;
-        record->queued = false;
-        deliver(f, record);
-    }
-    return count;
 }
 
 static int end_expired(ferry *f, uint64_t now_ns)
@@ -547,7 +373,7 @@ static int end_expired(ferry *f, uint64_t now_ns)
     int count = 0;
     for (fy_timer *timer; (timer = fy_wheel_take(ops->wheel, now_ns)) != NULL; count++) {
         ops->timers--;
-        give_up(f, (fy_op_record *)(void *)timer, FERRY_ETIMEDOUT, false);
+        fy_op_give_up(f, (fy_op_record *)(void *)timer, FERRY_ETIMEDOUT, false);
     }
     return count;
 }
@@ -578,7 +404,7 @@ void fy_ops_fail_peer(ferry *f, int rank)
         if (!record->open || record->receipt.rank != rank)
             continue;
         if (record->state == FY_OP_PENDING)
-            give_up(f, record, FERRY_EPEER, true);
+            fy_op_give_up(f, record, FERRY_EPEER, true);
         else
             fy_op_end(f, wire_name(record), FERRY_EPEER);
     }
@@ -590,7 +416,7 @@ void fy_ops_cancel(ferry *f)
     for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
         fy_op_record *record = record_at(ops, i);
         if (record->state == FY_OP_PENDING)
-            give_up(f, record, FERRY_ECANCELED, true);
+            fy_op_give_up(f, record, FERRY_ECANCELED, true);
     }
     while (ops->events != NULL)
         fy_ops_deliver(f);
@@ -604,65 +430,4 @@ void fy_ops_fini(ferry *f)
     free(ops->chunks);
     free(ops->wheel);
     *ops = (fy_ops){0};
-}
-
-int ferry_op_test(ferry *f, ferry_op *op)
-{
-    if (op == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_test: no operation given");
-    if (op->word == 0)
-        return 0;
-    fy_op_record *record = find_handle(f, *op);
-    if (record == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_test: 0x%llx names no operation that is still open",
-                       (unsigned long long)op->word);
-    if (record->state != FY_OP_DONE)
-        return FERRY_EAGAIN;
-    int error = record->receipt.error;
-    op->word = 0;
-    record->has_handle = false;
-    char reason[REASON_BYTES];
-    if (error != 0) {
-        explain(record, reason);
-        (void)fy_fail(f, error, "operation with rank %d, %zu bytes, tag %d: %s: %s",
-                      record->receipt.rank, record->receipt.size_bytes, record->receipt.tag,
-                      ferry_strerror(error), reason);
-    }
-    forget(&f->ops_table, record);
-    return error;
-}
-
-int ferry_op_wait(ferry *f, ferry_op *op)
-{
-    int error = fy_check_outside(f, "op_wait");
-    if (error != 0)
-        return error;
-    error = ferry_op_test(f, op);
-    if (error != FERRY_EAGAIN)
-        return error;
-    fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
-    fy_patience patience = {0};
-    while ((error = ferry_op_test(f, op)) == FERRY_EAGAIN)
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
-    fy_account_leave(f, before);
-    return error;
-}
-
-int ferry_op_cancel(ferry *f, ferry_op *op)
-{
-    if (op == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_cancel: no operation given");
-    if (op->word == 0)
-        return 0;
-    fy_op_record *record = find_handle(f, *op);
-    if (record == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_cancel: 0x%llx names no operation that is still open",
-                       (unsigned long long)op->word);
-    op->word = 0;
-    record->has_handle = false;
-    if (record->state == FY_OP_PENDING)
-        give_up(f, record, FERRY_ECANCELED, false);
-    else if (record->state == FY_OP_DONE)
-        forget(&f->ops_table, record);
-    return 0;
 }

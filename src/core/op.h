@@ -65,6 +65,26 @@ typedef struct fy_ops {
     uint64_t looked_ns;
 } fy_ops;
 
+/* The record that a ferry_op names; NULL when it is no longer open. */
+fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op);
+
+/* Which of the events an ended record is. */
+ferry_event fy_op_event_of(const fy_op_record *record);
+
+/* The owner has nothing more to learn: the record is free as soon as its name is. */
+void fy_op_forget(fy_ops *ops, fy_op_record *record);
+
+/* The owner has nothing more to learn by callback; its ferry_op may still be tested. */
+void fy_op_finish(ferry *f, fy_op_record *record);
+
+/* Ends a pending operation from this side: nothing is written for it any more, and what its target
+ * says later finds nobody. `alone`: it will say nothing. */
+void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone);
+
+/* Whether `source` may say that `op` has ended: only who has an operation may end it; a message to
+ * an object may be with anybody. */
+bool fy_op_may_end(const ferry *f, int source, uint32_t op);
+
 /* Ends what has timed out; called when it is time to look. Returns how many operations. */
 int fy_ops_expire(ferry *f);
 

@@ -1,0 +1,163 @@
+/* What the owner of an operation learns: by callbacks, which run here alone, or from its ferry_op.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/op.h"
+#include "core/rank.h"
+
+enum { REASON_BYTES = 160 };
+
+/* The reason of a receipt's error, with its values. */
+static void explain(const fy_op_record *record, char *text)
+{
+    const ferry_receipt *r = &record->receipt;
+    switch (r->error) {
+    case FERRY_EPEER:
+        snprintf(text, REASON_BYTES, "rank %d is dead or has left", r->rank);
+        break;
+    case FERRY_ENOENT:
+        snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
+                 r->object.word != 0 ? "object" : "handler");
+        break;
+    case FERRY_ERANGE:
+        snprintf(text, REASON_BYTES, "%zu bytes at 0x%" PRIx64 " on rank %d are not registered",
+                 r->size_bytes, r->remote_address, r->rank);
+        break;
+    case FERRY_ETIMEDOUT:
+        snprintf(text, REASON_BYTES, "no end from rank %d within %.3f ms", r->rank,
+                 (double)record->timeout_ns / 1e6);
+        break;
+    case FERRY_ETOOLONG:
+        snprintf(text, REASON_BYTES, "a message of %zu bytes met a receive of at most %zu",
+                 r->size_bytes, r->size_max);
+        break;
+    case FERRY_ECANCELED:
+        snprintf(text, REASON_BYTES, "cancelled, or the rank was closed");
+        break;
+    default:
+        snprintf(text, REASON_BYTES, "%s at rank %d", ferry_strerror(r->error), r->rank);
+    }
+}
+
+typedef struct callback {
+    ferry_track_fn *fn;
+    void *arg;
+    const ferry_receipt *receipt;
+} callback;
+
+static void run_callback(ferry *f, void *arg)
+{
+    const callback *c = arg;
+    c->fn(f, c->arg, c->receipt);
+}
+
+static void call_back(ferry *f, const fy_op_record *record, ferry_event event,
+                      ferry_receipt *receipt)
+{
+    receipt->event = event;
+    callback c = {record->callbacks[event], record->args[event], receipt};
+    fy_run(f, FY_DOING_HANDLER, 0, run_callback, &c);
+}
+
+/* Runs what is due for one record. The record may be used again as soon as it is finished, so its
+ * end is copied first. */
+static void deliver(ferry *f, fy_op_record *record)
+{
+    if (record->submitted_due) {
+        record->submitted_due = false;
+        ferry_receipt receipt = record->receipt;
+        receipt.error = 0;
+        call_back(f, record, FERRY_SUBMITTED, &receipt);
+    }
+    if (record->state != FY_OP_ENDED)
+        return;
+    fy_op_record copy = *record;
+    fy_op_finish(f, record);
+    ferry_event event = fy_op_event_of(&copy);
+    if (copy.callbacks[event] == NULL)
+        return;
+    char reason[REASON_BYTES] = "";
+    if (copy.receipt.error != 0)
+        explain(&copy, reason);
+    copy.receipt.reason = reason;
+    call_back(f, &copy, event, &copy.receipt);
+}
+
+int fy_ops_deliver(ferry *f)
+{
+    fy_ops *ops = &f->ops_table;
+    int count = 0;
+    /* Events that callbacks add wait for the next poll, so that a chain of operations cannot hold
+     * this one. */
+    fy_op_record *last = ops->events_tail;
+    for (bool more = ops->events != NULL; more; count++) {
+        fy_op_record *record = ops->events;
+        more = record != last;
+        ops->events = record->next;
+        record->queued = false;
+        deliver(f, record);
+    }
+    return count;
+}
+
+int ferry_op_test(ferry *f, ferry_op *op)
+{
+    if (op == NULL)
+        return fy_fail(f, FERRY_EINVAL, "op_test: no operation given");
+    if (op->word == 0)
+        return 0;
+    fy_op_record *record = fy_op_find_handle(f, *op);
+    if (record == NULL)
+        return fy_fail(f, FERRY_EINVAL, "op_test: 0x%llx names no operation that is still open",
+                       (unsigned long long)op->word);
+    if (record->state != FY_OP_DONE)
+        return FERRY_EAGAIN;
+    int error = record->receipt.error;
+    op->word = 0;
+    record->has_handle = false;
+    char reason[REASON_BYTES];
+    if (error != 0) {
+        explain(record, reason);
+        (void)fy_fail(f, error, "operation with rank %d, %zu bytes, tag %d: %s: %s",
+                      record->receipt.rank, record->receipt.size_bytes, record->receipt.tag,
+                      ferry_strerror(error), reason);
+    }
+    fy_op_forget(&f->ops_table, record);
+    return error;
+}
+
+int ferry_op_wait(ferry *f, ferry_op *op)
+{
+    int error = fy_check_outside(f, "op_wait");
+    if (error != 0)
+        return error;
+    error = ferry_op_test(f, op);
+    if (error != FERRY_EAGAIN)
+        return error;
+    fy_doing before = fy_account_enter(f, FY_DOING_IDLE);
+    fy_patience patience = {0};
+    while ((error = ferry_op_test(f, op)) == FERRY_EAGAIN)
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+    fy_account_leave(f, before);
+    return error;
+}
+
+int ferry_op_cancel(ferry *f, ferry_op *op)
+{
+    if (op == NULL)
+        return fy_fail(f, FERRY_EINVAL, "op_cancel: no operation given");
+    if (op->word == 0)
+        return 0;
+    fy_op_record *record = fy_op_find_handle(f, *op);
+    if (record == NULL)
+        return fy_fail(f, FERRY_EINVAL, "op_cancel: 0x%llx names no operation that is still open",
+                       (unsigned long long)op->word);
+    op->word = 0;
+    record->has_handle = false;
+    if (record->state == FY_OP_PENDING)
+        fy_op_give_up(f, record, FERRY_ECANCELED, false);
+    else if (record->state == FY_OP_DONE)
+        fy_op_forget(&f->ops_table, record);
+    return 0;
+}

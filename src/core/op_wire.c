@@ -1,0 +1,77 @@
+/* The ends of operations that ranks tell each other. */
+#include "core/op.h"
+
+#include "core/rank.h"
+
+/* What the frame of an end says, in its handler field. words: op; error, new rank or 0; length that
+ * was allowed, or movement number. */
+typedef enum end_sort { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_sort;
+
+bool fy_op_end_reserve(ferry *f)
+{
+    return f->packets.free_items != NULL || fy_pool_grow(&f->packets);
+}
+
+static void tell(ferry *f, int rank, const fy_frame *frame)
+{
+    fy_packet *packet = fy_packet_create(&f->packets, 0);
+    if (packet == NULL) {
+        fy_log(f, "no memory to tell rank %d the end of its operation", rank);
+        return;
+    }
+    fy_packet_fill(packet, rank, FY_DATA, frame);
+    (void)fy_send_packet(f, packet); /* a peer that is gone waits for no end */
+}
+
+void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
+    if (op != 0)
+        tell(f, rank, &frame);
+}
+
+void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
+{
+    const fy_frame frame = {.kind = FY_KIND_END,
+                            .handler = END_TOO_LONG,
+                            .word_count = END_WORDS,
+                            .words = {op, 0, size_max}};
+    if (op != 0)
+        tell(f, rank, &frame);
+}
+
+void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement)
+{
+    const fy_frame frame = {.kind = FY_KIND_END,
+                            .handler = END_MOVED,
+                            .word_count = END_WORDS,
+                            .words = {op, (uint32_t)new_rank, movement}};
+    if (op == 0)
+        return;
+    if (rank == f->rank)
+        fy_op_moved(f, op, new_rank, movement);
+    else
+        tell(f, rank, &frame);
+}
+
+fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    f->hasty_frames++;
+    uint32_t op = (uint32_t)frame->words[0];
+    int64_t error = (int64_t)frame->words[1];
+    bool fits = frame->handler == END_PLAIN ? frame->word_count == END_WORDS - 1
+                                            : frame->word_count == END_WORDS;
+    if (!fits || frame->handler > END_MOVED || !fy_op_may_end(f, source, op) ||
+        (frame->handler == END_MOVED && (uint64_t)error >= (uint64_t)f->ranks)) {
+        fy_bad_frame(f, source, frame, "the end of an operation");
+        return FY_TAKEN;
+    }
+    if (frame->handler == END_TOO_LONG)
+        fy_op_too_long(f, op, frame->words[2]);
+    else if (frame->handler == END_MOVED)
+        fy_op_moved(f, op, (int)error, (uint32_t)frame->words[2]);
+    else
+        fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
+    return FY_TAKEN;
+}
