@@ -45,11 +45,11 @@ static int stuck(ferry *f, const account *a)
     return ferry_barrier(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
-/* As stuck, but looks every microsecond. */
+/* As stuck, but looks every tenth of a millisecond. */
 static int restless(ferry *f, const account *a)
 {
     while (a->count == 0)
-        ferry_wait(f, 1000);
+        ferry_wait(f, 100000);
     return 0;
 }
 

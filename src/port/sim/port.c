@@ -32,6 +32,7 @@ static void sim_query(const fy_port *port, fy_port_info *info)
         .shares_memory = world->net.shared,
         .wakes_helper = world->options.quantum_ns == 0,
         .virtual_time = true,
+        .crowded = true, /* looking before a wait gains nothing here, and each look is an event */
         .inline_bytes = fy_sim_inline_bytes(world),
     };
 }
@@ -291,6 +292,11 @@ static fy_peer_state sim_peer(fy_port *port, int rank)
     return fy_sim_rank_of(port)->world->ranks[rank].seen;
 }
 
+static const _Atomic uint32_t *sim_changes(fy_port *port)
+{
+    return &fy_sim_rank_of(port)->world->changes;
+}
+
 static void sim_doing(fy_port *port, fy_doing what, uint16_t handler)
 {
     fy_sim_rank *rank = fy_sim_rank_of(port);
@@ -330,6 +336,7 @@ const fy_port_ops fy_sim_ops_shared = {
     .spawn = sim_spawn,
     .join = sim_join,
     .peer = sim_peer,
+    .changes = sim_changes,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
 };
@@ -351,6 +358,7 @@ const fy_port_ops fy_sim_ops_private = {
     .spawn = sim_spawn,
     .join = sim_join,
     .peer = sim_peer,
+    .changes = sim_changes,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
 };

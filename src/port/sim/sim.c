@@ -55,6 +55,8 @@ static void notice(fy_world *world)
     for (fy_sim_rank *rank = world->notice_first; rank != NULL; rank = rank->notice_next)
         rank->seen = rank->state;
     world->notice_first = NULL;
+    /* relaxed: read by the same thread, in fy_peers_look */
+    atomic_fetch_add_explicit(&world->changes, 1, memory_order_relaxed);
     for (int i = 0; i < world->rank_count; i++)
         for (int thread = 0; thread < FY_THREADS; thread++)
             fy_actor_rouse(&world->ranks[i].actors[thread], world->now_ns);

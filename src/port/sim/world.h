@@ -7,6 +7,8 @@
 #ifndef FY_WORLD_H
 #define FY_WORLD_H
 
+#include <stdatomic.h>
+
 #include "base/pool.h"
 #include "base/table.h"
 #include "port/sim/blocks.h"
@@ -150,6 +152,7 @@ struct fy_world {
     fy_blocks blocks;
     fy_event notice;
     fy_sim_rank *notice_first;
+    _Atomic uint32_t changes;           /* counts notices; relaxed: all is one thread */
     uint64_t cpu_mark_ns;               /* processor time when the running actor's code went on */
     uint64_t progress_ns, idle_resumes; /* since when nothing was done, and how often in vain */
     uint64_t hash;
