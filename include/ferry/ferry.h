@@ -8,6 +8,7 @@
 #include <ferry/error.h>
 #include <ferry/event.h>
 #include <ferry/launch.h>
+#include <ferry/member.h>
 #include <ferry/memory.h>
 #include <ferry/mover.h>
 #include <ferry/mover_file.h>

@@ -52,15 +52,15 @@ static int rank_of(const fy_pairing *p, int position)
     return position < p->rest ? position * 2 : position + p->rest;
 }
 
-static int position_of(const ferry *f, const fy_pairing *p)
+static int position_of(const fy_collective *c, const fy_pairing *p)
 {
-    return f->rank < 2 * p->rest ? f->rank / 2 : f->rank - p->rest;
+    return c->self < 2 * p->rest ? c->self / 2 : c->self - p->rest;
 }
 
 /* Rounds among ranks that hold a run each. */
 static void double_up(ferry *f, fy_collective *c, const part *p, const fy_pairing *pairs)
 {
-    int position = position_of(f, pairs);
+    int position = position_of(c, pairs);
     for (int mask = 1, round = 0; mask < pairs->power; mask *= 2, round++) {
         int other = position ^ mask;
         int rank = rank_of(pairs, other);
@@ -76,22 +76,22 @@ static void double_up(ferry *f, fy_collective *c, const part *p, const fy_pairin
 void fy_plan_allreduce(ferry *f, fy_collective *c)
 {
     part p;
-    fy_pairing pairs = fy_pairing_of(f->ranks);
-    bool paired = f->rank < 2 * pairs.rest;
+    fy_pairing pairs = fy_pairing_of(c->ranks);
+    bool paired = c->self < 2 * pairs.rest;
     if (!begin(f, c, &p, true))
         return;
-    if (paired && f->rank % 2 == 1) {
-        fy_plan_send(f, c, f->rank - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
-        receive(f, c, f->rank - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
+    if (paired && c->self % 2 == 1) {
+        fy_plan_send(f, c, c->self - 1, p.tag + TAG_PAIR, p.piece, p.bytes);
+        receive(f, c, c->self - 1, p.tag + TAG_RESULT, p.piece, p.bytes);
         return;
     }
     if (paired) {
-        receive(f, c, f->rank + 1, p.tag + TAG_PAIR, p.other, p.bytes);
+        receive(f, c, c->self + 1, p.tag + TAG_PAIR, p.other, p.bytes);
         fy_plan_combine(f, c, p.piece, p.piece, p.other, p.bytes);
     }
     double_up(f, c, &p, &pairs);
     if (paired)
-        fy_plan_send(f, c, f->rank + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
+        fy_plan_send(f, c, c->self + 1, p.tag + TAG_RESULT, p.piece, p.bytes);
 }
 
 /* Sends to `rank`; of large data only when it has said that it takes this piece. */
@@ -113,14 +113,14 @@ static void take_over(ferry *f, fy_collective *c, const part *p, int rank, int32
 /* Folds until this rank has passed its run on, or, as rank 0, has all. */
 static void fold(ferry *f, fy_collective *c, const part *p)
 {
-    fy_pairing pairs = fy_pairing_of(f->ranks);
-    int position = position_of(f, &pairs);
-    if (f->rank < 2 * pairs.rest && f->rank % 2 == 1) {
-        hand_over(f, c, p, f->rank - 1, TAG_PAIR);
+    fy_pairing pairs = fy_pairing_of(c->ranks);
+    int position = position_of(c, &pairs);
+    if (c->self < 2 * pairs.rest && c->self % 2 == 1) {
+        hand_over(f, c, p, c->self - 1, TAG_PAIR);
         return;
     }
-    if (f->rank < 2 * pairs.rest) {
-        take_over(f, c, p, f->rank + 1, TAG_PAIR, p->other);
+    if (c->self < 2 * pairs.rest) {
+        take_over(f, c, p, c->self + 1, TAG_PAIR, p->other);
         fy_plan_combine(f, c, p->piece, p->piece, p->other, p->bytes);
     }
     for (int mask = 1, round = 0; mask < pairs.power; mask *= 2, round++) {
@@ -143,11 +143,11 @@ void fy_plan_reduce(ferry *f, fy_collective *c)
         return;
     unsigned char *out = c->what.out;
     fold(f, c, &p);
-    if (c->what.root != 0 && f->rank == 0)
-        hand_over(f, c, &p, c->what.root, TAG_RESULT);
-    else if (c->what.root != 0 && f->rank == c->what.root)
+    if (c->root != 0 && c->self == 0)
+        hand_over(f, c, &p, c->root, TAG_RESULT);
+    else if (c->root != 0 && c->self == c->root)
         take_over(f, c, &p, 0, TAG_RESULT, p.bytes == 0 ? NULL : out + at);
-    else if (f->rank == c->what.root && p.bytes > 0)
+    else if (c->self == c->root && p.bytes > 0)
         fy_plan_copy(f, c, out + at, p.piece, p.bytes);
 }
 
@@ -163,9 +163,9 @@ void fy_plan_scan(ferry *f, fy_collective *c)
     if (!begin(f, c, &p, false))
         return;
     unsigned char *result = p.bytes == 0 ? NULL : (unsigned char *)c->what.out + at;
-    for (int distance = 1, round = 0; distance < f->ranks; distance *= 2, round++) {
-        int to = f->ranks - distance > f->rank ? f->rank + distance : -1;
-        int from = f->rank - distance;
+    for (int distance = 1, round = 0; distance < c->ranks; distance *= 2, round++) {
+        int to = c->ranks - distance > c->self ? c->self + distance : -1;
+        int from = c->self - distance;
         /* Up the line first: rank 0 waits for nobody, so no circle can form. */
         if (from >= 0 && p.large)
             fy_plan_send(f, c, from, p.tag + TAG_READY, NULL, 0);

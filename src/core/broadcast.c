@@ -15,15 +15,15 @@ typedef struct tree {
     int root;
 } tree;
 
-static int rank_of(const ferry *f, const tree *t, int position)
+static int rank_of(const fy_collective *c, const tree *t, int position)
 {
-    return (int)(((int64_t)position + t->root) % f->ranks);
+    return (int)(((int64_t)position + t->root) % c->ranks);
 }
 
-static tree tree_of(const ferry *f, int root)
+static tree tree_of(const fy_collective *c)
 {
-    tree t = {.self = (f->rank - root + f->ranks) % f->ranks, .mask = 1, .root = root};
-    while (t.self == 0 ? t.mask < f->ranks : (t.self & t.mask) == 0)
+    tree t = {.self = (c->self - c->root + c->ranks) % c->ranks, .mask = 1, .root = c->root};
+    while (t.self == 0 ? t.mask < c->ranks : (t.self & t.mask) == 0)
         t.mask *= 2;
     return t;
 }
@@ -33,14 +33,14 @@ static void begin(ferry *f, fy_collective *c, const tree *t, bool large)
 {
     fy_plan_meet_sometimes(f, c, TAG_MEET);
     for (int bit = t->mask / 2; bit > 0 && large; bit /= 2) {
-        if (bit >= f->ranks - t->self)
+        if (bit >= c->ranks - t->self)
             continue;
-        uint32_t post = fy_plan_receive(f, c, rank_of(f, t, t->self + bit), TAG_READY, NULL, 0);
+        uint32_t post = fy_plan_receive(f, c, rank_of(c, t, t->self + bit), TAG_READY, NULL, 0);
         fy_plan_await(f, c, post, 0);
     }
     if (t->self == 0)
         return;
-    int parent = rank_of(f, t, t->self - t->mask);
+    int parent = rank_of(c, t, t->self - t->mask);
     (void)fy_plan_receive(f, c, parent, TAG_DATA, c->what.out, c->size_bytes);
     if (large)
         fy_plan_send(f, c, parent, TAG_READY, NULL, 0);
@@ -48,7 +48,7 @@ static void begin(ferry *f, fy_collective *c, const tree *t, bool large)
 
 void fy_plan_broadcast(ferry *f, fy_collective *c)
 {
-    tree t = tree_of(f, c->what.root);
+    tree t = tree_of(c);
     unsigned char *data = c->what.out;
     if (c->part == 0)
         begin(f, c, &t, c->size_bytes > PIECE_BYTES);
@@ -58,8 +58,8 @@ void fy_plan_broadcast(ferry *f, fy_collective *c)
     if (t.self != 0 && c->post_count > 0)
         fy_plan_await(f, c, c->post_count - 1, c->done + piece);
     for (int bit = t.mask / 2; bit > 0; bit /= 2)
-        if (bit < f->ranks - t.self)
-            fy_plan_send(f, c, rank_of(f, &t, t.self + bit), TAG_DATA,
+        if (bit < c->ranks - t.self)
+            fy_plan_send(f, c, rank_of(c, &t, t.self + bit), TAG_DATA,
                          piece == 0 ? NULL : data + c->done, piece);
     c->done += piece;
     c->last = c->done == c->size_bytes;

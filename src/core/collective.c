@@ -94,9 +94,10 @@ static void tell_all(ferry *f, const fy_collective *c, int error, const abort_no
         .words = {c->call.what, c->call.size_bytes, c->call.signature, (uint64_t)(int64_t)error},
         .data = note,
         .size_bytes = note == NULL ? 0 : sizeof(*note)};
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (rank != f->rank)
-            (void)fy_send(f, FY_DATA, rank, &frame); /* the dead need not know */
+    for (int i = 0; i < c->ranks; i++)
+        if (i != c->self)
+            (void)fy_send(f, FY_DATA, fy_group_rank(c->group, i),
+                          &frame); /* the dead need not know */
 }
 
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
@@ -229,6 +230,10 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     c->by_board = by_board;
     c->op = 0;
     c->what = *what;
+    c->group = fy_group_use(all->group);
+    c->ranks = c->group->size;
+    c->self = c->group->self;
+    c->root = fy_group_place(c->group, what->root);
     c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     c->size_bytes = c->value_bytes * what->count;
     c->call = (fy_collective_call){encode(what, by_board), c->size_bytes, fy_handlers_signature(f)};
@@ -239,7 +244,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     else
         all->last->next = c;
     all->last = c;
-    if (!by_board && f->ranks > 1)
+    if (!by_board && c->ranks > 1)
         fy_meet_announce(f, c);
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
@@ -264,6 +269,8 @@ void fy_collective_finish(ferry *f, fy_collective *c)
     c->finished = true;
     free(c->scratch);
     c->scratch = NULL;
+    fy_group_drop(c->group);
+    c->group = NULL;
     fy_op_end(f, c->op, c->error);
     if (!c->kept)
         fy_collective_free(f, c);
@@ -375,8 +382,35 @@ void fy_collectives_fail_dead(ferry *f)
     }
 }
 
+int fy_collectives_init(ferry *f)
+{
+    uint64_t *members = calloc(fy_set_words(f->ranks), sizeof(*members));
+    if (members == NULL)
+        return FERRY_ENOMEM;
+    for (int rank = 0; rank < f->ranks; rank++)
+        if (!fy_peer_is_gone(f, rank))
+            fy_set_add(members, rank);
+    f->collectives.group = fy_group_create(members, f->ranks, f->rank);
+    free(members);
+    return f->collectives.group == NULL ? FERRY_ENOMEM : fy_meet_init(f);
+}
+
+int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
+{
+    fy_collectives *all = &f->collectives;
+    fy_group *group = fy_group_create(set, f->ranks, f->rank);
+    if (group == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->ranks);
+    fy_group_drop(all->group);
+    all->group = group;
+    all->number = number;
+    all->turn = 0;
+    return 0;
+}
+
 static void free_record(fy_collective *c)
 {
+    fy_group_drop(c->group);
     if (c->steps != c->own_steps)
         free(c->steps);
     if (c->posts != c->own_posts)
@@ -389,6 +423,7 @@ void fy_collectives_fini(ferry *f)
 {
     fy_collectives *all = &f->collectives;
     free(all->boards);
+    fy_group_drop(all->group);
     while (all->early.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, NULL));
     for (fy_collective *c = all->first, *next; c != NULL; c = next) {

@@ -11,6 +11,7 @@
 #include <ferry/collective.h>
 
 #include "core/core.h"
+#include "core/group.h"
 #include "core/queue.h"
 
 /* What a call is: ranks that make the same call with fitting arguments have equal ones. */
@@ -66,6 +67,8 @@ struct fy_collective {
     uint32_t op;
     fy_collective_call call;
     ferry_collective what;
+    fy_group *group;
+    int ranks, self, root;          /* of the group: its size, and places in it */
     size_t value_bytes, size_bytes; /* of one value; of one rank's values */
     unsigned char *scratch;         /* of scratch_bytes, made by the plan */
     fy_plan *plan;
@@ -87,11 +90,18 @@ typedef struct fy_collectives {
     uint32_t turn;   /* calls carried out by the board */
     fy_collective *first, *last;
     fy_collective *spare;
+    fy_group *group;
     void **boards; /* of all ranks; NULL when they do not all share memory (meet.c) */
     fy_queue early;
 } fy_collectives;
 
+/* Makes the group of all that are not gone. FERRY_ENOMEM. */
+int fy_collectives_init(ferry *f);
 void fy_collectives_fini(ferry *f);
+
+/* From now on calls are those of `set`, and the next is `number` + 1, on all of them. FERRY_ENOMEM.
+ */
+int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number);
 
 /* Carries out what can be of all that run. */
 void fy_collectives_advance(ferry *f);
@@ -118,7 +128,8 @@ void fy_collective_look_early(ferry *f, fy_collective *c);
 
 bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b);
 
-/* For plans. Without memory the call fails. fy_plan_receive gives the index of the post. */
+/* For plans, which name places in the group. Without memory the call fails. fy_plan_receive gives
+ * the index of the post. */
 uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
                          size_t size_bytes);
 void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes);

@@ -35,12 +35,28 @@ static int check_values(ferry *f, const ferry_collective *what, const char *name
         (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
         return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown", name,
                        (int)what->type, (int)what->reduction);
-    if (what->count > (size_t)PTRDIFF_MAX / value_bytes / (size_t)f->ranks)
+    if (what->count > (size_t)PTRDIFF_MAX / value_bytes / (size_t)f->collectives.group->size)
         return fy_fail(f, FERRY_EINVAL, "%s: %zu values are too many", name, what->count);
     bool missing =
         (needs_in(what) && what->in == NULL) || (needs_out(f, what) && what->out == NULL);
     if (what->count > 0 && missing)
         return fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", name, what->count);
+    return 0;
+}
+
+/* Whether this rank and the root are among those that make the call. */
+static int check_group(ferry *f, const ferry_collective *what, const char *name)
+{
+    const fy_group *group = f->collectives.group;
+    bool rooted =
+        what->sort == FERRY_BROADCAST || what->sort == FERRY_REDUCE || what->sort == FERRY_GATHER;
+    if (group->self < 0)
+        return fy_fail(
+            f, FERRY_ESTATE,
+            "%s: rank %d is a member of no group before its first ferry_quiesce has ended", name,
+            f->rank);
+    if (rooted && fy_group_place(group, what->root) < 0)
+        return fy_fail(f, FERRY_EPEER, "%s: rank %d is no member of the group", name, what->root);
     return 0;
 }
 
@@ -54,6 +70,8 @@ static int check(ferry *f, const ferry_collective *what)
     int error = fy_check_outside(f, name);
     if (error == 0)
         error = fy_check_rank(f, name, what->root);
+    if (error == 0)
+        error = check_group(f, what, name);
     return error == 0 ? check_values(f, what, name) : error;
 }
 
@@ -84,7 +102,8 @@ static void run_steps(ferry *f, fy_collective *c)
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
-    bool by_board = f->ranks > 1 && fy_meet_fits(f, what, what->count * value_bytes);
+    bool by_board =
+        f->collectives.group->size > 1 && fy_meet_fits(f, what, what->count * value_bytes);
     fy_collective *c = fy_collective_begin(f, what, by_board);
     if (c == NULL)
         return no_memory(f, what);

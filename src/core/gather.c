@@ -8,21 +8,21 @@ enum { SMALL_BYTES = 64 * 1024 };
 enum { TAG_READY = 40, TAG_DATA = 41, TAG_MEET = 80 }; /* rounds are below; a ring's are above */
 enum { TAG_RING = 1024 };
 
-static bool is_small(const ferry *f, const fy_collective *c)
+static bool is_small(const fy_collective *c)
 {
-    return c->size_bytes <= SMALL_BYTES / (size_t)f->ranks;
+    return c->size_bytes <= SMALL_BYTES / (size_t)c->ranks;
 }
 
-static int rank_at(const ferry *f, int root, int position)
+static int rank_at(const fy_collective *c, int root, int position)
 {
-    return (int)(((int64_t)root + position) % f->ranks);
+    return (int)(((int64_t)root + position) % c->ranks);
 }
 
 /* Copies `count` blocks in the order of positions, which start at rank `root`, to that of ranks. */
 static void turn(ferry *f, fy_collective *c, const unsigned char *blocks, int root)
 {
     unsigned char *out = c->what.out;
-    size_t first = (size_t)(f->ranks - root) * c->size_bytes;
+    size_t first = (size_t)(c->ranks - root) * c->size_bytes;
     if (c->size_bytes == 0)
         return;
     fy_plan_copy(f, c, out + (size_t)root * c->size_bytes, blocks, first);
@@ -32,22 +32,22 @@ static void turn(ferry *f, fy_collective *c, const unsigned char *blocks, int ro
 /* A binomial tree: a rank takes the runs of its children, then gives all to its parent. */
 static void gather_small(ferry *f, fy_collective *c)
 {
-    int root = c->what.root, self = (f->rank - root + f->ranks) % f->ranks;
+    int root = c->root, self = (c->self - root + c->ranks) % c->ranks;
     size_t size = c->size_bytes;
-    if (!fy_plan_scratch(f, c, (size_t)f->ranks * size))
+    if (!fy_plan_scratch(f, c, (size_t)c->ranks * size))
         return;
     fy_plan_copy(f, c, c->scratch, c->what.in, size);
     size_t held = 1;
-    for (int bit = 1, round = 0; bit < f->ranks; bit *= 2, round++) {
+    for (int bit = 1, round = 0; bit < c->ranks; bit *= 2, round++) {
         if (self & bit) {
-            fy_plan_send(f, c, rank_at(f, root, self - bit), round, c->scratch, held * size);
+            fy_plan_send(f, c, rank_at(c, root, self - bit), round, c->scratch, held * size);
             return;
         }
-        int left = f->ranks - self - bit;
+        int left = c->ranks - self - bit;
         if (left <= 0)
             continue;
         size_t count = (size_t)(left < bit ? left : bit);
-        uint32_t post = fy_plan_receive(f, c, rank_at(f, root, self + bit), round,
+        uint32_t post = fy_plan_receive(f, c, rank_at(c, root, self + bit), round,
                                         c->scratch + held * size, count * size);
         fy_plan_await(f, c, post, 0);
         held += count;
@@ -58,15 +58,15 @@ static void gather_small(ferry *f, fy_collective *c)
 static void gather_large(ferry *f, fy_collective *c)
 {
     unsigned char *out = c->what.out;
-    int root = c->what.root;
-    if (f->rank != root) {
+    int root = c->root;
+    if (c->self != root) {
         uint32_t ready = fy_plan_receive(f, c, root, TAG_READY, NULL, 0);
         fy_plan_await(f, c, ready, 0);
         fy_plan_send(f, c, root, TAG_DATA, c->what.in, c->size_bytes);
         return;
     }
-    for (int i = 1; i < f->ranks; i++) {
-        int source = rank_at(f, root, i);
+    for (int i = 1; i < c->ranks; i++) {
+        int source = rank_at(c, root, i);
         (void)fy_plan_receive(f, c, source, TAG_DATA, out + (size_t)source * c->size_bytes,
                               c->size_bytes);
         fy_plan_send(f, c, source, TAG_READY, NULL, 0);
@@ -80,7 +80,7 @@ void fy_plan_gather(ferry *f, fy_collective *c)
 {
     c->last = true;
     fy_plan_meet_sometimes(f, c, TAG_MEET);
-    if (is_small(f, c))
+    if (is_small(c))
         gather_small(f, c);
     else
         gather_large(f, c);
@@ -91,35 +91,35 @@ void fy_plan_gather(ferry *f, fy_collective *c)
 static void allgather_small(ferry *f, fy_collective *c)
 {
     size_t size = c->size_bytes;
-    if (!fy_plan_scratch(f, c, (size_t)f->ranks * size))
+    if (!fy_plan_scratch(f, c, (size_t)c->ranks * size))
         return;
     fy_plan_copy(f, c, c->scratch, c->what.in, size);
-    for (int held = 1, round = 0; held < f->ranks; held *= 2, round++) {
-        size_t count = (size_t)(f->ranks - held < held ? f->ranks - held : held);
-        uint32_t post = fy_plan_receive(f, c, rank_at(f, f->rank, held), round,
+    for (int held = 1, round = 0; held < c->ranks; held *= 2, round++) {
+        size_t count = (size_t)(c->ranks - held < held ? c->ranks - held : held);
+        uint32_t post = fy_plan_receive(f, c, rank_at(c, c->self, held), round,
                                         c->scratch + (size_t)held * size, count * size);
-        fy_plan_send(f, c, rank_at(f, f->rank, f->ranks - held), round, c->scratch, count * size);
+        fy_plan_send(f, c, rank_at(c, c->self, c->ranks - held), round, c->scratch, count * size);
         fy_plan_await(f, c, post, 0);
     }
-    turn(f, c, c->scratch, f->rank);
+    turn(f, c, c->scratch, c->self);
 }
 
 /* A ring: each block travels from rank to rank, to its place in `out`. */
 static void allgather_large(ferry *f, fy_collective *c)
 {
     unsigned char *out = c->what.out;
-    int right = rank_at(f, f->rank, 1), left = rank_at(f, f->rank, f->ranks - 1);
+    int right = rank_at(c, c->self, 1), left = rank_at(c, c->self, c->ranks - 1);
     size_t size = c->size_bytes;
-    fy_plan_copy(f, c, out + (size_t)f->rank * size, c->what.in, size);
+    fy_plan_copy(f, c, out + (size_t)c->self * size, c->what.in, size);
     uint32_t ready = fy_plan_receive(f, c, right, TAG_READY, NULL, 0);
-    for (int i = 1; i < f->ranks; i++) {
-        int owner = rank_at(f, f->rank, f->ranks - i);
+    for (int i = 1; i < c->ranks; i++) {
+        int owner = rank_at(c, c->self, c->ranks - i);
         (void)fy_plan_receive(f, c, left, TAG_RING + i, out + (size_t)owner * size, size);
     }
     fy_plan_send(f, c, left, TAG_READY, NULL, 0);
     fy_plan_await(f, c, ready, 0);
-    for (int i = 1; i < f->ranks; i++) {
-        int owner = rank_at(f, f->rank, f->ranks - i + 1);
+    for (int i = 1; i < c->ranks; i++) {
+        int owner = rank_at(c, c->self, c->ranks - i + 1);
         fy_plan_send(f, c, right, TAG_RING + i, out + (size_t)owner * size, size);
         fy_plan_await(f, c, ready + (uint32_t)i, 0);
     }
@@ -128,7 +128,7 @@ static void allgather_large(ferry *f, fy_collective *c)
 void fy_plan_allgather(ferry *f, fy_collective *c)
 {
     c->last = true;
-    if (is_small(f, c))
+    if (is_small(c))
         allgather_small(f, c);
     else
         allgather_large(f, c);

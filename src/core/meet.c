@@ -67,7 +67,7 @@ static inline board *board_of(const ferry *f, int rank)
 
 int fy_meet_init(ferry *f)
 {
-    if (f->ops->board == NULL || f->ops->rouse == NULL || f->ranks > RANKS_MAX)
+    if (f->ops->board == NULL || f->ops->rouse == NULL)
         return 0;
     void **boards = calloc((size_t)f->ranks, sizeof(*boards));
     if (boards == NULL)
@@ -86,19 +86,19 @@ int fy_meet_init(ferry *f)
 
 bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
 {
-    if (f->collectives.boards == NULL)
+    if (f->collectives.boards == NULL || f->collectives.group->size > RANKS_MAX)
         return false;
     return what->sort == FERRY_BARRIER ||
            (what->sort == FERRY_ALLREDUCE && size_bytes <= VALUE_BYTES);
 }
 
-static void wake_sleepers(ferry *f)
+static void wake_sleepers(ferry *f, const fy_collective *c)
 {
-    for (int rank = 0; rank < f->ranks; rank++)
+    for (int i = 0; i < c->ranks; i++)
         /* seq_cst: after the store of our line or announcement; pairs with the store in
          * sleep_a_while */
-        if (rank != f->rank && atomic_load(&board_of(f, rank)->waiting))
-            f->ops->rouse(f->port, rank);
+        if (i != c->self && atomic_load(&board_of(f, fy_group_rank(c->group, i))->waiting))
+            f->ops->rouse(f->port, fy_group_rank(c->group, i));
 }
 
 void fy_meet_announce(ferry *f, const fy_collective *c)
@@ -112,7 +112,7 @@ void fy_meet_announce(ferry *f, const fy_collective *c)
     atomic_store(&a->call[1], c->call.size_bytes);
     atomic_store(&a->call[2], c->call.signature);
     atomic_store(&a->number, c->number);
-    wake_sleepers(f);
+    wake_sleepers(f, c);
 }
 
 /* Whether `rank` has come to this call; ends the call when it has come to another. */
@@ -132,12 +132,12 @@ static bool has_come(ferry *f, fy_collective *c, int rank, uint32_t turn)
     return true;
 }
 
-/* Goes on from rank `*next`; true when all have come. */
+/* Goes on from place `*next`; true when all have come. */
 static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
 {
-    while (*next < f->ranks && has_come(f, c, *next, turn))
+    while (*next < c->ranks && has_come(f, c, fy_group_rank(c->group, *next), turn))
         ++*next;
-    return *next == f->ranks;
+    return *next == c->ranks;
 }
 
 /* Looks why `rank` does not come: it may have called something else, or be gone. */
@@ -165,8 +165,8 @@ static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
     /* seq_cst: before the last look; pairs with the load in wake_sleepers */
     atomic_store(waiting, 1);
     if (!all_have_come(f, c, turn, next) && c->error == 0)
-        doubt(f, c, *next, turn);
-    if (*next < f->ranks && c->error == 0)
+        doubt(f, c, fy_group_rank(c->group, *next), turn);
+    if (*next < c->ranks && c->error == 0)
         fy_progress_wait(f, true, FERRY_FOREVER, patience);
     atomic_store(waiting, 0);
 }
@@ -177,7 +177,7 @@ static void await_all(ferry *f, fy_collective *c, uint32_t turn)
     int next = 0;
     bool all = all_have_come(f, c, turn, &next);
     if (all)
-        wake_sleepers(f);
+        wake_sleepers(f, c);
     while (!all && c->error == 0) {
         for (int i = 0; i < LOOKS && !all; i++)
             all = all_have_come(f, c, turn, &next) || c->error != 0;
@@ -216,9 +216,10 @@ static void combine_all(const fy_collective *c, unsigned char (*values)[VALUE_BY
 static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
 {
     _Alignas(16) unsigned char values[RANKS_MAX][VALUE_BYTES];
-    for (int rank = 0; rank < f->ranks; rank++)
-        memcpy(values[rank], board_of(f, rank)->lines[turn % 2].value, c->size_bytes);
-    combine_all(c, values, f->ranks);
+    for (int i = 0; i < c->ranks; i++)
+        memcpy(values[i], board_of(f, fy_group_rank(c->group, i))->lines[turn % 2].value,
+               c->size_bytes);
+    combine_all(c, values, c->ranks);
     memcpy(c->what.out, values[0], c->size_bytes);
 }
 

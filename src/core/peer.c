@@ -7,30 +7,15 @@
 /* How long what a dead peer has sent is waited for while this rank has no quiet moment. */
 enum { BUSY_NS = 20 * 1000 * 1000 };
 
-static size_t words_of(int ranks)
-{
-    return ((size_t)ranks + 63) / 64;
-}
-
-static bool bit(const uint64_t *bits, int rank)
-{
-    return bits[rank / 64] >> rank % 64 & 1;
-}
-
-static void set_bit(uint64_t *bits, int rank)
-{
-    bits[rank / 64] |= UINT64_C(1) << rank % 64;
-}
-
 int fy_peers_init(ferry *f)
 {
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
     peers->pages = calloc(pages, sizeof(*peers->pages));
-    peers->going = calloc(2 * words_of(f->ranks), sizeof(*peers->going));
+    peers->going = calloc(2 * fy_set_words(f->ranks), sizeof(*peers->going));
     if (peers->pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
-    peers->gone = peers->going + words_of(f->ranks);
+    peers->gone = peers->going + fy_set_words(f->ranks);
     if (f->ops->changes != NULL)
         peers->changes = f->ops->changes(f->port);
     return 0;
@@ -55,7 +40,7 @@ fy_peer *fy_peer_make(fy_peers *peers, int rank)
 
 bool fy_peer_is_gone(const ferry *f, int rank)
 {
-    return f->peers.gone_count != 0 && bit(f->peers.gone, rank);
+    return f->peers.gone_count != 0 && fy_set_has(f->peers.gone, rank);
 }
 
 void fy_peers_look(ferry *f)
@@ -69,10 +54,10 @@ void fy_peers_look(ferry *f)
         peers->changes_seen = changes;
     }
     for (int rank = 0; rank < f->ranks; rank++) {
-        if (rank == f->rank || bit(peers->going, rank) ||
+        if (rank == f->rank || fy_set_has(peers->going, rank) ||
             f->ops->peer(f->port, rank) == FY_PEER_ALIVE)
             continue;
-        set_bit(peers->going, rank);
+        fy_set_add(peers->going, rank);
         if (!peers->news)
             peers->news_ns = f->ops->now(f->port);
         peers->news = true;
@@ -87,7 +72,7 @@ static void tell(ferry *f, void *arg)
 static void bury(ferry *f, int rank)
 {
     fy_peers *peers = &f->peers;
-    set_bit(peers->gone, rank);
+    fy_set_add(peers->gone, rank);
     peers->gone_count++;
     /* The sum of well-mixed numbers: in whatever order they went. */
     uint64_t mark = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -114,7 +99,7 @@ int fy_peers_bury(ferry *f)
     peers->news = false;
     int count = 0;
     for (int rank = 0; rank < f->ranks; rank++)
-        if (bit(peers->going, rank) && !bit(peers->gone, rank)) {
+        if (fy_set_has(peers->going, rank) && !fy_set_has(peers->gone, rank)) {
             bury(f, rank);
             count++;
         }
@@ -125,7 +110,7 @@ int fy_peers_index(const ferry *f, int rank)
 {
     int index = rank;
     for (int i = 0; f->peers.gone_count != 0 && i < rank; i++)
-        index -= bit(f->peers.gone, i);
+        index -= fy_set_has(f->peers.gone, i);
     return index;
 }
 
@@ -135,7 +120,7 @@ int fy_peers_at(const ferry *f, int index)
         return index;
     int rank = 0;
     for (; rank < f->ranks; rank++)
-        if (!bit(f->peers.gone, rank) && index-- == 0)
+        if (!fy_set_has(f->peers.gone, rank) && index-- == 0)
             break;
     return rank;
 }

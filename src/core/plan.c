@@ -49,8 +49,10 @@ uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, vo
     if (c->error != 0)
         return 0;
     uint32_t index = c->post_count++;
-    c->posts[index] =
-        (fy_post){.source = source, .tag = tag, .buffer = buffer, .size_bytes = size_bytes};
+    c->posts[index] = (fy_post){.source = fy_group_rank(c->group, source),
+                                .tag = tag,
+                                .buffer = buffer,
+                                .size_bytes = size_bytes};
     add_step(f, c, (fy_step){.sort = FY_STEP_POST, .rank = (int)index});
     return index;
 }
@@ -65,7 +67,7 @@ void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void 
 {
     add_step(f, c,
              (fy_step){.sort = FY_STEP_SEND,
-                       .rank = rank,
+                       .rank = fy_group_rank(c->group, rank),
                        .tag = tag,
                        .from = data,
                        .size_bytes = size_bytes});
@@ -111,9 +113,9 @@ void fy_collective_combine(const fy_collective *c, void *into, const void *low, 
  * after log2(ranks) rounds each has heard, at some remove, from all. */
 void fy_plan_meet(ferry *f, fy_collective *c, int32_t tag)
 {
-    for (int distance = 1; distance < f->ranks; distance *= 2, tag++) {
-        int to = (int)(((int64_t)f->rank + distance) % f->ranks);
-        int from = (int)(((int64_t)f->rank + f->ranks - distance) % f->ranks);
+    for (int distance = 1; distance < c->ranks; distance *= 2, tag++) {
+        int to = (int)(((int64_t)c->self + distance) % c->ranks);
+        int from = (int)(((int64_t)c->self + c->ranks - distance) % c->ranks);
         uint32_t post = fy_plan_receive(f, c, from, tag, NULL, 0);
         fy_plan_send(f, c, to, tag, NULL, 0);
         fy_plan_await(f, c, post, 0);

@@ -173,15 +173,15 @@ static void print_rank(FILE *file, const char *name, const report *r)
             100 * (double)r->other[FY_PROFILE_IDLE].ns / wall, (double)r->wall_ns / 1e9);
 }
 
-static void print_ranks(FILE *file, const report *reports, int ranks)
+static void print_ranks(FILE *file, const report *reports, const fy_group *group)
 {
     report sum = {.wall_ns = 0};
     fprintf(file, "%-6s %12s %12s %15s %9s %9s %9s %9s %9s\n", "rank", "sent", "handled",
             "bytes sent", "runtime %", "of cpu %", "program %", "idle %", "wall s");
-    for (int rank = 0; rank < ranks; rank++) {
-        const report *r = &reports[rank];
+    for (int i = 0; i < group->size; i++) {
+        const report *r = &reports[i];
         char name[16];
-        (void)snprintf(name, sizeof(name), "%d", rank);
+        (void)snprintf(name, sizeof(name), "%d", fy_group_rank(group, i));
         print_rank(file, name, r);
         for (int kind = 0; kind < FY_KINDS; kind++) {
             add(&sum.sent[kind], &r->sent[kind]);
@@ -202,9 +202,10 @@ static int write_report(ferry *f, const char *path, const report *reports)
     FILE *file = path == NULL ? stderr : fopen(path, "w");
     if (file == NULL)
         return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, strerror(errno));
-    fprintf(file, "ferry profile: %d ranks\n", f->ranks);
-    print_operations(file, reports, f->ranks);
-    print_ranks(file, reports, f->ranks);
+    const fy_group *group = f->collectives.group;
+    fprintf(file, "ferry profile: %d ranks\n", group->size);
+    print_operations(file, reports, group->size);
+    print_ranks(file, reports, group);
     bool failed = ferror(file) != 0;
     if (path != NULL)
         failed = fclose(file) != 0 || failed;
@@ -216,19 +217,22 @@ static int write_report(ferry *f, const char *path, const report *reports)
 int fy_profile_report(ferry *f, const char *path)
 {
     report own;
-    report *all = f->rank == 0 ? calloc((size_t)f->ranks, sizeof(*all)) : NULL;
+    const fy_group *group = f->collectives.group;
+    bool first = group->self == 0;
+    report *all = first ? calloc((size_t)group->size, sizeof(*all)) : NULL;
     int error = 0;
     fill(f, &own);
-    if (f->rank == 0 && all == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "profile: no memory for %d ranks", f->ranks);
+    if (first && all == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "profile: no memory for %d ranks", group->size);
     const ferry_collective gather = {.size = sizeof(gather),
                                      .sort = FERRY_GATHER,
+                                     .root = fy_group_rank(group, 0),
                                      .in = &own,
                                      .out = all,
                                      .count = sizeof(own),
                                      .type = FERRY_BYTE};
     error = fy_collective_run(f, &gather, FY_DOING_COLLECTIVE);
-    if (error == 0 && f->rank == 0)
+    if (error == 0 && first)
         error = write_report(f, path, all);
     free(all);
     return error;

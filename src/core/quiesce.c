@@ -14,16 +14,26 @@
  * to what it has finished, and what came from them to what it has created, so that the sums are
  * those of the living alone.
  *
+ * What is announced is also who the members were that it ended among, when that is another set than
+ * before: from then on collectives are theirs (group.h).
+ *
  * Frames are taken in by whichever thread polls the control lane, under its lock, and only noted;
  * the application thread acts on the notes. */
 #include "core/quiesce.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/rank.h"
 
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
+/* Between the numbers of collectives before and after a change of the group: ranks that saw a call
+ * fail which others went through may have made some calls less. */
+enum { NUMBERS_APART = 1 << 16 };
+
 /* What a wave's frame says, in its handler field. words: epoch, created, finished, mark; aux: wave.
- */
+ * An announcement of a new group has its members as data, and `number` for `created`. */
 typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE } wave_sort;
 
 /* This rank's place among those that are not gone: the root's is 0. */
@@ -69,6 +79,24 @@ static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
     }
 }
 
+static size_t set_bytes(const ferry *f)
+{
+    return fy_set_words(f->ranks) * sizeof(uint64_t);
+}
+
+static void take_announcement(ferry *f, const fy_frame *frame)
+{
+    fy_quiescence *q = &f->quiescence;
+    if (frame->words[0] <= q->announced_epoch)
+        return;
+    q->announced_epoch = frame->words[0];
+    q->regroups = frame->size_bytes == set_bytes(f);
+    if (!q->regroups)
+        return;
+    memcpy(q->members, frame->data, frame->size_bytes);
+    q->number = (uint32_t)frame->words[1];
+}
+
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_quiescence *q = &f->quiescence;
@@ -95,8 +123,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         q->finished += frame->words[2];
         break;
     case WAVE_ANNOUNCE:
-        if (frame->words[0] > q->announced_epoch)
-            q->announced_epoch = frame->words[0];
+        take_announcement(f, frame);
         break;
     }
     if (f->control_shared)
@@ -108,12 +135,17 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint64_t finished)
 {
     const fy_quiescence *q = &f->quiescence;
-    const fy_frame frame = {.kind = FY_KIND_WAVE,
-                            .word_count = WAVE_WORDS,
-                            .handler = (uint16_t)sort,
-                            .aux = q->wave,
-                            .words = {sort == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch,
-                                      created, finished, f->peers.gone_mark}};
+    fy_frame frame = {.kind = FY_KIND_WAVE,
+                      .word_count = WAVE_WORDS,
+                      .handler = (uint16_t)sort,
+                      .aux = q->wave,
+                      .words = {sort == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
+                                finished, f->peers.gone_mark}};
+    if (sort == WAVE_ANNOUNCE && q->regroups) {
+        frame.words[1] = q->number;
+        frame.data = q->members;
+        frame.size_bytes = set_bytes(f);
+    }
     int error = fy_send(f, FY_CONTROL, rank, &frame);
     return error == FERRY_EPEER ? 0 : error;
 }
@@ -150,12 +182,27 @@ void fy_quiesce_peer_gone(ferry *f)
     fy_control_unlock(f);
 }
 
-/* The root weighs what a wave came to. */
-static void conclude(fy_quiescence *q, uint64_t created, uint64_t finished)
+/* All members have known this wave's mark, and so the same set of members as the root. */
+static void choose_group(ferry *f)
 {
+    fy_quiescence *q = &f->quiescence;
+    for (size_t i = 0; i < fy_set_words(f->ranks); i++)
+        q->members[i] = ~f->peers.gone[i];
+    if (f->ranks % 64 != 0)
+        q->members[f->ranks / 64] &= (UINT64_C(1) << f->ranks % 64) - 1;
+    q->regroups = !fy_group_is(f->collectives.group, q->members, f->ranks);
+    q->number = f->collectives.number + NUMBERS_APART;
+}
+
+/* The root weighs what a wave came to. */
+static void conclude(ferry *f, uint64_t created, uint64_t finished)
+{
+    fy_quiescence *q = &f->quiescence;
     bool balanced = created == finished;
-    if (balanced && q->was_balanced && created == q->last_created)
+    if (balanced && q->was_balanced && created == q->last_created) {
         q->announced_epoch = q->epoch;
+        choose_group(f);
+    }
     q->was_balanced = balanced;
     q->last_created = created;
 }
@@ -166,7 +213,9 @@ static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
     bool root = place_of(f) == 0;
-    if (root && !q->asked) {
+    /* A wave of an epoch that others have heard the end of, while this rank became the root, is
+     * void. */
+    if (root && (!q->asked || q->asked_epoch != q->epoch)) {
         q->asked = true;
         q->passed_on = false;
         q->asked_epoch = q->epoch;
@@ -194,7 +243,7 @@ static int take_part(ferry *f, bool *acted)
     finished += q->finished;
     if (!root)
         return send_wave(f, parent_of(f), WAVE_ANSWER, created, finished);
-    conclude(q, created, finished);
+    conclude(f, created, finished);
     return 0;
 }
 
@@ -226,8 +275,21 @@ static int run(ferry *f)
         return error;
     fy_control_lock(f);
     error = announce(f);
+    if (f->quiescence.regroups && error == 0)
+        error = fy_collectives_regroup(f, f->quiescence.members, f->quiescence.number);
     fy_control_unlock(f);
     return error;
+}
+
+int fy_quiesce_init(ferry *f)
+{
+    f->quiescence.members = calloc(fy_set_words(f->ranks), sizeof(uint64_t));
+    return f->quiescence.members == NULL ? FERRY_ENOMEM : 0;
+}
+
+void fy_quiesce_fini(ferry *f)
+{
+    free(f->quiescence.members);
 }
 
 int fy_quiesce(ferry *f, fy_doing doing)

@@ -8,6 +8,9 @@
 typedef struct fy_quiescence {
     uint64_t epoch;           /* of the ferry_quiesce that runs, or of the last one */
     uint64_t announced_epoch; /* the last one known to have ended */
+    bool regroups;            /* it ended among others than the group so far: */
+    uint64_t *members;        /* these; a bit per rank */
+    uint32_t number;          /* and what the collectives that follow are counted from */
 
     /* The wave this rank has to answer; at the root, the one it has started. */
     bool asked, passed_on;
@@ -20,6 +23,10 @@ typedef struct fy_quiescence {
     bool was_balanced;
     uint64_t last_created;
 } fy_quiescence;
+
+/* FERRY_ENOMEM. */
+int fy_quiesce_init(ferry *f);
+void fy_quiesce_fini(ferry *f);
 
 /* A peer has gone: the waves begin anew, among those that are left, and who knows of an
  * announcement tells its new neighbours. */

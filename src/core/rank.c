@@ -50,6 +50,7 @@ static void free_core(ferry *f)
     fy_ops_fini(f);
     fy_peers_fini(f);
     fy_handlers_fini(f);
+    fy_quiesce_fini(f);
     fy_collectives_fini(f);
     fy_trace_fini(&f->trace);
     fy_queue_set_fini(&f->backlog, &f->packets);
@@ -75,7 +76,9 @@ static int open_core(ferry *f)
     if (error == 0)
         error = fy_peers_init(f);
     if (error == 0)
-        error = fy_meet_init(f);
+        error = fy_collectives_init(f);
+    if (error == 0)
+        error = fy_quiesce_init(f);
     if (error != 0)
         fy_error_set(error, "open: no memory for what is kept of peers");
     return error;

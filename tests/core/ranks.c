@@ -15,7 +15,7 @@ void check_that(bool condition, const char *text, const char *file, int line)
     abort();
 }
 
-static fy_segment *make_segment(int ranks, uint32_t ring_slots, uint32_t ring_bytes)
+fy_segment *make_segment(int ranks, uint32_t ring_slots, uint32_t ring_bytes)
 {
     const fy_shm_options options = {.ranks = ranks,
                                     .heap_bytes = (size_t)64 << 20,

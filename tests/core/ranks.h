@@ -22,6 +22,9 @@ typedef struct test_job {
     ferry *f[TEST_RANKS_MAX];
 } test_job;
 
+/* A segment, mapped; 0 slots or bytes: the defaults. */
+fy_segment *make_segment(int ranks, uint32_t ring_slots, uint32_t ring_bytes);
+
 /* Opens `ranks` ranks; 0 slots or bytes: the defaults. */
 void job_open(test_job *job, int ranks, uint32_t ring_slots, uint32_t ring_bytes);
 

@@ -65,7 +65,7 @@ rule_includes()
                       "store 5", pair, " ")
             for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
             # public headers are named after their layer, mover_plan.h too, but for these
-            n = split("export base error base launch port trace core event core " \
+            n = split("export base error base launch port trace core event core member core " \
                       "collective core", pair, " ")
             for (i = 1; i < n; i += 2) public[pair[i]] = pair[i + 1]
         }

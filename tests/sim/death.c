@@ -24,6 +24,7 @@ typedef struct oracle {
     bool *left;                        /* ranks that are done */
     bool *dead;                        /* somebody was told so, or refused */
     uint64_t tracked, failed, told;
+    uint64_t members[ROUNDS]; /* a mark of the set that the round's quiescence ended among */
     struct account *accounts; /* they outlive their ranks: peers go in ferry_close too */
     struct watch *watches;    /* all that ever were */
 } oracle;
@@ -197,6 +198,20 @@ static void check_collective(ferry *f, const account *a, int error)
         wrong(f, "a collective failed though nobody is gone", 0, 0);
 }
 
+/* All ranks that come out of a round's quiescence must name the same members, themselves among
+ * them. */
+static void check_members(ferry *f, uint64_t round)
+{
+    uint64_t mark = 1;
+    for (int place = 0; place < ferry_member_count(f); place++)
+        mark = mark * UINT64_C(0x100000001b3) + (uint64_t)ferry_member_rank(f, place);
+    if (ferry_member_place(f, ferry_rank(f)) < 0)
+        wrong(f, "no member of its own group", round, mark);
+    if (truth.members[round] != 0 && truth.members[round] != mark)
+        wrong(f, "two groups in one round", round, mark);
+    truth.members[round] = mark;
+}
+
 static void play_round(ferry *f, account *a, uint64_t round)
 {
     for (int i = 0; i < MESSAGES; i++) {
@@ -211,11 +226,12 @@ static void play_round(ferry *f, account *a, uint64_t round)
     if (error != 0)
         wrong(f, "quiesce failed", (uint64_t)-error, 0);
     check_quiescence(f, round);
+    check_members(f, round);
     uint64_t one = 1, all = 0;
     error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &one, &all, 1);
     check_collective(f, a, error);
-    if (error == 0 && all != (uint64_t)truth.ranks)
-        wrong(f, "allreduce counted", all, (uint64_t)truth.ranks);
+    if (error == 0 && all != (uint64_t)ferry_member_count(f))
+        wrong(f, "allreduce counted", all, (uint64_t)ferry_member_count(f));
     check_collective(f, a, ferry_barrier(f));
 }
 

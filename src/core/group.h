@@ -1,0 +1,56 @@
+/* Group: the ranks that make a collective call together.
+ *
+ * A job's ranks come and go at any time, and each rank learns of it in its own time (peer.c). The
+ * group is what all agree upon: the members that the last ferry_quiesce has ended among, the same
+ * on each of them, in the order of their numbers. Plans of collectives know places in it, from 0,
+ * and never ranks. A call keeps the group it began with. Application thread only. */
+#ifndef FY_GROUP_H
+#define FY_GROUP_H
+
+#include "core/core.h"
+
+typedef struct fy_group {
+    uint32_t users;
+    int size;
+    int self;    /* this rank's place; -1: it is no member yet */
+    bool all;    /* every number of the job is a member's: places are ranks */
+    int ranks[]; /* by place, ascending; none with `all` */
+} fy_group;
+
+static inline int fy_group_rank(const fy_group *group, int place)
+{
+    return group->all ? place : group->ranks[place];
+}
+
+static inline size_t fy_set_words(int ranks)
+{
+    return ((size_t)ranks + 63) / 64;
+}
+
+static inline bool fy_set_has(const uint64_t *set, int rank)
+{
+    return set[rank / 64] >> rank % 64 & 1;
+}
+
+static inline void fy_set_add(uint64_t *set, int rank)
+{
+    set[rank / 64] |= UINT64_C(1) << rank % 64;
+}
+
+static inline void fy_set_remove(uint64_t *set, int rank)
+{
+    set[rank / 64] &= ~(UINT64_C(1) << rank % 64);
+}
+
+/* A group of the members in `set`, a bit for each of `ranks`; for rank `self`. NULL without memory.
+ */
+fy_group *fy_group_create(const uint64_t *set, int ranks, int self);
+fy_group *fy_group_use(fy_group *group);
+void fy_group_drop(fy_group *group);
+
+/* The place of `rank`; -1: it is no member. */
+int fy_group_place(const fy_group *group, int rank);
+
+bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks);
+
+#endif
