@@ -25,9 +25,9 @@ typedef enum ferry_collective_sort {
     FERRY_ALLGATHER, /* likewise, to `out` of all */
 } ferry_collective_sort;
 
-/* Combines `count` values: into[i] = low[i] (operation) high[i], where `low` comes from lower ranks
- * than `high`. `into` may be either of them. The operation must be associative; it need not be
- * commutative. May call nothing of Ferry's. */
+/* Combines `count` values, at least one: into[i] = low[i] (operation) high[i], where `low` comes
+ * from lower ranks than `high`. `into` may be either of them. The operation must be associative; it
+ * need not be commutative. May call nothing of Ferry's. */
 typedef void ferry_combine_fn(void *arg, void *into, const void *low, const void *high,
                               size_t count);
 

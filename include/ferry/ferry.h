@@ -4,6 +4,7 @@
 
 #include <ferry/balance.h>
 #include <ferry/cell.h>
+#include <ferry/collective.h>
 #include <ferry/core.h>
 #include <ferry/error.h>
 #include <ferry/event.h>

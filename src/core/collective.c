@@ -307,16 +307,17 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
 /* Carries out one step; false when it has to wait. */
 static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
 {
-    fy_post *post = &c->posts[step->rank];
+    const fy_post *post;
     switch ((fy_step_sort)step->sort) {
     case FY_STEP_POST:
-        post->open = true;
+        c->posts[step->rank].open = true;
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);
         return true;
     case FY_STEP_SEND:
         return send_pieces(f, c, step);
     case FY_STEP_AWAIT:
+        post = &c->posts[step->rank];
         return post->complete || (step->size_bytes > 0 && post->received >= step->size_bytes);
     case FY_STEP_COMBINE:
         fy_collective_combine(c, step->to, step->from, step->high, step->size_bytes);

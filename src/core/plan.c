@@ -76,12 +76,10 @@ void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void 
 void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes)
 {
-    add_step(f, c,
-             (fy_step){.sort = FY_STEP_COMBINE,
-                       .to = into,
-                       .from = low,
-                       .high = high,
-                       .size_bytes = size_bytes});
+    const fy_step step = {
+        .sort = FY_STEP_COMBINE, .to = into, .from = low, .high = high, .size_bytes = size_bytes};
+    if (size_bytes > 0) /* a program's operation need not know what nothing is */
+        add_step(f, c, step);
 }
 
 void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t size_bytes)
