@@ -304,7 +304,8 @@ typedef struct ferry_stats {
     uint64_t runtime_ns;
     uint64_t helper_ns; /* processor time of the helper thread */
     /* Processor time behind runtime_ns, which also counts what other programs took meanwhile: read
-     * at tasks and sleeps only, and divided by wall time among what happened between. */
+     * at tasks, at sleeps and for this account only, and divided by wall time among what happened
+     * between. */
     uint64_t runtime_cpu_ns;
 } ferry_stats;
 

@@ -34,7 +34,6 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
     a->handler = handler;
 }
 
-/* What follows is counted from here on; the account has just been brought up to date. */
 static void start_cpu(ferry *f, uint64_t cpu_ns)
 {
     fy_account *a = &f->account;
@@ -43,15 +42,26 @@ static void start_cpu(ferry *f, uint64_t cpu_ns)
     a->cpu_runtime_ns = f->stats.runtime_ns;
 }
 
-/* Gives the runtime its part of the processor time since start_cpu. */
-static void count_cpu(ferry *f, uint64_t cpu_ns)
+/* The runtime's part of the processor time between start_cpu and `now_ns`. */
+static uint64_t runtime_part(const ferry *f, uint64_t cpu_ns, uint64_t now_ns)
 {
     const fy_account *a = &f->account;
-    uint64_t wall = a->stamp_ns - a->cpu_stamp_ns;
+    uint64_t wall = now_ns - a->cpu_stamp_ns;
     uint64_t runtime = f->stats.runtime_ns - a->cpu_runtime_ns;
-    if (wall > 0 && a->cpu_stamp_ns != 0)
-        f->stats.runtime_cpu_ns +=
-            (uint64_t)((double)(cpu_ns - a->cpu_ns) * (double)runtime / (double)wall);
+    if (wall == 0 || a->cpu_stamp_ns == 0)
+        return 0;
+    return (uint64_t)((double)(cpu_ns - a->cpu_ns) * (double)runtime / (double)wall);
+}
+
+/* Gives the runtime its part; the account has just been brought up to date. */
+static void count_cpu(ferry *f, uint64_t cpu_ns)
+{
+    f->stats.runtime_cpu_ns += runtime_part(f, cpu_ns, f->account.stamp_ns);
+}
+
+void fy_account_start_cpu(ferry *f)
+{
+    start_cpu(f, f->ops->cpu(f->port));
 }
 
 void fy_account_wait(ferry *f, uint64_t deadline_ns)
@@ -67,7 +77,7 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
         fy_profile_end(f, &stretch, &f->profile->other[FY_PROFILE_IDLE], 0);
     fy_account_to(f, FERRY_RUNTIME, 0);
     if (f->account.timed)
-        start_cpu(f, f->ops->cpu(f->port));
+        fy_account_start_cpu(f);
 }
 
 static void call_program(ferry *f, fy_call *call, void *arg)
@@ -153,4 +163,6 @@ ferry_stats *fy_stats(ferry *f)
 void ferry_stats_get(const ferry *f, ferry_stats *out)
 {
     *out = f->stats;
+    if (f->account.timed)
+        out->runtime_cpu_ns += runtime_part(f, f->ops->cpu(f->port), f->ops->now(f->port));
 }

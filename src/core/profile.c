@@ -97,6 +97,7 @@ int fy_profile_init(ferry *f)
     f->profile->opened_ns = f->ops->now(f->port);
     f->profile->path = strcmp(value, "1") == 0 ? NULL : value;
     f->account.timed = true;
+    fy_account_start_cpu(f);
     return 0;
 }
 
@@ -120,9 +121,11 @@ static void fill(ferry *f, report *r)
     memcpy(r->handled, p->handled, sizeof(r->handled));
     memcpy(r->other, p->other, sizeof(r->other));
     r->wall_ns = f->ops->now(f->port) - p->opened_ns;
-    r->runtime_ns = f->stats.runtime_ns;
-    r->runtime_cpu_ns = f->stats.runtime_cpu_ns;
-    r->helper_ns = f->stats.helper_ns;
+    ferry_stats stats;
+    ferry_stats_get(f, &stats);
+    r->runtime_ns = stats.runtime_ns;
+    r->runtime_cpu_ns = stats.runtime_cpu_ns;
+    r->helper_ns = stats.helper_ns;
 }
 
 static void print_row(FILE *file, const char *layer, const char *name, const char *verb,

@@ -201,6 +201,9 @@ int fy_profile_report(ferry *f, const char *path);
 /* The rank does `activity` from now on; reads the clock. */
 void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler);
 
+/* Counts the processor time of what follows; the account has just been brought up to date. */
+void fy_account_start_cpu(ferry *f);
+
 /* Tells the port what the rank is doing, if that is new. */
 static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {

@@ -1,36 +1,71 @@
 #!/bin/sh
-# Goal: FERRY_PROFILE reports what a run did. Method: runs the program in $1, whose ranks send each
-# other a known number of requests, as processes and as threads; looks at the report's rows.
+# Goal: FERRY_PROFILE reports what a run did, and its parts fit together. Method: runs the program
+# in $1, whose ranks send each other a known number of requests, and the one in $2, which puts and
+# gets a known number of bytes, as processes and as threads; looks at the report's rows and sums.
 set -u
-program=$1
+storm=$1
+ring=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
 
 fail() {
     echo "FAILED: $*"
+    sed 's/^/    /' "$folder/report"
     failed=1
 }
 
-for threads in 0 1; do
-    FERRY_PROFILE=$folder/report FERRY_RANKS=3 FERRY_THREADS=$threads timeout 60 "$program" ||
-        fail "threads $threads: status $?"
-    # 3 ranks, 5 rounds, each a tree of 2^11 - 1 requests.
-    for verb in sent handled; do
-        calls=$(awk -v verb=$verb '$2 == "request" && $3 == verb { print $4 }' "$folder/report")
-        [ "$calls" = 30705 ] || fail "threads $threads: $calls requests $verb"
-    done
-    grep -q '^program *handlers' "$folder/report" || fail "no time of handlers"
+# The report of running $2 with ranks as threads ($1 = 1) or processes (0).
+profile() {
+    FERRY_PROFILE=$folder/report FERRY_RANKS=3 FERRY_THREADS=$1 timeout 60 "$2" ||
+        fail "threads $1: $2: status $?"
+}
+
+# $2 operation $3 verb: $4 calls of $5 bytes, by layer $1
+row() {
+    found=$(awk -v op="$2" -v verb="$3" '$2 == op && $3 == verb { print $1, $4, $5 }' \
+        "$folder/report")
+    [ "$found" = "$1 $4 $5" ] || fail "$2 $3: \"$found\", expected \"$1 $4 $5\""
+}
+
+# Ranks sum up to the last line; what they sent, and its bytes, to the rows; their times to the run.
+sums() {
     [ "$(grep -c '^[0-9]' "$folder/report")" = 3 ] || fail "not a line per rank"
-    awk '$1 == "all" && $5 + $7 + $8 > 100.5 { exit 1 }' "$folder/report" ||
-        fail "more than all of the time: $(grep '^all' "$folder/report")"
+    # "get answer" is two words: fields are counted from the end.
+    awk '/ sent / && !/^rank/ { sent += $(NF - 3); bytes += $(NF - 2) }
+        / handled / && !/^rank/ { handled += $(NF - 3) }
+        /^[0-9]/ { s += $2; h += $3; b += $4; wall += $9 }
+        /^[0-9]/ && ($5 + $7 + $8 > 100.5 || $6 > $5 + 0.5 || $5 < 0 || $6 < 0) { bad = $0 }
+        /^all/ && ($2 != s || $3 != h || $4 != b || s != sent || h != handled || b != bytes ||
+            wall - $9 > 0.01 || $9 - wall > 0.01) { bad = $0 }
+        /^all/ { seen = 1 }
+        END { if (!seen || bad != "") { print "sums do not fit:", bad; exit 1 } }' \
+        "$folder/report" || fail "sums"
+}
+
+for threads in 0 1; do
+    # 3 ranks, 5 rounds, each a tree of 2^11 - 1 requests.
+    profile $threads "$storm"
+    row core request sent 30705 0
+    row core request handled 30705 0
+    grep -q '^program *handlers *run *30705 ' "$folder/report" || fail "handlers"
+    sums
+    # A put and a get of 100,000 bytes per rank into the shared heap, and as many into other memory.
+    profile $threads "$ring"
+    row memory put copied 3 300000
+    row memory get copied 3 300000
+    bytes=$(awk '/^memory *put *sent/ { print $5 }' "$folder/report")
+    [ "$bytes" = 300000 ] || fail "put by frames: $bytes bytes"
+    sums
 done
 
-FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$program" 2>"$folder/err" || fail "status $?"
+FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
 grep -q '^ferry profile: 2 ranks' "$folder/err" || fail "nothing on standard error"
-FERRY_PROFILE=$folder/none/report FERRY_RANKS=2 timeout 60 "$program" 2>"$folder/err" ||
+FERRY_PROFILE=$folder/none/report FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" ||
     fail "a report that cannot be written changes the status"
 grep -q 'No such file' "$folder/err" || fail "a report that cannot be written is not told of"
-timeout 60 "$program" 2>"$folder/err" || fail "status $?"
-[ -s "$folder/err" ] && fail "a report that nobody wanted"
+for off in "" 0; do
+    FERRY_PROFILE=$off FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
+    [ -s "$folder/err" ] && fail "a report that nobody wanted: $(cat "$folder/err")"
+done
 exit $failed
