@@ -134,7 +134,7 @@ bool fy_memory_is_open(ferry *f, const void *address, size_t size_bytes)
 bool fy_memory_is_direct(ferry *f, int rank, const void *address, size_t size_bytes)
 {
     fy_port *port = fy_port_of(f);
-    return port->ops->owner != NULL && port->ops->owner(port, address, size_bytes) == rank;
+    return port->ops->owner != NULL && port->ops->owner(port, FY_APP, address, size_bytes) == rank;
 }
 
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,

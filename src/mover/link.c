@@ -10,8 +10,9 @@
 bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 {
     fy_port *port = fy_port_of(f);
-    return port->ops->owner(port, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
-           port->ops->owner(port, ferry_grid_at(grid, grid->region.high), grid->element_bytes) >= 0;
+    return port->ops->owner(port, FY_APP, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
+           port->ops->owner(port, FY_APP, ferry_grid_at(grid, grid->region.high),
+                            grid->element_bytes) >= 0;
 }
 
 /* Whether the other ranks of the node can read the grids of a link out. */
@@ -165,12 +166,12 @@ static int open_in(ferry_mover *m, fy_link_end *end)
     if (end->mode > FY_LINK_STAGED)
         return FERRY_EINVAL;
     if (end->mode != FY_LINK_MESSAGES &&
-        port->ops->owner(port, end->channel, sizeof *end->channel) < 0)
+        port->ops->owner(port, FY_APP, end->channel, sizeof *end->channel) < 0)
         return FERRY_EINVAL;
     if (end->mode == FY_LINK_DIRECT)
         return m->binding->direct(m, end);
     if (end->mode == FY_LINK_STAGED) {
-        if (port->ops->owner(port, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
+        if (port->ops->owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
             return FERRY_EINVAL;
     } else if ((end->buffer = calloc(end->bytes, 1)) == NULL) {
         return FERRY_ENOMEM;

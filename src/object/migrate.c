@@ -39,7 +39,7 @@ static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     const ferry_object_ops *ops = &record->type->ops;
     record->handed =
-        (ops->flags & FERRY_OBJECT_SHARED) != 0 && fy_address_shared(objects, record->data);
+        (ops->flags & FERRY_OBJECT_SHARED) != 0 && fy_address_shared(objects, thread, record->data);
     size_t data_bytes = record->handed ? 0 : ops->packed_size(f, record->data);
     size_t size_bytes = fy_passage_bytes(record, data_bytes);
     if (size_bytes == 0)

@@ -84,11 +84,11 @@ void *fy_passage_write(const fy_record *record, size_t data_bytes, void *block)
     return write_letters(&record->early, at);
 }
 
-bool fy_address_shared(const fy_objects *objects, const void *address)
+bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address)
 {
     const fy_port_ops *ops = objects->port->ops;
     return objects->info.shares_memory && ops->owner != NULL &&
-           ops->owner(objects->port, address, 1) >= 0;
+           ops->owner(objects->port, thread, address, 1) >= 0;
 }
 
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
@@ -98,7 +98,8 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
         return false;
     memcpy(out, block, sizeof *out);
     ferry_object object = {out->object};
-    if (out->address != 0 && !fy_address_shared(objects, (const void *)(uintptr_t)out->address))
+    if (out->address != 0 &&
+        !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)out->address))
         return false;
     return (uint32_t)out->object != 0 && fy_object_creator(object) < objects->ranks &&
            out->type < objects->type_count && out->data_bytes <= size_bytes - sizeof *out &&

@@ -32,7 +32,7 @@ void *fy_passage_write(const fy_record *record, size_t data_bytes, void *block);
 
 /* Whether `address` is in an allocation of the shared heap, so that other ranks can use it as it
  * is. [either thread] */
-bool fy_address_shared(const fy_objects *objects, const void *address);
+bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address);
 
 /* Reads and checks the header of a block of `size_bytes`. */
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,

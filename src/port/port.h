@@ -123,12 +123,12 @@ struct fy_port_ops {
     bool (*pending)(fy_port *port, fy_lane lane);
 
     /* Memory that every rank of the node sees at the same address. `release` takes blocks of any
-     * rank's. Both may be called by either thread. `owner` finds the allocated block that contains
+     * rank's. All may be called by either thread. `owner` finds the allocated block that contains
      * [address, address + size): its rank, or -1. NULL when no ranks share memory. A port over
      * several nodes has them, for the ranks of this node, although `shares_memory` is false. */
     void *(*alloc)(fy_port *port, size_t size_bytes);
     int (*release)(fy_port *port, void *address);
-    int (*owner)(fy_port *port, const void *address, size_t size_bytes);
+    int (*owner)(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
 
     /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
      * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state

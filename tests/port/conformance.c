@@ -364,10 +364,10 @@ static fy_verdict use_block(void *context, int source, const fy_frame *frame)
         return FY_LEAVE; /* of the meeting that follows */
     if (frame->kind == KIND_GIVEN) {
         fy_expect(frame->size_bytes == 5000 && ((const char *)frame->data)[4999] == 42);
-        fy_expect(port->ops->owner(port, frame->data, 5000) == source);
+        fy_expect(port->ops->owner(port, FY_APP, frame->data, 5000) == source);
     } else {
-        fy_expect(port->ops->owner(port, block, 1000) == source);
-        fy_expect(port->ops->owner(port, block, 1001) == -1);
+        fy_expect(port->ops->owner(port, FY_APP, block, 1000) == source);
+        fy_expect(port->ops->owner(port, FY_APP, block, 1001) == -1);
         fy_expect(((char *)block)[999] == 17);
         fy_expect(port->ops->release(port, block) == 0);
         /* Before the last block its owner may have given this one out again. */
@@ -404,8 +404,8 @@ static void memory(fy_port *port)
     while (info.rank == 1 && t.last < 2 * BLOCKS)
         port->ops->poll(port, FY_DATA, 16, use_block, &t);
     char outside;
-    fy_expect(port->ops->owner(port, &outside, 1) == -1);
-    fy_expect(port->ops->owner(port, NULL, 0) == -1);
+    fy_expect(port->ops->owner(port, FY_APP, &outside, 1) == -1);
+    fy_expect(port->ops->owner(port, FY_APP, NULL, 0) == -1);
     fy_expect(port->ops->release(port, &outside) == FERRY_EINVAL);
     t.last = 0;
     meet(&t, 1);

@@ -50,7 +50,7 @@ static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int ran
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
         return p->near->ops->send_block(p->near, thread, lane, p->place[rank], frame);
-    if (p->near->ops->owner(p->near, frame->data, frame->size_bytes) < 0)
+    if (p->near->ops->owner(p->near, thread, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
     return fy_mpi_send_remote(p, lane, rank, frame, true);
 }
@@ -103,10 +103,10 @@ static int mpi_release(fy_port *port, void *address)
     return near->ops->release(near, address);
 }
 
-static int mpi_owner(fy_port *port, const void *address, size_t size_bytes)
+static int mpi_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
     const mpi_port *p = port_of(port);
-    int place = p->near->ops->owner(p->near, address, size_bytes);
+    int place = p->near->ops->owner(p->near, thread, address, size_bytes);
     return place < 0 ? -1 : p->node->ranks[place];
 }
 

@@ -42,10 +42,10 @@ static __attribute__((noinline)) int find_owner(shm_port *p, const void *address
     return inside ? rank : -1;
 }
 
-int fy_shm_owner(fy_port *port, const void *address, size_t size_bytes)
+int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
     shm_port *p = state_of(port);
-    owner_memo *memo = &p->memos[(uintptr_t)address / FY_HEAP_SPAN_BYTES % MEMO_COUNT];
+    owner_memo *memo = &p->memos[thread][(uintptr_t)address / FY_HEAP_SPAN_BYTES % MEMO_COUNT];
     if (fy_memo_holds(&memo->block, address, size_bytes))
         return memo->rank;
     return find_owner(p, address, size_bytes, memo);

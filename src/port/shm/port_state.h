@@ -35,7 +35,8 @@ typedef struct lane_state {
     inbox **order;
 } lane_state;
 
-/* Blocks that `owner` found lately, by the spans of the addresses asked about. */
+/* Blocks that `owner` found lately, by the spans of the addresses asked about: each thread
+ * has its own. */
 enum { MEMO_COUNT = 16 };
 typedef struct owner_memo {
     fy_block_memo block;
@@ -54,7 +55,7 @@ typedef struct shm_port {
     fy_compute compute;
     shm_rank *self;
     fy_heap *heap;
-    owner_memo memos[MEMO_COUNT];
+    owner_memo memos[FY_THREADS][MEMO_COUNT];
     outbox *out[SHM_CHANNELS];
     inbox *in[SHM_CHANNELS];
     lane_state lanes[FY_LANES];
@@ -91,7 +92,7 @@ void fy_shm_signal(shm_rank *target, fy_thread thread);
 /* heap.c */
 void *fy_shm_alloc(fy_port *port, size_t size_bytes);
 int fy_shm_release(fy_port *port, void *address);
-int fy_shm_owner(fy_port *port, const void *address, size_t size_bytes);
+int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
 /* Size of the live block that starts at `address`, on any rank; 0 for none. */
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address);
 

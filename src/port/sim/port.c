@@ -202,8 +202,9 @@ static int sim_release(fy_port *port, void *address)
     return error;
 }
 
-static int sim_owner(fy_port *port, const void *address, size_t size_bytes)
+static int sim_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
+    (void)thread;
     return fy_blocks_owner(&fy_sim_rank_of(port)->world->blocks, address, size_bytes);
 }
 
