@@ -93,6 +93,7 @@ typedef struct ferry_xarray {
     int32_t *local;
     ferry_grid *grids;
     bool borrowed; /* the grids' data are the caller's */
+    bool mobile;   /* its blocks are objects (mover_blocks.h) */
 } ferry_xarray;
 
 /* Makes the part of this rank: a grid in the shared heap for each of its blocks, cleared to zero
@@ -113,13 +114,15 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floo
 /* Gives each block a new owner: the grids of those that change move, ghost cells too, the others
  * stay where they are. The movers bound to `x` stay valid: the old owner of a block tells the new
  * one which copies touch it, and no plan is made again. Collective; borrows `owners`, one per block
- * and the same on every rank. FERRY_EINVAL: an owner that is no rank, or grids of the caller's;
+ * and the same on every rank. FERRY_EINVAL: an owner that is no rank, grids of the caller's, or
+ * blocks that are objects (mover_blocks.h);
  * FERRY_ESTATE: a mover of `x` is under way; FERRY_ENOMEM, FERRY_EPEER. `x` is as before on every
  * rank then, unless movers could not follow: those report the error from their next start on, and
  * can only be freed. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners);
 
-/* Frees the part of this rank. No mover may be bound to it. NULL is nothing. [app thread | never
+/* Frees the part of this rank. No mover may be bound to it, no set of blocks may have it. NULL is
+ * nothing. [app thread | never
  * blocks] */
 FERRY_API void ferry_xarray_destroy(ferry_xarray *x);
 
@@ -184,8 +187,9 @@ FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghost
 
 /* Starts a movement. From here to its end the program does not write what the plan reads, nor touch
  * what it writes. Movers without common data may be under way together. With `track` it is an
- * operation that ends when wait would return. FERRY_ESTATE: it is under way already. FERRY_EPEER: a
- * neighbour died. [app thread | never blocks] kelp-data-mover.txt 2 (start). */
+ * operation that ends when wait would return. FERRY_ESTATE: it is under way already, or blocks of
+ * its xarrays may be elsewhere (ferry_blocks_send). FERRY_EPEER: a neighbour died. [app thread |
+ * never blocks] kelp-data-mover.txt 2 (start). */
 FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_track *track);
 
 /* Returns when everything has arrived here and everything from here has been taken. Without a

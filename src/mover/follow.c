@@ -12,10 +12,10 @@
 #include "mover/fail.h"
 #include "mover/link.h"
 
-/* A mover that follows `x`, whose owners were those of `old`. */
+/* A mover that follows `arrays`, whose owners were those of `old`. */
 typedef struct following {
     ferry_mover *m;
-    const ferry_xarray *x;
+    fy_arrays arrays;
     const ferry_floorplan *old;
     ferry_plan known; /* what touches this rank: before, then after */
     size_t before;
@@ -23,7 +23,8 @@ typedef struct following {
 
 static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
 {
-    return of == w->x ? w->old->blocks[block].owner : of->blocks.blocks[block].owner;
+    const ferry_floorplan *blocks = fy_arrays_have(w->arrays, of) ? w->old : &of->blocks;
+    return blocks->blocks[block].owner;
 }
 
 /* Whether this rank has to tell `rank` about a copy. */
@@ -86,7 +87,7 @@ static int partners(const following *w, bool inward, bool *marks)
     int self = ferry_rank(w->m->f), count = 0;
     memset(marks, 0, (size_t)ferry_ranks(w->m->f) * sizeof *marks);
     for (size_t b = 0; b < w->old->count; b++) {
-        int from = w->old->blocks[b].owner, to = w->x->blocks.blocks[b].owner;
+        int from = w->old->blocks[b].owner, to = w->arrays.items[0]->blocks.blocks[b].owner;
         int other = inward ? from : to;
         if (from == to || (inward ? to : from) != self || marks[other])
             continue;
@@ -144,9 +145,9 @@ static int agree_on_epoch(ferry_mover *m)
     return ferry_allreduce(m->f, FERRY_UINT64, FERRY_MAX, &m->epoch, &m->epoch, 1);
 }
 
-static int follow(ferry_mover *m, const ferry_xarray *x, const ferry_floorplan *old)
+static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old)
 {
-    following w = {.m = m, .x = x, .old = old};
+    following w = {.m = m, .arrays = arrays, .old = old};
     int error = exchange(&w);
     fy_mover_drop_asks(m);
     fy_mover_unlink(m);
@@ -163,35 +164,24 @@ static int follow(ferry_mover *m, const ferry_xarray *x, const ferry_floorplan *
     return error;
 }
 
-static int by_number(const void *a, const void *b)
+int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old)
 {
-    const ferry_mover *const *x = a, *const *y = b;
-    return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
-}
-
-int fy_mover_follow(ferry_xarray *x, const ferry_floorplan *old)
-{
-    size_t count = fy_movers_list(x, NULL), done = 0;
-    ferry_mover **movers = malloc((count + 1) * sizeof(ferry_mover *));
-    int error = fy_mover_agree(x->f, movers == NULL ? FERRY_ENOMEM : 0, 0);
-    if (error == 0) {
-        (void)fy_movers_list(x, movers);
-        qsort(movers, count, sizeof *movers, by_number);
-        for (; done < count && error == 0; done++)
-            error = follow(movers[done], x, old);
-        for (; done < count; done++)
-            movers[done]->error = error;
+    int error = 0;
+    for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
+        if (error == 0)
+            error = follow(m, arrays, old);
+        if (error)
+            m->error = error;
     }
-    free(movers);
     return error;
 }
 
-bool fy_mover_any_under_way(const ferry_xarray *x)
+bool fy_mover_any_under_way(ferry *f, fy_arrays arrays)
 {
-    const fy_movers *movers = fy_movers_of(x->f);
+    const fy_movers *movers = fy_movers_of(f);
     for (const fy_link *link = movers->active.next; link != &movers->active; link = link->next) {
         const ferry_mover *m = (const ferry_mover *)(const void *)link;
-        if (m->source == x || m->target == x)
+        if (fy_arrays_have(arrays, m->source) || fy_arrays_have(arrays, m->target))
             return true;
     }
     return false;

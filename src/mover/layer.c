@@ -147,6 +147,7 @@ static void close_movers(ferry *f)
     for (slot *s; (s = fy_table_next(&movers->by_number, &index)) != NULL;)
         fy_mover_destroy(s->mover);
     fy_table_fini(&movers->by_number);
+    fy_block_sets_close(movers);
     free(movers);
     fy_layer_state_set(f, FY_LAYER_MOVER, NULL);
 }
@@ -196,18 +197,28 @@ int fy_movers_enter(ferry_mover *m)
     return error;
 }
 
-size_t fy_movers_list(const ferry_xarray *x, ferry_mover **out)
+bool fy_arrays_have(fy_arrays arrays, const ferry_xarray *x)
 {
-    const fy_movers *movers = fy_movers_of(x->f);
-    size_t index = 0, count = 0;
+    for (size_t i = 0; i < arrays.count; i++)
+        if (arrays.items[i] == x)
+            return true;
+    return false;
+}
+
+ferry_mover *fy_movers_next(ferry *f, fy_arrays arrays, const ferry_mover *after)
+{
+    const fy_movers *movers = fy_movers_of(f);
+    ferry_mover *next = NULL;
+    size_t index = 0;
     for (const slot *s; (s = fy_table_next(&movers->by_number, &index)) != NULL;) {
-        if (s->mover->source != x && s->mover->target != x)
+        ferry_mover *m = s->mover;
+        if ((after != NULL && m->number <= after->number) ||
+            (next != NULL && m->number > next->number))
             continue;
-        if (out != NULL)
-            out[count] = s->mover;
-        count++;
+        if (fy_arrays_have(arrays, m->source) || fy_arrays_have(arrays, m->target))
+            next = m;
     }
-    return count;
+    return next;
 }
 
 void fy_movers_leave(ferry_mover *m)

@@ -50,12 +50,13 @@ void fy_mover_drop_asks(ferry_mover *m);
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
 int fy_mover_agree_plans(ferry_mover *m, int error);
 
-/* Brings the movers of `x` into line with its new owners; `old` are the blocks with those before.
- * Collective. An error is that of all ranks; the movers concerned then report it for ever. */
-int fy_mover_follow(ferry_xarray *x, const ferry_floorplan *old);
+/* Brings the movers of `arrays` into line with their new owners; `old` are the blocks with those
+ * before. Collective. An error is that of all ranks; the movers concerned then report it for ever.
+ */
+int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old);
 
-/* Whether a mover of `x` is under way. */
-bool fy_mover_any_under_way(const ferry_xarray *x);
+/* Whether a mover of `arrays` is under way. */
+bool fy_mover_any_under_way(ferry *f, fy_arrays arrays);
 
 /* Connects the links, unless there was an `error`, which is then that of all ranks. Gives the mover
  * or destroys it. Collective without error. */

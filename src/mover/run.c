@@ -267,6 +267,10 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
         return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is under way");
     if (m->error)
         return report(m);
+    if (m->astray)
+        return fy_fail(m->f, FERRY_ESTATE,
+                       "mover_start: blocks of its xarrays may be elsewhere; "
+                       "call ferry_blocks_settle first");
     if (track != NULL) {
         int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->op);
         if (error)

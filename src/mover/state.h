@@ -20,6 +20,8 @@
 #include "core/core.h"
 #include "mover/move.h"
 
+#include <ferry/mover_blocks.h>
+
 /* The counters of a link, in the shared heap, each on its own line. `ready` is written by the
  * source: its grids hold the data of that movement. `taken` is written by the target: it has them.
  * The flags say that their writer sleeps, or is about to, and wants a frame when the other's
@@ -112,6 +114,7 @@ struct ferry_mover {
     fy_combine how, copying; /* the operation; the copy into packed buffers */
     uint64_t epoch;          /* movements started */
     bool under_way, flagged; /* a sleeps flag may be set */
+    bool astray;             /* blocks of its xarrays may be anywhere: it cannot be started */
     int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a remap */
     uint32_t op;
     ferry_plan_entry *own; /* copies within the rank */
@@ -131,7 +134,11 @@ typedef struct fy_movers {
     fy_table by_number;
     fy_link active;
     uint32_t next;
-    bool news; /* an offer has come: binding looks again */
+    bool news;            /* an offer has come: binding looks again */
+    ferry_blocks *blocks; /* sets of blocks that are objects */
+    uint32_t next_set;
+    bool typed; /* the type of blocks is registered */
+    ferry_object_type type;
 } fy_movers;
 
 typedef enum fy_mover_frame {
@@ -149,8 +156,17 @@ fy_movers *fy_movers_of(const ferry *f);
 int fy_movers_enter(ferry_mover *m);
 void fy_movers_leave(ferry_mover *m);
 
-/* Lists the movers of `x` in `out`, in any order, unless it is NULL; returns how many. */
-size_t fy_movers_list(const ferry_xarray *x, ferry_mover **out);
+/* Xarrays with one floor plan, which change owners together. */
+typedef struct fy_arrays {
+    ferry_xarray *const *items;
+    size_t count;
+} fy_arrays;
+
+bool fy_arrays_have(fy_arrays arrays, const ferry_xarray *x);
+
+/* The movers of `arrays` by number, which is the same order on all ranks: the first when `after` is
+ * NULL; NULL after the last. */
+ferry_mover *fy_movers_next(ferry *f, fy_arrays arrays, const ferry_mover *after);
 
 /* Sends a frame about `m`. */
 int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uint64_t b,
@@ -170,6 +186,9 @@ bool fy_mover_would_miss(ferry_mover *m);
 
 /* Sends what a link out has packed. */
 void fy_mover_send_packed(ferry_mover *m, fy_link_end *end);
+
+/* Frees the sets of blocks that are left. */
+void fy_block_sets_close(fy_movers *movers);
 
 /* Frees the memory of a mover that nobody refers to. */
 void fy_mover_destroy(ferry_mover *m);

@@ -103,7 +103,7 @@ void ferry_xarray_destroy(ferry_xarray *x)
 {
     if (x == NULL)
         return;
-    for (size_t i = 0; i < x->local_count && !x->borrowed; i++)
+    for (size_t i = 0; i < x->local_count && !x->borrowed && !x->mobile; i++)
         ferry_free(x->f, x->grids[i].data);
     ferry_floorplan_fini(&x->blocks);
     free(x->local);
@@ -171,10 +171,15 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     ferry_floorplan blocks;
     ferry_xarray *next = NULL;
     ferry_plan changes = {0};
+    const fy_arrays self = {.items = &x, .count = 1};
     int error = 0;
     if (x->borrowed)
         error = fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: the grids are the caller's");
-    if (error == 0 && fy_mover_any_under_way(x))
+    if (error == 0 && x->mobile)
+        error =
+            fy_mover_fail(x->f, FERRY_EINVAL,
+                          "xarray_remap: the blocks are objects, which ferry_object_move moves");
+    if (error == 0 && fy_mover_any_under_way(x->f, self))
         error = fy_mover_fail(x->f, FERRY_ESTATE, "xarray_remap: a mover is under way");
     if (error == 0)
         error = ferry_floorplan_copy(&x->blocks, &blocks);
@@ -195,7 +200,7 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
         ferry_xarray old = *x;
         *x = *next;
         *next = old;
-        error = fy_mover_follow(x, &next->blocks);
+        error = fy_mover_follow(x->f, self, &next->blocks);
     } else if (next != NULL) {
         drop_grids(next, x);
     }
