@@ -33,10 +33,17 @@ static const bench_launcher mpich[] = {
         .parts = 2, .aims = {{"*", BENCH_RATIO_MAX, 1.03}},                                        \
     }
 
+#define BUFFER(called, size)                                                                       \
+    {                                                                                              \
+        .name = called, .kind = BENCH_BUFFER, .unit = BENCH_GBPS, .ranks = 2,                      \
+        .size_bytes = (size), .parts = 1, .aims = {{"*", BENCH_RATIO_MIN, 0.97}},                  \
+    }
+
 static const bench_case cases[] = {
     REQUEST("request-8B", 8),           REQUEST("request-64B", 64),
     REQUEST("request-1KiB", 1 * KIB),   REQUEST("request-8KiB", 8 * KIB),
-    REQUEST("request-64KiB", 64 * KIB),
+    REQUEST("request-64KiB", 64 * KIB), BUFFER("buffer-64KiB", 64 * KIB),
+    BUFFER("buffer-1MiB", 1024 * KIB),
 };
 
 enum { CASES = sizeof cases / sizeof *cases };

@@ -29,3 +29,6 @@ elseif(FERRY_SANITIZE STREQUAL "thread")
 elseif(NOT FERRY_SANITIZE STREQUAL "")
   message(FATAL_ERROR "FERRY_SANITIZE is \"${FERRY_SANITIZE}\"; expected empty, address or thread")
 endif()
+if(NOT FERRY_SANITIZE STREQUAL "")
+  add_compile_definitions(FERRY_SANITIZED) # tests take smaller sizes
+endif()

@@ -32,6 +32,7 @@ typedef enum fy_kind {
     FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
     FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
     FY_KIND_MAIL,       /* core: two-sided messages */
+    FY_KIND_REFUSAL,    /* core, control lane: the source leaves this rank's requests with it */
     FY_KINDS
 } fy_kind;
 
@@ -107,6 +108,10 @@ int fy_pace(ferry *f, fy_lane lane, int rank);
 
 /* fy_pace, then fy_send. */
 int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+
+/* As fy_send_paced. Outside handlers large data that would be copied are left in place instead, and
+ * the call polls until the port has read them: no sooner than the target takes them up. */
+int fy_send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
 /* Sends a control frame from the helper thread: waits for room, which the control lane always gets.
  * `block`: the data is from the port's alloc and handed over. Also for the application thread, with

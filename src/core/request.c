@@ -71,7 +71,9 @@ static __attribute__((noinline)) int start_tracking(ferry *f, const ferry_track 
     return error;
 }
 
-int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+/* `waits`: the caller needs its data back before it goes on, so they need not be copied. */
+static inline int request(ferry *f, int rank, const ferry_message *message,
+                          const ferry_track *track, bool waits)
 {
     if (!is_valid(f, rank, message))
         return explain(f, rank, message);
@@ -81,12 +83,14 @@ int ferry_request_send(ferry *f, int rank, const ferry_message *message, const f
         error = start_tracking(f, track, rank, message, &frame);
     fy_peer *peer = fy_peer_of(&f->peers, rank);
     if (error == 0)
-        error = peer == NULL ? no_peer(f, rank) : fy_send_paced(f, FY_DATA, rank, &frame);
+        error = peer == NULL                     ? no_peer(f, rank)
+                : waits && frame.size_bytes != 0 ? fy_send_lent(f, FY_DATA, rank, &frame)
+                                                 : fy_send_paced(f, FY_DATA, rank, &frame);
     if (error == 0) {
         peer->work_sent++;
         f->stats.requests_sent++;
     }
-    /* Every way of sending has copied the data by now. */
+    /* Every way of sending is done with the data by now. */
     if (track != NULL && frame.op != 0) {
         if (error == 0)
             fy_op_submitted(f, frame.op);
@@ -96,6 +100,11 @@ int ferry_request_send(ferry *f, int rank, const ferry_message *message, const f
     return error;
 }
 
+int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+{
+    return request(f, rank, message, track, track == NULL);
+}
+
 int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
 {
     int error = fy_check_outside(f, "request_sync");
@@ -103,7 +112,7 @@ int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
         return error;
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
-    error = ferry_request_send(f, rank, message, &track);
+    error = request(f, rank, message, &track, true);
     return error != 0 ? error : ferry_op_wait(f, &op);
 }
 

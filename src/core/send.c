@@ -13,6 +13,9 @@
 /* Bytes of requests to itself that a rank's main program may have waiting. */
 enum { SELF_BYTES_MAX = 64 * 1024 };
 
+/* Data worth not being copied. */
+enum { LEND_MIN_BYTES = 4096 };
+
 /* Rounds of polling before a caller without room sleeps, and the shortest and longest sleep. */
 enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
 
@@ -167,6 +170,48 @@ int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
     return f->profile == NULL ? send_paced(f, lane, rank, frame)
                               : send_counted(f, lane, rank, frame, send_paced);
+}
+
+/* Until the port has read what it was lent. No frame announces that: pauses are short against what
+ * was waited already. */
+static void wait_for_return(ferry *f, const atomic_bool *lent)
+{
+    uint64_t start = f->ops->now(f->port);
+    uint32_t rounds = 0;
+    /* acquire: pairs with the port's release when it has read the data */
+    while (atomic_load_explicit(lent, memory_order_acquire)) {
+        if (fy_progress(f, false) > 0 || rounds++ < ROOM_ROUNDS)
+            continue;
+        uint64_t now = f->ops->now(f->port), pause = (now - start) / 8;
+        pause = pause < ROOM_PAUSE_MAX_NS ? pause : ROOM_PAUSE_MAX_NS;
+        fy_account_wait(f, now + pause);
+    }
+}
+
+static int send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    fy_doing before = fy_account_enter(f, f->account.base);
+    fy_patience patience = {0};
+    atomic_bool lent = false;
+    int error = FERRY_EAGAIN;
+    while (error == FERRY_EAGAIN) {
+        if (fy_has_backlog(f, lane, rank) ||
+            (error = f->ops->send_lent(f->port, FY_APP, lane, rank, frame, &lent)) == FERRY_EAGAIN)
+            wait_for_room(f, &patience);
+    }
+    if (error == 0)
+        wait_for_return(f, &lent);
+    fy_account_leave(f, before);
+    return error == 0 ? 0 : port_failed(f, rank, error);
+}
+
+int fy_send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    if (f->ops->send_lent == NULL || frame->size_bytes < LEND_MIN_BYTES || f->depth > 0 ||
+        rank == f->rank)
+        return fy_send_paced(f, lane, rank, frame);
+    return f->profile == NULL ? send_lent(f, lane, rank, frame)
+                              : send_counted(f, lane, rank, frame, send_lent);
 }
 
 int fy_send_packet(ferry *f, fy_packet *packet)

@@ -23,7 +23,7 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 2
+#define FY_PORT_VERSION 3
 #define FY_FRAME_WORDS 4
 /* A board is shared by layers: the last bytes of it are core's, the others the cells'. */
 #define FY_BOARD_CORE_BYTES 4096u
@@ -109,6 +109,12 @@ struct fy_port_ops {
      * FERRY_EAGAIN: no room, nothing was sent. FERRY_EPEER: dead or gone. FERRY_ENOMEM: no memory
      * for the payload. */
     int (*send)(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame);
+
+    /* As send, but large data are not copied: `*lent` is true on return while the port still reads
+     * them, and is made false (release) by a later send or poll. NULL when send copies to where the
+     * target reads, so that nothing is to be saved. */
+    int (*send_lent)(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame,
+                     atomic_bool *lent);
 
     /* As send, for data in memory from `alloc`: hands the block over, without a copy; the receiving
      * port releases it after delivery. NULL when memory is not shared. */

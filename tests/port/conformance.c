@@ -8,6 +8,13 @@
 #define KIND_LAST 255  /* the frames that end a case */
 #define KIND_GIVEN 254 /* a block handed over */
 
+/* A sanitizer looks at each byte. */
+#ifdef FERRY_SANITIZED
+enum { SIZE_MAX_BYTES = 4 << 20 };
+#else
+enum { SIZE_MAX_BYTES = 64 << 20 };
+#endif
+
 void fy_expect_at(bool is, const char *text, const char *file, int line)
 {
     if (is)
@@ -133,30 +140,59 @@ static size_t next_size(size_t size)
     return size < 40 ? size + 1 : size * 3 / 2 + size % 7;
 }
 
-/* Goal: payloads of any size from 0 B to 64 MiB, with 2 to 4 words, arrive whole.
- * Method: both ranks send growing sizes filled with a pattern. */
-static void sizes(fy_port *port)
+/* Sends what may stay the caller's, and receives until the port has read it. */
+static void send_lent(tally *t, int rank, const fy_frame *frame)
 {
-    enum { SIZE_MAX_BYTES = 64 << 20 };
+    const fy_port_ops *ops = t->port->ops;
+    atomic_bool lent = true;
+    int error;
+    while ((error = ops->send_lent(t->port, FY_APP, FY_DATA, rank, frame, &lent)) == FERRY_EAGAIN)
+        poll_both(t);
+    fy_expect(error == 0);
+    /* acquire: pairs with the port's release */
+    while (atomic_load_explicit(&lent, memory_order_acquire))
+        poll_both(t);
+}
+
+/* Both ranks send growing sizes filled with a pattern, over and over in the same place. */
+static void grow(fy_port *port, size_t size_max_bytes, bool lent)
+{
     tally t = {.port = port, .check_data = true};
     fy_port_info info = info_of_port(port);
-    unsigned char *data = malloc(SIZE_MAX_BYTES);
+    unsigned char *data = malloc(size_max_bytes);
     fy_expect(data != NULL);
     uint64_t number = 0;
-    for (size_t size = 0; size <= SIZE_MAX_BYTES; size = next_size(size)) {
+    for (size_t size = 0; size <= size_max_bytes; size = next_size(size)) {
         fy_frame frame = numbered(number, FY_DATA);
         frame.word_count = (uint8_t)(2 + number % 3);
         for (size_t i = 0; i < size; i++)
             data[i] = pattern(i, number);
         frame.data = data;
         frame.size_bytes = size;
-        send_paced(&t, FY_DATA, 1 - info.rank, &frame);
+        if (lent)
+            send_lent(&t, 1 - info.rank, &frame);
+        else
+            send_paced(&t, FY_DATA, 1 - info.rank, &frame);
         number++;
     }
     while (t.count[FY_DATA] < number)
         poll_both(&t);
     meet(&t, 1);
     free(data);
+}
+
+/* Goal: payloads of any size from 0 B to SIZE_MAX_BYTES, with 2 to 4 words, arrive whole. */
+static void sizes(fy_port *port)
+{
+    grow(port, SIZE_MAX_BYTES, false);
+}
+
+/* Goal: data that are lent arrive as they were when sent, though they are changed as soon as the
+ * port has read them. */
+static void lends(fy_port *port)
+{
+    if (port->ops->send_lent != NULL)
+        grow(port, 4 << 20, true);
 }
 
 /* Goal: a silent receiver makes its sender wait, not grow; the control lane stays open all the
@@ -426,6 +462,7 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_delivers_between_all_in_order", all_to_all, 3},
     {"test_port_delivers_between_many", all_to_all, 12},
     {"test_port_delivers_any_size", sizes, 2},
+    {"test_port_reads_what_it_is_lent", lends, 2},
     {"test_port_bounds_a_flood", flood, 2},
     {"test_port_keeps_what_is_left", leaving, 3},
     {"test_port_loses_no_wake_up", wakes, 2},

@@ -39,7 +39,18 @@ static int mpi_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, con
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
         return p->near->ops->send(p->near, thread, lane, p->place[rank], frame);
-    return fy_mpi_send_remote(p, lane, rank, frame, false);
+    return fy_mpi_send_remote(p, lane, rank, frame, COPIED, NULL);
+}
+
+static int mpi_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                         const fy_frame *frame, atomic_bool *lent)
+{
+    mpi_port *p = port_of(port);
+    /* relaxed: nobody else knows of it yet */
+    atomic_store_explicit(lent, false, memory_order_relaxed);
+    if (rank < 0 || rank >= p->ranks || p->place[rank] >= 0 || frame->word_count > FY_FRAME_WORDS)
+        return mpi_send(port, thread, lane, rank, frame);
+    return fy_mpi_send_remote(p, lane, rank, frame, LENT, lent);
 }
 
 static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
@@ -52,7 +63,7 @@ static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int ran
         return p->near->ops->send_block(p->near, thread, lane, p->place[rank], frame);
     if (p->near->ops->owner(p->near, thread, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
-    return fy_mpi_send_remote(p, lane, rank, frame, true);
+    return fy_mpi_send_remote(p, lane, rank, frame, GIVEN, NULL);
 }
 
 /* Gives frames of the node their source's rank in the job. */
@@ -231,6 +242,7 @@ static const fy_port_ops mpi_ops = {
     .close = mpi_close,
     .query = mpi_query,
     .send = mpi_send,
+    .send_lent = mpi_send_lent,
     .send_block = mpi_send_block,
     .poll = mpi_poll,
     .pending = mpi_pending,

@@ -110,8 +110,9 @@ typedef struct peer {
 typedef struct departure {
     struct departure *next;
     fy_mpi_request request;
-    void *payload; /* to be freed with it; else NULL */
-    bool block;    /* the payload is in the heap, else it is malloc's */
+    void *payload;     /* to be freed with it; else NULL */
+    atomic_bool *lent; /* to be told the end instead; else NULL */
+    bool block;        /* the payload is in the heap, else it is malloc's */
     int rank;
     uint8_t size_class;
     _Alignas(16) unsigned char message[];
@@ -173,9 +174,13 @@ static inline void unlock(mpi_port *p)
 /* port.c: the record of a rank elsewhere, made at its first use; NULL without memory. */
 peer *fy_mpi_peer(mpi_port *p, int rank);
 
-/* send.c. fy_mpi_send_remote takes the lock itself. `given`: frame->data is a block to hand over.
- */
-int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, bool given);
+/* What a sender does with its data: lets them be copied, hands over their block, or leaves them in
+ * place until told otherwise. */
+typedef enum terms { COPIED, GIVEN, LENT } terms;
+
+/* send.c. fy_mpi_send_remote takes the lock itself. `lent`: with LENT, to be told; else NULL. */
+int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
+                       atomic_bool *lent);
 /* Sends a notice with `flags`. */
 void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags);
 /* Looks at a few messages that MPI may be done with; returns whether any is left. */

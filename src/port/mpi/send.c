@@ -27,6 +27,7 @@ static departure *departure_get(mpi_port *p, size_t size_bytes)
     if (d != NULL) {
         d->size_class = class;
         d->payload = NULL;
+        d->lent = NULL;
     }
     return d;
 }
@@ -42,7 +43,10 @@ static void payload_free(mpi_port *p, void *payload, bool block)
 static void departure_put(mpi_port *p, departure *d)
 {
     uint8_t class = d->size_class;
-    if (d->payload != NULL)
+    if (d->lent != NULL)
+        /* release: pairs with the acquire of the sender, who writes to the data then */
+        atomic_store_explicit(d->lent, false, memory_order_release);
+    else if (d->payload != NULL)
         payload_free(p, d->payload, d->block);
     if (p->free_departure_count[class] >= class_kept_max[class]) {
         free(d);
@@ -170,15 +174,19 @@ void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags)
     start(p, d, d->message, sizeof(wire), rank, TAG_FRAME + FY_CONTROL);
 }
 
-/* The payload that follows: the block that is given, or a copy. */
-static departure *prepare_payload(mpi_port *p, const fy_frame *frame, bool given)
+/* The payload that follows: what is given or lent, or a copy. */
+static departure *prepare_payload(mpi_port *p, const fy_frame *frame, terms how, atomic_bool *lent)
 {
     departure *d = departure_get(p, 0);
     if (d == NULL)
         return NULL;
     d->payload = (void *)(uintptr_t)frame->data;
     d->block = true;
-    if (given)
+    d->lent = lent;
+    if (how == LENT)
+        /* relaxed: told false under the port's lock, or by this thread */
+        atomic_store_explicit(lent, true, memory_order_relaxed);
+    if (how != COPIED)
         return d;
     d->payload = p->near->ops->alloc(p->near, frame->size_bytes);
     d->block = d->payload != NULL;
@@ -192,7 +200,8 @@ static departure *prepare_payload(mpi_port *p, const fy_frame *frame, bool given
     return d;
 }
 
-static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, bool given)
+static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
+                      atomic_bool *lent)
 {
     bool follows = frame->size_bytes > EAGER_MAX;
     size_t words = frame->word_count * sizeof(uint64_t);
@@ -200,7 +209,7 @@ static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame
     departure *d = departure_get(p, size_bytes);
     if (d == NULL)
         return FERRY_ENOMEM;
-    departure *payload = follows ? prepare_payload(p, frame, given) : NULL;
+    departure *payload = follows ? prepare_payload(p, frame, how, lent) : NULL;
     if (follows && payload == NULL) {
         departure_put(p, d);
         return FERRY_ENOMEM;
@@ -212,7 +221,7 @@ static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame
     start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
     if (follows)
         start(p, payload, payload->payload, frame->size_bytes, rank, TAG_PAYLOAD + (int)lane);
-    else if (given)
+    else if (how == GIVEN)
         (void)p->near->ops->release(p->near, (void *)(uintptr_t)frame->data);
     return 0;
 }
@@ -236,7 +245,8 @@ static int find_room(mpi_port *p, fy_lane lane, int rank, uint64_t cost, outlet 
     return has_room(o, cost) ? 0 : FERRY_EAGAIN;
 }
 
-int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, bool given)
+int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
+                       atomic_bool *lent)
 {
     if (frame->size_bytes >> WIRE_FLAGS_SHIFT != 0)
         return FERRY_ENOMEM;
@@ -247,7 +257,7 @@ int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *fram
     bool left = atomic_load_explicit(&p->left[rank], memory_order_relaxed) != 0;
     int error = left ? FERRY_EPEER : find_room(p, lane, rank, cost, &o);
     if (error == 0)
-        error = send_frame(p, lane, rank, frame, given);
+        error = send_frame(p, lane, rank, frame, how, lent);
     if (error == 0)
         charge(o, cost);
     unlock(p);
