@@ -23,6 +23,7 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_COLLECTIVE] = {"collective", "core"},
     [FY_KIND_WAVE] = {"quiesce", "core"},
     [FY_KIND_MAIL] = {"mail", "core"},
+    [FY_KIND_REFUSAL] = {"refusal", "core"},
     [FY_KIND_PUT] = {"put", "memory"},
     [FY_KIND_GET] = {"get", "memory"},
     [FY_KIND_GOT] = {"get answer", "memory"},

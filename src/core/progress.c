@@ -69,13 +69,19 @@ static bool is_question(const fy_frame *frame)
     }
 }
 
+static bool is_over(const ferry *f, int source)
+{
+    return fy_backlog_bytes(f, FY_DATA, source) > f->options.backlog_bytes;
+}
+
 /* Whether to leave a question with a peer that does not take the answers to those before. */
 static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_frame *frame)
 {
-    bool over = !f->relieved && is_question(frame) &&
-                fy_backlog_bytes(f, FY_DATA, source) > f->options.backlog_bytes;
-    f->refused = f->refused || over;
-    return over;
+    if (f->relieved == source + 1 || !is_question(frame) || !is_over(f, source))
+        return false;
+    if (f->refused == 0 || f->refused == f->told)
+        f->refused = source + 1;
+    return true;
 }
 
 static fy_verdict deliver(void *context, int source, const fy_frame *frame)
@@ -224,23 +230,41 @@ static int serve_the_rest(ferry *f, bool tasks)
 }
 
 /* Two ranks may refuse each other, each with answers that the other would take were it not for its
- * own: when nothing but refusing was done for a while, one round takes all. What that adds to the
- * backlog is no more than the rings hold. */
-static __attribute__((cold)) void consider_relief(ferry *f, bool idle)
+ * own. So who refuses for a while tells one of the peers concerned, in turn; who is told by a peer
+ * that it refuses too takes for one round all that comes from there. What that adds to its backlog
+ * is no more than the ring holds; it makes room for the other's answers. A peer that merely does
+ * not poll answers nothing, and finds no room when its ring is full. */
+static __attribute__((cold)) void settle_refusals(ferry *f)
 {
-    enum { RELIEF_NS = 1000 * 1000 };
-    f->relieved = false;
-    if (!f->refused || !idle) {
+    enum { TELL_NS = 1000 * 1000 };
+    int refused = f->refused;
+    f->refused = f->relieved = 0;
+    if (refused == 0) {
         f->refused_since_ns = 0;
         return;
     }
+    /* relaxed: pairs with fy_refusal_deliver; one that comes just now counts in the next round */
+    int refuser = atomic_exchange_explicit(&f->refuser, 0, memory_order_relaxed);
+    if (refuser != 0 && is_over(f, refuser - 1))
+        f->relieved = refuser;
     uint64_t now = f->ops->now(f->port);
-    f->refused = false;
     if (f->refused_since_ns == 0)
         f->refused_since_ns = now;
-    f->relieved = now - f->refused_since_ns > RELIEF_NS;
-    if (f->relieved)
-        f->refused_since_ns = now;
+    if (now - f->refused_since_ns < TELL_NS)
+        return;
+    const fy_frame frame = {.kind = FY_KIND_REFUSAL};
+    (void)fy_send(f, FY_CONTROL, refused - 1, &frame); /* said again, or the peer is gone */
+    f->told = refused;
+    f->refused_since_ns = now;
+}
+
+fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    (void)frame;
+    /* relaxed: pairs with settle_refusals; a word, and nothing behind it. Of several that come
+     * together the last is heard; the others say it again. */
+    atomic_store_explicit(&f->refuser, source + 1, memory_order_relaxed);
+    return FY_TAKEN;
 }
 
 int fy_progress(ferry *f, bool tasks)
@@ -257,6 +281,8 @@ int fy_progress(ferry *f, bool tasks)
         count += run_self(f);
     uint32_t hasty = f->hasty_frames;
     int taken = poll_data(f);
+    if (f->refused != 0 || f->relieved != 0)
+        settle_refusals(f);
     /* Whoever waits for a request or an end goes on at once; the rest can wait for a few rounds. */
     if (taken > 0 && f->hasty_frames - hasty == (uint32_t)taken && f->hasty_rounds < HASTY_ROUNDS) {
         f->hasty_rounds++;
@@ -264,8 +290,6 @@ int fy_progress(ferry *f, bool tasks)
     }
     f->hasty_rounds = 0;
     count += taken + serve_the_rest(f, tasks);
-    if (f->refused || f->relieved)
-        consider_relief(f, count == 0);
     /* A second look halves the time for which a request that comes now goes unseen. */
     return count > 0 ? count : poll_data(f);
 }

@@ -17,6 +17,7 @@ static void set_kinds(ferry *f)
     fy_kind_set(f, FY_KIND_COLLECTIVE, fy_collective_deliver);
     fy_kind_set(f, FY_KIND_WAVE, fy_wave_deliver);
     fy_kind_set(f, FY_KIND_MAIL, fy_mail_deliver);
+    fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
 }
 
 /* Closes the layers below `count`, the last first. */

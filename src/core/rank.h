@@ -80,8 +80,11 @@ struct ferry {
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
     /* Requests are left with peers that do not take the answers (progress.c). */
-    bool refused, relieved;              /* in this round: some were; all are taken */
-    uint64_t refused_since_ns;           /* since when nothing else was done; 0: something was */
+    int refused;                         /* 1 + such a peer of this round; 0: there is none */
+    int relieved;                        /* 1 + the peer from which this round takes all */
+    int told;                            /* 1 + the peer that was told of it last */
+    _Atomic int refuser;                 /* 1 + the peer that told this rank last */
+    uint64_t refused_since_ns;           /* 0: none was in the last round */
     uint32_t hasty_frames, hasty_rounds; /* see fy_progress */
     fy_progress_fn *layer_progress[FY_LAYERS + 1]; /* of the layers that have one; NULL ends it */
     uint64_t done; /* handlers, tasks, callbacks run and operations ended */
@@ -189,6 +192,8 @@ void fy_spread_pool_init(fy_pool *pool);
 /* Kind functions of core. */
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame);
+/* progress.c; either thread. */
+fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame);
