@@ -62,7 +62,11 @@ exists()
 # Process numbers of the ranks of the launcher $1.
 ranks_of()
 {
-    cat "/proc/$1/task/$1/children"
+    cat "/proc/$1/task/$1/children" 2>/dev/null
+}
+has_ranks()
+{
+    [ "$(ranks_of "$1" | wc -w)" -eq "$2" ]
 }
 
 # Wrong usage.
@@ -171,8 +175,8 @@ while [ $turn -lt 20 ]; do
     if [ $((turn % 2)) -eq 0 ]; then
         kill -KILL $launcher
     else
-        await test -n "$(ranks_of $launcher 2>/dev/null)"
-        kill -KILL "$(ranks_of $launcher | cut -d ' ' -f $((turn % 4 + 1)))" 2>/dev/null
+        await has_ranks $launcher 4
+        kill -KILL "$(ranks_of $launcher | cut -d ' ' -f $((turn % 4 + 1)))"
     fi
     wait $launcher 2>/dev/null
     [ $? -eq 137 ] || fail "status after kill -9, turn $turn"
