@@ -51,8 +51,8 @@ do for [ranks in "32 64"] {
     set xtics rotate by 60 right scale 0 font ",9"
     set bmargin 6
     set xrange [-0.6:6.6]
-    set yrange [-40:50]
-    set ytics -40, 20
+    set yrange [0:50]
+    set ytics 0, 10
     unset xlabel
     unset ylabel
     unset key

@@ -104,6 +104,10 @@ FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
 /* Whether migration is on (ferry_balance_phase). */
 FERRY_API bool ferry_scheduling_on(const ferry_scheduling *s);
 
+/* Whether schedulers are called while a task runs: by the helper thread. Else what one rank asks
+ * another waits for the end of its task, so it is no sign of loss that no answer comes for long. */
+FERRY_API bool ferry_scheduling_preempts(const ferry_scheduling *s);
+
 /* Pseudo-random numbers, the same for the same seed and rank. */
 FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 

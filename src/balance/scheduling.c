@@ -26,6 +26,12 @@ bool ferry_scheduling_on(const ferry_scheduling *s)
     return s->on;
 }
 
+/* `started` changes only while there is no helper. */
+bool ferry_scheduling_preempts(const ferry_scheduling *s)
+{
+    return s->started;
+}
+
 uint64_t ferry_scheduling_random(ferry_scheduling *s)
 {
     return fy_random_next(&s->random);

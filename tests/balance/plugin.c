@@ -30,6 +30,7 @@ static int create(ferry_scheduling *s, void **state)
         return FERRY_ENOMEM;
     wrong += ferry_scheduling_parameter(s, "words", 1) != 7;
     wrong += ferry_scheduling_parameter(s, "absent", 3) != 3;
+    wrong += ferry_scheduling_preempts(s); /* the helper comes with the first phase */
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + 1000);
     *state = sc;
     return 0;
@@ -75,6 +76,7 @@ static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
         push(state, item);
         return;
     }
+    wrong += !ferry_scheduling_preempts(s);
     const uint64_t words[FERRY_SCHEDULER_WORDS] = {1, 2, 3};
     ferry_scheduling_send(s, rank, words);
     ferry_scheduling_migrate(s, item, rank);

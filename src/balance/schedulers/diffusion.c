@@ -2,11 +2,13 @@
  * neighbourhood and takes an object from the most loaded.
  *
  * Load that waits at or below THRESHOLD starts it (0: nothing waits; START_AHEAD=1: also while the
- * last task runs). It sends QUERY to NEIGHBOURS ranks; when all have sent LOAD, it sends REQUEST to
- * the most loaded, which answers with an object, or with REFUSE; then the next loaded is asked. A
- * neighbourhood that had nothing is replaced by the next ranks at once, so that all ranks are
- * reached in time; when all had nothing, pauses grow up to BACKOFF_US. Replies carry the number of
- * their round; what is lost counts as nothing after TIMEOUT_US. */
+ * last task runs; so it is without preemption). It sends QUERY to NEIGHBOURS ranks; when all have
+ * sent LOAD, it sends REQUEST to the most loaded, which answers with an object, or with REFUSE;
+ * then the next loaded is asked. A neighbourhood that had nothing is replaced by the next ranks at
+ * once, so that all ranks are reached in time; when all had nothing, pauses grow up to BACKOFF_US.
+ * Replies carry the number of their round; what is lost counts as nothing after TIMEOUT_US. Without
+ * preemption the first that has load is asked: to wait for all would be to wait for the longest of
+ * their tasks. */
 #include <stdlib.h>
 
 #include "balance/schedulers/schedulers.h"
@@ -54,16 +56,17 @@ static uint32_t kept(const diffusion *state)
     return state->running != NULL ? 0 : 1;
 }
 
-static bool underloaded(const diffusion *state)
+static bool underloaded(const ferry_scheduling *s, const diffusion *state)
 {
+    bool ahead = state->start_ahead || state->threshold > 0 || !ferry_scheduling_preempts(s);
     return fy_waiting_load(&state->waiting, 0) <= state->threshold &&
-           (state->running == NULL || state->start_ahead || state->threshold > 0);
+           (state->running == NULL || ahead);
 }
 
 static void query(ferry_scheduling *s, diffusion *state)
 {
     int ranks = ferry_scheduling_ranks(s);
-    if (state->phase != IDLE || !ferry_scheduling_on(s) || ranks == 1 || !underloaded(state))
+    if (state->phase != IDLE || !ferry_scheduling_on(s) || ranks == 1 || !underloaded(s, state))
         return;
     state->phase = QUERYING;
     state->round++;
@@ -74,7 +77,7 @@ static void query(ferry_scheduling *s, diffusion *state)
         state->neighbours[i].load = 0;
         tell(s, state->neighbours[i].rank, QUERY, state->round, 0);
     }
-    ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, state->timeout_ns));
 }
 
 /* No neighbour had work: on to the next, or to rest when none was left out. */
@@ -102,14 +105,14 @@ static void request(ferry_scheduling *s, diffusion *state)
     for (int i = 1; i < state->neighbour_count; i++)
         if (state->neighbours[i].load > best->load)
             best = &state->neighbours[i];
-    if (!(best->load > 0) || !underloaded(state)) {
+    if (!(best->load > 0) || !underloaded(s, state)) {
         replace_neighbours(s, state);
         return;
     }
     state->phase = REQUESTING;
     best->load = 0;
     tell(s, best->rank, REQUEST, state->round, 0);
-    ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, state->timeout_ns));
 }
 
 static void add(ferry_scheduling *s, diffusion *state, ferry_schedulable *item)
@@ -205,7 +208,7 @@ static void hear_load(ferry_scheduling *s, diffusion *state, int source, double 
     for (int i = 0; i < state->neighbour_count; i++)
         if (state->neighbours[i].rank == source)
             state->neighbours[i].load = load;
-    if (--state->awaited == 0)
+    if (--state->awaited == 0 || (load > 0 && !ferry_scheduling_preempts(s)))
         request(s, state);
 }
 

@@ -3,17 +3,23 @@
  *
  * Objects are kept by load, the heaviest first, to run as to be sent. When what waits exceeds HIGH,
  * at a new message or at the start of a task, QUERY goes to NEIGHBOURS ranks; when all have sent
- * LOAD, or TIMEOUT_US have passed, the heaviest object goes to the least loaded, if that then still
- * has less than this rank; and the next round begins. A neighbourhood in which none had room is
- * replaced by the next ranks. With PING_US the rounds also begin by the clock, so that a rank in a
- * long task hears that others have become idle. */
+ * LOAD, or TIMEOUT_US have passed, the heaviest object is OFFERed to the least loaded, if that has
+ * less than this rank; and the next round begins when it has answered by TAKE. A rank takes what
+ * leaves it with no more than the sender has, counting what it has promised to take from others:
+ * else all that hear of an idle rank would send to it at once. A neighbourhood in which none had
+ * room is replaced by the next ranks. With PING_US the rounds also begin by the clock, so that a
+ * rank in a long task hears that others have become idle; the longer the task has run, the longer
+ * the pauses. Without preemption an answer takes a task: then objects are sent without an offer. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "balance/schedulers/ladder.h"
 #include "balance/schedulers/schedulers.h"
 
-enum { QUERY, LOAD };
-enum { NEIGHBOURS_MAX = 64 };
+enum { QUERY, LOAD, OFFER, TAKE };
+enum { NEIGHBOURS_MAX = 64, PING_PART = 16 };
+
+typedef enum phase { IDLE, QUERYING, OFFERING } phase;
 
 typedef struct sender {
     fy_ladder waiting;
@@ -22,21 +28,36 @@ typedef struct sender {
     double high;
     uint64_t timeout_ns, ping_ns;
 
-    bool querying;
+    uint64_t started_ns; /* of the running task */
+
+    phase phase;
     uint64_t round;
     int offset; /* the neighbourhood begins at this distance from the rank */
     int neighbour_count, awaited;
     int least; /* the least loaded that has answered, or -1 */
     double least_load;
+
+    double promised; /* load to take from others */
+    uint64_t promised_ns;
 } sender;
 
-static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t round, double load)
+static uint64_t word_of(double number)
 {
-    union {
-        double number;
-        uint64_t word;
-    } as = {.number = load};
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, round, as.word};
+    uint64_t word;
+    memcpy(&word, &number, sizeof word);
+    return word;
+}
+
+static double number_of(uint64_t word)
+{
+    double number;
+    memcpy(&number, &word, sizeof number);
+    return number;
+}
+
+static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)
+{
+    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, a, b};
     ferry_scheduling_send(s, rank, words);
 }
 
@@ -55,9 +76,9 @@ static bool overloaded(const sender *state)
 static void query(ferry_scheduling *s, sender *state)
 {
     int ranks = ferry_scheduling_ranks(s);
-    if (state->querying || !overloaded(state) || !ferry_scheduling_on(s) || ranks == 1)
+    if (state->phase != IDLE || !overloaded(state) || !ferry_scheduling_on(s) || ranks == 1)
         return;
-    state->querying = true;
+    state->phase = QUERYING;
     state->round++;
     state->awaited = state->neighbour_count;
     state->least = -1;
@@ -68,21 +89,69 @@ static void query(ferry_scheduling *s, sender *state)
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
 }
 
+/* Sends the heaviest object to `rank`, if there still is one too many; and looks for more. */
+static void send_heaviest(ferry_scheduling *s, sender *state, int rank)
+{
+    if (!overloaded(state) || !ferry_scheduling_on(s))
+        return;
+    ferry_schedulable *item = fy_ladder_last(&state->waiting);
+    fy_ladder_remove(&state->waiting, item);
+    ferry_scheduling_migrate(s, item, rank);
+    query(s, state);
+}
+
+/* The round is over: the next begins by the clock. */
+static void rest(ferry_scheduling *s, sender *state)
+{
+    uint64_t now_ns = ferry_scheduling_now(s), pause_ns = state->ping_ns;
+    if (state->running != NULL && (now_ns - state->started_ns) / PING_PART > pause_ns)
+        pause_ns = (now_ns - state->started_ns) / PING_PART;
+    state->phase = IDLE;
+    ferry_scheduling_wake(s, state->ping_ns != 0 ? now_ns + pause_ns : 0);
+}
+
 /* All answers are there, or will not come. */
 static void decide(ferry_scheduling *s, sender *state)
 {
-    ferry_schedulable *item = fy_ladder_last(&state->waiting);
-    state->querying = false;
-    ferry_scheduling_wake(s, state->ping_ns != 0 ? ferry_scheduling_now(s) + state->ping_ns : 0);
+    const ferry_schedulable *item = fy_ladder_last(&state->waiting);
+    rest(s, state);
     if (state->least >= 0 && overloaded(state) && ferry_scheduling_on(s) &&
         state->least_load + item->mark < load_of(state)) {
-        fy_ladder_remove(&state->waiting, item);
-        ferry_scheduling_migrate(s, item, state->least);
-        query(s, state);
+        if (!ferry_scheduling_preempts(s)) {
+            send_heaviest(s, state, state->least);
+            return;
+        }
+        state->phase = OFFERING;
+        tell(s, state->least, OFFER, word_of(load_of(state)), word_of(item->mark));
+        ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
         return;
     }
     int others = ferry_scheduling_ranks(s) - 1;
     state->offset = (state->offset + state->neighbour_count) % others;
+}
+
+/* `source`, which has `their_load`, would send an object of `load`. */
+static void hear_offer(ferry_scheduling *s, sender *state, int source, double their_load,
+                       double load)
+{
+    uint64_t now_ns = ferry_scheduling_now(s);
+    if (now_ns - state->promised_ns > state->timeout_ns)
+        state->promised = 0; /* it was not kept */
+    bool take = load > 0 && load_of(state) + state->promised + load < their_load;
+    if (take) {
+        state->promised += load;
+        state->promised_ns = now_ns;
+    }
+    tell(s, source, TAKE, take, 0);
+}
+
+/* The answer to an offer; one that comes late is as good. */
+static void hear_take(ferry_scheduling *s, sender *state, int source, bool take)
+{
+    if (state->phase == OFFERING && source == state->least)
+        rest(s, state);
+    if (take)
+        send_heaviest(s, state, source);
 }
 
 static void hear_load(ferry_scheduling *s, sender *state, int source, double load)
@@ -125,8 +194,10 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     ferry_schedulable *item = fy_ladder_pop(&state->waiting);
     state->running = item;
     state->running_load = item != NULL ? item->load / item->pending : 0;
-    if (item != NULL)
+    if (item != NULL) {
+        state->started_ns = ferry_scheduling_now(s);
         query(s, state);
+    }
     return item;
 }
 
@@ -144,6 +215,8 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         state->running = NULL;
         state->running_load = 0;
     }
+    if (item->arrived)
+        state->promised = state->promised > item->load ? state->promised - item->load : 0;
     notify(s, arg, item);
 }
 
@@ -165,23 +238,34 @@ static void message(ferry_scheduling *s, void *arg, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     sender *state = arg;
-    union {
-        uint64_t word;
-        double number;
-    } as = {.word = words[2]};
-    if (words[0] == QUERY)
-        tell(s, source, LOAD, words[1], load_of(state));
-    else if (words[0] == LOAD && state->querying && words[1] == state->round)
-        hear_load(s, state, source, as.number);
+    switch (words[0]) {
+    case QUERY:
+        tell(s, source, LOAD, words[1], word_of(load_of(state)));
+        break;
+    case LOAD:
+        if (state->phase == QUERYING && words[1] == state->round)
+            hear_load(s, state, source, number_of(words[2]));
+        break;
+    case OFFER:
+        hear_offer(s, state, source, number_of(words[1]), number_of(words[2]));
+        break;
+    case TAKE:
+        hear_take(s, state, source, words[1] != 0);
+        break;
+    default:
+        break;
+    }
 }
 
 static void wake(ferry_scheduling *s, void *arg)
 {
     sender *state = arg;
-    if (state->querying)
+    if (state->phase == QUERYING) {
         decide(s, state);
-    else
-        query(s, state);
+        return;
+    }
+    state->phase = IDLE; /* an offer that was not answered is none */
+    query(s, state);
 }
 
 const ferry_scheduler fy_scheduler_diffusion_sender = {

@@ -49,6 +49,12 @@ static bool tasks_are_short(const ferry_policy *p)
     return p->mean_ns != 0 && p->mean_ns < p->short_ns;
 }
 
+/* Whether the last task is the time to ask: an answer takes longer than what is left. */
+static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
+{
+    return tasks_are_short(p) || !ferry_scheduling_preempts(s);
+}
+
 /* Objects that may be given away: all that wait while a task runs, else all but the next. */
 static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 {
@@ -109,11 +115,11 @@ static void update(ferry_scheduling *s, ferry_policy *p)
 /* Sends a wish when there is nothing to do, or soon will be. */
 static void wish(ferry_scheduling *s, ferry_policy *p)
 {
-    if (p->asked || p->waiting.count != 0 || (p->running != NULL && !tasks_are_short(p)) ||
+    if (p->asked || p->waiting.count != 0 || (p->running != NULL && !asks_ahead(s, p)) ||
         !ferry_scheduling_on(s) || ferry_scheduling_ranks(s) == 1)
         return;
     p->asked = true;
-    p->asked_ns = ferry_scheduling_now(s) + p->timeout_ns;
+    p->asked_ns = ferry_scheduling_now(s) + fy_patience(s, p->timeout_ns);
     set_timer(s, p);
     report(s, p, ferry_scheduling_rank(s));
 }

@@ -2,14 +2,14 @@
  * has too much offers it work.
  *
  * A rank at or below LOW waiting objects is underloaded, above HIGH overloaded; LOW counts when no
- * task runs. An underloaded rank sends STATUS (itself, proximity 0) to its neighbours: the
- * NEIGHBOURS / 2 ranks before it, and as many behind, and at growing powers of two if FAR is 1, so
- * that word reaches all in logarithmic time. Who hears it and is not overloaded keeps it when it is
- * nearer than what it knows, and passes it on with proximity + 1. An overloaded rank commits first:
- * OFFER (how many) to the nearest it knows; that asks for some of them by TAKE (at most BATCH, less
- * what it was promised by others, maybe 0); the objects then travel together. What is known of an
- * underloaded rank gives way to any other news after EXPIRE_US; a rank that stays underloaded says
- * so again after growing pauses. */
+ * task runs, and without preemption always. An underloaded rank sends STATUS (itself, proximity 0)
+ * to its neighbours: the NEIGHBOURS / 2 ranks before it, and as many behind, and at growing powers
+ * of two if FAR is 1, so that word reaches all in logarithmic time. Who hears it and is not
+ * overloaded keeps it when it is nearer than what it knows, and passes it on with proximity + 1. An
+ * overloaded rank commits first: OFFER (how many) to the nearest it knows; that asks for some of
+ * them by TAKE (at most BATCH, less what it was promised by others, maybe 0); the objects then
+ * travel together. What is known of an underloaded rank gives way to any other news after
+ * EXPIRE_US; a rank that stays underloaded says so again after growing pauses. */
 #include <stdlib.h>
 
 #include "balance/schedulers/schedulers.h"
@@ -42,9 +42,10 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint6
     ferry_scheduling_send(s, rank, words);
 }
 
-static bool underloaded(const gradient *g)
+static bool underloaded(const ferry_scheduling *s, const gradient *g)
 {
-    return g->running == NULL && g->waiting.count + g->promised <= g->low;
+    bool ahead = !ferry_scheduling_preempts(s);
+    return (g->running == NULL || ahead) && g->waiting.count + g->promised <= g->low;
 }
 
 static uint32_t surplus(const gradient *g)
@@ -63,12 +64,12 @@ static void spread(ferry_scheduling *s, const gradient *g, int source, int rank,
 /* Says that there is nothing to do here, when it is so and was not said lately. */
 static void announce(ferry_scheduling *s, gradient *g)
 {
-    if (!underloaded(g) || !ferry_scheduling_on(s) || g->neighbour_count == 0)
+    if (!underloaded(s, g) || !ferry_scheduling_on(s) || g->neighbour_count == 0)
         return;
     if (g->announced)
         return;
     g->announced = true;
-    ferry_scheduling_wake(s, ferry_scheduling_now(s) + g->pause_ns);
+    ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, g->pause_ns));
     if (g->pause_ns < PAUSES_MAX * g->expire_ns)
         g->pause_ns *= 2;
     spread(s, g, -1, ferry_scheduling_rank(s), 0);
@@ -87,7 +88,7 @@ static void offer(ferry_scheduling *s, gradient *g)
 static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, uint32_t proximity)
 {
     uint64_t now = ferry_scheduling_now(s);
-    bool old = g->nearest < 0 || now - g->heard_ns > g->expire_ns;
+    bool old = g->nearest < 0 || now - g->heard_ns > fy_patience(s, g->expire_ns);
     if (!old && proximity >= g->proximity)
         return;
     g->nearest = rank;
@@ -101,7 +102,7 @@ static void hear_status(ferry_scheduling *s, gradient *g, int source, int rank, 
 
 static void hear_offer(ferry_scheduling *s, gradient *g, int source, uint32_t count)
 {
-    uint32_t want = underloaded(g) ? g->batch : 0;
+    uint32_t want = underloaded(s, g) ? g->batch : 0;
     if (want > count)
         want = count;
     g->promised += want;
@@ -167,10 +168,8 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
     g->running = fy_waiting_pop(&g->waiting);
-    if (g->running == NULL)
-        announce(s, g);
-    else
-        offer(s, g);
+    announce(s, g);
+    offer(s, g);
     return g->running;
 }
 
@@ -240,12 +239,13 @@ static void message(ferry_scheduling *s, void *arg, int source,
 static void wake(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
-    if (g->promised > 0 && ferry_scheduling_now(s) - g->promised_ns > 50 * g->expire_ns)
+    if (g->promised > 0 &&
+        ferry_scheduling_now(s) - g->promised_ns > fy_patience(s, 50 * g->expire_ns))
         g->promised = 0;
     g->announced = false;
     announce(s, g);
     if (!g->announced && g->running == NULL)
-        ferry_scheduling_wake(s, ferry_scheduling_now(s) + g->expire_ns);
+        ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, g->expire_ns));
 }
 
 const ferry_scheduler fy_scheduler_gradient = {

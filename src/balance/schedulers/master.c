@@ -8,13 +8,17 @@
  * left, if that is more, so that chunks shrink towards the end. A master that has nothing remembers
  * who asked it and asks the one above for as many; at the root requests wait for work. With
  * DISTRIBUTED=1 nothing is collected: ranks begin with what they have, and only what is on masters
- * is handed out. */
+ * is handed out.
+ *
+ * Without preemption a master that runs a task lets all its workers wait for it, so it runs none
+ * while they ask: one only when it has heard no request for IDLE_US (its workers may be gone). */
 #include <stdlib.h>
 
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 
 enum { REQUEST };
+enum { CROWD = 4 }; /* workers: fewer would lack the one that is their master */
 
 typedef struct asker {
     int rank;
@@ -28,15 +32,23 @@ typedef struct master {
     int children; /* ranks that ask here; 0: a worker only */
     uint32_t chunk;
     bool factoring, distributed;
+    uint64_t idle_ns, heard_ns; /* when a request came last */
 
     bool asked;
     asker *askers; /* ring of `children`, oldest first */
     uint32_t asker_first, asker_count;
 } master;
 
-static uint32_t surplus(const master *m)
+/* Whether this rank leaves all tasks to the others. */
+static bool abstains(const ferry_scheduling *s, const master *m)
 {
-    uint32_t kept = m->running == NULL ? 1 : 0;
+    return m->children >= CROWD && ferry_scheduling_on(s) && !ferry_scheduling_preempts(s) &&
+           ferry_scheduling_now(s) - m->heard_ns < m->idle_ns;
+}
+
+static uint32_t surplus(const ferry_scheduling *s, const master *m)
+{
+    uint32_t kept = m->running == NULL && !abstains(s, m) ? 1 : 0;
     return m->waiting.count > kept ? m->waiting.count - kept : 0;
 }
 
@@ -49,7 +61,7 @@ static void send_one(ferry_scheduling *s, master *m, ferry_schedulable *item, in
 static void ask(ferry_scheduling *s, master *m)
 {
     bool wanted =
-        (m->waiting.count == 0 && m->running == NULL) || (m->asker_count > 0 && surplus(m) == 0);
+        (m->waiting.count == 0 && m->running == NULL) || (m->asker_count > 0 && surplus(s, m) == 0);
     if (m->parent < 0 || m->asked || !wanted || !ferry_scheduling_on(s))
         return;
     uint64_t want = m->waiting.count == 0 && m->running == NULL ? 1 : 0;
@@ -60,20 +72,20 @@ static void ask(ferry_scheduling *s, master *m)
     ferry_scheduling_send(s, m->parent, words);
 }
 
-static uint32_t chunk_of(const master *m)
+static uint32_t chunk_of(const ferry_scheduling *s, const master *m)
 {
-    uint32_t share = surplus(m) / (2 * (uint32_t)(m->children + 1));
+    uint32_t share = surplus(s, m) / (2 * (uint32_t)(m->children + 1));
     return m->factoring && share > m->chunk ? share : m->chunk;
 }
 
 /* Hands out to who asked, oldest first. */
 static void serve(ferry_scheduling *s, master *m)
 {
-    while (m->asker_count > 0 && surplus(m) > 0 && ferry_scheduling_on(s)) {
+    while (m->asker_count > 0 && surplus(s, m) > 0 && ferry_scheduling_on(s)) {
         const asker a = m->askers[m->asker_first];
         m->asker_first = (m->asker_first + 1) % (uint32_t)m->children;
         m->asker_count--;
-        for (uint32_t count = a.want * chunk_of(m); count > 0 && surplus(m) > 0; count--)
+        for (uint32_t count = a.want * chunk_of(s, m); count > 0 && surplus(s, m) > 0; count--)
             send_one(s, m, m->waiting.first, a.rank);
     }
     ask(s, m);
@@ -82,7 +94,7 @@ static void serve(ferry_scheduling *s, master *m)
 /* Sends to the root what is not for here; what comes to a worker or a master comes from above. */
 static void collect(ferry_scheduling *s, master *m, ferry_schedulable *item)
 {
-    if (m->parent >= 0 && !m->distributed && !item->arrived && surplus(m) > 0 &&
+    if (m->parent >= 0 && !m->distributed && !item->arrived && surplus(s, m) > 0 &&
         ferry_scheduling_on(s))
         send_one(s, m, item, 0);
     else if (m->asker_count > 0)
@@ -111,6 +123,8 @@ static int create(ferry_scheduling *s, void **out)
     m->chunk = (uint32_t)ferry_scheduling_parameter(s, "CHUNK", 1);
     m->chunk = m->chunk == 0 ? 1 : m->chunk;
     m->factoring = ferry_scheduling_parameter(s, "FACTORING", 0) != 0;
+    m->idle_ns = (uint64_t)(ferry_scheduling_parameter(s, "IDLE_US", 1e6) * 1e3);
+    m->heard_ns = ferry_scheduling_now(s);
     m->distributed = ferry_scheduling_parameter(s, "DISTRIBUTED", 0) != 0;
     m->parent = parent_of(rank, size, ranks);
     for (int other = 0; other < ranks; other++)
@@ -136,7 +150,14 @@ static void destroy(ferry_scheduling *s, void *arg)
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     master *m = arg;
-    m->running = fy_waiting_pop(&m->waiting);
+    if (m->asker_count > 0 && abstains(s, m))
+        serve(s, m);
+    if (abstains(s, m)) {
+        m->running = NULL;
+        ferry_scheduling_wake(s, m->waiting.count > 0 ? m->heard_ns + m->idle_ns : 0);
+    } else {
+        m->running = fy_waiting_pop(&m->waiting);
+    }
     if (m->asker_count > 0)
         serve(s, m);
     ask(s, m);
@@ -180,6 +201,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     master *m = arg;
     if (words[0] != REQUEST || m->children == 0)
         return;
+    m->heard_ns = ferry_scheduling_now(s);
     for (uint32_t i = 0; i < m->asker_count; i++)
         if (m->askers[(m->asker_first + i) % (uint32_t)m->children].rank == source)
             return;

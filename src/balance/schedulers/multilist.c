@@ -2,10 +2,11 @@
  *
  * An object has a priority for each rank (ferry_scheduling_priority). Each rank keeps one number
  * per rank: the priority of the object it could get there, 0 for none. Ranks tell all others by
- * HEAD when theirs comes, goes, or changes by a quarter. A rank without work sends REQUEST to the
- * one with the greatest number, which sends the object that is best for the asker, whatever its
- * priority has become, or NONE. Of equal ones each rank begins with another. Telling all others
- * costs messages in proportion to the ranks: meant for up to a few hundred. */
+ * HEAD when theirs comes, goes, or changes by a quarter. A rank without work (or, without
+ * preemption, with its last task) sends REQUEST to the one with the greatest number, which sends
+ * the object that is best for the asker, whatever its priority has become, or NONE. Of equal ones
+ * each rank begins with another. Telling all others costs messages in proportion to the ranks:
+ * meant for up to a few hundred. */
 #include <stdlib.h>
 
 #include "balance/schedulers/schedulers.h"
@@ -72,7 +73,9 @@ static void announce(ferry_scheduling *s, multilist *m)
 static void ask(ferry_scheduling *s, multilist *m)
 {
     int ranks = ferry_scheduling_ranks(s), best = -1;
-    if (m->asked || m->running != NULL || m->waiting.count != 0 || !ferry_scheduling_on(s))
+    bool ahead = !ferry_scheduling_preempts(s);
+    if (m->asked || (m->running != NULL && !ahead) || m->waiting.count != 0 ||
+        !ferry_scheduling_on(s))
         return;
     for (int i = 0; i < ranks; i++) {
         int rank = (m->start + i) % ranks;
