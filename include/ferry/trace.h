@@ -21,6 +21,7 @@ typedef struct ferry_interval {
     uint64_t start_ns; /* of ferry_now */
     uint32_t activity; /* ferry_activity */
     uint32_t handler;  /* index of the handler of a FERRY_TASK, else 0 */
+    uint64_t cpu_ns;   /* processor time of a task, as far as it was measured; else 0 */
 } ferry_interval;
 
 /* Starts recording up to `interval_max` intervals; neighbouring stretches shorter than

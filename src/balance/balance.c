@@ -205,18 +205,25 @@ int ferry_balance_phase(ferry *f, bool on)
 static void watch_activate(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    s->load += record->item.load;
+    uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     s->scheduler->activate(s, s->state, &record->item);
+    fy_scheduler_leave(s, entered);
 }
 
 static void watch_notify(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    s->load += record->pending.tail->load;
+    uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     s->scheduler->notify(s, s->state, &record->item);
+    fy_scheduler_leave(s, entered);
 }
 
 static void watch_remove(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    s->load -= record->item.load;
     s->scheduler->remove(s, s->state, &record->item);
 }
 
@@ -241,6 +248,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     s->port = fy_port_of(f);
     s->rank = ferry_rank(f);
     s->ranks = ferry_ranks(f);
+    s->asker = -1;
+    s->counted = fy_head_of(f)->profile != NULL;
     const char *name = fy_env_get("FERRY_SCHEDULER");
     s->forced = name != NULL;
     if (name == NULL && options != NULL)
@@ -273,6 +282,7 @@ static void close_layer(ferry *f)
         s->scheduler->destroy(s, s->state);
     fy_plugin_close(s->plugin);
     free(s->notes);
+    free(s->reasons);
     free(s);
     fy_layer_state_set(f, FY_LAYER_BALANCE, NULL);
 }
@@ -306,4 +316,5 @@ const fy_layer_ops fy_balance_layer = {
     .progress = fy_task_progress,
     .busy = busy,
     .deadline = deadline,
+    .trace = fy_reasons_write,
 };

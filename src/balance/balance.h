@@ -24,8 +24,22 @@ enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512 };
 /* Words for a scheduler elsewhere, not sent yet. */
 typedef struct fy_note {
     int rank;
-    uint64_t words[FERRY_SCHEDULER_WORDS];
+    uint64_t words[FY_FRAME_WORDS]; /* the last is the load of the rank that sends */
 } fy_note;
+
+_Static_assert(FERRY_SCHEDULER_WORDS + 1 == FY_FRAME_WORDS, "a frame has room for the load");
+
+/* What made a scheduler decide: which of its functions ran. */
+typedef enum fy_occasion { FY_ON_TASK, FY_ON_WORD, FY_ON_TIME } fy_occasion;
+
+/* Why an object moved: kept while FERRY_PROFILE or FERRY_TRACE count. */
+typedef struct fy_reason {
+    uint64_t time_ns, object;
+    int target;
+    int asker; /* whose words the scheduler had just got; -1 for none */
+    fy_occasion occasion;
+    double load, asker_load; /* waiting here, and at the asker when it sent the words */
+} fy_reason;
 
 struct ferry_scheduling {
     ferry *f;
@@ -48,7 +62,18 @@ struct ferry_scheduling {
     uint64_t helper_ns;
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
-    fy_link outbound; /* objects to be shipped: MIGRATING */
+    double load; /* of the tasks that the scheduler has in its lists */
+    /* Why it decides what it decides now, and what it has decided so far. */
+    fy_occasion occasion;
+    int asker;
+    double asker_load;
+    fy_reason *reasons;
+    uint32_t reason_count, reason_capacity;
+    uint64_t reasons_lost;
+    bool counted;      /* FERRY_PROFILE or FERRY_TRACE: constant after open */
+    bool by_helper;    /* the helper polls */
+    uint64_t spent_ns; /* in the scheduler's functions on the helper thread, to be reported */
+    fy_link outbound;  /* objects to be shipped: MIGRATING */
 };
 
 static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
@@ -73,6 +98,18 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread);
 
 /* Calls the scheduler's wake when its time has come. [lock held] */
 void fy_balance_wake(ferry_scheduling *s);
+
+/* Brackets each call of a scheduler's function: why it is called, and how long it takes. [lock
+ * held]
+ */
+uint64_t fy_scheduler_enter(ferry_scheduling *s, fy_occasion occasion);
+void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns);
+
+/* Keeps why `object` goes to `rank`, for the trace. [lock held] */
+void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank);
+
+/* Adds a line for each move that the scheduler ordered to a trace file. [application thread] */
+void fy_reasons_write(ferry *f, FILE *out);
 
 /* Runs at most one task. [application thread] */
 int fy_task_progress(ferry *f);

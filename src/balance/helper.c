@@ -17,8 +17,10 @@ static void helper_main(void *arg)
     fy_control_lock(s->f);
     while (!s->stop) {
         if (s->serving) {
+            s->by_helper = true;
             (void)fy_control_poll(s->f);
             fy_balance_wake(s);
+            s->by_helper = false;
         }
         uint64_t deadline_ns = s->serving && s->wake_ns != 0 ? s->wake_ns : UINT64_MAX;
         fy_control_unlock(s->f);

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "balance/balance.h"
 #include "base/env.h"
@@ -92,11 +93,15 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
     note->rank = rank;
     for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
         note->words[i] = words[i];
+    memcpy(&note->words[FERRY_SCHEDULER_WORDS], &s->load, sizeof s->load);
 }
 
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
 {
     fy_record *record = fy_record_of(item);
+    s->load -= item->load;
+    if (s->on && s->counted)
+        fy_reason_keep(s, item->object, rank);
     if (s->on && rank >= 0 && rank < s->ranks && rank != s->rank) {
         record->state = FY_MIGRATING;
         record->target = rank;
@@ -141,14 +146,17 @@ void fy_balance_wake(ferry_scheduling *s)
     if (s->wake_ns == 0 || s->wake_ns > s->port->ops->now(s->port))
         return;
     s->wake_ns = 0;
-    if (s->scheduler->wake != NULL)
-        s->scheduler->wake(s, s->state);
+    if (s->scheduler->wake == NULL)
+        return;
+    uint64_t entered = fy_scheduler_enter(s, FY_ON_TIME);
+    s->scheduler->wake(s, s->state);
+    fy_scheduler_leave(s, entered);
 }
 
 static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note)
 {
-    fy_frame frame = {.kind = FY_KIND_SCHEDULER, .word_count = FERRY_SCHEDULER_WORDS};
-    for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
+    fy_frame frame = {.kind = FY_KIND_SCHEDULER, .word_count = FY_FRAME_WORDS};
+    for (int i = 0; i < FY_FRAME_WORDS; i++)
         frame.words[i] = note->words[i];
     int error = thread == FY_APP ? fy_send(s->f, FY_CONTROL, note->rank, &frame)
                                  : fy_send_control(s->f, thread, note->rank, &frame, false);
@@ -195,7 +203,13 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 fy_verdict fy_scheduler_frame(ferry *f, int source, const fy_frame *frame)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
-    if (frame->word_count == FERRY_SCHEDULER_WORDS && s->scheduler != NULL && source != s->rank)
-        s->scheduler->message(s, s->state, source, frame->words);
+    if (frame->word_count != FY_FRAME_WORDS || s->scheduler == NULL || source == s->rank)
+        return FY_TAKEN;
+    uint64_t entered = fy_scheduler_enter(s, FY_ON_WORD);
+    s->asker = source;
+    memcpy(&s->asker_load, &frame->words[FERRY_SCHEDULER_WORDS], sizeof s->asker_load);
+    s->scheduler->message(s, s->state, source, frame->words);
+    s->asker = -1;
+    fy_scheduler_leave(s, entered);
     return FY_TAKEN;
 }

@@ -6,8 +6,11 @@ static fy_record *pick(ferry_scheduling *s, fy_letter **letter, bool *decided)
     fy_record *record = NULL;
     fy_control_lock(s->f);
     fy_balance_wake(s);
+    uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     ferry_schedulable *item = s->scheduler->next(s, s->state);
+    fy_scheduler_leave(s, entered);
     if (item != NULL) {
+        s->load -= item->load;
         record = fy_record_of(item);
         record->state = FY_RUNNING;
         *letter = fy_record_task_take(record);

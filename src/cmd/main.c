@@ -14,6 +14,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"run", cmd_run, "run a program as a job of several ranks on this machine"},
+    {"report", cmd_report, "draw what the ranks of a traced run did"},
     {"sim", cmd_sim, "run a program on many simulated ranks in one process"},
     {"swarm", cmd_swarm, "run a program under many seeds and faults; shrink what fails"},
     {"calibrate", cmd_calibrate, "measure this machine for the simulator"},

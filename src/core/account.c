@@ -9,6 +9,19 @@
 
 enum { LIGHT_NS = 1000, LIGHT_CALLS = 63 };
 
+static void record(ferry *f, uint64_t now)
+{
+    const fy_account *a = &f->account;
+    const ferry_interval stretch = {.start_ns = a->stamp_ns,
+                                    .activity = a->activity,
+                                    .handler = a->handler,
+                                    .cpu_ns = a->task_cpu_ns};
+    if (f->trace.on)
+        fy_trace_add(&f->trace, &stretch, now);
+    if (f->file != NULL && f->file->trace.on)
+        fy_trace_add(&f->file->trace, &stretch, now);
+}
+
 void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
 {
     fy_account *a = &f->account;
@@ -27,8 +40,8 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
     case FERRY_MAIN:
         break;
     }
-    if (f->trace.on)
-        fy_trace_add(&f->trace, a->stamp_ns, now, a->activity, a->handler);
+    if (f->trace.on || f->file != NULL)
+        record(f, now);
     a->stamp_ns = now;
     a->activity = activity;
     a->handler = handler;
@@ -103,9 +116,11 @@ static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t ha
         count_cpu(f, cpu);
     uint64_t start = f->account.stamp_ns;
     call_program(f, call, arg);
+    uint64_t after = task ? f->ops->cpu(f->port) : 0;
+    f->account.task_cpu_ns = after - cpu;
     fy_account_to(f, outer, outer_handler);
+    f->account.task_cpu_ns = 0;
     if (task) {
-        uint64_t after = f->ops->cpu(f->port);
         f->stats.tasks++;
         f->stats.task_cpu_ns += after - cpu;
         start_cpu(f, after);

@@ -7,6 +7,8 @@
 #ifndef FY_CORE_H
 #define FY_CORE_H
 
+#include <stdio.h>
+
 #include <ferry/core.h>
 #include <ferry/trace.h>
 
@@ -63,6 +65,7 @@ typedef struct fy_layer_ops {
     uint64_t (*deadline)(
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
     void (*peer_gone)(ferry *f, int rank); /* a rank has gone; nothing more comes from it */
+    void (*trace)(ferry *f, FILE *out);    /* adds lines to the file of FERRY_TRACE */
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;

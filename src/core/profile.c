@@ -61,6 +61,14 @@ void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, ui
     p->nested_ns = stretch->outer_nested_ns + passed;
 }
 
+void fy_profile_count(ferry *f, fy_profile_sort sort, uint64_t ns)
+{
+    fy_profile_row *row = &f->profile->other[sort];
+    row->calls++;
+    row->ns += ns;
+    f->profile->nested_ns += ns;
+}
+
 void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort, uint64_t bytes)
 {
     fy_profile_end(f, stretch, &f->profile->other[sort], bytes);
@@ -90,13 +98,15 @@ void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
 int fy_profile_init(ferry *f)
 {
     const char *value = fy_env_get("FERRY_PROFILE");
-    if (value == NULL || strcmp(value, "0") == 0)
+    bool wanted = value != NULL && strcmp(value, "0") != 0;
+    if (!wanted && fy_env_get("FERRY_TRACE") == NULL)
         return 0;
     f->profile = calloc(1, sizeof(*f->profile));
     if (f->profile == NULL)
         return FERRY_ENOMEM;
     f->profile->opened_ns = f->ops->now(f->port);
-    f->profile->path = strcmp(value, "1") == 0 ? NULL : value;
+    f->profile->wanted = wanted;
+    f->profile->path = !wanted || strcmp(value, "1") == 0 ? NULL : value;
     f->account.timed = true;
     fy_account_start_cpu(f);
     return 0;
@@ -201,6 +211,50 @@ static void print_ranks(FILE *file, const report *reports, const fy_group *group
     print_rank(file, "all", &sum);
 }
 
+/* Where the runtime's own time went, as Tables 7.1 and 7.2 of prema.txt divide it. */
+typedef struct categories {
+    uint64_t send, pack, unpack, scheduler, poll, helper, total;
+} categories;
+
+static categories divide(const report *r)
+{
+    categories c = {.pack = r->other[FY_PROFILE_PACK].ns,
+                    .unpack = r->other[FY_PROFILE_UNPACK].ns,
+                    .scheduler = r->other[FY_PROFILE_SCHEDULER].ns,
+                    .helper = r->helper_ns};
+    for (int kind = 0; kind < FY_KINDS; kind++)
+        c.send += r->sent[kind].ns;
+    uint64_t named = c.send + c.pack + c.unpack + c.scheduler;
+    c.poll = r->runtime_ns > named ? r->runtime_ns - named : 0;
+    c.total = named + c.poll + c.helper;
+    return c;
+}
+
+static void print_categories(FILE *file, const report *reports, const fy_group *group)
+{
+    fprintf(file, "%6s %10s %10s %10s %10s %10s %10s %10s %9s\n", "rank", "send ms", "pack ms",
+            "unpack ms", "sched ms", "poll ms", "helper ms", "sum ms", "of wall %");
+    for (int i = 0; i < group->size; i++) {
+        categories c = divide(&reports[i]);
+        double wall = reports[i].wall_ns == 0 ? 1 : (double)reports[i].wall_ns;
+        fprintf(file, "%6d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %9.4f\n",
+                fy_group_rank(group, i), (double)c.send / 1e6, (double)c.pack / 1e6,
+                (double)c.unpack / 1e6, (double)c.scheduler / 1e6, (double)c.poll / 1e6,
+                (double)c.helper / 1e6, (double)c.total / 1e6, 100 * (double)c.total / wall);
+    }
+}
+
+void fy_profile_trace(ferry *f, FILE *out)
+{
+    report own;
+    fill(f, &own);
+    categories c = divide(&own);
+    fprintf(out,
+            "stat send_ns %" PRIu64 "\nstat pack_ns %" PRIu64 "\nstat unpack_ns %" PRIu64
+            "\nstat scheduler_ns %" PRIu64 "\nstat poll_ns %" PRIu64 "\n",
+            c.send, c.pack, c.unpack, c.scheduler, c.poll);
+}
+
 static int write_report(ferry *f, const char *path, const report *reports)
 {
     FILE *file = path == NULL ? stderr : fopen(path, "w");
@@ -210,6 +264,7 @@ static int write_report(ferry *f, const char *path, const report *reports)
     fprintf(file, "ferry profile: %d ranks\n", group->size);
     print_operations(file, reports, group->size);
     print_ranks(file, reports, group);
+    print_categories(file, reports, group);
     bool failed = ferror(file) != 0;
     if (path != NULL)
         failed = fclose(file) != 0 || failed;

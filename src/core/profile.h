@@ -13,6 +13,9 @@ typedef enum fy_profile_sort {
     FY_PROFILE_GET,
     FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
     FY_PROFILE_IDLE,
+    FY_PROFILE_PACK,      /* objects that leave, and sending them, by the application thread */
+    FY_PROFILE_UNPACK,    /* and making those that arrive */
+    FY_PROFILE_SCHEDULER, /* the scheduler's functions, on the application thread */
     FY_PROFILE_SORTS
 } fy_profile_sort;
 
@@ -26,6 +29,7 @@ typedef struct fy_profile {
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function */
     const char *path;            /* where to write; NULL: standard error */
+    bool wanted;                 /* a report at the end; else FERRY_TRACE alone counts */
 } fy_profile;
 
 /* A stretch of time that is being counted. */
@@ -40,7 +44,13 @@ void fy_profile_fini(ferry *f);
 fy_stretch fy_profile_begin(ferry *f);
 void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes);
 
-/* Counts a copy that the caller made itself, of `sort`, begun with fy_profile_begin. */
+/* Counts `ns` of the present stretch for `sort` instead. */
+void fy_profile_count(ferry *f, fy_profile_sort sort, uint64_t ns);
+
+/* Adds this rank's account by category to a trace file. */
+void fy_profile_trace(ferry *f, FILE *out);
+
+/* Counts what the caller has done since fy_profile_begin for `sort`. */
 void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort, uint64_t bytes);
 
 #endif

@@ -54,6 +54,7 @@ static void free_core(ferry *f)
     fy_quiesce_fini(f);
     fy_collectives_fini(f);
     fy_trace_fini(&f->trace);
+    fy_trace_file_fini(f);
     fy_queue_set_fini(&f->backlog, &f->packets);
     fy_queue_set_fini(&f->held, &f->packets);
     while (f->self.head != NULL)
@@ -72,6 +73,8 @@ static void free_core(ferry *f)
 static int open_core(ferry *f)
 {
     int error = fy_profile_init(f);
+    if (error == 0)
+        error = fy_trace_file_init(f);
     set_kinds(f);
     fy_mail_init(f);
     if (error == 0)
@@ -165,7 +168,8 @@ int fy_rank_close(ferry *f)
     fy_account_enter(f, FY_DOING_CLOSE);
     drain(f);
     int error = meet(f);
-    if (error == 0 && f->profile != NULL && fy_profile_report(f, f->profile->path) != 0)
+    if (error == 0 && f->profile != NULL && f->profile->wanted &&
+        fy_profile_report(f, f->profile->path) != 0)
         fy_log(f, "%s", f->error_text);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->drain != NULL)
@@ -176,6 +180,7 @@ int fy_rank_close(ferry *f)
         drain(f);
         error = meet(f);
     }
+    fy_trace_file_write(f);
     fy_ops_cancel(f);
     fy_rank_destroy(f);
     return error;

@@ -52,6 +52,7 @@ typedef struct fy_account {
     fy_doing doing, base; /* as told to the port; what to go back to after handlers */
     /* When processor time was last read, by all three clocks. */
     uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
+    uint64_t task_cpu_ns; /* of the task that ends, for the trace; else 0 */
 } fy_account;
 
 /* The layers above, by fy_layer (layers.c). */
@@ -107,6 +108,7 @@ struct ferry {
     fy_collectives collectives;
     fy_quiescence quiescence;
     fy_trace trace;
+    fy_trace_file *file; /* NULL: FERRY_TRACE is not set */
 
     fy_mutex control_lock;
     bool control_shared; /* a helper thread may poll the control lane */

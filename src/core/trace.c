@@ -4,14 +4,19 @@
  * always covers the whole run. */
 #include "core/trace.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/env.h"
 #include "core/rank.h"
 
 enum { RESOLUTION_MIN_NS = 1000 };
 
-static void append(fy_trace *trace, uint64_t start_ns, uint32_t activity, uint32_t handler);
+static void append(fy_trace *trace, const ferry_interval *interval);
 
 static uint64_t bucket_total(const fy_trace *trace)
 {
@@ -24,6 +29,7 @@ static uint64_t bucket_total(const fy_trace *trace)
 static void empty_bucket(fy_trace *trace)
 {
     memset(trace->bucket_ns, 0, sizeof(trace->bucket_ns));
+    trace->bucket_cpu_ns = 0;
 }
 
 static void flush_bucket(fy_trace *trace)
@@ -34,28 +40,34 @@ static void flush_bucket(fy_trace *trace)
             most = i;
     if (trace->bucket_ns[most] == 0)
         return;
+    const ferry_interval interval = {.start_ns = trace->bucket_start_ns,
+                                     .activity = most,
+                                     .handler = most == FERRY_TASK ? trace->bucket_handler : 0,
+                                     .cpu_ns = most == FERRY_TASK ? trace->bucket_cpu_ns : 0};
     empty_bucket(trace);
-    append(trace, trace->bucket_start_ns, most, most == FERRY_TASK ? trace->bucket_handler : 0);
+    append(trace, &interval);
 }
 
-void fy_trace_add(fy_trace *trace, uint64_t start_ns, uint64_t end_ns, ferry_activity activity,
-                  uint32_t handler)
+void fy_trace_add(fy_trace *trace, const ferry_interval *stretch, uint64_t end_ns)
 {
-    uint64_t passed = end_ns - start_ns;
+    uint64_t passed = end_ns - stretch->start_ns;
     if (passed == 0)
         return;
     uint64_t waiting = bucket_total(trace);
     if (waiting == 0)
-        trace->bucket_start_ns = start_ns;
+        trace->bucket_start_ns = stretch->start_ns;
     if (passed >= trace->resolution_ns) {
+        ferry_interval interval = *stretch;
+        interval.start_ns = trace->bucket_start_ns;
         empty_bucket(trace);
-        append(trace, trace->bucket_start_ns, activity, handler);
+        append(trace, &interval);
         trace->bucket_start_ns = end_ns;
         return;
     }
-    trace->bucket_ns[activity] += passed;
-    if (activity == FERRY_TASK)
-        trace->bucket_handler = handler;
+    trace->bucket_ns[stretch->activity] += passed;
+    trace->bucket_cpu_ns += stretch->cpu_ns;
+    if (stretch->activity == FERRY_TASK)
+        trace->bucket_handler = stretch->handler;
     if (waiting + passed >= trace->resolution_ns) {
         flush_bucket(trace);
         trace->bucket_start_ns = end_ns;
@@ -74,25 +86,25 @@ static void compact(fy_trace *trace, uint64_t end_ns)
         /* Read before the merged record, which never runs ahead of `i`, may overwrite it. */
         ferry_interval interval = trace->intervals[i];
         uint64_t end = i + 1 < count ? trace->intervals[i + 1].start_ns : end_ns;
-        fy_trace_add(trace, interval.start_ns, end, (ferry_activity)interval.activity,
-                     interval.handler);
+        fy_trace_add(trace, &interval, end);
     }
     flush_bucket(trace);
     trace->bucket_start_ns = start;
 }
 
-static void append(fy_trace *trace, uint64_t start_ns, uint32_t activity, uint32_t handler)
+static void append(fy_trace *trace, const ferry_interval *interval)
 {
     if (trace->count > 0) {
-        const ferry_interval *last = &trace->intervals[trace->count - 1];
-        if (last->activity == activity && last->handler == handler)
+        ferry_interval *last = &trace->intervals[trace->count - 1];
+        if (last->activity == interval->activity && last->handler == interval->handler) {
+            last->cpu_ns += interval->cpu_ns;
             return;
+        }
     }
     for (int i = 0; trace->count == trace->capacity && i < 64; i++)
-        compact(trace, start_ns);
+        compact(trace, interval->start_ns);
     if (trace->count < trace->capacity)
-        trace->intervals[trace->count++] =
-            (ferry_interval){.start_ns = start_ns, .activity = activity, .handler = handler};
+        trace->intervals[trace->count++] = *interval;
 }
 
 void fy_trace_fini(fy_trace *trace)
@@ -101,24 +113,40 @@ void fy_trace_fini(fy_trace *trace)
     *trace = (fy_trace){0};
 }
 
+/* Begins a record where the account stands. FERRY_ENOMEM. */
+static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolution_ns)
+{
+    ferry_interval *intervals = malloc(interval_max * sizeof(*intervals));
+    if (intervals == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "trace_start: no memory for %zu intervals", interval_max);
+    fy_account_to(f, f->account.activity, f->account.handler);
+    fy_trace_fini(trace);
+    *trace = (fy_trace){.intervals = intervals,
+                        .capacity = interval_max - 1, /* one is kept for the end */
+                        .resolution_ns = resolution_ns,
+                        .on = true,
+                        .bucket_start_ns = f->account.stamp_ns};
+    f->account.timed = true;
+    return 0;
+}
+
+/* Ends a record where the account stands. */
+static void end(ferry *f, fy_trace *trace)
+{
+    fy_account_to(f, f->account.activity, f->account.handler);
+    flush_bucket(trace);
+    trace->on = false;
+    trace->intervals[trace->count++] =
+        (ferry_interval){.start_ns = f->account.stamp_ns, .activity = FERRY_MAIN};
+}
+
 int ferry_trace_start(ferry *f, size_t interval_max, uint64_t resolution_ns)
 {
     enum { INTERVALS_MIN = 16 };
     if (interval_max < INTERVALS_MIN || interval_max > SIZE_MAX / sizeof(ferry_interval))
         return fy_fail(f, FERRY_EINVAL, "trace_start: %zu intervals; expected at least %d",
                        interval_max, INTERVALS_MIN);
-    ferry_interval *intervals = malloc(interval_max * sizeof(*intervals));
-    if (intervals == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "trace_start: no memory for %zu intervals", interval_max);
-    fy_account_to(f, f->account.activity, f->account.handler);
-    fy_trace_fini(&f->trace);
-    f->trace = (fy_trace){.intervals = intervals,
-                          .capacity = interval_max - 1, /* one is kept for the end */
-                          .resolution_ns = resolution_ns,
-                          .on = true,
-                          .bucket_start_ns = f->account.stamp_ns};
-    f->account.timed = true;
-    return 0;
+    return begin(f, &f->trace, interval_max, resolution_ns);
 }
 
 int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
@@ -126,12 +154,113 @@ int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
     fy_trace *trace = &f->trace;
     if (!trace->on)
         return fy_fail(f, FERRY_ESTATE, "trace_stop: no trace was started");
-    fy_account_to(f, f->account.activity, f->account.handler);
-    flush_bucket(trace);
-    trace->on = false;
-    trace->intervals[trace->count++] =
-        (ferry_interval){.start_ns = f->account.stamp_ns, .activity = FERRY_MAIN};
+    end(f, trace);
     *intervals = trace->intervals;
     *count = trace->count;
     return 0;
+}
+
+int fy_trace_file_init(ferry *f)
+{
+    enum { INTERVALS = 16384 };
+    const char *folder = fy_env_get("FERRY_TRACE");
+    if (folder == NULL)
+        return 0;
+    f->file = calloc(1, sizeof(*f->file));
+    if (f->file == NULL)
+        return FERRY_ENOMEM;
+    f->file->folder = folder;
+    f->file->opened_ns = f->account.stamp_ns;
+    return begin(f, &f->file->trace, INTERVALS, 0);
+}
+
+void fy_trace_file_fini(ferry *f)
+{
+    if (f->file != NULL)
+        fy_trace_fini(&f->file->trace);
+    free(f->file);
+    f->file = NULL;
+}
+
+/* What was started, from the system; NUL between its words. */
+static void write_command(FILE *out)
+{
+    char text[1024];
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    size_t count = file == NULL ? 0 : fread(text, 1, sizeof(text), file);
+    if (file != NULL)
+        fclose(file);
+    while (count > 0 && text[count - 1] == '\0')
+        count--;
+    fputs("command ", out);
+    for (size_t i = 0; i < count; i++)
+        putc(text[i] == '\0' ? ' ' : (unsigned char)text[i] < ' ' ? '?' : text[i], out);
+    putc('\n', out);
+}
+
+static void write_stats(const ferry *f, FILE *out)
+{
+    const ferry_stats *s = &f->stats;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {{"requests_sent", s->requests_sent},
+                {"requests_handled", s->requests_handled},
+                {"messages_sent", s->messages_sent},
+                {"messages_handled", s->messages_handled},
+                {"messages_forwarded", s->messages_forwarded},
+                {"objects_in", s->objects_in},
+                {"objects_out", s->objects_out},
+                {"tasks", s->tasks},
+                {"task_ns", s->task_ns},
+                {"task_cpu_ns", s->task_cpu_ns},
+                {"idle_ns", s->idle_ns},
+                {"runtime_ns", s->runtime_ns},
+                {"runtime_cpu_ns", s->runtime_cpu_ns},
+                {"helper_ns", s->helper_ns}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        fprintf(out, "stat %s %" PRIu64 "\n", rows[i].name, rows[i].value);
+}
+
+static void write_lines(ferry *f, FILE *out)
+{
+    const fy_trace_file *file = f->file;
+    const fy_trace *trace = &file->trace;
+    fprintf(out, "ferry trace 1\nversion %s\n", FERRY_VERSION);
+    write_command(out);
+    fprintf(out, "rank %d %d\nport %s\ntime %" PRIu64 " %" PRIu64 "\n", f->rank, f->ranks,
+            f->ops->name, file->opened_ns, f->account.stamp_ns);
+    write_stats(f, out);
+    fy_profile_trace(f, out);
+    for (uint32_t i = 0; i < f->handlers.count; i++)
+        fprintf(out, "handler %u %s\n", i, f->handlers.names[i]);
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_at(i)->trace != NULL)
+            fy_layer_at(i)->trace(f, out);
+    for (size_t i = 0; i + 1 < trace->count; i++) {
+        const ferry_interval *v = &trace->intervals[i];
+        fprintf(out, "%c %" PRIu64, "irtm"[v->activity], v -> start_ns - file -> opened_ns);
+        if (v->activity == FERRY_TASK)
+            fprintf(out, " %" PRIu32 " %" PRIu64, v->handler, v->cpu_ns);
+        putc('\n', out);
+    }
+    fputs("end\n", out);
+}
+
+void fy_trace_file_write(ferry *f)
+{
+    char path[4096];
+    if (f->file == NULL)
+        return;
+    end(f, &f->file->trace);
+    (void)snprintf(path, sizeof(path), "%s/rank-%d.trace", f->file->folder, f->rank);
+    FILE *out = mkdir(f->file->folder, 0777) != 0 && errno != EEXIST ? NULL : fopen(path, "we");
+    bool failed = out == NULL;
+    if (out != NULL) {
+        write_lines(f, out);
+        failed = ferror(out) != 0;
+        failed = fclose(out) != 0 || failed;
+    }
+    if (failed)
+        fy_log(f, "FERRY_TRACE: %s: %s", path, strerror(errno));
 }

@@ -1,4 +1,4 @@
-/* Trace: the record behind ferry_trace_start.
+/* Trace: the record behind ferry_trace_start, and the one that FERRY_TRACE writes at the end.
  *
  * Invariant: the recorded intervals are in order of time and follow each other without gaps up to
  * `bucket_start_ns`; what comes after is still being merged in the bucket. */
@@ -17,12 +17,27 @@ typedef struct fy_trace {
     /* Stretches shorter than the resolution, gathered until they are not. */
     uint64_t bucket_start_ns;
     uint64_t bucket_ns[FERRY_MAIN + 1];
+    uint64_t bucket_cpu_ns;
     uint32_t bucket_handler; /* of its last task */
 } fy_trace;
 
-/* Adds a stretch that starts where the last one ended. */
-void fy_trace_add(fy_trace *trace, uint64_t start_ns, uint64_t end_ns, ferry_activity activity,
-                  uint32_t handler);
+/* What FERRY_TRACE records. */
+typedef struct fy_trace_file {
+    fy_trace trace;
+    const char *folder;
+    uint64_t opened_ns;
+} fy_trace_file;
+
+/* Adds a stretch that starts where the last one ended, up to `end_ns`. */
+void fy_trace_add(fy_trace *trace, const ferry_interval *stretch, uint64_t end_ns);
 void fy_trace_fini(fy_trace *trace);
+
+/* Starts recording when the environment asks for it. FERRY_ENOMEM. */
+int fy_trace_file_init(ferry *f);
+
+/* Writes FOLDER/rank-N.trace; a failure is logged, and changes nothing. Layers add what they know
+ * (fy_layer_ops.trace). */
+void fy_trace_file_write(ferry *f);
+void fy_trace_file_fini(ferry *f);
 
 #endif

@@ -308,7 +308,12 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     }
     if (fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
+    const fy_moment before = fy_cost_moment(fy_objects_of(f));
+    uint64_t forwarded = fy_stats(f)->messages_forwarded;
     fy_verdict verdict = deliver(f, source, envelope, &message);
+    if (fy_objects_of(f)->costs != NULL)
+        fy_cost_message(fy_objects_of(f), envelope.object, &before,
+                        fy_stats(f)->messages_forwarded != forwarded);
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
     return verdict;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/profile.h"
 #include "object/object.h"
 #include "object/passage.h"
 
@@ -152,9 +153,22 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
     return 0;
 }
 
-int fy_arrival_install(ferry *f, const fy_arrival *arrival)
+static void count_install(ferry *f, const fy_passage *passage, uint64_t start_ns)
 {
     fy_objects *objects = fy_objects_of(f);
+    uint64_t passed = fy_cost_now(objects) - start_ns;
+    fy_cost *cost = fy_cost_of(objects, (ferry_object){passage->object});
+    cost->in++;
+    cost->unpack_ns += passed;
+    /* Clocks of other nodes may be behind. */
+    uint64_t transit = passage->left_ns < start_ns ? start_ns - passage->left_ns : 0;
+    cost->transit_ns += passage->left_ns != 0 ? transit : 0;
+}
+
+static int install(ferry *f, const fy_arrival *arrival)
+{
+    fy_objects *objects = fy_objects_of(f);
+    uint64_t start_ns = fy_cost_now(objects);
     fy_passage passage;
     fy_record *record = NULL;
     int error = FERRY_EINVAL;
@@ -164,12 +178,24 @@ int fy_arrival_install(ferry *f, const fy_arrival *arrival)
         if (error == 0)
             error = fill(f, arrival, &passage, record);
     }
+    if (error == 0 && objects->costs != NULL)
+        count_install(f, &passage, start_ns);
     if (error != 0 && record != NULL)
         fy_record_destroy(objects, record);
     bool later = error == FERRY_ENOMEM || error == FERRY_EAGAIN;
     if (error != 0 && !later && arrival->given == NULL)
         fy_log(f, "dropped a malformed object of %zu bytes from rank %d", arrival->size_bytes,
                arrival->source);
+    return error;
+}
+
+int fy_arrival_install(ferry *f, const fy_arrival *arrival)
+{
+    if (fy_objects_of(f)->costs == NULL)
+        return install(f, arrival);
+    fy_stretch stretch = fy_profile_begin(f);
+    int error = install(f, arrival);
+    fy_profile_copied(f, &stretch, FY_PROFILE_UNPACK, arrival->size_bytes);
     return error;
 }
 

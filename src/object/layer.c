@@ -21,10 +21,16 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_list_init(&objects->pinned);
     fy_list_init(&objects->done);
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
+    if (fy_costs_init(f) != 0)
+        goto free_directory;
     fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
     return 0;
+free_directory:
+    fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
+    fy_costs_fini(objects);
+    fy_table_fini(&objects->directory);
 free_objects:
     free(objects->types);
     free(objects);
@@ -43,6 +49,7 @@ static void close_layer(ferry *f)
             entry->record->type->ops.destroy(f, entry->record->data);
         fy_record_destroy(objects, entry->record);
     }
+    fy_costs_fini(objects);
     fy_table_fini(&objects->directory);
     fy_names_fini(&objects->names);
     fy_pool_fini(&objects->letters);
@@ -82,4 +89,5 @@ const fy_layer_ops fy_object_layer = {
     .close = close_layer,
     .progress = progress,
     .busy = busy,
+    .trace = fy_costs_write,
 };

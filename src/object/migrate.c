@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/profile.h"
 #include "object/object.h"
 #include "object/passage.h"
 
@@ -73,7 +74,15 @@ static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
 int fy_record_ship(ferry *f, fy_thread thread, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
+    bool counted = objects->costs != NULL && thread == FY_APP;
+    fy_stretch stretch = {0};
+    if (counted)
+        stretch = fy_profile_begin(f);
+    record->left_ns = fy_cost_now(objects);
     int error = pack_and_send(f, thread, record);
+    record->pack_ns = fy_cost_now(objects) - record->left_ns;
+    if (counted)
+        fy_profile_copied(f, &stretch, FY_PROFILE_PACK, 0);
     fy_control_lock(f);
     record->state = error == 0 ? FY_DEPARTED : FY_RETURNED;
     fy_list_insert(&objects->done, &record->link);
@@ -121,6 +130,10 @@ static int drain_departed(ferry *f, fy_record *record)
         entry->movement = record->movement + 1;
         objects->count--;
         fy_stats(f)->objects_out++;
+        if (objects->costs != NULL) {
+            fy_cost_of(objects, record->object)->out++;
+            fy_cost_of(objects, record->object)->pack_ns += record->pack_ns;
+        }
         if (!record->handed)
             record->type->ops.destroy(f, record->data);
         record->data = NULL;

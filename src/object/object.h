@@ -62,6 +62,8 @@ typedef struct fy_record {
     const fy_type *type;
     uint16_t type_index;
     void *data;
+    uint64_t left_ns;      /* while costs are counted: when its packing began, */
+    uint64_t pack_ns;      /* and how long it took */
     double load;           /* of a task, when the type cannot tell */
     fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
@@ -100,6 +102,27 @@ typedef struct fy_arrival {
     size_t size_bytes;
 } fy_arrival;
 
+/* What an object cost this rank (costs.c): a slot of a table. */
+typedef struct fy_cost {
+    uint64_t object;
+    uint64_t handler_ns;         /* wall time of its handlers */
+    uint64_t message_ns;         /* delivery and forwarding of messages to it */
+    uint64_t pack_ns, unpack_ns; /* of its moves, on either thread */
+    uint64_t transit_ns;         /* between its leaving elsewhere and its installation here */
+    uint32_t handled, forwarded; /* messages */
+    uint32_t in, out;            /* moves */
+} fy_cost;
+
+typedef struct fy_moment {
+    uint64_t start_ns, handler_ns; /* of all handlers so far: to be taken off */
+} fy_moment;
+
+typedef struct fy_costs {
+    fy_table table;
+    fy_cost others;
+    fy_moment moment;
+} fy_costs;
+
 typedef struct fy_objects {
     int rank, ranks;
     fy_port *port;
@@ -119,6 +142,7 @@ typedef struct fy_objects {
     atomic_bool mail; /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;     /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
+    fy_costs *costs;                      /* NULL: nothing is counted */
 } fy_objects;
 
 static inline fy_objects *fy_objects_of(const ferry *f)
@@ -241,6 +265,28 @@ int fy_arrival_install(ferry *f, const fy_arrival *arrival);
 /* Installs what has arrived. Returns how many objects. */
 int fy_arrivals_install(ferry *f);
 void fy_arrivals_drop(ferry *f);
+
+/* Costs, costs.c. All but init, fini and now only where `costs` is not NULL. [application thread]
+ */
+int fy_costs_init(ferry *f);
+void fy_costs_fini(fy_objects *objects);
+
+/* The account of an object, until the next call. */
+fy_cost *fy_cost_of(fy_objects *objects, ferry_object object);
+
+/* The time; 0 without reading the clock where nothing is counted. [either thread] */
+uint64_t fy_cost_now(const fy_objects *objects);
+
+/* A handler of `object` has run since `start_ns`. */
+void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns);
+
+/* Brackets what is done for a message: handlers that run meanwhile are not counted with it. */
+fy_moment fy_cost_moment(const fy_objects *objects);
+void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
+                     bool forwarded);
+
+/* Adds a line per object to a trace file. */
+void fy_costs_write(ferry *f, FILE *out);
 
 static inline fy_record *fy_record_of(ferry_schedulable *item)
 {

@@ -69,6 +69,7 @@ void *fy_passage_write(const fy_record *record, size_t data_bytes, void *block)
                           .has_affinity = record->affinity != NULL,
                           .address = record->handed ? (uint64_t)(uintptr_t)record->data : 0,
                           .data_bytes = data_bytes,
+                          .left_ns = record->left_ns,
                           .load = record->load};
     if (record->affinity != NULL) {
         passage.priority_count = record->affinity->priority_count;

@@ -19,6 +19,7 @@ typedef struct fy_passage {
     uint32_t has_affinity, priority_count, dependency_count;
     uint32_t bare;       /* the program carries the data */
     uint64_t address;    /* of data in the shared heap, handed over; else 0 */
+    uint64_t left_ns;    /* when its packing began, if its rank counts costs; else 0 */
     uint64_t data_bytes; /* the last bytes of the block, padded to 8 */
     double load;
 } fy_passage;

@@ -39,9 +39,13 @@ void fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
                          .fn = (ferry_object_fn *)fy_handler_find(f, index, FY_HANDLER_OBJECT),
                          .source = envelope->origin,
                          .message = message};
-    fy_objects_of(f)->running = record;
+    fy_objects *objects = fy_objects_of(f);
+    objects->running = record;
     if (call.fn != NULL) {
+        uint64_t start_ns = fy_cost_now(objects);
         fy_run(f, what, index, call_handler, &call);
+        if (objects->costs != NULL)
+            fy_cost_handled(objects, record->object, start_ns);
         fy_stats(f)->messages_handled++;
     }
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);

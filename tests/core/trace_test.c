@@ -10,6 +10,17 @@
 
 #include "ranks.h"
 
+/* Tasks are those of handler 3, and have the processor for half of the time. */
+static void add(fy_trace *trace, uint64_t start_ns, uint64_t end_ns, ferry_activity activity)
+{
+    bool task = activity == FERRY_TASK;
+    const ferry_interval stretch = {.start_ns = start_ns,
+                                    .activity = activity,
+                                    .handler = task ? 3 : 0,
+                                    .cpu_ns = task ? (end_ns - start_ns) / 2 : 0};
+    fy_trace_add(trace, &stretch, end_ns);
+}
+
 /* Goal: intervals are in order, differ from their neighbours, and start where the run started.
  * Method: random stretches, far more than there is room for. */
 static void test_trace_fits_its_room(void **state)
@@ -20,7 +31,7 @@ static void test_trace_fits_its_room(void **state)
     uint64_t random = 5, now = 1000;
     for (int i = 0; i < 5000; i++) {
         uint64_t passed = 1 + next_random(&random) % 3000;
-        fy_trace_add(&trace, now, now + passed, (ferry_activity)(next_random(&random) % 4), 0);
+        add(&trace, now, now + passed, (ferry_activity)(next_random(&random) % 4));
         now += passed;
         assert_true(trace.count <= 31);
     }
@@ -39,15 +50,16 @@ static void test_trace_merges_short_stretches(void **state)
     (void)state;
     ferry_interval room[32];
     fy_trace trace = {.intervals = room, .capacity = 31, .resolution_ns = 100, .on = true};
-    fy_trace_add(&trace, 0, 1000, FERRY_TASK, 3);
-    fy_trace_add(&trace, 1000, 1010, FERRY_RUNTIME, 0);
-    fy_trace_add(&trace, 1010, 2000, FERRY_TASK, 3);
+    add(&trace, 0, 1000, FERRY_TASK);
+    add(&trace, 1000, 1010, FERRY_RUNTIME);
+    add(&trace, 1010, 2000, FERRY_TASK);
     for (uint64_t i = 0; i < 10; i++)
-        fy_trace_add(&trace, 2000 + i * 20, 2020 + i * 20, i % 3 == 0 ? FERRY_TASK : FERRY_IDLE, 3);
-    fy_trace_add(&trace, 2200, 3000, FERRY_MAIN, 0);
+        add(&trace, 2000 + i * 20, 2020 + i * 20, i % 3 == 0 ? FERRY_TASK : FERRY_IDLE);
+    add(&trace, 2200, 3000, FERRY_MAIN);
     assert_int_equal(trace.count, 3);
     assert_int_equal(room[0].activity, FERRY_TASK);
     assert_int_equal(room[0].handler, 3);
+    assert_int_equal(room[0].cpu_ns, 995); /* half of each stretch of a task */
     assert_int_equal(room[1].activity, FERRY_IDLE);
     assert_int_equal(room[1].start_ns, 2000);
     assert_int_equal(room[2].activity, FERRY_MAIN);

@@ -1,0 +1,72 @@
+/* Reasons: why a scheduler moved what it moved, and how long its functions took, while
+ * FERRY_PROFILE or FERRY_TRACE count. The load of the rank that sends words to a scheduler goes
+ * with them, so the reason of any scheduler's decision names the loads of both sides as they were.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "balance/balance.h"
+#include "core/profile.h"
+
+enum { REASONS_MAX = 65536 };
+
+uint64_t fy_scheduler_enter(ferry_scheduling *s, fy_occasion occasion)
+{
+    if (!s->counted)
+        return 0;
+    s->occasion = occasion;
+    return s->port->ops->now(s->port);
+}
+
+void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns)
+{
+    if (!s->counted)
+        return;
+    uint64_t passed = s->port->ops->now(s->port) - entered_ns;
+    if (s->by_helper)
+        s->spent_ns += passed;
+    else
+        fy_profile_count(s->f, FY_PROFILE_SCHEDULER, passed);
+}
+
+/* Doubles the room; false at the limit, or without memory. */
+static bool grow(ferry_scheduling *s)
+{
+    uint32_t capacity = s->reason_capacity == 0 ? 64 : s->reason_capacity * 2;
+    fy_reason *larger =
+        capacity > REASONS_MAX ? NULL : realloc(s->reasons, capacity * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    s->reasons = larger;
+    s->reason_capacity = capacity;
+    return true;
+}
+
+void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank)
+{
+    if (s->reason_count == s->reason_capacity && !grow(s)) {
+        s->reasons_lost++;
+        return;
+    }
+    s->reasons[s->reason_count++] = (fy_reason){.time_ns = s->port->ops->now(s->port),
+                                                .object = object.word,
+                                                .target = rank,
+                                                .asker = s->asker,
+                                                .occasion = s->occasion,
+                                                .load = s->load,
+                                                .asker_load = s->asker >= 0 ? s->asker_load : 0};
+}
+
+void fy_reasons_write(ferry *f, FILE *out)
+{
+    static const char *const occasions[] = {"task", "word", "time"};
+    const ferry_scheduling *s = fy_scheduling_of(f);
+    fprintf(out, "scheduler %s\n", s->name);
+    for (uint32_t i = 0; i < s->reason_count; i++) {
+        const fy_reason *r = &s->reasons[i];
+        fprintf(out, "move %" PRIu64 " %016" PRIx64 " %d %s %d %.17g %.17g\n", r->time_ns,
+                r->object, r->target, occasions[r->occasion], r->asker, r->load, r->asker_load);
+    }
+    if (s->reasons_lost != 0)
+        fprintf(out, "stat moves_not_recorded %" PRIu64 "\n", s->reasons_lost);
+}

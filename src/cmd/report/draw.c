@@ -1,0 +1,74 @@
+#include "cmd/report/draw.h"
+
+#include <math.h>
+
+const char *const draw_share_names[DRAW_SHARES] = {"in tasks", "in tasks, without the processor",
+                                                   "program", "runtime", "idle"};
+const char *const draw_share_colours[DRAW_SHARES] = {"#0b6fa8", "#9cc9e3", "#7d8794", "#e08a00",
+                                                     "#eceff2"};
+
+draw_shares draw_shares_of(const trace_rank *rank)
+{
+    draw_shares s = {{0}};
+    for (size_t i = 0; i < rank->stretch_count; i++) {
+        const trace_stretch *v = &rank->stretches[i];
+        uint64_t ns = trace_stretch_end(rank, i) - v->start_ns;
+        /* Only tasks have their processor time measured; a handler is short, and counts whole. */
+        uint64_t cpu = v->cpu_ns == 0 || v->cpu_ns > ns ? ns : v->cpu_ns;
+        s.ns[DRAW_TASK] += v->kind == TRACE_TASK ? cpu : 0;
+        s.ns[DRAW_WAITING] += v->kind == TRACE_TASK ? ns - cpu : 0;
+        s.ns[DRAW_PROGRAM] += v->kind == TRACE_MAIN ? ns : 0;
+        s.ns[DRAW_RUNTIME] += v->kind == TRACE_RUNTIME ? ns : 0;
+        s.ns[DRAW_IDLE] += v->kind == TRACE_IDLE ? ns : 0;
+    }
+    return s;
+}
+
+void draw_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fputc((unsigned char)*text < 0x7f ? *text : '?', out);
+        }
+}
+
+const char *draw_handler_name(const trace_rank *rank, uint32_t index, char buffer[32])
+{
+    if (rank->handlers[index] != NULL)
+        return rank->handlers[index];
+    (void)snprintf(buffer, 32, "handler %u", index);
+    return buffer;
+}
+
+void draw_duration(char buffer[32], double ns)
+{
+    if (ns >= 1e9)
+        (void)snprintf(buffer, 32, "%.4g s", ns / 1e9);
+    else if (ns >= 1e6)
+        (void)snprintf(buffer, 32, "%.4g ms", ns / 1e6);
+    else if (ns >= 1e3)
+        (void)snprintf(buffer, 32, "%.4g us", ns / 1e3);
+    else
+        (void)snprintf(buffer, 32, "%.0f ns", ns);
+}
+
+double draw_step(double end_ns)
+{
+    double step = pow(10, floor(log10(end_ns > 1 ? end_ns : 1)));
+    if (end_ns / step < 2)
+        return step / 5;
+    return end_ns / step < 5 ? step / 2 : step;
+}

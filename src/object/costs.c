@@ -1,0 +1,96 @@
+/* Costs: what each object cost this rank, while FERRY_PROFILE or FERRY_TRACE count.
+ *
+ * Time goes to the object that caused it, not to the one that happens to run: a message's delivery
+ * and forwarding to the object it is for, packing and unpacking to the object that moves. Objects
+ * beyond OBJECTS_MAX share one account, so that a long run stays bounded. Application thread only.
+ */
+#include "object/object.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { OBJECTS_MAX = 16384 };
+
+int fy_costs_init(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (fy_head_of(f)->profile == NULL)
+        return 0;
+    objects->costs = malloc(sizeof *objects->costs);
+    if (objects->costs == NULL)
+        return FERRY_ENOMEM;
+    *objects->costs = (fy_costs){.moment = {0}};
+    return fy_table_init(&objects->costs->table, sizeof(fy_cost));
+}
+
+void fy_costs_fini(fy_objects *objects)
+{
+    if (objects->costs != NULL)
+        fy_table_fini(&objects->costs->table);
+    free(objects->costs);
+    objects->costs = NULL;
+}
+
+fy_cost *fy_cost_of(fy_objects *objects, ferry_object object)
+{
+    fy_costs *costs = objects->costs;
+    void *slot = fy_table_find(&costs->table, object.word);
+    if (slot == NULL && costs->table.count < OBJECTS_MAX &&
+        fy_table_insert(&costs->table, object.word, &slot) != 0)
+        slot = NULL;
+    return slot != NULL ? slot : &costs->others;
+}
+
+uint64_t fy_cost_now(const fy_objects *objects)
+{
+    return objects->costs != NULL ? objects->port->ops->now(objects->port) : 0;
+}
+
+void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns)
+{
+    uint64_t passed = fy_cost_now(objects) - start_ns;
+    fy_cost *cost = fy_cost_of(objects, object);
+    cost->handler_ns += passed;
+    cost->handled++;
+    objects->costs->moment.handler_ns += passed;
+}
+
+void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
+                     bool forwarded)
+{
+    fy_cost *cost = fy_cost_of(objects, object);
+    cost->message_ns += fy_cost_now(objects) - before->start_ns -
+                        (objects->costs->moment.handler_ns - before->handler_ns);
+    cost->forwarded += forwarded;
+}
+
+fy_moment fy_cost_moment(const fy_objects *objects)
+{
+    return objects->costs == NULL
+               ? (fy_moment){0}
+               : (fy_moment){fy_cost_now(objects), objects->costs->moment.handler_ns};
+}
+
+static void write_cost(const fy_objects *objects, const fy_cost *c, FILE *out)
+{
+    const fy_entry *entry = c->object == 0 ? NULL : fy_table_find(&objects->directory, c->object);
+    const fy_record *record = entry == NULL ? NULL : entry->record;
+    fprintf(out,
+            "object %016" PRIx64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+            " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %s\n",
+            c->object, c->handled, c->handler_ns, c->message_ns, c->pack_ns, c->unpack_ns,
+            c->transit_ns, c->forwarded, c->in, c->out,
+            record != NULL && record->type != NULL ? record->type->name : "-");
+}
+
+void fy_costs_write(ferry *f, FILE *out)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    if (objects->costs == NULL)
+        return;
+    size_t index = 0;
+    for (fy_cost *cost; (cost = fy_table_next(&objects->costs->table, &index)) != NULL;)
+        write_cost(objects, cost, out);
+    if (objects->costs->others.handled != 0)
+        write_cost(objects, &objects->costs->others, out);
+}

@@ -1,0 +1,91 @@
+/* Goal: no bytes make the reader of traces or what draws them crash, hang or write other than text.
+ * Method: libFuzzer calls this with bytes (FERRY_FUZZ); without it the program changes the files
+ * named, a byte or a line at a time, from a fixed seed, which the tests do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/report/draw.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static FILE *out;
+    char error[TRACE_ERROR_BYTES] = "", folder[] = "fuzz";
+    trace_rank rank;
+    if (out == NULL)
+        out = fopen("/dev/null", "w");
+    if (!trace_parse((const char *)data, size, "fuzz", &rank, error)) {
+        if (strncmp(error, "fuzz:", 5) != 0 || strstr(error, "xpected") == NULL)
+            abort(); /* every error names file, line and what was expected */
+        return 0;
+    }
+    trace_run run = {.folder = folder,
+                     .ranks = 1,
+                     .rank = &rank,
+                     .start_ns = rank.open_ns,
+                     .end_ns = rank.close_ns};
+    rank.rank = 0;
+    draw_page(out, &run, 1);
+    draw_chrome(out, &run);
+    trace_rank_fini(&rank);
+    return 0;
+}
+
+#ifndef FERRY_FUZZ
+enum { BYTES_MAX = 1 << 16, ROUNDS = 3000 };
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* Changes, removes or doubles a piece. Returns the new size. */
+static size_t change(uint8_t *bytes, size_t size, uint64_t *random)
+{
+    static const char likely[] = "0123456789 -\n.irtme\xff";
+    size_t at = next_random(random) % size, length = 1 + next_random(random) % 12;
+    if (at + length > size)
+        length = size - at;
+    switch (next_random(random) % 4) {
+    case 0:
+        bytes[at] = (uint8_t)likely[next_random(random) % (sizeof likely - 1)];
+        return size;
+    case 1:
+        bytes[at] = (uint8_t)next_random(random);
+        return size;
+    case 2:
+        memmove(bytes + at, bytes + at + length, size - at - length);
+        return size - length;
+    default:
+        if (size + length > BYTES_MAX)
+            return size;
+        memmove(bytes + at + length, bytes + at, size - at);
+        return size + length;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static uint8_t original[BYTES_MAX], bytes[BYTES_MAX];
+    uint64_t random = 7;
+    for (int i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        size_t size = file == NULL ? 0 : fread(original, 1, sizeof original, file);
+        if (size == 0)
+            return EXIT_FAILURE;
+        (void)fclose(file);
+        (void)LLVMFuzzerTestOneInput(original, size);
+        for (int round = 0; round < ROUNDS; round++) {
+            size_t now = size;
+            memcpy(bytes, original, size);
+            for (uint64_t n = 1 + next_random(&random) % 3; n > 0 && now > 0; n--)
+                now = change(bytes, now, &random);
+            (void)LLVMFuzzerTestOneInput(bytes, now);
+        }
+    }
+    return EXIT_SUCCESS;
+}
+#endif

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Goal: a traced run is drawn, and a bad trace is refused with file, line and what was expected.
+# Method: trace a run of the program in $2, draw it by the command in $1, look into the files; then
+# break the traces in folder $3 in known places. Usage: report_test.sh FERRY PROGRAM TRACES
+ferry=$1
+program=$2
+traces=$3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail()
+{
+    echo "FAILED: $*" >&2
+    cat "$work/err" >&2
+    failures=$((failures + 1))
+}
+
+# draws STATUS ARGUMENT...
+draws()
+{
+    wanted=$1
+    shift
+    timeout 60 "$ferry" report "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    [ "$got" -eq "$wanted" ] || fail "status $got, not $wanted: report $*"
+}
+
+says()
+{
+    grep -q -- "$1" "$work/err" || fail "\"$1\" is not in the error"
+}
+
+holds()
+{
+    grep -q -- "$2" "$work/run/$1" || fail "\"$2\" is not in $1"
+}
+
+# A run, and one with migrations for certain: rotate moves each object after its task.
+for threads in 0 1; do
+    rm -rf "$work/run"
+    FERRY_TRACE=$work/run FERRY_RANKS=3 FERRY_THREADS=$threads FERRY_SCHEDULER=rotate timeout 60 \
+        "$program" --tasks 4 --light 1 >"$work/out" 2>"$work/err" || fail "the run: $?"
+    [ "$(cat "$work"/run/rank-*.trace | grep -c '^move [0-9]* [0-9a-f]* [0-2] task -1 ')" -ge 12 ] ||
+        fail "not every migration has its reason"
+    [ "$(cat "$work"/run/rank-*.trace | awk '$1 == "object" { n += $3 } END { print n }')" = 12 ] ||
+        fail "12 messages are not in the objects' accounts"
+    [ "$(cat "$work"/run/rank-*.trace | awk '$1 == "object" && $10 > 0 && $7 == 0' | wc -l)" = 0 ] ||
+        fail "an object arrived and nothing was counted for unpacking it"
+done
+draws 0 "$work/run"
+holds report.html 'Why objects moved'
+holds report.html 'synthetic --tasks 4 --light 1'
+holds bars.svg 'rank 2: in tasks'
+holds timeline.svg '</svg>'
+holds trace.json '"name":"unit"'
+[ "$(grep -c '"thread_name"' "$work/run/trace.json")" -eq 3 ] || fail "not a thread per rank"
+[ "$(grep -c 'src=\|href=\|@import' "$work/run/report.html")" -eq 0 ] ||
+    fail "the page needs other files"
+if python3 -c '' 2>/dev/null; then
+    python3 -m json.tool "$work/run/trace.json" /dev/null || fail "trace.json is no JSON"
+    python3 -c 'import sys, xml.dom.minidom as m; [m.parse(p) for p in sys.argv[1:]]' \
+        "$work/run/bars.svg" "$work/run/timeline.svg" || fail "a picture is no XML"
+fi
+
+# Two runs on one scale, elsewhere; a rank without a file.
+rm "$work/run/rank-1.trace"
+draws 0 -o "$work/both" "$traces" "$work/run"
+grep -q 'rank 1 left no trace' "$work/both/bars.svg" || fail "the missing rank is not shown"
+grep -q 'a name with &lt;blanks&gt; &amp; &quot;signs&quot;' "$work/both/report.html" ||
+    fail "a handler's name is not escaped"
+
+# Wrong usage, wrong folders, wrong files.
+draws 2
+draws 2 --fast "$work/run"
+draws 0 --help
+draws 1 "$work/none"
+says 'none: there is no file rank-0.trace; expected the folder that FERRY_TRACE named'
+draws 1 -o /dev/null/x "$traces"
+
+# breaks SED-SCRIPT ERROR...: the file of rank 0, changed.
+breaks()
+{
+    rm -rf "$work/bad"
+    cp -r "$traces" "$work/bad"
+    sed "$1" "$traces/rank-0.trace" >"$work/bad/rank-0.trace"
+    shift
+    draws 1 "$work/bad"
+    says "bad/rank-0.trace:$1"
+}
+breaks '1s/1/2/' '1: expected the line "ferry trace 1"'
+breaks '4s/0 2/2 2/' '4: rank 2 of 2: expected a rank below their number'
+breaks '4s/0 2/1 2/' ' is of rank 1 of 2; expected rank 0'
+breaks '6s/5000/500/' '6: the rank closes before it opens'
+breaks '6d' '15: a stretch before the line "time OPEN CLOSE"'
+breaks '7s/2/two/' '7: "two": expected the value of the stat, a whole number up to'
+breaks '9s/0/1024/' '9: "1024": expected the index of a handler, a whole number up to 1023'
+breaks '11s/0000000000000001/1/' '11: "1": expected an object, 16 hexadecimal digits'
+breaks '14s/word/whim/' '14: "whim": expected an occasion: task, word or time'
+breaks '14s/2.5/nan/' '14: "nan": expected a load, a number'
+breaks '17s/100/100 7/' '17: " 7" behind the last word expected'
+breaks '18s/1000$/-1/' '18: "-1": expected ns of processor time'
+breaks '19s/1200/9999/' '19: "9999": expected the start in ns, a whole number up to 4000'
+breaks '20s/1300/1100/' '20: starts at 1100 ns, the one before at 1200; expected rising times'
+breaks '21s/r/q/' '21: "q": expected version, command'
+breaks '22d' '22: the file ends here; expected the line "end" at last'
+breaks '$a more' '23: more lines behind "end"'
+printf '\001\n' >>"$work/bad/rank-1.trace"
+cp "$traces/rank-0.trace" "$work/bad/"
+draws 1 "$work/bad"
+says 'bad/rank-1.trace:6: more lines'
+
+[ $failures -eq 0 ] && echo "all is well"
+exit $((failures > 0))
