@@ -86,7 +86,7 @@ static int move(ferry *f, progress *p, const ferry_piece *piece)
 {
     const void *remote = p->put ? piece->target : piece->source;
     if (may_copy(f, p, remote, piece->size_bytes)) {
-        fy_memory_copy(piece->target, piece->source, piece->size_bytes);
+        fy_memory_copy_counted(f, piece, p->put ? FY_PROFILE_PUT : FY_PROFILE_GET);
         return 0;
     }
     if (p->rank == ferry_rank(f))
@@ -252,6 +252,22 @@ static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
     return check_piece(f, p, &first);
 }
 
+/* Copies all blocks, as one copy in a profile. */
+static void copy_blocks(ferry *f, const progress *p, const ferry_strided *s, walk *w)
+{
+    fy_stretch stretch = {0};
+    bool counted = fy_head_of(f)->profile != NULL;
+    uint64_t bytes = 0;
+    if (counted)
+        stretch = fy_profile_begin(f);
+    do {
+        fy_memory_copy(w->piece.target, w->piece.source, s->block_bytes);
+        bytes += s->block_bytes;
+    } while (step(s, w));
+    if (counted)
+        fy_profile_copied(f, &stretch, p->put ? FY_PROFILE_PUT : FY_PROFILE_GET, bytes);
+}
+
 /* Moves all blocks; those within one range that this rank reaches, without asking for each. */
 static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
 {
@@ -266,9 +282,7 @@ static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
     walk w = {.piece = {s->target, s->source, s->block_bytes}};
     int error = 0;
     if (may_copy(f, p, (const void *)low, size_bytes)) {
-        do
-            fy_memory_copy(w.piece.target, w.piece.source, s->block_bytes);
-        while (step(s, &w));
+        copy_blocks(f, p, s, &w);
         return 0;
     }
     do

@@ -6,6 +6,7 @@
 
 #include <ferry/memory.h>
 
+#include "base/copy.h"
 #include "base/pool.h"
 #include "core/core.h"
 #include "core/profile.h"
@@ -71,7 +72,7 @@ static inline void fy_memory_copy(void *target, const void *source, size_t size_
     if (size_bytes == sizeof(uint64_t))
         memcpy(target, source, sizeof(uint64_t)); /* one load and one store */
     else if (size_bytes > 0)
-        memmove(target, source, size_bytes);
+        fy_copy(target, source, size_bytes);
 }
 
 /* As fy_memory_copy, counted when a profile is made. */

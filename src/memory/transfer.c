@@ -158,8 +158,8 @@ static int move_put(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
     int error = 0;
     if (!direct)
         error = fy_put_pieces(f, rank, &piece, op, what->remote == NULL);
-    else if (what->size_bytes > 0)
-        memmove(what->target, what->source, what->size_bytes);
+    else
+        fy_memory_copy_counted(f, &piece, FY_PROFILE_PUT);
     if (error == 0 && what->remote != NULL)
         error = send_call(f, rank, what->remote, what->target, what->size_bytes, op);
     else if (error == 0 && direct)
@@ -208,8 +208,7 @@ static int move_get(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
     const ferry_piece piece = {what->target, what->source, what->size_bytes};
     if (!direct)
         return fy_get_pieces(f, rank, &piece, op, guard);
-    if (what->size_bytes > 0)
-        memmove(what->target, what->source, what->size_bytes);
+    fy_memory_copy_counted(f, &piece, FY_PROFILE_GET);
     fy_op_end(f, op, 0);
     return 0;
 }

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "base/copy.h"
+
 /* Bytes of copied blocks that may be in flight in a ring, in units of ring_bytes; one block always
  * may. */
 #define COPIED_MAX 128
@@ -145,7 +147,7 @@ static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const
     void *block = fy_heap_alloc(p->heap, frame->size_bytes);
     if (block == NULL)
         return FERRY_ENOMEM;
-    memcpy(block, frame->data, frame->size_bytes);
+    fy_copy(block, frame->data, frame->size_bytes);
     o->copied_tail += frame->size_bytes;
     shm_slot *slot = next_slot(p, o);
     fill(slot, frame, SHM_COPIED);
