@@ -13,14 +13,16 @@ extern "C" {
 
 /* Peers. */
 
-/* A rank that is gone. */
+/* A rank that is gone, or has joined. */
 typedef struct ferry_peer_event {
     int rank;
-    bool died; /* it was killed or ended without ferry_close; else it closed while others go on */
+    bool died;   /* it was killed or ended without ferry_close; else it closed while others go on */
+    bool joined; /* it has come (member.h) */
 } ferry_peer_event;
 
-/* Runs as a callback, once for each rank that goes, behind everything that rank sent which is still
- * handled, and before the `failed` of the operations that name it. May do what handlers may. */
+/* Runs as a callback, once for each rank that joins, and once for each that goes, behind everything
+ * that rank sent which is still handled, and before the `failed` of the operations that name it.
+ * May do what handlers may. */
 typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
 
 /* Calls `fn` when another rank goes, and lets the job survive it: when every rank that lives has

@@ -22,6 +22,8 @@ typedef struct ferry_launch_options {
     bool label;    /* each line of output begins with its rank */
     bool threads;  /* ranks are threads of one process: the program's ferry_main starts them */
     bool bindings; /* prints which processors each rank may use */
+    int ranks_max; /* how many there may be with those that join during the run (member.h), up to
+                      1,024; 0: as FERRY_RANKS_MAX says, or `ranks` */
 } ferry_launch_options;
 
 #define FERRY_LAUNCH_DEFAULTS                                                                      \

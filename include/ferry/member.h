@@ -1,4 +1,4 @@
-/* Member: the ranks that a job has now, and how they agree upon it.
+/* Member: the ranks that a job has now, how they come and go, and how they agree upon it.
  *
  * A rank's number is its own for the whole job: those of ranks that have gone are not used again,
  * so the members need not be 0, 1, 2, ... Each rank learns in its own time that another has gone
@@ -14,8 +14,22 @@
 extern "C" {
 #endif
 
-/* How many members make the next collective call. At the start all ranks; after a ferry_quiesce
- * those that it ended among. [app thread | never blocks] */
+/* Has `count` more ranks started, which run `argv` (ended by NULL; `argv[0]` is looked up in PATH)
+ * or, when it is NULL, the same program with the same arguments. Returns before they run; `*first`
+ * is the number of the first, the others' follow. A new rank is unknown until it opens Ferry. Then
+ * every rank learns of it (ferry_on_peer, `joined`) and may send to it; it takes part in
+ * collectives from the end of its first ferry_quiesce, which is the one that the others are in or
+ * call next, and which they do not leave without it. On the calling rank a `died` tells of one that
+ * ended before. ferry_ranks counts the numbers that the job has for ranks, used or not
+ * (FERRY_RANKS_MAX, `ferry run --ranks-max`); those that are not there are gone in the sense of
+ * ferry_peer_is_gone. FERRY_ENOMEM: no numbers are left. FERRY_ENOTSUP: the job has no launcher of
+ * Ferry's, or no room was asked for. FERRY_EINVAL. [app thread, handlers | never blocks] cds.txt 6.
+ */
+FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
+
+/* How many members make the next collective call. At the start the ranks that the job begins with,
+ * after a ferry_quiesce those that it ended among; 0 for one that has joined, before its first.
+ * [app thread | never blocks] */
 FERRY_API int ferry_member_count(const ferry *f);
 
 /* The rank whose place among the members is `place`, from 0; -1: there is none. [app thread | never

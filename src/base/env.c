@@ -12,6 +12,7 @@ extern char **environ;
 
 static const fy_env_variable known[] = {
     {"FERRY_RANKS", "number of ranks that the program starts on this machine, 1 to 1024"},
+    {"FERRY_RANKS_MAX", "how many ranks there may be when some join during the run (member.h)"},
     {"FERRY_THREADS", "1: the ranks of FERRY_RANKS are threads of one process"},
     {"FERRY_PORT", "the port to use: shm, mpi, or sim to simulate the ranks in one process"},
     {"FERRY_PORT_PATH", "folders with plug-ins of port mpi, with ':' between"},
@@ -40,6 +41,7 @@ static const fy_env_variable known[] = {
     {"FERRY_SIM_TAPE", "file to which a simulated run writes the faults that struck"},
     {"FERRY_SIM_REPORT", "1: a simulated run ends with a report and its hash"},
     {"FERRY_JOB_FD", "set by the launcher for its ranks: the job's segment"},
+    {"FERRY_JOB_SOCKET", "set by the launcher for its ranks: where they ask for more ranks"},
     {"FERRY_RANK", "set by the launcher for its ranks: the rank's number"},
     {NULL, NULL},
 };

@@ -149,7 +149,8 @@ bool fy_cells_look(fy_cells *c)
         return false;
     c->changes_seen = seen;
     for (int rank = 0; rank < ferry_ranks(c->f); rank++) {
-        if (c->gone[rank] || c->ops->peer(c->port, rank) == FY_PEER_ALIVE)
+        fy_peer_state state = c->gone[rank] ? FY_PEER_DEAD : c->ops->peer(c->port, rank);
+        if (c->gone[rank] || state == FY_PEER_ALIVE || state == FY_PEER_ABSENT)
             continue;
         c->gone[rank] = 1;
         if (c->boards[rank] == NULL || c->boards[rank] == c->board)

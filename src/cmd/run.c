@@ -11,15 +11,16 @@
 #define RANKS_MAX 1024
 
 static const char help[] =
-    "usage: ferry run [-n N] [--label] [--threads] [--bindings] PROGRAM [ARGUMENT]...\n"
+    "usage: ferry run [-n N] [-m N] [--label] [--threads] [--bindings] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM as a job of N ranks on this machine and ends with its exit status.\n"
     "\n"
-    "  -n, --ranks N   how many ranks, 1 to 1024; 1 by default\n"
-    "  -l, --label     begin each line of output with \"[rank] \"\n"
-    "  -t, --threads   ranks are threads of one process; PROGRAM must use ferry_main\n"
-    "  -b, --bindings  print which processors each rank may use\n"
-    "  -h, --help      this text\n"
+    "  -n, --ranks N      how many ranks, 1 to 1024; 1 by default\n"
+    "  -m, --ranks-max N  room for as many, with those that join later (ferry_spawn)\n"
+    "  -l, --label        begin each line of output with \"[rank] \"\n"
+    "  -t, --threads      ranks are threads of one process; PROGRAM must use ferry_main\n"
+    "  -b, --bindings     print which processors each rank may use\n"
+    "  -h, --help         this text\n"
     "\n"
     "Rank 0 has the standard input. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are\n"
     "passed to every rank; a second SIGINT kills them. When a rank dies, the job ends.\n"
@@ -28,9 +29,13 @@ static const char help[] =
     "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'}, {"label", no_argument, NULL, 'l'},
-    {"threads", no_argument, NULL, 't'},     {"bindings", no_argument, NULL, 'b'},
-    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'n'},
+    {"ranks-max", required_argument, NULL, 'm'},
+    {"label", no_argument, NULL, 'l'},
+    {"threads", no_argument, NULL, 't'},
+    {"bindings", no_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static int wrong_usage(void)
@@ -39,13 +44,14 @@ static int wrong_usage(void)
     return CMD_USAGE_STATUS;
 }
 
-static bool read_ranks(const char *text, int *out)
+static bool read_ranks(char option, const char *text, int *out)
 {
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
     if (errno != 0 || end == text || *end != '\0' || value < 1 || value > RANKS_MAX) {
-        fprintf(stderr, "ferry run: -n %s: must be a number of ranks, 1 to %d\n", text, RANKS_MAX);
+        fprintf(stderr, "ferry run: -%c %s: must be a number of ranks, 1 to %d\n", option, text,
+                RANKS_MAX);
         return false;
     }
     *out = (int)value;
@@ -57,10 +63,14 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
 {
     int option;
     /* '+': what follows the program is the program's. */
-    while ((option = getopt_long(argc, argv, "+n:ltbh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+n:m:ltbh", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
-            if (!read_ranks(optarg, &options->ranks))
+            if (!read_ranks('n', optarg, &options->ranks))
+                return wrong_usage();
+            break;
+        case 'm':
+            if (!read_ranks('m', optarg, &options->ranks_max))
                 return wrong_usage();
             break;
         case 'l':

@@ -28,7 +28,9 @@ typedef struct place {
     bool mpi;      /* one of `announced` ranks, as `variable` says; none said it when NULL */
     uint64_t announced;
     const char *variable;
-    int ranks; /* wished for, when it is none of these */
+    int ranks;     /* wished for, when it is none of these */
+    int ranks_max; /* with those that may join later; 0: no more than `ranks` */
+    int socket;    /* where this rank asks for more; -1: nowhere */
     int rank;
     int fd;
 } place;
@@ -114,7 +116,7 @@ static int read_compute(fy_compute *mode)
 static int find_place(place *out)
 {
     *out = (place){.ranks = 1};
-    uint64_t fd = 0, rank = 0, ranks = 1, threads = 0;
+    uint64_t fd = 0, rank = 0, ranks = 1, threads = 0, ranks_max = 0, socket = 0;
     int error = check_port();
     if (error == 0)
         error = fy_env_number(FY_ENV_RANKS, 1, FY_RANKS_MAX, &ranks);
@@ -124,11 +126,17 @@ static int find_place(place *out)
         error = fy_env_number(FY_ENV_JOB_FD, 0, INT32_MAX, &fd);
     if (error == 0)
         error = fy_env_number(FY_ENV_RANK, 0, ranks - 1, &rank);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_JOB_SOCKET, 0, INT32_MAX, &socket);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
     if (error != 0)
         return error;
     out->ranks = (int)ranks;
     out->rank = (int)rank;
     out->fd = (int)fd;
+    out->ranks_max = (int)ranks_max;
+    out->socket = fy_env_get(FY_ENV_JOB_SOCKET) != NULL ? (int)socket : -1;
     out->launched = fy_env_get(FY_ENV_JOB_FD) != NULL;
     out->threads = !out->launched && threads == 1;
     if (out->launched)
@@ -167,9 +175,10 @@ static int open_rank(fy_segment *segment, int rank, const ferry_options *options
     return error;
 }
 
-static int create_segment(const ferry_options *options, int ranks, fy_segment **out)
+static int create_segment(const ferry_options *options, int ranks, int ranks_max, fy_segment **out)
 {
     const fy_shm_options shm = {.ranks = ranks,
+                                .ranks_max = ranks_max,
                                 .heap_bytes = options->heap_bytes,
                                 .ring_slots = options->ring_slots,
                                 .ring_bytes = options->ring_bytes};
@@ -187,11 +196,13 @@ static int open_process(const place *where, const ferry_options *options, ferry 
 {
     fy_segment *segment;
     int error = where->launched ? fy_segment_map(where->fd, &segment)
-                                : create_segment(options, 1, &segment);
+                                : create_segment(options, 1, 0, &segment);
     if (error != 0)
         return error;
     if (where->launched)
-        fy_launch_settle(where->fd);
+        fy_launch_settle(where->fd, where->socket);
+    if (where->launched && where->socket >= 0)
+        fy_segment_recruiter_set(segment, fy_launch_recruit, (void *)(intptr_t)where->socket);
     error = open_rank(segment, where->launched ? where->rank : 0, options, out);
     if (error != 0) {
         fy_segment_unmap(segment);
@@ -283,7 +294,8 @@ typedef struct program {
     char **argv;
     ferry_rank_main *rank_main;
     ferry_options options;
-    fy_segment *segment; /* of ranks that are threads */
+    fy_segment *segment;         /* of ranks that are threads */
+    struct rank_thread *threads; /* by rank */
 } program;
 
 static int failed(int rank)
@@ -332,6 +344,7 @@ static int run_child(void *arg, int rank)
 static int launch(const place *where, program *p)
 {
     const fy_shm_options shm = {.ranks = where->ranks,
+                                .ranks_max = where->ranks_max,
                                 .heap_bytes = p->options.heap_bytes,
                                 .ring_slots = p->options.ring_slots,
                                 .ring_bytes = p->options.ring_bytes};
@@ -345,6 +358,7 @@ typedef struct rank_thread {
     const program *program;
     fy_thread_handle handle;
     int rank;
+    bool started;
 } rank_thread;
 
 static void *run_thread(void *arg)
@@ -362,26 +376,59 @@ static void *run_thread(void *arg)
     _exit(status);
 }
 
+static int start_thread(program *p, int rank)
+{
+    rank_thread *t = &p->threads[rank];
+    *t = (rank_thread){.program = p, .rank = rank};
+    int error = fy_thread_start(&t->handle, run_thread, t);
+    t->started = error == 0;
+    return error;
+}
+
+/* A fy_recruiter. */
+static int recruit_threads(void *arg, int first, int count, char *const argv[])
+{
+    if (argv != NULL)
+        return fy_error_set(FERRY_ENOTSUP,
+                            "ranks that are threads of one process run no program but their own");
+    for (int rank = first; rank < first + count; rank++)
+        if (start_thread(arg, rank) != 0) {
+            failed(rank);
+            fflush(NULL);
+            _exit(EXIT_FAILURE);
+        }
+    return 0;
+}
+
+/* A rank is started by one with a lower number, which has done so when it ends. */
+static void join_threads(program *p, int places)
+{
+    for (int rank = 0; rank < places; rank++)
+        if (p->threads[rank].started)
+            fy_thread_join(&p->threads[rank].handle);
+}
+
 static int run_threads(const place *where, program *p)
 {
-    int error = create_segment(&p->options, where->ranks, &p->segment);
+    int error = create_segment(&p->options, where->ranks, where->ranks_max, &p->segment);
     if (error != 0)
         return failed(-1);
-    rank_thread *threads = calloc((size_t)where->ranks, sizeof(*threads));
-    if (threads == NULL)
-        fy_error_set(FERRY_ENOMEM, "no memory for %d threads", where->ranks);
-    int status = threads == NULL ? failed(-1) : 0;
-    for (int rank = 0; status == 0 && rank < where->ranks; rank++) {
-        threads[rank] = (rank_thread){.program = p, .rank = rank};
-        if (fy_thread_start(&threads[rank].handle, run_thread, &threads[rank]) != 0) {
+    int places = fy_segment_ranks(p->segment);
+    p->threads = calloc((size_t)places, sizeof(*p->threads));
+    if (p->threads == NULL)
+        fy_error_set(FERRY_ENOMEM, "no memory for %d threads", places);
+    int status = p->threads == NULL ? failed(-1) : 0;
+    if (status == 0 && places > where->ranks)
+        fy_segment_recruiter_set(p->segment, recruit_threads, p);
+    for (int rank = 0; status == 0 && rank < where->ranks; rank++)
+        if (start_thread(p, rank) != 0) {
             failed(rank);
             fflush(NULL);
             _exit(EXIT_FAILURE); /* the ranks already started wait for the missing ones */
         }
-    }
-    for (int rank = 0; status == 0 && rank < where->ranks; rank++)
-        fy_thread_join(&threads[rank].handle);
-    free(threads);
+    if (status == 0)
+        join_threads(p, places);
+    free(p->threads);
     fy_segment_unmap(p->segment);
     return status;
 }
@@ -425,7 +472,7 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
         return failed(-1);
     if (where.threads)
         return run_threads(&where, &p);
-    if (!where.launched && !where.mpi && where.ranks > 1)
+    if (!where.launched && !where.mpi && (where.ranks > 1 || where.ranks_max > 1))
         return launch(&where, &p);
     return run_process(&where, &p);
 }

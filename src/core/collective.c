@@ -388,9 +388,10 @@ int fy_collectives_init(ferry *f)
     uint64_t *members = calloc(fy_set_words(f->ranks), sizeof(*members));
     if (members == NULL)
         return FERRY_ENOMEM;
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (!fy_peer_is_gone(f, rank))
-            fy_set_add(members, rank);
+    /* A rank that the job did not begin with is in no group yet. */
+    int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
+    for (int rank = 0; rank < starting && f->rank < starting; rank++)
+        fy_set_add(members, rank);
     f->collectives.group = fy_group_create(members, f->ranks, f->rank);
     free(members);
     return f->collectives.group == NULL ? FERRY_ENOMEM : fy_meet_init(f);

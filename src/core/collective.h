@@ -95,7 +95,8 @@ typedef struct fy_collectives {
     fy_queue early;
 } fy_collectives;
 
-/* Makes the group of all that are not gone. FERRY_ENOMEM. */
+/* Makes the group of those that the job began with; of none, for one that has joined. FERRY_ENOMEM.
+ */
 int fy_collectives_init(ferry *f);
 void fy_collectives_fini(ferry *f);
 

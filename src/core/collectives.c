@@ -157,7 +157,10 @@ int fy_barrier(ferry *f, fy_doing doing)
 
 int ferry_barrier(ferry *f)
 {
+    const ferry_collective what = {.size = sizeof(what), .sort = FERRY_BARRIER};
     int error = fy_check_outside(f, "barrier");
+    if (error == 0)
+        error = check_group(f, &what, "barrier");
     return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);
 }
 

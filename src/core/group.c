@@ -1,10 +1,6 @@
 #include "core/group.h"
 
-#include <ferry/member.h>
-
 #include <stdlib.h>
-
-#include "core/rank.h"
 
 fy_group *fy_group_create(const uint64_t *set, int ranks, int self)
 {
@@ -65,21 +61,4 @@ bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks)
     for (size_t i = 0; i < fy_set_words(ranks); i++)
         count += __builtin_popcountll(set[i]);
     return count == group->size;
-}
-
-int ferry_member_count(const ferry *f)
-{
-    return f->collectives.group->size;
-}
-
-int ferry_member_rank(const ferry *f, int place)
-{
-    const fy_group *group = f->collectives.group;
-    return place >= 0 && place < group->size ? fy_group_rank(group, place) : -1;
-}
-
-int ferry_member_place(const ferry *f, int rank)
-{
-    const fy_group *group = f->collectives.group;
-    return rank >= 0 && rank < f->ranks ? fy_group_place(group, rank) : -1;
 }

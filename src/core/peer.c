@@ -7,15 +7,36 @@
 /* How long what a dead peer has sent is waited for while this rank has no quiet moment. */
 enum { BUSY_NS = 20 * 1000 * 1000 };
 
+/* What a rank that is gone adds to gone_mark: the sum of well-mixed numbers is the same in whatever
+ * order they went. */
+static uint64_t mark_of(int rank)
+{
+    uint64_t mark = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return (mark ^ mark >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
 int fy_peers_init(ferry *f)
 {
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
     peers->pages = calloc(pages, sizeof(*peers->pages));
-    peers->going = calloc(2 * fy_set_words(f->ranks), sizeof(*peers->going));
+    peers->going = calloc(4 * fy_set_words(f->ranks), sizeof(*peers->going));
     if (peers->pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
     peers->gone = peers->going + fy_set_words(f->ranks);
+    peers->absent = peers->gone + fy_set_words(f->ranks);
+    peers->awaited = peers->absent + fy_set_words(f->ranks);
+    int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
+    for (int rank = starting; rank < f->ranks; rank++) {
+        if (rank == f->rank)
+            continue;
+        fy_set_add(peers->absent, rank);
+        fy_set_add(peers->going, rank);
+        fy_set_add(peers->gone, rank);
+        peers->absent_count++;
+        peers->gone_count++;
+        peers->gone_mark += mark_of(rank);
+    }
     if (f->ops->changes != NULL)
         peers->changes = f->ops->changes(f->port);
     return 0;
@@ -43,6 +64,61 @@ bool fy_peer_is_gone(const ferry *f, int rank)
     return f->peers.gone_count != 0 && fy_set_has(f->peers.gone, rank);
 }
 
+static void call(ferry *f, void *arg)
+{
+    f->peers.fn(f, f->peers.arg, arg);
+}
+
+static void tell(ferry *f, ferry_peer_event event)
+{
+    f->done++;
+    if (f->peers.fn != NULL)
+        fy_run(f, FY_DOING_HANDLER, 0, call, &event);
+}
+
+/* A rank that was absent has joined, or never will: `died`. */
+static void settle(ferry *f, int rank, bool died)
+{
+    fy_peers *peers = &f->peers;
+    bool awaited = fy_set_has(peers->awaited, rank);
+    fy_set_remove(peers->absent, rank);
+    fy_set_remove(peers->awaited, rank);
+    peers->absent_count--;
+    if (!died) {
+        fy_set_remove(peers->going, rank);
+        fy_set_remove(peers->gone, rank);
+        peers->gone_count--;
+        peers->gone_mark -= mark_of(rank);
+        fy_quiesce_members_changed(f);
+        fy_quiesce_tell(f, rank);
+    }
+    /* The work of starting it is over only here, when the members are told apart by it. */
+    if (awaited)
+        f->work_finished++;
+    if (!died || awaited)
+        tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
+}
+
+static void look_for_newcomers(ferry *f)
+{
+    fy_peers *peers = &f->peers;
+    for (int rank = 0; rank < f->ranks; rank++) {
+        if (!fy_set_has(peers->absent, rank))
+            continue;
+        fy_peer_state state = f->ops->peer(f->port, rank);
+        if (state != FY_PEER_ABSENT)
+            settle(f, rank, state != FY_PEER_ALIVE);
+    }
+}
+
+bool fy_peers_arrived(ferry *f, int rank)
+{
+    if (!fy_set_has(f->peers.absent, rank))
+        return false;
+    look_for_newcomers(f);
+    return !fy_set_has(f->peers.gone, rank);
+}
+
 void fy_peers_look(ferry *f)
 {
     fy_peers *peers = &f->peers;
@@ -53,6 +129,8 @@ void fy_peers_look(ferry *f)
             return;
         peers->changes_seen = changes;
     }
+    if (peers->absent_count != 0)
+        look_for_newcomers(f);
     for (int rank = 0; rank < f->ranks; rank++) {
         if (rank == f->rank || fy_set_has(peers->going, rank) ||
             f->ops->peer(f->port, rank) == FY_PEER_ALIVE)
@@ -64,30 +142,19 @@ void fy_peers_look(ferry *f)
     }
 }
 
-static void tell(ferry *f, void *arg)
-{
-    f->peers.fn(f, f->peers.arg, arg);
-}
-
 static void bury(ferry *f, int rank)
 {
     fy_peers *peers = &f->peers;
     fy_set_add(peers->gone, rank);
     peers->gone_count++;
-    /* The sum of well-mixed numbers: in whatever order they went. */
-    uint64_t mark = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    peers->gone_mark += (mark ^ mark >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    peers->gone_mark += mark_of(rank);
     fy_ops_fail_peer(f, rank);
     fy_mail_peer_gone(f, rank);
-    fy_quiesce_peer_gone(f);
+    fy_quiesce_members_changed(f);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->peer_gone != NULL)
             fy_layer_at(i)->peer_gone(f, rank);
-    f->done++;
-    if (peers->fn == NULL)
-        return;
-    ferry_peer_event event = {.rank = rank, .died = f->ops->peer(f->port, rank) == FY_PEER_DEAD};
-    fy_run(f, FY_DOING_HANDLER, 0, tell, &event);
+    tell(f, (ferry_peer_event){.rank = rank, .died = f->ops->peer(f->port, rank) == FY_PEER_DEAD});
 }
 
 int fy_peers_bury(ferry *f)

@@ -3,7 +3,8 @@
  * Records come in pages of neighbouring ranks, made when the first of a page is talked to. A rank
  * that has died or left is "gone" from the moment when everything it sent has been handled (or a
  * short while later, if others keep this rank too busy to know): then its operations fail, the
- * application is told, and nothing from it is handled any more. Application thread only. */
+ * application is told, and nothing from it is handled any more. A rank that may join later counts
+ * as gone until it is seen to have joined. Application thread only. */
 #ifndef FY_PEER_H
 #define FY_PEER_H
 
@@ -22,6 +23,9 @@ typedef struct fy_peer {
 typedef struct fy_peers {
     fy_peer **pages;
     uint64_t *going, *gone; /* a bit per rank */
+    uint64_t *absent;       /* of those, the ones that have not joined */
+    uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
+    int absent_count;
     int gone_count;
     uint64_t gone_mark; /* equal on ranks that know the same to be gone */
     bool news;          /* some are going */
@@ -42,6 +46,9 @@ void fy_peers_look(ferry *f);
 /* Lets those go that were seen going and from which nothing is left to handle. Returns how many:
  * who waits looks at its condition again before it sleeps. */
 int fy_peers_bury(ferry *f);
+
+/* Whether a frame from `rank`, which is gone, comes from one that has just joined. */
+bool fy_peers_arrived(ferry *f, int rank);
 
 /* How many peers that are not gone have lower numbers than `rank`, and the rank with so many. */
 int fy_peers_index(const ferry *f, int rank);

@@ -87,7 +87,7 @@ static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_fra
 static fy_verdict deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
-    if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source))
+    if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source) && !fy_peers_arrived(f, source))
         return FY_TAKEN;
     if (f->slow_lanes != 0 && refuses(f, source, frame))
         return FY_LEAVE;

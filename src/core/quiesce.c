@@ -163,22 +163,31 @@ static int tell_children(ferry *f, wave_sort sort)
 static int announce(ferry *f)
 {
     int error = tell_children(f, WAVE_ANNOUNCE);
-    if (error == 0 && f->peers.gone_count != 0 && place_of(f) > 0)
+    if (error == 0 && f->quiescence.shifted && place_of(f) > 0)
         error = send_wave(f, parent_of(f), WAVE_ANNOUNCE, 0, 0);
     return error;
 }
 
-void fy_quiesce_peer_gone(ferry *f)
+void fy_quiesce_members_changed(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
     fy_control_lock(f);
+    q->shifted = true;
     q->was_balanced = false;
     /* The root's wave is over. Another rank keeps what it was asked: the root may have known of
-     * this death before. */
+     * this change before. */
     if (place_of(f) == 0 && q->asked_mark != f->peers.gone_mark)
         q->asked = false;
     if (q->announced_epoch != 0)
         (void)announce(f); /* without memory: they wait until this rank ends */
+    fy_control_unlock(f);
+}
+
+void fy_quiesce_tell(ferry *f, int rank)
+{
+    fy_control_lock(f);
+    if (f->quiescence.announced_epoch != 0)
+        (void)send_wave(f, rank, WAVE_ANNOUNCE, 0, 0); /* without memory: others tell it too */
     fy_control_unlock(f);
 }
 
@@ -247,10 +256,17 @@ static int take_part(ferry *f, bool *acted)
     return 0;
 }
 
+/* One that has joined counts epochs from what the others tell it: those that end without it are not
+ * its own. */
 static bool is_announced(ferry *f)
 {
+    fy_quiescence *q = &f->quiescence;
     fy_control_lock(f);
-    bool announced = f->quiescence.announced_epoch >= f->quiescence.epoch;
+    bool newcomer = f->collectives.group->self < 0;
+    bool counted = !newcomer || (q->regroups && fy_set_has(q->members, f->rank));
+    if (!counted)
+        q->epoch = q->announced_epoch + 1;
+    bool announced = q->announced_epoch >= q->epoch;
     fy_control_unlock(f);
     return announced;
 }

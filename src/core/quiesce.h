@@ -8,6 +8,7 @@
 typedef struct fy_quiescence {
     uint64_t epoch;           /* of the ferry_quiesce that runs, or of the last one */
     uint64_t announced_epoch; /* the last one known to have ended */
+    bool shifted;             /* members have gone or joined */
     bool regroups;            /* it ended among others than the group so far: */
     uint64_t *members;        /* these; a bit per rank */
     uint32_t number;          /* and what the collectives that follow are counted from */
@@ -28,8 +29,11 @@ typedef struct fy_quiescence {
 int fy_quiesce_init(ferry *f);
 void fy_quiesce_fini(ferry *f);
 
-/* A peer has gone: the waves begin anew, among those that are left, and who knows of an
- * announcement tells its new neighbours. */
-void fy_quiesce_peer_gone(ferry *f);
+/* A peer has gone, or joined: the waves begin anew, among those that are there now, and who knows
+ * of an announcement tells its new neighbours. */
+void fy_quiesce_members_changed(ferry *f);
+
+/* Tells `rank`, which has joined, which epoch was the last to end. */
+void fy_quiesce_tell(ferry *f, int rank);
 
 #endif

@@ -159,6 +159,9 @@ static void drain(ferry *f)
  * others wait for each other all the same. */
 static int meet(ferry *f)
 {
+    /* Whether others have joined, ranks may know at different times. */
+    if (f->info.starting != 0 && f->info.starting < f->ranks)
+        return fy_quiesce(f, FY_DOING_CLOSE);
     int error = fy_barrier(f, FY_DOING_CLOSE);
     return error == FERRY_EPEER && f->peers.fn != NULL ? fy_quiesce(f, FY_DOING_CLOSE) : error;
 }

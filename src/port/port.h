@@ -62,7 +62,8 @@ typedef fy_verdict fy_deliver(void *context, int source, const fy_frame *frame);
 
 /* What the port gives its client to know. */
 typedef struct fy_port_info {
-    int rank, ranks;
+    int rank, ranks;     /* numbers are below `ranks`, also those of ranks that may still come */
+    int starting;        /* the job began with the ranks below this number; 0: with all */
     bool shares_memory;  /* alloc, release and owner work, and peers see the memory at the same
                             address */
     bool wakes_helper;   /* a control frame wakes the helper's wait at once; else it returns every
@@ -75,8 +76,13 @@ typedef struct fy_port_info {
     size_t shared_bytes; /* has all that alloc gives; 0 bytes when not shared */
 } fy_port_info;
 
-/* State of a peer. */
-typedef enum fy_peer_state { FY_PEER_ALIVE, FY_PEER_LEFT, FY_PEER_DEAD } fy_peer_state;
+/* State of a peer. One that the job did not begin with is absent until it opens the port. */
+typedef enum fy_peer_state {
+    FY_PEER_ALIVE,
+    FY_PEER_LEFT,
+    FY_PEER_DEAD,
+    FY_PEER_ABSENT,
+} fy_peer_state;
 
 /* What a rank is doing, for the line that the launcher prints when it dies and for reports. */
 typedef enum fy_doing {
@@ -178,6 +184,12 @@ struct fy_port_ops {
     /* A number that changes whenever a peer's state does; read relaxed. Lends until close. NULL
      * when there is none. */
     const _Atomic uint32_t *(*changes)(fy_port *port);
+    /* Has `count` more ranks started, which run `argv`, or what this rank runs when it is NULL:
+     * `*first` is the number of the first, the others' follow. Returns before they run. One that
+     * cannot be started goes from absent to dead. NULL: the port cannot. FERRY_ENOTSUP: this job
+     * cannot. FERRY_ENOMEM: no numbers are left. With a reason by fy_error_set.
+     * [application thread] */
+    int (*recruit)(fy_port *port, int count, char *const argv[], int *first);
 };
 
 #endif

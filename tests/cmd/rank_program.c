@@ -23,7 +23,7 @@ static fy_port *join_job(fy_segment **out, int *rank, int *ranks)
         fprintf(stderr, "joining: %s\n", fy_error_text());
         exit(98);
     }
-    fy_launch_settle(atoi(fd));
+    fy_launch_settle(atoi(fd), -1);
     *ranks = fy_segment_ranks(segment);
     *out = segment;
     return port;

@@ -191,7 +191,7 @@ static void check_collective(ferry *f, const account *a, int error)
 {
     bool some_gone = false;
     for (int i = 0; i < truth.ranks; i++)
-        some_gone |= a->told[i];
+        some_gone |= a->told[i] || truth.dead[i]; /* others may know before */
     if (error != 0 && error != FERRY_EPEER)
         wrong(f, "a collective failed", (uint64_t)-error, 0);
     if (error == FERRY_EPEER && !some_gone)

@@ -4,7 +4,7 @@
  * is a death: it is told to the survivors, who may end by themselves for a while, and the job ends
  * with the status of the first. One line says which rank, how, and what it was doing. When all that
  * live have said that they go on (fy_port_ops.endure), the job goes on, and the death does not
- * count. */
+ * count; nor does then a rank that was asked for later and never joined. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -152,13 +152,16 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     shm_state state = state_at(j, rank);
     int status = signaled ? 128 + info->si_status : info->si_status;
     bool clean = status == 0 && (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
+    bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
     bool endured = !clean && j->stage == JOB_RUNS && !j->start_failed && j->passed_signal == 0 &&
-                   state == SHM_JOINED && others_endure(j, rank);
+                   expected && others_endure(j, rank);
     if (j->status == 0 && !endured)
         j->status = status;
-    if (endured)
-        say_death(j, rank, info, "; the others go on");
-    else if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
+    if (endured) {
+        if (state == SHM_JOINED || !report_start(j))
+            say_death(j, rank, info, "; the others go on");
+        j->start_failed = false;
+    } else if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
         const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
             more = state == SHM_JOINED ? " without ferry_close; the job ends"

@@ -31,7 +31,10 @@ typedef enum job_stage {
 
 typedef struct job {
     const fy_launch_plan *plan;
-    int ranks; /* children */
+    int ranks;    /* places for children */
+    int starting; /* children at the start */
+    int recruits; /* our end of the socket by which ranks ask for more; -1: none */
+    int recruits_theirs;
     int segment_fd;
     fy_controls controls; /* base NULL without a segment */
     job_child *children;
@@ -55,6 +58,22 @@ typedef struct job {
 void fy_job_watch(job *j);
 /* Sends a signal to every child that lives. */
 void fy_job_signal(job *j, int number);
+
+/* launch.c: starts a rank, which runs `argv`, or as planned when it is NULL. FERRY_ESYSTEM. */
+int fy_job_start_child(job *j, int rank, char *const argv[]);
+
+/* recruit.c: what a rank asks the launcher for. Strings follow it, each with its end. */
+typedef struct job_request {
+    uint32_t first, count;
+    uint32_t arguments; /* 0: what the job runs */
+    uint32_t bytes;
+} job_request;
+enum { JOB_REQUEST_BYTES = 64 * 1024 };
+
+/* Makes the socket. FERRY_ESYSTEM. */
+int fy_job_recruits_open(job *j);
+/* Serves one request. */
+void fy_job_recruit(job *j);
 
 /* end.c */
 /* Accounts for a child that has gone. */

@@ -39,18 +39,20 @@ static void arrange_files(const job *j, int rank, const int write_fd[2])
         dup2(null, STDIN_FILENO);
         close(null);
     }
-    for (int i = 0; i <= rank; i++) {
-        if (j->children[i].pidfd >= 0 && i < rank)
+    for (int i = 0; i < j->ranks; i++) {
+        if (j->children[i].pidfd >= 0)
             close(j->children[i].pidfd);
         for (int s = 0; s < 2; s++)
             if (j->children[i].streams[s].fd >= 0)
                 close(j->children[i].streams[s].fd);
     }
+    if (j->recruits >= 0)
+        close(j->recruits);
     close(j->signal_fd);
     close(j->start_pipe[0]);
 }
 
-static _Noreturn void run_child(job *j, int rank, const int write_fd[2])
+static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *const argv[])
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != j->launcher)
@@ -62,13 +64,18 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2])
         set_number(FY_ENV_JOB_FD, j->segment_fd);
         set_number(FY_ENV_RANK, rank);
         set_number(FY_ENV_RANKS, j->ranks);
+        unsetenv(FY_ENV_RANKS_MAX);
+    }
+    if (j->recruits_theirs >= 0) {
+        fcntl(j->recruits_theirs, F_SETFD, 0);
+        set_number(FY_ENV_JOB_SOCKET, j->recruits_theirs);
     }
     sigaction(SIGCHLD, &j->old_child_action, NULL);
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
-    int status = j->plan->child(j->plan->arg, rank);
+    int status = argv == NULL ? j->plan->child(j->plan->arg, rank) : execvp(argv[0], argv);
     if (status >= 0)
         exit(status);
-    int error = -status;
+    int error = argv == NULL ? -status : errno;
     ssize_t written = write(j->start_pipe[1], &error, sizeof(error));
     (void)written;
     _exit(error == ENOENT ? 127 : 126);
@@ -76,7 +83,7 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2])
 
 /* In the launcher from here. */
 
-static int start_child(job *j, int rank)
+int fy_job_start_child(job *j, int rank, char *const argv[])
 {
     job_child *child = &j->children[rank];
     int write_fd[2] = {-1, -1};
@@ -86,7 +93,7 @@ static int start_child(job *j, int rank)
     if (error == 0) {
         child->pid = fork();
         if (child->pid == 0)
-            run_child(j, rank, write_fd);
+            run_child(j, rank, write_fd, argv);
         if (child->pid < 0)
             error =
                 fy_error_set(FERRY_ESYSTEM, "starting rank %d: fork: %s", rank, strerror(errno));
@@ -116,7 +123,7 @@ static void say_bindings(const job *j)
     for (size_t cpu = 0; cpu < CPU_SETSIZE && used < (int)sizeof(text) - 16; cpu++)
         if (CPU_ISSET(cpu, &set))
             used += snprintf(text + used, sizeof(text) - (size_t)used, " %zu", cpu);
-    for (int rank = 0; rank < j->ranks; rank++)
+    for (int rank = 0; rank < j->starting; rank++)
         fy_log_line(rank, "may use processors%s", text);
 }
 
@@ -152,6 +159,11 @@ static int prepare(job *j)
         if (error != 0)
             return error;
     }
+    if (j->ranks > j->starting) {
+        int error = fy_job_recruits_open(j);
+        if (error != 0)
+            return error;
+    }
     if (pipe2(j->start_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
         return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
     int error = take_signals(j);
@@ -165,7 +177,8 @@ static void clean_up(job *j)
         for (int i = 0; i < 2; i++)
             fy_stream_end(&j->children[rank].streams[i], rank);
     free(j->children);
-    const int files[] = {j->signal_fd, j->segment_fd, j->start_pipe[0], j->start_pipe[1]};
+    const int files[] = {j->signal_fd,     j->segment_fd, j->start_pipe[0],
+                         j->start_pipe[1], j->recruits,   j->recruits_theirs};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
@@ -182,6 +195,9 @@ int fy_launch(const fy_launch_plan *plan)
     job j = {
         .plan = plan,
         .ranks = plan->shm != NULL ? plan->shm->ranks : 1,
+        .starting = plan->shm != NULL ? plan->shm->ranks : 1,
+        .recruits = -1,
+        .recruits_theirs = -1,
         .segment_fd = -1,
         .signal_fd = -1,
         .start_pipe = {-1, -1},
@@ -189,12 +205,14 @@ int fy_launch(const fy_launch_plan *plan)
     };
     if (j.ranks < 1 || j.ranks > FY_RANKS_MAX)
         return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", j.ranks, FY_RANKS_MAX);
+    if (plan->shm != NULL && plan->shm->ranks_max > j.ranks && plan->shm->ranks_max <= FY_RANKS_MAX)
+        j.ranks = plan->shm->ranks_max;
     int error = prepare(&j);
     if (error == 0 && plan->bindings)
         say_bindings(&j);
     fflush(NULL); /* else each child would write it again */
-    for (int rank = 0; rank < j.ranks && error == 0; rank++)
-        error = start_child(&j, rank);
+    for (int rank = 0; rank < j.starting && error == 0; rank++)
+        error = fy_job_start_child(&j, rank, NULL);
     if (error != 0)
         fy_job_signal(&j, SIGKILL);
     else
@@ -203,12 +221,15 @@ int fy_launch(const fy_launch_plan *plan)
     return error != 0 ? error : j.status;
 }
 
-void fy_launch_settle(int fd)
+void fy_launch_settle(int fd, int socket)
 {
     close(fd);
+    if (socket >= 0)
+        fcntl(socket, F_SETFD, FD_CLOEXEC);
     unsetenv(FY_ENV_JOB_FD);
     unsetenv(FY_ENV_RANK);
     unsetenv(FY_ENV_RANKS);
+    unsetenv(FY_ENV_JOB_SOCKET);
     /* A rank started by a script is no child of the launcher: the script dies with that, and the
      * rank with the script. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);

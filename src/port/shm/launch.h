@@ -7,10 +7,12 @@
 
 #include "port/shm/shm.h"
 
-#define FY_ENV_JOB_FD "FERRY_JOB_FD"   /* the job's segment; open across exec, in ranks only */
-#define FY_ENV_RANK "FERRY_RANK"       /* from 0 */
-#define FY_ENV_RANKS "FERRY_RANKS"     /* with FY_ENV_JOB_FD: the job's size; alone: a wish */
-#define FY_ENV_THREADS "FERRY_THREADS" /* "1": ranks are threads; with FY_ENV_RANKS alone */
+#define FY_ENV_JOB_FD "FERRY_JOB_FD" /* the job's segment; open across exec, in ranks only */
+#define FY_ENV_RANK "FERRY_RANK"     /* from 0 */
+#define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: places of the job; alone: a wish */
+#define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many there may be when some join later */
+#define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET" /* where ranks ask the launcher for more; likewise */
+#define FY_ENV_THREADS "FERRY_THREADS"       /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
 #define FY_RANKS_MAX 1024
 
@@ -34,8 +36,11 @@ typedef struct fy_launch_plan {
 int fy_launch(const fy_launch_plan *plan);
 
 /* This process has taken the place that the environment gave it and mapped the segment: closes
- * `fd`, removes the place from the environment, so that programs it starts are not taken for ranks,
- * and asks to die with the parent process. [main thread] */
-void fy_launch_settle(int fd);
+ * `fd`, keeps `socket` (-1: none) and the place from programs that it starts, so that they are not
+ * taken for ranks, and asks to die with the parent process. [main thread] */
+void fy_launch_settle(int fd, int socket);
+
+/* A fy_recruiter: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
+int fy_launch_recruit(void *arg, int first, int count, char *const argv[]);
 
 #endif

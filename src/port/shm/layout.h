@@ -13,7 +13,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 2
+#define SHM_VERSION 3
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -30,14 +30,22 @@ typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
 typedef struct shm_header {
     uint64_t magic;
     uint32_t version;
-    uint32_t ranks;
+    uint32_t ranks;    /* places: of ranks that may join later too */
     uint64_t nonce[2]; /* tells jobs apart */
     uint64_t address;  /* where every process maps the segment */
     uint64_t total_bytes;
     uint64_t heap_bytes;
     uint32_t ring_slots;
     uint32_t ring_bytes;
+    uint32_t starting; /* the job begins with the ranks below this number */
+    uint32_t zero;
 } shm_header;
+
+/* What all ranks write, behind the header. */
+typedef struct shm_common {
+    _Atomic uint32_t recruited; /* numbers given to ranks beyond those the job began with */
+} shm_common;
+#define SHM_COMMON_OFFSET 1024
 
 /* A rank's control block. The lines are separate by who writes them and how often. */
 typedef struct shm_rank {
@@ -107,7 +115,9 @@ typedef struct shm_ring {
 struct fy_segment {
     char *base;
     size_t total_bytes;
-    uint32_t ranks, ring_slots, ring_bytes;
+    uint32_t ranks, starting, ring_slots, ring_bytes;
+    fy_recruiter *recruiter;
+    void *recruiter_arg;
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
     size_t boards_offset;
@@ -125,6 +135,11 @@ static inline uint32_t channel_of(fy_thread thread, fy_lane lane)
 static inline size_t controls_bytes(uint32_t ranks)
 {
     return 4096 + (size_t)ranks * sizeof(shm_rank);
+}
+
+static inline shm_common *common_at(void *base)
+{
+    return (shm_common *)(void *)((char *)base + SHM_COMMON_OFFSET);
 }
 
 static inline shm_rank *rank_at(void *base, uint32_t rank)
@@ -162,7 +177,7 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t rank)
 /* The control blocks alone, for the launcher: mapped anywhere. */
 typedef struct fy_controls {
     void *base;
-    uint32_t ranks;
+    uint32_t ranks, starting;
 } fy_controls;
 
 /* FERRY_ESYSTEM with fy_error_set. */

@@ -74,7 +74,12 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
     if (options->ranks < 1 || options->ranks > FY_RANKS_MAX)
         return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", options->ranks,
                             FY_RANKS_MAX);
-    s->ranks = (uint32_t)options->ranks;
+    if (options->ranks_max != 0 &&
+        (options->ranks_max < options->ranks || options->ranks_max > FY_RANKS_MAX))
+        return fy_error_set(FERRY_EINVAL, "at most %d ranks (FERRY_RANKS_MAX): must be %d to %d",
+                            options->ranks_max, options->ranks, FY_RANKS_MAX);
+    s->starting = (uint32_t)options->ranks;
+    s->ranks = options->ranks_max != 0 ? (uint32_t)options->ranks_max : s->starting;
     s->ring_slots = options->ring_slots != 0 ? options->ring_slots : RING_SLOTS_DEFAULT;
     s->ring_bytes = options->ring_bytes != 0 ? options->ring_bytes : RING_BYTES_DEFAULT;
     if (!power_of_two(s->ring_slots) || s->ring_slots < 2 || s->ring_slots > 65536)
@@ -129,6 +134,7 @@ static int write_header(int fd, const fy_segment *s)
         .heap_bytes = s->heap_bytes,
         .ring_slots = s->ring_slots,
         .ring_bytes = s->ring_bytes,
+        .starting = s->starting,
     };
     if (getrandom(header.nonce, sizeof(header.nonce), 0) != (ssize_t)sizeof(header.nonce))
         return fy_error_set(FERRY_ESYSTEM, "getrandom: %s", strerror(errno));
@@ -190,14 +196,16 @@ static int read_header(int fd, fy_segment *s)
                             "this program's is %d)",
                             header.version, SHM_VERSION);
     fy_shm_options options = {
-        .ranks = header.ranks <= FY_RANKS_MAX ? (int)header.ranks : 0,
+        .ranks = header.starting <= FY_RANKS_MAX ? (int)header.starting : 0,
+        .ranks_max = header.ranks <= FY_RANKS_MAX ? (int)header.ranks : -1,
         .heap_bytes = header.heap_bytes,
         .ring_slots = header.ring_slots,
         .ring_bytes = header.ring_bytes,
     };
     int seals = fcntl(fd, F_GET_SEALS);
-    if (choose_sizes(&options, s) != 0 || s->total_bytes != header.total_bytes ||
-        (uint64_t)file.st_size != header.total_bytes || seals < 0 || !(seals & F_SEAL_SHRINK))
+    if (header.zero != 0 || choose_sizes(&options, s) != 0 ||
+        s->total_bytes != header.total_bytes || (uint64_t)file.st_size != header.total_bytes ||
+        seals < 0 || !(seals & F_SEAL_SHRINK))
         return fy_error_set(FERRY_EINVAL, "the job's segment has a damaged header");
     s->base = (char *)(uintptr_t)header.address;
     for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
@@ -236,12 +244,20 @@ free_segment:
 void fy_segment_unmap(fy_segment *segment)
 {
     munmap(segment->base, segment->total_bytes);
+    if (segment->recruiter == fy_launch_recruit)
+        close((int)(intptr_t)segment->recruiter_arg);
     free(segment);
 }
 
 int fy_segment_ranks(const fy_segment *segment)
 {
     return (int)segment->ranks;
+}
+
+void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg)
+{
+    segment->recruiter = recruiter;
+    segment->recruiter_arg = arg;
 }
 
 int fy_controls_map(int fd, fy_controls *out)
@@ -253,7 +269,7 @@ int fy_controls_map(int fd, fy_controls *out)
     void *base = mmap(NULL, controls_bytes(s.ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return fy_error_set(FERRY_ESYSTEM, "mapping the job's control blocks: %s", strerror(errno));
-    *out = (fy_controls){.base = base, .ranks = s.ranks};
+    *out = (fy_controls){.base = base, .ranks = s.ranks, .starting = s.starting};
     return 0;
 }
 

@@ -180,7 +180,10 @@ static int find_outbox(shm_port *p, fy_thread thread, fy_lane lane, int rank, co
         open_outbox(p, channel, (uint32_t)rank);
     /* relaxed: a send that just misses a death is like one just before it */
     *state = atomic_load_explicit(&(*out)->target->state, memory_order_relaxed);
-    return (*state & SHM_STATE_MASK) >= SHM_LEFT ? FERRY_EPEER : 0;
+    if ((*state & SHM_STATE_MASK) == SHM_JOINED)
+        return 0;
+    bool gone = (*state & SHM_STATE_MASK) >= SHM_LEFT || (uint32_t)rank >= p->segment->starting;
+    return gone ? FERRY_EPEER : 0;
 }
 
 int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)

@@ -37,6 +37,7 @@ static void shm_query(const fy_port *port, fy_port_info *info)
     *info = (fy_port_info){
         .rank = (int)p->rank,
         .ranks = (int)p->segment->ranks,
+        .starting = (int)p->segment->starting,
         .shares_memory = true,
         .wakes_helper = true,
         .crowded = p->crowded,
@@ -113,6 +114,7 @@ static fy_peer_state shm_peer(fy_port *port, int rank)
                                           memory_order_acquire);
     switch (state & SHM_STATE_MASK) {
     case SHM_ABSENT:
+        return (uint32_t)rank < p->segment->starting ? FY_PEER_ALIVE : FY_PEER_ABSENT;
     case SHM_JOINED:
         return FY_PEER_ALIVE;
     case SHM_LEFT:
@@ -155,6 +157,41 @@ static void shm_endure(fy_port *port, bool on)
     atomic_store(&state_of(port)->self->endures, on);
 }
 
+/* Takes `count` numbers, in one step. */
+static bool take_numbers(const fy_segment *s, uint32_t count, uint32_t *first)
+{
+    _Atomic uint32_t *recruited = &common_at(s->base)->recruited;
+    /* relaxed: a number is nobody's before, and says nothing of other memory */
+    uint32_t taken = atomic_load_explicit(recruited, memory_order_relaxed);
+    do {
+        if (taken > s->ranks - s->starting || count > s->ranks - s->starting - taken)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(recruited, &taken, taken + count,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *first = s->starting + taken;
+    return true;
+}
+
+static int shm_recruit(fy_port *port, int count, char *const argv[], int *first)
+{
+    fy_segment *s = state_of(port)->segment;
+    uint32_t number;
+    if (s->recruiter == NULL)
+        return fy_error_set(FERRY_ENOTSUP, "nobody can start ranks for this one: its job has no "
+                                           "launcher, or FERRY_RANKS_MAX leaves no room for more");
+    if (!take_numbers(s, (uint32_t)count, &number))
+        return fy_error_set(FERRY_ENOMEM,
+                            "no room for %d more ranks: the job has numbers for %u, "
+                            "and does not use one twice (FERRY_RANKS_MAX)",
+                            count, s->ranks);
+    int error = s->recruiter(s->recruiter_arg, (int)number, count, argv);
+    for (uint32_t rank = number; error != 0 && rank < number + (uint32_t)count; rank++)
+        fy_controls_mark(s->base, s->ranks, rank, SHM_DEAD);
+    if (error == 0)
+        *first = (int)number;
+    return error;
+}
+
 static const _Atomic uint32_t *shm_changes(fy_port *port)
 {
     return &state_of(port)->self->events;
@@ -187,6 +224,7 @@ static const fy_port_ops shm_ops = {
     .rouse = shm_rouse,
     .endure = shm_endure,
     .changes = shm_changes,
+    .recruit = shm_recruit,
 };
 
 static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
@@ -230,7 +268,8 @@ static bool is_crowded(const fy_segment *segment)
 int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
 {
     if (rank < 0 || (uint32_t)rank >= segment->ranks)
-        return fy_error_set(FERRY_EINVAL, "rank %d: the job has %u ranks", rank, segment->ranks);
+        return fy_error_set(FERRY_EINVAL, "rank %d: the job has places for %u ranks", rank,
+                            segment->ranks);
     shm_port *p;
     if (make_state(segment, (uint32_t)rank, &p) != 0)
         return fy_error_set(FERRY_ENOMEM, "no memory for rank %d", rank);
@@ -244,6 +283,8 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
         return fy_error_set(FERRY_EINVAL, "rank %d has joined the job before", rank);
     }
     atomic_store_explicit(&p->self->pid, (int32_t)getpid(), memory_order_relaxed);
+    if ((uint32_t)rank >= segment->starting)
+        fy_controls_mark(segment->base, segment->ranks, p->rank, SHM_JOINED);
     *out = &p->port;
     return 0;
 }

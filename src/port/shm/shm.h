@@ -11,6 +11,7 @@
 /* Zero means the default of ferry_options (core.h). */
 typedef struct fy_shm_options {
     int ranks;
+    int ranks_max;       /* with those that may join later; at least `ranks` */
     size_t heap_bytes;   /* per rank; reserved, not committed */
     uint32_t ring_slots; /* per (source, target, lane, thread); a power of two */
     uint32_t ring_bytes; /* likewise */
@@ -37,7 +38,14 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out);
 /* Sets what `advance` does on this rank; FY_COMPUTE_NONE at the start. [application thread] */
 void fy_shm_compute_set(fy_port *port, fy_compute mode);
 
-/* How many ranks the segment has. */
+/* How many places for ranks the segment has. */
 int fy_segment_ranks(const fy_segment *segment);
+
+/* Has ranks [first, first + count) started, with `argv` or, when that is NULL, as the others were.
+ * 0, or an error with fy_error_set: none was. [application thread of any rank] */
+typedef int fy_recruiter(void *arg, int first, int count, char *const argv[]);
+
+/* Sets how ranks of this process have others started; without, they cannot. Before they join. */
+void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg);
 
 #endif

@@ -13,7 +13,8 @@
 
 typedef struct program {
     char *const *argv;
-    int threads; /* ranks that the program starts as threads; 0: it is one of several processes */
+    int threads;   /* ranks that the program starts as threads; 0: it is one of several processes */
+    int ranks_max; /* of those */
 } program;
 
 static int execute(void *arg, int rank)
@@ -25,6 +26,9 @@ static int execute(void *arg, int rank)
         snprintf(text, sizeof(text), "%d", p->threads);
         setenv(FY_ENV_THREADS, "1", 1);
         setenv(FY_ENV_RANKS, text, 1);
+        snprintf(text, sizeof(text), "%d", p->ranks_max);
+        if (p->ranks_max > 0)
+            setenv(FY_ENV_RANKS_MAX, text, 1);
     }
     execvp(p->argv[0], p->argv);
     return -errno;
@@ -33,12 +37,16 @@ static int execute(void *arg, int rank)
 /* The segment is made before any rank reads its options: the variables decide alone. */
 static int read_options(fy_shm_options *shm)
 {
-    uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0;
+    uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0, ranks_max = 0;
     int error = fy_env_number("FERRY_HEAP_BYTES", 1, UINT64_MAX, &heap_bytes);
     if (error == 0)
         error = fy_env_number("FERRY_RING_SLOTS", 1, UINT32_MAX, &ring_slots);
     if (error == 0)
         error = fy_env_number("FERRY_RING_BYTES", 1, UINT32_MAX, &ring_bytes);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
+    if (shm->ranks_max == 0)
+        shm->ranks_max = (int)ranks_max;
     shm->heap_bytes = heap_bytes;
     shm->ring_slots = (uint32_t)ring_slots;
     shm->ring_bytes = (uint32_t)ring_bytes;
@@ -54,11 +62,14 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
         return fy_error_set(FERRY_EINVAL, "no program to run");
     if (o.ranks < 1 || o.ranks > FY_RANKS_MAX)
         return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", o.ranks, FY_RANKS_MAX);
-    fy_shm_options shm = {.ranks = o.ranks};
+    if (o.ranks_max != 0 && (o.ranks_max < o.ranks || o.ranks_max > FY_RANKS_MAX))
+        return fy_error_set(FERRY_EINVAL, "at most %d ranks: must be %d to %d", o.ranks_max,
+                            o.ranks, FY_RANKS_MAX);
+    fy_shm_options shm = {.ranks = o.ranks, .ranks_max = o.ranks_max};
     int error = read_options(&shm);
     if (error != 0)
         return error;
-    program p = {.argv = argv, .threads = o.threads ? o.ranks : 0};
+    program p = {.argv = argv, .threads = o.threads ? o.ranks : 0, .ranks_max = shm.ranks_max};
     fy_launch_plan plan = {
         .program = argv[0],
         .shm = o.threads ? NULL : &shm,

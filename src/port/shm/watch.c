@@ -69,14 +69,15 @@ static int timeout_ms(const job *j)
     return now >= j->stage_end_ns ? 0 : (int)((j->stage_end_ns - now) / 1000000 + 1);
 }
 
-/* Fills the set: the signals, then three places per child. Negative descriptors are skipped by
- * poll. */
+/* Fills the set: the signals and requests for ranks, then three places per child. Negative
+ * descriptors are skipped by poll. */
 static void fill_set(const job *j, struct pollfd *set)
 {
     set[0] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
+    set[1] = (struct pollfd){.fd = j->recruits, .events = POLLIN};
     for (int rank = 0; rank < j->ranks; rank++) {
         const job_child *child = &j->children[rank];
-        struct pollfd *of = &set[1 + 3 * rank];
+        struct pollfd *of = &set[2 + 3 * rank];
         of[0] = (struct pollfd){.fd = child->pidfd, .events = POLLIN};
         of[1] = (struct pollfd){.fd = child->streams[0].fd, .events = POLLIN};
         of[2] = (struct pollfd){.fd = child->streams[1].fd, .events = POLLIN};
@@ -87,8 +88,10 @@ static void serve_set(job *j, const struct pollfd *set)
 {
     if (set[0].revents)
         pass_signal(j);
+    if (set[1].revents)
+        fy_job_recruit(j);
     for (int rank = 0; rank < j->ranks; rank++) {
-        const struct pollfd *of = &set[1 + 3 * rank];
+        const struct pollfd *of = &set[2 + 3 * rank];
         for (int i = 0; i < 2; i++)
             if (of[1 + i].revents)
                 fy_stream_read(&j->children[rank].streams[i], rank);
@@ -99,7 +102,7 @@ static void serve_set(job *j, const struct pollfd *set)
 
 void fy_job_watch(job *j)
 {
-    nfds_t count = 1 + 3 * (nfds_t)j->ranks;
+    nfds_t count = 2 + 3 * (nfds_t)j->ranks;
     struct pollfd *set = calloc(count, sizeof(*set));
     if (set == NULL) {
         fy_log_line(-1, "no memory to watch the job; it ends");

@@ -1,0 +1,40 @@
+/* Member: who is there, and how ranks come and go (peer.c, group.h). */
+#include <ferry/member.h>
+
+#include "base/error.h"
+#include "core/rank.h"
+
+int ferry_member_count(const ferry *f)
+{
+    return f->collectives.group->size;
+}
+
+int ferry_member_rank(const ferry *f, int place)
+{
+    const fy_group *group = f->collectives.group;
+    return place >= 0 && place < group->size ? fy_group_rank(group, place) : -1;
+}
+
+int ferry_member_place(const ferry *f, int rank)
+{
+    const fy_group *group = f->collectives.group;
+    return rank >= 0 && rank < f->ranks ? fy_group_place(group, rank) : -1;
+}
+
+int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
+{
+    int number, error;
+    if (count < 1 || first == NULL)
+        return fy_fail(f, FERRY_EINVAL, "spawn: %d ranks, or no place for the number", count);
+    if (f->ops->recruit == NULL)
+        return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->ops->name);
+    error = f->ops->recruit(f->port, count, argv, &number);
+    if (error != 0)
+        return fy_fail(f, error, "spawn: %s", fy_error_text());
+    for (int rank = number; rank < number + count; rank++) {
+        fy_set_add(f->peers.awaited, rank);
+        f->work_created++;
+    }
+    *first = number;
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* Recruits: ranks that are started while the job runs.
+ *
+ * A rank takes numbers in the segment and sends one request, a datagram of a socket that it has
+ * from the launcher, which starts the ranks as children like the others. There is no answer: a rank
+ * has come when it has joined, and will not when its state is dead. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "port/shm/job.h"
+
+/* Writes `argv` behind the head at `buffer`; false when there is no room. */
+static bool write_arguments(char *buffer, char *const argv[], job_request *head)
+{
+    for (; argv != NULL && argv[head->arguments] != NULL; head->arguments++) {
+        size_t bytes = strlen(argv[head->arguments]) + 1;
+        if (bytes > JOB_REQUEST_BYTES - sizeof(*head) - head->bytes)
+            return false;
+        memcpy(buffer + sizeof(*head) + head->bytes, argv[head->arguments], bytes);
+        head->bytes += (uint32_t)bytes;
+    }
+    return true;
+}
+
+int fy_launch_recruit(void *arg, int first, int count, char *const argv[])
+{
+    int fd = (int)(intptr_t)arg, error = 0;
+    job_request head = {.first = (uint32_t)first, .count = (uint32_t)count};
+    char *buffer = malloc(JOB_REQUEST_BYTES);
+    if (buffer == NULL)
+        return fy_error_set(FERRY_ENOMEM, "no memory to ask for ranks");
+    if (!write_arguments(buffer, argv, &head)) {
+        error = fy_error_set(FERRY_EINVAL, "arguments of more than %zu bytes for new ranks",
+                             JOB_REQUEST_BYTES - sizeof(head));
+        goto free_buffer;
+    }
+    memcpy(buffer, &head, sizeof(head));
+    ssize_t sent;
+    do
+        sent = send(fd, buffer, sizeof(head) + head.bytes, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        error = fy_error_set(FERRY_ESYSTEM, "asking the launcher for ranks: %s", strerror(errno));
+free_buffer:
+    free(buffer);
+    return error;
+}
+
+/* In the launcher from here. */
+
+int fy_job_recruits_open(job *j)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return fy_error_set(FERRY_ESYSTEM, "socketpair: %s", strerror(errno));
+    j->recruits = ends[0];
+    j->recruits_theirs = ends[1];
+    return 0;
+}
+
+/* Whether a request is one that a rank can make. */
+static bool is_sound(const job *j, const job_request *head, size_t bytes)
+{
+    uint32_t places = (uint32_t)j->ranks;
+    if (bytes < sizeof(*head) || head->bytes != bytes - sizeof(*head) || head->count == 0 ||
+        head->first < (uint32_t)j->starting || head->first > places ||
+        head->count > places - head->first)
+        return false;
+    for (uint32_t i = 0; i < head->count; i++)
+        if (j->children[head->first + i].pid != 0)
+            return false;
+    return true;
+}
+
+/* The strings at `text` as arguments. Gives an array; NULL when they are not as the head says, or
+ * without memory. */
+static char **read_arguments(char *text, const job_request *head)
+{
+    if (head->arguments == 0 || head->bytes == 0 || text[head->bytes - 1] != '\0' ||
+        head->arguments > head->bytes)
+        return NULL;
+    char **argv = calloc((size_t)head->arguments + 1, sizeof(*argv));
+    char *end = text + head->bytes;
+    for (uint32_t i = 0; argv != NULL && i < head->arguments && text < end; i++) {
+        argv[i] = text;
+        text += strlen(text) + 1;
+    }
+    return argv;
+}
+
+static void start(job *j, const job_request *head, char *const argv[])
+{
+    fflush(NULL); /* else each child would write it again */
+    for (uint32_t i = 0; i < head->count; i++) {
+        int rank = (int)(head->first + i);
+        /* A job that ends takes nobody in. */
+        int error = j->stage != JOB_RUNS || j->passed_signal != 0
+                        ? FERRY_ESTATE
+                        : fy_job_start_child(j, rank, argv);
+        if (error == 0)
+            continue;
+        if (error != FERRY_ESTATE)
+            fy_log_line(-1, "%s", fy_error_text());
+        fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
+    }
+}
+
+void fy_job_recruit(job *j)
+{
+    job_request head = {0};
+    char *buffer = malloc(JOB_REQUEST_BYTES);
+    ssize_t bytes =
+        buffer == NULL ? -1 : recv(j->recruits, buffer, JOB_REQUEST_BYTES, MSG_DONTWAIT);
+    if (bytes <= 0)
+        goto free_buffer;
+    memcpy(&head, buffer, (size_t)bytes < sizeof(head) ? (size_t)bytes : sizeof(head));
+    if (!is_sound(j, &head, (size_t)bytes)) {
+        fy_log_line(-1, "a request for ranks that makes no sense is dropped");
+        goto free_buffer;
+    }
+    char **argv = read_arguments(buffer + sizeof(head), &head);
+    if (argv == NULL && head.arguments != 0)
+        fy_log_line(-1, "a request for ranks without sense in its arguments is dropped");
+    else
+        start(j, &head, argv);
+    free(argv);
+free_buffer:
+    free(buffer);
+}
