@@ -101,6 +101,17 @@ void bench_pin(int index)
     }
 }
 
+void bench_pin_not(int index)
+{
+    cpu_set_t others = *allowed();
+    int left = index % bench_cores();
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, allowed()) && left-- == 0)
+            CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) > 0)
+        sched_setaffinity(0, sizeof others, &others);
+}
+
 uint64_t bench_read(const void *data, size_t size_bytes)
 {
     typedef uint64_t vector __attribute__((vector_size(64), aligned(8), may_alias));

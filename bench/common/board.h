@@ -45,9 +45,10 @@ typedef enum bench_kind {
     BENCH_MG,           /* count V-cycles of NAS MG, size points along an edge */
     BENCH_FT,           /* count steps of NAS FT, size points along x */
     BENCH_SUMMA,        /* count products of matrices of size^2 elements */
-    BENCH_EXPOSED, /* of a halo as BENCH_HALO, what background progress does not hide, percent */
-    BENCH_MEMORY,  /* private memory of the ranks, mean of them, bytes */
-    BENCH_LIBRARY, /* bytes of the libraries that rank 0 has mapped, beyond libc */
+    BENCH_EXPOSED, /* of a halo as BENCH_HALO_8, what background progress does not hide, percent */
+    BENCH_EXPOSED_SLEEP, /* likewise, sleeping in place of computing */
+    BENCH_MEMORY,        /* private memory of the ranks, mean of them, bytes */
+    BENCH_LIBRARY,       /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
 } bench_kind;
 
@@ -101,6 +102,9 @@ bench_board *bench_board_open(void);
 /* Cores this process may use, and binding of the caller to the `index`th of them (modulo). */
 int bench_cores(void);
 void bench_pin(int index);
+
+/* Binds the caller to all of them but the `index`th, if there are others. */
+void bench_pin_not(int index);
 
 /* Reads every byte; returns a value that depends on all of them. */
 uint64_t bench_read(const void *data, size_t size_bytes);

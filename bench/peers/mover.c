@@ -4,6 +4,7 @@
 #include <ferry/mover.h>
 
 #include "common/team.h"
+#include "peers/mover_exposed.h"
 #include "peers/mover_side.h"
 #include "peers/mover_work.h"
 
@@ -21,38 +22,27 @@ void bench_check(ferry *f, int error)
     }
 }
 
-/* So many steps of work that touch no memory to speak of; returns how long they took. */
-static double compute(uint64_t steps)
+/* A movement that goes on in the background. With one rank the thread may use the other core. */
+typedef struct hidden {
+    ferry *f;
+    ferry_mover *m;
+} hidden;
+
+static void begin_hidden(void *arg)
 {
-    const uint64_t start = bench_now();
-    volatile double x = 1;
-    for (uint64_t i = 0; i < steps; i++)
-        x = x * 0.999 + 0.001;
-    return (double)(bench_now() - start);
+    const hidden *h = arg;
+    bench_check(h->f, ferry_mover_start(h->m, NULL));
+    if (ferry_ranks(h->f) == 1)
+        bench_pin_not(0);
+    bench_check(h->f, ferry_background_begin(h->f));
+    bench_pin(ferry_rank(h->f));
 }
 
-enum { OVERLAPPED = 30 };
-
-/* How much longer computing for twice the time of a movement takes when the rank's movement goes
- * on in the background, in percent of the movement. */
-static double exposed_of(ferry *f, ferry_mover *m, double halo_ns)
+static void end_hidden(void *arg)
 {
-    double step_ns = compute(1000000) / 1e6, alone = 0;
-    const uint64_t steps = (uint64_t)(2 * halo_ns / step_ns);
-    for (int i = 0; i < OVERLAPPED; i++)
-        alone += compute(steps) / OVERLAPPED;
-    bench_check(f, ferry_barrier(f));
-    uint64_t start = bench_now();
-    for (int i = 0; i < OVERLAPPED; i++) {
-        bench_check(f, ferry_mover_start(m, NULL));
-        bench_check(f, ferry_background_begin(f));
-        compute(steps);
-        bench_check(f, ferry_background_end(f));
-        bench_check(f, ferry_mover_wait(m));
-    }
-    double both = (double)(bench_now() - start) / OVERLAPPED;
-    double exposed = 100 * (both - alone) / halo_ns;
-    return exposed > 0 ? exposed : 0;
+    const hidden *h = arg;
+    bench_check(h->f, ferry_background_end(h->f));
+    bench_check(h->f, ferry_mover_wait(h->m));
 }
 
 static double run(ferry *f, ferry_mover *m, uint64_t count, uint64_t warm)
@@ -85,12 +75,19 @@ static double halo_of(state *s, const bench_job *job, int edge)
     bench_check(f, ferry_map_block(&blocks, ferry_ranks(f)));
     bench_check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
     bench_check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
-    bench_check(f, ferry_mover_bind(f, &plan, x, x, NULL, &m));
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    options.deferred = job->kind != BENCH_HALO && job->kind != BENCH_HALO_8;
+    bench_check(f, ferry_mover_bind(f, &plan, x, x, &options, &m));
     double ns;
-    if (job->kind == BENCH_EXPOSED) {
+    if (options.deferred) {
+        hidden h = {.f = f, .m = m};
+        const exposed e = {.begin = begin_hidden,
+                           .end = end_hidden,
+                           .arg = &h,
+                           .sleeps = job->kind == BENCH_EXPOSED_SLEEP};
         double mean = run(f, m, OVERLAPPED, 2) / OVERLAPPED;
         bench_check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, &mean, &mean, 1));
-        ns = exposed_of(f, m, mean);
+        ns = exposed_percent(&e, mean);
     } else {
         ns = run(f, m, job->count, bench_warmup(job));
     }
@@ -184,7 +181,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     bench_team team = {.board = board, .rank = ferry_rank(f), .context = &s};
     team.kinds[BENCH_HALO] = halo;
     team.kinds[BENCH_HALO_8] = halo_8;
-    team.kinds[BENCH_EXPOSED] = halo;
+    team.kinds[BENCH_EXPOSED] = halo_8;
+    team.kinds[BENCH_EXPOSED_SLEEP] = halo_8;
     team.kinds[BENCH_TRANSPOSE] = transpose;
     team.kinds[BENCH_REDISTRIBUTE] = redistribute;
     team.kinds[BENCH_START_WAIT] = start_wait;

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "common/team.h"
+#include "peers/mover_exposed.h"
 #include "peers/mover_mpi_side.h"
 #include "peers/mover_work.h"
 
@@ -46,6 +47,8 @@ typedef struct exchange {
     double *out, *in;
     size_t out_count, in_count;
     MPI_Datatype out_type, in_type;
+    int other; /* the other rank */
+    MPI_Request requests[2];
 } exchange;
 
 static void exchange_init(exchange *x, const state *s, int n, int edge)
@@ -86,22 +89,27 @@ static void own_faces(const rank_blocks *b)
     }
 }
 
-static void move_packed(exchange *x, int other)
+static void begin_packed(exchange *x)
 {
-    MPI_Request requests[2];
-    MPI_Status statuses[2];
+    const int other = x->other;
     const rank_blocks *b = &x->b;
     double *at = x->out;
-    MPI_Irecv(x->in, (int)x->in_count, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(x->in, (int)x->in_count, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, &x->requests[0]);
     for (int k = b->fill_count; k < b->fill_count + b->send_count; k++) {
         const face *f = &b->faces[k];
         face_pack(f, at, block_at(b, f->from_block) + f->from);
         at += face_size(f);
     }
-    MPI_Isend(x->out, (int)x->out_count, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(x->out, (int)x->out_count, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, &x->requests[1]);
     own_faces(b);
-    MPI_Waitall(2, requests, statuses);
-    at = x->in;
+}
+
+static void end_packed(exchange *x)
+{
+    MPI_Status statuses[2];
+    const rank_blocks *b = &x->b;
+    const double *at = x->in;
+    MPI_Waitall(2, x->requests, statuses);
     for (int k = 0; k < b->fill_count; k++) {
         const face *f = &b->faces[k];
         if (f->from_block >= 0)
@@ -111,8 +119,15 @@ static void move_packed(exchange *x, int other)
     }
 }
 
-static void move_typed(exchange *x, int other)
+static void move_packed(exchange *x)
 {
+    begin_packed(x);
+    end_packed(x);
+}
+
+static void move_typed(exchange *x)
+{
+    const int other = x->other;
     MPI_Request requests[2];
     MPI_Status statuses[2];
     MPI_Irecv(x->b.data, 1, x->in_type, other, 7, MPI_COMM_WORLD, &requests[0]);
@@ -126,17 +141,50 @@ static double halo_of(const state *s, const bench_job *job, int edge)
     exchange x;
     uint64_t start = 0, warm = bench_warmup(job);
     exchange_init(&x, s, (int)job->size_bytes, edge);
+    x.other = 1 - s->rank;
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
         if (s->types)
-            move_typed(&x, 1 - s->rank);
+            move_typed(&x);
         else
-            move_packed(&x, 1 - s->rank);
+            move_packed(&x);
     }
     double ns = (double)(bench_now() - start);
     exchange_fini(&x);
     return ns;
+}
+
+static void begin_hidden(void *arg)
+{
+    begin_packed(arg);
+}
+
+static void end_hidden(void *arg)
+{
+    end_packed(arg);
+}
+
+/* What the library does by itself while the program computes. */
+static double exposed_halo(void *context, const bench_job *job)
+{
+    const state *s = context;
+    exchange x;
+    exchange_init(&x, s, (int)job->size_bytes, 2);
+    x.other = 1 - s->rank;
+    const exposed e = {.begin = begin_hidden,
+                       .end = end_hidden,
+                       .arg = &x,
+                       .sleeps = job->kind == BENCH_EXPOSED_SLEEP};
+    move_packed(&x);
+    uint64_t start = bench_now();
+    for (int i = 0; i < OVERLAPPED; i++)
+        move_packed(&x);
+    double mean = (double)(bench_now() - start) / OVERLAPPED;
+    MPI_Allreduce(MPI_IN_PLACE, &mean, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    double percent = exposed_percent(&e, mean);
+    exchange_fini(&x);
+    return percent;
 }
 
 static double halo(void *context, const bench_job *job)
@@ -289,6 +337,8 @@ int main(int argc, char **argv)
         bench_team team = {.board = board, .rank = s.rank, .context = &s};
         team.kinds[BENCH_HALO] = s.ranks == 2 ? halo : NULL;
         team.kinds[BENCH_HALO_8] = s.ranks == 2 ? halo_8 : NULL;
+        team.kinds[BENCH_EXPOSED] = s.ranks == 2 && !s.types ? exposed_halo : NULL;
+        team.kinds[BENCH_EXPOSED_SLEEP] = s.ranks == 2 && !s.types ? exposed_halo : NULL;
         team.kinds[BENCH_TRANSPOSE] = s.types ? NULL : transpose;
         team.kinds[BENCH_REDISTRIBUTE] = redistribute;
         team.kinds[BENCH_REDBLACK] = s.types ? NULL : bench_mpi_redblack;

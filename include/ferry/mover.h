@@ -141,6 +141,8 @@ typedef struct ferry_mover_options {
     bool ordered;        /* combine in one order whatever the timing and the number of ranks */
     bool check;          /* check the whole plan (ferry_plan_check) first */
     bool messages;       /* use messages even where memory is shared */
+    bool deferred;       /* start copies nothing within or into this rank: polls, wait, or the
+                            thread of ferry_background_begin do */
     size_t packet_bytes; /* messages of at most about so many bytes; 0: one per pair of ranks */
 } ferry_mover_options;
 
@@ -193,9 +195,9 @@ FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghost
 FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_track *track);
 
 /* Returns when everything has arrived here and everything from here has been taken. Without a
- * start before it returns at once. FERRY_EPEER: a neighbour died; the targets are undefined and the
- * mover can only be freed. [app thread, not in handlers | polls | may block]
- * kelp-data-mover.txt 2 (wait). */
+ * start before it returns at once. FERRY_EPEER: a neighbour died, or one of theirs, and so on: the
+ * mover is lost on all ranks that it connects; the targets are undefined and it can only be freed.
+ * [app thread, not in handlers | polls | may block] kelp-data-mover.txt 2 (wait). */
 FERRY_API FERRY_MUST_USE int ferry_mover_wait(ferry_mover *mover);
 
 /* As ferry_mover_wait, but FERRY_EAGAIN when that would wait; does what can be done now. [app

@@ -7,13 +7,17 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/relax.h"
 #include "base/thread.h"
 #include "core/rank.h"
 
 struct fy_background {
     fy_thread_handle thread;
-    atomic_bool ends;
+    atomic_bool ends, left;
 };
+
+/* How often the end looks for the thread before it sleeps: some 20 us. */
+enum { LOOKS = 2000 };
 
 static void *drive(void *arg)
 {
@@ -24,6 +28,8 @@ static void *drive(void *arg)
     while (!atomic_load_explicit(&f->background->ends, memory_order_acquire))
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
     fy_account_leave(f, before);
+    /* release: pairs with the acquire in ferry_background_end */
+    atomic_store_explicit(&f->background->left, true, memory_order_release);
     return NULL;
 }
 
@@ -56,6 +62,11 @@ int ferry_background_end(ferry *f)
     /* release: pairs with the acquire in drive */
     atomic_store_explicit(&background->ends, true, memory_order_release);
     f->ops->wake(f->port, FY_APP);
+    /* Looks a while: going to sleep and being woken takes longer than the thread's end.
+     * acquire: pairs with the release in drive */
+    for (int i = 0; i < LOOKS && !atomic_load_explicit(&background->left, memory_order_acquire);
+         i++)
+        fy_relax();
     fy_thread_join(&background->thread);
     f->background = NULL;
     free(background);

@@ -88,6 +88,17 @@ static void take_ack(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
         (void)fy_mover_advance(m);
 }
 
+/* Ranks without the dead one among their neighbours learn of it here, one from the other. What they
+ * wait for is not coming. */
+static void take_loss(ferry_mover *m)
+{
+    if (m->error == 0)
+        m->error = FERRY_EPEER;
+    fy_movers_of(m->f)->news = true;
+    if (!m->under_way)
+        fy_mover_spread(m);
+}
+
 /* Frames that fit no mover are dropped: they concern one that was freed after an error. */
 static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
 {
@@ -98,10 +109,12 @@ static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
     if (found == NULL || frame->words[0] == UINT64_MAX)
         return FY_TAKEN;
     ferry_mover *m = found->mover;
-    if (frame->aux == FY_MOVER_ASK) {
+    if (frame->aux == FY_MOVER_ASK)
         take_ask(m, source, frame);
+    if (frame->aux == FY_MOVER_LOST)
+        take_loss(m);
+    if (frame->aux == FY_MOVER_ASK || frame->aux == FY_MOVER_LOST)
         return FY_TAKEN;
-    }
     fy_link_end *end = find_end(frame->aux == FY_MOVER_ACK ? &m->out : &m->in, source);
     if (end == NULL)
         return FY_TAKEN;

@@ -14,7 +14,7 @@ enum { LOOKS = 200 };
 
 bool fy_mover_is_done(const ferry_mover *m)
 {
-    return m->error != 0 || (m->in.left_count == 0 && m->out.left_count == 0);
+    return m->error != 0 || (!m->own_left && m->in.left_count == 0 && m->out.left_count == 0);
 }
 
 /* After counters have moved: wakes the other end if it sleeps. */
@@ -193,11 +193,24 @@ static void set_flags(ferry_mover *m, uint32_t value)
                                   memory_order_relaxed);
 }
 
+/* The copies within the rank; an ordered movement has them in its sequence. */
+static int run_own(ferry_mover *m)
+{
+    m->own_left = false;
+    if (m->sequence != NULL)
+        return m->in.end_count == 0 ? advance_ordered(m) : 0;
+    for (size_t i = 0; i < m->own_count; i++)
+        fy_move_run(&m->own_moves[i], &m->how, 0, 0);
+    return 1;
+}
+
 int fy_mover_advance(ferry_mover *m)
 {
     int count = 0;
     if (m->flagged)
         set_flags(m, 0);
+    if (m->own_left)
+        count += run_own(m);
     if (m->in.left_count > 0)
         count += m->sequence != NULL ? advance_ordered(m) : advance_in(m);
     if (m->out.left_count > 0)
@@ -216,7 +229,7 @@ static bool dead(const ferry_mover *m, const fy_direction *direction)
 
 bool fy_mover_would_miss(ferry_mover *m)
 {
-    if (fy_mover_is_done(m))
+    if (fy_mover_is_done(m) || m->own_left)
         return true;
     set_flags(m, 1);
     /* seq_cst: between the flags and the last look; pairs with the fences in publish, say_taken */
@@ -242,8 +255,21 @@ bool fy_mover_would_miss(ferry_mover *m)
     return false;
 }
 
+void fy_mover_spread(ferry_mover *m)
+{
+    const fy_direction *directions[] = {&m->in, &m->out};
+    if (m->spread)
+        return;
+    m->spread = true;
+    for (int way = 0; way < 2; way++)
+        for (size_t i = 0; i < directions[way]->end_count; i++)
+            (void)fy_mover_send(m, directions[way]->ends[i].rank, FY_MOVER_LOST, 0, 0, NULL, 0);
+}
+
 void fy_mover_finish(ferry_mover *m)
 {
+    if (m->error == FERRY_EPEER)
+        fy_mover_spread(m);
     if (m->flagged)
         set_flags(m, 0);
     m->under_way = false;
@@ -256,8 +282,9 @@ void fy_mover_finish(ferry_mover *m)
 static int report(const ferry_mover *m)
 {
     if (m->error == 0 || m->error == FERRY_EPEER)
-        return m->error == 0 ? 0
-                             : fy_fail(m->f, m->error, "mover: a neighbour is dead or has left");
+        return m->error == 0
+                   ? 0
+                   : fy_fail(m->f, m->error, "mover: a rank that it needs is dead or has left");
     return fy_fail(m->f, m->error, "mover: it was lost when its blocks changed owners");
 }
 
@@ -288,11 +315,9 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     for (size_t i = 0; i < m->in.end_count; i++)
         m->in.left[i] = i;
     m->in.left_count = m->in.end_count;
-    if (m->sequence != NULL && m->in.end_count == 0)
-        (void)advance_ordered(m);
-    for (size_t i = 0; i < m->own_count && m->sequence == NULL; i++)
-        fy_move_run(&m->own_moves[i], &m->how, 0, 0);
-    (void)fy_mover_advance(m);
+    m->own_left = true;
+    if (!m->options.deferred)
+        (void)fy_mover_advance(m);
     fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
     return 0;
 }

@@ -114,6 +114,8 @@ struct ferry_mover {
     fy_combine how, copying; /* the operation; the copy into packed buffers */
     uint64_t epoch;          /* movements started */
     bool under_way, flagged; /* a sleeps flag may be set */
+    bool own_left;           /* the copies within the rank have not been made yet */
+    bool spread;             /* neighbours know that it is lost */
     bool astray;             /* blocks of its xarrays may be anywhere: it cannot be started */
     int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a remap */
     uint32_t op;
@@ -147,6 +149,7 @@ typedef enum fy_mover_frame {
     FY_MOVER_ACK,   /* words: mover, epoch */
     FY_MOVER_WAKE,  /* the counters have moved */
     FY_MOVER_ASK,   /* words: mover; data: pairs, or entries of blocks that change owners */
+    FY_MOVER_LOST,  /* words: mover; a neighbour of the sender died, and it moves no more */
 } fy_mover_frame;
 
 fy_movers *fy_movers_of(const ferry *f);
@@ -177,6 +180,9 @@ int fy_mover_advance(ferry_mover *m);
 
 /* Whether the movement has all it waited for. */
 bool fy_mover_is_done(const ferry_mover *m);
+
+/* Tells the neighbours of a mover that ended with FERRY_EPEER, once: they would wait for ever. */
+void fy_mover_spread(ferry_mover *m);
 
 /* Ends the movement: its operation, if any, and its place among those under way. */
 void fy_mover_finish(ferry_mover *m);

@@ -45,6 +45,7 @@ static way random_way(dice *d)
     w.borrowed = which == 3;
     w.options.ordered = dice_between(d, 0, 3) == 0;
     w.options.check = dice_between(d, 0, 1);
+    w.options.deferred = dice_between(d, 0, 1);
     return w;
 }
 
@@ -79,6 +80,16 @@ static void linger(dice *own)
         continue;
 }
 
+/* As linger, now and then with the rank in the hands of another thread, where there are threads. */
+static void linger_apart(ferry *f, dice *own)
+{
+    int begun = dice_between(own, 0, 2) == 0 ? ferry_background_begin(f) : FERRY_ENOTSUP;
+    CHECK(begun == 0 || begun == FERRY_ENOTSUP);
+    linger(own);
+    if (begun == 0)
+        CHECK(ferry_background_end(f) == 0);
+}
+
 static void halos(ferry *f, dice *d, dice *own)
 {
     int dims = (int)dice_between(d, 1, 3);
@@ -102,7 +113,7 @@ static void halos(ferry *f, dice *d, dice *own)
         linger(own);
         CHECK(ferry_mover_start(m, NULL) == 0);
         CHECK(ferry_mover_start(m, NULL) == FERRY_ESTATE || ferry_mover_test(m) == 0);
-        linger(own);
+        linger_apart(f, own);
         CHECK(ferry_mover_wait(m) == 0);
         check_halo(f, x, &halo, round);
     }

@@ -3,7 +3,9 @@
  * Method: a ring of blocks, one per rank of three; every rank asks to survive deaths. After two
  * movements the last rank is killed where the argument says: before it starts one (start), or when
  * it has started and not waited (wait). The others must get the error from the mover of the ring,
- * and can free all; a mover between the first two ranks works before and after. */
+ * and can free all; a mover between the first two ranks works before and after. With `line` there
+ * is no ring, and the ranks may be more: most are then no neighbours of the dead one, but wait for
+ * one that is, or for one that waits for it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +38,7 @@ static bool between_first_two(void *arg, const ferry_plan_entry *copy)
 }
 
 static ferry_mover *bind_ring(ferry *f, ferry_xarray *x, const ferry_mover_options *options,
-                              bool whole)
+                              bool whole, bool ring)
 {
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     ferry_plan plan = {0};
@@ -44,7 +46,7 @@ static ferry_mover *bind_ring(ferry *f, ferry_xarray *x, const ferry_mover_optio
     halo.domain = x->blocks.blocks[0].region;
     halo.domain.high.at[0] = x->blocks.blocks[x->blocks.count - 1].region.high.at[0];
     halo.low = halo.high = ferry_point_of(1, 0, 0);
-    halo.periodic[0] = true;
+    halo.periodic[0] = ring;
     CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
     if (!whole)
         ferry_plan_filter(&plan, between_first_two, NULL);
@@ -57,7 +59,7 @@ static ferry_mover *bind_ring(ferry *f, ferry_xarray *x, const ferry_mover_optio
 static void move_until_it_ends(ferry *f, ferry_mover *m)
 {
     int error = 0;
-    for (int i = 0; i < 3 && error == 0; i++) {
+    for (int i = 0; i < ferry_ranks(f) && error == 0; i++) {
         error = ferry_mover_start(m, NULL);
         if (error == 0)
             error = ferry_mover_wait(m);
@@ -68,7 +70,8 @@ static void move_until_it_ends(ferry *f, ferry_mover *m)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    if (argc < 3 || ferry_ranks(f) != 3)
+    const bool line = argc > 3 && strcmp(argv[3], "line") == 0;
+    if (argc < 3 || ferry_ranks(f) < 3)
         return 2;
     ferry_mover_options options = FERRY_MOVER_DEFAULTS;
     const int64_t width = strcmp(argv[2], "direct") == 0 ? 4096 : 16;
@@ -81,8 +84,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     CHECK(ferry_floorplan_cut(domain, ferry_point_of(ferry_ranks(f), 1, 1), &blocks) == 0);
     CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
     CHECK(ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_of(1, 0, 0), &x) == 0);
-    ferry_mover *ring = bind_ring(f, x, &options, true);
-    ferry_mover *pair = bind_ring(f, x, &options, false);
+    ferry_mover *ring = bind_ring(f, x, &options, true, !line);
+    ferry_mover *pair = bind_ring(f, x, &options, false, !line);
     for (int i = 0; i < 2; i++)
         CHECK(ferry_mover_start(ring, NULL) == 0 && ferry_mover_wait(ring) == 0);
     CHECK(ferry_barrier(f) == 0);
