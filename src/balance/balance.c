@@ -34,7 +34,7 @@ static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
 {
     const ferry_scheduler *scheduler = find_scheduler(s, s->name);
     if (scheduler == NULL && strchr(s->name, '/') != NULL)
-        return fy_plugin_open(s->f, s->name, &s->plugin, out);
+        return fy_scheduler_open(s->f, s->name, &s->plugin, out);
     if (scheduler == NULL)
         return fail_unknown(s);
     *out = scheduler;

@@ -83,7 +83,7 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
 
 /* Opens the shared object at `path` and gives the scheduler in it; its handle goes to `*handle`,
  * for fy_plugin_close. FERRY_EINVAL. [application thread] */
-int fy_plugin_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out);
+int fy_scheduler_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out);
 void fy_plugin_close(void *handle);
 
 /* Whether every function that a scheduler must have is there. */

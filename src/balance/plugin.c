@@ -6,7 +6,7 @@
 
 #include "balance/balance.h"
 
-int fy_plugin_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out)
+int fy_scheduler_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out)
 {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)

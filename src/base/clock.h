@@ -4,10 +4,12 @@
 
 #include <stdint.h>
 
+#include "base/shared.h"
+
 /* Monotonic, the same for every process of the machine. */
-uint64_t fy_clock_now_ns(void);
+FY_SHARED uint64_t fy_clock_now_ns(void);
 /* Processor time of the calling thread. */
-uint64_t fy_clock_cpu_ns(void);
+FY_SHARED uint64_t fy_clock_cpu_ns(void);
 /* Sleeps until fy_clock_now_ns reaches `deadline_ns`, signals or not. */
 void fy_clock_sleep_until(uint64_t deadline_ns);
 

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/shared.h"
+
 typedef struct fy_env_variable {
     const char *name;
     const char *meaning; /* one line */
@@ -18,12 +20,12 @@ typedef struct fy_env_variable {
 const fy_env_variable *fy_env_variables(void);
 
 /* The value of a variable; NULL when unset or empty. */
-const char *fy_env_get(const char *name);
+FY_SHARED const char *fy_env_get(const char *name);
 
 /* Reads a whole number; K, M, G and T multiply by powers of 1,024. Leaves `*value` alone when the
  * variable is unset. FERRY_EINVAL: not a number or outside [min, max]; fy_error_text names
  * variable, value and range. */
-int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value);
+FY_SHARED int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value);
 
 /* Logs each FERRY_* variable that Ferry does not know, with the nearest known name. */
 void fy_env_warn_unknown(void);

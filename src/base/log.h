@@ -4,9 +4,11 @@
 
 #include <stdarg.h>
 
+#include "base/shared.h"
+
 /* Writes "ferry: rank R: TEXT" as one line; without the rank when it is negative. Cut at about 500
  * bytes. [any thread] */
-void fy_log_line(int rank, const char *format, ...) __attribute__((format(printf, 2, 3)));
+FY_SHARED void fy_log_line(int rank, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fy_log_vline(int rank, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 

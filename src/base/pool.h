@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "base/shared.h"
+
 typedef struct fy_pool {
     size_t item_bytes;
     size_t chunk_items;
@@ -15,13 +17,13 @@ typedef struct fy_pool {
 } fy_pool;
 
 /* An empty pool of items of `item_bytes`, 16-byte aligned, that grows by `chunk_items`. */
-void fy_pool_init(fy_pool *pool, size_t item_bytes, size_t chunk_items);
+FY_SHARED void fy_pool_init(fy_pool *pool, size_t item_bytes, size_t chunk_items);
 
 /* Frees every item, given back or not. */
-void fy_pool_fini(fy_pool *pool);
+FY_SHARED void fy_pool_fini(fy_pool *pool);
 
 /* Adds a chunk of free items. Returns whether there was memory. */
-int fy_pool_grow(fy_pool *pool);
+FY_SHARED int fy_pool_grow(fy_pool *pool);
 
 /* An item with undefined contents; NULL when there is no memory. Give it back with fy_pool_put. */
 static inline void *fy_pool_get(fy_pool *pool)

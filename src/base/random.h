@@ -6,17 +6,19 @@
 
 #include <stdint.h>
 
+#include "base/shared.h"
+
 typedef struct fy_random {
     uint64_t state;
 } fy_random;
 
 /* Starts stream number `stream` of `seed`. Streams of one seed are independent for our purposes. */
-void fy_random_init(fy_random *random, uint64_t seed, uint64_t stream);
+FY_SHARED void fy_random_init(fy_random *random, uint64_t seed, uint64_t stream);
 
 /* The next number, uniform over 64 bits. */
-uint64_t fy_random_next(fy_random *random);
+FY_SHARED uint64_t fy_random_next(fy_random *random);
 
 /* A number from 0 to `bound` - 1; 0 when `bound` is 0. */
-uint64_t fy_random_below(fy_random *random, uint64_t bound);
+FY_SHARED uint64_t fy_random_below(fy_random *random, uint64_t bound);
 
 #endif

@@ -18,6 +18,7 @@
 #include "cmd/cmd.h"
 #include "cmd/handoff.h"
 #include "port/mpi/find.h"
+#include "port/plugin.h"
 #include "port/shm/layout.h"
 
 static void show_build(void)
@@ -98,7 +99,7 @@ static void show_mpi(void)
     for (size_t i = 0; i < FY_MPI_NAMES; i++) {
         char path[4096];
         const char *name = fy_mpi_names[i];
-        if (!fy_mpi_locate(name, path, sizeof(path))) {
+        if (!fy_plugin_locate(name, path, sizeof(path))) {
             printf("port mpi   %s: there is no ferry-port-%s.so\n", name, name);
             continue;
         }

@@ -449,10 +449,11 @@ static int simulate(program *p)
     fy_sim_options options = {.heap_bytes = p->options.heap_bytes,
                               .ring_slots = p->options.ring_slots,
                               .ring_bytes = p->options.ring_bytes};
-    if (fy_sim_options_read(&options) != 0)
+    const fy_sim_table *simulator;
+    if (fy_sim_find(&simulator) != 0 || simulator->options_read(&options) != 0)
         return failed(-1);
     fy_env_warn_unknown();
-    int status = fy_sim_run(&options, run_simulated_rank, p);
+    int status = simulator->run(&options, run_simulated_rank, p);
     return status < 0 ? failed(-1) : status;
 }
 

@@ -51,4 +51,7 @@ done
 [ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
 "$prefix/bin/ferry" info | grep -q "$version" || fail "the installed command does not say its version"
 expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
+for linked in shared static; do
+    expect "$prefix/bin/ferry" sim -n 1 "$scratch/build/consumer_$linked"
+done
 echo "installed, built with CMake and pkg-config, run: ok"

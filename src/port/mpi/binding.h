@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FY_MPI_BINDING_VERSION 1
 #define FY_MPI_BINDING_SYMBOL "ferry_mpi_binding"
 
 /* Ordered: each allows what those before it allow. */
@@ -33,7 +32,7 @@ typedef struct fy_mpi_request {
 #define FY_MPI_ANY (-1)
 
 typedef struct fy_mpi_binding {
-    uint32_t version; /* FY_MPI_BINDING_VERSION */
+    uint32_t version; /* FY_PORT_VERSION */
     const char *name; /* "openmpi", "mpich" */
 
     /* The library's own name and version. At any time. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "port/mpi/binding.h"
+#include "port/port.h"
 
 #ifndef FY_MPI_NAME
 #error "FY_MPI_NAME names the library"
@@ -224,7 +225,7 @@ static void cancel(fy_mpi_request *request)
 __attribute__((visibility("default"))) extern const fy_mpi_binding ferry_mpi_binding;
 
 const fy_mpi_binding ferry_mpi_binding = {
-    .version = FY_MPI_BINDING_VERSION,
+    .version = FY_PORT_VERSION,
     .name = FY_MPI_NAME,
     .library = library,
     .state = state,

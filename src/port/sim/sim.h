@@ -5,6 +5,7 @@
 #ifndef FY_SIM_H
 #define FY_SIM_H
 
+#include "base/shared.h"
 #include "port/port.h"
 
 #define FY_SIM_RANKS_MAX 65536
@@ -44,5 +45,18 @@ int fy_sim_options_read(fy_sim_options *options);
  * What ranks that did not end had allocated is not freed. FERRY_E...: nothing was started, or the
  * tape not written; fy_error_set. */
 int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg);
+
+/* The simulator as boot finds it: in the same file, or in the plug-in "sim" (port/plugin.h). */
+typedef struct fy_sim_table {
+    uint32_t version; /* FY_PORT_VERSION */
+    int (*options_read)(fy_sim_options *options);
+    int (*run)(const fy_sim_options *options, fy_sim_main *rank_main, void *arg);
+} fy_sim_table;
+
+#define FY_SIM_SYMBOL "fy_sim_functions"
+FY_SHARED extern const fy_sim_table fy_sim_functions;
+
+/* FERRY_ELAUNCH with fy_error_set: there is no plug-in. */
+int fy_sim_find(const fy_sim_table **out);
 
 #endif

@@ -1,0 +1,12 @@
+/* For the shared library: few programs are simulated, and those need not start fast. */
+#include "port/plugin.h"
+#include "port/sim/sim.h"
+
+int fy_sim_find(const fy_sim_table **out)
+{
+    const void *table;
+    int error = fy_plugin_open("sim", FY_SIM_SYMBOL, false, &table);
+    if (error == 0)
+        *out = table;
+    return error;
+}
