@@ -45,12 +45,13 @@ verify: ## check the protocols' models exhaustively
 	@sh tests/models/run.sh
 
 SOAK ?= 20
-soak: ## repeat the release tests SOAK times (default 20), stop at the first failure
+KILLS ?= 1000
+soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KILLS runs (1000)
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
-	@sh examples/stealing/kills.sh $(BUILD)/examples/stealing 1000 2
+	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 
 format: ## format the sources as .clang-format says (clang-format 14)
 	@sh tools/need.sh format

@@ -3,7 +3,8 @@
  *     ferry run -n 4 build/examples/stealing --style events --kill 2@40 --kill 0@70
  *
  * Ranks named by --kill die by SIGKILL so many milliseconds after the start. The first rank that
- * lives prints how often each unit was done. */
+ * lives prints how often each unit was done; with --told each prints when it was told of a death.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +64,13 @@ static int report(const state *s)
     while (ferry_peer_is_gone(s->f, first))
         first++;
     if (first != ferry_rank(s->f))
-        return s->doubled != 0;
+        return s->doubled != 0 || s->known_count != s->options->units;
     printf("stealing (%s): %d units on %d ranks, %d died, in %.1f ms; lost %d, done twice %llu\n",
            style_names[s->options->style], s->options->units, ferry_ranks(s->f), s->deaths,
            (double)(ferry_now(s->f) - s->start_ns) / 1e6, s->options->units - s->known_count,
            (unsigned long long)s->doubled);
     fflush(stdout);
-    return s->doubled != 0;
+    return s->doubled != 0 || s->known_count != s->options->units;
 }
 
 static int run(state *s)
@@ -100,10 +101,15 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     options o = {.style = EVENTS, .units = 400, .unit_us = 300, .threshold = 2};
     for (int i = 1; i < argc; i += 2)
-        if (i + 1 >= argc || !read_option(&o, argv[i], argv[i + 1])) {
+        if (strcmp(argv[i], "--told") == 0) {
+            o.told = true;
+            i--;
+        } else if (i + 1 >= argc || !read_option(&o, argv[i], argv[i + 1])) {
             if (ferry_rank(f) == 0)
-                fprintf(stderr, "usage: stealing [--style passing|driven|events] [--units N]\n"
-                                "                [--unit-us N] [--threshold N] [--kill R@MS]...\n");
+                fprintf(
+                    stderr,
+                    "usage: stealing [--style passing|driven|events] [--units N]\n"
+                    "                [--unit-us N] [--threshold N] [--kill R@MS]... [--told]\n");
             return 2;
         }
     state s = {.f = f, .options = &o};

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,9 @@ static void on_snapshot(ferry *f, int source, const ferry_message *message)
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {
     state *s = arg;
-    (void)f;
+    if (event->died && s->options->told)
+        fprintf(stderr, "told %d %d %llu\n", ferry_rank(f), event->rank,
+                (unsigned long long)ferry_now(f));
     s->deaths += event->died;
     steal_died(s, event->rank);
 }

@@ -22,6 +22,7 @@ typedef struct options {
     int units;
     int unit_us;   /* of a light unit; one in four is four times as long */
     int threshold; /* units below which a rank asks for more */
+    bool told;     /* says when it is told of a death */
     int kill_count;
     struct {
         int rank, ms;

@@ -2,7 +2,11 @@
  *
  * Each frame carries the call it belongs to. A rank that meets another call under its own number
  * tells every rank, so that nobody waits for a call that others never make; so does a rank that
- * cannot go on. */
+ * cannot go on.
+ *
+ * A rank that has been told that a member of the group has died finishes no call of it any more, be
+ * it one that could still be: others may have given it up, and wait for all that live in
+ * ferry_quiesce, behind which there is another group. */
 #include "core/collective.h"
 
 #include <inttypes.h>
@@ -143,6 +147,9 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
     if (c->error != 0)
         return true;
     if (frame->tag == TAG_ABORT) {
+        /* That a rank is gone is told first by its event, then by what fails for it. */
+        if ((int64_t)frame->words[3] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
+            return false;
         take_abort(f, c, source, frame);
         return true;
     }
@@ -248,6 +255,8 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
         fy_meet_announce(f, c);
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
+    if (c->group->dead >= 0)
+        fy_collective_lack(f, c, c->group->dead);
     return c;
 }
 
@@ -366,19 +375,35 @@ void fy_collectives_advance(ferry *f)
     }
 }
 
+void fy_collective_lack(ferry *f, fy_collective *c, int rank)
+{
+    if (c->error != 0)
+        return;
+    c->told = rank == c->group->dead; /* a death is known to all by itself */
+    c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d is dead or has left",
+                       c->number, rank);
+}
+
+/* The rank for want of which a call can never finish: one that it waits for and that has gone, or
+ * one that has died, for then those that live may have given the call up. -1: it can. What a peer
+ * sent before it went has been delivered. */
+static int missing(const ferry *f, const fy_collective *c)
+{
+    bool waits = c->at < c->step_count && c->steps[c->at].sort == FY_STEP_AWAIT;
+    int source = waits ? c->posts[c->steps[c->at].rank].source : f->rank;
+    return fy_peer_is_gone(f, source) ? source : c->group->dead;
+}
+
 void fy_collectives_fail_dead(ferry *f)
 {
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
-        if (c->by_board || c->at >= c->step_count || c->steps[c->at].sort != FY_STEP_AWAIT)
+        if (f->collectives.early.head != NULL)
+            fy_collective_look_early(f, c);
+        int rank = c->by_board ? -1 : missing(f, c);
+        if (rank < 0)
             continue;
-        int source = c->posts[c->steps[c->at].rank].source;
-        /* What a peer sent before it went is still delivered: it is lost only when nothing waits.
-         */
-        if (f->ops->peer(f->port, source) == FY_PEER_ALIVE || f->ops->pending(f->port, FY_DATA))
-            continue;
-        c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d is dead or has left",
-                           c->number, source);
+        fy_collective_lack(f, c, rank);
         fy_collective_advance(f, c);
     }
 }
@@ -403,6 +428,10 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
     fy_group *group = fy_group_create(set, f->ranks, f->rank);
     if (group == NULL)
         return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->ranks);
+    /* Others that were not gone for the root may be gone here since. */
+    for (int i = 0; i < group->size; i++)
+        if (fy_peer_is_gone(f, fy_group_rank(group, i)))
+            group->dead = fy_group_rank(group, i);
     fy_group_drop(all->group);
     all->group = group;
     all->number = number;

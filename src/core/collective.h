@@ -107,7 +107,7 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number);
 /* Carries out what can be of all that run. */
 void fy_collectives_advance(ferry *f);
 
-/* Ends those that wait for a rank that is gone. */
+/* Ends those that can never finish because a rank is gone. */
 void fy_collectives_fail_dead(ferry *f);
 
 /* A call of the next number for `what`, which was checked; NULL without memory. It is among the
@@ -120,6 +120,9 @@ void fy_collective_free(ferry *f, fy_collective *c);
 
 /* Carries out the steps of one call until one has to wait. */
 void fy_collective_advance(ferry *f, fy_collective *c);
+
+/* Ends a call, if nothing else has, because `rank` is gone. */
+void fy_collective_lack(ferry *f, fy_collective *c, int rank);
 
 /* Ends a call that `rank` has met with another one, and tells everybody. */
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other);

@@ -3,9 +3,6 @@
 #include "core/rank.h"
 #include "core/reduce.h"
 
-/* Fruitless rounds before a peer that is waited for is looked at. */
-enum { ROUNDS_BEFORE_DOUBT = 50 };
-
 static const char *const names[] = {"barrier", "broadcast", "allreduce", "reduce",
                                     "scan",    "gather",    "allgather"};
 
@@ -94,9 +91,7 @@ static void run_steps(ferry *f, fy_collective *c)
     c->plan = plan_of(c->what.sort);
     fy_collective_advance(f, c);
     while (!c->finished)
-        if (fy_progress_wait(f, true, FERRY_FOREVER, &patience) == 0 &&
-            patience.rounds > ROUNDS_BEFORE_DOUBT)
-            fy_collectives_fail_dead(f);
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
 }
 
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)

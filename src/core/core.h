@@ -166,7 +166,11 @@ FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag,
                           uint32_t *op);
 FY_SHARED void fy_op_submitted(ferry *f, uint32_t op);
 FY_SHARED void fy_op_end(ferry *f, uint32_t op, int error);
+/* Unmakes an operation whose call fails: nothing is reported of it, whatever has become of it. */
 FY_SHARED void fy_op_drop(ferry *f, uint32_t op);
+/* Says whether the call that starts it polls, so that its callbacks wait until that returns.
+ * Returns what was said before. fy_send_paced says so itself for the frame's `op`. */
+bool fy_op_hold(ferry *f, uint32_t op, bool held);
 bool fy_op_is_pending(const ferry *f, uint32_t op);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
 

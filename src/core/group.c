@@ -11,7 +11,7 @@ fy_group *fy_group_create(const uint64_t *set, int ranks, int self)
     fy_group *group = malloc(sizeof(*group) + (all ? 0 : (size_t)size * sizeof(group->ranks[0])));
     if (group == NULL)
         return NULL;
-    *group = (fy_group){.users = 1, .size = size, .self = all ? self : -1, .all = all};
+    *group = (fy_group){.users = 1, .size = size, .self = all ? self : -1, .dead = -1, .all = all};
     int place = 0;
     for (int rank = 0; rank < ranks && !all; rank++) {
         if (!fy_set_has(set, rank))
@@ -50,6 +50,12 @@ int fy_group_place(const fy_group *group, int rank)
             high = middle - 1;
     }
     return -1;
+}
+
+void fy_group_lose(fy_group *group, int rank)
+{
+    if (fy_group_place(group, rank) >= 0)
+        group->dead = rank;
 }
 
 bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks)

@@ -13,6 +13,7 @@ typedef struct fy_group {
     uint32_t users;
     int size;
     int self;    /* this rank's place; -1: it is no member yet */
+    int dead;    /* a member that has died, and is gone; -1: none */
     bool all;    /* every number of the job is a member's: places are ranks */
     int ranks[]; /* by place, ascending; none with `all` */
 } fy_group;
@@ -50,6 +51,9 @@ void fy_group_drop(fy_group *group);
 
 /* The place of `rank`; -1: it is no member. */
 int fy_group_place(const fy_group *group, int rank);
+
+/* Notes that `rank`, if it is a member, has died: no call of the group finishes any more. */
+void fy_group_lose(fy_group *group, int rank);
 
 bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks);
 

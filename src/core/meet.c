@@ -140,22 +140,31 @@ static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
     return *next == c->ranks;
 }
 
-/* Looks why `rank` does not come: it may have called something else, or be gone. */
-static void doubt(ferry *f, fy_collective *c, int rank, uint32_t turn)
+/* Looks why `rank` does not come: it may have called something else. */
+static void doubt(ferry *f, fy_collective *c, int rank)
 {
     announcement *a = &board_of(f, rank)->announced;
     /* seq_cst: the number before and after the call, so that both are of one announcement */
     uint64_t number = atomic_load(&a->number);
     const fy_collective_call call = {atomic_load(&a->call[0]), atomic_load(&a->call[1]),
                                      atomic_load(&a->call[2])};
-    if (number == c->number && atomic_load(&a->number) == number) {
+    /* seq_cst: as above */
+    if (number == c->number && atomic_load(&a->number) == number)
         fy_collective_disagree(f, c, rank, &call);
-        return;
+}
+
+/* Ends the call when a member from place `next` on has gone without coming; and when any has died,
+ * for one that lives may not come because of it. Others may still finish this call: the line stays,
+ * for a rank that knows of a death writes no other until there is another group. */
+static void look_for_gone(ferry *f, fy_collective *c, int next, uint32_t turn)
+{
+    if (c->group->dead >= 0)
+        fy_collective_lack(f, c, c->group->dead);
+    for (int i = next; i < c->ranks && c->error == 0; i++) {
+        int rank = fy_group_rank(c->group, i);
+        if (fy_peer_is_gone(f, rank) && !has_come(f, c, rank, turn))
+            fy_collective_lack(f, c, rank);
     }
-    if (f->ops->peer(f->port, rank) == FY_PEER_ALIVE || has_come(f, c, rank, turn) || c->error != 0)
-        return;
-    c->error =
-        fy_fail(f, FERRY_EPEER, "collective %u: rank %d is dead or has left", c->number, rank);
 }
 
 static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
@@ -165,7 +174,9 @@ static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
     /* seq_cst: before the last look; pairs with the load in wake_sleepers */
     atomic_store(waiting, 1);
     if (!all_have_come(f, c, turn, next) && c->error == 0)
-        doubt(f, c, fy_group_rank(c->group, *next), turn);
+        doubt(f, c, fy_group_rank(c->group, *next));
+    if (f->peers.gone_count != 0)
+        look_for_gone(f, c, *next, turn);
     if (*next < c->ranks && c->error == 0)
         fy_progress_wait(f, true, FERRY_FOREVER, patience);
     atomic_store(waiting, 0);
@@ -225,6 +236,8 @@ static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
 
 void fy_meet(ferry *f, fy_collective *c)
 {
+    if (c->error != 0)
+        return;
     uint32_t turn = f->collectives.turn;
     line *own = &board_of(f, f->rank)->lines[turn % 2];
     write_call(own->call, &c->call);
@@ -232,8 +245,7 @@ void fy_meet(ferry *f, fy_collective *c)
         memcpy(own->value, c->what.in, c->size_bytes);
     /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
     atomic_store(&own->number, c->number);
-    if (c->error == 0)
-        await_all(f, c, turn);
+    await_all(f, c, turn);
     if (c->error != 0)
         return;
     /* Only what all have been through counts as a turn, so that all agree which line is next. */

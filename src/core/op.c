@@ -31,11 +31,19 @@ static fy_op_record *record_at(const fy_ops *ops, uint32_t index)
     return &ops->chunks[index >> FY_OP_CHUNK_BITS][index % CHUNK_RECORDS];
 }
 
+/* A record in use. */
+static fy_op_record *find_named(const ferry *f, uint32_t op)
+{
+    fy_op_record *record = record_at(&f->ops_table, op & INDEX_MASK);
+    bool found = record != NULL && record->state != FY_OP_FREE && wire_name(record) == op;
+    return found ? record : NULL;
+}
+
 /* A record whose end is still to come, whether anybody asks or not. */
 static fy_op_record *find_open(const ferry *f, uint32_t op)
 {
-    fy_op_record *record = record_at(&f->ops_table, op & INDEX_MASK);
-    return record != NULL && record->open && wire_name(record) == op ? record : NULL;
+    fy_op_record *record = find_named(f, op);
+    return record != NULL && record->open ? record : NULL;
 }
 
 static fy_op_record *find_pending(const ferry *f, uint32_t op)
@@ -229,7 +237,7 @@ void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes)
     record->receipt.size_bytes = size_bytes;
 }
 
-static void queue_event(fy_ops *ops, fy_op_record *record)
+void fy_op_queue_event(fy_ops *ops, fy_op_record *record)
 {
     if (record->queued)
         return;
@@ -248,7 +256,7 @@ void fy_op_submitted(ferry *f, uint32_t op)
     if (record == NULL || record->callbacks[FERRY_SUBMITTED] == NULL)
         return;
     record->submitted_due = true;
-    queue_event(&f->ops_table, record);
+    fy_op_queue_event(&f->ops_table, record);
 }
 
 void fy_op_forget(fy_ops *ops, fy_op_record *record)
@@ -285,7 +293,7 @@ static void end_record(ferry *f, fy_op_record *record, int error)
     ops->lazy -= record->lazy;
     f->done++;
     if (record->queued || record->callbacks[fy_op_event_of(record)] != NULL)
-        queue_event(ops, record);
+        fy_op_queue_event(ops, record);
     else
         fy_op_finish(f, record);
 }
@@ -302,10 +310,22 @@ void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone)
     end_record(f, record, error);
 }
 
+/* That its peer is going was noticed by sending to it, before the event that tells so: what fails
+ * for it fails behind that, in fy_ops_fail_peer. */
+static bool fails_later(const ferry *f, const fy_op_record *record, int error)
+{
+    int rank = record->receipt.rank;
+    return error == FERRY_EPEER && record->state == FY_OP_PENDING && rank != f->rank &&
+           !fy_peer_is_gone(f, rank) && f->ops->peer(f->port, rank) != FY_PEER_ALIVE;
+}
+
 void fy_op_end(ferry *f, uint32_t op, int error)
 {
     fy_op_record *record = find_open(f, op);
     if (record == NULL)
+        return;
+    record->gone = NULL; /* its layer is done with it */
+    if (fails_later(f, record, error))
         return;
     record->open = false;
     if (record->state == FY_OP_PENDING)
@@ -325,22 +345,35 @@ bool fy_op_may_end(const ferry *f, int source, uint32_t op)
     return record == NULL || record->receipt.rank == source || record->receipt.object.word != 0;
 }
 
+bool fy_op_hold(ferry *f, uint32_t op, bool held)
+{
+    fy_op_record *record = find_named(f, op);
+    if (record == NULL)
+        return false;
+    bool before = record->held;
+    record->held = held;
+    return before;
+}
+
 void fy_op_drop(ferry *f, uint32_t op)
 {
-    fy_op_record *record = find_open(f, op);
+    fy_ops *ops = &f->ops_table;
+    fy_op_record *record = find_named(f, op);
     if (record == NULL)
         return;
-    record->open = false;
-    if (record->state == FY_OP_SILENT)
-        release(&f->ops_table, record);
-    if (record->state != FY_OP_PENDING)
-        return; /* it timed out while its call waited for room */
-    if (record->handle != NULL)
+    if (record->has_handle && record->handle != NULL)
         record->handle->word = 0;
-    stop_timer(&f->ops_table, record);
-    f->ops_table.pending--;
-    f->ops_table.lazy -= record->lazy;
-    release(&f->ops_table, record);
+    if (record->state == FY_OP_PENDING) {
+        stop_timer(ops, record);
+        ops->pending--;
+        ops->lazy -= record->lazy;
+    }
+    record->open = record->has_handle = record->submitted_due = false;
+    memset(record->callbacks, 0, sizeof(record->callbacks));
+    /* It may have ended already, while its call polled: then it leaves the list in silence. */
+    record->state = FY_OP_ENDED;
+    if (!record->queued)
+        release(ops, record);
 }
 
 void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)

@@ -48,6 +48,7 @@ typedef struct fy_op_record {
     bool has_handle;    /* a ferry_op names it */
     bool submitted_due; /* its callback is to be run */
     bool queued;        /* on the list of events */
+    bool held;          /* its callbacks wait: the call that starts it polls */
 } fy_op_record;
 
 typedef struct fy_ops {
@@ -73,6 +74,9 @@ ferry_event fy_op_event_of(const fy_op_record *record);
 
 /* The owner has nothing more to learn: the record is free as soon as its name is. */
 void fy_op_forget(fy_ops *ops, fy_op_record *record);
+
+/* Puts it on the list of events, if it is not there. */
+void fy_op_queue_event(fy_ops *ops, fy_op_record *record);
 
 /* The owner has nothing more to learn by callback; its ferry_op may still be tested. */
 void fy_op_finish(ferry *f, fy_op_record *record);

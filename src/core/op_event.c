@@ -91,12 +91,17 @@ int fy_ops_deliver(ferry *f)
     /* Events that callbacks add wait for the next poll, so that a chain of operations cannot hold
      * this one. */
     fy_op_record *last = ops->events_tail;
-    for (bool more = ops->events != NULL; more; count++) {
+    for (bool more = ops->events != NULL; more;) {
         fy_op_record *record = ops->events;
         more = record != last;
         ops->events = record->next;
         record->queued = false;
+        if (record->held) {
+            fy_op_queue_event(ops, record);
+            continue;
+        }
         deliver(f, record);
+        count++;
     }
     return count;
 }

@@ -27,6 +27,7 @@ int fy_peers_init(ferry *f)
     peers->absent = peers->gone + fy_set_words(f->ranks);
     peers->awaited = peers->absent + fy_set_words(f->ranks);
     int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
+    peers->shifts = f->rank >= starting;
     for (int rank = starting; rank < f->ranks; rank++) {
         if (rank == f->rank)
             continue;
@@ -89,6 +90,7 @@ static void settle(ferry *f, int rank, bool died)
         fy_set_remove(peers->gone, rank);
         peers->gone_count--;
         peers->gone_mark -= mark_of(rank);
+        peers->shifts++;
         fy_quiesce_members_changed(f);
         fy_quiesce_tell(f, rank);
     }
@@ -148,13 +150,17 @@ static void bury(ferry *f, int rank)
     fy_set_add(peers->gone, rank);
     peers->gone_count++;
     peers->gone_mark += mark_of(rank);
+    peers->shifts++;
+    bool died = f->ops->peer(f->port, rank) == FY_PEER_DEAD;
+    if (died)
+        fy_group_lose(f->collectives.group, rank);
     fy_ops_fail_peer(f, rank);
     fy_mail_peer_gone(f, rank);
     fy_quiesce_members_changed(f);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->peer_gone != NULL)
             fy_layer_at(i)->peer_gone(f, rank);
-    tell(f, (ferry_peer_event){.rank = rank, .died = f->ops->peer(f->port, rank) == FY_PEER_DEAD});
+    tell(f, (ferry_peer_event){.rank = rank, .died = died});
 }
 
 int fy_peers_bury(ferry *f)

@@ -27,7 +27,9 @@ typedef struct fy_peers {
     uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
     int absent_count;
     int gone_count;
+    int dead;           /* one of them that died and did not close; -1 for none */
     uint64_t gone_mark; /* equal on ranks that know the same to be gone */
+    int shifts;         /* how many are known to have joined, and to have gone again */
     bool news;          /* some are going */
     uint64_t news_ns;
     const _Atomic uint32_t *changes; /* the port's; NULL when it has none */

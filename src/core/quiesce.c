@@ -33,7 +33,8 @@ enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 enum { NUMBERS_APART = 1 << 16 };
 
 /* What a wave's frame says, in its handler field. words: epoch, created, finished, mark; aux: wave.
- * An announcement of a new group has its members as data, and `number` for `created`. */
+ * ASK has the `shifts` that its root knows of for `created`; an announcement of a new group has its
+ * members as data, and `number` for `created`. */
 typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE } wave_sort;
 
 /* This rank's place among those that are not gone: the root's is 0. */
@@ -97,6 +98,28 @@ static void take_announcement(ferry *f, const fy_frame *frame)
     q->number = (uint32_t)frame->words[1];
 }
 
+static void be_asked(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, uint32_t wave)
+{
+    q->asked = true;
+    q->passed_on = false;
+    q->asked_epoch = epoch;
+    q->asked_mark = mark;
+    q->asked_shifts = shifts;
+    q->wave = wave;
+    q->answers = 0;
+    q->created = q->finished = 0;
+}
+
+/* What a root has asked that has died since may come by other ways, and late. The last root knows
+ * of all who came and went, so of two the one that knows more is kept; of two that know as many but
+ * not the same, both will know more. */
+static void take_ask(fy_quiescence *q, const fy_frame *frame)
+{
+    int shifts = frame->words[1] > INT32_MAX ? INT32_MAX : (int)frame->words[1];
+    if (!q->asked || shifts >= q->asked_shifts)
+        be_asked(q, frame->words[0], frame->words[3], shifts, frame->aux);
+}
+
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_quiescence *q = &f->quiescence;
@@ -106,13 +129,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
     }
     switch ((wave_sort)frame->handler) {
     case WAVE_ASK:
-        q->asked = true;
-        q->passed_on = false;
-        q->asked_epoch = frame->words[0];
-        q->asked_mark = frame->words[3];
-        q->wave = frame->aux;
-        q->answers = 0;
-        q->created = q->finished = 0;
+        take_ask(q, frame);
         break;
     case WAVE_ANSWER:
         if (!q->asked || frame->words[0] != q->asked_epoch || frame->aux != q->wave ||
@@ -153,8 +170,9 @@ static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint6
 static int tell_children(ferry *f, wave_sort sort)
 {
     int error = 0;
+    uint64_t shifts = sort == WAVE_ASK ? (uint64_t)f->peers.shifts : 0;
     for (int i = 0; i < child_count(f) && error == 0; i++)
-        error = send_wave(f, fy_peers_at(f, first_child(f) + i), sort, 0, 0);
+        error = send_wave(f, fy_peers_at(f, first_child(f) + i), sort, shifts, 0);
     return error;
 }
 
@@ -174,10 +192,6 @@ void fy_quiesce_members_changed(ferry *f)
     fy_control_lock(f);
     q->shifted = true;
     q->was_balanced = false;
-    /* The root's wave is over. Another rank keeps what it was asked: the root may have known of
-     * this change before. */
-    if (place_of(f) == 0 && q->asked_mark != f->peers.gone_mark)
-        q->asked = false;
     if (q->announced_epoch != 0)
         (void)announce(f); /* without memory: they wait until this rank ends */
     fy_control_unlock(f);
@@ -216,24 +230,25 @@ static void conclude(ferry *f, uint64_t created, uint64_t finished)
     q->last_created = created;
 }
 
+/* Whether there is a wave that is for this epoch, and for those alive as this rank knows them. */
+static bool is_asked(const ferry *f)
+{
+    const fy_quiescence *q = &f->quiescence;
+    return q->asked && q->asked_epoch == q->epoch && q->asked_mark == f->peers.gone_mark;
+}
+
 /* Does this idle rank's part in the waves, with the lock held. `*acted` when there was something to
  * do, so that there may be more. */
 static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
     bool root = place_of(f) == 0;
-    /* A wave of an epoch that others have heard the end of, while this rank became the root, is
-     * void. */
-    if (root && (!q->asked || q->asked_epoch != q->epoch)) {
-        q->asked = true;
-        q->passed_on = false;
-        q->asked_epoch = q->epoch;
-        q->asked_mark = f->peers.gone_mark;
-        q->wave++;
-        q->answers = 0;
-        q->created = q->finished = 0;
-    }
-    if (!q->asked || q->asked_epoch != q->epoch || q->asked_mark != f->peers.gone_mark)
+    /* Another rank keeps what it does not understand yet: its root may know more. The root's own
+     * wave, or that of one before it, is over when somebody died, or told it that the epoch ended.
+     */
+    if (root && !is_asked(f))
+        be_asked(q, q->epoch, f->peers.gone_mark, f->peers.shifts, ++q->begun);
+    if (!is_asked(f))
         return 0;
     if (!q->passed_on) {
         q->passed_on = true;

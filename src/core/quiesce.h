@@ -16,8 +16,10 @@ typedef struct fy_quiescence {
     /* The wave this rank has to answer; at the root, the one it has started. */
     bool asked, passed_on;
     uint64_t asked_epoch, asked_mark;
+    int asked_shifts; /* that its root knew of (peer.h) */
     uint32_t wave;
-    int answers; /* of children, with the sums of what they reported */
+    uint32_t begun; /* waves this rank has started: no number serves twice */
+    int answers;    /* of children, with the sums of what they reported */
     uint64_t created, finished;
 
     /* At the root: what the wave before came to. */

@@ -156,14 +156,17 @@ static void drain(ferry *f)
 }
 
 /* The barriers of closing. When some ranks are gone and the program has said that it goes on, the
- * others wait for each other all the same. */
+ * others wait for each other all the same: not in a barrier, for those that are not closing yet may
+ * be in a ferry_quiesce of their own, which needs this rank. */
 static int meet(ferry *f)
 {
     /* Whether others have joined, ranks may know at different times. */
-    if (f->info.starting != 0 && f->info.starting < f->ranks)
+    bool joins = f->info.starting != 0 && f->info.starting < f->ranks;
+    bool goes_on = f->peers.fn != NULL;
+    if (joins || (goes_on && f->peers.gone_count != 0))
         return fy_quiesce(f, FY_DOING_CLOSE);
     int error = fy_barrier(f, FY_DOING_CLOSE);
-    return error == FERRY_EPEER && f->peers.fn != NULL ? fy_quiesce(f, FY_DOING_CLOSE) : error;
+    return error == FERRY_EPEER && goes_on ? fy_quiesce(f, FY_DOING_CLOSE) : error;
 }
 
 int fy_rank_close(ferry *f)

@@ -139,6 +139,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
 {
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
+    bool held = fy_op_hold(f, frame->op, true);
     int error = FERRY_EAGAIN;
     if (rank == f->rank && lane == FY_DATA) {
         while (f->self.bytes > SELF_BYTES_MAX)
@@ -150,6 +151,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
         if (!fy_has_backlog(f, lane, rank))
             error = f->ops->send(f->port, FY_APP, lane, rank, frame);
     }
+    (void)fy_op_hold(f, frame->op, held);
     fy_account_leave(f, before);
     return error == 0 || rank == f->rank ? error : port_failed(f, rank, error);
 }

@@ -231,6 +231,7 @@ static int start_tracking(ferry *f, const fy_frame *frame, const ferry_track *tr
         return fy_fail(f, FERRY_ENOMEM, "request_broadcast: no memory to track it");
     }
     **record = (spread_record){.op = op, .parts = 1};
+    (void)fy_op_hold(f, op, true);
     return 0;
 }
 
@@ -263,6 +264,7 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     f->stats.requests_sent += error == 0;
     if (record == NULL)
         return error;
+    (void)fy_op_hold(f, record->op, false);
     /* Where nothing has left, the call fails; else the operation does. */
     if (error != 0 && f->work_created == sent_before) {
         fy_op_drop(f, record->op);

@@ -102,6 +102,7 @@ static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *tr
     const ferry_track own = {.size = sizeof(own), .op = &p->wait};
     bool waits = track == NULL && !p->put;
     int error = fy_op_start(f, waits ? &own : track, p->rank, 0, size_bytes, &p->op);
+    (void)fy_op_hold(f, p->op, true);
     if (error != 0 || p->put)
         return error;
     p->group = fy_pool_get(&fy_memory_of(f)->groups);
@@ -120,6 +121,7 @@ static int end_put(ferry *f, progress *p, int error)
         const ferry_piece last = {.target = p->far.target, .source = p->far.source};
         error = fy_put_pieces(f, p->rank, &last, p->op, true);
     }
+    (void)fy_op_hold(f, p->op, false);
     if (error != 0) {
         fy_op_drop(f, p->op);
         return error;
@@ -133,6 +135,7 @@ static int end_put(ferry *f, progress *p, int error)
 /* Ends a call that gets; parts that are under way still write, so their end is the operation's. */
 static int end_get(ferry *f, progress *p, int error)
 {
+    (void)fy_op_hold(f, p->op, false);
     if (error != 0 && p->group->parts == 1) {
         fy_op_drop(f, p->op);
         fy_pool_put(&fy_memory_of(f)->groups, p->group);

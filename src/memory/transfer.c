@@ -189,8 +189,10 @@ int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
                                 .op = op};
         error = start_follow(f, &wish, &follow, &inner);
     }
+    (void)fy_op_hold(f, op, true);
     if (error == 0)
         error = move_put(f, rank, what, inner, direct);
+    (void)fy_op_hold(f, op, false);
     if (error == 0) {
         fy_op_submitted(f, op);
     } else {
