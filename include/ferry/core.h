@@ -36,8 +36,10 @@ typedef struct ferry_options {
     void *user_data;          /* what ferry_user_data returns; lends until ferry_close */
     const void *communicator; /* the address of an MPI_Comm of a program that has initialised MPI:
                                  the job is its ranks; borrows; NULL: all ranks of the launcher */
-    size_t backlog_bytes; /* of what handlers here have sent to a peer without room for it: beyond,
-                             that peer's requests are left with it; FERRY_BACKLOG_BYTES; 256 KiB */
+    size_t backlog_bytes;  /* of what handlers here have sent to a peer without room for it: beyond,
+                              that peer's requests are left with it; FERRY_BACKLOG_BYTES; 256 KiB */
+    const char *directory; /* how ranks learn where objects are: "lazy", who asks; "home", their
+                              creator too; "eager", all. The same on all; FERRY_DIRECTORY; "lazy" */
 } ferry_options;
 
 #define FERRY_OPTIONS_DEFAULTS                                                                     \

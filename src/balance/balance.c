@@ -277,6 +277,9 @@ static void close_layer(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     fy_helper_stop(s);
+    /* What was sent before the last barrier: objects among it are destroyed by their layer. */
+    while (fy_control_poll(f) > 0)
+        continue;
     s->objects->watch = NULL;
     if (s->scheduler != NULL)
         s->scheduler->destroy(s, s->state);

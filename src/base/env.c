@@ -22,6 +22,7 @@ static const fy_env_variable known[] = {
     {"FERRY_RING_SLOTS", "requests in flight per peer and lane, a power of two"},
     {"FERRY_RING_BYTES", "payload bytes in flight per peer and lane"},
     {"FERRY_BACKLOG_BYTES", "replies kept for a peer without room before its requests are left"},
+    {"FERRY_DIRECTORY", "how ranks learn where objects are: lazy, home or eager"},
     {"FERRY_SCHEDULER", "scheduler that balances objects: a name, or the path of a shared object"},
     {"FERRY_SCHEDULER_", "FERRY_SCHEDULER_<NAME>: a parameter of the scheduler"},
     {"FERRY_HELPER", "0: no helper thread; control messages wait for the task to end"},

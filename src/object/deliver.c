@@ -10,13 +10,13 @@
  * fails. The creator of an object always knows more than nothing: an entry while the object lives,
  * a tombstone afterwards. So each hop strictly increases m, except that a sender without knowledge
  * begins at the creator with 0; the number of hops is at most the number of moves, and there are no
- * loops. A rank that destroyed the object, and any that ever had it and heard of its end, keeps a
- * tombstone, so that a message for it is not kept for ever. */
+ * loops. Ranks may forget an object once its creator knows of its end (directory.c), so a rank that
+ * keeps a message for an object to come asks the creator whether it still can. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "object/object.h"
+#include "object/protocol.h"
 #include "object/wire.h"
 
 enum { SMALL_BYTES = 256 };
@@ -68,15 +68,6 @@ void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
     fy_work_finished(f, 1);
 }
 
-void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
-{
-    fy_frame frame = {.kind = FY_KIND_LOCATION,
-                      .word_count = 2,
-                      .words = {object.word, (uint64_t)(uint32_t)place << 32 | movement}};
-    /* A hint: without it the next message takes the long way, or fails there. */
-    (void)fy_send(f, FY_DATA, rank, &frame);
-}
-
 void fy_message_bounce(ferry *f, const fy_envelope *envelope)
 {
     if (envelope->origin != ferry_rank(f))
@@ -106,16 +97,11 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     return 0;
 }
 
-/* After a detour the sender learns where the object is; after a long one the creator too, so that
- * others who ask it find a short way. */
 static void inform(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
-    int rank = ferry_rank(f);
-    int creator = fy_object_creator(record->object);
-    if (envelope->hops > 0 && envelope->origin != rank)
-        fy_location_send(f, envelope->origin, record->object, rank, record->movement);
-    if (envelope->hops > 1 && creator != rank && creator != envelope->origin)
-        fy_location_send(f, creator, record->object, rank, record->movement);
+    const fy_protocol *protocol = fy_objects_of(f)->protocol;
+    if (protocol->found != NULL)
+        protocol->found(f, record, envelope);
 }
 
 static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
@@ -254,8 +240,10 @@ static fy_verdict take(ferry *f, fy_record *record, const fy_envelope *envelope,
     return FY_TAKEN;
 }
 
-/* Keeps a message for an object that is on its way here. */
-static fy_verdict await(ferry *f, const fy_envelope *envelope, const ferry_message *message)
+/* Keeps a message for an object that is on its way here from `source`, unless this rank had it and
+ * has forgotten it: that its creator knows, and says. */
+static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
+                        const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
@@ -269,7 +257,25 @@ static fy_verdict await(ferry *f, const fy_envelope *envelope, const ferry_messa
         return FY_LEAVE;
     }
     entry->record = record;
+    record->from = source;
     fy_letters_push(&record->late, letter);
+    int creator = fy_object_creator(envelope->object);
+    if (creator != objects->rank)
+        fy_location_send(f, creator, envelope->object, FY_PLACE_ASK, envelope->movement);
+    return FY_TAKEN;
+}
+
+/* Sends a message on to where its object went, and makes the way of the next one shorter: the rank
+ * that sent it here on old news gets newer ones, if it was not the first. */
+static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, fy_envelope *envelope,
+                          const ferry_message *message)
+{
+    bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
+    fy_entry known = *entry;
+    if (fy_message_forward(f, envelope, message, known.guess, known.movement) != 0)
+        return FY_LEAVE;
+    if (tell)
+        fy_location_send(f, source, envelope->object, known.guess, known.movement);
     return FY_TAKEN;
 }
 
@@ -287,15 +293,14 @@ static fy_verdict deliver(ferry *f, int source, fy_envelope envelope, const ferr
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope.movement);
     if (newer < 0)
-        return await(f, &envelope, message);
+        return await(f, source, &envelope, message);
     if (newer == 0) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
                (unsigned long long)envelope.object.word);
         fy_message_end(f, &envelope, FERRY_ENOENT);
         return FY_TAKEN;
     }
-    int error = fy_message_forward(f, &envelope, message, entry->guess, entry->movement);
-    return error == 0 ? FY_TAKEN : FY_LEAVE;
+    return pass_on(f, source, entry, &envelope, message);
 }
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
@@ -317,36 +322,4 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
     return verdict;
-}
-
-static void hear_of_end(ferry *f, fy_entry *entry, bool lost)
-{
-    if (lost)
-        fy_log(f, "a message to object %016llx is lost: the object was destroyed",
-               (unsigned long long)entry->object);
-    if (entry->record == NULL && !entry->dead)
-        fy_entry_kill(fy_objects_of(f), entry);
-}
-
-fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
-{
-    fy_objects *objects = fy_objects_of(f);
-    ferry_object object = {frame->words[0]};
-    int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
-    uint32_t movement = (uint32_t)frame->words[1];
-    if (frame->word_count != 2 || object.word == 0 || place < FY_PLACE_LOST ||
-        place >= objects->ranks) {
-        fy_log(f, "dropped a malformed location from rank %d", source);
-        return FY_TAKEN;
-    }
-    fy_entry *entry = fy_entry_find(objects, object);
-    if (entry == NULL)
-        return FY_TAKEN;
-    if (place < 0)
-        hear_of_end(f, entry, place == FY_PLACE_LOST);
-    else if (entry->record == NULL && !entry->dead && (int32_t)(movement - entry->movement) > 0) {
-        entry->guess = place;
-        entry->movement = movement;
-    }
-    return FY_TAKEN;
 }

@@ -1,6 +1,27 @@
+/* Directory: what is known of objects that are elsewhere, and how it is forgotten.
+ *
+ * Entries are made by ranks that send to an object, that it visits, or, if the protocol wants it,
+ * that the creator tells. `sources` of an object names them all but those whose messages are still
+ * under way, and goes where it goes. So at its end:
+ *   1. The rank where it ends keeps a tombstone and sends the creator the names of these ranks.
+ *   2. The creator ends the name, forgets the entry and passes the word on to them.
+ *   3. They, and the rank of the tombstone, forget.
+ * Messages under way bounce off the tombstone, or off the creator, and their senders forget too,
+ * unless they have had the object: then they keep a tombstone until the creator's word.
+ *
+ * Why that is safe: a rank that has had the object forgets it only after its creator knows. If a
+ * message for it comes later still, the rank takes it for one that overtook the object, keeps it
+ * and asks the creator, which says that the object is no more. If it says nothing, the object lives
+ * or the question is older than the end, so this rank has forgotten nothing: the object comes. A
+ * creator's own tombstone is the name (names.h), which is never given again.
+ *
+ * Objects whose creator has died keep their tombstones. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "object/object.h"
+#include "object/protocol.h"
+
+enum { FEW_RANKS = 64 };
 
 int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out)
 {
@@ -16,21 +37,65 @@ int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out)
     return 0;
 }
 
-/* The creator's tombstone is the name itself. A rank that had the object keeps the entry: a message
- * that still looks for it here must fail, not wait for its arrival. All others forget, and learn
- * from the creator if they ask again. */
-void fy_entry_kill(fy_objects *objects, fy_entry *entry)
+/* `data`: ranks that have dealt with an object that is no more. */
+static void send_word(ferry *f, int rank, ferry_object object, int place, uint32_t movement,
+                      const fy_source *ranks, uint32_t count)
 {
-    ferry_object object = {entry->object};
-    bool own = fy_object_creator(object) == objects->rank;
-    if (own && fy_names_alive(&objects->names, object))
+    fy_frame frame = {.kind = FY_KIND_LOCATION,
+                      .word_count = 2,
+                      .words = {object.word, (uint64_t)(uint32_t)place << 32 | movement},
+                      .data = ranks,
+                      .size_bytes = count * sizeof *ranks};
+    /* A hint: without it the next message takes the long way, or fails there. */
+    (void)fy_send(f, FY_DATA, rank, &frame);
+}
+
+void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement)
+{
+    send_word(f, rank, object, place, movement, NULL, 0);
+}
+
+/* On the creator: the object is no more. The word of a rank off which a message bounced may come
+ * before that of the rank where it ended, which knows whom to tell. */
+static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_source *ranks,
+                     uint32_t count)
+{
+    fy_objects *objects = fy_objects_of(f);
+    bool everyone = objects->protocol->everyone;
+    bool first = fy_names_alive(&objects->names, object);
+    if (first) {
         fy_names_end(&objects->names, object);
-    if (own || !entry->hosted) {
-        fy_table_remove(&objects->directory, entry);
-        return;
+        fy_entry *entry = fy_entry_find(objects, object);
+        if (entry != NULL)
+            fy_table_remove(&objects->directory, entry);
     }
+    for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
+        if (rank != objects->rank)
+            fy_location_send(f, rank, object, FY_PLACE_NONE, movement);
+    for (uint32_t i = 0; !everyone && i < count; i++)
+        if (ranks[i].rank_plus_1 != (uint32_t)objects->rank + 1)
+            fy_location_send(f, (int)ranks[i].rank_plus_1 - 1, object, FY_PLACE_NONE, movement);
+}
+
+void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
+{
+    int creator = fy_object_creator(record->object);
+    uint32_t count = record->sources.count;
+    fy_source few[FEW_RANKS];
+    fy_source *ranks = count <= FEW_RANKS ? few : malloc(count * sizeof *ranks);
+    if (ranks != NULL)
+        fy_sources_copy(&record->sources, ranks);
+    else
+        count = 0; /* they keep what they know, and learn when they ask */
     entry->record = NULL;
-    entry->dead = 1;
+    if (creator == fy_objects_of(f)->rank) {
+        end_name(f, record->object, record->movement, ranks, count);
+    } else {
+        entry->dead = 1;
+        send_word(f, creator, record->object, FY_PLACE_NONE, record->movement, ranks, count);
+    }
+    if (ranks != few)
+        free(ranks);
 }
 
 fy_record *fy_record_create(ferry_object object)
@@ -60,4 +125,161 @@ void fy_record_destroy(fy_objects *objects, fy_record *record)
     fy_sources_fini(&record->sources);
     free(record->affinity);
     free(record);
+}
+
+/* Messages that wait for an object which will not come have failed, and it is forgotten. */
+static void give_up(ferry *f, fy_entry *entry, int error)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_record *record = entry->record;
+    entry->record = NULL;
+    for (fy_letter *letter; (letter = fy_letters_pop(&record->late)) != NULL;) {
+        if (error == FERRY_ENOENT)
+            fy_message_bounce(f, &letter->envelope);
+        else
+            fy_message_end(f, &letter->envelope, error);
+        fy_letter_destroy(&objects->letters, letter);
+    }
+    fy_record_destroy(objects, record);
+}
+
+/* The object has left this rank, but for what the application thread has yet to do about it. */
+static bool is_leaving(ferry *f, const fy_entry *entry)
+{
+    fy_object_state state = fy_record_state(f, entry->record);
+    return state == FY_MIGRATING || state == FY_DEPARTED;
+}
+
+/* On the creator. */
+static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    ferry_object object = {frame->words[0]};
+    uint32_t count = (uint32_t)(frame->size_bytes / sizeof(fy_source));
+    const fy_entry *entry = fy_entry_find(objects, object);
+    if (entry != NULL && entry->record != NULL)
+        return is_leaving(f, entry) ? FY_LEAVE : FY_TAKEN;
+    fy_source few[FEW_RANKS];
+    fy_source *ranks = count <= FEW_RANKS ? few : malloc(count * sizeof *ranks);
+    if (ranks == NULL)
+        return FY_LEAVE;
+    if (count != 0)
+        memcpy(ranks, frame->data, count * sizeof *ranks);
+    bool right = true;
+    for (uint32_t i = 0; i < count; i++)
+        right =
+            right && ranks[i].rank_plus_1 != 0 && ranks[i].rank_plus_1 <= (uint32_t)objects->ranks;
+    if (right)
+        end_name(f, object, (uint32_t)frame->words[1], ranks, count);
+    if (ranks != few)
+        free(ranks);
+    return FY_TAKEN;
+}
+
+/* An end from elsewhere: the creator's word, or that of a rank off which a message bounced. */
+static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
+{
+    fy_objects *objects = fy_objects_of(f);
+    bool final = source == fy_object_creator((ferry_object){entry->object});
+    if (entry->record != NULL && is_leaving(f, entry))
+        return FY_LEAVE;
+    if (entry->record != NULL && !(final && fy_record_state(f, entry->record) == FY_AWAITED))
+        return FY_TAKEN;
+    if (entry->record != NULL)
+        give_up(f, entry, FERRY_ENOENT);
+    if (final || !entry->hosted)
+        fy_table_remove(&objects->directory, entry);
+    else
+        entry->dead = 1;
+    return FY_TAKEN;
+}
+
+static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int place,
+                                uint32_t movement)
+{
+    fy_objects *objects = fy_objects_of(f);
+    int creator = fy_object_creator(object);
+    fy_entry *entry = fy_entry_find(objects, object);
+    if (entry == NULL && objects->protocol->everyone && source == creator &&
+        fy_entry_make(objects, object, &entry) != 0)
+        return FY_TAKEN;
+    if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0)
+        return FY_TAKEN;
+    if (entry->record != NULL)
+        return is_leaving(f, entry) ? FY_LEAVE : FY_TAKEN;
+    entry->guess = place;
+    entry->movement = movement;
+    entry->left = 0;
+    if (creator == objects->rank && objects->protocol->learnt != NULL)
+        objects->protocol->learnt(f, entry);
+    return FY_TAKEN;
+}
+
+/* A rank that keeps messages for an object asks its creator whether it can still come. */
+static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
+{
+    if (!fy_names_alive(&fy_objects_of(f)->names, object))
+        fy_location_send(f, source, object, FY_PLACE_NONE, movement);
+}
+
+fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    ferry_object object = {frame->words[0]};
+    int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
+    uint32_t movement = (uint32_t)frame->words[1];
+    bool own = fy_object_creator(object) == objects->rank;
+    if (frame->word_count != 2 || (uint32_t)object.word == 0 || place < FY_PLACE_ASK ||
+        place >= objects->ranks || fy_object_creator(object) >= objects->ranks ||
+        frame->size_bytes % sizeof(fy_source) != 0 || (place == FY_PLACE_ASK && !own)) {
+        fy_bad_frame(f, source, frame, "location");
+        return FY_TAKEN;
+    }
+    if (place >= 0)
+        return hear_of_place(f, source, object, place, movement);
+    if (place == FY_PLACE_ASK) {
+        answer(f, source, object, movement);
+        return FY_TAKEN;
+    }
+    fy_entry *entry = fy_entry_find(objects, object);
+    fy_verdict verdict = FY_TAKEN;
+    if (own)
+        verdict = hear_of_own_end(f, frame);
+    else if (entry != NULL)
+        verdict = hear_of_end(f, source, entry);
+    if (place == FY_PLACE_LOST && verdict == FY_TAKEN)
+        fy_log(f, "a message to object %016llx is lost: the object was destroyed",
+               (unsigned long long)object.word);
+    return verdict;
+}
+
+/* What `rank` sent has been handled, so what of it has not arrived never will. The entry stays as a
+ * tombstone until the creator, told of the loss, says that all know. */
+static void lose(ferry *f, fy_entry *entry, int rank)
+{
+    fy_record *record = entry->record;
+    fy_record about = {.object = record->object, .movement = entry->movement};
+    (void)fy_sources_of(&about.sources, fy_objects_of(f)->rank);
+    fy_log(f, "object %016llx is lost: rank %d, which was to send it here, has gone",
+           (unsigned long long)record->object.word, rank);
+    give_up(f, entry, FERRY_EPEER);
+    entry->hosted = 1;
+    fy_object_bury(f, entry, &about);
+}
+
+void fy_directory_peer_gone(ferry *f, int rank)
+{
+    fy_objects *objects = fy_objects_of(f);
+    (void)fy_arrivals_install(f);
+    fy_link lost;
+    fy_list_init(&lost);
+    size_t index = 0;
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
+        fy_record *record = entry->record;
+        if (record != NULL && fy_record_state(f, record) == FY_AWAITED && record->from == rank &&
+            !fy_arrival_waits(f, record->object))
+            fy_list_insert(&lost, &record->link);
+    }
+    for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)
+        lose(f, fy_entry_find(objects, ((fy_record *)(void *)link)->object), rank);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/profile.h"
-#include "object/object.h"
 #include "object/passage.h"
+#include "object/protocol.h"
 
 static void release_block(ferry *f, const void *block)
 {
@@ -47,35 +47,28 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     return frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-static fy_object_state state_of(ferry *f, const fy_record *record)
-{
-    fy_control_lock(f);
-    fy_object_state state = record->state;
-    fy_control_unlock(f);
-    return state;
-}
-
 /* The record to fill: a new one, or that of an object whose messages came before it. FERRY_EAGAIN:
  * its last stay here has not ended. FERRY_EINVAL: the object cannot be on its way here. */
 static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
 {
     fy_objects *objects = fy_objects_of(f);
     ferry_object object = {passage->object};
-    fy_entry *entry = NULL;
+    fy_entry *entry = fy_entry_find(objects, object);
     bool own = fy_object_creator(object) == objects->rank;
     if (own && !fy_names_alive(&objects->names, object))
         return FERRY_EINVAL;
-    int error = fy_entry_make(objects, object, &entry);
-    if (error != 0)
-        return error;
-    fy_object_state state = entry->record == NULL ? FY_AWAITED : state_of(f, entry->record);
-    int32_t ahead = (int32_t)(passage->movement - entry->movement);
+    const fy_record *old = entry == NULL ? NULL : entry->record;
+    fy_object_state state = old == NULL ? FY_AWAITED : fy_record_state(f, old);
+    int32_t ahead = (int32_t)(passage->movement - (entry == NULL ? 0 : entry->movement));
     /* It has left, but for what the application thread has yet to do about it, and is back before
      * that: the helper, which sent it, marks it later. */
     if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
         return FERRY_EAGAIN;
-    if (entry->dead || state != FY_AWAITED || ahead <= 0)
+    if ((entry != NULL && entry->dead) || state != FY_AWAITED || ahead <= 0)
         return FERRY_EINVAL;
+    int error = fy_entry_make(objects, object, &entry);
+    if (error != 0)
+        return error;
     *out = fy_record_create(object);
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
@@ -95,6 +88,7 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     entry->guess = objects->rank;
     entry->movement = passage->movement;
     entry->hosted = 1;
+    entry->left = 0;
     objects->count++;
     fy_stats(f)->objects_in++;
     record->item.arrived = true;
@@ -108,6 +102,8 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
         objects->ready_count += record->pending.count;
     fy_record_rest(f, record);
     record->item.arrived = false;
+    if (objects->protocol->arrived != NULL)
+        objects->protocol->arrived(f, record);
     fy_record_admit(f, record, &held);
 }
 
@@ -131,6 +127,9 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
     const fy_entry *entry = fy_entry_find(objects, record->object);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
+    /* Who has had the object hears of its end. */
+    if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
+        error = FERRY_ENOMEM;
     if (error == 0)
         error = fy_work_arrives(f, arrival->source, 0);
     if (error == 0 && passage->scheduled)
@@ -243,11 +242,48 @@ int fy_arrivals_install(ferry *f)
     return count;
 }
 
-void fy_arrivals_drop(ferry *f)
+bool fy_arrival_waits(ferry *f, ferry_object object)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    fy_passage passage;
+    bool waits = false;
+    fy_control_lock(f);
+    for (const fy_arrival *a = objects->arrivals; a != NULL && !waits; a = a->next)
+        waits = fy_passage_read(objects, a->data, a->size_bytes, &passage) &&
+                passage.object == object.word;
+    fy_control_unlock(f);
+    return waits;
+}
+
+/* The object is made, since only it knows what has to be freed, and destroyed. */
+static void end_arrival(ferry *f, const fy_arrival *arrival)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_passage passage;
+    fy_record *record = NULL;
+    const void *packed = NULL;
+    if (!fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage) ||
+        passage.bare != 0)
+        return;
+    record = fy_record_create((ferry_object){passage.object});
+    if (record == NULL)
+        return;
+    record->type = &objects->types[passage.type];
+    if (fy_passage_unload(objects, &passage, arrival->data, arrival->size_bytes, record, &packed) ==
+        0)
+        record->data = data_of(f, arrival, &passage, record, packed);
+    if (record->data != NULL)
+        record->type->ops.destroy(f, record->data);
+    objects->unhandled += record->pending.count + record->early.count;
+    fy_record_destroy(objects, record);
+}
+
+void fy_arrivals_end(ferry *f)
 {
     fy_arrival *arrival = arrivals_take(f);
     while (arrival != NULL) {
         fy_arrival *next = arrival->next;
+        end_arrival(f, arrival);
         arrival_destroy(f, arrival);
         arrival = next;
     }

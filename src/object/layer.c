@@ -1,10 +1,26 @@
 #include <stdlib.h>
 
-#include "object/object.h"
+#include "base/env.h"
+#include "object/protocol.h"
+
+static int choose_protocol(ferry *f, const ferry_options *options, const fy_protocol **out)
+{
+    const char *name = fy_env_get("FERRY_DIRECTORY");
+    if (name == NULL)
+        name = options->directory;
+    *out = fy_protocol_find(name);
+    return *out != NULL
+               ? 0
+               : fy_fail(f, FERRY_EINVAL,
+                         "open: the directory \"%s\" is none of lazy, home and eager", name);
+}
 
 static int open_layer(ferry *f, const ferry_options *options)
 {
-    (void)options;
+    const fy_protocol *protocol;
+    int error = choose_protocol(f, options, &protocol);
+    if (error != 0)
+        return error;
     fy_objects *objects = calloc(1, sizeof *objects);
     if (objects == NULL)
         return FERRY_ENOMEM;
@@ -13,6 +29,7 @@ static int open_layer(ferry *f, const ferry_options *options)
         goto free_objects;
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);
+    objects->protocol = protocol;
     objects->port = fy_port_of(f);
     objects->port->ops->query(objects->port, &objects->info);
     fy_names_init(&objects->names, objects->rank);
@@ -37,18 +54,27 @@ free_objects:
     return FERRY_ENOMEM;
 }
 
+/* Closes an object that is here, leaving or awaited. */
+static void end_record(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    objects->unhandled += record->pending.count + record->early.count + record->late.count;
+    if (record->data != NULL)
+        record->type->ops.destroy(f, record->data);
+    fy_record_destroy(objects, record);
+}
+
 static void close_layer(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_arrivals_drop(f);
+    fy_arrivals_end(f);
     size_t index = 0;
-    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
-        if (entry->record == NULL)
-            continue;
-        if (entry->record->data != NULL)
-            entry->record->type->ops.destroy(f, entry->record->data);
-        fy_record_destroy(objects, entry->record);
-    }
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;)
+        if (entry->record != NULL)
+            end_record(f, entry->record);
+    if (objects->unhandled != 0)
+        fy_log(f, "closed before %llu messages to objects were handled",
+               (unsigned long long)objects->unhandled);
     fy_costs_fini(objects);
     fy_table_fini(&objects->directory);
     fy_names_fini(&objects->names);
@@ -89,5 +115,6 @@ const fy_layer_ops fy_object_layer = {
     .close = close_layer,
     .progress = progress,
     .busy = busy,
+    .peer_gone = fy_directory_peer_gone,
     .trace = fy_costs_write,
 };

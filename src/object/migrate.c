@@ -120,7 +120,7 @@ static int drain_departed(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object);
-    if (entry->record == record) {
+    if (entry != NULL && entry->record == record) {
         if (fy_work_leaves(f, record->target, 0) != 0)
             return FERRY_ENOMEM;
         account_for(f, record, &record->pending);
@@ -128,6 +128,7 @@ static int drain_departed(ferry *f, fy_record *record)
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;
+        entry->left = 1;
         objects->count--;
         fy_stats(f)->objects_out++;
         if (objects->costs != NULL) {

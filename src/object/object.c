@@ -68,6 +68,16 @@ int ferry_object_create(ferry *f, ferry_object_type type, void *data, ferry_obje
     return error == 0 ? 0 : fy_fail(f, error, "object_create: no memory");
 }
 
+fy_object_state fy_record_state(ferry *f, const fy_record *record)
+{
+    if (!record->scheduled)
+        return record->state;
+    fy_control_lock(f);
+    fy_object_state state = record->state;
+    fy_control_unlock(f);
+    return state;
+}
+
 fy_record *fy_record_here(ferry *f, ferry_object object)
 {
     const fy_objects *objects = fy_objects_of(f);
@@ -75,11 +85,7 @@ fy_record *fy_record_here(ferry *f, ferry_object object)
     fy_record *record = entry == NULL ? NULL : entry->record;
     if (record == NULL)
         return NULL;
-    if (record->scheduled)
-        fy_control_lock(f);
-    fy_object_state state = record->state;
-    if (record->scheduled)
-        fy_control_unlock(f);
+    fy_object_state state = fy_record_state(f, record);
     return state == FY_RESTING || state == FY_RUNNING || state == FY_PINNED ? record : NULL;
 }
 

@@ -57,6 +57,7 @@ typedef struct fy_record {
     bool handed; /* its data has been given away as it is: not to be destroyed */
     bool doomed; /* to be destroyed when its handler returns */
     int target;  /* where it moves, or shall when its handler returns; else -1 */
+    int from;    /* AWAITED: the rank that says it has sent it */
     uint32_t movement;
     ferry_object object;
     const fy_type *type;
@@ -81,7 +82,8 @@ typedef struct fy_entry {
     uint32_t movement;
     uint32_t sequence; /* of the next message from here */
     uint8_t hosted;    /* the object has been here */
-    uint8_t dead;
+    uint8_t left;      /* it went from here to `guess`, where nobody has seen it yet */
+    uint8_t dead;      /* a tombstone */
 } fy_entry;
 
 /* What balance wants to hear. All but `prepare` are called with the lock held. */
@@ -132,12 +134,14 @@ typedef struct fy_objects {
     fy_type *types;
     uint16_t type_count;
     fy_pool letters;
-    size_t count; /* objects here */
+    size_t count;       /* objects here */
+    uint64_t unhandled; /* letters that closing has found */
     fy_link ready;
     uint32_t ready_count; /* letters of the ready */
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
+    const struct fy_protocol *protocol;
     bool helped;      /* the helper thread serves: data of resting objects must be pinned */
     atomic_bool mail; /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;     /* under the lock: DEPARTED and RETURNED */
@@ -155,6 +159,9 @@ static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object ob
     return fy_table_find(&objects->directory, object.word);
 }
 
+/* [application thread] */
+fy_object_state fy_record_state(ferry *f, const fy_record *record);
+
 /* The record of an object that rests or runs here; NULL when it is not here or is leaving. Takes
  * and gives back the lock when the object is scheduled. */
 fy_record *fy_record_here(ferry *f, ferry_object object);
@@ -168,8 +175,23 @@ bool fy_record_unlink(ferry *f, fy_record *record);
 /* Finds or makes the entry; a new one points at the creator. FERRY_ENOMEM. */
 int fy_entry_make(fy_objects *objects, ferry_object object, fy_entry **out);
 
-/* The entry of an object that is known to exist no more. */
-void fy_entry_kill(fy_objects *objects, fy_entry *entry);
+/* Says that the object of `record`, whose entry is `entry`, exists no more: its creator hears of
+ * it, and from there all that have dealt with it. `entry` becomes a tombstone or is gone. */
+void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record);
+
+/* Tells `rank` where `object` is, or that it is no more. */
+void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
+
+enum {
+    FY_PLACE_NONE = -1, /* it is destroyed */
+    FY_PLACE_LOST = -2, /* it is destroyed, and a message got lost by it */
+    FY_PLACE_ASK = -3   /* asks the creator: answered when it is destroyed */
+};
+
+fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
+
+/* What was to come from `rank`, which has gone, will not: messages that wait for it fail. */
+void fy_directory_peer_gone(ferry *f, int rank);
 
 /* A record of the state AWAITED, or NULL. */
 fy_record *fy_record_create(ferry_object object);
@@ -180,7 +202,6 @@ void fy_record_destroy(fy_objects *objects, fy_record *record);
 /* Delivery, deliver.c. */
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
-fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Gives a letter to the object of `record`, in its turn. FERRY_ENOMEM: it is the caller's. */
 int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter);
@@ -204,11 +225,6 @@ void fy_message_end(ferry *f, const fy_envelope *envelope, int error);
 
 /* Fails a message to an object that is no more, and tells its sender to forget it. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
-
-/* Tells `rank` where `object` is, or that it is no more. */
-void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
-
-enum { FY_PLACE_NONE = -1, FY_PLACE_LOST = -2 }; /* destroyed; and a message got lost by it */
 
 /* Running, run.c. */
 
@@ -264,7 +280,12 @@ int fy_arrival_install(ferry *f, const fy_arrival *arrival);
 
 /* Installs what has arrived. Returns how many objects. */
 int fy_arrivals_install(ferry *f);
-void fy_arrivals_drop(ferry *f);
+
+/* Whether `object` has arrived and is not installed yet. */
+bool fy_arrival_waits(ferry *f, ferry_object object);
+
+/* Closing: destroys what has arrived. */
+void fy_arrivals_end(ferry *f);
 
 /* Costs, costs.c. All but init, fini and now only where `costs` is not NULL. [application thread]
  */

@@ -105,11 +105,7 @@ static void bounce_all(ferry *f, fy_letters *letters)
 void fy_record_end(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    int creator = fy_object_creator(record->object);
-    if (creator != objects->rank)
-        fy_location_send(f, creator, record->object, FY_PLACE_NONE, record->movement);
-    fy_entry *entry = fy_entry_find(objects, record->object);
-    fy_entry_kill(objects, entry);
+    fy_object_bury(f, fy_entry_find(objects, record->object), record);
     objects->count--;
     if (!record->scheduled)
         objects->ready_count -= record->pending.count;

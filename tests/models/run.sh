@@ -36,6 +36,7 @@ termination ONE_WAVE COUNT_ARRIVALS
 deaths NO_SHARE NO_MARK
 wake NO_BARRIER
 migration ANY_ORDER STALE_LOCATION NO_WAIT NO_MOVEMENT
+ending NO_ASK TELL_FIRST NO_WORD
 END
 [ "$failed" -eq 0 ] && echo "all models hold and every mutant is found"
 exit "$failed"

@@ -1,0 +1,16 @@
+/* Home: the creator hears of every move, so that a first message is forwarded once, however often
+ * the object has moved. */
+#include "object/protocol.h"
+
+static void arrived(ferry *f, const fy_record *record)
+{
+    fy_protocol_tell(f, fy_object_creator(record->object), record);
+}
+
+static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
+{
+    if (envelope->hops > 0)
+        fy_protocol_tell(f, envelope->origin, record);
+}
+
+const fy_protocol fy_protocol_home = {.name = "home", .arrived = arrived, .found = found};

@@ -1,0 +1,14 @@
+/* Lazy: who sends to an old place learns the new one; nobody else does. After a longer detour the
+ * creator learns it too, so that others who ask it find a short way. */
+#include "object/protocol.h"
+
+static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
+{
+    int creator = fy_object_creator(record->object);
+    if (envelope->hops > 0)
+        fy_protocol_tell(f, envelope->origin, record);
+    if (envelope->hops > 1 && creator != envelope->origin)
+        fy_protocol_tell(f, creator, record);
+}
+
+const fy_protocol fy_protocol_lazy = {.name = "lazy", .found = found};

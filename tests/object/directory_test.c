@@ -1,0 +1,413 @@
+/* Directory protocols, and how objects that are no more are forgotten. Several ranks are driven by
+ * one thread, so that each step is complete before the next. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "object/protocol.h"
+#include "ranks.h"
+
+enum { RANKS = 5 };
+
+typedef struct account {
+    ferry_object_type type;
+    ferry_handler count, end;
+    int handled, alive, completed, failed, last_error;
+} account;
+
+typedef struct world {
+    test_job job;
+    account accounts[RANKS];
+} world;
+
+static size_t packed_size(ferry *f, const void *data)
+{
+    (void)f, (void)data;
+    return sizeof(uint64_t);
+}
+
+static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    (void)f;
+    memcpy(buffer, data, size_bytes);
+}
+
+static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    (void)object;
+    ((account *)ferry_user_data(f))->alive++;
+    return memcpy(malloc(size_bytes), buffer, size_bytes);
+}
+
+static void destroy(ferry *f, void *data)
+{
+    ((account *)ferry_user_data(f))->alive--;
+    free(data);
+}
+
+static void on_count(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    (void)object, (void)data, (void)source, (void)m;
+    ((account *)ferry_user_data(f))->handled++;
+}
+
+static void on_end(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    (void)data, (void)source, (void)m;
+    CHECK(ferry_object_destroy(f, object) == 0);
+}
+
+static void world_open(world *w, const char *protocol)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops,
+                                         .packed_size = packed_size,
+                                         .pack = pack,
+                                         .unpack = unpack,
+                                         .destroy = destroy};
+    *w = (world){.accounts = {{.handled = 0}}};
+    CHECK(setenv("FERRY_DIRECTORY", protocol, 1) == 0);
+    job_open(&w->job, RANKS, 0, 0);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ferry *f = w->job.f[rank];
+        account *a = &w->accounts[rank];
+        ferry_user_data_set(f, a);
+        CHECK(ferry_object_type_register(f, &ops, &a->type) == 0);
+        CHECK(ferry_object_handler_register(f, "count", on_count, &a->count) == 0);
+        CHECK(ferry_object_handler_register(f, "end", on_end, &a->end) == 0);
+    }
+}
+
+static void world_close(world *w)
+{
+    int alive = 0;
+    job_close(&w->job);
+    for (int rank = 0; rank < RANKS; rank++)
+        alive += w->accounts[rank].alive;
+    CHECK(alive == 0);
+}
+
+static ferry_object create(world *w, int rank)
+{
+    ferry_object object;
+    uint64_t *data = calloc(1, sizeof *data);
+    w->accounts[rank].alive++;
+    CHECK(ferry_object_create(w->job.f[rank], w->accounts[rank].type, data, &object) == 0);
+    return object;
+}
+
+static void move(world *w, ferry_object object, int from, int to)
+{
+    CHECK(ferry_object_move(w->job.f[from], object, to) == 0);
+    job_settle(&w->job);
+}
+
+static int guess(world *w, int rank, ferry_object object)
+{
+    int place = -1;
+    CHECK(ferry_object_locate(w->job.f[rank], object, &place) == 0);
+    return place;
+}
+
+static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f, (void)receipt;
+    ((account *)arg)->completed++;
+}
+
+static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    ((account *)arg)->failed++;
+    ((account *)arg)->last_error = receipt->error;
+}
+
+static ferry_track track_of(account *a)
+{
+    return (ferry_track){.size = sizeof(ferry_track),
+                         .completed = on_completed,
+                         .completed_arg = a,
+                         .failed = on_failed,
+                         .failed_arg = a};
+}
+
+static void post(world *w, int rank, ferry_object object, ferry_handler handler)
+{
+    const ferry_track track = track_of(&w->accounts[rank]);
+    const ferry_message m = {.handler = handler};
+    CHECK(ferry_object_send(w->job.f[rank], object, &m, &track) == 0);
+}
+
+static uint64_t forwards(world *w)
+{
+    uint64_t sum = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        sum += fy_stats(w->job.f[rank])->messages_forwarded;
+    return sum;
+}
+
+static size_t entries(world *w)
+{
+    size_t sum = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        sum += fy_objects_of(w->job.f[rank])->directory.count;
+    return sum;
+}
+
+/* Goal: who knows what after three moves, and how many forwards a first message takes, under each
+ * protocol. Method: an object of rank 0 goes to 1, 2 and 3; then ranks 0 and 4 send. */
+static void test_each_protocol_tells_whom_it_should(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int creator, first, stranger; /* guesses of rank 0, rank 1, rank 4 */
+        uint64_t from_creator, from_stranger;
+    } cases[] = {{"lazy", 1, 2, 0, 2, 1}, {"home", 3, 2, 0, 0, 1}, {"eager", 3, 3, 3, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world w;
+        world_open(&w, cases[i].name);
+        ferry_object object = create(&w, 0);
+        for (int to = 1; to <= 3; to++)
+            move(&w, object, to - 1, to);
+        CHECK(guess(&w, 0, object) == cases[i].creator);
+        CHECK(guess(&w, 1, object) == cases[i].first);
+        CHECK(guess(&w, 4, object) == cases[i].stranger);
+        post(&w, 0, object, w.accounts[0].count);
+        job_settle(&w.job);
+        CHECK(forwards(&w) == cases[i].from_creator);
+        post(&w, 4, object, w.accounts[4].count);
+        job_settle(&w.job);
+        CHECK(forwards(&w) == cases[i].from_creator + cases[i].from_stranger);
+        CHECK(guess(&w, 0, object) == 3 && guess(&w, 4, object) == 3);
+        CHECK(w.accounts[3].handled == 2);
+        world_close(&w);
+    }
+}
+
+/* Goal: a rank that forwards tells the one before it what it knows, unless the object may not be
+ * there yet. Method: rank 2 learns where the object is; then a message of rank 0 goes by 1 and 2.
+ */
+static void test_forwarders_shorten_the_way(void **state)
+{
+    (void)state;
+    world w;
+    world_open(&w, "lazy");
+    ferry_object object = create(&w, 0);
+    for (int to = 1; to <= 4; to++)
+        move(&w, object, to - 1, to);
+    post(&w, 2, object, w.accounts[2].count);
+    job_settle(&w.job);
+    CHECK(guess(&w, 2, object) == 4 && guess(&w, 1, object) == 2);
+    post(&w, 0, object, w.accounts[0].count);
+    job_settle(&w.job);
+    CHECK(guess(&w, 1, object) == 4);
+    world_close(&w);
+}
+
+/* Goal: news that are older than what is known change nothing. Method: an old place is told again
+ * after the object has moved on. */
+static void test_stale_news_are_dropped(void **state)
+{
+    (void)state;
+    world w;
+    world_open(&w, "home");
+    ferry_object object = create(&w, 0);
+    move(&w, object, 0, 1);
+    move(&w, object, 1, 2);
+    fy_location_send(w.job.f[1], 0, object, 1, 1);
+    job_settle(&w.job);
+    CHECK(guess(&w, 0, object) == 2);
+    world_close(&w);
+}
+
+/* Goal: what has ended leaves nothing behind on any rank, wherever it has been and ends, and each
+ * message to it has one end. Method: objects make rounds, all ranks send before, during and after
+ * the end. */
+static void test_the_end_is_forgotten_by_all(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"lazy", "home", "eager"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        world w;
+        world_open(&w, names[i]);
+        int sent = 0, ended = 0;
+        for (int round = 0; round < 100; round++) {
+            ferry_object object = create(&w, round % RANKS);
+            for (int step = 0; step < round % 7; step++)
+                move(&w, object, (round + step) % RANKS, (round + step + 1) % RANKS);
+            for (int rank = 0; rank < RANKS; rank++, sent++)
+                post(&w, rank, object, w.accounts[rank].count);
+            for (int rank = 0; rank < RANKS; rank++, sent++)
+                post(&w, rank, object,
+                     rank == round / 7 % RANKS ? w.accounts[rank].end : w.accounts[rank].count);
+            job_settle(&w.job);
+            CHECK(entries(&w) == 0);
+            post(&w, (round + 1) % RANKS, object, w.accounts[0].count);
+            sent++;
+            job_settle(&w.job);
+            CHECK(entries(&w) == 0);
+        }
+        for (int rank = 0; rank < RANKS; rank++) {
+            ended += w.accounts[rank].completed + w.accounts[rank].failed;
+            CHECK(w.accounts[rank].failed == 0 || w.accounts[rank].last_error == FERRY_ENOENT);
+            CHECK(fy_objects_of(w.job.f[rank])->names.count <= 2);
+        }
+        CHECK(ended == sent);
+        world_close(&w);
+    }
+}
+
+/* A message with movement number `movement`, as one that has been under way for long. */
+static void post_late(world *w, int rank, int to, ferry_object object, uint32_t movement)
+{
+    ferry *f = w->job.f[rank];
+    const ferry_track track = track_of(&w->accounts[rank]);
+    const ferry_message m = {.handler = w->accounts[rank].count};
+    fy_envelope envelope = {.object = object, .origin = rank, .movement = movement, .hops = 1};
+    CHECK(fy_op_start(f, &track, to, 0, 0, &envelope.op) == 0);
+    fy_work_created(f, 1);
+    CHECK(fy_message_post(f, to, &envelope, &m) == 0);
+    fy_op_submitted(f, envelope.op);
+}
+
+/* Goal: a rank that has forgotten an object fails a message which comes for it afterwards, instead
+ * of waiting for the object. Method: a message on old news reaches it after the end. */
+static void test_messages_behind_the_end_fail(void **state)
+{
+    (void)state;
+    world w;
+    world_open(&w, "lazy");
+    ferry_object object = create(&w, 0);
+    for (int to = 1; to <= 3; to++)
+        move(&w, object, to - 1, to);
+    CHECK(ferry_object_destroy(w.job.f[3], object) == 0);
+    CHECK(fy_objects_of(w.job.f[3])->directory.count == 1);
+    job_settle(&w.job);
+    CHECK(entries(&w) == 0);
+    for (int to = 1; to <= 3; to++) {
+        post_late(&w, 4, to, object, (uint32_t)to);
+        job_settle(&w.job);
+        CHECK(w.accounts[4].failed == to && w.accounts[4].last_error == FERRY_ENOENT);
+        CHECK(entries(&w) == 0);
+    }
+    world_close(&w);
+}
+
+/* Takes an object of rank 0 to rank 1, and from there half the way to rank 2, where a message of
+ * rank 0 waits for it. */
+static ferry_object strand(world *w, ferry_move_info *info, void **data)
+{
+    ferry_object object = create(w, 0);
+    move(w, object, 0, 1);
+    CHECK(ferry_object_uninstall(w->job.f[1], object, 2, info, data) == 0);
+    post(w, 0, object, w->accounts[0].count);
+    job_settle(&w->job);
+    CHECK(w->accounts[0].completed + w->accounts[0].failed == 0);
+    return object;
+}
+
+/* Goal: a message that overtakes its object is handled when that comes, though the rank has asked
+ * whether it will. Method: the object is carried by hand. */
+static void test_messages_wait_for_what_comes(void **state)
+{
+    (void)state;
+    world w;
+    ferry_move_info info;
+    void *data;
+    world_open(&w, "lazy");
+    ferry_object object = strand(&w, &info, &data);
+    CHECK(ferry_object_install(w.job.f[2], &info, data, 1) == 0);
+    job_settle(&w.job);
+    CHECK(w.accounts[2].handled == 1 && w.accounts[0].completed == 1);
+    CHECK(guess(&w, 0, object) == 2);
+    free(info.bytes);
+    world_close(&w);
+}
+
+/* Goal: messages that wait for an object which a rank has taken into its grave fail, the next ones
+ * too, and nobody keeps an entry. Method: rank 2 hears that rank 1 has gone. */
+static void test_messages_to_what_a_dead_rank_held_fail(void **state)
+{
+    (void)state;
+    world w;
+    ferry_move_info info;
+    void *data;
+    world_open(&w, "lazy");
+    ferry_object object = strand(&w, &info, &data);
+    fy_directory_peer_gone(w.job.f[2], 4);
+    job_settle(&w.job);
+    CHECK(w.accounts[0].failed == 0);
+    fy_directory_peer_gone(w.job.f[2], 1);
+    job_settle(&w.job);
+    CHECK(w.accounts[0].failed == 1 && w.accounts[0].last_error == FERRY_EPEER);
+    const ferry_message m = {.handler = w.accounts[0].count};
+    CHECK(ferry_object_send(w.job.f[0], object, &m, NULL) == FERRY_ENOENT);
+    CHECK(fy_objects_of(w.job.f[0])->directory.count == 0);
+    CHECK(fy_objects_of(w.job.f[2])->directory.count == 0);
+    destroy(w.job.f[1], data);
+    free(info.bytes);
+    world_close(&w);
+}
+
+/* Goal: closing destroys an object that has left one rank and is not yet installed on the other.
+ * Method: the ranks close while one is under way; world_close counts who is alive. */
+static void test_closing_destroys_what_is_under_way(void **state)
+{
+    (void)state;
+    world w;
+    world_open(&w, "lazy");
+    ferry_object object = create(&w, 0);
+    CHECK(ferry_object_move(w.job.f[0], object, 1) == 0);
+    world_close(&w);
+}
+
+/* Goal: news that no rank would send change nothing. */
+static void test_malformed_news_are_dropped(void **state)
+{
+    (void)state;
+    world w;
+    world_open(&w, "eager");
+    ferry_object object = create(&w, 0);
+    const fy_source nobody = {.rank_plus_1 = RANKS + 1};
+    const uint64_t words[][2] = {{0, 0},
+                                 {object.word, UINT64_C(5) << 32 | 1},
+                                 {object.word, (uint64_t)(uint32_t)-4 << 32},
+                                 {UINT64_MAX, UINT64_C(1) << 32 | 1},
+                                 {(uint64_t)1 << 44 | 1, (uint64_t)(uint32_t)FY_PLACE_ASK << 32}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const fy_frame frame = {
+            .kind = FY_KIND_LOCATION, .word_count = 2, .words = {words[i][0], words[i][1]}};
+        CHECK(fy_location_frame(w.job.f[0], 1, &frame) == FY_TAKEN);
+    }
+    move(&w, object, 0, 1);
+    fy_frame frame = {.kind = FY_KIND_LOCATION,
+                      .word_count = 2,
+                      .words = {object.word, (uint64_t)(uint32_t)FY_PLACE_NONE << 32},
+                      .data = &nobody,
+                      .size_bytes = sizeof nobody};
+    CHECK(fy_location_frame(w.job.f[0], 1, &frame) == FY_TAKEN);
+    frame.size_bytes = 3;
+    CHECK(fy_location_frame(w.job.f[0], 1, &frame) == FY_TAKEN);
+    CHECK(guess(&w, 0, object) == 1);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_protocol_tells_whom_it_should),
+        cmocka_unit_test(test_forwarders_shorten_the_way),
+        cmocka_unit_test(test_stale_news_are_dropped),
+        cmocka_unit_test(test_the_end_is_forgotten_by_all),
+        cmocka_unit_test(test_messages_behind_the_end_fail),
+        cmocka_unit_test(test_messages_wait_for_what_comes),
+        cmocka_unit_test(test_messages_to_what_a_dead_rank_held_fail),
+        cmocka_unit_test(test_closing_destroys_what_is_under_way),
+        cmocka_unit_test(test_malformed_news_are_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
