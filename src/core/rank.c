@@ -186,6 +186,10 @@ int fy_rank_close(ferry *f)
         drain(f);
         error = meet(f);
     }
+    /* What the last barrier sent may have found no room, and others wait for it. */
+    fy_patience patience = {0};
+    while (error == 0 && f->slow_lanes != 0)
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
     fy_trace_file_write(f);
     fy_ops_cancel(f);
     fy_rank_destroy(f);
