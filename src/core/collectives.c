@@ -32,7 +32,10 @@ static int check_values(ferry *f, const ferry_collective *what, const char *name
         (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
         return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown", name,
                        (int)what->type, (int)what->reduction);
-    if (what->count > (size_t)PTRDIFF_MAX / value_bytes / (size_t)f->collectives.group->size)
+    size_t all_bytes;
+    if (__builtin_mul_overflow(what->count, value_bytes, &all_bytes) ||
+        __builtin_mul_overflow(all_bytes, (size_t)f->collectives.group->size, &all_bytes) ||
+        all_bytes > PTRDIFF_MAX)
         return fy_fail(f, FERRY_EINVAL, "%s: %zu values are too many", name, what->count);
     bool missing =
         (needs_in(what) && what->in == NULL) || (needs_out(f, what) && what->out == NULL);

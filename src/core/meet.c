@@ -203,35 +203,46 @@ static void await_all(ferry *f, fy_collective *c, uint32_t turn)
     }
 }
 
-/* The expression of allreduce.c: pairs first, then runs of neighbours. Leaves it in values[0]. */
-static void combine_all(const fy_collective *c, unsigned char (*values)[VALUE_BYTES], int ranks)
+/* Copies values, which are at most VALUE_BYTES; one word without a call. */
+static inline void copy_values(void *to, const void *from, size_t size_bytes)
+{
+    if (size_bytes == sizeof(uint64_t))
+        memcpy(to, from, sizeof(uint64_t));
+    else
+        memcpy(to, from, size_bytes);
+}
+
+/* The expression of allreduce.c: pairs first, then runs of neighbours. `at` is where the ranks'
+ * values are, and is overwritten. Returns where the result is. */
+static const void *combine_all(const fy_collective *c, const void **at, int ranks,
+                               unsigned char (*room)[VALUE_BYTES])
 {
     fy_pairing pairs = fy_pairing_of(ranks);
     for (int i = 0; i < pairs.power; i++) {
         int low = i < pairs.rest ? 2 * i : i + pairs.rest;
-        if (low != i)
-            memcpy(values[i], values[low], VALUE_BYTES);
         if (i < pairs.rest)
-            fy_collective_combine(c, values[i], values[i], values[low + 1], c->size_bytes);
+            fy_collective_combine(c, room[i], at[low], at[low + 1], c->size_bytes);
+        at[i] = i < pairs.rest ? room[i] : at[low];
     }
+    /* What stood in room[i] has been combined before, for a lower result, or is now, for this. */
     for (int count = pairs.power; count > 1; count /= 2) {
         for (int i = 0; i < count / 2; i++) {
-            fy_collective_combine(c, values[2 * i], values[2 * i], values[2 * i + 1],
-                                  c->size_bytes);
-            if (i > 0)
-                memcpy(values[i], values[2 * i], VALUE_BYTES);
+            fy_collective_combine(c, room[i], at[2 * i], at[2 * i + 1], c->size_bytes);
+            at[i] = room[i];
         }
     }
+    return at[0];
 }
 
+/* Combines the values where they stand: their lines are written again only after this rank's next
+ * call. */
 static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
 {
-    _Alignas(16) unsigned char values[RANKS_MAX][VALUE_BYTES];
+    _Alignas(16) unsigned char room[RANKS_MAX][VALUE_BYTES];
+    const void *at[RANKS_MAX];
     for (int i = 0; i < c->ranks; i++)
-        memcpy(values[i], board_of(f, fy_group_rank(c->group, i))->lines[turn % 2].value,
-               c->size_bytes);
-    combine_all(c, values, c->ranks);
-    memcpy(c->what.out, values[0], c->size_bytes);
+        at[i] = board_of(f, fy_group_rank(c->group, i))->lines[turn % 2].value;
+    copy_values(c->what.out, combine_all(c, at, c->ranks, room), c->size_bytes);
 }
 
 void fy_meet(ferry *f, fy_collective *c)
@@ -242,7 +253,7 @@ void fy_meet(ferry *f, fy_collective *c)
     line *own = &board_of(f, f->rank)->lines[turn % 2];
     write_call(own->call, &c->call);
     if (c->size_bytes > 0 && c->what.sort == FERRY_ALLREDUCE)
-        memcpy(own->value, c->what.in, c->size_bytes);
+        copy_values(own->value, c->what.in, c->size_bytes);
     /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
     atomic_store(&own->number, c->number);
     await_all(f, c, turn);

@@ -33,25 +33,28 @@ static inline bool is_valid(const ferry *f, int rank, const ferry_message *messa
            (message->size_bytes == 0 || message->data != NULL);
 }
 
-static inline fy_frame frame_of(const ferry *f, const ferry_message *message)
+/* The program has just written the words one by one. Copied in pairs, or twice, they would have to
+ * wait until its stores are in the cache, behind those of the requests before. */
+static inline void fill_frame(const ferry *f, const ferry_message *message, fy_frame *out)
 {
-    return (fy_frame){
+    *out = (fy_frame){
         .kind = FY_KIND_REQUEST,
         .word_count = message->word_count,
         .handler = message->handler.index,
         .tag = message->tag,
         .aux = f->handlers.entries[message->handler.index].signature,
-        .words = {message->words[0], message->words[1], message->words[2], message->words[3]},
         .data = message->data,
         .size_bytes = message->size_bytes,
     };
+    for (unsigned i = 0; i < message->word_count; i++)
+        out->words[i] = message->words[i];
 }
 
 int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
 {
     if (!is_valid(f, f->rank, message))
         return explain(f, f->rank, message);
-    *out = frame_of(f, message);
+    fill_frame(f, message, out);
     return 0;
 }
 
@@ -77,7 +80,8 @@ static inline int request(ferry *f, int rank, const ferry_message *message,
 {
     if (!is_valid(f, rank, message))
         return explain(f, rank, message);
-    fy_frame frame = frame_of(f, message);
+    fy_frame frame;
+    fill_frame(f, message, &frame);
     int error = 0;
     if (track != NULL)
         error = start_tracking(f, track, rank, message, &frame);
