@@ -1,6 +1,6 @@
 /* Goal: without memory a call fails cleanly or waits, and nothing is lost, twice or leaked. Method:
  * a session of two ranks, driven by one thread, is repeated with the first, second, ... allocation
- * failing once, until a session needs fewer (linked with --wrap for malloc, calloc and realloc). */
+ * failing once, until a session needs fewer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,40 +11,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "failing.h"
 #include "ranks.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long countdown = -1; /* allocations until the one that fails; negative: none does */
-
-static bool all_fail;
-
-static bool fails(void)
-{
-    if (all_fail)
-        return true;
-    return countdown >= 0 && countdown-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
 
 typedef struct counts {
     ferry_handler note, burst;
@@ -144,13 +112,13 @@ static bool run_session(long failing)
     fy_segment *segment = NULL;
     CHECK(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0);
     close(fd);
-    countdown = failing;
+    failing_set(failing);
     ferry *f[2] = {open_one(segment, 0), open_one(segment, 1)};
     counts c[2] = {{.notes = 0}};
     if (f[0] != NULL && f[1] != NULL && register_all(f[0], &c[0]) && register_all(f[1], &c[1]))
         exchange(f, c);
-    bool reached = countdown < 0;
-    countdown = -1;
+    bool reached = failing_reached();
+    failing_set(-1);
     for (int rank = 0; rank < 2; rank++)
         if (f[rank] != NULL)
             fy_rank_destroy(f[rank]);
@@ -187,9 +155,9 @@ static void test_held_requests_keep_their_place_without_memory(void **state)
     CHECK(ferry_request_send(job.f[0], 1, &m, NULL) == 0);
     void *free_packets = job.f[1]->packets.free_items;
     job.f[1]->packets.free_items = NULL;
-    all_fail = true;
+    failing_all(true);
     CHECK(ferry_poll(job.f[1]) == 0 && ferry_poll(job.f[1]) == 0);
-    all_fail = false;
+    failing_all(false);
     job.f[1]->packets.free_items = free_packets;
     CHECK(c[1].notes == 0);
     job_settle(&job);

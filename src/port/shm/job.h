@@ -52,6 +52,7 @@ typedef struct job {
     pid_t launcher;
     pid_t *others; /* children that the launcher had before */
     size_t other_count;
+    bool adopts; /* orphans become the launcher's children; before, it has started none */
 } job;
 
 /* watch.c: until every child has gone. */

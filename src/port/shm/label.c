@@ -19,7 +19,13 @@ int fy_stream_open(job_stream *stream, int target_fd, int *write_fd)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        int error =
+            fy_error_set(FERRY_ESYSTEM, "reading a pipe without waiting: %s", strerror(errno));
+        close(ends[0]);
+        close(ends[1]);
+        return error;
+    }
     *stream = (job_stream){.fd = ends[0], .target_fd = target_fd};
     *write_fd = ends[1];
     return 0;

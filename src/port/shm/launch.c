@@ -173,9 +173,12 @@ static int prepare(job *j)
 static void clean_up(job *j)
 {
     fy_job_orphans_end(j);
-    for (int rank = 0; rank < j->ranks && j->children != NULL; rank++)
+    for (int rank = 0; rank < j->ranks && j->children != NULL; rank++) {
         for (int i = 0; i < 2; i++)
             fy_stream_end(&j->children[rank].streams[i], rank);
+        if (j->children[rank].pidfd >= 0)
+            close(j->children[rank].pidfd);
+    }
     free(j->children);
     const int files[] = {j->signal_fd,     j->segment_fd, j->start_pipe[0],
                          j->start_pipe[1], j->recruits,   j->recruits_theirs};

@@ -17,35 +17,42 @@
 #define ROUNDS_MAX 200
 #define ROUND_NS 1000000u
 
-/* Reads the kernel's list of our children. Gives `*out`; the count. */
-static size_t list_children(pid_t **out)
+/* Reads the kernel's list of our children. Gives `*out` and its count; false without memory for
+ * all of them. */
+static bool list_children(pid_t **out, size_t *out_count)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
     FILE *file = fopen(path, "re");
     size_t count = 0, room = 0;
     int pid;
+    bool whole = true;
     *out = NULL;
     while (file != NULL && fscanf(file, "%d", &pid) == 1) {
         if (count == room) {
             room = room * 2 + 16;
             pid_t *more = realloc(*out, room * sizeof(pid_t));
-            if (more == NULL)
+            if (more == NULL) {
+                whole = false;
                 break;
+            }
             *out = more;
         }
         (*out)[count++] = pid;
     }
     if (file != NULL)
         fclose(file);
-    return count;
+    *out_count = count;
+    return whole;
 }
 
 int fy_job_orphans_begin(job *j)
 {
-    j->other_count = list_children(&j->others);
+    if (!list_children(&j->others, &j->other_count))
+        return fy_error_set(FERRY_ENOMEM, "no memory for the list of this process's children");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return fy_error_set(FERRY_ESYSTEM, "prctl: %s", strerror(errno));
+    j->adopts = true;
     return 0;
 }
 
@@ -62,8 +69,8 @@ static bool is_other(const job *j, pid_t pid)
 static bool kill_round(const job *j)
 {
     pid_t *children;
-    size_t count = list_children(&children);
-    bool any = false;
+    size_t count;
+    bool any = !list_children(&children, &count);
     for (size_t i = 0; i < count; i++) {
         if (is_other(j, children[i]))
             continue;
@@ -77,8 +84,9 @@ static bool kill_round(const job *j)
 
 void fy_job_orphans_end(job *j)
 {
-    for (int i = 0; i < ROUNDS_MAX && kill_round(j); i++)
+    for (int i = 0; j->adopts && i < ROUNDS_MAX && kill_round(j); i++)
         fy_clock_sleep_until(fy_clock_now_ns() + ROUND_NS);
-    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    if (j->adopts)
+        prctl(PR_SET_CHILD_SUBREAPER, 0);
     free(j->others);
 }

@@ -14,7 +14,7 @@
 
 void fy_job_signal(job *j, int number)
 {
-    for (int rank = 0; rank < j->ranks; rank++)
+    for (int rank = 0; rank < j->ranks && j->children != NULL; rank++)
         if (j->children[rank].pidfd >= 0)
             syscall(SYS_pidfd_send_signal, j->children[rank].pidfd, number, NULL, 0);
 }
