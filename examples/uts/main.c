@@ -288,7 +288,7 @@ static const char *read_options(int argc, char **argv, options *o)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    state s = {.options = {.tree = uts_tree_find("T3"), .grain = 8}};
+    state s = {.options = {.tree = uts_tree_find("T3"), .grain = 40}};
     uint64_t took_ns = 0;
     const char *wrong = read_options(argc, argv, &s.options);
     if (wrong != NULL)

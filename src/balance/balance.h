@@ -60,6 +60,7 @@ struct ferry_scheduling {
     bool started; /* a helper exists; application thread */
     uint64_t wake_ns;
     uint64_t helper_ns;
+    uint64_t helper_wakes_ns; /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
     double load; /* of the tasks that the scheduler has in its lists */
@@ -111,7 +112,7 @@ void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank);
 /* Adds a line for each move that the scheduler ordered to a trace file. [application thread] */
 void fy_reasons_write(ferry *f, FILE *out);
 
-/* Runs at most one task. [application thread] */
+/* Runs a task, or several in a row while they are short. [application thread] */
 int fy_task_progress(ferry *f);
 
 /* Words from the scheduler of another rank. [either thread, lock held] */
@@ -125,6 +126,10 @@ void fy_helper_stop(ferry_scheduling *s);
 /* Hands the control lane to the helper before a task, and takes it back. [application thread] */
 void fy_helper_serve(ferry_scheduling *s);
 void fy_helper_rest(ferry_scheduling *s);
+
+/* Whether the scheduler's timer is due before the helper would wake for it. [application thread,
+ * lock held] */
+bool fy_helper_oversleeps(const ferry_scheduling *s);
 
 extern const fy_object_watch fy_balance_watch;
 

@@ -23,6 +23,7 @@ static void helper_main(void *arg)
             s->by_helper = false;
         }
         uint64_t deadline_ns = s->serving && s->wake_ns != 0 ? s->wake_ns : UINT64_MAX;
+        s->helper_wakes_ns = deadline_ns;
         fy_control_unlock(s->f);
         fy_balance_flush(s, FY_HELPER);
         ops->wait(s->port, FY_HELPER, deadline_ns);
@@ -69,6 +70,11 @@ void fy_helper_stop(ferry_scheduling *s)
     fy_stats(s->f)->helper_ns = s->helper_ns;
 }
 
+bool fy_helper_oversleeps(const ferry_scheduling *s)
+{
+    return s->started && s->wake_ns != 0 && s->wake_ns < s->helper_wakes_ns;
+}
+
 void fy_helper_serve(ferry_scheduling *s)
 {
     const fy_port_ops *ops = s->port->ops;
@@ -76,7 +82,7 @@ void fy_helper_serve(ferry_scheduling *s)
         return;
     fy_control_lock(s->f);
     s->serving = true;
-    bool timer = s->wake_ns != 0;
+    bool timer = fy_helper_oversleeps(s);
     fy_stats(s->f)->helper_ns = s->helper_ns;
     fy_control_unlock(s->f);
     s->objects->helped = true;

@@ -1,23 +1,55 @@
 #include "balance/balance.h"
 
-/* Picks the next task. Whether the scheduler has left something to do goes to `*decided`. */
-static fy_record *pick(ferry_scheduling *s, fy_letter **letter, bool *decided)
+/* A task that was picked, and what the scheduler has left to do besides. */
+typedef struct choice {
+    fy_record *record; /* NULL: there is none */
+    fy_letter *letter;
+    bool decided; /* words to send or objects to ship */
+    bool timer;   /* the helper does not know of it */
+} choice;
+
+/* Lets `done` rest, if there is one, and picks the next task, under one lock. */
+static choice pick(ferry_scheduling *s, fy_record *done)
 {
-    fy_record *record = NULL;
+    choice c = {0};
     fy_control_lock(s->f);
+    if (done != NULL)
+        fy_record_activate(s->f, done);
     fy_balance_wake(s);
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     ferry_schedulable *item = s->scheduler->next(s, s->state);
     fy_scheduler_leave(s, entered);
     if (item != NULL) {
         s->load -= item->load;
-        record = fy_record_of(item);
-        record->state = FY_RUNNING;
-        *letter = fy_record_task_take(record);
+        c.record = fy_record_of(item);
+        c.record->state = FY_RUNNING;
+        c.letter = fy_record_task_take(c.record);
     }
-    *decided = s->note_count != 0 || !fy_list_empty(&s->outbound);
+    c.decided = s->note_count != 0 || !fy_list_empty(&s->outbound);
+    c.timer = fy_helper_oversleeps(s);
     fy_control_unlock(s->f);
-    return record;
+    if (c.decided)
+        fy_balance_flush(s, FY_APP);
+    return c;
+}
+
+/* Runs the task; an object that is to rest comes back. */
+static fy_record *run(ferry_scheduling *s, const choice *c)
+{
+    if (c->letter == NULL) {
+        fy_log(s->f, "scheduler %s picked an object without tasks", s->scheduler->name);
+        return c->record;
+    }
+    return fy_letter_run(s->f, c->record, FY_DOING_TASK, c->letter) ? c->record : NULL;
+}
+
+/* Whether something else than tasks has come. */
+static bool is_disturbed(const ferry_scheduling *s, int count)
+{
+    enum { LOOK_EVERY = 16 };
+    /* relaxed: what is missed now is found after the batch. */
+    return atomic_load_explicit(&s->objects->mail, memory_order_relaxed) ||
+           (count % LOOK_EVERY == 0 && s->port->ops->pending(s->port, FY_DATA));
 }
 
 int fy_task_progress(ferry *f)
@@ -25,20 +57,26 @@ int fy_task_progress(ferry *f)
     ferry_scheduling *s = fy_scheduling_of(f);
     if (s->scheduler == NULL)
         return 0;
-    fy_letter *letter = NULL;
-    bool decided = false;
-    fy_record *record = pick(s, &letter, &decided);
-    if (decided)
-        fy_balance_flush(s, FY_APP);
-    if (record == NULL)
+    choice c = pick(s, NULL);
+    if (c.record == NULL)
         return 0;
-    if (letter == NULL) {
-        fy_log(f, "scheduler %s picked an object without tasks", s->scheduler->name);
-        fy_record_rest(f, record);
-        return 0;
-    }
     fy_helper_serve(s);
-    fy_letter_run(f, record, FY_DOING_TASK, letter);
+    fy_record *done = run(s, &c);
+    int count;
+    for (count = c.letter != NULL; fy_batch_is_open(f) && !is_disturbed(s, count); count++) {
+        c = pick(s, done);
+        done = NULL;
+        if (c.record == NULL)
+            break;
+        if (c.timer)
+            s->port->ops->wake(s->port, FY_HELPER);
+        done = run(s, &c);
+        if (c.letter == NULL)
+            break;
+    }
+    fy_batch_end(f);
     fy_helper_rest(s);
-    return 1;
+    if (done != NULL)
+        fy_record_rest(f, done);
+    return count;
 }

@@ -4,10 +4,17 @@
  * always, at the entry and exit of polling calls and at handlers only once tasks run or a trace is
  * on. A handler whose last call took less than a microsecond goes untimed for the next calls: its
  * time counts as the runtime's, since reading the clock would cost as much as the handler. Programs
- * of small messages alone thus read no clock, and all but their idle time counts as their own. */
+ * of small messages alone thus read no clock, and all but their idle time counts as their own.
+ *
+ * Short tasks run in batches (src/balance/task.c). A batch is one stretch: its processor time is
+ * read at its two ends, the clock after each task, or each fourth while they take microseconds.
+ * What the runtime takes between tasks is measured once per batch, between the first two, and taken
+ * from the tasks' time as often as it happened. Nothing is estimated of a batch of one task, which
+ * is what tasks of BATCH_NS and more are, and while a trace or a profile is made. */
 #include "core/rank.h"
 
 enum { LIGHT_NS = 1000, LIGHT_CALLS = 63 };
+enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 4 };
 
 static void record(ferry *f, uint64_t now)
 {
@@ -22,10 +29,9 @@ static void record(ferry *f, uint64_t now)
         fy_trace_add(&f->file->trace, &stretch, now);
 }
 
-void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
+static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t handler)
 {
     fy_account *a = &f->account;
-    uint64_t now = f->ops->now(f->port);
     uint64_t passed = now - a->stamp_ns;
     switch (a->activity) {
     case FERRY_IDLE:
@@ -45,6 +51,11 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
     a->stamp_ns = now;
     a->activity = activity;
     a->handler = handler;
+}
+
+void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
+{
+    account_at(f, f->ops->now(f->port), activity, handler);
 }
 
 static void start_cpu(ferry *f, uint64_t cpu_ns)
@@ -104,29 +115,88 @@ static void call_program(ferry *f, fy_call *call, void *arg)
     fy_profile_end(f, &stretch, &f->profile->other[FY_PROFILE_APPLICATION], 0);
 }
 
-static __attribute__((cold)) void run_timed(ferry *f, fy_doing what, uint16_t handler,
-                                            fy_call *call, void *arg)
+static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call *call, void *arg)
 {
     ferry_activity outer = f->account.activity;
     uint32_t outer_handler = f->account.handler;
-    bool task = what == FY_DOING_TASK;
-    uint64_t cpu = task ? f->ops->cpu(f->port) : 0;
     fy_account_to(f, FERRY_TASK, handler);
-    if (task)
-        count_cpu(f, cpu);
     uint64_t start = f->account.stamp_ns;
     call_program(f, call, arg);
-    uint64_t after = task ? f->ops->cpu(f->port) : 0;
-    f->account.task_cpu_ns = after - cpu;
     fy_account_to(f, outer, outer_handler);
-    f->account.task_cpu_ns = 0;
-    if (task) {
-        f->stats.tasks++;
-        f->stats.task_cpu_ns += after - cpu;
-        start_cpu(f, after);
-    } else if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count) {
+    if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count)
         f->handlers.entries[handler].untimed = LIGHT_CALLS;
+}
+
+static void open_batch(ferry *f, uint16_t handler)
+{
+    fy_account *a = &f->account;
+    uint64_t cpu_ns = f->ops->cpu(f->port);
+    a->timed = true;
+    a->outer = a->activity;
+    a->outer_handler = a->handler;
+    fy_account_to(f, FERRY_TASK, handler);
+    count_cpu(f, cpu_ns);
+    a->batch_cpu_ns = cpu_ns;
+    a->batch_start_ns = a->stamp_ns;
+    a->between_ns = 0;
+}
+
+static void close_batch(ferry *f)
+{
+    fy_account *a = &f->account;
+    uint64_t cpu_ns = f->ops->cpu(f->port);
+    uint64_t used_ns = cpu_ns - a->batch_cpu_ns;
+    uint64_t wall_ns = a->batch_end_ns - a->batch_start_ns;
+    uint64_t between_ns = a->between_ns * (a->batch_tasks - 1);
+    if (between_ns > wall_ns)
+        between_ns = wall_ns;
+    a->task_cpu_ns = used_ns;
+    account_at(f, a->batch_end_ns, a->outer, a->outer_handler);
+    a->task_cpu_ns = 0;
+    f->stats.task_ns -= between_ns;
+    f->stats.runtime_ns += between_ns;
+    uint64_t runtime_ns =
+        between_ns == 0 ? 0 : (uint64_t)((double)used_ns * (double)between_ns / (double)wall_ns);
+    f->stats.tasks += a->batch_tasks;
+    f->stats.task_cpu_ns += used_ns - runtime_ns;
+    f->stats.runtime_cpu_ns += runtime_ns;
+    start_cpu(f, cpu_ns);
+    a->batch_tasks = 0;
+    a->unread = 0;
+}
+
+bool fy_batch_is_open(const ferry *f)
+{
+    return f->account.batch_tasks != 0;
+}
+
+void fy_batch_end(ferry *f)
+{
+    if (!fy_batch_is_open(f))
+        return;
+    f->account.batch_end_ns = f->ops->now(f->port);
+    close_batch(f);
+}
+
+static void run_task(ferry *f, uint16_t handler, fy_call *call, void *arg)
+{
+    fy_account *a = &f->account;
+    if (a->batch_tasks == 0)
+        open_batch(f, handler);
+    else if (a->batch_tasks == 1)
+        a->between_ns = f->ops->now(f->port) - a->batch_end_ns;
+    call_program(f, call, arg);
+    a->batch_tasks++;
+    if (a->unread > 0) {
+        a->unread--;
+        return;
     }
+    a->batch_end_ns = f->ops->now(f->port);
+    uint64_t passed = a->batch_end_ns - a->batch_start_ns;
+    a->unread = passed < (uint64_t)a->batch_tasks * TINY_NS ? TINY_TASKS - 1 : 0;
+    if (passed >= BATCH_NS || a->batch_tasks >= BATCH_TASKS || f->profile != NULL ||
+        f->file != NULL || f->trace.on)
+        close_batch(f);
 }
 
 /* Whether this call of a handler is one to time; counts the untimed ones down. */
@@ -144,14 +214,12 @@ void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
     f->depth++;
     f->done++;
     fy_doing_set(f, what, handler);
-    if (what == FY_DOING_TASK) {
-        f->account.timed = true;
-        run_timed(f, what, handler, call, arg);
-    } else if (f->account.timed && is_timed(f, handler)) {
-        run_timed(f, what, handler, call, arg);
-    } else {
+    if (what == FY_DOING_TASK)
+        run_task(f, handler, call, arg);
+    else if (f->account.timed && is_timed(f, handler))
+        run_timed(f, handler, call, arg);
+    else
         call(f, arg);
-    }
     f->depth--;
 }
 

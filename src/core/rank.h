@@ -53,6 +53,12 @@ typedef struct fy_account {
     /* When processor time was last read, by all three clocks. */
     uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
     uint64_t task_cpu_ns; /* of the task that ends, for the trace; else 0 */
+    /* The open batch of tasks: how many have run in it, and when; what it was opened from. */
+    uint32_t batch_tasks, outer_handler;
+    uint32_t unread; /* tasks until the clock is read */
+    ferry_activity outer;
+    uint64_t batch_start_ns, batch_end_ns, batch_cpu_ns;
+    uint64_t between_ns; /* from the end of its first task to the start of the second */
 } fy_account;
 
 /* The layers above, by fy_layer (layers.c). */

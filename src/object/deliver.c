@@ -181,11 +181,15 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
     fy_envelope envelope = letter->envelope;
     letter->load = fy_record_load(f, record, &letter->message);
     int error = 0;
-    fy_control_lock(f);
+    /* The helper leaves a running object alone. */
+    bool running = fy_objects_of(f)->running == record;
+    if (!running)
+        fy_control_lock(f);
     bool here = is_here(record);
     if (here)
         error = accept(f, record, letter);
-    fy_control_unlock(f);
+    if (!running)
+        fy_control_unlock(f);
     if (!here)
         fy_letters_push(&record->late, letter);
     else if (error == 0)
@@ -214,7 +218,8 @@ static void run_at_once(ferry *f, fy_record *record, uint32_t *expected,
         objects->ready_count += record->pending.count;
     }
     record->state = FY_RUNNING;
-    fy_record_run(f, record, FY_DOING_HANDLER, envelope, message);
+    if (fy_record_run(f, record, FY_DOING_HANDLER, envelope, message))
+        fy_record_rest(f, record);
 }
 
 static fy_verdict take(ferry *f, fy_record *record, const fy_envelope *envelope,

@@ -11,7 +11,8 @@
  * Threads: the directory, names, types and letters belong to the application thread. A scheduled
  * object may be migrated by the helper thread too, so of such a record `state`, `link`, `item`,
  * `pending`, `early` and `sources` are touched only under fy_control_lock, except that the thread
- * that migrates it reads them while it is MIGRATING, when nobody writes them. `late` is the
+ * that migrates it reads them while it is MIGRATING, when nobody writes them, and that the
+ * application thread owns all of `fy_objects.running`. `late` is the
  * application thread's in every state. A record that is not scheduled is the application thread's
  * alone and needs no lock.
  *
@@ -228,16 +229,19 @@ void fy_message_bounce(ferry *f, const fy_envelope *envelope);
 
 /* Running, run.c. */
 
-/* Runs a message on its object, which is RUNNING, and lets the object go on: to rest, to where its
- * handler moved it, or to its end. The record may be gone afterwards. */
-void fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
+/* Runs a message on its object, which is RUNNING. True: it is RUNNING still, for the caller to let
+ * it rest. False: it has gone to where its handler moved it, or to its end. */
+bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
                    const ferry_message *message);
 
 /* As fy_record_run for a letter, which it frees. */
-void fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter);
+bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter);
 
 /* Makes an object of this thread RESTING: activates it, or makes it ready. */
 void fy_record_rest(ferry *f, fy_record *record);
+
+/* fy_record_rest of a scheduled object. [lock held] */
+void fy_record_activate(ferry *f, fy_record *record);
 
 /* Ends an object: fails its letters, destroys its data, leaves word. It is unlinked. */
 void fy_record_end(ferry *f, fy_record *record);

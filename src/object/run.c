@@ -13,25 +13,26 @@ static void call_handler(ferry *f, void *arg)
     call->fn(f, call->record->object, call->record->data, call->source, call->message);
 }
 
-/* What the handler asked for happens now, and the object goes on. */
-static void settle(ferry *f, fy_record *record)
+/* What the handler asked for happens now. Whether the object is to rest. */
+static bool settle(ferry *f, fy_record *record)
 {
     fy_objects_of(f)->running = NULL;
     if (record->doomed) {
         fy_record_end(f, record);
-        return;
+        return false;
     }
     int target = record->target;
+    if (target < 0)
+        return true;
     uint64_t name = record->object.word;
     record->target = -1;
-    if (target < 0)
-        fy_record_rest(f, record);
-    else if (fy_record_move(f, record, target) != 0)
+    if (fy_record_move(f, record, target) != 0)
         fy_log(f, "object %016llx stays: it cannot be sent to rank %d", (unsigned long long)name,
                target);
+    return false;
 }
 
-void fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
+bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
                    const ferry_message *message)
 {
     uint16_t index = message->handler.index;
@@ -49,13 +50,14 @@ void fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
         fy_stats(f)->messages_handled++;
     }
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
-    settle(f, record);
+    return settle(f, record);
 }
 
-void fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter)
+bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter)
 {
-    fy_record_run(f, record, what, &letter->envelope, &letter->message);
+    bool rests = fy_record_run(f, record, what, &letter->envelope, &letter->message);
     fy_letter_destroy(&fy_objects_of(f)->letters, letter);
+    return rests;
 }
 
 static int place_of(const void *context, uint64_t object)
@@ -75,14 +77,20 @@ void fy_record_place(const fy_objects *objects, fy_record *record)
         fy_affinity_place(record->affinity, place_of, objects);
 }
 
+void fy_record_activate(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_record_place(objects, record);
+    record->state = FY_RESTING;
+    objects->watch->activate(f, record);
+}
+
 void fy_record_rest(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     if (record->scheduled) {
         fy_control_lock(f);
-        fy_record_place(objects, record);
-        record->state = FY_RESTING;
-        objects->watch->activate(f, record);
+        fy_record_activate(f, record);
         fy_control_unlock(f);
         return;
     }
@@ -128,7 +136,8 @@ int fy_ready_run(ferry *f)
         fy_letter *letter = fy_letters_pop(&record->pending);
         objects->ready_count--;
         record->state = FY_RUNNING;
-        fy_letter_run(f, record, FY_DOING_HANDLER, letter);
+        if (fy_letter_run(f, record, FY_DOING_HANDLER, letter))
+            fy_record_rest(f, record);
     }
     return count;
 }

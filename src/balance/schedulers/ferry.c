@@ -245,6 +245,10 @@ static void stop_clock(ferry_scheduling *s, ferry_policy *p)
     uint64_t took_ns = ferry_scheduling_now(s) - p->started_ns + 1;
     p->unmeasured = 0;
     p->mean_ns = p->mean_ns == 0 ? took_ns : (7 * p->mean_ns + took_ns) / 8;
+    if (p->fresh && tasks_are_short(p)) {
+        p->fresh = false;
+        set_timer(s, p);
+    }
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
