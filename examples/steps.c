@@ -1,0 +1,338 @@
+/* Steps: the loosely synchronous benchmark of prema.txt 7.5. A domain of 512 sub-domains; in the
+ * first time step all of them are refined, in each later one some are refined and as many
+ * coarsened, next to each other, at a place that moves on: where the work is changes with each
+ * step. Sub-domains that are refined tell their neighbours of split segments.
+ *
+ *     FERRY_COMPUTE=sleep ferry run -n 8 build/examples/steps --steps 10 --percent 10
+ *
+ * Steps end with ferry_quiesce. What every sub-domain was told is counted, and compared after each
+ * step with what it has to be by then, so that a step that ended early would be found out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+
+typedef struct options {
+    long parts, steps;
+    double percent;
+    double refine_ms; /* coarsening takes half of it */
+    long splits;      /* messages to each neighbour of a refined sub-domain */
+    long split_bytes;
+    bool balance;
+} options;
+
+/* What a rank, or all, did. */
+typedef struct counts {
+    uint64_t refined, coarsened, splits;
+} counts;
+
+typedef struct part {
+    uint64_t index;
+    counts done;
+} part;
+
+typedef struct state {
+    options options;
+    ferry_object_type type;
+    ferry_handler refine, coarsen, split;
+    ferry_object *parts; /* all, by index */
+    unsigned char *segments;
+    counts done;
+} state;
+
+static void check(ferry *f, int error)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "steps: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
+            ferry_error_message(f));
+    exit(1);
+}
+
+static size_t part_packed_size(ferry *f, const void *data)
+{
+    (void)f;
+    (void)data;
+    return sizeof(part);
+}
+
+static void part_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    (void)f;
+    memcpy(buffer, data, size_bytes);
+}
+
+static void *part_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    (void)f;
+    (void)object;
+    void *data = malloc(size_bytes);
+    return data != NULL ? memcpy(data, buffer, size_bytes) : NULL;
+}
+
+static void part_destroy(ferry *f, void *data)
+{
+    (void)f;
+    free(data);
+}
+
+/* What a task takes is known as far as its kind tells; the library counts in any unit. */
+static double part_load(ferry *f, const void *data, const ferry_message *message)
+{
+    const state *s = ferry_user_data(f);
+    (void)data;
+    if (message->handler.index == s->split.index)
+        return 0;
+    return message->handler.index == s->refine.index ? 2 : 1;
+}
+
+static void on_refine(ferry *f, ferry_object object, void *data, int source,
+                      const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    const options *o = &s->options;
+    part *p = data;
+    const ferry_message split = {
+        .handler = s->split, .data = s->segments, .size_bytes = (size_t)o->split_bytes};
+    (void)object;
+    (void)source;
+    (void)message;
+    ferry_compute(f, o->refine_ms / 1e3);
+    p->done.refined++;
+    s->done.refined++;
+    for (long i = 0; i < o->splits; i++) {
+        if (p->index > 0)
+            check(f, ferry_object_send(f, s->parts[p->index - 1], &split, NULL));
+        if (p->index + 1 < (uint64_t)o->parts)
+            check(f, ferry_object_send(f, s->parts[p->index + 1], &split, NULL));
+    }
+}
+
+static void on_coarsen(ferry *f, ferry_object object, void *data, int source,
+                       const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    (void)object;
+    (void)source;
+    (void)message;
+    ferry_compute(f, s->options.refine_ms / 2e3);
+    ((part *)data)->done.coarsened++;
+    s->done.coarsened++;
+}
+
+static void on_split(ferry *f, ferry_object object, void *data, int source,
+                     const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    (void)object;
+    (void)source;
+    (void)message;
+    ((part *)data)->done.splits++;
+    s->done.splits++;
+}
+
+static long changed(const options *o)
+{
+    return (long)((double)o->parts * o->percent / 100);
+}
+
+/* Place of sub-domain `index` behind the first that is refined in `step`. */
+static long place(const options *o, long step, long index)
+{
+    return (index + o->parts - step * changed(o) % o->parts) % o->parts;
+}
+
+static bool is_refined(const options *o, long step, long index)
+{
+    return step == 0 || place(o, step, index) < changed(o);
+}
+
+static bool is_coarsened(const options *o, long step, long index)
+{
+    return !is_refined(o, step, index) && place(o, step, index) < 2 * changed(o);
+}
+
+/* Adds what `step` has to do. */
+static void expect(const options *o, long step, counts *c)
+{
+    for (long i = 0; i < o->parts; i++) {
+        bool refined = is_refined(o, step, i);
+        c->refined += refined;
+        c->coarsened += is_coarsened(o, step, i);
+        if (refined)
+            c->splits += (uint64_t)o->splits * (uint64_t)((i > 0) + (i + 1 < o->parts));
+    }
+}
+
+/* In milliseconds: no rank can be done sooner in `step`, whatever it knows. */
+static double least_ms(const options *o, long step, int ranks)
+{
+    counts c = {0};
+    expect(o, step, &c);
+    double work_ms = o->refine_ms * ((double)c.refined + (double)c.coarsened / 2) / ranks;
+    return work_ms > o->refine_ms || c.refined == 0 ? work_ms : o->refine_ms;
+}
+
+/* Makes this rank's block of sub-domains and tells everybody all names. */
+static void create_parts(ferry *f, state *s)
+{
+    long count = s->options.parts;
+    uint64_t *names = calloc((size_t)count, sizeof *names);
+    check(f, names != NULL ? 0 : FERRY_ENOMEM);
+    for (long i = 0; i < count; i++) {
+        if (i * ferry_ranks(f) / count != ferry_rank(f))
+            continue;
+        part *p = calloc(1, sizeof *p);
+        check(f, p != NULL ? 0 : FERRY_ENOMEM);
+        p->index = (uint64_t)i;
+        check(f, ferry_object_create(f, s->type, p, &s->parts[i]));
+        check(f, ferry_balance_add(f, s->parts[i], 0));
+        names[i] = s->parts[i].word;
+    }
+    check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, names, names, (size_t)count));
+    for (long i = 0; i < count; i++)
+        s->parts[i].word = names[i];
+    free(names);
+}
+
+/* Sends the sub-domains of this rank's block what they have to do, and ends the step. */
+static void run_step(ferry *f, const state *s, long step)
+{
+    const options *o = &s->options;
+    for (long i = 0; i < o->parts; i++) {
+        bool refined = is_refined(o, step, i);
+        const ferry_message message = {.handler = refined ? s->refine : s->coarsen};
+        if (i * ferry_ranks(f) / o->parts == ferry_rank(f) && (refined || is_coarsened(o, step, i)))
+            check(f, ferry_object_send(f, s->parts[i], &message, NULL));
+    }
+    check(f, ferry_quiesce(f));
+}
+
+/* Whether all ranks together have done what they had to, at the end of a step. */
+static bool is_complete(ferry *f, const state *s, const counts *expected)
+{
+    uint64_t sums[4] = {s->done.refined, s->done.coarsened, s->done.splits, ferry_object_count(f)};
+    check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 4));
+    bool complete = sums[0] == expected->refined && sums[1] == expected->coarsened &&
+                    sums[2] == expected->splits && sums[3] == (uint64_t)s->options.parts;
+    if (!complete && ferry_rank(f) == 0)
+        fprintf(stderr,
+                "steps: %" PRIu64 " refined, %" PRIu64 " coarsened, %" PRIu64 " splits, %" PRIu64
+                " sub-domains; expected %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %ld\n",
+                sums[0], sums[1], sums[2], sums[3], expected->refined, expected->coarsened,
+                expected->splits, s->options.parts);
+    return complete;
+}
+
+static int run(ferry *f, state *s)
+{
+    const options *o = &s->options;
+    counts expected = {0};
+    double took_ms = 0, least = 0;
+    bool complete = true;
+    create_parts(f, s);
+    check(f, o->balance ? ferry_balance_phase(f, true) : ferry_barrier(f));
+    for (long step = 0; step < o->steps && complete; step++) {
+        uint64_t start_ns = ferry_now(f);
+        run_step(f, s, step);
+        double step_ms = (double)(ferry_now(f) - start_ns) / 1e6;
+        expect(o, step, &expected);
+        took_ms += step_ms;
+        least += least_ms(o, step, ferry_ranks(f));
+        complete = is_complete(f, s, &expected);
+        if (ferry_rank(f) == 0)
+            printf("step %2ld: %9.2f ms, at least %9.2f\n", step, step_ms,
+                   least_ms(o, step, ferry_ranks(f)));
+    }
+    if (ferry_rank(f) == 0)
+        printf("scheduler %s, %d ranks, %ld sub-domains, %ld steps, %.4g%%: %.2f ms, at least "
+               "%.2f, %s\n",
+               o->balance ? ferry_balance_scheduler(f) : "off", ferry_ranks(f), o->parts, o->steps,
+               o->percent, took_ms, least, complete ? "complete" : "INCOMPLETE");
+    return complete ? 0 : 1;
+}
+
+/* Reads `value` into what option `name` sets. False: one of them is wrong. */
+static bool read_option(options *o, const char *name, const char *value)
+{
+    const struct {
+        const char *name;
+        long *whole;
+        double *real;
+        double min, max;
+    } known[] = {
+        {"--parts", &o->parts, NULL, 1, 1e6},    {"--steps", &o->steps, NULL, 1, 1e6},
+        {"--splits", &o->splits, NULL, 0, 1e6},  {"--bytes", &o->split_bytes, NULL, 0, 1e6},
+        {"--percent", NULL, &o->percent, 0, 50}, {"--refine", NULL, &o->refine_ms, 0, 1e6},
+    };
+    char *end;
+    double number = strtod(value, &end);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i].name) != 0)
+            continue;
+        if (end == value || *end != '\0' || !(number >= known[i].min && number <= known[i].max))
+            return false;
+        if (known[i].whole != NULL)
+            *known[i].whole = (long)number;
+        else
+            *known[i].real = number;
+        return true;
+    }
+    return false;
+}
+
+static int usage(ferry *f, const char *wrong)
+{
+    if (ferry_rank(f) == 0)
+        fprintf(stderr,
+                "steps: bad option or value: %s\n"
+                "usage: steps [--parts N] [--steps N] [--percent 0 to 50] [--refine MS]\n"
+                "             [--splits N] [--bytes N] [--no-balance]\n",
+                wrong);
+    return 2;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops,
+                                         .name = "part",
+                                         .packed_size = part_packed_size,
+                                         .pack = part_pack,
+                                         .unpack = part_unpack,
+                                         .destroy = part_destroy,
+                                         .load = part_load};
+    state s = {.options = {.parts = 512,
+                           .steps = 10,
+                           .percent = 10,
+                           .refine_ms = 2,
+                           .splits = 2,
+                           .split_bytes = 64,
+                           .balance = true}};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--no-balance") == 0)
+            s.options.balance = false;
+        else if (i + 1 == argc || !read_option(&s.options, argv[i], argv[i + 1]))
+            return usage(f, argv[i]);
+        else
+            i++;
+    }
+    ferry_user_data_set(f, &s);
+    check(f, ferry_object_type_register(f, &ops, &s.type));
+    check(f, ferry_object_handler_register(f, "refine", on_refine, &s.refine));
+    check(f, ferry_object_handler_register(f, "coarsen", on_coarsen, &s.coarsen));
+    check(f, ferry_object_handler_register(f, "split", on_split, &s.split));
+    s.parts = calloc((size_t)s.options.parts, sizeof *s.parts);
+    s.segments = calloc(1, (size_t)s.options.split_bytes + 1);
+    check(f, s.parts != NULL && s.segments != NULL ? 0 : FERRY_ENOMEM);
+    int status = run(f, &s);
+    free(s.parts);
+    free(s.segments);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
