@@ -5,8 +5,8 @@
  *
  *     FERRY_COMPUTE=sleep ferry run -n 8 build/examples/steps --steps 10 --percent 10
  *
- * Steps end with ferry_quiesce. What every sub-domain was told is counted, and compared after each
- * step with what it has to be by then, so that a step that ended early would be found out. */
+ * Steps end with ferry_quiesce. What was done is counted, and compared for each step with what it
+ * had to be by its end, so that a step that ended early would be found out. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ typedef struct counts {
 
 typedef struct part {
     uint64_t index;
-    counts done;
+    uint64_t changes, splits;
 } part;
 
 typedef struct state {
@@ -39,7 +39,7 @@ typedef struct state {
     ferry_handler refine, coarsen, split;
     ferry_object *parts; /* all, by index */
     unsigned char *segments;
-    counts done;
+    counts *done; /* here, in each step: others may be one ahead */
 } state;
 
 static void check(ferry *f, int error)
@@ -94,14 +94,16 @@ static void on_refine(ferry *f, ferry_object object, void *data, int source,
     state *s = ferry_user_data(f);
     const options *o = &s->options;
     part *p = data;
-    const ferry_message split = {
-        .handler = s->split, .data = s->segments, .size_bytes = (size_t)o->split_bytes};
+    const ferry_message split = {.handler = s->split,
+                                 .word_count = 1,
+                                 .words = {message->words[0]},
+                                 .data = s->segments,
+                                 .size_bytes = (size_t)o->split_bytes};
     (void)object;
     (void)source;
-    (void)message;
     ferry_compute(f, o->refine_ms / 1e3);
-    p->done.refined++;
-    s->done.refined++;
+    p->changes++;
+    s->done[message->words[0]].refined++;
     for (long i = 0; i < o->splits; i++) {
         if (p->index > 0)
             check(f, ferry_object_send(f, s->parts[p->index - 1], &split, NULL));
@@ -116,10 +118,9 @@ static void on_coarsen(ferry *f, ferry_object object, void *data, int source,
     state *s = ferry_user_data(f);
     (void)object;
     (void)source;
-    (void)message;
     ferry_compute(f, s->options.refine_ms / 2e3);
-    ((part *)data)->done.coarsened++;
-    s->done.coarsened++;
+    ((part *)data)->changes++;
+    s->done[message->words[0]].coarsened++;
 }
 
 static void on_split(ferry *f, ferry_object object, void *data, int source,
@@ -128,9 +129,8 @@ static void on_split(ferry *f, ferry_object object, void *data, int source,
     state *s = ferry_user_data(f);
     (void)object;
     (void)source;
-    (void)message;
-    ((part *)data)->done.splits++;
-    s->done.splits++;
+    ((part *)data)->splits++;
+    s->done[message->words[0]].splits++;
 }
 
 static long changed(const options *o)
@@ -175,7 +175,7 @@ static double least_ms(const options *o, long step, int ranks)
     return work_ms > o->refine_ms || c.refined == 0 ? work_ms : o->refine_ms;
 }
 
-/* Makes this rank's block of sub-domains and tells everybody all names. */
+/* Makes the rank's block of sub-domains and tells everybody all names. */
 static void create_parts(ferry *f, state *s)
 {
     long count = s->options.parts;
@@ -197,55 +197,73 @@ static void create_parts(ferry *f, state *s)
     free(names);
 }
 
-/* Sends the sub-domains of this rank's block what they have to do, and ends the step. */
-static void run_step(ferry *f, const state *s, long step)
+/* Sends the sub-domains of this rank's block what they have to do. */
+static void begin_step(ferry *f, const state *s, long step)
 {
     const options *o = &s->options;
-    for (long i = 0; i < o->parts; i++) {
+    for (long i = 0; i < o->parts && step < o->steps; i++) {
         bool refined = is_refined(o, step, i);
-        const ferry_message message = {.handler = refined ? s->refine : s->coarsen};
+        const ferry_message message = {.handler = refined ? s->refine : s->coarsen,
+                                       .word_count = 1,
+                                       .words = {(uint64_t)step}};
         if (i * ferry_ranks(f) / o->parts == ferry_rank(f) && (refined || is_coarsened(o, step, i)))
             check(f, ferry_object_send(f, s->parts[i], &message, NULL));
     }
-    check(f, ferry_quiesce(f));
 }
 
-/* Whether all ranks together have done what they had to, at the end of a step. */
-static bool is_complete(ferry *f, const state *s, const counts *expected)
+/* Whether all ranks together had done what `step` wanted once each had done `done` of it. Tasks run
+ * and move meanwhile. */
+static bool is_complete(ferry *f, const options *o, long step, const counts *done)
 {
-    uint64_t sums[4] = {s->done.refined, s->done.coarsened, s->done.splits, ferry_object_count(f)};
-    check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 4));
-    bool complete = sums[0] == expected->refined && sums[1] == expected->coarsened &&
-                    sums[2] == expected->splits && sums[3] == (uint64_t)s->options.parts;
+    counts expected = {0};
+    expect(o, step, &expected);
+    uint64_t sums[3] = {done->refined, done->coarsened, done->splits};
+    check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 3));
+    bool complete =
+        sums[0] == expected.refined && sums[1] == expected.coarsened && sums[2] == expected.splits;
     if (!complete && ferry_rank(f) == 0)
         fprintf(stderr,
-                "steps: %" PRIu64 " refined, %" PRIu64 " coarsened, %" PRIu64 " splits, %" PRIu64
-                " sub-domains; expected %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %ld\n",
-                sums[0], sums[1], sums[2], sums[3], expected->refined, expected->coarsened,
-                expected->splits, s->options.parts);
+                "steps: %" PRIu64 " refined, %" PRIu64 " coarsened, %" PRIu64
+                " splits; expected %" PRIu64 ", %" PRIu64 ", %" PRIu64 " in step %ld\n",
+                sums[0], sums[1], sums[2], expected.refined, expected.coarsened, expected.splits,
+                step);
     return complete;
+}
+
+/* Each step begins as soon as the one before has ended; that all was done is found out during it,
+ * since ranks that wait for others run tasks. */
+static bool run_steps(ferry *f, state *s, double *least)
+{
+    const options *o = &s->options;
+    bool complete = true;
+    uint64_t start_ns = ferry_now(f);
+    begin_step(f, s, 0);
+    for (long step = 0; step < o->steps && complete; step++) {
+        check(f, ferry_quiesce(f));
+        const counts done = s->done[step];
+        begin_step(f, s, step + 1);
+        uint64_t end_ns = ferry_now(f);
+        if (ferry_rank(f) == 0)
+            printf("step %2ld: %9.2f ms, at least %9.2f\n", step, (double)(end_ns - start_ns) / 1e6,
+                   least_ms(o, step, ferry_ranks(f)));
+        start_ns = end_ns;
+        *least += least_ms(o, step, ferry_ranks(f));
+        complete = is_complete(f, o, step, &done);
+    }
+    uint64_t parts = ferry_object_count(f);
+    check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &parts, &parts, 1));
+    return complete && parts == (uint64_t)o->parts;
 }
 
 static int run(ferry *f, state *s)
 {
     const options *o = &s->options;
-    counts expected = {0};
-    double took_ms = 0, least = 0;
-    bool complete = true;
+    double least = 0;
     create_parts(f, s);
     check(f, o->balance ? ferry_balance_phase(f, true) : ferry_barrier(f));
-    for (long step = 0; step < o->steps && complete; step++) {
-        uint64_t start_ns = ferry_now(f);
-        run_step(f, s, step);
-        double step_ms = (double)(ferry_now(f) - start_ns) / 1e6;
-        expect(o, step, &expected);
-        took_ms += step_ms;
-        least += least_ms(o, step, ferry_ranks(f));
-        complete = is_complete(f, s, &expected);
-        if (ferry_rank(f) == 0)
-            printf("step %2ld: %9.2f ms, at least %9.2f\n", step, step_ms,
-                   least_ms(o, step, ferry_ranks(f)));
-    }
+    uint64_t start_ns = ferry_now(f);
+    bool complete = run_steps(f, s, &least);
+    double took_ms = (double)(ferry_now(f) - start_ns) / 1e6;
     if (ferry_rank(f) == 0)
         printf("scheduler %s, %d ranks, %ld sub-domains, %ld steps, %.4g%%: %.2f ms, at least "
                "%.2f, %s\n",
@@ -325,10 +343,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_object_handler_register(f, "split", on_split, &s.split));
     s.parts = calloc((size_t)s.options.parts, sizeof *s.parts);
     s.segments = calloc(1, (size_t)s.options.split_bytes + 1);
-    check(f, s.parts != NULL && s.segments != NULL ? 0 : FERRY_ENOMEM);
+    s.done = calloc((size_t)s.options.steps, sizeof *s.done);
+    check(f, s.parts != NULL && s.segments != NULL && s.done != NULL ? 0 : FERRY_ENOMEM);
     int status = run(f, &s);
     free(s.parts);
     free(s.segments);
+    free(s.done);
     return status;
 }
 
