@@ -376,17 +376,20 @@ static int resettle(ferry_blocks *set, size_t here)
     ferry *f = set->f;
     ferry_floorplan old = {0};
     lists *next = make_lists(set, here);
-    int error =
-        next == NULL || ferry_floorplan_copy(&set->items[0]->blocks, &old) ? FERRY_ENOMEM : 0;
+    bool *marks = calloc((size_t)ferry_ranks(f), sizeof *marks);
+    int error = 0;
+    if (next == NULL || marks == NULL || ferry_floorplan_copy(&set->items[0]->blocks, &old))
+        error = fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory for %zu blocks", set->count);
     error = fy_mover_agree(f, error, 0);
     if (error == 0)
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, set->owners, set->owners, set->count);
     if (error == 0) {
         take_lists(set, next, here);
-        error = fy_mover_follow(f, set->arrays, &old);
+        error = fy_mover_follow(f, set->arrays, &old, marks);
     }
     drop_lists(next, set->arrays.count);
     ferry_floorplan_fini(&old);
+    free(marks);
     return error;
 }
 

@@ -113,22 +113,15 @@ static int hear(following *w, int expected)
 }
 
 /* Tells and hears what changes; leaves in `known` the copies of this rank from now on. */
-static int exchange(following *w)
+static int exchange(following *w, bool *marks)
 {
-    const int ranks = ferry_ranks(w->m->f);
-    bool *marks = calloc((size_t)ranks, sizeof *marks);
-    int error = list_known(w), expected = 0;
-    if (marks == NULL)
-        error = FERRY_ENOMEM;
-    else
-        (void)partners(w, false, marks);
-    for (int rank = 0; rank < ranks && marks != NULL; rank++) {
+    int error = list_known(w);
+    (void)partners(w, false, marks);
+    for (int rank = 0; rank < ferry_ranks(w->m->f); rank++) {
         int told = marks[rank] ? tell(w, rank) : 0;
         error = error ? error : told;
     }
-    if (marks != NULL)
-        expected = partners(w, true, marks);
-    free(marks);
+    const int expected = partners(w, true, marks);
     int heard = hear(w, expected);
     error = error ? error : heard;
     size_t kept = 0;
@@ -145,10 +138,10 @@ static int agree_on_epoch(ferry_mover *m)
     return ferry_allreduce(m->f, FERRY_UINT64, FERRY_MAX, &m->epoch, &m->epoch, 1);
 }
 
-static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old)
+static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old, bool *marks)
 {
     following w = {.m = m, .arrays = arrays, .old = old};
-    int error = exchange(&w);
+    int error = exchange(&w, marks);
     fy_mover_drop_asks(m);
     fy_mover_unlink(m);
     int agreed = agree_on_epoch(m);
@@ -164,12 +157,14 @@ static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old)
     return error;
 }
 
-int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old)
+int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old, bool *marks)
 {
     int error = 0;
     for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
+        if (m->error != 0 && m->error != FERRY_EPEER)
+            continue; /* lost on all ranks, at an earlier change */
         if (error == 0)
-            error = follow(m, arrays, old);
+            error = follow(m, arrays, old, marks);
         if (error)
             m->error = error;
     }

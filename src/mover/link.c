@@ -125,16 +125,19 @@ int fy_mover_open_out(ferry_mover *m)
     return error;
 }
 
-/* Tells a target where the grids of its link are. */
+/* Tells a target where the grids of its link are. It waits for a word: without memory it gets one
+ * without grids. */
 static int send_offer(ferry_mover *m, const fy_link_end *end)
 {
     fy_offer *offers = calloc(end->count + 1, sizeof *offers);
-    if (offers == NULL)
-        return FERRY_ENOMEM;
-    size_t count = end->mode == FY_LINK_DIRECT ? m->binding->offers(m, end, offers) : 0;
+    size_t count = 0;
+    if (offers != NULL && end->mode == FY_LINK_DIRECT)
+        count = m->binding->offers(m, end, offers);
     int error =
         fy_mover_send(m, end->rank, FY_MOVER_OFFER, (uint64_t)(uintptr_t)end->channel + end->mode,
                       (uint64_t)(uintptr_t)end->buffer, offers, count * sizeof *offers);
+    if (offers == NULL && error == 0)
+        error = FERRY_ENOMEM;
     free(offers);
     return error;
 }

@@ -51,9 +51,10 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
 int fy_mover_agree_plans(ferry_mover *m, int error);
 
 /* Brings the movers of `arrays` into line with their new owners; `old` are the blocks with those
- * before. Collective. An error is that of all ranks; the movers concerned then report it for ever.
+ * before; `marks` has room for one per rank, so that nothing can fail before others were told.
+ * Collective. An error is that of all ranks; the movers concerned then report it for ever.
  */
-int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old);
+int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old, bool *marks);
 
 /* Whether a mover of `arrays` is under way. */
 bool fy_mover_any_under_way(ferry *f, fy_arrays arrays);

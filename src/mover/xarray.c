@@ -172,8 +172,9 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     ferry_xarray *next = NULL;
     ferry_plan changes = {0};
     const fy_arrays self = {.items = &x, .count = 1};
-    int error = 0;
-    if (x->borrowed)
+    bool *marks = calloc((size_t)ferry_ranks(x->f), sizeof *marks);
+    int error = marks != NULL ? 0 : fy_mover_fail(x->f, FERRY_ENOMEM, "xarray_remap: no memory");
+    if (error == 0 && x->borrowed)
         error = fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: the grids are the caller's");
     if (error == 0 && x->mobile)
         error =
@@ -200,10 +201,11 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
         ferry_xarray old = *x;
         *x = *next;
         *next = old;
-        error = fy_mover_follow(x->f, self, &next->blocks);
+        error = fy_mover_follow(x->f, self, &next->blocks, marks);
     } else if (next != NULL) {
         drop_grids(next, x);
     }
     ferry_xarray_destroy(next);
+    free(marks);
     return error;
 }

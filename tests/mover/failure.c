@@ -1,0 +1,217 @@
+/* Goal: when memory fails inside a mover call, the call fails on every rank, nothing hangs or
+ * leaks, and the next one works. Method: a session of two ranks that binds, moves, gives blocks to
+ * other ranks, makes them objects, and writes and reads a file, is repeated with the first, second,
+ * ... allocation of the mover layer failing, on one rank and then on the other, until none is left
+ * to fail. The layer is compiled into this program with its allocations renamed. */
+#include <string.h>
+#include <unistd.h>
+
+#include <ferry/mover_blocks.h>
+#include <ferry/mover_file.h>
+
+#include "cells.h"
+
+void *failing_malloc(size_t size);
+void *failing_calloc(size_t count, size_t size);
+void *failing_realloc(void *old, size_t size);
+int failing_alloc(ferry *f, size_t size, void **out);
+
+static long countdown = -1; /* allocations until the one that fails; negative: none does */
+
+static bool reached; /* it has failed */
+
+static bool fails(void)
+{
+    bool now = countdown >= 0 && countdown-- == 0;
+    reached |= now;
+    return now;
+}
+
+void *failing_malloc(size_t size)
+{
+    return fails() ? NULL : malloc(size);
+}
+
+void *failing_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : calloc(count, size);
+}
+
+void *failing_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : realloc(old, size);
+}
+
+int failing_alloc(ferry *f, size_t size, void **out)
+{
+    return fails() ? FERRY_ENOMEM : ferry_alloc(f, size, out);
+}
+
+typedef struct session {
+    ferry_handler handler;
+    const char *path;
+    ferry_floorplan blocks;
+    ferry_halo halo;
+    ferry_xarray *x;
+    ferry_mover *m, *sums;
+    ferry_blocks *set;
+} session;
+
+/* Whether a call that every rank makes worked; an error on one is one on all. */
+static bool worked(ferry *f, int error)
+{
+    uint64_t failed = error != 0;
+    CHECK(error == 0 || error == FERRY_ENOMEM || error == FERRY_EINVAL);
+    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &failed, &failed, 1) == 0);
+    CHECK(failed == 0 || failed == (uint64_t)ferry_ranks(f));
+    return failed == 0;
+}
+
+/* As worked, for calls that each rank makes for itself. */
+static bool all_worked(ferry *f, int error)
+{
+    uint64_t failed = error != 0;
+    CHECK(error == 0 || error == FERRY_ENOMEM);
+    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &failed, &failed, 1) == 0);
+    return failed == 0;
+}
+
+static bool bind(ferry *f, session *s)
+{
+    ferry_plan plan = {0};
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    bool good = all_worked(f, ferry_plan_halo(&plan, &s->blocks, &s->halo, ferry_rank(f)));
+    options.check = true;
+    good = good && worked(f, ferry_mover_bind(f, &plan, s->x, s->x, &options, &s->m));
+    options.operation.combine = FERRY_COMBINE_ADD;
+    options.ordered = options.messages = true;
+    good = good && worked(f, ferry_mover_bind(f, &plan, s->x, s->x, &options, &s->sums));
+    ferry_plan_fini(&plan);
+    return good;
+}
+
+static bool move(ferry *f, const session *s, int round)
+{
+    fill(s->x, round);
+    CHECK(ferry_mover_start(s->m, NULL) == 0 && ferry_mover_wait(s->m) == 0);
+    check_halo(f, s->x, &s->halo, round);
+    CHECK(ferry_mover_start(s->sums, NULL) == 0 && ferry_mover_wait(s->sums) == 0);
+    return true;
+}
+
+static void nothing(ferry *f, ferry_object object, void *data, int source,
+                    const ferry_message *message)
+{
+    const ferry_block_data *b = data;
+    (void)source;
+    (void)message;
+    CHECK(ferry_object_move(f, object, (b->block + 1) % ferry_ranks(f)) == 0);
+}
+
+/* Settles until it works: what failed once is done by the next call. */
+static bool settle(ferry *f, const session *s)
+{
+    if (worked(f, ferry_blocks_settle(s->set, NULL)))
+        return true;
+    return worked(f, ferry_blocks_settle(s->set, NULL)) && ferry_mover_start(s->m, NULL) == 0 &&
+           ferry_mover_wait(s->m) == 0;
+}
+
+static bool change_owners(ferry *f, session *s)
+{
+    int32_t owners[64];
+    for (size_t i = 0; i < s->blocks.count; i++)
+        owners[i] = (s->blocks.blocks[i].owner + 1) % ferry_ranks(f);
+    if (!worked(f, ferry_xarray_remap(s->x, owners)) || !move(f, s, 2))
+        return false;
+    const ferry_message message = {.handler = s->handler};
+    if (!worked(f, ferry_blocks_create(f, &s->x, 1, &s->set)))
+        return false;
+    CHECK(ferry_blocks_send(s->set, &message) == 0);
+    if (!settle(f, s))
+        return false;
+    return move(f, s, 3);
+}
+
+static bool write_and_read(ferry *f, const session *s)
+{
+    ferry_floorplan blocks = {0};
+    size_t bytes;
+    if (!worked(f, ferry_checkpoint_write(s->x, s->path)))
+        return false;
+    int error = ferry_checkpoint_plan(f, s->path, &blocks, &bytes);
+    ferry_floorplan_fini(&blocks);
+    return all_worked(f, error) && all_worked(f, ferry_checkpoint_read(s->path, s->x)) &&
+           worked(f, ferry_picture_write(s->x, s->path, NULL));
+}
+
+static void remove_files(ferry *f, const session *s)
+{
+    char name[600];
+    CHECK(ferry_barrier(f) == 0);
+    for (size_t i = 0; i < s->blocks.count && ferry_rank(f) == 0; i++) {
+        (void)snprintf(name, sizeof name, "%s_%zu.vti", s->path, i);
+        (void)unlink(name);
+    }
+    (void)snprintf(name, sizeof name, "%s.pvti", s->path);
+    if (ferry_rank(f) == 0) {
+        (void)unlink(name);
+        (void)unlink(s->path);
+    }
+}
+
+/* Everything once; ends early at a failure, and frees all. */
+static bool play(ferry *f, session *s)
+{
+    int64_t extents[2] = {16,
+                          2100}; /* links that are staged, and with the third dimension direct */
+    s->halo = (ferry_halo)FERRY_HALO_DEFAULTS;
+    s->halo.domain = ferry_region_sized(2, extents);
+    s->halo.low = s->halo.high = ferry_point_all(1);
+    s->halo.periodic[0] = true;
+    int error = ferry_floorplan_tile(s->halo.domain, ferry_point_of(4, 2100, 0), &s->blocks);
+    if (error == 0)
+        error = ferry_map_cyclic(&s->blocks, ferry_ranks(f), 1);
+    if (error == 0)
+        error = ferry_xarray_create(f, &s->blocks, sizeof(double), s->halo.low, &s->x);
+    bool good = all_worked(f, error) && bind(f, s) && move(f, s, 1) && change_owners(f, s) &&
+                write_and_read(f, s);
+    countdown = -1;
+    CHECK(ferry_blocks_destroy(s->set) == 0);
+    CHECK(ferry_mover_free(s->sums) == 0 && ferry_mover_free(s->m) == 0);
+    ferry_xarray_destroy(s->x);
+    remove_files(f, s);
+    ferry_floorplan_fini(&s->blocks);
+    *s = (session){.handler = s->handler, .path = s->path};
+    return good;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    char path[512];
+    session s = {.path = path};
+    (void)snprintf(path, sizeof path, "%s/mover_failure", argc > 1 ? argv[1] : ".");
+    CHECK(ferry_object_handler_register(f, "nothing", nothing, &s.handler) == 0);
+    CHECK(play(f, &s));
+    long failures = 0;
+    for (int victim = 0; victim < ferry_ranks(f); victim++) {
+        uint64_t failed = 1;
+        for (long n = 0; failed; n++) {
+            countdown = ferry_rank(f) == victim ? n : -1;
+            reached = false;
+            (void)play(f, &s);
+            failed = reached;
+            CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &failed, &failed, 1) == 0);
+            failures += (long)failed;
+        }
+    }
+    if (ferry_rank(f) == 0)
+        printf("%ld failures\n", failures);
+    CHECK(failures > 100 && play(f, &s));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
