@@ -36,6 +36,7 @@ typedef enum bench_kind {
     BENCH_REMOTE,       /* round trips of messages between objects of ranks 0 and 1 */
     BENCH_FORWARD,      /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
     BENCH_MIGRATE,      /* count migrations of an object from rank 0 to rank 1 and back */
+    BENCH_HAND_OVER,    /* as BENCH_MIGRATE, of an object that stands in the shared heap */
     BENCH_HALO,         /* count face exchanges of one block of size^3 doubles per rank */
     BENCH_HALO_8,       /* of eight blocks per rank */
     BENCH_TRANSPOSE,    /* size bytes in slabs, to slabs of the transposed array */

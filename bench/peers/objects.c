@@ -7,6 +7,7 @@
  *   remote   a request of the same size to the same rank
  *   forward  requests along the same ranks
  *   migrate  pack, request with the same bytes, unpack
+ *   hand     a request that tells the address
  */
 #include <ferry/ferry.h>
 
@@ -30,7 +31,7 @@ typedef struct state {
     ferry *f;
     int rank;
     uint64_t arrived, sum;
-    ferry_object_type type;
+    ferry_object_type type, shared_type;
     ferry_handler ping, pass, go, call;        /* of objects */
     ferry_handler pong, relay, carry, arrival; /* of ranks */
     ferry_object own, objects[2];
@@ -95,6 +96,11 @@ static void item_destroy(ferry *f, void *data)
 {
     (void)f;
     free(data);
+}
+
+static void item_release(ferry *f, void *data)
+{
+    check(f, ferry_free(f, data));
 }
 
 /* Names of objects that rank 1 made, in an order that no cache foresees. */
@@ -278,6 +284,14 @@ static double request(void *context, const bench_job *job)
     return round_trips(context, job, false);
 }
 
+/* What hands over at least: word of where it is. */
+static double tell(void *context, const bench_job *job)
+{
+    bench_job small = *job;
+    small.size_bytes = 8;
+    return round_trips(context, &small, false);
+}
+
 static void on_pass(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {
     state *s = ferry_user_data(f);
@@ -380,13 +394,12 @@ static void travel(state *s, ferry_object object, uint64_t count, uint64_t *arri
     until(s, *arrived);
 }
 
-static double migrate(void *context, const bench_job *job)
+static double make_travel(state *s, const bench_job *job, ferry_object_type type, item *cargo)
 {
-    state *s = context;
     ferry_object object = {0};
     uint64_t arrived = s->arrived;
     if (s->rank == 0)
-        check(s->f, ferry_object_create(s->f, s->type, item_create(job->size_bytes), &object));
+        check(s->f, ferry_object_create(s->f, type, cargo, &object));
     travel(s, object, bench_warmup(job), &arrived);
     uint64_t start = bench_now();
     travel(s, object, job->count, &arrived);
@@ -394,6 +407,28 @@ static double migrate(void *context, const bench_job *job)
     if (s->rank == 0)
         check(s->f, ferry_object_destroy(s->f, object));
     return (double)(end - start);
+}
+
+static double migrate(void *context, const bench_job *job)
+{
+    state *s = context;
+    item *cargo = s->rank == 0 ? item_create(job->size_bytes) : NULL;
+    return make_travel(s, job, s->type, cargo);
+}
+
+/* All its bytes are written before, so that they are memory and not a promise of it. */
+static double hand_over(void *context, const bench_job *job)
+{
+    state *s = context;
+    item *cargo = NULL;
+    if (s->rank == 0) {
+        void *out;
+        check(s->f, ferry_alloc(s->f, sizeof *cargo + job->size_bytes, &out));
+        cargo = out;
+        cargo->size_bytes = job->size_bytes;
+        memset(cargo->bytes, 1, job->size_bytes);
+    }
+    return make_travel(s, job, s->shared_type, cargo);
 }
 
 /* Packs the cargo and sends it on; what it was here is gone. */
@@ -456,8 +491,12 @@ static void register_all(state *s)
                                          .pack = item_pack,
                                          .unpack = item_unpack,
                                          .destroy = item_destroy};
+    ferry_object_ops shared = ops;
     ferry *f = s->f;
+    shared.destroy = item_release;
+    shared.flags = FERRY_OBJECT_SHARED;
     check(f, ferry_object_type_register(f, &ops, &s->type));
+    check(f, ferry_object_type_register(f, &shared, &s->shared_type));
     check(f, ferry_object_handler_register(f, "ping", on_ping, &s->ping));
     check(f, ferry_object_handler_register(f, "pass", on_pass, &s->pass));
     check(f, ferry_object_handler_register(f, "go", on_go, &s->go));
@@ -481,6 +520,7 @@ static void choose(bench_team *team, bool reference)
     team->kinds[BENCH_REMOTE] = reference ? request : remote;
     team->kinds[BENCH_FORWARD] = reference ? relay : forward;
     team->kinds[BENCH_MIGRATE] = reference ? carry : migrate;
+    team->kinds[BENCH_HAND_OVER] = reference ? tell : hand_over;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)

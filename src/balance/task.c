@@ -55,7 +55,8 @@ static bool is_disturbed(const ferry_scheduling *s, int count)
 int fy_task_progress(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
-    if (s->scheduler == NULL)
+    /* The sender of a task may have to be told its end. */
+    if (s->scheduler == NULL || !fy_op_end_reserve(f))
         return 0;
     choice c = pick(s, NULL);
     if (c.record == NULL)

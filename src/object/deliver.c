@@ -316,7 +316,7 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
         fy_log(f, "dropped a malformed message to an object from rank %d", source);
         return FY_TAKEN;
     }
-    if (fy_work_arrives(f, source, 1) != 0)
+    if ((envelope.op != 0 && !fy_op_end_reserve(f)) || fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
     const fy_moment before = fy_cost_moment(fy_objects_of(f));
     uint64_t forwarded = fy_stats(f)->messages_forwarded;

@@ -132,6 +132,13 @@ int fy_ready_run(ferry *f)
         fy_list_insert(&round, link);
     int count = 0;
     for (fy_link *link; (link = fy_list_pop(&round)) != NULL; count++) {
+        /* Its sender may have to be told its end. */
+        if (!fy_op_end_reserve(f)) {
+            do
+                fy_list_insert(&objects->ready, link);
+            while ((link = fy_list_pop(&round)) != NULL);
+            break;
+        }
         fy_record *record = (fy_record *)(void *)link;
         fy_letter *letter = fy_letters_pop(&record->pending);
         objects->ready_count--;
