@@ -378,6 +378,129 @@ static void test_plan_is_data(void **state)
     ferry_floorplan_fini(&blocks);
 }
 
+/* A change to a good entry, and what the check must say of it. */
+typedef struct misfit {
+    void (*spoil)(ferry_plan_entry *copy);
+    const char *says;
+} misfit;
+
+static void no_source(ferry_plan_entry *copy)
+{
+    copy->source = -1;
+}
+
+static void no_target(ferry_plan_entry *copy)
+{
+    copy->target = 4;
+}
+
+static void source_outside(ferry_plan_entry *copy)
+{
+    copy->from.low.at[0]--;
+}
+
+static void target_outside(ferry_plan_entry *copy)
+{
+    copy->to.high.at[1] += 20;
+}
+
+static void empty(ferry_plan_entry *copy)
+{
+    copy->from.high.at[0] = copy->from.low.at[0] - 1;
+}
+
+static void other_dims(ferry_plan_entry *copy)
+{
+    copy->to.dims = 1;
+}
+
+static void other_size(ferry_plan_entry *copy)
+{
+    copy->to.high.at[0]--;
+}
+
+static void axis_twice(ferry_plan_entry *copy)
+{
+    copy->axis[1] = 0;
+}
+
+static void axis_beyond(ferry_plan_entry *copy)
+{
+    copy->axis[0] = 2;
+}
+
+static void no_ratio(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_SAMPLE;
+    copy->ratio[0] = 0;
+}
+
+static void sample_short(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_SAMPLE;
+    copy->ratio[0] = 2;
+}
+
+static void coarse_long(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_COARSEN;
+    copy->ratio[0] = 2;
+}
+
+static void no_relation(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_COARSEN + 1;
+}
+
+/* Goal: the check finds every kind of mistake, and names entry and block. Method: the second of two
+ * good entries is spoiled in each way. */
+static void test_plan_check_finds_every_misfit(void **state)
+{
+    (void)state;
+    static const misfit misfits[] = {
+        {no_source, "entry 1: no source block -1 of 4"},
+        {no_target, "entry 1: no target block 4 of 4"},
+        {source_outside, "entry 1: source region [-1:2,0:2] is not inside block 0"},
+        {target_outside, "entry 1: target region [10:12,0:22] is not inside block 2"},
+        {empty, "entry 1: source region"},
+        {other_dims, "entry 1: target region"},
+        {other_size, "entry 1: source block 0 on [0:2,0:2] does not fit target block 2"},
+        {axis_twice, "entry 1: source block 0"},
+        {axis_beyond, "entry 1: source block 0"},
+        {no_ratio, "entry 1: source block 0"},
+        {sample_short, "entry 1: source block 0"},
+        {coarse_long, "entry 1: source block 0"},
+        {no_relation, "entry 1: source block 0"},
+    };
+    const ferry_point none = ferry_point_all(0);
+    ferry_floorplan blocks;
+    ferry_plan plan = {0};
+    assert_int_equal(ferry_floorplan_tile(box(2, 20), ferry_point_all(10), &blocks), 0);
+    ferry_region from = box(2, 3), to = ferry_region_shift(from, ferry_point_of(10, 0, 0));
+    assert_int_equal(
+        ferry_plan_copy(&plan, 1, ferry_region_shift(from, ferry_point_of(0, 10, 0)), 0, from), 0);
+    assert_int_equal(ferry_plan_copy(&plan, 2, to, 0, from), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true), 0);
+    const ferry_plan_entry good = plan.copies[1];
+    for (size_t i = 0; i < sizeof misfits / sizeof *misfits; i++) {
+        plan.copies[1] = good;
+        misfits[i].spoil(&plan.copies[1]);
+        assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false),
+                         FERRY_EINVAL);
+        if (strstr(ferry_error_message(NULL), misfits[i].says) == NULL)
+            fail_msg("misfit %zu: \"%s\"", i, ferry_error_message(NULL));
+    }
+    plan.copies[1] = good;
+    assert_int_equal(ferry_plan_add(&plan, &good), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true),
+                     FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "entries 1 [10:12,0:2] and 2"));
+    assert_non_null(strstr(ferry_error_message(NULL), "target block 2"));
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_plan_of_a_rank_is_its_share),
         cmocka_unit_test(test_plan_meet_moves_each_point_once),
         cmocka_unit_test(test_plan_is_data),
+        cmocka_unit_test(test_plan_check_finds_every_misfit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
