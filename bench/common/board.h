@@ -48,8 +48,15 @@ typedef enum bench_kind {
     BENCH_SUMMA,        /* count products of matrices of size^2 elements */
     BENCH_EXPOSED, /* of a halo as BENCH_HALO_8, what background progress does not hide, percent */
     BENCH_EXPOSED_SLEEP, /* likewise, sleeping in place of computing */
-    BENCH_MEMORY,        /* private memory of the ranks, mean of them, bytes */
-    BENCH_LIBRARY,       /* bytes of the libraries that rank 0 has mapped, beyond libc */
+    BENCH_TRACKED,       /* count requests whose end is waited for */
+    BENCH_BACKGROUND,    /* likewise, to a rank that computes */
+    BENCH_POLL,          /* count polls beside many pending timeouts; one rank */
+    BENCH_PONG_SUBMIT, /* count round trips of a two-sided message, sends waited to be submitted */
+    BENCH_PONG_COMPLETE, /* likewise, to be received */
+    BENCH_PING_SUBMIT,   /* count two-sided messages both ways at once */
+    BENCH_PING_COMPLETE,
+    BENCH_MEMORY,  /* private memory of the ranks, mean of them, bytes */
+    BENCH_LIBRARY, /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
 } bench_kind;
 

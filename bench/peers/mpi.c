@@ -39,6 +39,68 @@ static double request(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
+typedef int send_fn(const void *data, int count, MPI_Datatype type, int rank, int tag,
+                    MPI_Comm communicator);
+typedef int start_fn(const void *data, int count, MPI_Datatype type, int rank, int tag,
+                     MPI_Comm communicator, MPI_Request *request);
+
+/* As request, with receives posted before; a synchronous send is one that waits for completion. */
+static double pong(state *s, const bench_job *job, send_fn *send)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes, other = 1 - s->rank;
+    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        MPI_Request received;
+        if (i == warm)
+            start = bench_now();
+        MPI_Irecv(in, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &received);
+        if (s->rank == 0)
+            send(s->own, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+        MPI_Wait(&received, MPI_STATUS_IGNORE);
+        if (s->rank == 1)
+            send(s->own, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+    }
+    return (double)(bench_now() - start);
+}
+
+static double ping(state *s, const bench_job *job, start_fn *start_send)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes, other = 1 - s->rank;
+    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        if (i == warm)
+            start = bench_now();
+        MPI_Irecv(in, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[0]);
+        start_send(s->own, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, statuses);
+    }
+    return (double)(bench_now() - start);
+}
+
+static double pong_submit(void *context, const bench_job *job)
+{
+    return pong(context, job, MPI_Send);
+}
+
+static double pong_complete(void *context, const bench_job *job)
+{
+    return pong(context, job, MPI_Ssend);
+}
+
+static double ping_submit(void *context, const bench_job *job)
+{
+    return ping(context, job, MPI_Isend);
+}
+
+static double ping_complete(void *context, const bench_job *job)
+{
+    return ping(context, job, MPI_Issend);
+}
+
 /* Windows of WINDOW messages. */
 static void rate_stream(state *s, int size, uint64_t count)
 {
@@ -207,6 +269,10 @@ static int serve(bench_board *board)
     team.kinds[BENCH_RATE] = rate;
     team.kinds[BENCH_BUFFER] = buffer;
     team.kinds[BENCH_PUT] = put;
+    team.kinds[BENCH_PONG_SUBMIT] = pong_submit;
+    team.kinds[BENCH_PONG_COMPLETE] = pong_complete;
+    team.kinds[BENCH_PING_SUBMIT] = ping_submit;
+    team.kinds[BENCH_PING_COMPLETE] = ping_complete;
     team.kinds[BENCH_GET] = get;
     team.kinds[BENCH_BARRIER] = barrier;
     team.kinds[BENCH_ALLREDUCE] = allreduce;
