@@ -12,7 +12,7 @@
 #include "common/report.h"
 #include "common/side.h"
 
-enum { RUNS_LONG = 5, RUNS_QUICK = 1, OUTPUT_BYTES = 65536, CASES_MAX = 128 };
+enum { RUNS_LONG = 5, RUNS_QUICK = 1, OUTPUT_BYTES = 65536 };
 
 /* One row of anchors.md, Balancing. */
 typedef struct setting {
@@ -28,25 +28,62 @@ static const setting settings[] = {
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* The first is the default: its cases carry no name. */
-static const char *const schedulers[] = {"ferry", "stealing", "diffusion", "none"};
+static const char *const schedulers[] = {"ferry",    "stealing",         "diffusion", "none",
+                                         "gradient", "diffusion-sender", "multilist", "master",
+                                         "rotate",   "inplace"};
 
-enum { SCHEDULERS = sizeof schedulers / sizeof *schedulers };
+/* The first schedulers are measured in every setting, others where there is most to balance. */
+enum { EVERYWHERE = SETTINGS * 4 };
 
-static const char *const response_cases[] = {"response-sleep", "response-spin"};
+static const struct {
+    int setting, scheduler;
+} others[] = {
+    {1, 4}, {2, 4}, {6, 4}, {8, 4}, {1, 5}, {2, 5}, {6, 5}, {8, 5}, {1, 6},
+    {2, 6}, {6, 6}, {8, 6}, {1, 7}, {2, 7}, {6, 7}, {8, 7}, {1, 8}, {1, 9},
+};
 
-enum { SYNTHETIC = SETTINGS * SCHEDULERS, SHARE = SYNTHETIC, RESPONSE, CASES = RESPONSE + 2 };
+static const setting *setting_of(int index)
+{
+    return &settings[index < EVERYWHERE ? index % SETTINGS : others[index - EVERYWHERE].setting];
+}
+
+static int scheduler_of(int index)
+{
+    return index < EVERYWHERE ? index / SETTINGS : others[index - EVERYWHERE].scheduler;
+}
+
+/* What the program peers/response says after a task of either sort, and its unit. */
+static const struct response {
+    const char *name, *task, *word, *unit;
+    double unit_ns, target;
+} responses[] = {
+    {"response-sleep", "sleep", "median ", "us", 1e3, 100},
+    {"response-spin", "spin", "median ", "us", 1e3, 100},
+    {"response-spin-99", "spin", " late ", "us", 1e3, 0},
+    {"response-spin-helper", "spin", "helper ", "%", 1, 0},
+};
+
+enum {
+    SYNTHETIC = EVERYWHERE + sizeof others / sizeof *others,
+    SHARE = SYNTHETIC,
+    UTS,
+    RESPONSE,
+    CASES = RESPONSE + sizeof responses / sizeof *responses
+};
 
 static const char *name_of(int index)
 {
     static char name[64];
-    const setting *s = &settings[index % SETTINGS];
-    int scheduler = index / SETTINGS;
     if (index >= CASES)
         return NULL;
     if (index == SHARE)
         return "share-8-16-25";
+    if (index == UTS)
+        return "uts-2";
     if (index >= RESPONSE)
-        return response_cases[index - RESPONSE];
+        return responses[index - RESPONSE].name;
+    const setting *s = setting_of(index);
+    int scheduler = scheduler_of(index);
     snprintf(name, sizeof name, "synthetic-%d-%d-%d%s%s%s", s->ranks, s->tasks, s->heavy_percent,
              s->light_ms == 200 ? "-coarse" : "", scheduler ? "-" : "",
              scheduler ? schedulers[scheduler] : "");
@@ -154,13 +191,11 @@ static bool run_synthetic(const setting *s, const char *scheduler, double *makes
 
 static void measure_synthetic(const bench_options *options, int index)
 {
-    const setting *s = &settings[index % SETTINGS];
     bool share_wanted = index == SHARE;
-    const char *scheduler = schedulers[share_wanted ? 0 : index / SETTINGS];
+    const setting *s = share_wanted ? &settings[2] : setting_of(index);
+    const char *scheduler = schedulers[share_wanted ? 0 : scheduler_of(index)];
     double values[1000];
     int count = 0;
-    if (share_wanted)
-        s = &settings[2];
     for (int i = 0; i < options->runs; i++) {
         double makespan, share;
         if (run_synthetic(s, scheduler, &makespan, &share))
@@ -200,21 +235,59 @@ static double wake_us(int runs)
 static void measure_response(const bench_options *options, int index)
 {
     static char output[OUTPUT_BYTES];
-    const char *const argv[] = {"peers/response", strchr(name_of(index), '-') + 1,
-                                options->quick ? "200" : "1000", NULL};
-    double values[1000], median;
+    const struct response *r = &responses[index - RESPONSE];
+    const char *const argv[] = {"peers/response", r->task, options->quick ? "200" : "1000", NULL};
+    double values[1000], value;
+    bool timed = r->unit_ns > 1;
     int count = 0;
-    for (int i = 0; i < options->runs; i++)
-        if (run_program(argv, 2, "response", output) &&
-            sscanf(output, "median %lf", &median) == 1 && median > 0)
-            values[count++] = median / 1e3;
-    bench_row row = {.name = name_of(index),
-                     .peer = "limit",
-                     .unit = "us",
+    for (int i = 0; i < options->runs; i++) {
+        const char *found =
+            run_program(argv, 2, "response", output) ? strstr(output, r->word) : NULL;
+        if (found && sscanf(found + strlen(r->word), "%lf", &value) == 1)
+            values[count++] = value / r->unit_ns;
+    }
+    bench_row row = {.name = r->name,
+                     .peer = timed ? "limit" : "none",
+                     .unit = r->unit,
                      .ours = bench_median(values, count),
-                     .theirs = wake_us(options->runs),
+                     .theirs = timed ? wake_us(options->runs) : -1,
                      .runs = count,
-                     .target = {BENCH_OURS_MAX, 100}};
+                     .target = {r->target > 0 ? BENCH_OURS_MAX : BENCH_NONE, r->target}};
+    bench_report(options, "balancing", &row);
+}
+
+/* Milliseconds that the example uts says; negative when it is not built or fails. */
+static double uts_ms(bool sequential)
+{
+    static char output[OUTPUT_BYTES];
+    const char *const argv[] = {"../examples/uts", sequential ? "--sequential" : NULL, NULL};
+    const char *word = sequential ? "sequential: " : "2 ranks: ";
+    double ms = -1;
+    if (!run_program(argv, sequential ? 1 : 2, "ferry", output))
+        return -1;
+    const char *found = strstr(output, word);
+    return found && sscanf(found + strlen(word), "%lf", &ms) == 1 ? ms : -1;
+}
+
+/* A search in tasks of a microsecond on two ranks, against half of what one program takes that
+ * makes no tasks. */
+static void measure_uts(const bench_options *options)
+{
+    double ours[1000], theirs[1000];
+    int count = 0;
+    for (int i = 0; i < options->runs; i++) {
+        theirs[count] = uts_ms(true) / 2;
+        ours[count] = uts_ms(false);
+        count += theirs[count] > 0 && ours[count] > 0;
+    }
+    bench_row row = {.name = name_of(UTS),
+                     .peer = "sequential/2",
+                     .unit = "ms",
+                     .ours = bench_median(ours, count),
+                     .theirs = bench_median(theirs, count),
+                     .runs = count,
+                     .target = {BENCH_RATIO_MAX, 1 / 0.9},
+                     .state = count ? NULL : "the example uts is not here: it needs Nettle"};
     bench_report(options, "balancing", &row);
 }
 
@@ -231,6 +304,8 @@ int main(int argc, char **argv)
             continue;
         if (i >= RESPONSE)
             measure_response(&options, i);
+        else if (i == UTS)
+            measure_uts(&options);
         else
             measure_synthetic(&options, i);
     }

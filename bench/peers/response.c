@@ -1,7 +1,8 @@
 /* Response: how long a rank waits for an answer of another's scheduler while a task runs there.
  *
  * A scheduler of its own: rank 1's asks once a millisecond, rank 0's answers at once. Answers given
- * while no task ran are not counted. Prints the median. */
+ * while no task ran are not counted. Prints the median and the 99th percentile, and how much of the
+ * task's time other threads of its rank computed. */
 #include <ferry/ferry.h>
 
 #include "common/board.h"
@@ -34,8 +35,10 @@ static int create(ferry_scheduling *s, void **out)
 static void destroy(ferry_scheduling *s, void *arg)
 {
     state *own = arg;
-    if (ferry_scheduling_rank(s) == 1)
-        printf("median %.1f ns of %d\n", bench_median(own->samples, own->count), own->count);
+    double median = bench_median(own->samples, own->count); /* sorts */
+    if (ferry_scheduling_rank(s) == 1 && own->count > 0)
+        printf("median %.1f late %.1f ns of %d\n", median, own->samples[own->count * 99 / 100],
+               own->count);
     free(own);
 }
 
@@ -124,12 +127,21 @@ static const ferry_scheduler scheduler = {.size = sizeof scheduler,
                                           .message = message,
                                           .wake = wake};
 
+/* Processor time of this process's other threads. */
+static uint64_t others_ns(void)
+{
+    struct timespec all, own;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    return (uint64_t)((all.tv_sec - own.tv_sec) * 1000000000 + all.tv_nsec - own.tv_nsec);
+}
+
 /* words[0]: nanoseconds; words[1]: whether it computes meanwhile or sleeps. */
 static void on_task(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {
     struct timespec nap = {.tv_sec = (time_t)(m->words[0] / 1000000000u),
                            .tv_nsec = (long)(m->words[0] % 1000000000u)};
-    uint64_t end = bench_now() + m->words[0];
+    uint64_t end = bench_now() + m->words[0], before = others_ns();
     (void)f;
     (void)object;
     (void)data;
@@ -138,6 +150,7 @@ static void on_task(ferry *f, ferry_object object, void *data, int source, const
         nanosleep(&nap, NULL);
     while (bench_now() < end) {
     }
+    printf("helper %.4f %%\n", 100 * (double)(others_ns() - before) / (double)m->words[0]);
 }
 
 static size_t packed_size(ferry *f, const void *data)
