@@ -184,17 +184,20 @@ static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
 
 static void await_all(ferry *f, fy_collective *c, uint32_t turn)
 {
+    /* Where ranks share processors the others come when this one lets them. */
+    const int looks = f->info.crowded ? 1 : LOOKS;
+    const uint32_t rounds = f->info.crowded ? 0 : ROUNDS;
     fy_patience patience = {0};
     int next = 0;
     bool all = all_have_come(f, c, turn, &next);
     if (all)
         wake_sleepers(f, c);
     while (!all && c->error == 0) {
-        for (int i = 0; i < LOOKS && !all; i++)
+        for (int i = 0; i < looks && !all; i++)
             all = all_have_come(f, c, turn, &next) || c->error != 0;
         if (all)
             break;
-        if (patience.rounds < ROUNDS) {
+        if (patience.rounds < rounds) {
             patience.rounds = fy_progress(f, true) > 0 ? 0 : patience.rounds + 1;
         } else {
             patience.rounds = UINT16_MAX; /* sleep at once */
