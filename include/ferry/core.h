@@ -40,6 +40,8 @@ typedef struct ferry_options {
                               that peer's requests are left with it; FERRY_BACKLOG_BYTES; 256 KiB */
     const char *directory; /* how ranks learn where objects are: "lazy", who asks; "home", their
                               creator too; "eager", all. The same on all; FERRY_DIRECTORY; "lazy" */
+    uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so
+                          long, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
 } ferry_options;
 
 #define FERRY_OPTIONS_DEFAULTS                                                                     \

@@ -33,10 +33,11 @@ typedef struct ferry_launch_options {
 
 /* Runs `argv` (ended by NULL; `argv[0]` is looked up in PATH) as a job and returns its exit status:
  * 0, the status of the first rank that failed, or 128 + the signal that ended it. Says on standard
- * error which rank died, how, and what it was doing last. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1
- * and SIGUSR2 go to every rank. Rank 0 has the launcher's standard input. FERRY_EINVAL,
- * FERRY_ESYSTEM: nothing was started; see ferry_error_message(NULL). [main thread, no other thread
- * exists | blocks until the job has ended] */
+ * error which rank died, how, and what it was doing last. SIGINT, SIGTERM, SIGHUP, SIGQUIT and
+ * SIGUSR2 go to every rank, SIGUSR1 to those that catch it, and what each rank does is printed.
+ * Rank 0 has the launcher's standard input. FERRY_EINVAL, FERRY_ESYSTEM: nothing was started; see
+ * ferry_error_message(NULL). [main thread, no other thread exists | blocks until the job has ended]
+ */
 FERRY_API FERRY_MUST_USE int ferry_launch(const ferry_launch_options *options, char *const argv[]);
 
 #ifdef __cplusplus

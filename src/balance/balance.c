@@ -206,6 +206,7 @@ static void watch_activate(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     s->load += record->item.load;
+    s->tasks += record->item.pending;
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     s->scheduler->activate(s, s->state, &record->item);
     fy_scheduler_leave(s, entered);
@@ -215,6 +216,7 @@ static void watch_notify(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     s->load += record->pending.tail->load;
+    s->tasks++;
     uint64_t entered = fy_scheduler_enter(s, FY_ON_TASK);
     s->scheduler->notify(s, s->state, &record->item);
     fy_scheduler_leave(s, entered);
@@ -224,6 +226,7 @@ static void watch_remove(ferry *f, fy_record *record)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     s->load -= record->item.load;
+    s->tasks -= record->item.pending;
     s->scheduler->remove(s, s->state, &record->item);
 }
 
@@ -311,6 +314,22 @@ static uint64_t deadline(ferry *f)
     return wake_ns != 0 ? wake_ns : UINT64_MAX;
 }
 
+/* [lock held] */
+static void tell_tasks(ferry *f, fy_why *why)
+{
+    const ferry_scheduling *s = fy_scheduling_of(f);
+    if (s->scheduler != NULL && s->tasks != 0)
+        fy_why_line(why, "%u tasks, of load %.4g, wait here in scheduler %s", s->tasks, s->load,
+                    s->name);
+}
+
+static void why(ferry *f, fy_why *told)
+{
+    fy_control_lock(f);
+    tell_tasks(f, told);
+    fy_control_unlock(f);
+}
+
 const fy_layer_ops fy_balance_layer = {
     .layer = FY_LAYER_BALANCE,
     .open = open_layer,
@@ -320,4 +339,6 @@ const fy_layer_ops fy_balance_layer = {
     .busy = busy,
     .deadline = deadline,
     .trace = fy_reasons_write,
+    .why = why,
+    .why_helper = tell_tasks,
 };

@@ -63,7 +63,8 @@ struct ferry_scheduling {
     uint64_t helper_wakes_ns; /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
-    double load; /* of the tasks that the scheduler has in its lists */
+    double load;    /* of the tasks that the scheduler has in its lists, */
+    uint32_t tasks; /* and how many they are */
     /* Why it decides what it decides now, and what it has decided so far. */
     fy_occasion occasion;
     int asker;

@@ -21,6 +21,7 @@ static void helper_main(void *arg)
             (void)fy_control_poll(s->f);
             fy_balance_wake(s);
             s->by_helper = false;
+            fy_why_helper(s->f);
         }
         uint64_t deadline_ns = s->serving && s->wake_ns != 0 ? s->wake_ns : UINT64_MAX;
         s->helper_wakes_ns = deadline_ns;

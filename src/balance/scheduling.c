@@ -100,6 +100,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
 {
     fy_record *record = fy_record_of(item);
     s->load -= item->load;
+    s->tasks -= item->pending;
     if (s->on && s->counted)
         fy_reason_keep(s, item->object, rank);
     if (s->on && rank >= 0 && rank < s->ranks && rank != s->rank) {

@@ -21,6 +21,7 @@ static choice pick(ferry_scheduling *s, fy_record *done)
     fy_scheduler_leave(s, entered);
     if (item != NULL) {
         s->load -= item->load;
+        s->tasks -= item->pending;
         c.record = fy_record_of(item);
         c.record->state = FY_RUNNING;
         c.letter = fy_record_task_take(c.record);

@@ -30,6 +30,7 @@ static const fy_env_variable known[] = {
     {"FERRY_PROFILE", "1, or a file: what each operation cost is written at ferry_close"},
     {"FERRY_TRACE",
      "a folder: at ferry_close each rank writes there what it did, for ferry report"},
+    {"FERRY_STALL_S", "seconds without change after which ferry_quiesce prints what ranks do"},
     {"FERRY_COMPUTE", "what ferry_compute does: none, sleep or spin"},
     {"FERRY_SIM_SEED", "seed of a simulated run"},
     {"FERRY_SIM_NET", "network of a simulated run: a preset or a file"},

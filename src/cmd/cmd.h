@@ -10,6 +10,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_swarm(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_why(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
 #endif

@@ -22,8 +22,10 @@ static const char help[] =
     "  -b, --bindings     print which processors each rank may use\n"
     "  -h, --help         this text\n"
     "\n"
-    "Rank 0 has the standard input. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are\n"
-    "passed to every rank; a second SIGINT kills them. When a rank dies, the job ends.\n"
+    "Rank 0 has the standard input. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2 are passed to\n"
+    "every rank; a second SIGINT kills them. SIGUSR1 prints what `ferry why` prints, and is "
+    "passed\n"
+    "to ranks that catch it. When a rank dies, the job ends.\n"
     "\n"
     "Exit status: 0; the status of the first rank that failed, or 128 + its signal; 2 for wrong\n"
     "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";

@@ -92,6 +92,10 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
 {
     fy_stretch stretch = {0};
     fy_account_to(f, FERRY_IDLE, 0);
+    if (f->account.quiet_ns == 0 || f->done != f->account.quiet_done) {
+        f->account.quiet_ns = f->account.stamp_ns;
+        f->account.quiet_done = f->done;
+    }
     if (f->account.timed)
         count_cpu(f, f->ops->cpu(f->port));
     if (f->profile != NULL)
@@ -121,6 +125,7 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
     uint32_t outer_handler = f->account.handler;
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t start = f->account.stamp_ns;
+    f->ops->doing(f->port, f->account.doing, handler, start);
     call_program(f, call, arg);
     fy_account_to(f, outer, outer_handler);
     if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count)
@@ -185,6 +190,8 @@ static void run_task(ferry *f, uint16_t handler, fy_call *call, void *arg)
         open_batch(f, handler);
     else if (a->batch_tasks == 1)
         a->between_ns = f->ops->now(f->port) - a->batch_end_ns;
+    f->ops->doing(f->port, FY_DOING_TASK, handler,
+                  a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
     call_program(f, call, arg);
     a->batch_tasks++;
     if (a->unread > 0) {

@@ -47,8 +47,13 @@ static int read_numbers(ferry_options *o)
         error = fy_env_number("FERRY_RING_BYTES", 1024, 64 << 20, &bytes);
     if (error == 0)
         error = fy_env_number("FERRY_BACKLOG_BYTES", 1, UINT64_C(1) << 46, &backlog);
+    uint64_t stall_s = 0;
+    if (error == 0)
+        error = fy_env_number("FERRY_STALL_S", 0, 1000000, &stall_s);
     if (error != 0)
         return error;
+    if (stall_s != 0)
+        o->stall_ns = stall_s * 1000000000u;
     o->backlog_bytes = (size_t)backlog;
     o->heap_bytes = (size_t)heap;
     o->ring_slots = (uint32_t)slots;

@@ -51,6 +51,9 @@ typedef enum fy_layer {
     FY_LAYERS
 } fy_layer;
 
+/* What a rank tells of itself (why.h). */
+typedef struct fy_why fy_why;
+
 /* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c,
  * the one place that names the layers above. Any function may be NULL. All on the application
  * thread. */
@@ -66,6 +69,10 @@ typedef struct fy_layer_ops {
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */
     void (*peer_gone)(ferry *f, int rank); /* a rank has gone; nothing more comes from it */
     void (*trace)(ferry *f, FILE *out);    /* adds lines to the file of FERRY_TRACE */
+    /* Adds lines to what the rank tells of itself (why.h); the second on the helper thread, with
+     * the control lock held, while a task runs. */
+    void (*why)(ferry *f, fy_why *why);
+    void (*why_helper)(ferry *f, fy_why *why);
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
@@ -237,6 +244,18 @@ FY_SHARED void fy_log(const ferry *f, const char *format, ...)
 /* Logs that a frame, meant as `what`, is malformed and dropped; the first few of a rank only.
  * [either thread] */
 FY_SHARED void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
+
+/* Adds a line to what a rank tells of itself. What has no room is left out. */
+void fy_why_line(fy_why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* When the clock was last read for the account: a time for what needs no better one. And the
+ * seconds since such a time. [application thread] */
+uint64_t fy_stamp(const ferry *f);
+double fy_why_age(const ferry *f, uint64_t since_ns);
+
+/* Answers for the rank while a task runs, if somebody has asked (why.h). [helper thread, control
+ * lock held] */
+void fy_why_helper(ferry *f);
 
 /* This rank's account, for layers to add to. */
 ferry_stats *fy_stats(ferry *f);

@@ -106,6 +106,9 @@ fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_done(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_credit(ferry *f, int source, const fy_frame *frame);
 
+/* What a receive's operation is owned by (fy_op_own). */
+fy_op_gone_fn fy_mail_want_gone;
+
 /* The frames that a target gets, mail_receive.c. */
 fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_piece(ferry *f, int source, const fy_frame *frame);

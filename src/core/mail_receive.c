@@ -41,7 +41,7 @@ static void end_want(ferry *f, fy_want *want, int error)
     fy_op_end(f, op, error);
 }
 
-static void on_want_gone(ferry *f, void *arg, uint32_t op, int error)
+void fy_mail_want_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     fy_want *want = arg;
     (void)op;
@@ -171,7 +171,7 @@ int ferry_receive(ferry *f, int rank, int32_t tag, void *buffer, size_t size_max
     uint32_t op = want->op;
     const fy_op_about about = {.local_address = buffer};
     fy_op_describe(f, op, &about);
-    fy_op_own(f, op, on_want_gone, want);
+    fy_op_own(f, op, fy_mail_want_gone, want);
     fy_op_lazy(f, op);
     error = post(f, want);
     if (error == 0)
@@ -204,7 +204,7 @@ fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame)
 /* The receive that a frame from `source` is for, if it pulls from there. */
 static fy_want *pulling(const ferry *f, int source, const fy_frame *frame)
 {
-    fy_want *want = fy_op_owned(f, (uint32_t)frame->words[0], on_want_gone);
+    fy_want *want = fy_op_owned(f, (uint32_t)frame->words[0], fy_mail_want_gone);
     return want != NULL && want->key == NULL && want->source == source ? want : NULL;
 }
 

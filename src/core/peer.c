@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/rank.h"
+#include "core/why.h"
 
 /* How long what a dead peer has sent is waited for while this rank has no quiet moment. */
 enum { BUSY_NS = 20 * 1000 * 1000 };
@@ -130,6 +131,7 @@ void fy_peers_look(ferry *f)
         if (changes == peers->changes_seen)
             return;
         peers->changes_seen = changes;
+        fy_why_look(f);
     }
     if (peers->absent_count != 0)
         look_for_newcomers(f);

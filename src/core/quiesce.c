@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "core/rank.h"
+#include "core/why.h"
 
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
@@ -228,6 +229,7 @@ static void conclude(ferry *f, uint64_t created, uint64_t finished)
     }
     q->was_balanced = balanced;
     q->last_created = created;
+    q->last_finished = finished;
 }
 
 /* Whether there is a wave that is for this epoch, and for those alive as this rank knows them. */
@@ -286,13 +288,38 @@ static bool is_announced(ferry *f)
     return announced;
 }
 
+/* What the root has seen of the job, and until when that may stay the same before it asks why. */
+typedef struct stall {
+    uint64_t done, created, finished, limit_ns, at_ns;
+} stall;
+
+/* Asks every rank what it does when nothing has changed for FERRY_STALL_S; then, if still nothing
+ * changes, after twice that time. */
+static void watch(ferry *f, stall *s)
+{
+    const fy_quiescence *q = &f->quiescence;
+    uint64_t now = f->ops->now(f->port);
+    bool same = s->at_ns != 0 && s->done == f->done && s->created == q->last_created &&
+                s->finished == q->last_finished;
+    if (same && now < s->at_ns)
+        return;
+    s->limit_ns = same ? 2 * s->limit_ns : f->options.stall_ns;
+    *s = (stall){f->done, q->last_created, q->last_finished, s->limit_ns, now + s->limit_ns};
+    if (same)
+        fy_why_ask(f);
+}
+
 static int run(ferry *f)
 {
     fy_patience patience = {0};
+    stall s = {.at_ns = 0};
     int error = 0;
     while (error == 0 && !is_announced(f)) {
+        bool watches = f->options.stall_ns != 0 && place_of(f) == 0;
+        if (watches)
+            watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
-        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+        fy_progress_wait(f, true, watches ? s.at_ns : FERRY_FOREVER, &patience);
         if (f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;

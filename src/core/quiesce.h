@@ -24,7 +24,7 @@ typedef struct fy_quiescence {
 
     /* At the root: what the wave before came to. */
     bool was_balanced;
-    uint64_t last_created;
+    uint64_t last_created, last_finished;
 } fy_quiescence;
 
 /* FERRY_ENOMEM. */

@@ -58,7 +58,8 @@ typedef struct fy_account {
     uint32_t unread; /* tasks until the clock is read */
     ferry_activity outer;
     uint64_t batch_start_ns, batch_end_ns, batch_cpu_ns;
-    uint64_t between_ns; /* from the end of its first task to the start of the second */
+    uint64_t between_ns;           /* from the end of its first task to the start of the second */
+    uint64_t quiet_ns, quiet_done; /* since when nothing was done, and `done` then */
 } fy_account;
 
 /* The layers above, by fy_layer (layers.c). */
@@ -221,7 +222,7 @@ void fy_account_start_cpu(ferry *f);
 static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     f->account.doing = doing;
-    f->ops->doing(f->port, doing, handler);
+    f->ops->doing(f->port, doing, handler, 0);
 }
 
 /* Sleeps in the port, as idle time, until something comes or `deadline_ns`. */

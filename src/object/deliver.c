@@ -235,7 +235,7 @@ static fy_verdict take(ferry *f, fy_record *record, const fy_envelope *envelope,
             return FY_TAKEN;
         }
     }
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
     if (letter == NULL)
         return FY_LEAVE;
     if (fy_record_deposit(f, record, letter) != 0) {
@@ -251,7 +251,7 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
                         const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
     fy_record *record = letter == NULL ? NULL : fy_record_create(envelope->object);
     fy_entry *entry = NULL;
     if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {

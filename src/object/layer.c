@@ -117,4 +117,5 @@ const fy_layer_ops fy_object_layer = {
     .busy = busy,
     .peer_gone = fy_directory_peer_gone,
     .trace = fy_costs_write,
+    .why = fy_objects_why,
 };

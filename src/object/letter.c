@@ -11,7 +11,7 @@ void fy_letter_pool_init(fy_pool *pool)
 }
 
 fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
-                            const ferry_message *message)
+                            const ferry_message *message, uint64_t since_ns)
 {
     size_t size_bytes = message->size_bytes;
     bool pooled = size_bytes <= POOLED_BYTES;
@@ -23,6 +23,7 @@ fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
     letter->next = NULL;
     letter->envelope = *envelope;
     letter->load = 0;
+    letter->since_ns = since_ns;
     letter->pooled = pooled;
     letter->message = *message;
     letter->message.data = size_bytes == 0 ? NULL : letter + 1;

@@ -22,7 +22,8 @@ typedef struct fy_envelope {
 typedef struct fy_letter {
     struct fy_letter *next;
     fy_envelope envelope;
-    double load; /* as a task */
+    double load;       /* as a task */
+    uint64_t since_ns; /* when it came here, as far as the clock was read */
     bool pooled;
     ferry_message message; /* data points behind the letter */
 } fy_letter;
@@ -37,7 +38,7 @@ void fy_letter_pool_init(fy_pool *pool);
 
 /* A letter with copies of `message` and its data; NULL when there is no memory. */
 fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
-                            const ferry_message *message);
+                            const ferry_message *message, uint64_t since_ns);
 void fy_letter_destroy(fy_pool *pool, fy_letter *letter);
 
 void fy_letters_push(fy_letters *letters, fy_letter *letter);

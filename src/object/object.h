@@ -310,6 +310,9 @@ fy_moment fy_cost_moment(const fy_objects *objects);
 void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
                      bool forwarded);
 
+/* Tells of messages that wait here, why.c. [application thread] */
+void fy_objects_why(ferry *f, fy_why *why);
+
 /* Adds a line per object to a trace file. */
 void fy_costs_write(ferry *f, FILE *out);
 

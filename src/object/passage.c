@@ -146,7 +146,8 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
                              .size_bytes = head.size_bytes};
     memcpy(message.words, head.words, sizeof head.words);
     *at += padded(head.size_bytes);
-    *out = fy_letter_create(&objects->letters, &envelope, &message);
+    *out = fy_letter_create(&objects->letters, &envelope, &message,
+                            objects->port->ops->now(objects->port));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 

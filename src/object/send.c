@@ -39,7 +39,7 @@ static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
                      const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message);
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
     if (letter == NULL)
         return FERRY_ENOMEM;
     int error = fy_record_deposit(f, record, letter);

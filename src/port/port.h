@@ -23,11 +23,12 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 3
+#define FY_PORT_VERSION 4
 #define FY_FRAME_WORDS 4
 /* A board is shared by layers: the last bytes of it are core's, the others the cells'. */
 #define FY_BOARD_CORE_BYTES 4096u
 #define FY_BOARD_CORE_OFFSET (400u * 1024)
+#define FY_ANSWER_BYTES 4032u /* of what a rank tells of itself */
 #define FY_BOARD_BYTES (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
 
 typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
@@ -167,9 +168,9 @@ struct fy_port_ops {
 
     fy_peer_state (*peer)(fy_port *port, int rank);
 
-    /* Notes what the rank is doing, and the name of a handler, where the launcher can read it after
-     * a death. Nearly free. */
-    void (*doing)(fy_port *port, fy_doing what, uint16_t handler);
+    /* Notes what the rank is doing, since when if that is known (else 0), and the name of a
+     * handler, where others can read it, the launcher after a death. Nearly free. */
+    void (*doing)(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns);
     void (*name_handler)(fy_port *port, uint16_t handler, const char *name);
 
     /* FY_BOARD_BYTES that belong to `rank` and that every rank of its node sees at the same address
@@ -190,6 +191,15 @@ struct fy_port_ops {
      * cannot. FERRY_ENOMEM: no numbers are left. With a reason by fy_error_set.
      * [application thread] */
     int (*recruit)(fy_port *port, int count, char *const argv[], int *first);
+
+    /* Whether somebody wants to know what this rank does and was not told; `changes` changes and
+     * both threads' waits return when it begins. [either thread, one at a time] */
+    bool (*asked)(fy_port *port);
+    /* Tells it: lines of text, at most FY_ANSWER_BYTES. */
+    void (*answer)(fy_port *port, const char *text, size_t size_bytes);
+    /* Asks all ranks; with `print`, waits a moment for their answers instead and writes them to
+     * standard error. All three are NULL where nobody asks. [application thread] */
+    void (*ask)(fy_port *port, bool print);
 };
 
 #endif

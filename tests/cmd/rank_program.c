@@ -73,7 +73,7 @@ static int act(fy_port *port, const char *mode, int rank, int ranks)
     bool chosen = rank == ranks - 1;
     if (strcmp(mode, "crash") == 0 && chosen) {
         port->ops->name_handler(port, 5, "refine_cell");
-        port->ops->doing(port, FY_DOING_TASK, 5);
+        port->ops->doing(port, FY_DOING_TASK, 5, 0);
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
     }

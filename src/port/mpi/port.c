@@ -201,10 +201,10 @@ static fy_peer_state mpi_peer(fy_port *port, int rank)
                                                                       : FY_PEER_ALIVE;
 }
 
-static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler)
+static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
     fy_port *near = port_of(port)->near;
-    near->ops->doing(near, what, handler);
+    near->ops->doing(near, what, handler, since_ns);
 }
 
 static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)

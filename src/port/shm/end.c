@@ -47,31 +47,36 @@ static bool anyone_joined(const job *j)
     return false;
 }
 
-/* Writes ", last " and what the rank did; nothing when it never joined. The control block is the
- * rank's to scribble on: every value is checked, the name is copied with its end set. */
-static void describe_doing(const job *j, int rank, char *out, size_t size)
+void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size)
 {
-    out[0] = '\0';
-    if (j->controls.base == NULL || state_at(j, rank) == SHM_ABSENT)
-        return;
-    const shm_rank *control = rank_at(j->controls.base, (uint32_t)rank);
-    /* seq_cst, though any order would do: the rank has ended */
+    /* seq_cst, though any order would do */
     uint64_t word = atomic_load(&control->doing);
     uint32_t what = (uint32_t)word, handler = (uint32_t)(word >> 32);
-    if (state_at(j, rank) == SHM_LEFT) {
-        snprintf(out, size, ", after leaving the job");
-        return;
-    }
+    out[0] = '\0';
     if (what >= sizeof(doings) / sizeof(doings[0]))
         return;
     if ((what != FY_DOING_HANDLER && what != FY_DOING_TASK) || handler >= SHM_HANDLERS_MAX) {
-        snprintf(out, size, ", last %s", doings[what]);
+        snprintf(out, size, "%s%s", lead, doings[what]);
         return;
     }
     char name[SHM_NAME_BYTES];
     memcpy(name, control->name[handler], sizeof(name));
     name[sizeof(name) - 1] = '\0';
-    snprintf(out, size, ", last %s \"%s\" (%u)", doings[what], name, handler);
+    for (char *c = name; *c != '\0'; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
+    snprintf(out, size, "%s%s \"%s\" (%u)", lead, doings[what], name, handler);
+}
+
+/* Writes ", last " and what the rank did; nothing when it never joined. */
+static void describe_doing(const job *j, int rank, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (j->controls.base == NULL || state_at(j, rank) == SHM_ABSENT)
+        return;
+    if (state_at(j, rank) == SHM_LEFT)
+        snprintf(out, size, ", after leaving the job");
+    else
+        fy_doing_describe(rank_at(j->controls.base, (uint32_t)rank), ", last ", out, size);
 }
 
 static void say_death(const job *j, int rank, const siginfo_t *info, const char *more)

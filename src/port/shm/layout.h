@@ -13,7 +13,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 3
+#define SHM_VERSION 4
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -70,7 +70,13 @@ typedef struct shm_rank {
     _Atomic int32_t pid;
     _Atomic uint32_t endures;        /* it goes on when others die */
     _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
+    _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
     char name[SHM_HANDLERS_MAX][SHM_NAME_BYTES];
+
+    /* What it tells who asks (why.c): the numbers of the last question and of the last answered. */
+    _Alignas(64) _Atomic uint32_t asked;
+    _Atomic uint32_t answered;
+    _Atomic uint64_t answer[FY_ANSWER_BYTES / sizeof(uint64_t)];
 } shm_rank;
 
 /* Where a frame's payload is. */
@@ -186,6 +192,15 @@ void fy_controls_unmap(fy_controls *controls);
 
 /* Sets the state of `rank` and wakes everybody. */
 void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
+
+/* Writes what the rank does, or did last, after `lead`: nothing when it never joined. What stands
+ * in a control block is checked: it is the rank's to scribble on. */
+void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size);
+
+/* Asks every rank that lives what it does, and wakes it; then waits a moment for the answers and
+ * writes them, and who waits for whom, to `fd`. */
+void fy_why_question(const fy_controls *controls);
+void fy_why_print(const fy_controls *controls, int fd);
 
 /* Wakes a thread that sleeps on `asleep`, if one does. */
 void fy_rouse(_Atomic uint32_t *asleep);

@@ -89,6 +89,11 @@ void fy_shm_barrier_probe(shm_port *p);
 /* Sets a thread's signal and wakes it. */
 void fy_shm_signal(shm_rank *target, fy_thread thread);
 
+/* why.c */
+bool fy_shm_asked(fy_port *port);
+void fy_shm_answer(fy_port *port, const char *text, size_t size_bytes);
+void fy_shm_ask(fy_port *port, bool print);
+
 /* heap.c */
 void *fy_shm_alloc(fy_port *port, size_t size_bytes);
 int fy_shm_release(fy_port *port, void *address);

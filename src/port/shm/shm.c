@@ -124,10 +124,12 @@ static fy_peer_state shm_peer(fy_port *port, int rank)
     }
 }
 
-static void shm_doing(fy_port *port, fy_doing what, uint16_t handler)
+static void shm_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
-    /* relaxed: the launcher reads it when we are gone */
-    atomic_store_explicit(&state_of(port)->self->doing, (uint64_t)what | (uint64_t)handler << 32,
+    shm_rank *self = state_of(port)->self;
+    /* relaxed: the launcher reads it when we are gone; others show what they happen to see */
+    atomic_store_explicit(&self->since_ns, since_ns, memory_order_relaxed);
+    atomic_store_explicit(&self->doing, (uint64_t)what | (uint64_t)handler << 32,
                           memory_order_relaxed);
 }
 
@@ -225,6 +227,9 @@ static const fy_port_ops shm_ops = {
     .endure = shm_endure,
     .changes = shm_changes,
     .recruit = shm_recruit,
+    .asked = fy_shm_asked,
+    .answer = fy_shm_answer,
+    .ask = fy_shm_ask,
 };
 
 static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)

@@ -1,6 +1,7 @@
 /* The launcher's loop: ends of children, signals, lines of output, stages of the end. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -24,6 +25,28 @@ static bool ends_programs(int number)
     return number != SIGUSR1 && number != SIGUSR2;
 }
 
+/* Whether a child has a handler for the signal, which would end it otherwise. */
+static bool catches(pid_t pid, int number)
+{
+    char path[64], line[128];
+    unsigned long long caught = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return caught >> (number - 1) & 1;
+}
+
+static void signal_catchers(const job *j, int number)
+{
+    for (int rank = 0; rank < j->ranks; rank++)
+        if (j->children[rank].pidfd >= 0 && catches(j->children[rank].pid, number))
+            syscall(SYS_pidfd_send_signal, j->children[rank].pidfd, number, NULL, 0);
+}
+
 /* A signal of the terminal has reached the ranks already, which are in our process group. */
 static void pass_signal(job *j)
 {
@@ -35,6 +58,12 @@ static void pass_signal(job *j)
         if (j->passed_signal == 0)
             fy_log_line(-1, "SIG%s: the ranks were told", sigabbrev_np(number));
         j->passed_signal = number;
+    }
+    if (number == SIGUSR1 && j->controls.base != NULL) {
+        fy_why_question(&j->controls);
+        fy_why_print(&j->controls, STDERR_FILENO);
+        signal_catchers(j, number);
+        return;
     }
     if (number == SIGINT && ++j->interrupts > 1) {
         j->stage = JOB_TERMINATED;

@@ -298,8 +298,9 @@ static const _Atomic uint32_t *sim_changes(fy_port *port)
     return &fy_sim_rank_of(port)->world->changes;
 }
 
-static void sim_doing(fy_port *port, fy_doing what, uint16_t handler)
+static void sim_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
+    (void)since_ns;
     fy_sim_rank *rank = fy_sim_rank_of(port);
     rank->doing = what;
     rank->handler = handler;

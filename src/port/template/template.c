@@ -334,8 +334,9 @@ static fy_peer_state peer(fy_port *port, int rank)
 }
 
 /* For whoever reports deaths; here nobody does. */
-static void doing(fy_port *port, fy_doing what, uint16_t handler)
+static void doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
+    (void)since_ns;
     (void)port;
     (void)what;
     (void)handler;

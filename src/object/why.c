@@ -1,0 +1,92 @@
+/* What this rank tells of messages that its objects have not handled (core/why.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "object/object.h"
+
+enum { OBJECTS_SHOWN = 12, HANDLERS_SHOWN = 8, HANDLERS_MAX = 1024 };
+
+/* Messages by handler. */
+typedef struct waiting {
+    uint32_t count;
+    uint64_t since_ns; /* of the oldest */
+} waiting;
+
+static const char *reason_of(const fy_record *record)
+{
+    switch (record->state) {
+    case FY_AWAITED:
+        return "it has not arrived here";
+    case FY_MIGRATING:
+    case FY_DEPARTED:
+    case FY_RETURNED:
+        return "it is leaving";
+    case FY_PINNED:
+        return "the program holds its data";
+    case FY_RUNNING:
+        return "it runs";
+    case FY_RESTING:
+        break;
+    }
+    return record->pending.count != 0 ? "it waits for its turn"
+                                      : "a message before them is missing";
+}
+
+static void count_letters(const fy_letters *letters, waiting *by_handler, uint64_t *oldest_ns)
+{
+    /* An empty list may still have the address of its last letter. */
+    const fy_letter *letter = letters->count == 0 ? NULL : letters->head;
+    for (; letter != NULL; letter = letter->next) {
+        waiting *w = &by_handler[letter->message.handler.index % HANDLERS_MAX];
+        if (w->count++ == 0 || letter->since_ns < w->since_ns)
+            w->since_ns = letter->since_ns;
+        if (letter->since_ns < *oldest_ns)
+            *oldest_ns = letter->since_ns;
+    }
+}
+
+static bool tell_object(ferry *f, fy_why *why, const fy_record *record, waiting *by_handler,
+                        bool shown)
+{
+    uint64_t oldest_ns = UINT64_MAX;
+    fy_control_lock(f);
+    uint32_t count = record->pending.count + record->early.count + record->late.count;
+    count_letters(&record->pending, by_handler, &oldest_ns);
+    count_letters(&record->early, by_handler, &oldest_ns);
+    count_letters(&record->late, by_handler, &oldest_ns);
+    const char *reason = reason_of(record);
+    fy_control_unlock(f);
+    if (count != 0 && shown)
+        fy_why_line(why, "%u messages wait for object %016llx%s%s, the oldest for %.2f s: %s",
+                    count, (unsigned long long)record->object.word, record->type == NULL ? "" : " ",
+                    record->type == NULL ? "" : record->type->name, fy_why_age(f, oldest_ns),
+                    reason);
+    return count != 0;
+}
+
+static void tell_handlers(ferry *f, fy_why *why, const waiting *by_handler)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < HANDLERS_MAX && shown < HANDLERS_SHOWN; i++)
+        if (by_handler[i].count != 0 && ++shown != 0)
+            fy_why_line(why, "%u messages for handler \"%s\" wait, the oldest for %.2f s",
+                        by_handler[i].count, fy_handler_name(f, (uint16_t)i),
+                        fy_why_age(f, by_handler[i].since_ns));
+}
+
+void fy_objects_why(ferry *f, fy_why *why)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    waiting *by_handler = calloc(HANDLERS_MAX, sizeof *by_handler);
+    size_t index = 0;
+    uint32_t told = 0;
+    if (by_handler == NULL)
+        return;
+    for (const fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;)
+        if (entry->record != NULL)
+            told += tell_object(f, why, entry->record, by_handler, told < OBJECTS_SHOWN);
+    if (told > OBJECTS_SHOWN)
+        fy_why_line(why, "and %u more objects have messages that wait", told - OBJECTS_SHOWN);
+    tell_handlers(f, why, by_handler);
+    free(by_handler);
+}

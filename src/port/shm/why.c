@@ -1,0 +1,261 @@
+/* Why a job does not go on: asking its ranks, and printing what they tell.
+ *
+ * The asker may be anybody who has mapped the control blocks: the launcher, `ferry why`, a rank. It
+ * numbers its question in each block, counts an event there and wakes both threads, as for a
+ * peer's death; who notices answers in the block, as text. Several may ask at once: a rank answers
+ * the newest question, and a line that two answers share is nonsense at worst. A rank that does not
+ * answer is in its program, and what it told the port before is all there is to know. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "port/shm/port_state.h"
+
+/* How long to wait for ranks that wait themselves, and for those that may be computing. */
+enum { WAIT_NS = 2000 * 1000 * 1000, BUSY_WAIT_NS = 100 * 1000 * 1000, LOOK_NS = 1000 * 1000 };
+
+enum { EDGES_MAX = 8 };
+
+/* A rank, as its block was when the answers were read. */
+typedef struct told {
+    bool lives, answered;
+    uint32_t doing;
+    int edge_count;
+    int edges[EDGES_MAX]; /* ranks it said that it waits for */
+} told;
+
+bool fy_shm_asked(fy_port *port)
+{
+    const shm_rank *self = state_of(port)->self;
+    /* seq_cst: after the look at the events, which are counted later than the question */
+    return atomic_load(&self->asked) != atomic_load(&self->answered);
+}
+
+void fy_shm_answer(fy_port *port, const char *text, size_t size_bytes)
+{
+    shm_rank *self = state_of(port)->self;
+    size_t words = sizeof(self->answer) / sizeof(self->answer[0]);
+    /* seq_cst, and the store below: the answer is to the question read here */
+    uint32_t asked = atomic_load(&self->asked);
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word = 0;
+        size_t left = size_bytes > i * 8 ? size_bytes - i * 8 : 0;
+        memcpy(&word, text + i * 8, left < 8 ? left : 8);
+        atomic_store_explicit(&self->answer[i], word, memory_order_relaxed);
+        if (left < 8)
+            break;
+    }
+    /* seq_cst: after the words */
+    atomic_store(&self->answered, asked);
+}
+
+static uint32_t state_of_rank(const shm_rank *rank)
+{
+    /* seq_cst, though any order would do */
+    return atomic_load(&rank->state) & SHM_STATE_MASK;
+}
+
+void fy_why_question(const fy_controls *controls)
+{
+    for (uint32_t i = 0; i < controls->ranks; i++) {
+        shm_rank *rank = rank_at(controls->base, i);
+        if (state_of_rank(rank) != SHM_JOINED)
+            continue;
+        /* seq_cst: the question, the event, then the look at who sleeps */
+        atomic_fetch_add(&rank->asked, 1);
+        atomic_fetch_add(&rank->events, 1);
+        fy_rouse(&rank->app_asleep);
+        fy_rouse(&rank->helper_asleep);
+    }
+}
+
+static bool computes(uint32_t doing)
+{
+    return doing == FY_DOING_MAIN || doing == FY_DOING_HANDLER || doing == FY_DOING_TASK;
+}
+
+static void look(void *base, uint32_t ranks, told *all)
+{
+    for (uint32_t i = 0; i < ranks; i++) {
+        const shm_rank *rank = rank_at(base, i);
+        all[i].lives = state_of_rank(rank) == SHM_JOINED;
+        /* seq_cst: the answer's words are read after this */
+        all[i].answered = atomic_load(&rank->answered) == atomic_load(&rank->asked);
+        all[i].doing = (uint32_t)atomic_load_explicit(&rank->doing, memory_order_relaxed);
+    }
+}
+
+static void await_answers(void *base, uint32_t ranks, told *all)
+{
+    uint64_t start = fy_clock_now_ns();
+    for (;;) {
+        bool waits = false;
+        uint64_t passed = fy_clock_now_ns() - start;
+        look(base, ranks, all);
+        for (uint32_t i = 0; i < ranks; i++)
+            waits = waits || (all[i].lives && !all[i].answered &&
+                              passed < (computes(all[i].doing) ? BUSY_WAIT_NS : WAIT_NS));
+        if (!waits)
+            return;
+        fy_clock_sleep_until(start + passed + LOOK_NS);
+    }
+}
+
+/* A line ">N words": this rank waits for rank N. */
+static void print_line(told *t, uint32_t ranks, char *line, int fd)
+{
+    for (char *c = line; *c != '\0'; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
+    char *words = line + 1;
+    long rank = line[0] == '>' ? strtol(line + 1, &words, 10) : -1;
+    if (rank < 0 || rank >= (long)ranks) {
+        dprintf(fd, "    %s\n", line);
+        return;
+    }
+    if (t->edge_count < EDGES_MAX)
+        t->edges[t->edge_count++] = (int)rank;
+    dprintf(fd, "    waits for rank %ld, which%s\n", rank, words);
+}
+
+static void print_answer(const shm_rank *rank, told *t, uint32_t ranks, int fd)
+{
+    uint64_t words[FY_ANSWER_BYTES / sizeof(uint64_t) + 1] = {0};
+    for (size_t i = 0; i + 1 < sizeof(words) / sizeof(words[0]); i++)
+        words[i] = atomic_load_explicit(&rank->answer[i], memory_order_relaxed);
+    char *save = NULL;
+    for (char *line = strtok_r((char *)words, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save))
+        print_line(t, ranks, line, fd);
+}
+
+static void print_rank(void *base, uint32_t ranks, uint32_t index, told *t, int fd)
+{
+    static const char *const states[] = {"has not opened Ferry", "", "has left", "is dead"};
+    const shm_rank *rank = rank_at(base, index);
+    uint32_t state = state_of_rank(rank);
+    char doing[128];
+    if (!t->lives) {
+        dprintf(fd, "  rank %u %s\n", index, state <= SHM_DEAD ? states[state] : "?");
+        return;
+    }
+    fy_doing_describe(rank, "", doing, sizeof(doing));
+    uint64_t since = atomic_load_explicit(&rank->since_ns, memory_order_relaxed);
+    uint64_t now = fy_clock_now_ns();
+    dprintf(fd, "  rank %u (process %d): %s", index,
+            (int)atomic_load_explicit(&rank->pid, memory_order_relaxed), doing);
+    if (since != 0 && since < now)
+        dprintf(fd, " for %.2f s", (double)(now - since) / 1e9);
+    dprintf(fd, t->answered ? "\n" : "; it does not call Ferry, so it tells no more\n");
+    if (t->answered)
+        print_answer(rank, t, ranks, fd);
+}
+
+/* Whether a rank in a call of all waits for another, which is not in it. */
+static bool missed(const told *all, uint32_t rank, uint32_t other)
+{
+    uint32_t doing = all[rank].doing;
+    return all[rank].lives && all[other].lives && rank != other && doing >= FY_DOING_BARRIER &&
+           doing <= FY_DOING_CLOSE && all[other].doing != doing;
+}
+
+static bool waits_for(const told *all, uint32_t rank, uint32_t other)
+{
+    for (int i = 0; i < all[rank].edge_count; i++)
+        if (all[rank].edges[i] == (int)other)
+            return true;
+    return missed(all, rank, other);
+}
+
+/* "ranks 0-2 wait in a barrier for ranks 3 5" once for all that are in one sort of call. */
+static void print_missing(const told *all, const shm_rank *named, uint32_t ranks, uint32_t rank,
+                          int fd)
+{
+    char doing[128];
+    bool any = false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (all[i].lives && all[i].doing == all[rank].doing)
+            return;
+    fy_doing_describe(named, "", doing, sizeof(doing));
+    for (uint32_t other = 0; other < ranks; other++) {
+        if (!missed(all, rank, other))
+            continue;
+        if (!any)
+            dprintf(fd, "  who is %s waits for rank", doing);
+        dprintf(fd, " %u", other);
+        any = true;
+    }
+    if (any)
+        dprintf(fd, "\n");
+}
+
+/* Follows who waits for whom from `start`, nearest first. True when that leads back to it: the way
+ * stands in `from`, backwards. */
+static bool leads_back(const told *all, uint32_t ranks, uint32_t start, uint32_t *from,
+                       uint32_t *queue)
+{
+    uint32_t first = 0, count = 0;
+    memset(from, 0xff, ranks * sizeof(*from));
+    for (queue[count++] = start; first < count; first++)
+        for (uint32_t other = 0; other < ranks; other++) {
+            if (from[other] != UINT32_MAX || !waits_for(all, queue[first], other))
+                continue;
+            from[other] = queue[first];
+            if (other == start)
+                return true;
+            queue[count++] = other;
+        }
+    return false;
+}
+
+static void print_circle(const told *all, uint32_t ranks, int fd)
+{
+    enum { STARTS_MAX = 64 };
+    uint32_t *from = calloc(ranks * 2, sizeof(*from));
+    for (uint32_t start = 0; from != NULL && start < ranks && start < STARTS_MAX; start++) {
+        if (!leads_back(all, ranks, start, from, from + ranks))
+            continue;
+        uint32_t *way = from + ranks, count = 0;
+        for (uint32_t at = from[start]; at != start; at = from[at])
+            way[count++] = at;
+        dprintf(fd, "  a circle: rank %u waits", start);
+        while (count > 0)
+            dprintf(fd, " for rank %u, which waits", way[--count]);
+        dprintf(fd, " for rank %u\n", start);
+        break;
+    }
+    free(from);
+}
+
+void fy_why_print(const fy_controls *controls, int fd)
+{
+    void *base = controls->base;
+    uint32_t ranks = controls->ranks, count = 0;
+    told *all = calloc(ranks, sizeof(*all));
+    if (all == NULL)
+        return;
+    await_answers(base, ranks, all);
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        count += all[rank].lives;
+    dprintf(fd, "ferry: what %u ranks do\n", count);
+    /* Places that nobody has been started for are not worth a line. */
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        if (rank < controls->starting || state_of_rank(rank_at(base, rank)) != SHM_ABSENT)
+            print_rank(base, ranks, rank, &all[rank], fd);
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        print_missing(all, rank_at(base, rank), ranks, rank, fd);
+    print_circle(all, ranks, fd);
+    free(all);
+}
+
+void fy_shm_ask(fy_port *port, bool print)
+{
+    const fy_segment *segment = state_of(port)->segment;
+    const fy_controls controls = {
+        .base = segment->base, .ranks = segment->ranks, .starting = segment->starting};
+    if (print)
+        fy_why_print(&controls, STDERR_FILENO);
+    else
+        fy_why_question(&controls);
+}

@@ -1,0 +1,147 @@
+/* Jobs that hang, each in its way, for the tests of `ferry why`. They are ended from outside. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ferry/ferry.h>
+
+static void fail(ferry *f, const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, ferry_error_message(f));
+    exit(EXIT_FAILURE);
+}
+
+/* Ranks 0 and 1 each wait for a message of the other. */
+static void hang_in_receive(ferry *f)
+{
+    ferry_op op = {0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    char buffer[8];
+    track.op = &op;
+    int rank = ferry_rank(f);
+    if (rank < 2 && (ferry_receive(f, 1 - rank, 7, buffer, sizeof buffer, &track) != 0 ||
+                     ferry_op_wait(f, &op) != 0))
+        fail(f, "receive");
+    (void)ferry_barrier(f);
+}
+
+static size_t no_bytes(ferry *f, const void *data)
+{
+    (void)f;
+    (void)data;
+    return 0;
+}
+
+static void pack_nothing(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    (void)f;
+    (void)data;
+    (void)buffer;
+    (void)size_bytes;
+}
+
+static void *unpack_nothing(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    (void)f;
+    (void)object;
+    (void)buffer;
+    (void)size_bytes;
+    return malloc(1);
+}
+
+static void destroy(ferry *f, void *data)
+{
+    (void)f;
+    free(data);
+}
+
+static void refine(ferry *f, ferry_object object, void *data, int source,
+                   const ferry_message *message)
+{
+    (void)f;
+    (void)object;
+    (void)data;
+    (void)source;
+    while (message->word_count == 1) /* for ever, and without a call of Ferry's */
+        (void)usleep(1000);
+}
+
+enum { OBJECTS = 2 };
+
+static void make(ferry *f, ferry_handler *handler, bool balanced, ferry_object objects[OBJECTS])
+{
+    static const ferry_object_ops ops = {.size = sizeof ops,
+                                         .name = "cell",
+                                         .packed_size = no_bytes,
+                                         .pack = pack_nothing,
+                                         .unpack = unpack_nothing,
+                                         .destroy = destroy};
+    ferry_object_type type;
+    if (ferry_object_type_register(f, &ops, &type) != 0 ||
+        ferry_object_handler_register(f, "refine", refine, handler) != 0)
+        fail(f, "register");
+    for (int i = 0; i < OBJECTS; i++)
+        if (ferry_object_create(f, type, malloc(1), &objects[i]) != 0 ||
+            (balanced && ferry_balance_add(f, objects[i], 1) != 0))
+            fail(f, "create");
+}
+
+/* An object leaves rank 1 for rank 0 and is never installed there; messages for it wait. */
+static void hang_for_object(ferry *f)
+{
+    ferry_handler handler;
+    ferry_move_info info;
+    void *data;
+    ferry_object objects[OBJECTS];
+    make(f, &handler, false, objects);
+    const ferry_message message = {.handler = handler};
+    if (ferry_rank(f) == 1 && ferry_object_uninstall(f, objects[0], 0, &info, &data) != 0)
+        fail(f, "uninstall");
+    for (int i = 0; i < 3 && ferry_rank(f) == 1; i++)
+        if (ferry_object_send(f, objects[0], &message, NULL) != 0)
+            fail(f, "send");
+    (void)ferry_quiesce(f);
+}
+
+/* A task of rank 1 never ends; another waits behind it. */
+static void hang_in_task(ferry *f)
+{
+    ferry_handler handler;
+    ferry_object objects[OBJECTS];
+    make(f, &handler, true, objects);
+    const ferry_message message = {.handler = handler, .word_count = 1};
+    if (ferry_balance_phase(f, true) != 0)
+        fail(f, "phase");
+    for (int i = 0; i < OBJECTS && ferry_rank(f) == 1; i++)
+        if (ferry_object_send(f, objects[i], &message, NULL) != 0)
+            fail(f, "send");
+    (void)ferry_quiesce(f);
+}
+
+/* Rank 1 does not come to the barrier: it sleeps in the program. */
+static void hang_in_barrier(ferry *f)
+{
+    if (ferry_rank(f) == 1)
+        (void)pause();
+    (void)ferry_barrier(f);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    if (strcmp(how, "receive") == 0)
+        hang_in_receive(f);
+    else if (strcmp(how, "object") == 0)
+        hang_for_object(f);
+    else if (strcmp(how, "task") == 0)
+        hang_in_task(f);
+    else
+        hang_in_barrier(f);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}

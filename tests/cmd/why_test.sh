@@ -1,0 +1,118 @@
+#!/bin/sh
+# Goal: a job that hangs says why: which rank does what, which messages wait, who waits for whom.
+# Method: jobs that hang in known ways (hang_program.c), as processes and, where the job asks itself,
+# as threads; ask until the lines that must come have come. Usage: why_test.sh FERRY HANG_PROGRAM
+ferry=$1
+program=$2
+work=$(mktemp -d) || exit 1
+job=
+end_job()
+{
+    [ -z "$job" ] || kill -KILL "$job" 2>/dev/null
+    [ -z "$job" ] || wait "$job" 2>/dev/null
+    job=
+}
+trap 'end_job; rm -rf "$work"' EXIT
+failures=0
+
+fail()
+{
+    echo "FAILED: $*" >&2
+    sed 's/^/    /' "$work/out" "$work/err" >&2
+    failures=$((failures + 1))
+}
+
+# Whether every line of $work/wanted is found in $1, as a pattern.
+holds_all()
+{
+    while read -r line; do
+        grep -q -- "$line" "$1" || return 1
+    done <"$work/wanted"
+}
+
+# until_told COMMAND...: runs it until its output in $work/out holds all that is wanted.
+until_told()
+{
+    for _ in $(seq 300); do
+        "$@" >"$work/out" 2>&1
+        holds_all "$work/out" && return 0
+        kill -0 "$job" 2>/dev/null || break
+        sleep 0.05
+    done
+    fail "not all was told: $(cat "$work/wanted")"
+}
+
+# begin COMMAND...: starts a job.
+begin()
+{
+    end_job
+    : >"$work/out"
+    "$@" >"$work/err" 2>&1 &
+    job=$!
+}
+
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): waiting for messages$
+nothing to do for [0-9.]* s
+waits for rank 1, which has not sent what is to be received from it, tag 7
+waits for rank 0, which has not sent what is to be received from it, tag 7
+rank 2 (process [0-9]*): in a barrier
+who is in a barrier waits for rank 0 1$
+a circle: rank 0 waits for rank 1, which waits for rank 0
+L
+begin "$ferry" run -n 3 "$program" receive
+until_told "$ferry" why $job
+# By a rank's number too.
+until_told "$ferry" why "$(sed -n 's/.*rank 1 (process \([0-9]*\)).*/\1/p' "$work/out")"
+
+# SIGUSR1 asks, and does not end ranks that do not know it.
+kill -USR1 $job
+until_told cat "$work/err"
+kill -0 $job || fail "SIGUSR1 ended the job"
+
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): in ferry_quiesce
+3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: it has not arrived here
+3 messages for handler "refine" wait, the oldest for [0-9.]* s
+3 messages or tasks of the job were not finished when last counted
+L
+begin "$ferry" run -n 3 "$program" object
+until_told "$ferry" why $job
+
+# The job asks itself; ranks may be threads.
+for threads in 0 1; do
+    begin env FERRY_STALL_S=1 FERRY_RANKS=3 FERRY_THREADS=$threads "$program" object
+    until_told cat "$work/err"
+done
+
+# A task that never ends: the helper tells what waits behind it.
+cat >"$work/wanted" <<'L'
+rank 1 (process [0-9]*): in task "refine" (0) for [0-9.]* s$
+1 tasks, of load 1, wait here in scheduler none
+who is in ferry_quiesce waits for rank 1$
+L
+begin env FERRY_RANKS=3 FERRY_SCHEDULER=none "$program" task
+until_told "$ferry" why $job
+sed -i '/of load/d; s/ s\$$/ s; it does not call Ferry, so it tells no more/' "$work/wanted"
+begin env FERRY_HELPER=0 FERRY_RANKS=3 "$program" task
+until_told "$ferry" why $job
+
+cat >"$work/wanted" <<'L'
+rank 1 (process [0-9]*): in the program itself; it does not call Ferry, so it tells no more
+who is in a barrier waits for rank 1$
+L
+begin "$ferry" run -n 2 "$program" barrier
+until_told "$ferry" why $job
+end_job
+
+# What is no job.
+"$ferry" why >"$work/out" 2>&1
+[ $? -eq 2 ] || fail "status without a job"
+for wrong in x 0 -1 1x 999999999 1; do
+    "$ferry" why $wrong >"$work/out" 2>&1
+    [ $? -eq 1 ] || fail "status of job $wrong"
+    grep -q "ferry why: $wrong: .*expected" "$work/out" || fail "no reason for job $wrong"
+done
+
+[ $failures -eq 0 ] && echo "all is well"
+exit $((failures > 0))
