@@ -217,8 +217,10 @@ void fy_op_too_long(ferry *f, uint32_t op, size_t size_max);
 void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max);
 
 /* The message of `op`, an operation of `rank`, has gone on to `new_rank`, which its object reached
- * with its `movement`-th move: if that rank dies, the operation fails. */
-void fy_op_moved(ferry *f, uint32_t op, int new_rank, uint32_t movement);
+ * with its `movement`-th move. Both who sends it on and who gets it say so: until the second has,
+ * the operation fails when either of them (`giver`, `new_rank`) dies, and then when the second
+ * does. */
+void fy_op_moved(ferry *f, uint32_t op, int giver, int new_rank, uint32_t movement);
 void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement);
 
 /* Whether `rank` has died or left, and everything it sent has been handled. */

@@ -184,7 +184,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
         return fy_fail(f, FERRY_ENOMEM, "track: no memory for another operation; %u are pending",
                        f->ops_table.pending);
     fill(f, record, track);
-    record->receipt.rank = rank;
+    record->receipt.rank = record->giver = rank;
     record->receipt.tag = tag;
     record->receipt.size_bytes = size_bytes;
     if (timeout_ns != 0)
@@ -232,7 +232,7 @@ void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes)
     fy_op_record *record = find_pending(f, op);
     if (record == NULL)
         return;
-    record->receipt.rank = rank;
+    record->receipt.rank = record->giver = rank;
     record->receipt.tag = tag;
     record->receipt.size_bytes = size_bytes;
 }
@@ -385,14 +385,16 @@ void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
     fy_op_end(f, op, FERRY_ETOOLONG);
 }
 
-void fy_op_moved(ferry *f, uint32_t op, int rank, uint32_t movement)
+void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
 {
     fy_op_record *record = find_open(f, op);
-    if (record == NULL || (int32_t)(movement - record->movement) <= 0)
+    int32_t ahead = record == NULL ? -1 : (int32_t)(movement - record->movement);
+    if (ahead < 0 || (ahead == 0 && giver != rank))
         return;
     record->movement = movement;
     record->receipt.rank = rank;
-    if (!fy_peer_is_gone(f, rank))
+    record->giver = giver;
+    if (!fy_peer_is_gone(f, rank) && !fy_peer_is_gone(f, giver))
         return;
     if (record->state == FY_OP_PENDING)
         fy_op_give_up(f, record, FERRY_EPEER, true);
@@ -434,7 +436,7 @@ void fy_ops_fail_peer(ferry *f, int rank)
     fy_ops *ops = &f->ops_table;
     for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
         fy_op_record *record = record_at(ops, i);
-        if (!record->open || record->receipt.rank != rank)
+        if (!record->open || (record->receipt.rank != rank && record->giver != rank))
             continue;
         if (record->state == FY_OP_PENDING)
             fy_op_give_up(f, record, FERRY_EPEER, true);

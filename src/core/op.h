@@ -41,6 +41,7 @@ typedef struct fy_op_record {
     uint32_t index;
     uint32_t generation; /* of this use; never 0 in its low bits */
     uint32_t movement;   /* of the object that has the message, as far as is known */
+    int giver;           /* who sent the message to receipt.rank; that rank, once it has it */
     uint8_t state;       /* fy_op_state */
     bool open;           /* its layer will end it, or its target */
     bool on_arrival;

@@ -50,7 +50,7 @@ void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t 
     if (op == 0)
         return;
     if (rank == f->rank)
-        fy_op_moved(f, op, new_rank, movement);
+        fy_op_moved(f, op, rank, new_rank, movement);
     else
         tell(f, rank, &frame);
 }
@@ -70,7 +70,7 @@ fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
     if (frame->handler == END_TOO_LONG)
         fy_op_too_long(f, op, frame->words[2]);
     else if (frame->handler == END_MOVED)
-        fy_op_moved(f, op, (int)error, (uint32_t)frame->words[2]);
+        fy_op_moved(f, op, source, (int)error, (uint32_t)frame->words[2]);
     else
         fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
     return FY_TAKEN;

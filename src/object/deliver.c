@@ -119,7 +119,10 @@ static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expecte
         add_pending(f, record, letter);
 }
 
-/* Takes a letter in its turn. FERRY_ENOMEM: it is the caller's. */
+/* What accept says of a letter whose turn has passed. */
+enum { STALE = 1 };
+
+/* Takes a letter in its turn. FERRY_ENOMEM, STALE: it is the caller's. */
 static int accept(ferry *f, fy_record *record, fy_letter *letter)
 {
     int origin = letter->envelope.origin;
@@ -127,6 +130,8 @@ static int accept(ferry *f, fy_record *record, fy_letter *letter)
     if (expected == NULL)
         return FERRY_ENOMEM;
     int32_t ahead = (int32_t)(letter->envelope.sequence - *expected);
+    if (ahead < 0 && fy_objects_of(f)->bereaved)
+        return STALE;
     if (ahead < 0 || (ahead > 0 && !fy_letters_insert(&record->early, letter))) {
         fy_log(f, "dropped a repeated message %u of rank %d to object %016llx",
                letter->envelope.sequence, origin, (unsigned long long)record->object.word);
@@ -135,7 +140,19 @@ static int accept(ferry *f, fy_record *record, fy_letter *letter)
         add_pending(f, record, letter);
         ++*expected;
         add_early(f, record, origin, expected);
+    } else {
+        fy_gaps_watch(f);
     }
+    return 0;
+}
+
+/* A letter that was given up comes after all: it fails, or order would be lost. */
+static int refuse_stale(ferry *f, int accepted, fy_letter *letter)
+{
+    if (accepted != STALE)
+        return accepted;
+    fy_message_end(f, &letter->envelope, FERRY_EPEER);
+    fy_letter_destroy(&fy_objects_of(f)->letters, letter);
     return 0;
 }
 
@@ -171,7 +188,7 @@ static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
     int error = accept(f, record, letter);
     if (error == 0)
         make_ready(fy_objects_of(f), record, before);
-    return error;
+    return refuse_stale(f, error, letter);
 }
 
 int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
@@ -194,7 +211,52 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
         fy_letters_push(&record->late, letter);
     else if (error == 0)
         inform(f, record, &envelope);
-    return error;
+    return refuse_stale(f, error, letter);
+}
+
+static const fy_letter *overdue_of(const fy_record *record)
+{
+    const fy_letter *letter = record->early.head;
+    while (letter != NULL && !letter->overdue)
+        letter = letter->next;
+    return letter;
+}
+
+/* Lets the early letters of one origin run, in order, up to `last`, which is one of them, and what
+ * follows it. */
+static void release(ferry *f, fy_record *record, const fy_letter *last)
+{
+    int origin = last->envelope.origin;
+    uint32_t sequence = last->envelope.sequence;
+    uint32_t *expected = fy_sources_of(&record->sources, origin); /* known since it waits */
+    for (const fy_letter *letter = record->early.head; letter != NULL;) {
+        if (letter->envelope.origin != origin) {
+            letter = letter->next;
+            continue;
+        }
+        if ((int32_t)(letter->envelope.sequence - sequence) > 0)
+            return;
+        *expected = letter->envelope.sequence;
+        add_early(f, record, origin, expected);
+        letter = record->early.head;
+    }
+}
+
+bool fy_record_close_gaps(ferry *f, fy_record *record)
+{
+    fy_control_lock(f);
+    uint32_t before = record->pending.count;
+    bool waits = record->early.count != 0;
+    if (is_here(record)) {
+        for (const fy_letter *letter; (letter = overdue_of(record)) != NULL;)
+            release(f, record, letter);
+        for (fy_letter *letter = record->early.head; letter != NULL; letter = letter->next)
+            letter->overdue = true;
+        if (!record->scheduled)
+            make_ready(fy_objects_of(f), record, before);
+    }
+    fy_control_unlock(f);
+    return waits;
 }
 
 void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters)
@@ -318,6 +380,8 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     }
     if ((envelope.op != 0 && !fy_op_end_reserve(f)) || fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
+    if (envelope.hops > 0)
+        fy_op_moved_remote(f, envelope.origin, envelope.op, ferry_rank(f), envelope.movement);
     const fy_moment before = fy_cost_moment(fy_objects_of(f));
     uint64_t forwarded = fy_stats(f)->messages_forwarded;
     fy_verdict verdict = deliver(f, source, envelope, &message);

@@ -73,6 +73,14 @@ static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
+/* Letters that came with the object have left the rank that had them. */
+static void tell_origins(ferry *f, const fy_record *record, const fy_letters *letters)
+{
+    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
+        fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, ferry_rank(f),
+                           record->movement);
+}
+
 /* From here on nothing fails: the object is this rank's. */
 static void commit(ferry *f, const fy_passage *passage, fy_record *record)
 {
@@ -91,6 +99,8 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     entry->left = 0;
     objects->count++;
     fy_stats(f)->objects_in++;
+    tell_origins(f, record, &record->pending);
+    tell_origins(f, record, &record->early);
     record->item.arrived = true;
     if (record->scheduled)
         for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
@@ -104,6 +114,8 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     record->item.arrived = false;
     if (objects->protocol->arrived != NULL)
         objects->protocol->arrived(f, record);
+    if (record->early.count != 0)
+        fy_gaps_watch(f);
     fy_record_admit(f, record, &held);
 }
 

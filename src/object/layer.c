@@ -94,6 +94,8 @@ static int progress(ferry *f)
         count += fy_done_drain(f);
         count += fy_arrivals_install(f);
     }
+    if (objects->gap_ns != 0)
+        count += fy_gaps_close(f);
     if (!fy_list_empty(&objects->pinned))
         count += fy_pins_drop(f);
     if (!fy_list_empty(&objects->ready))
@@ -109,13 +111,26 @@ static bool busy(ferry *f)
            !fy_list_empty(&objects->pinned) || !fy_list_empty(&objects->ready);
 }
 
+static uint64_t deadline(ferry *f)
+{
+    uint64_t gap_ns = fy_objects_of(f)->gap_ns;
+    return gap_ns != 0 ? gap_ns : UINT64_MAX;
+}
+
+static void peer_gone(ferry *f, int rank)
+{
+    fy_directory_peer_gone(f, rank);
+    fy_gaps_peer_gone(f, rank);
+}
+
 const fy_layer_ops fy_object_layer = {
     .layer = FY_LAYER_OBJECT,
     .open = open_layer,
     .close = close_layer,
     .progress = progress,
     .busy = busy,
-    .peer_gone = fy_directory_peer_gone,
+    .deadline = deadline,
+    .peer_gone = peer_gone,
     .trace = fy_costs_write,
     .why = fy_objects_why,
 };

@@ -25,6 +25,7 @@ fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
     letter->load = 0;
     letter->since_ns = since_ns;
     letter->pooled = pooled;
+    letter->overdue = false;
     letter->message = *message;
     letter->message.data = size_bytes == 0 ? NULL : letter + 1;
     if (size_bytes != 0)

@@ -25,6 +25,7 @@ typedef struct fy_letter {
     double load;       /* as a task */
     uint64_t since_ns; /* when it came here, as far as the clock was read */
     bool pooled;
+    bool overdue;          /* gaps.c has seen it wait before its turn */
     ferry_message message; /* data points behind the letter */
 } fy_letter;
 

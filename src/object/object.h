@@ -147,7 +147,9 @@ typedef struct fy_objects {
     atomic_bool mail; /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;     /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
-    fy_costs *costs;                      /* NULL: nothing is counted */
+    bool bereaved;                        /* a rank has died: what it had on its way is missing */
+    uint64_t gap_ns; /* when to look for what waits in vain (gaps.c); 0: nothing does */
+    fy_costs *costs; /* NULL: nothing is counted */
 } fy_objects;
 
 static inline fy_objects *fy_objects_of(const ferry *f)
@@ -226,6 +228,21 @@ void fy_message_end(ferry *f, const fy_envelope *envelope, int error);
 
 /* Fails a message to an object that is no more, and tells its sender to forget it. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
+
+/* Lets the letters run that wait overdue behind others which never came, and marks the rest that
+ * wait. Returns whether there were any. */
+bool fy_record_close_gaps(ferry *f, fy_record *record);
+
+/* Gaps, gaps.c. */
+
+/* A rank has gone. */
+void fy_gaps_peer_gone(ferry *f, int rank);
+
+/* A letter waits before its turn: after a death perhaps in vain. */
+void fy_gaps_watch(ferry *f);
+
+/* Gives up what has waited in vain for long, when it is time. Returns how many looks it took. */
+int fy_gaps_close(ferry *f);
 
 /* Running, run.c. */
 

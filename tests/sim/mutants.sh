@@ -73,4 +73,9 @@ mutant object_moves src/object/deliver.c '(int32_t)(movement - entry->movement) 
 program=death options=--all
 mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank);' ';' 5
 mutant death_counted src/core/quiesce.c '(gone ? peer->work_sent : 0)' '0' 5
+
+program=orphans
+mutant gap_left src/object/layer.c 'if (objects->gap_ns != 0)' 'if (0)' 4
+mutant giver_unknown src/core/op.c 'record->giver = giver;' 'record->giver = rank;' 4
+mutant wave_of_the_dead src/core/quiesce.c 'shifts >= q->asked_shifts' 'true' 3
 exit "$failures"

@@ -1,0 +1,43 @@
+/* Gaps: what a rank that died had on its way leaves gaps in the order of others.
+ *
+ * A message that a dead rank was to forward is missing, and later ones of its sender wait for it at
+ * the object. Nobody can tell what is lost from what is slow, and messages without an operation are
+ * nobody's to report. So once a rank has died, early letters are looked at now and then: those that
+ * wait at two looks run. What should have come before them fails by FERRY_EPEER at its sender,
+ * should it come after all. */
+#include "object/object.h"
+
+/* As long as peer.c waits for what a dead peer has sent. */
+enum { PATIENCE_NS = 20 * 1000 * 1000 };
+
+void fy_gaps_watch(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (objects->bereaved && objects->gap_ns == 0)
+        objects->gap_ns = objects->port->ops->now(objects->port) + PATIENCE_NS;
+}
+
+void fy_gaps_peer_gone(ferry *f, int rank)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (objects->port->ops->peer(objects->port, rank) != FY_PEER_DEAD)
+        return;
+    objects->bereaved = true;
+    fy_gaps_watch(f);
+}
+
+int fy_gaps_close(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (objects->port->ops->now(objects->port) < objects->gap_ns)
+        return 0;
+    bool waits = false;
+    size_t index = 0;
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;)
+        if (entry->record != NULL)
+            waits |= fy_record_close_gaps(f, entry->record);
+    objects->gap_ns = 0;
+    if (waits)
+        fy_gaps_watch(f);
+    return 1;
+}

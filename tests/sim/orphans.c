@@ -1,0 +1,375 @@
+/* Goal: what Ferry promises when ranks die that hold objects: each message to an object ends once,
+ * as completed only when its handler has run, as failed only when somebody is gone; no message is
+ * handled twice or before one that was sent earlier; no object is doubled, and none is lost but
+ * with a rank that dies; a quiescence covers all that the living have sent, and ends. Method: every
+ * rank sends tracked messages at random to objects that move at random, from its program and from
+ * handlers, in rounds that end with a quiescence; the account of what was sent, handled and ended,
+ * and of where the objects are, stands outside the ranks. For the simulator alone. Run as ferry sim
+ * -n N -f die=... orphans, or ferry swarm --all. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+
+/* Where a sending is called from: see death.c. */
+enum { FROM_MAIN, FROM_HANDLER, STREAMS };
+
+enum { ROUNDS = 4, MESSAGES = 25, OBJECTS = 3, WRONG_STATUS = 3 };
+
+/* A message, from its sending to its end. */
+typedef struct watch {
+    struct watch *next;
+    uint64_t number; /* among those of its source and stream to its object */
+    size_t round;
+    int source, object;
+    bool handled, ended;
+    bool closed; /* a quiescence has ended that covers it */
+} watch;
+
+typedef struct oracle {
+    int ranks, objects;
+    ferry_object *names;
+    uint64_t *sent, *seen; /* by source, stream and object: the next number */
+    int *copies;           /* by object and rank */
+    bool *left;            /* ranks that are done */
+    bool *dead;            /* somebody was told so, or refused */
+    int dead_count;
+    bool *early;  /* by rank: a quiescence did not wait for a message of it */
+    int *owners;  /* by object, as ranks end: rank + 1 */
+    int ended;    /* ranks */
+    bool refused; /* a message was, or failed: somebody is gone, told yet or not */
+    uint64_t handled, failed, moves;
+    watch *watches; /* all that ever were */
+    struct account *accounts;
+} oracle;
+
+/* All ranks' truth. */
+static oracle truth;
+
+typedef struct account {
+    uint64_t random;
+    ferry_handler message;
+    size_t round;
+    uint64_t tracked, ended;
+    bool in_handler;
+} account;
+
+static _Noreturn void wrong(ferry *f, const char *what, uint64_t a, uint64_t b)
+{
+    fprintf(stderr, "oracle: rank %d at %" PRIu64 " ns: %s: %" PRIu64 ", %" PRIu64 "\n",
+            ferry_rank(f), ferry_now(f), what, a, b);
+    exit(WRONG_STATUS);
+}
+
+static uint64_t draw(account *a, uint64_t bound)
+{
+    a->random ^= a->random << 13;
+    a->random ^= a->random >> 7;
+    a->random ^= a->random << 17;
+    return (a->random >> 11) % bound;
+}
+
+static size_t stream_of(int source, bool in_handler, int object)
+{
+    return ((size_t)source * STREAMS + (in_handler ? FROM_HANDLER : FROM_MAIN)) *
+               (size_t)truth.objects +
+           (size_t)object;
+}
+
+static int *copies_at(int object, int rank)
+{
+    return &truth.copies[(size_t)object * (size_t)truth.ranks + (size_t)rank];
+}
+
+/* Somebody takes `rank` for gone: it may not act any more, unless it is done. */
+static void declare_gone(int rank)
+{
+    if (truth.left[rank] || truth.dead[rank])
+        return;
+    truth.dead[rank] = true;
+    truth.dead_count++;
+}
+
+static void check_alive(ferry *f)
+{
+    if (truth.dead[ferry_rank(f)])
+        wrong(f, "declared dead, and alive", (uint64_t)ferry_rank(f), 0);
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)arg;
+    check_alive(f);
+    declare_gone(event->rank);
+}
+
+static bool somebody_is_gone(const ferry *f)
+{
+    for (int rank = 0; rank < truth.ranks; rank++)
+        if (ferry_peer_is_gone(f, rank) || truth.dead[rank] || truth.left[rank])
+            return true;
+    return false;
+}
+
+static void on_end(ferry *f, watch *w, const ferry_receipt *receipt, bool failed)
+{
+    account *a = ferry_user_data(f);
+    check_alive(f);
+    if (w->ended)
+        wrong(f, "a message ended twice", (uint64_t)w->object, failed);
+    if (!failed && !w->handled)
+        wrong(f, "a message completed that was not handled", (uint64_t)w->object, w->number);
+    if (failed && receipt->error != FERRY_EPEER)
+        wrong(f, "a message failed otherwise", (uint64_t)w->object, (uint64_t)-receipt->error);
+    truth.refused |= failed;
+    w->ended = true;
+    a->ended++;
+    truth.failed += failed;
+}
+
+static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    on_end(f, arg, receipt, false);
+}
+
+static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    on_end(f, arg, receipt, true);
+}
+
+static void send_one(ferry *f, account *a, size_t round, uint64_t hops)
+{
+    int object = (int)draw(a, (uint64_t)truth.objects);
+    watch *w = calloc(1, sizeof *w);
+    if (truth.names[object].word == 0 || w == NULL) {
+        free(w); /* its rank has died before it made it */
+        return;
+    }
+    *w = (watch){.next = truth.watches,
+                 .number = truth.sent[stream_of(ferry_rank(f), a->in_handler, object)]++,
+                 .round = round,
+                 .source = ferry_rank(f),
+                 .object = object};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.completed = on_completed;
+    track.failed = on_failed;
+    track.completed_arg = track.failed_arg = w;
+    const ferry_message message = {
+        .handler = a->message,
+        .word_count = 3,
+        .words = {(uint64_t)(uintptr_t)w, hops, a->in_handler ? FROM_HANDLER : FROM_MAIN}};
+    truth.watches = w;
+    a->tracked++;
+    int error = ferry_object_send(f, truth.names[object], &message, &track);
+    if (error == 0)
+        return;
+    if (error != FERRY_EPEER)
+        wrong(f, "a message was refused", (uint64_t)object, (uint64_t)-error);
+    truth.refused = true;
+    w->ended = true;
+    truth.failed++;
+    a->ended++;
+}
+
+static void on_message(ferry *f, ferry_object object, void *data, int source,
+                       const ferry_message *message)
+{
+    account *a = ferry_user_data(f);
+    watch *w = (watch *)(uintptr_t)message->words[0];
+    int index = *(int *)data;
+    size_t stream = stream_of(source, message->words[2] == FROM_HANDLER, index);
+    check_alive(f);
+    if (w->handled || w->object != index || w->source != source)
+        wrong(f, "a message handled twice, or elsewhere", (uint64_t)index, w->number);
+    if (w->number < truth.seen[stream])
+        wrong(f, "a message overtaken by a later one", w->number, truth.seen[stream] - 1);
+    if (w->number > truth.seen[stream] && !somebody_is_gone(f) && !truth.refused)
+        wrong(f, "a message overtook an earlier one", w->number, truth.seen[stream]);
+    truth.early[source] |= w->closed; /* as it may be when the source is dead by now */
+    truth.seen[stream] = w->number + 1;
+    w->handled = true;
+    truth.handled++;
+    if (draw(a, 4) == 0)
+        ferry_compute(f, (double)draw(a, 5000) * 1e-9);
+    a->in_handler = true;
+    if (message->words[1] > 0 && draw(a, 4) != 0)
+        send_one(f, a, w->round, message->words[1] - 1);
+    a->in_handler = false;
+    if (draw(a, 3) != 0)
+        return;
+    int to = (int)draw(a, (uint64_t)truth.ranks), error = ferry_object_move(f, object, to);
+    truth.moves += error == 0;
+    if (error != 0 && (error != FERRY_EPEER || !ferry_peer_is_gone(f, to)))
+        wrong(f, "a move was refused", (uint64_t)to, (uint64_t)-error);
+}
+
+static size_t packed_size(ferry *f, const void *data)
+{
+    (void)f;
+    (void)data;
+    return sizeof(int);
+}
+
+static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    (void)f;
+    memcpy(buffer, data, size_bytes);
+}
+
+static void *thing_make(ferry *f, int index)
+{
+    int *data = malloc(sizeof *data);
+    *data = index;
+    if (++*copies_at(index, ferry_rank(f)) > 1)
+        wrong(f, "an object twice on a rank", (uint64_t)index, 0);
+    return data;
+}
+
+static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    int index;
+    (void)object;
+    if (size_bytes != sizeof index)
+        wrong(f, "unpack", size_bytes, 0);
+    memcpy(&index, buffer, sizeof index);
+    return thing_make(f, index);
+}
+
+static void destroy(ferry *f, void *data)
+{
+    if (--*copies_at(*(int *)data, ferry_rank(f)) < 0)
+        wrong(f, "an object freed twice", (uint64_t) * (int *)data, 0);
+    free(data);
+}
+
+/* What the living sent up to this round is handled by now, or never will be. */
+static void close_round(const account *a)
+{
+    for (watch *w = truth.watches; w != NULL; w = w->next)
+        w->closed |= w->round <= a->round;
+}
+
+static void check_collective(ferry *f, int error)
+{
+    if (error != 0 && (error != FERRY_EPEER || !somebody_is_gone(f)))
+        wrong(f, "a collective failed", (uint64_t)-error, 0);
+}
+
+static void play_round(ferry *f, account *a)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        send_one(f, a, a->round, draw(a, 4));
+        if (draw(a, 3) == 0)
+            ferry_poll(f);
+        if (draw(a, 4) == 0)
+            ferry_compute(f, (double)draw(a, 100000) * 1e-9);
+    }
+    check_alive(f);
+    int error = ferry_quiesce(f);
+    if (error != 0)
+        wrong(f, "quiesce failed", (uint64_t)-error, 0);
+    close_round(a);
+    a->round++;
+    check_collective(f, ferry_barrier(f));
+}
+
+/* This rank has lived to its end: what it says of itself is true. */
+static void check_end(ferry *f)
+{
+    int me = ferry_rank(f);
+    check_alive(f);
+    if (truth.early[me])
+        wrong(f, "quiescence declared with a message of this rank under way", (uint64_t)me, 0);
+    for (int object = 0; object < truth.objects; object++) {
+        if (*copies_at(object, me) == 0)
+            continue;
+        if (truth.owners[object] != 0)
+            wrong(f, "an object doubled", (uint64_t)object, (uint64_t)truth.owners[object] - 1);
+        truth.owners[object] = me + 1;
+    }
+    if (truth.refused && !somebody_is_gone(f))
+        wrong(f, "a message failed though nobody is gone", (uint64_t)me, 0);
+    truth.left[me] = true;
+    if (++truth.ended < truth.ranks)
+        return;
+    for (int object = 0; object < truth.objects; object++)
+        if (truth.owners[object] == 0)
+            wrong(f, "an object lost though nobody died", (uint64_t)object, 0);
+}
+
+static void open_truth(ferry *f)
+{
+    if (truth.ranks != 0)
+        return;
+    truth.ranks = ferry_ranks(f);
+    truth.objects = truth.ranks * OBJECTS;
+    size_t ranks = (size_t)truth.ranks, objects = (size_t)truth.objects;
+    truth.names = calloc(objects, sizeof *truth.names);
+    truth.sent = calloc(ranks * STREAMS * objects, sizeof *truth.sent);
+    truth.seen = calloc(ranks * STREAMS * objects, sizeof *truth.seen);
+    truth.copies = calloc(ranks * objects, sizeof *truth.copies);
+    truth.owners = calloc(objects, sizeof *truth.owners);
+    truth.dead = calloc(ranks, sizeof(bool));
+    truth.left = calloc(ranks, sizeof(bool));
+    truth.early = calloc(ranks, sizeof(bool));
+    truth.accounts = calloc(ranks, sizeof(account));
+}
+
+/* Every other object of a rank is its scheduler's to move as well. */
+static void create_objects(ferry *f, ferry_object_type type)
+{
+    for (int i = 0; i < OBJECTS; i++) {
+        int index = ferry_rank(f) * OBJECTS + i;
+        if (ferry_object_create(f, type, thing_make(f, index), &truth.names[index]) != 0 ||
+            (i == 1 && ferry_balance_add(f, truth.names[index], 0) != 0))
+            wrong(f, "cannot create", (uint64_t)index, 0);
+    }
+    check_collective(f, ferry_barrier(f));
+}
+
+static account *begin(ferry *f)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops,
+                                         .name = "thing",
+                                         .packed_size = packed_size,
+                                         .pack = pack,
+                                         .unpack = unpack,
+                                         .destroy = destroy};
+    const char *seed = getenv("FERRY_SIM_SEED");
+    uint64_t number = seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1;
+    ferry_object_type type;
+    open_truth(f);
+    account *a = &truth.accounts[ferry_rank(f)];
+    a->random = (number * 1000003 + (uint64_t)ferry_rank(f)) * 0x9e3779b97f4a7c15u + 1;
+    ferry_user_data_set(f, a);
+    if (ferry_on_peer(f, on_peer, a) != 0 || ferry_object_type_register(f, &ops, &type) != 0 ||
+        ferry_object_handler_register(f, "message", on_message, &a->message) != 0)
+        wrong(f, "cannot begin", 0, 0);
+    create_objects(f, type);
+    return a;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    account *a = begin(f);
+    while (a->round < ROUNDS)
+        play_round(f, a);
+    while (a->ended < a->tracked)
+        if (ferry_wait(f, 1000000) < 0)
+            wrong(f, "wait failed", 0, 0);
+    check_collective(f, ferry_barrier(f));
+    check_end(f);
+    if (truth.ended == 1)
+        printf("%" PRIu64 " handled, %" PRIu64 " failed, %" PRIu64 " moves\n", truth.handled,
+               truth.failed, truth.moves);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
