@@ -53,6 +53,7 @@ look()
         have c++ || want g++
         have mpicc.openmpi && have mpirun.openmpi || want "openmpi-bin libopenmpi-dev"
         have mpicc.mpich && have mpirun.mpich || want "mpich libmpich-dev"
+        compiles nettle/sha1.h || want nettle-dev
         if ! have clang; then
             want clang
             want "$(clang_runtime_package)"
@@ -68,6 +69,7 @@ look()
         have mpiexec.mpich || want mpich
         compiles ucp/api/ucp.h || want libucx-dev
         compiles cblas.h || want libopenblas-dev
+        compiles nettle/sha1.h || want nettle-dev
         ;;
     verify) have spin || want spin ;;
     format) have clang-format-14 || want clang-format-14 ;;
