@@ -51,8 +51,8 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
     int rank = (int)(ferry_scheduling_random(s) % (uint64_t)ferry_scheduling_ranks(s));
     if (item->queued || item->pending == 0)
         return;
-    if (st->count >= st->keep && rank != ferry_scheduling_rank(s) && !item->arrived &&
-        ferry_scheduling_on(s)) {
+    if (st->count >= st->keep && ferry_scheduling_takers(s) > 0 &&
+        ferry_scheduling_takes(s, rank) && !item->arrived && ferry_scheduling_on(s)) {
         ferry_scheduling_migrate(s, item, rank);
         return;
     }

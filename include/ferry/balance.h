@@ -101,6 +101,12 @@ FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
 FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);
 FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
 
+/* Whether `rank` takes objects: another that is there, and stays; and how many do. In a job whose
+ * ranks come and go (member.h) a scheduler asks these; an object that it sends elsewhere comes back
+ * to it. */
+FERRY_API bool ferry_scheduling_takes(const ferry_scheduling *s, int rank);
+FERRY_API int ferry_scheduling_takers(const ferry_scheduling *s);
+
 /* Whether migration is on (ferry_balance_phase). */
 FERRY_API bool ferry_scheduling_on(const ferry_scheduling *s);
 

@@ -237,6 +237,26 @@ const fy_object_watch fy_balance_watch = {
     .remove = watch_remove,
 };
 
+/* Schedulers run under the lock and on either thread: theirs is a copy. */
+static void look_who_is_present(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    uint64_t *present = calloc(((size_t)s->ranks + 63) / 64, sizeof *present);
+    if (present == NULL)
+        return; /* schedulers ask some in vain, and send objects that come back */
+    fy_control_lock(f);
+    free(s->present);
+    s->present = present;
+    s->present_count = 0;
+    for (int rank = 0; rank < s->ranks; rank++) {
+        if (!fy_peer_takes(f, rank))
+            continue;
+        s->present[rank / 64] |= UINT64_C(1) << rank % 64;
+        s->present_count++;
+    }
+    fy_control_unlock(f);
+}
+
 static int open_layer(ferry *f, const ferry_options *options)
 {
     uint64_t seed = 1;
@@ -251,6 +271,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     s->port = fy_port_of(f);
     s->rank = ferry_rank(f);
     s->ranks = ferry_ranks(f);
+    s->present_count = s->ranks - 1;
     s->asker = -1;
     s->counted = fy_head_of(f)->profile != NULL;
     const char *name = fy_env_get("FERRY_SCHEDULER");
@@ -265,6 +286,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
     fy_kind_set(f, FY_KIND_SCHEDULER, fy_scheduler_frame);
     s->objects->watch = &fy_balance_watch;
+    if (s->objects->info.starting != 0 && s->objects->info.starting < s->ranks)
+        look_who_is_present(f);
     return 0;
 }
 
@@ -288,6 +311,7 @@ static void close_layer(ferry *f)
         s->scheduler->destroy(s, s->state);
     fy_plugin_close(s->plugin);
     free(s->notes);
+    free(s->present);
     free(s->reasons);
     free(s);
     fy_layer_state_set(f, FY_LAYER_BALANCE, NULL);
@@ -338,6 +362,7 @@ const fy_layer_ops fy_balance_layer = {
     .progress = fy_task_progress,
     .busy = busy,
     .deadline = deadline,
+    .members = look_who_is_present,
     .trace = fy_reasons_write,
     .why = why,
     .why_helper = tell_tasks,

@@ -17,6 +17,18 @@ int ferry_scheduling_ranks(const ferry_scheduling *s)
     return s->ranks;
 }
 
+bool ferry_scheduling_takes(const ferry_scheduling *s, int rank)
+{
+    if (rank < 0 || rank >= s->ranks || rank == s->rank)
+        return false;
+    return s->present == NULL || (s->present[rank / 64] >> rank % 64 & 1) != 0;
+}
+
+int ferry_scheduling_takers(const ferry_scheduling *s)
+{
+    return s->present_count;
+}
+
 uint64_t ferry_scheduling_now(const ferry_scheduling *s)
 {
     return s->port->ops->now(s->port);
@@ -103,14 +115,14 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
     s->tasks -= item->pending;
     if (s->on && s->counted)
         fy_reason_keep(s, item->object, rank);
-    if (s->on && rank >= 0 && rank < s->ranks && rank != s->rank) {
+    if (s->on && ferry_scheduling_takes(s, rank)) {
         record->state = FY_MIGRATING;
         record->target = rank;
         fy_list_insert(&s->outbound, &record->link);
         return;
     }
     /* In place, or not allowed now: the application thread gives it back to the scheduler. */
-    record->target = s->on ? rank : -1;
+    record->target = s->on && rank == s->rank ? rank : -1;
     record->state = FY_RETURNED;
     fy_list_insert(&s->objects->done, &record->link);
     /* release: pairs with the acquire in the object layer's progress. */

@@ -316,6 +316,10 @@ static int run_rank(ferry *f, const program *p)
     int rank = f->rank;
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
+    if (f->left) {
+        fy_rank_destroy(f);
+        return status;
+    }
     if (status != 0) {
         if (f->after_close == fy_mpi_leave)
             f->after_close = NULL; /* it would wait for the others */

@@ -34,6 +34,8 @@ typedef enum fy_kind {
     FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
     FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
     FY_KIND_MAIL,       /* core: two-sided messages */
+    FY_KIND_LEAVE,      /* core: a rank that leaves, and answers to it */
+    FY_KIND_LEGACY,     /* object: what it knew of objects */
     FY_KIND_REFUSAL,    /* core, control lane: the source leaves this rank's requests with it */
     FY_KINDS
 } fy_kind;
@@ -73,6 +75,11 @@ typedef struct fy_layer_ops {
      * the control lock held, while a task runs. */
     void (*why)(ferry *f, fy_why *why);
     void (*why_helper)(ferry *f, fy_why *why);
+    void (*members)(ferry *f);           /* others take objects than before: fy_peer_takes */
+    bool (*settled)(ferry *f, int rank); /* nothing is under way that `rank`, which is leaving,
+                                            would have to pass on */
+    bool (*leave)(ferry *f, int heir);   /* gives away what is here; whether all has gone. Is called
+                                            again until then, and once more when more has come */
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
@@ -225,6 +232,20 @@ void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t 
 
 /* Whether `rank` has died or left, and everything it sent has been handled. */
 bool fy_peer_is_gone(const ferry *f, int rank);
+
+/* An object has gone to `rank` for good, or one from it has come, of which a record is kept. */
+void fy_move_leaves(ferry *f, int rank);
+void fy_move_arrives(ferry *f, int rank);
+
+/* Who asks for `rank` asks this one: its heir, when it has left in order; else `rank`. */
+int fy_peer_heir(const ferry *f, int rank);
+
+/* Whether objects may be sent to `rank`: another that is there, stays, and has been through a
+ * quiescence if it joined later, so that it knows their types. */
+bool fy_peer_takes(const ferry *f, int rank);
+
+/* The next such rank behind `after`, around the ring of ranks; -1: there is none. */
+int fy_peer_taker(const ferry *f, int after);
 
 /* `count` units of work go to another rank, or have come from it, beside what the other calls
  * count: they are finished here and created there, and if either rank dies its share can be told

@@ -38,3 +38,23 @@ int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
     *first = number;
     return 0;
 }
+
+int ferry_leave(ferry *f)
+{
+    int error = fy_check_outside(f, "leave");
+    if (error == 0 && !f->info.leaves)
+        error = fy_fail(f, FERRY_ENOTSUP, "leave: not on port %s, whose ranks end together",
+                        f->ops->name);
+    if (error == 0 && f->left)
+        error = fy_fail(f, FERRY_ESTATE, "leave: this rank has left");
+    if (error == 0)
+        error = fy_leave(f);
+    if (error != 0)
+        return error;
+    f->left = true;
+    if (f->kept_by_main)
+        return 0;
+    fy_ops_cancel(f);
+    fy_rank_destroy(f);
+    return 0;
+}

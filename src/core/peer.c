@@ -94,6 +94,7 @@ static void settle(ferry *f, int rank, bool died)
         peers->shifts++;
         fy_quiesce_members_changed(f);
         fy_quiesce_tell(f, rank);
+        fy_leave_tell(f, rank);
     }
     /* The work of starting it is over only here, when the members are told apart by it. */
     if (awaited)
@@ -162,6 +163,7 @@ static void bury(ferry *f, int rank)
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->peer_gone != NULL)
             fy_layer_at(i)->peer_gone(f, rank);
+    fy_layers_members(f);
     tell(f, (ferry_peer_event){.rank = rank, .died = died});
 }
 

@@ -16,6 +16,7 @@ enum { FY_PEER_PAGE_BITS = 5, FY_PEER_PAGE = 1 << FY_PEER_PAGE_BITS };
 
 typedef struct fy_peer {
     uint64_t work_sent, work_received; /* quiesce.c */
+    uint32_t moved_out, moved_in;      /* objects (leave.c) */
     uint32_t mail_out;                 /* bytes sent eagerly that it may still hold (mail_send.c) */
     uint32_t mail_back;                /* bytes it sent eagerly that it has not been told of */
 } fy_peer;

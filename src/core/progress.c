@@ -222,6 +222,8 @@ static int serve_the_rest(ferry *f, bool tasks)
         count += fy_backlog_flush(f);
     if (tasks)
         count += run_layers(f);
+    if (f->leaves != NULL && f->leaves->waiting_count > 0)
+        fy_leave_answer(f);
     if (f->peers.news)
         count += fy_peers_bury(f);
     if (f->peers.gone_count != 0 && f->collectives.first != NULL)

@@ -335,7 +335,10 @@ static int run(ferry *f)
     error = announce(f);
     if (f->quiescence.regroups && error == 0)
         error = fy_collectives_regroup(f, f->quiescence.members, f->quiescence.number);
+    bool regrouped = f->quiescence.regroups && error == 0;
     fy_control_unlock(f);
+    if (regrouped)
+        fy_layers_members(f);
     return error;
 }
 

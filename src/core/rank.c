@@ -17,6 +17,7 @@ static void set_kinds(ferry *f)
     fy_kind_set(f, FY_KIND_COLLECTIVE, fy_collective_deliver);
     fy_kind_set(f, FY_KIND_WAVE, fy_wave_deliver);
     fy_kind_set(f, FY_KIND_MAIL, fy_mail_deliver);
+    fy_kind_set(f, FY_KIND_LEAVE, fy_leave_deliver);
     fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
 }
 
@@ -26,6 +27,13 @@ static void close_layers(ferry *f, int count)
     while (count-- > 0)
         if (fy_layer_at(count)->close != NULL)
             fy_layer_at(count)->close(f);
+}
+
+void fy_layers_members(ferry *f)
+{
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_at(i)->members != NULL)
+            fy_layer_at(i)->members(f);
 }
 
 static int open_layers(ferry *f)
@@ -51,6 +59,7 @@ static void free_core(ferry *f)
     fy_ops_fini(f);
     fy_peers_fini(f);
     fy_handlers_fini(f);
+    fy_leaves_fini(f);
     fy_quiesce_fini(f);
     fy_collectives_fini(f);
     fy_trace_fini(&f->trace);
@@ -140,18 +149,17 @@ void fy_rank_destroy(ferry *f)
     free_core(f);
 }
 
-static bool is_drained(const ferry *f)
+bool fy_rank_is_drained(const ferry *f)
 {
     return f->slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
            f->held.first == NULL && f->ops_table.pending == f->ops_table.lazy &&
            f->ops_table.events == NULL && f->collectives.first == NULL;
 }
 
-/* Polls until nothing of this rank waits to be sent and its operations have ended. */
-static void drain(ferry *f)
+void fy_rank_drain(ferry *f)
 {
     fy_patience patience = {0};
-    while (!is_drained(f))
+    while (!fy_rank_is_drained(f))
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
 }
 
@@ -172,7 +180,7 @@ static int meet(ferry *f)
 int fy_rank_close(ferry *f)
 {
     fy_account_enter(f, FY_DOING_CLOSE);
-    drain(f);
+    fy_rank_drain(f);
     int error = meet(f);
     if (error == 0 && f->profile != NULL && f->profile->wanted &&
         fy_profile_report(f, f->profile->path) != 0)
@@ -183,7 +191,7 @@ int fy_rank_close(ferry *f)
     /* Behind the first barrier no main program sends; what handlers have sent meanwhile is taken in
      * before the second. */
     if (error == 0) {
-        drain(f);
+        fy_rank_drain(f);
         error = meet(f);
     }
     /* What the last barrier sent may have found no room, and others wait for it. */

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "core/collective.h"
 #include "core/core.h"
+#include "core/leave.h"
 #include "core/mail.h"
 #include "core/op.h"
 #include "core/peer.h"
@@ -114,6 +115,7 @@ struct ferry {
     fy_background *background; /* while a thread of its own drives the rank */
     fy_collectives collectives;
     fy_quiescence quiescence;
+    fy_leaves *leaves; /* NULL: nobody has ever been leaving */
     fy_trace trace;
     fy_trace_file *file; /* NULL: FERRY_TRACE is not set */
 
@@ -124,6 +126,7 @@ struct ferry {
     ferry_options options;
     void *user_data;
     bool kept_by_main;              /* ferry_main closes it */
+    bool left;                      /* it has left, and is only freed */
     void (*after_close)(void *arg); /* frees what the port stood on; may be NULL */
     void *after_close_arg;
     char error_text[FY_ERROR_BYTES];
@@ -139,6 +142,14 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out);
 
 /* As ferry_close, for a rank that ferry_main keeps as well. */
 int fy_rank_close(ferry *f);
+
+/* Polls until nothing of this rank waits to be sent and its operations have ended; and whether that
+ * is so. */
+void fy_rank_drain(ferry *f);
+bool fy_rank_is_drained(const ferry *f);
+
+/* Tells the layers that others take objects than before. */
+void fy_layers_members(ferry *f);
 
 /* Frees the rank at once, without regard to others. */
 void fy_rank_destroy(ferry *f);

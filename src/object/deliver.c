@@ -326,7 +326,7 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
     entry->record = record;
     record->from = source;
     fy_letters_push(&record->late, letter);
-    int creator = fy_object_creator(envelope->object);
+    int creator = fy_object_home(objects, envelope->object);
     if (creator != objects->rank)
         fy_location_send(f, creator, envelope->object, FY_PLACE_ASK, envelope->movement);
     return FY_TAKEN;
@@ -339,7 +339,8 @@ static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, fy_envelo
 {
     bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
     fy_entry known = *entry;
-    if (fy_message_forward(f, envelope, message, known.guess, known.movement) != 0)
+    if (fy_message_forward(f, envelope, message, fy_entry_route(fy_objects_of(f), &known),
+                           known.movement) != 0)
         return FY_LEAVE;
     if (tell)
         fy_location_send(f, source, envelope->object, known.guess, known.movement);
@@ -353,7 +354,7 @@ static fy_verdict deliver(ferry *f, int source, fy_envelope envelope, const ferr
     fy_entry *entry = fy_entry_find(objects, envelope.object);
     if (entry != NULL && entry->record != NULL)
         return take(f, entry->record, &envelope, message);
-    bool mine = fy_object_creator(envelope.object) == objects->rank;
+    bool mine = fy_object_home(objects, envelope.object) == objects->rank;
     if ((entry == NULL && mine) || (entry != NULL && entry->dead)) {
         fy_message_bounce(f, &envelope);
         return FY_TAKEN;
@@ -361,7 +362,7 @@ static fy_verdict deliver(ferry *f, int source, fy_envelope envelope, const ferr
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope.movement);
     if (newer < 0)
         return await(f, source, &envelope, message);
-    if (newer == 0) {
+    if (newer == 0 || fy_entry_route(objects, entry) == objects->rank) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
                (unsigned long long)envelope.object.word);
         fy_message_end(f, &envelope, FERRY_ENOENT);

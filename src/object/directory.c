@@ -15,7 +15,9 @@
  * or the question is older than the end, so this rank has forgotten nothing: the object comes. A
  * creator's own tombstone is the name (names.h), which is never given again.
  *
- * Objects whose creator has died keep their tombstones. */
+ * Objects whose creator has died keep their tombstones. For one that has left in order, its heir
+ * stands (leave.c): what is said of the creator here is meant of the home, which is the creator or
+ * who inherited from it; an inherited name is alive as long as the heir has an entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +57,15 @@ void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32
     send_word(f, rank, object, place, movement, NULL, 0);
 }
 
+/* On the creator, or its heir. */
+static bool is_alive(const fy_objects *objects, ferry_object object)
+{
+    if (fy_object_creator(object) == objects->rank)
+        return fy_names_alive(&objects->names, object);
+    const fy_entry *entry = fy_entry_find(objects, object);
+    return entry != NULL && !entry->dead;
+}
+
 /* On the creator: the object is no more. The word of a rank off which a message bounced may come
  * before that of the rank where it ended, which knows whom to tell. */
 static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_source *ranks,
@@ -62,9 +73,12 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_
 {
     fy_objects *objects = fy_objects_of(f);
     bool everyone = objects->protocol->everyone;
-    bool first = fy_names_alive(&objects->names, object);
+    bool first = is_alive(objects, object);
+    if (objects->told_heir != 0)
+        fy_location_send(f, objects->told_heir - 1, object, FY_PLACE_NONE, movement);
     if (first) {
-        fy_names_end(&objects->names, object);
+        if (fy_object_creator(object) == objects->rank)
+            fy_names_end(&objects->names, object);
         fy_entry *entry = fy_entry_find(objects, object);
         if (entry != NULL)
             fy_table_remove(&objects->directory, entry);
@@ -79,7 +93,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_
 
 void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
 {
-    int creator = fy_object_creator(record->object);
+    int creator = fy_object_home(fy_objects_of(f), record->object);
     uint32_t count = record->sources.count;
     fy_source few[FEW_RANKS];
     fy_source *ranks = count <= FEW_RANKS ? few : malloc(count * sizeof *ranks);
@@ -180,7 +194,8 @@ static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
 static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool final = source == fy_object_creator((ferry_object){entry->object});
+    bool final = source == fy_object_creator((ferry_object){entry->object}) ||
+                 source == fy_object_home(objects, (ferry_object){entry->object});
     if (entry->record != NULL && is_leaving(f, entry))
         return FY_LEAVE;
     if (entry->record != NULL && !(final && fy_record_state(f, entry->record) == FY_AWAITED))
@@ -198,7 +213,7 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
                                 uint32_t movement)
 {
     fy_objects *objects = fy_objects_of(f);
-    int creator = fy_object_creator(object);
+    int creator = fy_object_home(objects, object);
     fy_entry *entry = fy_entry_find(objects, object);
     if (entry == NULL && objects->protocol->everyone && source == creator &&
         fy_entry_make(objects, object, &entry) != 0)
@@ -218,7 +233,7 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
 /* A rank that keeps messages for an object asks its creator whether it can still come. */
 static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
 {
-    if (!fy_names_alive(&fy_objects_of(f)->names, object))
+    if (!is_alive(fy_objects_of(f), object))
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
 }
 
@@ -228,13 +243,14 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     ferry_object object = {frame->words[0]};
     int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
     uint32_t movement = (uint32_t)frame->words[1];
-    bool own = fy_object_creator(object) == objects->rank;
     if (frame->word_count != 2 || (uint32_t)object.word == 0 || place < FY_PLACE_ASK ||
         place >= objects->ranks || fy_object_creator(object) >= objects->ranks ||
-        frame->size_bytes % sizeof(fy_source) != 0 || (place == FY_PLACE_ASK && !own)) {
+        frame->size_bytes % sizeof(fy_source) != 0 ||
+        (place == FY_PLACE_ASK && fy_object_home(objects, object) != objects->rank)) {
         fy_bad_frame(f, source, frame, "location");
         return FY_TAKEN;
     }
+    bool own = fy_object_home(objects, object) == objects->rank;
     if (place >= 0)
         return hear_of_place(f, source, object, place, movement);
     if (place == FY_PLACE_ASK) {

@@ -247,6 +247,7 @@ int fy_arrivals_install(ferry *f)
             arrivals_return(f, arrival);
             break;
         }
+        fy_move_arrives(f, arrival->source);
         arrival_destroy(f, arrival);
         arrival = next;
         count++;

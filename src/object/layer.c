@@ -27,6 +27,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     objects->types = calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
+    objects->f = f;
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);
     objects->protocol = protocol;
@@ -43,6 +44,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
+    fy_kind_set(f, FY_KIND_LEGACY, fy_legacy_frame);
     return 0;
 free_directory:
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
@@ -133,4 +135,6 @@ const fy_layer_ops fy_object_layer = {
     .peer_gone = peer_gone,
     .trace = fy_costs_write,
     .why = fy_objects_why,
+    .settled = fy_objects_settled,
+    .leave = fy_objects_leave,
 };

@@ -135,6 +135,7 @@ static int drain_departed(ferry *f, fy_record *record)
             fy_cost_of(objects, record->object)->out++;
             fy_cost_of(objects, record->object)->pack_ns += record->pack_ns;
         }
+        fy_move_leaves(f, record->target);
         if (!record->handed)
             record->type->ops.destroy(f, record->data);
         record->data = NULL;
@@ -236,6 +237,9 @@ int ferry_object_move(ferry *f, ferry_object object, int rank)
     if (record == NULL)
         return fy_fail(f, FERRY_ENOENT, "object_move: object %016llx is not on rank %d",
                        (unsigned long long)object.word, objects->rank);
+    if (rank != objects->rank && !fy_peer_takes(f, rank))
+        return fy_fail(f, FERRY_EPEER, "object_move: rank %d is not there, or takes no objects",
+                       rank);
     if (objects->running == record) {
         record->target = rank == objects->rank ? -1 : rank;
         return 0;

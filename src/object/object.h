@@ -127,6 +127,7 @@ typedef struct fy_costs {
 } fy_costs;
 
 typedef struct fy_objects {
+    ferry *f;
     int rank, ranks;
     fy_port *port;
     fy_port_info info;
@@ -143,9 +144,11 @@ typedef struct fy_objects {
     fy_record *running;
     const fy_object_watch *watch;
     const struct fy_protocol *protocol;
-    bool helped;      /* the helper thread serves: data of resting objects must be pinned */
-    atomic_bool mail; /* `done` or `arrivals` may have something: set under the lock */
-    fy_link done;     /* under the lock: DEPARTED and RETURNED */
+    int told_heir;     /* 1 + the rank that was told all, when this one leaves: */
+    uint64_t told_out; /* when so many objects had gone */
+    bool helped;       /* the helper thread serves: data of resting objects must be pinned */
+    atomic_bool mail;  /* `done` or `arrivals` may have something: set under the lock */
+    fy_link done;      /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
     bool bereaved;                        /* a rank has died: what it had on its way is missing */
     uint64_t gap_ns; /* when to look for what waits in vain (gaps.c); 0: nothing does */
@@ -172,6 +175,24 @@ fy_record *fy_record_here(ferry *f, ferry_object object);
 /* Takes an object that rests or is pinned out of whatever list it is in and makes it MIGRATING, so
  * that it is the caller's. False when it has begun to leave meanwhile. [application thread] */
 bool fy_record_unlink(ferry *f, fy_record *record);
+
+/* The rank that knows of `object` when nobody else does: its creator, or who inherited from it. */
+static inline int fy_object_home(const fy_objects *objects, ferry_object object)
+{
+    return fy_peer_heir(objects->f, fy_object_creator(object));
+}
+
+/* Where to look for an object that is not here. */
+static inline int fy_entry_route(const fy_objects *objects, const fy_entry *entry)
+{
+    return fy_peer_heir(objects->f, entry->guess);
+}
+
+/* Leaving, leave.c. */
+
+bool fy_objects_settled(ferry *f, int rank);
+bool fy_objects_leave(ferry *f, int heir);
+fy_verdict fy_legacy_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Directory and life, directory.c. */
 

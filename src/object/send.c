@@ -27,9 +27,9 @@ static int pace(ferry *f, ferry_object object)
         return 0;
     const fy_entry *entry = fy_entry_find(objects, object);
     if (entry == NULL)
-        return fy_pace(f, FY_DATA, fy_object_creator(object));
+        return fy_pace(f, FY_DATA, fy_object_home(objects, object));
     if (entry->record == NULL)
-        return entry->dead ? 0 : fy_pace(f, FY_DATA, entry->guess);
+        return entry->dead ? 0 : fy_pace(f, FY_DATA, fy_entry_route(objects, entry));
     while (objects->ready_count >= READY_MAX)
         (void)ferry_poll(f);
     return 0;
@@ -56,7 +56,7 @@ static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
                             .origin = objects->rank,
                             .sequence = entry->sequence,
                             .movement = entry->movement};
-    int rank = entry->record != NULL ? objects->rank : entry->guess;
+    int rank = entry->record != NULL ? objects->rank : fy_entry_route(objects, entry);
     int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &envelope.op);
     if (error != 0)
         return error;
@@ -93,7 +93,7 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     if (error != 0)
         return error;
     fy_entry *entry = fy_entry_find(objects, object);
-    bool own = fy_object_creator(object) == objects->rank;
+    bool own = fy_object_home(objects, object) == objects->rank;
     if (entry == NULL ? own : entry->dead)
         return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
                        (unsigned long long)object.word);

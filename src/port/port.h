@@ -70,6 +70,7 @@ typedef struct fy_port_info {
     bool wakes_helper;   /* a control frame wakes the helper's wait at once; else it returns every
                             quantum */
     bool crowded;        /* ranks share processors: who has nothing to do leaves his soon */
+    bool leaves;         /* a rank may close its port while others go on */
     bool virtual_time;   /* advance moves the clock: ferry_compute takes no real time */
     size_t inline_bytes; /* payloads up to this size travel without an allocation */
     uintptr_t

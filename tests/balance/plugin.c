@@ -72,7 +72,9 @@ static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
 static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     int rank = (int)(ferry_scheduling_random(s) % (uint64_t)ferry_scheduling_ranks(s));
-    if (!ferry_scheduling_on(s) || rank == ferry_scheduling_rank(s) || item->queued) {
+    wrong += ferry_scheduling_takers(s) != ferry_scheduling_ranks(s) - 1;
+    wrong += ferry_scheduling_takes(s, rank) != (rank != ferry_scheduling_rank(s));
+    if (!ferry_scheduling_on(s) || !ferry_scheduling_takes(s, rank) || item->queued) {
         push(state, item);
         return;
     }

@@ -70,17 +70,19 @@ static bool hungry(const stealing *state)
 
 static void next_victim(ferry_scheduling *s, stealing *state)
 {
-    int ranks = ferry_scheduling_ranks(s);
+    int ranks = ferry_scheduling_ranks(s), left = ranks;
     do
         state->victim = (state->victim + state->stride) % ranks;
-    while (state->victim == ferry_scheduling_rank(s));
+    while (!ferry_scheduling_takes(s, state->victim) && --left > 0);
 }
 
 static void ask(ferry_scheduling *s, stealing *state)
 {
     if (state->asked || state->resting || !hungry(state) || !ferry_scheduling_on(s) ||
-        ferry_scheduling_ranks(s) == 1)
+        ferry_scheduling_takers(s) == 0)
         return;
+    if (!ferry_scheduling_takes(s, state->victim))
+        next_victim(s, state); /* it has gone since */
     state->asked = true;
     state->asked_ns = ferry_scheduling_now(s);
     tell(s, state->victim, REQUEST, ++state->request);
@@ -93,7 +95,7 @@ static void refused(ferry_scheduling *s, stealing *state)
     state->asked = false;
     ferry_scheduling_wake(s, 0);
     next_victim(s, state);
-    if (++state->refusals < ferry_scheduling_ranks(s) - 1) {
+    if (++state->refusals < ferry_scheduling_takers(s)) {
         ask(s, state);
         return;
     }

@@ -14,10 +14,10 @@ static void tell_all(ferry *f, ferry_object object, int place, uint32_t movement
 static void arrived(ferry *f, const fy_record *record)
 {
     int rank = ferry_rank(f);
-    if (fy_object_creator(record->object) == rank)
+    if (fy_object_home(fy_objects_of(f), record->object) == rank)
         tell_all(f, record->object, rank, record->movement);
     else
-        fy_protocol_tell(f, fy_object_creator(record->object), record);
+        fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record);
 }
 
 static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)

@@ -4,7 +4,7 @@
 
 static void arrived(ferry *f, const fy_record *record)
 {
-    fy_protocol_tell(f, fy_object_creator(record->object), record);
+    fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record);
 }
 
 static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)

@@ -29,6 +29,7 @@ static void mpi_query(const fy_port *port, fy_port_info *info)
     info->rank = p->rank;
     info->ranks = p->ranks;
     info->starting = 0; /* that of the node is not the job's */
+    info->leaves = false;
     info->shares_memory = false;
     info->wakes_helper = false;
 }

@@ -41,6 +41,7 @@ static void shm_query(const fy_port *port, fy_port_info *info)
         .shares_memory = true,
         .wakes_helper = true,
         .crowded = p->crowded,
+        .leaves = true,
         .virtual_time = false,
         .inline_bytes = p->bytes_max,
         .shared_start = (uintptr_t)p->segment->base + p->segment->heaps_offset,

@@ -31,6 +31,7 @@ static void sim_query(const fy_port *port, fy_port_info *info)
         .ranks = world->rank_count,
         .shares_memory = world->net.shared,
         .wakes_helper = world->options.quantum_ns == 0,
+        .leaves = true,
         .virtual_time = true,
         .crowded = true, /* looking before a wait gains nothing here, and each look is an event */
         .inline_bytes = fy_sim_inline_bytes(world),

@@ -59,7 +59,7 @@ static void notice(fy_world *world)
     atomic_fetch_add_explicit(&world->changes, 1, memory_order_relaxed);
     for (int i = 0; i < world->rank_count; i++)
         for (int thread = 0; thread < FY_THREADS; thread++)
-            fy_actor_rouse(&world->ranks[i].actors[thread], world->now_ns);
+            fy_actor_wake(&world->ranks[i].actors[thread], world->now_ns);
 }
 
 static void stop(fy_world *world, const fy_fault *fault)

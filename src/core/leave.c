@@ -1,0 +1,282 @@
+#include "core/leave.h"
+
+#include <stdlib.h>
+
+#include "core/rank.h"
+
+enum { LEAVE_WORDS = 3 };
+
+/* words: sort; of HEIR: whose, who; of MAY: how many objects went there. */
+typedef enum leave_sort {
+    LEAVE_ASK,   /* the source is leaving: may it? */
+    LEAVE_MAY,   /* the answer */
+    LEAVE_HEIR,  /* who has what a rank had; from that rank it asks for an answer */
+    LEAVE_KNOWN, /* the answer */
+} leave_sort;
+
+static int make_leaves(ferry *f)
+{
+    if (f->leaves != NULL)
+        return 0;
+    size_t words = fy_set_words(f->ranks);
+    fy_leaves *l = calloc(1, sizeof(*l));
+    uint64_t *sets = calloc(6 * words, sizeof(*sets));
+    int32_t *heirs = malloc((size_t)f->ranks * sizeof(*heirs));
+    uint32_t *promised = calloc((size_t)f->ranks, sizeof(*promised));
+    if (l == NULL || sets == NULL || heirs == NULL || promised == NULL) {
+        free(l);
+        free(sets);
+        free(heirs);
+        free(promised);
+        return FERRY_ENOMEM;
+    }
+    for (int rank = 0; rank < f->ranks; rank++)
+        heirs[rank] = -1;
+    *l = (fy_leaves){.leaving = sets,
+                     .waiting = sets + words,
+                     .asked = {sets + 2 * words, sets + 3 * words},
+                     .answered = {sets + 4 * words, sets + 5 * words},
+                     .heirs = heirs,
+                     .promised = promised};
+    f->leaves = l;
+    return 0;
+}
+
+void fy_leaves_fini(ferry *f)
+{
+    if (f->leaves == NULL)
+        return;
+    free(f->leaves->leaving);
+    free(f->leaves->heirs);
+    free(f->leaves->promised);
+    free(f->leaves);
+    f->leaves = NULL;
+}
+
+int fy_peer_heir(const ferry *f, int rank)
+{
+    while (f->leaves != NULL && f->leaves->heirs[rank] >= 0)
+        rank = f->leaves->heirs[rank];
+    return rank;
+}
+
+bool fy_peer_takes(const ferry *f, int rank)
+{
+    bool known = rank < f->info.starting || f->info.starting == 0 ||
+                 fy_group_place(f->collectives.group, rank) >= 0;
+    return known && rank != f->rank && !fy_peer_is_gone(f, rank) &&
+           (f->leaves == NULL || !fy_set_has(f->leaves->leaving, rank));
+}
+
+int fy_peer_taker(const ferry *f, int after)
+{
+    for (int i = 1; i <= f->ranks; i++) {
+        int rank = (int)(((int64_t)after + i) % f->ranks);
+        if (fy_peer_takes(f, rank))
+            return rank;
+    }
+    return -1;
+}
+
+static int send(ferry *f, int rank, leave_sort sort, int whose, int who)
+{
+    const fy_frame frame = {.kind = FY_KIND_LEAVE,
+                            .word_count = LEAVE_WORDS,
+                            .words = {sort, (uint64_t)(uint32_t)whose, (uint64_t)(uint32_t)who}};
+    return fy_send(f, FY_DATA, rank, &frame);
+}
+
+static void note_leaving(ferry *f, int rank)
+{
+    fy_leaves *l = f->leaves;
+    if (fy_set_has(l->leaving, rank))
+        return;
+    fy_set_add(l->leaving, rank);
+    fy_set_add(l->waiting, rank);
+    l->waiting_count++;
+    fy_layers_members(f);
+}
+
+/* Chains end (see above); one that does not is nonsense from a broken rank. */
+static bool note_heir(ferry *f, int whose, int who)
+{
+    int end = who;
+    for (int hops = 0; f->leaves->heirs[end] >= 0 && hops <= f->ranks; hops++)
+        end = f->leaves->heirs[end];
+    if (end == whose || whose == f->rank)
+        return false;
+    f->leaves->heirs[whose] = who;
+    return true;
+}
+
+fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    uint64_t whose = frame->words[1], who = frame->words[2];
+    if (frame->word_count != LEAVE_WORDS || frame->words[0] > LEAVE_KNOWN ||
+        (frame->words[0] == LEAVE_HEIR &&
+         (whose >= (uint64_t)f->ranks || who >= (uint64_t)f->ranks || whose == who))) {
+        fy_bad_frame(f, source, frame, "word of a rank that leaves");
+        return FY_TAKEN;
+    }
+    if (make_leaves(f) != 0)
+        return FY_LEAVE;
+    switch ((leave_sort)frame->words[0]) {
+    case LEAVE_ASK:
+        note_leaving(f, source);
+        break;
+    case LEAVE_HEIR:
+        if (!note_heir(f, (int)whose, (int)who))
+            fy_bad_frame(f, source, frame, "heir of a rank that leaves");
+        else if ((int)whose == source)
+            return send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
+        break;
+    case LEAVE_MAY:
+        fy_set_add(f->leaves->answered[FY_LEAVE_ASKS], source);
+        f->leaves->promised[source] = (uint32_t)whose;
+        break;
+    case LEAVE_KNOWN:
+        fy_set_add(f->leaves->answered[FY_LEAVE_NAMES], source);
+        break;
+    }
+    return FY_TAKEN;
+}
+
+/* Whether nothing is on its way from here that `rank` would have to pass on. */
+static bool is_settled(ferry *f, int rank)
+{
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_at(i)->settled != NULL && !fy_layer_at(i)->settled(f, rank))
+            return false;
+    return !fy_has_backlog(f, FY_CONTROL, rank);
+}
+
+static int may(ferry *f, int rank)
+{
+    const fy_peer *peer = fy_peer_of(&f->peers, rank);
+    return peer == NULL ? FERRY_ENOMEM : send(f, rank, LEAVE_MAY, (int)peer->moved_out, 0);
+}
+
+void fy_leave_answer(ferry *f)
+{
+    fy_leaves *l = f->leaves;
+    for (int rank = 0; rank < f->ranks && l->waiting_count > 0; rank++) {
+        if (!fy_set_has(l->waiting, rank) ||
+            (!fy_peer_is_gone(f, rank) && (!is_settled(f, rank) || may(f, rank) == FERRY_ENOMEM)))
+            continue;
+        fy_set_remove(l->waiting, rank);
+        l->waiting_count--;
+    }
+}
+
+void fy_leave_tell(ferry *f, int rank)
+{
+    for (int whose = 0; f->leaves != NULL && whose < f->ranks; whose++)
+        if (f->leaves->heirs[whose] >= 0)
+            (void)send(f, rank, LEAVE_HEIR, whose, f->leaves->heirs[whose]);
+}
+
+/* Asks all, or `only` when it is not -1, that have not been asked in this step; whether all have
+ * answered. Those that have just joined are asked too. */
+static bool all_answered(ferry *f, fy_leave_step step, int heir, int only)
+{
+    fy_leaves *l = f->leaves;
+    bool all = true;
+    for (int rank = 0; rank < f->ranks; rank++) {
+        if (rank == f->rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
+            continue;
+        if (!fy_set_has(l->asked[step], rank) &&
+            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_HEIR, f->rank, heir) == 0)
+            fy_set_add(l->asked[step], rank);
+        all = all && fy_set_has(l->answered[step], rank);
+    }
+    return all;
+}
+
+/* Whether all objects that others have sent here have come. */
+static bool all_came(ferry *f)
+{
+    for (int rank = 0; rank < f->ranks; rank++) {
+        if (f->leaves->promised[rank] == 0 || fy_peer_is_gone(f, rank))
+            continue;
+        const fy_peer *peer = fy_peer_of(&f->peers, rank);
+        if (peer == NULL || peer->moved_in != f->leaves->promised[rank])
+            return false;
+    }
+    return true;
+}
+
+/* Whether all that the layers had has gone. */
+static bool layers_leave(ferry *f, int heir)
+{
+    bool all = true;
+    for (int i = FY_LAYERS - 1; i >= 0; i--)
+        if (fy_layer_at(i)->leave != NULL)
+            all = fy_layer_at(i)->leave(f, heir) && all;
+    return all;
+}
+
+/* Names another heir than before, if any: all have to hear of it. */
+static void name_anew(ferry *f)
+{
+    fy_leaves *l = f->leaves;
+    for (size_t i = 0; i < fy_set_words(f->ranks); i++)
+        l->asked[FY_LEAVE_NAMES][i] = l->answered[FY_LEAVE_NAMES][i] = 0;
+}
+
+/* Whether nothing that came before the answers is left to handle. */
+static bool is_empty(ferry *f)
+{
+    return !f->ops->pending(f->port, FY_DATA) && !f->ops->pending(f->port, FY_CONTROL) &&
+           fy_rank_idle(f) && fy_rank_is_drained(f);
+}
+
+/* Returns when nobody needs this rank any more; at once when nobody is left to take what it has. */
+static void part(ferry *f)
+{
+    fy_patience patience = {0};
+    for (int named = -1;; fy_progress_wait(f, true, FERRY_FOREVER, &patience)) {
+        fy_peers_look(f);
+        if (!all_answered(f, FY_LEAVE_ASKS, 0, -1) || !all_came(f))
+            continue;
+        bool stands = named >= 0 && !fy_peer_is_gone(f, named);
+        int heir = stands ? named : fy_peer_taker(f, f->rank);
+        if (heir < 0)
+            return;
+        if (!layers_leave(f, heir))
+            continue;
+        if (heir != named)
+            name_anew(f);
+        named = heir;
+        if (all_answered(f, FY_LEAVE_NAMES, heir, heir) &&
+            all_answered(f, FY_LEAVE_NAMES, heir, -1) && is_empty(f))
+            return;
+    }
+}
+
+int fy_leave(ferry *f)
+{
+    if (make_leaves(f) != 0)
+        return fy_fail(f, FERRY_ENOMEM, "leave: no memory for the farewell");
+    fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
+    fy_rank_drain(f);
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_at(i)->drain != NULL)
+            fy_layer_at(i)->drain(f);
+    part(f);
+    fy_account_leave(f, before);
+    return 0;
+}
+
+void fy_move_leaves(ferry *f, int rank)
+{
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    if (peer != NULL)
+        peer->moved_out++;
+}
+
+void fy_move_arrives(ferry *f, int rank)
+{
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    if (peer != NULL)
+        peer->moved_in++;
+}

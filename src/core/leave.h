@@ -1,0 +1,43 @@
+/* Leave: a rank goes while the others stay, and nothing that it had is lost.
+ *
+ * 1. It says that it is leaving; each answers when it has decided to send it no more objects and
+ * all have gone that were to go, and how many it has ever sent: they may come later.
+ * 2. Its layers give away what they have, and all they know to one heir.
+ * 3. It names the heir, first to itself; each answers, and from then on asks the heir instead.
+ * 4. It handles what came before the answers, and closes its port.
+ *
+ * A rank that joins meanwhile is asked like the others; who has taken it in tells it who has whose
+ * heritage. An heir may leave, to an heir of its own: it has answered 1 before, and whoever leaves
+ * knows who is leaving already and chooses another, so the chain of heirs ends. An heir that dies
+ * is replaced. Application thread only. */
+#ifndef FY_LEAVE_H
+#define FY_LEAVE_H
+
+#include "core/core.h"
+
+typedef enum fy_leave_step { FY_LEAVE_ASKS, FY_LEAVE_NAMES, FY_LEAVE_STEPS } fy_leave_step;
+
+/* Made when the first is leaving. */
+typedef struct fy_leaves {
+    uint64_t *leaving; /* a bit per rank */
+    uint64_t *waiting; /* of those, who has no answer yet */
+    uint64_t *asked[FY_LEAVE_STEPS], *answered[FY_LEAVE_STEPS]; /* of this rank's own leaving */
+    int32_t *heirs;                                             /* by rank; -1: none */
+    uint32_t *promised; /* objects that each has sent, in all */
+    int waiting_count;
+} fy_leaves;
+
+void fy_leaves_fini(ferry *f);
+
+fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame);
+
+/* Answers those whose question can be answered now. */
+void fy_leave_answer(ferry *f);
+
+/* Tells `rank`, which has joined, whose heritage is where. */
+void fy_leave_tell(ferry *f, int rank);
+
+/* As ferry_leave, but for what becomes of `f`. */
+int fy_leave(ferry *f);
+
+#endif

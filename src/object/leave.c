@@ -1,0 +1,150 @@
+/* Leaving, as far as objects go: those that are here move to others, in turn, and what this rank
+ * knows of all that ever were here or were made here goes to its heir, which is asked from then on.
+ *
+ * A message that looks for an object on a rank that has left goes to the heir, whose entry is newer
+ * then than what the message's route knew: that of a rank that an object has left always is, and
+ * the heir has it before anybody asks. An object of which the legacy says that the heir itself has
+ * it is still on its way there, or has been there: it is awaited, as when a message comes first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "object/object.h"
+
+/* What one rank tells another of an object. */
+typedef struct legacy {
+    uint64_t object;
+    int32_t place;
+    uint32_t movement;
+} legacy;
+
+enum { LEGACY_COUNT = 32 };
+
+bool fy_objects_settled(ferry *f, int rank)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    size_t index = 0;
+    bool settled = true;
+    fy_control_lock(f);
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
+        const fy_record *record = entry->record;
+        if (record != NULL && record->target == rank &&
+            (record->state == FY_MIGRATING || record->state == FY_DEPARTED ||
+             record->state == FY_RETURNED))
+            settled = false;
+    }
+    fy_control_unlock(f);
+    return settled;
+}
+
+static bool is_at_rest(ferry *f, const fy_record *record)
+{
+    fy_control_lock(f);
+    bool rests = record->state == FY_RESTING;
+    fy_control_unlock(f);
+    return rests;
+}
+
+/* Moves what rests here; whether nothing is left. */
+static bool move_all(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    size_t index = 0;
+    bool none = true;
+    int target = objects->rank;
+    for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
+        fy_record *record = entry->record;
+        if (record == NULL)
+            continue;
+        target = fy_peer_taker(f, target);
+        if (target >= 0 && is_at_rest(f, record) && fy_record_unlink(f, record))
+            (void)fy_record_move(f, record, target); /* it stays, and is tried again */
+        none = none && entry->record == NULL;
+    }
+    return none && objects->arrivals == NULL;
+}
+
+static int send_legacy(ferry *f, int heir, const legacy *items, size_t count)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_LEGACY, .data = items, .size_bytes = count * sizeof *items};
+    return count == 0 ? 0 : fy_send(f, FY_DATA, heir, &frame);
+}
+
+static int tell_heir(ferry *f, int heir)
+{
+    fy_objects *objects = fy_objects_of(f);
+    legacy items[LEGACY_COUNT];
+    size_t index = 0, count = 0;
+    int error = 0;
+    for (fy_entry *entry;
+         error == 0 && (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
+        if (entry->dead)
+            continue; /* its creator knows */
+        items[count++] =
+            (legacy){.object = entry->object, .place = entry->guess, .movement = entry->movement};
+        if (count < LEGACY_COUNT)
+            continue;
+        error = send_legacy(f, heir, items, count);
+        count = 0;
+    }
+    return error == 0 ? send_legacy(f, heir, items, count) : error;
+}
+
+bool fy_objects_leave(ferry *f, int heir)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (!move_all(f))
+        return false;
+    uint64_t out = fy_stats(f)->objects_out;
+    if (objects->told_heir == heir + 1 && objects->told_out == out)
+        return true;
+    if (tell_heir(f, heir) != 0)
+        return false;
+    objects->told_heir = heir + 1;
+    objects->told_out = out;
+    return true;
+}
+
+/* FERRY_ENOMEM: it can be told again. */
+static int inherit(ferry *f, int source, const legacy *item)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = fy_entry_find(objects, (ferry_object){item->object});
+    int32_t newer = entry == NULL ? 1 : (int32_t)(item->movement - entry->movement);
+    if (entry != NULL && (entry->record != NULL || entry->dead))
+        return 0;
+    if (newer <= 0)
+        return 0;
+    if (entry == NULL && fy_entry_make(objects, (ferry_object){item->object}, &entry) != 0)
+        return FERRY_ENOMEM;
+    if (item->place == objects->rank) {
+        entry->record = fy_record_create((ferry_object){item->object});
+        if (entry->record != NULL)
+            entry->record->from = source;
+        return entry->record == NULL ? FERRY_ENOMEM : 0;
+    }
+    entry->movement = item->movement;
+    entry->guess = item->place;
+    return 0;
+}
+
+fy_verdict fy_legacy_frame(ferry *f, int source, const fy_frame *frame)
+{
+    const legacy *items = frame->data;
+    size_t count = frame->size_bytes / sizeof *items;
+    if (frame->word_count != 0 || frame->size_bytes % sizeof *items != 0)
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        legacy item;
+        memcpy(&item, &items[i], sizeof item);
+        ferry_object object = {item.object};
+        if ((uint32_t)object.word == 0 || fy_object_creator(object) >= fy_objects_of(f)->ranks ||
+            item.place < 0 || item.place >= fy_objects_of(f)->ranks)
+            fy_bad_frame(f, source, frame, "what a rank that leaves knew");
+        else if (inherit(f, source, &item) != 0)
+            return FY_LEAVE;
+    }
+    if (count == 0)
+        fy_bad_frame(f, source, frame, "what a rank that leaves knew");
+    return FY_TAKEN;
+}
