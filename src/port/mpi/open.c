@@ -109,7 +109,7 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
         error = fy_mpi_port_create(job->mpi, job->comm, &job->node, near,
                                    job->level == FY_MPI_MULTIPLE ||
                                        (job->started && job->level >= FY_MPI_SERIALIZED),
-                                   &job->port);
+                                   job->started, &job->port);
     if (error != 0) {
         near->ops->close(near);
         return error;

@@ -50,7 +50,10 @@ static int mpi_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int rank
     mpi_port *p = port_of(port);
     /* relaxed: nobody else knows of it yet */
     atomic_store_explicit(lent, false, memory_order_relaxed);
-    if (rank < 0 || rank >= p->ranks || p->place[rank] >= 0 || frame->word_count > FY_FRAME_WORDS)
+    /* A target that waits in MPI itself takes nothing up: a sender that waited for it, while it
+     * waited for that sender, would wait for ever. */
+    if (!p->alone || rank < 0 || rank >= p->ranks || p->place[rank] >= 0 ||
+        frame->word_count > FY_FRAME_WORDS)
         return mpi_send(port, thread, lane, rank, frame);
     return fy_mpi_send_remote(p, lane, rank, frame, LENT, lent);
 }
@@ -284,7 +287,7 @@ static void free_port(mpi_port *p)
 }
 
 int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
-                       fy_port *near, bool helper_allowed, mpi_port **out)
+                       fy_port *near, bool helper_allowed, bool alone, mpi_port **out)
 {
     mpi_port *p = calloc(1, sizeof(*p));
     if (p == NULL || fy_mutex_init(&p->lock) != 0) {
@@ -297,6 +300,7 @@ int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mp
     p->comm = comm;
     p->node = node;
     p->helper_allowed = helper_allowed;
+    p->alone = alone;
     mpi->comm_place(comm, &p->rank, &p->ranks);
     size_t ranks = (size_t)p->ranks;
     p->place = malloc(ranks * sizeof(*p->place));

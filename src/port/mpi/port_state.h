@@ -144,6 +144,7 @@ typedef struct mpi_port {
     fy_mutex lock;
     bool locks;             /* a helper runs */
     bool helper_allowed;    /* it may call MPI */
+    bool alone;             /* the program does not call MPI itself */
     fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
     uint32_t skipped;       /* looks at the control lane left out since the last one */
     bool closed;            /* the shm port has gone; only notices count */
@@ -212,7 +213,7 @@ void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 /* port.c */
 /* Makes the port; takes nothing. All ranks have joined their segments. */
 int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
-                       fy_port *near, bool helper_allowed, mpi_port **out);
+                       fy_port *near, bool helper_allowed, bool alone, mpi_port **out);
 /* After the port was closed: waits for the other ranks' goodbyes, and frees. */
 void fy_mpi_port_destroy(mpi_port *p);
 
