@@ -1,4 +1,4 @@
-/* Dice: pseudo-random numbers for property tests, the same for the same seed. */
+/* Dice: pseudo-random numbers for property tests, the same for the same seed; and boxes. */
 #ifndef FY_TEST_DICE_H
 #define FY_TEST_DICE_H
 
@@ -31,6 +31,13 @@ static inline ferry_region dice_region(dice *d, int dims, int64_t reach, bool em
         r.high.at[i] = dice_between(d, empty ? r.low.at[i] - 1 : r.low.at[i], reach);
     }
     return r;
+}
+
+/* A box with `extent` points in each dimension. */
+static inline ferry_region box(int dims, int64_t extent)
+{
+    ferry_point p = ferry_point_all(extent);
+    return ferry_region_sized(dims, p.at);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Floor plans and motion plans: decompositions cover, checks name what is wrong, and the builders
- * find exactly what comparing all pairs of blocks finds. */
+/* Motion plans: the builders find exactly what comparing all pairs of blocks finds, and checks name
+ * what is wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,120 +12,6 @@
 
 #include "dice.h"
 #include "mover/plan.h"
-
-static ferry_region box(int dims, int64_t extent)
-{
-    ferry_point p = ferry_point_all(extent);
-    return ferry_region_sized(dims, p.at);
-}
-
-/* Goal: every way to cut covers the domain without overlap. Method: random domains and counts. */
-static void test_plan_decompositions_cover(void **state)
-{
-    (void)state;
-    dice d = {11};
-    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_INSIDE | FERRY_PLAN_COVER;
-    for (int round = 0; round < 300; round++) {
-        int dims = (int)dice_between(&d, 1, 4), count = (int)dice_between(&d, 1, 12);
-        ferry_region domain = dice_region(&d, dims, 20, false);
-        ferry_floorplan plan;
-        ferry_point parts = ferry_floorplan_parts(domain, count);
-        assert_int_equal(ferry_floorplan_cut(domain, parts, &plan), 0);
-        assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, rules), 0);
-        ferry_floorplan_fini(&plan);
-        assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(7), &plan), 0);
-        assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, rules), 0);
-        ferry_floorplan_fini(&plan);
-        if (ferry_region_size(domain) < 100)
-            continue;
-        if (ferry_floorplan_bisect(domain, count, NULL, NULL, &plan) == 0) {
-            assert_int_equal(plan.count, count);
-            assert_int_equal(ferry_floorplan_check(NULL, &plan, count, domain, rules), 0);
-            ferry_floorplan_fini(&plan);
-        }
-    }
-    ferry_point parts = ferry_floorplan_parts(box(3, 64), 8);
-    assert_true(parts.at[0] == 2 && parts.at[1] == 2 && parts.at[2] == 2);
-}
-
-/* Goal: maps give each rank its share. Method: 16^2 blocks with random weights; counts and weights
- * per rank. */
-static void test_plan_maps_share_weights(void **state)
-{
-    (void)state;
-    enum { RANKS = 7 };
-    ferry_floorplan plan;
-    double weights[256], sum = 0;
-    dice d = {12};
-    assert_int_equal(ferry_floorplan_tile(box(2, 64), ferry_point_all(4), &plan), 0);
-    for (size_t i = 0; i < plan.count; i++)
-        sum += weights[i] = (double)dice_between(&d, 1, 10);
-    for (int which = 0; which < 5; which++) {
-        int error = which == 0   ? ferry_map_block(&plan, RANKS)
-                    : which == 1 ? ferry_map_cyclic(&plan, RANKS, 2)
-                    : which == 2 ? ferry_map_bisect(&plan, RANKS, weights)
-                    : which == 3
-                        ? ferry_map_curve(&plan, RANKS, weights)
-                        : ferry_map_grid(&plan, ferry_point_all(16), ferry_point_of(7, 1, 1));
-        assert_int_equal(error, 0);
-        double share[RANKS] = {0};
-        for (size_t i = 0; i < plan.count; i++)
-            share[plan.blocks[i].owner] += weights[i];
-        for (int r = 0; r < RANKS; r++)
-            assert_true(share[r] > 0.7 * sum / RANKS && share[r] < 1.4 * sum / RANKS);
-        if (which == 2 || which == 3)
-            for (int r = 0; r < RANKS; r++)
-                assert_true(share[r] > sum / RANKS - 25 && share[r] < sum / RANKS + 25);
-    }
-    assert_int_equal(ferry_map_block(&plan, 0), FERRY_EINVAL);
-    assert_int_equal(ferry_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)), FERRY_EINVAL);
-    ferry_floorplan_fini(&plan);
-}
-
-/* Goal: a wrong floor plan is refused with the blocks' numbers. Method: one fault at a time. */
-static void test_plan_check_names_blocks(void **state)
-{
-    (void)state;
-    ferry_region domain = box(2, 16);
-    ferry_floorplan plan;
-    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(4), &plan), 0);
-    plan.blocks[5].region.high.at[0]++;
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_DISJOINT),
-                     FERRY_EINVAL);
-    assert_non_null(strstr(ferry_error_message(NULL), "block 5"));
-    assert_non_null(strstr(ferry_error_message(NULL), "block 9"));
-    plan.blocks[5].region.high.at[0] -= 2;
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_COVER), FERRY_EINVAL);
-    assert_non_null(strstr(ferry_error_message(NULL), "[7:7,4:7]"));
-    plan.blocks[3].owner = 4;
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 4, domain, 0), FERRY_EINVAL);
-    assert_non_null(strstr(ferry_error_message(NULL), "block 3"));
-    ferry_floorplan_fini(&plan);
-}
-
-/* Goal: recursive bisection follows a given weight. Method: all weight in one half. */
-static double right_half(void *arg, ferry_region r)
-{
-    ferry_region *half = arg;
-    return (double)ferry_region_size(ferry_region_intersect(r, *half));
-}
-
-static void test_plan_bisection_follows_weight(void **state)
-{
-    (void)state;
-    ferry_region domain = box(1, 100);
-    ferry_region half = domain;
-    half.low.at[0] = 60;
-    ferry_floorplan plan, copy;
-    assert_int_equal(ferry_floorplan_bisect(domain, 4, right_half, &half, &plan), 0);
-    for (size_t i = 0; i < plan.count; i++)
-        assert_true(right_half(&half, plan.blocks[i].region) == 10);
-    assert_int_equal(ferry_floorplan_copy(&plan, &copy), 0);
-    assert_int_equal(copy.count, 4);
-    assert_memory_equal(copy.blocks, plan.blocks, 4 * sizeof *plan.blocks);
-    ferry_floorplan_fini(&copy);
-    ferry_floorplan_fini(&plan);
-}
 
 /* A random tiling with random owners; some blocks are taken away, so it is irregular. */
 static ferry_floorplan irregular(dice *d, ferry_region domain, int64_t extent, int ranks)
@@ -504,10 +390,6 @@ static void test_plan_check_finds_every_misfit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_decompositions_cover),
-        cmocka_unit_test(test_plan_maps_share_weights),
-        cmocka_unit_test(test_plan_check_names_blocks),
-        cmocka_unit_test(test_plan_bisection_follows_weight),
         cmocka_unit_test(test_plan_halo_equals_all_pairs),
         cmocka_unit_test(test_plan_of_a_rank_is_its_share),
         cmocka_unit_test(test_plan_meet_moves_each_point_once),
