@@ -97,9 +97,10 @@ static void show_library(const char *name, const char *path)
 static void show_mpi(void)
 {
     for (size_t i = 0; i < FY_MPI_NAMES; i++) {
-        char path[4096];
+        char path[4096], plugin[32];
         const char *name = fy_mpi_names[i];
-        if (!fy_plugin_locate(name, path, sizeof(path))) {
+        (void)snprintf(plugin, sizeof(plugin), "port-%s", name);
+        if (!fy_plugin_locate(plugin, path, sizeof(path))) {
             printf("port mpi   %s: there is no ferry-port-%s.so\n", name, name);
             continue;
         }

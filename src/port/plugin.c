@@ -16,7 +16,7 @@
 static bool readable(const char *folder, size_t length, const char *below, const char *name,
                      char *out, size_t size)
 {
-    int used = snprintf(out, size, "%.*s%s/ferry-port-%s.so", (int)length, folder, below, name);
+    int used = snprintf(out, size, "%.*s%s/ferry-%s.so", (int)length, folder, below, name);
     return used > 0 && (size_t)used < size && access(out, R_OK) == 0;
 }
 
@@ -64,12 +64,13 @@ bool fy_plugin_locate(const char *name, char *path, size_t size)
     return readable(FY_PLUGIN_FOLDER, strlen(FY_PLUGIN_FOLDER), "", name, path, size);
 }
 
-int fy_plugin_open(const char *name, const char *symbol, bool global, const void **out)
+int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool global,
+                   const void **out)
 {
     char path[PATH_BYTES];
     if (!fy_plugin_locate(name, path, sizeof(path)))
         return fy_error_set(FERRY_ELAUNCH,
-                            "ferry-port-%s.so is missing: it is neither in FERRY_PORT_PATH nor "
+                            "ferry-%s.so is missing: it is neither in FERRY_PORT_PATH nor "
                             "beside Ferry's library nor in %s",
                             name, FY_PLUGIN_FOLDER);
     int scope = global ? RTLD_GLOBAL : RTLD_LOCAL;
@@ -79,9 +80,9 @@ int fy_plugin_open(const char *name, const char *symbol, bool global, const void
         return fy_error_set(FERRY_ELAUNCH, "%s cannot be opened: %s", path,
                             why == NULL ? "no reason given" : why);
     }
-    const uint32_t *version = dlsym(handle, symbol);
-    if (version == NULL || *version != FY_PORT_VERSION)
+    const uint32_t *table = dlsym(handle, symbol);
+    if (table == NULL || *table != version)
         return fy_error_set(FERRY_ELAUNCH, "%s is of another version of Ferry", path);
-    *out = version;
+    *out = table;
     return 0;
 }

@@ -2,19 +2,23 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/env.h"
 #include "port/plugin.h"
+#include "port/port.h"
 
 const char *const fy_mpi_names[FY_MPI_NAMES] = {"openmpi", "mpich"};
 
 int fy_mpi_find(const char *name, const fy_mpi_binding **out)
 {
     const void *binding;
+    char plugin[256];
+    (void)snprintf(plugin, sizeof(plugin), "port-%s", name);
     /* Global: Open MPI's own plug-ins expect its symbols to be visible. */
-    int error = fy_plugin_open(name, FY_MPI_BINDING_SYMBOL, true, &binding);
+    int error = fy_plugin_open(plugin, FY_MPI_BINDING_SYMBOL, FY_PORT_VERSION, true, &binding);
     if (error == 0)
         *out = binding;
     return error;

@@ -5,7 +5,7 @@
 int fy_sim_find(const fy_sim_table **out)
 {
     const void *table;
-    int error = fy_plugin_open("sim", FY_SIM_SYMBOL, false, &table);
+    int error = fy_plugin_open("port-sim", FY_SIM_SYMBOL, FY_PORT_VERSION, false, &table);
     if (error == 0)
         *out = table;
     return error;

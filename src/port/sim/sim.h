@@ -46,7 +46,8 @@ int fy_sim_options_read(fy_sim_options *options);
  * tape not written; fy_error_set. */
 int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg);
 
-/* The simulator as boot finds it: in the same file, or in the plug-in "sim" (port/plugin.h). */
+/* The simulator as boot finds it: in the same file, or in the plug-in "port-sim" (port/plugin.h).
+ */
 typedef struct fy_sim_table {
     uint32_t version; /* FY_PORT_VERSION */
     int (*options_read)(fy_sim_options *options);
