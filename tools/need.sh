@@ -51,6 +51,7 @@ look()
     test)
         have pkg-config || want pkg-config
         have c++ || want g++
+        have h5cc || want libhdf5-dev # how CMake finds the library
         have mpicc.openmpi && have mpirun.openmpi || want "openmpi-bin libopenmpi-dev"
         have mpicc.mpich && have mpirun.mpich || want "mpich libmpich-dev"
         compiles nettle/sha1.h || want nettle-dev

@@ -1,4 +1,5 @@
-/* Mover to and from disk: checkpoints that any number of ranks can read, and pictures for ParaView.
+/* Mover to and from disk: checkpoints that any number of ranks can read, datasets of HDF5 files,
+ * and pictures for ParaView.
  *
  * A checkpoint holds an xarray's blocks without ghost cells, each with a checksum; its format is in
  * docs/mover.md. It appears under its name only when it is complete on disk, so a crash while
@@ -32,6 +33,38 @@ FERRY_API FERRY_MUST_USE int ferry_checkpoint_plan(ferry *f, const char *path,
  * FERRY_ENOMEM. [app thread | may block on the disk] */
 FERRY_API FERRY_MUST_USE int ferry_checkpoint_read(const char *path, ferry_xarray *x);
 
+/* What an HDF5 file says of an xarray's values. */
+typedef struct ferry_dataset {
+    size_t size;         /* sizeof(ferry_dataset) */
+    const char *name;    /* of the values, with '/' after each group; "value" by default */
+    ferry_number number; /* an element consists of one or more of them */
+} ferry_dataset;
+
+#define FERRY_DATASET_DEFAULTS                                                                     \
+    {                                                                                              \
+        .size = sizeof(ferry_dataset)                                                              \
+    }
+
+/* Writes `x` as one dataset of the new HDF5 file `path`, replacing an earlier file at the end. It
+ * spans the blocks, which have to cover what they span and not to overlap; the last dimension runs
+ * fastest, and elements of several numbers add one. `dataset` NULL: the defaults. Collective;
+ * borrows all. Rank 0 alone calls the HDF5 library, all ranks write. FERRY_EINVAL: the blocks, or
+ * elements that do not consist of the numbers; FERRY_ELAUNCH: there is no plug-in for HDF5, or it
+ * does not work; FERRY_ESYSTEM, FERRY_ENOENT, FERRY_ENOMEM. A rank on which nothing failed reports
+ * FERRY_EINVAL. [app thread, not in handlers | polls | may block] */
+FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const char *path,
+                                                 const ferry_dataset *dataset);
+
+/* Fills the cells of `x`, ghost cells too, that lie inside what its blocks span, from a dataset of
+ * that extent in the file `path`, of any program and whatever the number of ranks; dimensions of
+ * extent 1 before the others may be there or not. Collective; borrows all. FERRY_EINVAL: it is no
+ * HDF5 file, or damaged, or the dataset is not there, of other numbers or extents, or not
+ * contiguous (chunked or compressed ones are not): the message on rank 0 says what was expected;
+ * cells may then have been filled in part. FERRY_ENOENT: no such file; else as ferry_dataset_write.
+ * [app thread, not in handlers | polls | may block] */
+FERRY_API FERRY_MUST_USE int ferry_dataset_read(const char *path, const ferry_dataset *dataset,
+                                                ferry_xarray *x);
+
 /* What a picture says of its values. */
 typedef struct ferry_picture {
     size_t size;         /* sizeof(ferry_picture) */
@@ -47,9 +80,10 @@ typedef struct ferry_picture {
     }
 
 /* Writes `x`, of 1 to 3 dimensions, as cell data of a VTK image: `path`.pvti, and one
- * `path`_BLOCK.vti per block from its owner. Collective; borrows all. FERRY_EINVAL: dimensions, or
- * elements that do not consist of the numbers; FERRY_ESYSTEM, FERRY_ENOMEM. [app thread, not in
- * handlers | polls | may block] */
+ * `path`_BLOCK.vti per block from its owner; or, when `path` ends in ".vtkhdf", that one file, as
+ * ferry_dataset_write does, with the dataset VTKHDF/CellData/NAME. Collective; borrows all.
+ * FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
+ * FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_picture_write(const ferry_xarray *x, const char *path,
                                                  const ferry_picture *picture);
 

@@ -1,6 +1,5 @@
 /* Checkpoints. Every rank knows from the floor plan where each block lies in the file, so each
- * writes its own blocks and records without talking to others. The file is written under another
- * name; when all ranks have it on disk, rank 0 gives it its name. */
+ * writes its own blocks and records without talking to others. */
 #include "mover/checkpoint.h"
 
 #include <errno.h>
@@ -13,8 +12,8 @@
 
 #include <ferry/mover_file.h>
 
+#include "mover/disk.h"
 #include "mover/fail.h"
-#include "mover/link.h"
 #include "mover/tree.h"
 
 uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes)
@@ -36,48 +35,12 @@ uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes)
 
 static int refused(ferry *f, const char *what, const char *path)
 {
-    int error = errno == ENOENT ? FERRY_ENOENT : FERRY_ESYSTEM;
-    return fy_mover_fail(f, error, "checkpoint: cannot %s %s: %s", what, path, strerror(errno));
+    return fy_disk_refused(f, "checkpoint", what, path);
 }
 
 static int damaged(ferry *f, const char *path, const char *what)
 {
     return fy_mover_fail(f, FERRY_EINVAL, "checkpoint: %s %s", path, what);
-}
-
-static int write_all(int fd, const void *data, size_t size_bytes, uint64_t offset)
-{
-    const char *at = data;
-    while (size_bytes > 0) {
-        ssize_t done = pwrite(fd, at, size_bytes, (off_t)offset);
-        if (done < 0 && errno != EINTR)
-            return FERRY_ESYSTEM;
-        if (done > 0) {
-            at += done;
-            offset += (uint64_t)done;
-            size_bytes -= (size_t)done;
-        }
-    }
-    return 0;
-}
-
-/* FERRY_EINVAL: the file ends before. */
-static int read_all(int fd, void *data, size_t size_bytes, uint64_t offset)
-{
-    char *at = data;
-    while (size_bytes > 0) {
-        ssize_t done = pread(fd, at, size_bytes, (off_t)offset);
-        if (done == 0)
-            return FERRY_EINVAL;
-        if (done < 0 && errno != EINTR)
-            return FERRY_ESYSTEM;
-        if (done > 0) {
-            at += done;
-            offset += (uint64_t)done;
-            size_bytes -= (size_t)done;
-        }
-    }
-    return 0;
 }
 
 static uint64_t aligned(uint64_t offset)
@@ -102,12 +65,7 @@ static int write_block(int fd, const ferry_xarray *x, size_t i, uint64_t offset,
     const ferry_block *block = &x->blocks.blocks[i];
     const ferry_grid *grid = ferry_xarray_grid(x, (int32_t)i);
     ferry_grid packed = ferry_grid_over(block->region, x->element_bytes, dense);
-    ferry_plan_entry copy = {.from = block->region, .to = block->region};
-    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
-        copy.axis[d] = (int8_t)d;
-        copy.ratio[d] = 1;
-    }
-    int error = ferry_grid_move(&packed, grid, &copy, NULL);
+    int error = fy_disk_copy(&packed, grid, block->region);
     if (error)
         return error;
     size_t bytes = (size_t)ferry_region_size(block->region) * x->element_bytes;
@@ -119,13 +77,15 @@ static int write_block(int fd, const ferry_xarray *x, size_t i, uint64_t offset,
         record.high[d] = block->region.high.at[d];
     }
     record.check = fy_checksum(0, &record, offsetof(fy_checkpoint_record, check));
-    error = write_all(fd, dense, bytes, offset);
-    return error ? error : write_all(fd, &record, sizeof record, record_offset(i));
+    error = fy_disk_write(fd, dense, bytes, offset);
+    return error ? error : fy_disk_write(fd, &record, sizeof record, record_offset(i));
 }
 
 /* Writes what this rank has; rank 0 the header too. */
-static int write_part(int fd, const ferry_xarray *x, const char *path)
+static int write_part(void *arg, int fd, const char *path, uint64_t number)
 {
+    const ferry_xarray *x = arg;
+    (void)number;
     uint64_t offset = data_start(x->blocks.count), largest = 1;
     for (size_t i = 0; i < x->local_count; i++) {
         uint64_t bytes = ferry_region_size(x->blocks.blocks[x->local[i]].region) * x->element_bytes;
@@ -149,76 +109,17 @@ static int write_part(int fd, const ferry_xarray *x, const char *path)
     memcpy(header.magic, FY_CHECKPOINT_MAGIC, sizeof header.magic);
     header.check = fy_checksum(0, &header, offsetof(fy_checkpoint_header, check));
     if (error == 0 && ferry_rank(x->f) == 0)
-        error = write_all(fd, &header, sizeof header, 0);
+        error = fy_disk_write(fd, &header, sizeof header, 0);
     if (error == 0 && ferry_rank(x->f) == 0 && ftruncate(fd, (off_t)offset) != 0)
-        error = FERRY_ESYSTEM;
-    if (error == 0 && fsync(fd) != 0)
         error = FERRY_ESYSTEM;
     return error == FERRY_ESYSTEM ? refused(x->f, "write", path) : error;
 }
 
-/* The folder's entry has to be on disk too. */
-static int name_file(ferry *f, const char *temporary, const char *path)
-{
-    if (rename(temporary, path) != 0)
-        return refused(f, "rename", temporary);
-    char *folder = strdup(path);
-    if (folder == NULL)
-        return 0;
-    char *slash = strrchr(folder, '/');
-    if (slash != NULL)
-        slash[slash == folder] = '\0';
-    int fd = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(folder);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    return 0;
-}
-
-/* Makes the empty file; what a crash left there goes. */
-static int create(ferry *f, const char *temporary)
-{
-    (void)unlink(temporary);
-    int fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return refused(f, "create", temporary);
-    close(fd);
-    return 0;
-}
-
-static int fill(const ferry_xarray *x, const char *temporary)
-{
-    int fd = open(temporary, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return refused(x->f, "open", temporary);
-    int error = write_part(fd, x, temporary);
-    close(fd);
-    return error;
-}
-
 int ferry_checkpoint_write(const ferry_xarray *x, const char *path)
 {
-    ferry *f = x->f;
-    bool first = ferry_rank(f) == 0;
-    char *temporary = malloc(strlen(path) + 5);
-    int error = 0;
-    if (temporary == NULL)
-        error = fy_mover_fail(f, FERRY_ENOMEM, "checkpoint: no memory");
-    else
-        sprintf(temporary, "%s.new", path);
-    if (error == 0 && first)
-        error = create(f, temporary);
-    error = fy_mover_agree(f, error, 0);
-    if (error == 0)
-        error = fy_mover_agree(f, fill(x, temporary), 0);
-    if (error == 0)
-        error = fy_mover_agree(f, first ? name_file(f, temporary, path) : 0, 0);
-    if (error != 0 && first && temporary != NULL)
-        (void)unlink(temporary);
-    free(temporary);
-    return error;
+    const fy_disk_writer writer = {
+        .who = "checkpoint", .fill = write_part, .arg = (void *)(uintptr_t)x};
+    return fy_disk_replace(x->f, 0, path, &writer);
 }
 
 /* A checkpoint that is open for reading. */
@@ -249,7 +150,7 @@ static int read_table(reader *r)
 {
     struct stat status;
     fy_checkpoint_header *h = &r->header;
-    int error = read_all(r->fd, h, sizeof *h, 0);
+    int error = fy_disk_read(r->fd, h, sizeof *h, 0);
     if (error == 0 && (memcmp(h->magic, FY_CHECKPOINT_MAGIC, sizeof h->magic) != 0 ||
                        h->check != fy_checksum(0, h, offsetof(fy_checkpoint_header, check))))
         error = FERRY_EINVAL;
@@ -267,7 +168,7 @@ static int read_table(reader *r)
     r->records = malloc((h->block_count + 1) * sizeof *r->records);
     if (r->records == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for %s", r->path);
-    if (read_all(r->fd, r->records, h->block_count * sizeof *r->records, record_offset(0)))
+    if (fy_disk_read(r->fd, r->records, h->block_count * sizeof *r->records, record_offset(0)))
         return refused(r->f, "read", r->path);
     for (size_t i = 0; i < h->block_count && error == 0; i++)
         error = check_record(r, i, h->file_bytes);
@@ -336,7 +237,7 @@ static int read_block(const reader *r, size_t i, const ferry_region *region, con
     void *dense = malloc(bytes);
     if (dense == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for block %zu", i);
-    int error = read_all(r->fd, dense, bytes, r->records[i].offset);
+    int error = fy_disk_read(r->fd, dense, bytes, r->records[i].offset);
     if (error == FERRY_ESYSTEM)
         error = refused(r->f, "read", r->path);
     else if (error || fy_checksum(0, dense, bytes) != r->records[i].data_check)
@@ -344,13 +245,7 @@ static int read_block(const reader *r, size_t i, const ferry_region *region, con
                               r->path, i, fy_region_says(region).text);
     const ferry_grid packed = ferry_grid_over(*region, x->element_bytes, dense);
     while (error == 0) {
-        ferry_region common = ferry_region_intersect(*region, *whole);
-        ferry_plan_entry copy = {.from = common, .to = common};
-        for (int d = 0; d < FERRY_DIMS_MAX; d++) {
-            copy.axis[d] = (int8_t)d;
-            copy.ratio[d] = 1;
-        }
-        error = ferry_grid_move(&x->grids[number], &packed, &copy, NULL);
+        error = fy_disk_copy(&x->grids[number], &packed, ferry_region_intersect(*region, *whole));
         if (!fy_tree_next(&walk, &number, &whole))
             break;
     }

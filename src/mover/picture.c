@@ -8,11 +8,12 @@
 
 #include <ferry/mover_file.h>
 
+#include "mover/dataset.h"
+#include "mover/disk.h"
 #include "mover/fail.h"
 #include "mover/link.h"
 
 static const char *const type_names[] = {"Float64", "Float32", "Int32", "Int64"};
-static const size_t type_bytes[] = {8, 4, 4, 8};
 
 /* Ends of an extent: a block's cells lie between points low and high + 1. Missing dimensions are
  * one cell thick. */
@@ -60,24 +61,19 @@ static void print_array(FILE *out, const ferry_xarray *x, const ferry_picture *p
 {
     fprintf(out, "<%s type=\"%s\" Name=\"%s\" NumberOfComponents=\"%zu\"%s/>\n", tag,
             type_names[picture->number], name_of(picture),
-            x->element_bytes / type_bytes[picture->number], rest);
+            x->element_bytes / fy_number_bytes(picture->number), rest);
 }
 
 /* The values of a block, dense; free() it. */
 static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
 {
     ferry_region r = x->blocks.blocks[x->local[i]].region;
-    ferry_plan_entry copy = {.from = r, .to = r};
-    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
-        copy.axis[d] = (int8_t)d;
-        copy.ratio[d] = 1;
-    }
     *bytes = (size_t)ferry_region_size(r) * x->element_bytes;
     void *dense = malloc(*bytes);
     if (dense == NULL)
         return NULL;
     ferry_grid packed = ferry_grid_over(r, x->element_bytes, dense);
-    if (ferry_grid_move(&packed, &x->grids[i], &copy, NULL) == 0)
+    if (fy_disk_copy(&packed, &x->grids[i], r) == 0)
         return dense;
     free(dense);
     return NULL;
@@ -147,8 +143,9 @@ static int write_index(const ferry_xarray *x, const char *path, const char *inde
 
 static int check(const ferry_xarray *x, const ferry_picture *picture)
 {
-    if (picture->size != sizeof *picture || x->blocks.dims > 3 ||
-        picture->number > FERRY_NUMBER_INT64 || x->element_bytes % type_bytes[picture->number] != 0)
+    size_t bytes = fy_number_bytes(picture->number);
+    if (picture->size != sizeof *picture || x->blocks.dims > 3 || bytes == 0 ||
+        x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
                              "picture: %d dimensions, elements of %zu bytes, numbers %d: it needs "
                              "up to 3, of whole numbers",
@@ -158,11 +155,70 @@ static int check(const ferry_xarray *x, const ferry_picture *picture)
     return 0;
 }
 
+/* The axes in VTK's order; dimensions that are missing are one cell thick. */
+static fy_image image_of(const ferry_region *hull, const ferry_picture *picture)
+{
+    fy_image image = {.scalars = name_of(picture)};
+    for (int axis = 0; axis < 3; axis++) {
+        int d = hull->dims - 1 - axis;
+        image.extent[2 * axis] = d < 0 ? 0 : hull->low.at[d];
+        image.extent[2 * axis + 1] = d < 0 ? 1 : hull->high.at[d] + 1;
+        image.origin[axis] = d < 0 ? 0 : picture->origin[d];
+        image.spacing[axis] = d < 0 || picture->spacing[d] == 0 ? 1 : picture->spacing[d];
+    }
+    return image;
+}
+
+/* Readers want arrays of three dimensions and one for components. */
+static void thicken(fy_dataset *set)
+{
+    int missing = 3 - set->hull.dims;
+    memmove(set->extent + missing, set->extent, (size_t)set->dims * sizeof *set->extent);
+    for (int d = 0; d < missing; d++)
+        set->extent[d] = 1;
+    set->dims += missing;
+}
+
+/* A name is one of a dataset here, so a '/' would be a group's. */
+static int write_image(const ferry_xarray *x, const char *path, const ferry_picture *picture)
+{
+    static const char folder[] = "/VTKHDF/CellData/";
+    const char *name = name_of(picture);
+    fy_dataset set = {0};
+    fy_image image = {0};
+    int error = check(x, picture);
+    if (error == 0 && (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0))
+        error = fy_mover_fail(x->f, FERRY_EINVAL,
+                              "picture: \"%s\" cannot be a name in a .vtkhdf file", name);
+    char *full = malloc(sizeof folder + strlen(name));
+    if (error == 0 && full == NULL)
+        error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
+    if (full != NULL)
+        sprintf(full, "%s%s", folder, name);
+    if (error == 0)
+        error = fy_dataset_init(&set, x, full, picture->number, "picture");
+    if (error == 0) {
+        image = image_of(&set.hull, picture);
+        thicken(&set);
+    }
+    error = fy_dataset_write(error, x, path, &set, &image, "picture");
+    free(full);
+    return error;
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t length = strlen(path), tail = strlen(suffix);
+    return length >= tail && strcmp(path + length - tail, suffix) == 0;
+}
+
 int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_picture *picture)
 {
     const ferry_picture standard = FERRY_PICTURE_DEFAULTS;
     if (picture == NULL)
         picture = &standard;
+    if (ends_in(path, ".vtkhdf"))
+        return write_image(x, path, picture);
     int error = check(x, picture);
     char *name = malloc(strlen(path) + 32);
     if (error == 0 && name == NULL)

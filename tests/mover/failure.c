@@ -50,6 +50,7 @@ int failing_alloc(ferry *f, size_t size, void **out)
 typedef struct session {
     ferry_handler handler;
     const char *path;
+    bool hdf5; /* there is a plug-in for it */
     ferry_floorplan blocks;
     ferry_halo halo;
     ferry_xarray *x;
@@ -141,8 +142,11 @@ static bool write_and_read(ferry *f, const session *s)
         return false;
     int error = ferry_checkpoint_plan(f, s->path, &blocks, &bytes);
     ferry_floorplan_fini(&blocks);
-    return all_worked(f, error) && all_worked(f, ferry_checkpoint_read(s->path, s->x)) &&
-           worked(f, ferry_picture_write(s->x, s->path, NULL));
+    if (!all_worked(f, error) || !all_worked(f, ferry_checkpoint_read(s->path, s->x)) ||
+        !worked(f, ferry_picture_write(s->x, s->path, NULL)))
+        return false;
+    return !s->hdf5 || (worked(f, ferry_dataset_write(s->x, s->path, NULL)) &&
+                        worked(f, ferry_dataset_read(s->path, NULL, s->x)));
 }
 
 static void remove_files(ferry *f, const session *s)
@@ -182,14 +186,14 @@ static bool play(ferry *f, session *s)
     ferry_xarray_destroy(s->x);
     remove_files(f, s);
     ferry_floorplan_fini(&s->blocks);
-    *s = (session){.handler = s->handler, .path = s->path};
+    *s = (session){.handler = s->handler, .path = s->path, .hdf5 = s->hdf5};
     return good;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
     char path[512];
-    session s = {.path = path};
+    session s = {.path = path, .hdf5 = argc > 2};
     (void)snprintf(path, sizeof path, "%s/mover_failure", argc > 1 ? argv[1] : ".");
     CHECK(ferry_object_handler_register(f, "nothing", nothing, &s.handler) == 0);
     CHECK(play(f, &s));

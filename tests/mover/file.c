@@ -149,11 +149,33 @@ static void pictures(ferry *f, const char *path)
     ferry_xarray_destroy(x);
 }
 
+/* Without the plug-in for HDF5 rank 0 says what is missing; all fail, and nothing is left. */
+static void without_hdf5(ferry *f, const char *path)
+{
+    char name[600];
+    ferry_xarray *x = make(f, 5, 1);
+    bool first = ferry_rank(f) == 0;
+    snprintf(name, sizeof name, "%s.vtkhdf", path);
+    for (int i = 0; i < 2; i++) {
+        int error =
+            i == 0 ? ferry_dataset_write(x, path, NULL) : ferry_picture_write(x, name, NULL);
+        CHECK(error == (first ? FERRY_ELAUNCH : FERRY_EINVAL));
+        CHECK(!first || strstr(ferry_error_message(f), "ferry-hdf5.so") != NULL);
+    }
+    CHECK(ferry_dataset_read(path, NULL, x) == FERRY_ENOENT);
+    CHECK(access(path, F_OK) != 0 && access(name, F_OK) != 0);
+    ferry_xarray_destroy(x);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/mover_file_%s_%d", argc > 1 ? argv[1] : ".",
              argc > 2 ? argv[2] : "0", ferry_ranks(f));
+    if (argc > 2 && strcmp(argv[2], "absent") == 0) {
+        without_hdf5(f, path);
+        return 0;
+    }
     checkpoints(f, path);
     pictures(f, path);
     return 0;
