@@ -78,9 +78,10 @@ static int run(state *s)
     int error = steal_open(s);
     if (error == 0)
         error = recover_open(s);
-    /* Nobody dies before all have said that they go on. */
+    /* Work begins when all that live have said that they go on; a barrier would fail with a death.
+     */
     if (error == 0)
-        error = ferry_barrier(s->f);
+        error = ferry_quiesce(s->f);
     s->start_ns = ferry_now(s->f);
     while (error == 0 && !s->finished) {
         bool meet = s->deaths != s->settled || s->known_count == s->options->units;
