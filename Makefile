@@ -52,6 +52,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(compile)
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
+	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
 
 format: ## format the sources as .clang-format says (clang-format 14)
 	@sh tools/need.sh format

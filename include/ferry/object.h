@@ -106,10 +106,11 @@ FERRY_API size_t ferry_object_count(const ferry *f);
 /* Sends `message` to the handler of `object`, wherever it lives, following migrations.
  * Without `track`, borrows `message->data`; with it, keeps it until submitted. Messages from one
  * rank to one object run in order. `track` may report FERRY_ENOENT: the object was destroyed
- * (without `track` a log line does). FERRY_ENOENT at once: this rank knows that already; nothing
- * was sent, no event will come; so too FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER. Waits for room as
- * ferry_request_send. [app thread, handlers | may block outside handlers | polls when it blocks]
- * prema.txt C.2.4. */
+ * (without `track` a log line does); FERRY_EPEER: it was lost with a rank that died, or, after a
+ * death, came later than 20 to 40 ms behind those sent after it. FERRY_ENOENT at once: this rank
+ * knows that already; nothing was sent, no event will come; so too FERRY_EINVAL, FERRY_ENOMEM,
+ * FERRY_EPEER. Waits for room as ferry_request_send. [app thread, handlers | may block outside
+ * handlers | polls when it blocks] prema.txt C.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_message *message,
                                                const ferry_track *track);
