@@ -52,6 +52,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(compile)
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
+	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
 
 format: ## format the sources as .clang-format says (clang-format 14)

@@ -1,11 +1,12 @@
 /* Events: what tracking costs, pending timeouts, progress in the background, and the ping tests of
- * progressive-messages.txt 6.2.4 beside MPI. docs/performance.md says what each case is. The pings
- * by put and get are cases of messaging. */
+ * progressive-messages.txt 6.2.4 beside MPI: latency over the size of the message, and what it
+ * takes of the processors. docs/performance.md says what each case is. */
 #include "common/compare.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { KIB = 1 << 10, MIB = 1 << 20 };
+enum { KIB = 1 << 10, MIB = 1 << 20, CASES_MAX = 128, NAME_BYTES = 32 };
 
 /* Ferry, what it is made of, and MPI as in messaging. */
 static const bench_launcher launchers[] = {
@@ -48,112 +49,78 @@ static const bench_case cases[] = {
      .size_bytes = 8,
      .parts = 1,
      .against = "polls"},
-    {.name = "pong-submit-8B",
-     .kind = BENCH_PONG_SUBMIT,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 8,
-     .parts = 2,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "pong-submit-64KiB",
-     .kind = BENCH_PONG_SUBMIT,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 64 * KIB,
-     .parts = 2,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "pong-submit-1MiB",
-     .kind = BENCH_PONG_SUBMIT,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 1 * MIB,
-     .parts = 2,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "pong-complete-8B",
-     .kind = BENCH_PONG_COMPLETE,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 8,
-     .parts = 2,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "pong-complete-64KiB",
-     .kind = BENCH_PONG_COMPLETE,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 64 * KIB,
-     .parts = 2,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "pong-complete-1MiB",
-     .kind = BENCH_PONG_COMPLETE,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 1 * MIB,
-     .parts = 2,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "ping-submit-8B",
-     .kind = BENCH_PING_SUBMIT,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 8,
-     .parts = 1,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "ping-submit-64KiB",
-     .kind = BENCH_PING_SUBMIT,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 64 * KIB,
-     .parts = 1,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "ping-submit-1MiB",
-     .kind = BENCH_PING_SUBMIT,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 1 * MIB,
-     .parts = 1,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "ping-complete-8B",
-     .kind = BENCH_PING_COMPLETE,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 8,
-     .parts = 1,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "ping-complete-64KiB",
-     .kind = BENCH_PING_COMPLETE,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 64 * KIB,
-     .parts = 1,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
-    {.name = "ping-complete-1MiB",
-     .kind = BENCH_PING_COMPLETE,
-     .unit = BENCH_US,
-     .ranks = 2,
-     .size_bytes = 1 * MIB,
-     .parts = 1,
-     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
 };
 
-static const char *name_of(int index)
+static const struct test {
+    const char *name;
+    bench_kind kind;
+    int parts;
+    size_t size_min; /* of the message, bytes */
+} tests[] = {
+    {"pong-submit", BENCH_PONG_SUBMIT, 2, 0},        {"pong-complete", BENCH_PONG_COMPLETE, 2, 0},
+    {"pong-shared", BENCH_PONG_SHARED, 2, 16 * KIB}, {"ping-submit", BENCH_PING_SUBMIT, 1, 0},
+    {"ping-complete", BENCH_PING_COMPLETE, 1, 0},    {"put-submit", BENCH_PUT_SUBMIT, 1, 0},
+    {"put-complete", BENCH_PUT_COMPLETE, 1, 0},      {"get-complete", BENCH_GET_COMPLETE, 1, 0},
+};
+
+static const struct size {
+    const char *name;
+    size_t bytes;
+} sizes[] = {{"8B", 8},           {"64B", 64},         {"512B", 512},         {"4KiB", 4 * KIB},
+             {"16KiB", 16 * KIB}, {"64KiB", 64 * KIB}, {"256KiB", 256 * KIB}, {"1MiB", 1 * MIB},
+             {"4MiB", 4 * MIB}};
+
+/* The cases of this benchmark: those above, and those that are made of tests and sizes. */
+typedef struct list {
+    bench_case cases[CASES_MAX];
+    char names[CASES_MAX][NAME_BYTES];
+    int count;
+} list;
+
+static bench_case *add(list *l, const char *before, const struct test *test,
+                       const struct size *size)
 {
-    return index < (int)(sizeof cases / sizeof *cases) ? cases[index].name : NULL;
+    char *name = l->names[l->count];
+    bench_case *which = &l->cases[l->count++];
+    snprintf(name, NAME_BYTES, "%s%s-%s", before, test->name, size->name);
+    *which = (bench_case){.name = name,
+                          .kind = test->kind,
+                          .unit = BENCH_US,
+                          .ranks = 2,
+                          .size_bytes = size->bytes,
+                          .parts = test->parts,
+                          .aims = {{"*", BENCH_RATIO_MAX, 1}}};
+    return which;
+}
+
+static void add_use(list *l, const struct test *test, const struct size *size)
+{
+    bench_case *which = add(l, "use-", test, size);
+    which->unit = BENCH_PERCENT;
+    which->use = true;
+}
+
+static void fill(list *l)
+{
+    static const struct test late = {"pong-late", BENCH_PONG_LATE, 2, 0};
+    l->count = (int)(sizeof cases / sizeof *cases);
+    memcpy(l->cases, cases, sizeof cases);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            if (sizes[k].bytes >= tests[i].size_min)
+                (void)add(l, "", &tests[i], &sizes[k]);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            if (sizes[k].bytes == MIB || (sizes[k].bytes == 8 && tests[i].size_min == 0))
+                add_use(l, &tests[i], &sizes[k]);
+    add_use(l, &late, &sizes[0]);
 }
 
 int main(int argc, char **argv)
 {
-    bench_options options;
-    int status = bench_options_read(argc, argv, "events", name_of, 41, 9, &options);
-    if (status >= 0)
-        return status;
-    bench_compare *compare = bench_compare_create(&options, "events", launchers,
-                                                  (int)(sizeof launchers / sizeof *launchers));
-    if (!compare)
-        return 1;
-    bench_report_head(&options, "events");
-    for (int ranks = 1; ranks <= BENCH_RANKS_MAX; ranks++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            if (cases[i].ranks == ranks && bench_wanted(&options, cases[i].name))
-                bench_compare_case(compare, &cases[i]);
-    bench_compare_destroy(compare);
-    return 0;
+    list all;
+    fill(&all);
+    const bench_group groups[] = {
+        {launchers, (int)(sizeof launchers / sizeof *launchers), all.cases, all.count}, {0}};
+    return bench_compare_main(argc, argv, "events", groups);
 }

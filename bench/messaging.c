@@ -12,6 +12,16 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 static const bench_launcher launchers[] = {
     {.peer = "ferry", .program = "peers/ferry", .ranks_variable = "FERRY_RANKS", .starts = true},
     {.peer = "limit", .program = "peers/limit", .ranks_variable = "BENCH_RANKS"},
+    {.peer = "attach",
+     .program = "peers/limit",
+     .ranks_variable = "BENCH_RANKS",
+     .environment = {"BENCH_WAY=attach"},
+     .ranks_max = 2},
+    {.peer = "pipe",
+     .program = "peers/limit",
+     .ranks_variable = "BENCH_RANKS",
+     .environment = {"BENCH_WAY=pipe"},
+     .ranks_max = 2},
     {.peer = "openmpi",
      .program = "peers/openmpi",
      .starts = true,
@@ -77,6 +87,8 @@ static const bench_case cases[] = {
      .size_bytes = 64 * KIB,
      .parts = 1,
      .aims = {{"limit", BENCH_RATIO_MIN, 0.7},
+              {"attach", BENCH_RATIO_MIN, 1},
+              {"pipe", BENCH_RATIO_MIN, 1},
               {"openmpi", BENCH_RATIO_MIN, 3},
               {"mpich", BENCH_RATIO_MIN, 3}}},
     {.name = "buffer-1MiB",
@@ -86,6 +98,8 @@ static const bench_case cases[] = {
      .size_bytes = 1 * MIB,
      .parts = 1,
      .aims = {{"limit", BENCH_RATIO_MIN, 0.7},
+              {"attach", BENCH_RATIO_MIN, 1},
+              {"pipe", BENCH_RATIO_MIN, 1},
               {"openmpi", BENCH_RATIO_MIN, 3},
               {"mpich", BENCH_RATIO_MIN, 3}}},
     {.name = "buffer-4MiB",
@@ -95,6 +109,8 @@ static const bench_case cases[] = {
      .size_bytes = 4 * MIB,
      .parts = 1,
      .aims = {{"limit", BENCH_RATIO_MIN, 0.7},
+              {"attach", BENCH_RATIO_MIN, 1},
+              {"pipe", BENCH_RATIO_MIN, 1},
               {"openmpi", BENCH_RATIO_MIN, 3},
               {"mpich", BENCH_RATIO_MIN, 3}}},
     {.name = "put-8B",
@@ -204,6 +220,30 @@ static const bench_case cases[] = {
      .ranks = 2,
      .size_bytes = 8,
      .parts = 1},
+    {.name = "poll-2",
+     .kind = BENCH_IDLE,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .parts = 1,
+     .aims = {{"openmpi", BENCH_RATIO_MAX, 1}}},
+    {.name = "poll-8",
+     .kind = BENCH_IDLE,
+     .unit = BENCH_NS,
+     .ranks = 8,
+     .parts = 1,
+     .aims = {{"openmpi", BENCH_RATIO_MAX, 1}}},
+    {.name = "poll-16",
+     .kind = BENCH_IDLE,
+     .unit = BENCH_NS,
+     .ranks = 16,
+     .parts = 1,
+     .aims = {{"openmpi", BENCH_RATIO_MAX, 1}}},
+    {.name = "poll-32",
+     .kind = BENCH_IDLE,
+     .unit = BENCH_NS,
+     .ranks = 32,
+     .parts = 1,
+     .aims = {{"openmpi", BENCH_RATIO_MAX, 1}}},
     {.name = "start-2",
      .kind = BENCH_KINDS,
      .unit = BENCH_MS,
@@ -232,26 +272,8 @@ static const bench_case cases[] = {
      .aims = {{"*", BENCH_OURS_MAX, 300}}},
 };
 
-static const char *name_of(int index)
-{
-    return index < (int)(sizeof cases / sizeof *cases) ? cases[index].name : NULL;
-}
-
 int main(int argc, char **argv)
 {
-    bench_options options;
-    int status = bench_options_read(argc, argv, "messaging", name_of, 41, 9, &options);
-    if (status >= 0)
-        return status;
-    bench_compare *compare = bench_compare_create(&options, "messaging", launchers,
-                                                  (int)(sizeof launchers / sizeof *launchers));
-    if (!compare)
-        return 1;
-    bench_report_head(&options, "messaging");
-    for (int ranks = 1; ranks <= BENCH_RANKS_MAX; ranks++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            if (cases[i].ranks == ranks && bench_wanted(&options, cases[i].name))
-                bench_compare_case(compare, &cases[i]);
-    bench_compare_destroy(compare);
-    return 0;
+    const bench_group groups[] = {BENCH_GROUP(launchers, cases), {0}};
+    return bench_compare_main(argc, argv, "messaging", groups);
 }

@@ -235,6 +235,41 @@ static const bench_case cases[] = {
      .size_bytes = 1024,
      .parts = 1,
      .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "laplace-20",
+     .kind = BENCH_LAPLACE,
+     .unit = BENCH_US,
+     .ranks = 2,
+     .size_bytes = 20,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "laplace-2",
+     .kind = BENCH_LAPLACE,
+     .unit = BENCH_US,
+     .ranks = 2,
+     .size_bytes = 2,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "amr-8",
+     .kind = BENCH_AMR,
+     .unit = BENCH_US,
+     .ranks = 2,
+     .size_bytes = 8,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "amr-16",
+     .kind = BENCH_AMR,
+     .unit = BENCH_US,
+     .ranks = 2,
+     .size_bytes = 16,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "amr-32",
+     .kind = BENCH_AMR,
+     .unit = BENCH_US,
+     .ranks = 2,
+     .size_bytes = 32,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
     {.name = "exposed-128x8",
      .kind = BENCH_EXPOSED,
      .unit = BENCH_PERCENT,
@@ -253,6 +288,38 @@ static const bench_case cases[] = {
      .ranks = 1,
      .size_bytes = 192,
      .aims = {{"*", BENCH_OURS_MAX, 10}}},
+    {.name = "plan-100000",
+     .kind = BENCH_PLAN,
+     .unit = BENCH_US,
+     .ranks = 1,
+     .size_bytes = 100000,
+     .parts = 1,
+     .aims = {{"*", BENCH_OURS_MAX, 1000000}}},
+    {.name = "plan-100000/64",
+     .kind = BENCH_PLAN_SHARE,
+     .unit = BENCH_US,
+     .ranks = 1,
+     .size_bytes = 100000,
+     .parts = 1,
+     .aims = {{"*", BENCH_OURS_MAX, 1000000}}},
+    {.name = "plan-1000000/64",
+     .kind = BENCH_PLAN_SHARE,
+     .unit = BENCH_US,
+     .ranks = 1,
+     .size_bytes = 1000000,
+     .parts = 1},
+    {.name = "plan-memory-100000/64",
+     .kind = BENCH_PLAN_MEMORY,
+     .unit = BENCH_MIB,
+     .ranks = 1,
+     .size_bytes = 100000,
+     .parts = 1},
+    {.name = "plan-memory-1000000/64",
+     .kind = BENCH_PLAN_MEMORY,
+     .unit = BENCH_MIB,
+     .ranks = 1,
+     .size_bytes = 1000000,
+     .parts = 1},
     {.name = "start-wait",
      .kind = BENCH_START_WAIT,
      .unit = BENCH_NS,
@@ -261,26 +328,8 @@ static const bench_case cases[] = {
      .aims = {{"*", BENCH_OURS_MAX, 200}}},
 };
 
-static const char *name_of(int index)
-{
-    return index < (int)(sizeof cases / sizeof *cases) ? cases[index].name : NULL;
-}
-
 int main(int argc, char **argv)
 {
-    bench_options options;
-    int status = bench_options_read(argc, argv, "movers", name_of, 41, 9, &options);
-    if (status >= 0)
-        return status;
-    bench_compare *compare = bench_compare_create(&options, "movers", launchers,
-                                                  (int)(sizeof launchers / sizeof *launchers));
-    if (!compare)
-        return 1;
-    bench_report_head(&options, "movers");
-    for (int ranks = 1; ranks <= BENCH_RANKS_MAX; ranks++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            if (cases[i].ranks == ranks && bench_wanted(&options, cases[i].name))
-                bench_compare_case(compare, &cases[i]);
-    bench_compare_destroy(compare);
-    return 0;
+    const bench_group groups[] = {BENCH_GROUP(launchers, cases), {0}};
+    return bench_compare_main(argc, argv, "movers", groups);
 }

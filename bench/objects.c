@@ -106,6 +106,22 @@ static const bench_case cases[] = {
      .parts = 2,
      .against = "pack",
      .aims = {{"limit", BENCH_RATIO_MAX, 1.2}}},
+    {.name = "uninstall-64B",
+     .kind = BENCH_UNINSTALL,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 64,
+     .parts = 1,
+     .against = "copy",
+     .aims = {{"limit", BENCH_OURS_MAX, 115000}}},
+    {.name = "install-64B",
+     .kind = BENCH_INSTALL,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 64,
+     .parts = 1,
+     .against = "copy",
+     .aims = {{"limit", BENCH_OURS_MAX, 9000}}},
     {.name = "hand-over-64B",
      .kind = BENCH_HAND_OVER,
      .unit = BENCH_US,
@@ -140,26 +156,8 @@ static const bench_case cases[] = {
      .aims = {{"limit", BENCH_OURS_MAX, 3}}},
 };
 
-static const char *name_of(int index)
-{
-    return index < (int)(sizeof cases / sizeof *cases) ? cases[index].name : NULL;
-}
-
 int main(int argc, char **argv)
 {
-    bench_options options;
-    int status = bench_options_read(argc, argv, "objects", name_of, 41, 9, &options);
-    if (status >= 0)
-        return status;
-    bench_compare *compare = bench_compare_create(&options, "objects", launchers,
-                                                  (int)(sizeof launchers / sizeof *launchers));
-    if (!compare)
-        return 1;
-    bench_report_head(&options, "objects");
-    for (int ranks = 1; ranks <= BENCH_RANKS_MAX; ranks++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            if (cases[i].ranks == ranks && bench_wanted(&options, cases[i].name))
-                bench_compare_case(compare, &cases[i]);
-    bench_compare_destroy(compare);
-    return 0;
+    const bench_group groups[] = {BENCH_GROUP(launchers, cases), {0}};
+    return bench_compare_main(argc, argv, "objects", groups);
 }

@@ -1,7 +1,7 @@
 /* Advection on two levels of refinement: a blob travels through a periodic square, and fine blocks
  * follow it: they appear, vanish, and are balanced over the ranks.
  *
- *   ferry run -n 4 build/examples/amr [TILES [STEPS [MOVES]]]
+ *   ferry run -n 4 build/examples/amr [TILES [STEPS [MOVES [PICTURE]]]]
  *
  * The square has TILES^2 coarse tiles of 8^2 cells; where the solution is steep a tile has a fine
  * block of 16^2 cells over it. Coarse cells below fine ones hold their mean. Where flow leaves a
@@ -13,14 +13,18 @@
  * ferry_blocks_settle brings xarrays and movers into line. The coarse level's movers are bound once
  * and for all; fine blocks get a new xarray when they change. MOVES is how many blocks must have
  * changed ranks at the end, 0 by default: in a real run that is a matter of timing. In the
- * simulator a cell takes a microsecond. */
+ * simulator a cell takes a microsecond. PICTURE is a path for ParaView, of the coarse level at the
+ * end: PICTURE.pvti is written or, when it ends so, PICTURE.vtkhdf. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
+
+#include "common/parameters.h"
 #include <ferry/mover.h>
 #include <ferry/mover_blocks.h>
+#include <ferry/mover_file.h>
 
 enum { TILE = 8, RATIO = 2, REGRID_STEPS = 4, DIMS = 2 };
 
@@ -464,17 +468,23 @@ static void solver_fini(solver *s)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    solver s = {.f = f, .tiles = argc > 1 ? atoll(argv[1]) : 16};
-    const int steps = argc > 2 ? atoi(argv[2]) : 100;
-    const long long moves = argc > 3 ? atoll(argv[3]) : 0;
-    if (s.tiles < 3 || s.tiles > 512 || steps < 1) {
-        fprintf(stderr, "usage: amr [TILES [STEPS [MOVES]]], 3 to 512 tiles\n");
-        return 2;
-    }
+    long tiles = 16, steps = 100, moves = 0;
+    const char *picture = NULL;
+    const parameter table[] = {
+        {"TILES", "along an edge", 3, 512, .whole = &tiles},
+        {"STEPS", "in time", 1, 1e6, .whole = &steps},
+        {"MOVES", "of blocks between ranks that there have to be", 0, 1e9, .whole = &moves},
+        {"PICTURE", "file for ParaView", .text = &picture},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv, "Advection on two levels that follow it.", table);
+    if (status >= 0)
+        return status;
+    solver s = {.f = f, .tiles = tiles};
     solver_init(&s);
     const double before = total(&s);
     double worst = 0;
-    for (int i = 0; i < steps; i++) {
+    for (long i = 0; i < steps; i++) {
         if (i % REGRID_STEPS == 0) {
             restrict_fine(&s);
             regrid(&s);
@@ -484,11 +494,15 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     bool good = worst < 1e-12 && s.appeared > 0 && s.vanished > 0 && s.moved >= moves;
     if (ferry_rank(f) == 0)
-        printf("%d steps, %zu tiles, %zu fine blocks at the end; %lld appeared, %lld vanished, "
+        printf("%ld steps, %zu tiles, %zu fine blocks at the end; %lld appeared, %lld vanished, "
                "%lld blocks changed ranks; total %.12f, off by %.1e: %s\n",
                steps, s.u->blocks.count, s.fine->blocks.count, (long long)s.appeared,
                (long long)s.vanished, (long long)s.moved, before, worst,
                good ? "conserved" : "NOT as it should be");
+    if (picture != NULL) {
+        restrict_fine(&s);
+        check(f, ferry_picture_write(s.u, picture, NULL));
+    }
     solver_fini(&s);
     return !good;
 }

@@ -15,6 +15,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 enum { SEARCHES = 14, UNDER_WAY = 8, FOUND_MAX = 8192, FEW = 256 };
 
 typedef struct event {
@@ -198,7 +200,13 @@ static int report(ferry *f, const traffic *t, uint64_t events, double seconds)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 20000;
+    long events = 20000;
+    const parameter table[] = {
+        {"EVENTS", "points that each rank inserts", 1, 1e9, .whole = &events}, {0}};
+    int status =
+        parameters_read(f, argc, argv, "The traffic of a parallel Delaunay mesher.", table);
+    if (status >= 0)
+        return status;
     traffic t = {.random = (uint64_t)ferry_rank(f) + 1};
     ferry_user_data_set(f, &t);
     if (ferry_handler_register(f, "search", on_search, &t.search) != 0 ||
@@ -207,11 +215,11 @@ static int rank_main(ferry *f, int argc, char **argv)
         ferry_barrier(f) != 0)
         return 1;
     uint64_t start = ferry_now(f);
-    if (insert_points(f, &t, events) != 0 || ferry_quiesce(f) != 0) {
+    if (insert_points(f, &t, (uint64_t)events) != 0 || ferry_quiesce(f) != 0) {
         fprintf(stderr, "cavity: %s\n", ferry_error_message(f));
         return 1;
     }
-    return report(f, &t, events, (double)(ferry_now(f) - start) / 1e9);
+    return report(f, &t, (uint64_t)events, (double)(ferry_now(f) - start) / 1e9);
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 enum { TASKS = 0, RESULTS = 1, RANGE = 2000, WAITING_MAX = 64 };
 
 /* A task, and then its result; an empty range ends a worker. */
@@ -91,7 +93,11 @@ static void print_results(ferry *f, int64_t limit)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    int64_t limit = argc > 1 ? atoll(argv[1]) : 400000;
+    long limit = 400000;
+    const parameter table[] = {{"LIMIT", "of the primes to count", 2, 1e9, .whole = &limit}, {0}};
+    int status = parameters_read(f, argc, argv, "Counts primes in tasks from one cell.", table);
+    if (status >= 0)
+        return status;
     if (ferry_rank(f) == 0)
         check(f, ferry_cell_limit_set(f, TASKS, WAITING_MAX));
     check(f, ferry_barrier(f));

@@ -14,6 +14,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 enum { SIDE = 256, INBOX = 0, DONE = 1, ENOUGH = 2 };
 
 typedef struct image {
@@ -94,7 +96,13 @@ static void on_done(ferry *f, ferry_cell cell, size_t count, void *arg)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    stage s = {.images = argc > 1 ? atoi(argv[1]) : 200};
+    long images = 200;
+    const parameter table[] = {{"IMAGES", "that go through the filters", 1, 1e6, .whole = &images},
+                               {0}};
+    int status = parameters_read(f, argc, argv, "A pipeline of filters, one per rank.", table);
+    if (status >= 0)
+        return status;
+    stage s = {.images = (int)images};
     ferry_cell_handler inbox = FERRY_CELL_HANDLER_DEFAULTS, done = FERRY_CELL_HANDLER_DEFAULTS;
     inbox.fn = on_inbox;
     inbox.arg = &s;

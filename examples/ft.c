@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <ferry/ferry.h>
+
+#include "common/parameters.h"
 #include <ferry/mover.h>
 
 enum { ITERATIONS = 6, STRIP = 8, SAMPLES = 1024 };
@@ -307,24 +309,22 @@ static int solve(solver *s)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "S";
-    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
-        if (name[0] != problems[i].name || name[1] != '\0')
-            continue;
-        solver s;
-        solver_init(&s, f, &problems[i]);
-        check(f, ferry_barrier(f));
-        uint64_t start = ferry_now(f);
-        int wrong = solve(&s);
-        if (ferry_rank(f) == 0)
-            printf("FT class %s on %d ranks: %s, %.3f s\n", name, ferry_ranks(f),
-                   wrong ? "verification failed" : "verified",
-                   (double)(ferry_now(f) - start) * 1e-9);
-        solver_fini(&s);
-        return wrong != 0;
-    }
-    fprintf(stderr, "usage: ft S|W|A\n");
-    return 2;
+    static const char *const classes[] = {"S", "W", "A", NULL}; /* as in problems */
+    int class = 0;
+    const parameter table[] = {{"CLASS", "S, W or A", .choice = &class, .of = classes}, {0}};
+    int status = parameters_read(f, argc, argv, "The NAS benchmark FT.", table);
+    if (status >= 0)
+        return status;
+    solver s;
+    solver_init(&s, f, &problems[class]);
+    check(f, ferry_barrier(f));
+    uint64_t start = ferry_now(f);
+    int wrong = solve(&s);
+    if (ferry_rank(f) == 0)
+        printf("FT class %s on %d ranks: %s, %.3f s\n", classes[class], ferry_ranks(f),
+               wrong ? "verification failed" : "verified", (double)(ferry_now(f) - start) * 1e-9);
+    solver_fini(&s);
+    return wrong != 0;
 }
 
 int main(int argc, char **argv)

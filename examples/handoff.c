@@ -8,6 +8,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 static void check(ferry *f, int error)
 {
     if (error == 0)
@@ -40,11 +42,15 @@ static double pass(ferry *f, size_t size_bytes, long rounds)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    long rounds = argc > 1 ? atol(argv[1]) : 100000;
-    if (ferry_ranks(f) != 2 || rounds < 1) {
+    long rounds = 100000;
+    const parameter table[] = {{"ROUNDS", "for each size", 1, 1e9, .whole = &rounds}, {0}};
+    int status = parameters_read(f, argc, argv, "Two ranks pass a parcel to and fro.", table);
+    if (status >= 0)
+        return status;
+    if (ferry_ranks(f) != 2) {
         if (ferry_rank(f) == 0)
-            fprintf(stderr, "handoff: two ranks pass a parcel: ferry run -n 2 %s [ROUNDS]\n",
-                    argv[0]);
+            fprintf(stderr, "handoff: %d ranks: expected 2, as in ferry run -n 2 %s\n",
+                    ferry_ranks(f), argv[0]);
         return 2;
     }
     pass(f, 64, rounds);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <ferry/ferry.h>
+
+#include "common/parameters.h"
 #include <ferry/mover.h>
 
 enum { LEVELS_MAX = 12, EXTREMES = 10 };
@@ -382,28 +384,27 @@ static void solver_fini(solver *s)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "S";
-    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
-        if (name[0] != problems[i].name || name[1] != '\0')
-            continue;
-        solver s;
-        solver_init(&s, f, problems[i].levels);
-        check(f, ferry_barrier(f));
-        uint64_t start = ferry_now(f);
-        residual(&s, &s.levels[s.top], s.v);
-        for (int k = 0; k < problems[i].cycles; k++)
-            cycle(&s);
-        double found = norm(&s);
-        bool good = fabs(found / problems[i].norm - 1) < 1e-8;
-        if (ferry_rank(f) == 0)
-            printf("MG class %s on %d ranks: residual %.12e, %s, %.3f s\n", name, ferry_ranks(f),
-                   found, good ? "verified" : "verification FAILED",
-                   (double)(ferry_now(f) - start) * 1e-9);
-        solver_fini(&s);
-        return !good;
-    }
-    fprintf(stderr, "usage: mg S|W|A\n");
-    return 2;
+    static const char *const classes[] = {"S", "W", "A", NULL}; /* as in problems */
+    int class = 0;
+    const parameter table[] = {{"CLASS", "S, W or A", .choice = &class, .of = classes}, {0}};
+    int status = parameters_read(f, argc, argv, "The NAS benchmark MG.", table);
+    if (status >= 0)
+        return status;
+    solver s;
+    solver_init(&s, f, problems[class].levels);
+    check(f, ferry_barrier(f));
+    uint64_t start = ferry_now(f);
+    residual(&s, &s.levels[s.top], s.v);
+    for (int k = 0; k < problems[class].cycles; k++)
+        cycle(&s);
+    double found = norm(&s);
+    bool good = fabs(found / problems[class].norm - 1) < 1e-8;
+    if (ferry_rank(f) == 0)
+        printf("MG class %s on %d ranks: residual %.12e, %s, %.3f s\n", classes[class],
+               ferry_ranks(f), found, good ? "verified" : "verification FAILED",
+               (double)(ferry_now(f) - start) * 1e-9);
+    solver_fini(&s);
+    return !good;
 }
 
 int main(int argc, char **argv)

@@ -16,6 +16,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 /* A neighbour can be two stages ahead of what it sent before, when that is late because both have
  * moved; not more, since then it needs this chunk's values. So there is room for four stages. */
 enum { EARLY = 4 };
@@ -50,27 +52,6 @@ static size_t packed_size(ferry *f, const void *data)
 {
     (void)f;
     return bytes_of(((const chunk *)data)->count);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f, (void)object;
-    void *data = malloc(size_bytes);
-    if (data != NULL)
-        memcpy(data, buffer, size_bytes);
-    return data;
-}
-
-static void destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
 }
 
 static int by_value(const void *a, const void *b)
@@ -259,20 +240,21 @@ static int run(ferry *f, sort *s, ferry_object_type type)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    const ferry_object_ops ops = {.size = sizeof ops,
-                                  .name = "chunk",
-                                  .packed_size = packed_size,
-                                  .pack = pack,
-                                  .unpack = unpack,
-                                  .destroy = destroy};
-    sort s = {.mobile = argc > 1 && strcmp(argv[1], "mobile") == 0};
-    s.chunks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 64;
-    s.count = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 256;
+    const ferry_object_ops ops = {.size = sizeof ops, .name = "chunk", .packed_size = packed_size};
+    static const char *const ways[] = {"static", "mobile", NULL};
+    int way = 0;
+    long chunks = 64, count = 256;
+    const parameter table[] = {
+        {"WAY", "static or mobile", .choice = &way, .of = ways},
+        {"CHUNKS", "of values", 1, 1 << 20, .whole = &chunks},
+        {"VALUES", "per chunk", 1, 1 << 20, .whole = &count},
+        {0},
+    };
+    int wrong = parameters_read(f, argc, argv, "Sorts by a network of comparators.", table);
+    if (wrong >= 0)
+        return wrong;
+    sort s = {.mobile = way == 1, .chunks = (uint32_t)chunks, .count = (uint32_t)count};
     ferry_object_type type;
-    if (s.chunks == 0 || s.count == 0 || s.chunks > 1 << 20 || s.count > 1 << 20) {
-        fprintf(stderr, "usage: netsort [static|mobile] [CHUNKS] [VALUES PER CHUNK]\n");
-        return 2;
-    }
     s.names = calloc(s.chunks, sizeof(*s.names));
     ferry_user_data_set(f, &s);
     if (s.names == NULL || ferry_object_type_register(f, &ops, &type) != 0 ||

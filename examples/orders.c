@@ -4,13 +4,18 @@
  *
  * Rank 1 is the exchange: it streams prices and answers orders with execution reports, but delays
  * some, drops some and rejects some. Every other rank manages orders: a receive with a timeout
- * waits for each report, so nothing in the main loop looks for orders that are late. */
+ * waits for each report, so nothing in the main loop looks for orders that are late.
+ *
+ * Ranks may die. When the exchange does, each open order fails by its event, and is counted; when a
+ * manager does, the exchange goes on for the others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <ferry/ferry.h>
+
+#include "common/parameters.h"
 
 enum { EXCHANGE = 1, ORDERS_MAX = 100000, DELAYED_MAX = 1024, OPEN_MAX = 16 };
 enum { TIMEOUT_NS = 30000000, DELAY_NS = 8000000, PRICE_NS = 1000000, VIEW_NS = 100000000 };
@@ -36,9 +41,17 @@ typedef struct state {
     uint64_t prices, last_price;
     delayed delayed[DELAYED_MAX];
     int delayed_count, managers_done;
+    bool *done_ranks; /* at the exchange: managers that have finished, or are dead */
+    bool closed;      /* at a manager: the exchange is dead */
     uint64_t random;
     bool error;
 } state;
+
+/* A rank that dies is not an error: its event follows. */
+static void note_error(state *s, int error)
+{
+    s->error = s->error || (error != 0 && error != FERRY_EPEER);
+}
 
 static uint64_t random_below(state *s, uint64_t n)
 {
@@ -50,8 +63,7 @@ static uint64_t random_below(state *s, uint64_t n)
 
 static void report(state *s, int rank, int id, fate what)
 {
-    int error = ferry_send(s->f, rank, id, &what, sizeof what, NULL);
-    s->error = s->error || (error != 0 && error != FERRY_EPEER);
+    note_error(s, ferry_send(s->f, rank, id, &what, sizeof what, NULL));
 }
 
 static void on_order(ferry *f, int source, const ferry_message *message)
@@ -78,17 +90,33 @@ static void on_cancel(ferry *f, int source, const ferry_message *message)
             s->delayed[i--] = s->delayed[--s->delayed_count];
 }
 
+static void finish_manager(state *s, int rank)
+{
+    s->managers_done += !s->done_ranks[rank];
+    s->done_ranks[rank] = true;
+}
+
 static void on_done(ferry *f, int source, const ferry_message *message)
 {
-    (void)source, (void)message;
-    ((state *)ferry_user_data(f))->managers_done++;
+    (void)message;
+    finish_manager(ferry_user_data(f), source);
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    state *s = arg;
+    if (!event->died)
+        return;
+    if (ferry_rank(f) == EXCHANGE)
+        finish_manager(s, event->rank);
+    s->closed = s->closed || event->rank == EXCHANGE;
 }
 
 static void send_price(state *s)
 {
     s->last_price += 3 + random_below(s, 5) - 5;
     const ferry_message price = {.handler = s->price, .word_count = 1, .words = {s->last_price}};
-    s->error = s->error || ferry_request_broadcast(s->f, &price, NULL) != 0;
+    note_error(s, ferry_request_broadcast(s->f, &price, NULL));
 }
 
 static void run_exchange(state *s)
@@ -143,7 +171,7 @@ static void on_latent(ferry *f, void *arg, const ferry_receipt *receipt)
     const ferry_message cancel = {
         .handler = o->state->cancel, .word_count = 1, .words = {(uint64_t)receipt->tag}};
     settle(o, LATENT);
-    o->state->error = o->state->error || ferry_request_send(f, EXCHANGE, &cancel, NULL) != 0;
+    note_error(o->state, ferry_request_send(f, EXCHANGE, &cancel, NULL));
 }
 
 static void on_failure(ferry *f, void *arg, const ferry_receipt *receipt)
@@ -168,25 +196,31 @@ static void send_order(state *s)
                                .failed = on_failure,
                                .failed_arg = o};
     const ferry_message message = {.handler = s->order, .word_count = 1, .words = {(uint64_t)id}};
-    s->error = ferry_receive(s->f, EXCHANGE, id, &o->report, sizeof o->report, &track) != 0 ||
-               ferry_request_send(s->f, EXCHANGE, &message, NULL) != 0;
+    int error = ferry_receive(s->f, EXCHANGE, id, &o->report, sizeof o->report, &track);
+    note_error(s, error);
+    if (error != 0)
+        settle(o, FAILED); /* without a receive there is no event */
+    else
+        note_error(s, ferry_request_send(s->f, EXCHANGE, &message, NULL));
 }
 
 static void view(const state *s, bool end)
 {
     if (ferry_rank(s->f) != 0 || (!end && !isatty(STDOUT_FILENO)))
         return;
-    printf("%sprice %6.2f | sent %5d  open %3d  filled %5d  rejected %4d  latent, cancelled %4d%s",
+    printf("%sprice %6.2f | sent %5d  open %3d  filled %5d  rejected %4d  latent, cancelled %4d  "
+           "failed %3d%s",
            isatty(STDOUT_FILENO) ? "\r" : "", (double)s->last_price / 100, s->sent, s->counts[OPEN],
-           s->counts[FILLED], s->counts[REJECTED], s->counts[LATENT], end ? "\n" : "");
+           s->counts[FILLED], s->counts[REJECTED], s->counts[LATENT], s->counts[FAILED],
+           end ? "\n" : "");
     fflush(stdout);
 }
 
 static void run_manager(state *s)
 {
     uint64_t view_ns = 0;
-    while ((s->sent < s->orders_max || s->counts[OPEN] > 0) && !s->error) {
-        if (s->sent < s->orders_max && s->counts[OPEN] < OPEN_MAX)
+    while (((s->sent < s->orders_max && !s->closed) || s->counts[OPEN] > 0) && !s->error) {
+        if (s->sent < s->orders_max && s->counts[OPEN] < OPEN_MAX && !s->closed)
             send_order(s);
         else
             ferry_wait(s->f, VIEW_NS);
@@ -197,7 +231,7 @@ static void run_manager(state *s)
     }
     view(s, true);
     const ferry_message done = {.handler = s->done};
-    s->error = s->error || ferry_request_send(s->f, EXCHANGE, &done, NULL) != 0;
+    note_error(s, ferry_request_send(s->f, EXCHANGE, &done, NULL));
 }
 
 static int run(state *s)
@@ -205,7 +239,8 @@ static int run(state *s)
     if (ferry_handler_register(s->f, "order", on_order, &s->order) != 0 ||
         ferry_handler_register(s->f, "cancel", on_cancel, &s->cancel) != 0 ||
         ferry_handler_register(s->f, "price", on_price, &s->price) != 0 ||
-        ferry_handler_register(s->f, "done", on_done, &s->done) != 0)
+        ferry_handler_register(s->f, "done", on_done, &s->done) != 0 ||
+        ferry_on_peer(s->f, on_peer, s) != 0)
         return 1;
     if (ferry_rank(s->f) == EXCHANGE)
         run_exchange(s);
@@ -213,29 +248,37 @@ static int run(state *s)
         run_manager(s);
     if (s->error || ferry_quiesce(s->f) != 0)
         return 1;
-    return s->counts[FILLED] + s->counts[REJECTED] + s->counts[LATENT] != s->sent;
+    int ended = s->counts[FILLED] + s->counts[REJECTED] + s->counts[LATENT] + s->counts[FAILED];
+    return ended != s->sent || (s->counts[FAILED] > 0 && !s->closed);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    long orders = argc == 3 && strcmp(argv[1], "--orders") == 0 ? strtol(argv[2], NULL, 10) : 200;
-    if (ferry_ranks(f) < 2 || orders < 1 || orders > ORDERS_MAX || (argc != 1 && argc != 3)) {
-        fprintf(stderr, "usage: ferry run -n 2 orders [--orders N]\n");
+    long orders = 200;
+    const parameter table[] = {{"orders", "to place", 1, ORDERS_MAX, .whole = &orders}, {0}};
+    int wrong = parameters_read(f, argc, argv, "An order manager and an exchange.", table);
+    if (wrong >= 0)
+        return wrong;
+    if (ferry_ranks(f) < 2) {
+        fprintf(stderr, "orders: 1 rank: expected 2 or more, as in ferry run -n 2 %s\n", argv[0]);
         return 2;
     }
     state *s = calloc(1, sizeof *s);
     order *all = calloc((size_t)orders, sizeof *all);
+    bool *done_ranks = calloc((size_t)ferry_ranks(f), sizeof *done_ranks);
     int status = 1;
-    if (s != NULL && all != NULL) {
+    if (s != NULL && all != NULL && done_ranks != NULL) {
         *s = (state){.f = f,
                      .orders = all,
                      .orders_max = (int)orders,
+                     .done_ranks = done_ranks,
                      .random = (uint64_t)ferry_rank(f) + 1};
         ferry_user_data_set(f, s);
         status = run(s);
     }
     if (status != 0)
         fprintf(stderr, "orders: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    free(done_ranks);
     free(all);
     free(s);
     return status;

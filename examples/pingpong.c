@@ -9,6 +9,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 enum { BYTES_MAX = 1024 };
 
 static const size_t sizes[] = {16, 32, 64, 128, 256, 512, BYTES_MAX};
@@ -77,11 +79,11 @@ static int lead(ferry *f, state *s, unsigned long messages)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    unsigned long messages = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
-    if (messages == 0) {
-        fprintf(stderr, "usage: pingpong [MESSAGES]\n");
-        return 2;
-    }
+    long messages = 1000;
+    const parameter table[] = {{"MESSAGES", "to and fro", 1, 1e12, .whole = &messages}, {0}};
+    int status = parameters_read(f, argc, argv, "Requests to and fro, of growing size.", table);
+    if (status >= 0)
+        return status;
     state s = {.finished = false};
     ferry_user_data_set(f, &s);
     if (ferry_handler_register(f, "ping", ping, &s.ping) != 0 ||
@@ -89,7 +91,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         ferry_handler_register(f, "finish", finish, &s.finish) != 0)
         return 1;
     if (ferry_rank(f) == 0)
-        return lead(f, &s, messages);
+        return lead(f, &s, (unsigned long)messages);
     while (!s.finished)
         if (ferry_wait(f, FERRY_FOREVER) < 0)
             return 1;

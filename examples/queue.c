@@ -15,6 +15,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 typedef struct element {
     ferry_object next; /* none: the last */
     uint64_t value;
@@ -34,33 +36,6 @@ static void check(ferry *f, int error)
     fprintf(stderr, "queue: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
             ferry_error_message(f));
     exit(1);
-}
-
-static size_t element_packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(element);
-}
-
-static void element_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *element_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    void *data = malloc(size_bytes);
-    return data != NULL ? memcpy(data, buffer, size_bytes) : NULL;
-}
-
-static void element_destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
 }
 
 /* Adds the element's value to the sum that comes in and sends it on. */
@@ -176,33 +151,33 @@ static uint64_t run(ferry *f, uint64_t count, uint64_t rounds, ferry_object *ele
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "element",
-                                         .packed_size = element_packed_size,
-                                         .pack = element_pack,
-                                         .unpack = element_unpack,
-                                         .destroy = element_destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .name = "element", .flat_bytes = sizeof(element)};
     state s = {0};
-    uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
-    uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 20;
-    if (count < 1 || count > 1000000 || rounds < 1 || argc > 3) {
-        fprintf(stderr, "usage: queue [ELEMENTS, 1 to 1000000] [ROUNDS, from 1]\n");
-        return 2;
-    }
+    long count = 10, rounds = 20;
+    const parameter table[] = {
+        {"ELEMENTS", "of the list", 1, 1e6, .whole = &count},
+        {"ROUNDS", "of messages along it", 1, 1e9, .whole = &rounds},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv, "A list whose elements move between ranks.", table);
+    if (status >= 0)
+        return status;
     ferry_user_data_set(f, &s);
     check(f, ferry_object_type_register(f, &ops, &s.type));
     check(f, ferry_object_handler_register(f, "add", on_add, &s.add));
     check(f, ferry_handler_register(f, "total", on_total, &s.total));
     check(f, ferry_handler_register(f, "carry", on_carry, &s.carry));
-    ferry_object *elements = calloc(count, sizeof *elements);
+    ferry_object *elements = calloc((size_t)count, sizeof *elements);
     check(f, elements != NULL ? 0 : FERRY_ENOMEM);
-    uint64_t totals[2] = {run(f, count, rounds, elements), ferry_object_count(f)};
+    uint64_t totals[2] = {run(f, (uint64_t)count, (uint64_t)rounds, elements),
+                          ferry_object_count(f)};
     check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, totals, totals, 2));
     free(elements);
-    bool right = totals[0] == 0 && totals[1] == count;
+    bool right = totals[0] == 0 && totals[1] == (uint64_t)count;
     if (ferry_rank(f) == 0)
-        printf("%" PRIu64 " elements, %" PRIu64 " rounds: sum %" PRIu64 ", %s\n", totals[1], rounds,
-               s.sum, right ? "right each time" : "WRONG");
+        printf("%" PRIu64 " elements, %ld rounds: sum %" PRIu64 ", %s\n", totals[1], rounds, s.sum,
+               right ? "right each time" : "WRONG");
     return right ? 0 : 1;
 }
 

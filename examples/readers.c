@@ -9,6 +9,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 enum { WORDS = 4096, NUMBER = 0 };
 
 static void check(ferry *f, int error)
@@ -50,7 +52,11 @@ static uint64_t look(ferry *f, ferry_cell cell, uint64_t last)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const ferry_cell cell = {0, NUMBER};
-    int reads = argc > 1 ? atoi(argv[1]) : 20000;
+    long reads = 20000;
+    const parameter table[] = {{"READS", "by each other rank", 1, 1e9, .whole = &reads}, {0}};
+    int status = parameters_read(f, argc, argv, "Ranks that read what rank 0 changes.", table);
+    if (status >= 0)
+        return status;
     int64_t counts[2] = {0, 0}; /* reads, copies */
     ferry_parcel parcel = {0};
     if (ferry_rank(f) == 0) {
@@ -70,7 +76,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     check(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, counts, counts, 2));
     if (ferry_rank(f) == 0)
-        printf("%" PRId64 " reads of %d versions; %" PRId64 " copies were made\n", counts[0],
+        printf("%" PRId64 " reads of %ld versions; %" PRId64 " copies were made\n", counts[0],
                reads / 20 + 1, counts[1]);
     return 0;
 }

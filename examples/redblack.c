@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
+
+#include "common/parameters.h"
 #include <ferry/mover.h>
 
 static void check(ferry *f, int error)
@@ -64,16 +66,19 @@ static double sweep(ferry *f, ferry_mover *halo, const ferry_xarray *u, const fe
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    const int64_t n = argc > 1 ? atoll(argv[1]) : 64;
-    const int sweeps = argc > 2 ? atoi(argv[2]) : 20;
-    const int count = argc > 3 ? atoi(argv[3]) : ferry_ranks(f);
-    if (n < 2 || sweeps < 1 || count < 1) {
-        fprintf(stderr, "usage: redblack [N [SWEEPS [BLOCKS]]]\n");
-        return 2;
-    }
+    long n = 64, sweeps = 20, count = ferry_ranks(f);
+    const parameter table[] = {
+        {"N", "points along each edge of the cube", 2, 1e4, .whole = &n},
+        {"SWEEPS", "over all points", 1, 1e6, .whole = &sweeps},
+        {"BLOCKS", "of the cube", 1, 1e6, .whole = &count},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv, "Red-black Gauss-Seidel in a cube.", table);
+    if (status >= 0)
+        return status;
     const ferry_region cube = ferry_region_sized(3, (int64_t[]){n, n, n});
     ferry_floorplan blocks;
-    check(f, ferry_floorplan_cut(cube, ferry_floorplan_parts(cube, count), &blocks));
+    check(f, ferry_floorplan_cut(cube, ferry_floorplan_parts(cube, (int)count), &blocks));
     check(f, ferry_map_curve(&blocks, ferry_ranks(f), NULL));
 
     ferry_xarray *u, *rhs;
@@ -92,12 +97,11 @@ static int rank_main(ferry *f, int argc, char **argv)
 
     uint64_t start = ferry_now(f);
     double change = 0;
-    for (int i = 0; i < sweeps; i++)
+    for (long i = 0; i < sweeps; i++)
         change = sweep(f, mover, u, rhs);
     if (ferry_rank(f) == 0)
-        printf("%lld^3 points, %d sweeps, %zu blocks on %d ranks: change %.9e, %.3f s\n",
-               (long long)n, sweeps, blocks.count, ferry_ranks(f), change,
-               (double)(ferry_now(f) - start) * 1e-9);
+        printf("%ld^3 points, %ld sweeps, %zu blocks on %d ranks: change %.9e, %.3f s\n", n, sweeps,
+               blocks.count, ferry_ranks(f), change, (double)(ferry_now(f) - start) * 1e-9);
     check(f, ferry_mover_free(mover));
     ferry_xarray_destroy(u);
     ferry_xarray_destroy(rhs);

@@ -14,6 +14,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 typedef struct options {
     long parts, steps;
     double percent;
@@ -49,33 +51,6 @@ static void check(ferry *f, int error)
     fprintf(stderr, "steps: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
             ferry_error_message(f));
     exit(1);
-}
-
-static size_t part_packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(part);
-}
-
-static void part_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *part_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    void *data = malloc(size_bytes);
-    return data != NULL ? memcpy(data, buffer, size_bytes) : NULL;
-}
-
-static void part_destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
 }
 
 /* What a task takes is known as far as its kind tells; the library counts in any unit. */
@@ -272,70 +247,37 @@ static int run(ferry *f, state *s)
     return complete ? 0 : 1;
 }
 
-/* Reads `value` into what option `name` sets. False: one of them is wrong. */
-static bool read_option(options *o, const char *name, const char *value)
+static int read_options(ferry *f, int argc, char **argv, options *o)
 {
-    const struct {
-        const char *name;
-        long *whole;
-        double *real;
-        double min, max;
-    } known[] = {
-        {"--parts", &o->parts, NULL, 1, 1e6},    {"--steps", &o->steps, NULL, 1, 1e6},
-        {"--splits", &o->splits, NULL, 0, 1e6},  {"--bytes", &o->split_bytes, NULL, 0, 1e6},
-        {"--percent", NULL, &o->percent, 0, 50}, {"--refine", NULL, &o->refine_ms, 0, 1e6},
+    bool alone = false;
+    const parameter table[] = {
+        {"parts", "sub-domains", 1, 1e6, .whole = &o->parts},
+        {"steps", "time steps", 1, 1e6, .whole = &o->steps},
+        {"percent", "of the sub-domains refined per step", 0, 50, .real = &o->percent},
+        {"refine", "milliseconds of a refinement", 0, 1e6, .real = &o->refine_ms},
+        {"splits", "messages to each neighbour of a refined one", 0, 1e6, .whole = &o->splits},
+        {"bytes", "of such a message", 0, 1e6, .whole = &o->split_bytes},
+        {"no-balance", "every sub-domain where it was made", .flag = &alone},
+        {0},
     };
-    char *end;
-    double number = strtod(value, &end);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(name, known[i].name) != 0)
-            continue;
-        if (end == value || *end != '\0' || !(number >= known[i].min && number <= known[i].max))
-            return false;
-        if (known[i].whole != NULL)
-            *known[i].whole = (long)number;
-        else
-            *known[i].real = number;
-        return true;
-    }
-    return false;
-}
-
-static int usage(ferry *f, const char *wrong)
-{
-    if (ferry_rank(f) == 0)
-        fprintf(stderr,
-                "steps: bad option or value: %s\n"
-                "usage: steps [--parts N] [--steps N] [--percent 0 to 50] [--refine MS]\n"
-                "             [--splits N] [--bytes N] [--no-balance]\n",
-                wrong);
-    return 2;
+    int status = parameters_read(f, argc, argv, "Sub-domains refined in time steps.", table);
+    o->balance = !alone;
+    return status;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "part",
-                                         .packed_size = part_packed_size,
-                                         .pack = part_pack,
-                                         .unpack = part_unpack,
-                                         .destroy = part_destroy,
-                                         .load = part_load};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .name = "part", .flat_bytes = sizeof(part), .load = part_load};
     state s = {.options = {.parts = 512,
                            .steps = 10,
                            .percent = 10,
                            .refine_ms = 2,
                            .splits = 2,
-                           .split_bytes = 64,
-                           .balance = true}};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--no-balance") == 0)
-            s.options.balance = false;
-        else if (i + 1 == argc || !read_option(&s.options, argv[i], argv[i + 1]))
-            return usage(f, argv[i]);
-        else
-            i++;
-    }
+                           .split_bytes = 64}};
+    int wrong = read_options(f, argc, argv, &s.options);
+    if (wrong >= 0)
+        return wrong;
     ferry_user_data_set(f, &s);
     check(f, ferry_object_type_register(f, &ops, &s.type));
     check(f, ferry_object_handler_register(f, "refine", on_refine, &s.refine));

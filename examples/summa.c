@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
+
+#include "common/parameters.h"
 #include <ferry/mover.h>
 
 typedef struct solver {
@@ -179,12 +181,21 @@ static int64_t count_wrong(const solver *s)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    solver s = {.f = f, .n = argc > 1 ? atoll(argv[1]) : 512};
-    s.panel = argc > 2 ? atoll(argv[2]) : 64;
-    if (s.n < 1 || s.panel < 1 || s.n % s.panel != 0 || s.n > 8192) {
-        fprintf(stderr, "usage: summa [N [PANEL]], N up to 8192 and a multiple of PANEL\n");
+    long n = 512, panel = 64;
+    const parameter table[] = {
+        {"N", "rows of the matrices", 1, 8192, .whole = &n},
+        {"PANEL", "columns of a panel: N is a multiple of it", 1, 8192, .whole = &panel},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv, "Multiplies two matrices.", table);
+    if (status >= 0)
+        return status;
+    if (n % panel != 0) {
+        if (ferry_rank(f) == 0)
+            fprintf(stderr, "summa: N is %ld: expected a multiple of PANEL, %ld\n", n, panel);
         return 2;
     }
+    solver s = {.f = f, .n = n, .panel = panel};
     s.steps = s.n / s.panel;
     solver_init(&s);
     fill(&s);
@@ -192,12 +203,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     uint64_t begin = ferry_now(f);
     run(&s);
     check(f, ferry_barrier(f));
-    double seconds = (double)(ferry_now(f) - begin) * 1e-9, n = (double)s.n;
+    double seconds = (double)(ferry_now(f) - begin) * 1e-9, rows = (double)s.n;
     int64_t wrong = count_wrong(&s);
     if (ferry_rank(f) == 0)
         printf("%lld^2 on %lld x %lld ranks: %.3f s, %.2f Gflop/s, %lld elements wrong\n",
                (long long)s.n, (long long)s.grid.at[0], (long long)s.grid.at[1], seconds,
-               2 * n * n * n / seconds * 1e-9, (long long)wrong);
+               2 * rows * rows * rows / seconds * 1e-9, (long long)wrong);
     solver_fini(&s);
     return wrong != 0;
 }

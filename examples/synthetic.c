@@ -13,6 +13,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 typedef enum work { SLEEP, SPIN, COMPUTE } work;
 
 typedef struct options {
@@ -44,28 +46,6 @@ static size_t unit_packed_size(ferry *f, const void *data)
 {
     (void)f;
     return sizeof(unit) + ((const unit *)data)->size_bytes;
-}
-
-static void unit_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *unit_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    void *data = malloc(size_bytes);
-    if (data != NULL)
-        memcpy(data, buffer, size_bytes);
-    return data;
-}
-
-static void unit_destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
 }
 
 static double unit_load(ferry *f, const void *data, const ferry_message *message)
@@ -225,13 +205,8 @@ static int print_report(ferry *f, const state *s, uint64_t makespan_ns)
 
 static int run(ferry *f, state *s)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "unit",
-                                         .packed_size = unit_packed_size,
-                                         .pack = unit_pack,
-                                         .unpack = unit_unpack,
-                                         .destroy = unit_destroy,
-                                         .load = unit_load};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .name = "unit", .packed_size = unit_packed_size, .load = unit_load};
     ferry_object_type type;
     ferry_handler handler;
     int error = ferry_object_type_register(f, &ops, &type);
@@ -259,87 +234,39 @@ static int run(ferry *f, state *s)
     return error;
 }
 
-static int usage(const char *wrong)
+static int read_options(ferry *f, int argc, char **argv, options *o)
 {
-    if (wrong != NULL)
-        fprintf(stderr, "synthetic: bad option or value: %s\n", wrong);
-    fprintf(stderr, "usage: synthetic [--tasks PER_RANK] [--heavy PERCENT] [--light MS]\n"
-                    "                 [--factor F] [--bytes N] [--work sleep|spin|compute]\n"
-                    "                 [--no-balance] [--scheduler NAME] [--loads]\n");
-    return 2;
-}
-
-/* Reads a number in [min, max]. */
-static bool read_number(const char *text, double min, double max, double *out)
-{
-    char *end = NULL;
-    double value = text != NULL ? strtod(text, &end) : 0;
-    if (text == NULL || end == text || *end != '\0' || !(value >= min && value <= max))
-        return false;
-    *out = value;
-    return true;
-}
-
-static bool read_work(const char *text, work *out)
-{
-    static const char *const names[] = {"sleep", "spin", "compute"};
-    for (int i = 0; text != NULL && i < 3; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *out = (work)i;
-            return true;
-        }
-    return false;
-}
-
-/* Takes one option with its value; returns how many arguments, 0 when it is wrong. */
-static int read_option(options *o, const char *name, const char *value)
-{
-    double number = 0;
-    if (strcmp(name, "--no-balance") == 0) {
-        o->balance = false;
-        return 1;
-    }
-    if (strcmp(name, "--loads") == 0) {
-        o->loads = true;
-        return 1;
-    }
-    if (strcmp(name, "--scheduler") == 0) {
-        o->scheduler = value;
-        return value != NULL ? 2 : 0;
-    }
-    if (strcmp(name, "--work") == 0)
-        return read_work(value, &o->work) ? 2 : 0;
-    if (strcmp(name, "--heavy") == 0)
-        return read_number(value, 0, 100, &o->heavy_percent) ? 2 : 0;
-    if (strcmp(name, "--light") == 0)
-        return read_number(value, 0, 1e6, &o->light_ms) ? 2 : 0;
-    if (strcmp(name, "--factor") == 0)
-        return read_number(value, 0, 1e6, &o->factor) ? 2 : 0;
-    if (strcmp(name, "--tasks") == 0 && read_number(value, 1, 1e7, &number)) {
-        o->tasks = (long)number;
-        return (double)o->tasks == number ? 2 : 0;
-    }
-    if (strcmp(name, "--bytes") == 0 && read_number(value, 0, 1e9, &number)) {
-        o->bytes = (long)number;
-        return (double)o->bytes == number ? 2 : 0;
-    }
-    return 0;
+    static const char *const works[] = {"sleep", "spin", "compute", NULL};
+    bool alone = false;
+    int how = (int)o->work;
+    const parameter table[] = {
+        {"tasks", "per rank", 1, 1e7, .whole = &o->tasks},
+        {"heavy", "percent of the tasks that are heavy", 0, 100, .real = &o->heavy_percent},
+        {"light", "milliseconds of a light task", 0, 1e6, .real = &o->light_ms},
+        {"factor", "of a heavy task's time to a light one's", 0, 1e6, .real = &o->factor},
+        {"bytes", "of data per object", 0, 1e9, .whole = &o->bytes},
+        {"work", "what a task does: sleep, spin or compute", .choice = &how, .of = works},
+        {"no-balance", "every task where it was made", .flag = &alone},
+        {"scheduler", "by name", .text = &o->scheduler},
+        {"loads", "tell the balancer what tasks cost", .flag = &o->loads},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv,
+                                 "Tasks of two lengths, the heavy ones on the first "
+                                 "ranks, balanced while they run.",
+                                 table);
+    o->work = (work)how;
+    o->balance = !alone;
+    return status;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    state s = {.options = {.tasks = 8,
-                           .heavy_percent = 25,
-                           .light_ms = 20,
-                           .factor = 2,
-                           .bytes = 1024,
-                           .balance = true}};
-    for (int i = 1; i < argc;) {
-        int taken = read_option(&s.options, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
-        if (taken == 0)
-            return ferry_rank(f) == 0 ? usage(argv[i]) : 2;
-        i += taken;
-    }
+    state s = {
+        .options = {.tasks = 8, .heavy_percent = 25, .light_ms = 20, .factor = 2, .bytes = 1024}};
+    int status = read_options(f, argc, argv, &s.options);
+    if (status >= 0)
+        return status;
     ferry_user_data_set(f, &s);
     int error = run(f, &s);
     if (error != 0)

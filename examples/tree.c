@@ -15,6 +15,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 enum { DEPTH_MAX = 20, WORK_US = 20 };
 
 typedef struct node {
@@ -36,33 +38,6 @@ static void check(ferry *f, int error)
     fprintf(stderr, "tree: rank %d: %s: %s\n", ferry_rank(f), ferry_strerror(error),
             ferry_error_message(f));
     exit(1);
-}
-
-static size_t node_packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(node);
-}
-
-static void node_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *node_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    void *data = malloc(size_bytes);
-    return data != NULL ? memcpy(data, buffer, size_bytes) : NULL;
-}
-
-static void node_destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
 }
 
 static uint64_t compute(uint64_t number, uint64_t from_parent)
@@ -197,28 +172,19 @@ static int run(ferry *f, int depth)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "node",
-                                         .packed_size = node_packed_size,
-                                         .pack = node_pack,
-                                         .unpack = node_unpack,
-                                         .destroy = node_destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .name = "node", .flat_bytes = sizeof(node)};
     state s = {0};
     long depth = 10;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--balance") == 0)
-            s.balance = true;
-        else if (strcmp(argv[i], "--direct") == 0)
-            s.direct = true;
-        else if (strcmp(argv[i], "--depth") == 0 && i + 1 < argc)
-            depth = strtol(argv[++i], NULL, 10);
-        else
-            depth = -1;
-    }
-    if (depth < 0 || depth > DEPTH_MAX) {
-        fprintf(stderr, "usage: tree [--depth 0 to %d] [--balance] [--direct]\n", DEPTH_MAX);
-        return 2;
-    }
+    const parameter table[] = {
+        {"depth", "of the tree", 0, DEPTH_MAX, .whole = &depth},
+        {"balance", "move nodes from busy ranks to idle ones", .flag = &s.balance},
+        {"direct", "send to the nodes themselves, not down the tree", .flag = &s.direct},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv, "A tree whose nodes are objects.", table);
+    if (status >= 0)
+        return status;
     ferry_user_data_set(f, &s);
     check(f, ferry_object_type_register(f, &ops, &s.type));
     check(f, ferry_object_handler_register(f, "work", on_work, &s.work));

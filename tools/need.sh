@@ -70,6 +70,8 @@ look()
         have mpiexec.mpich || want mpich
         compiles ucp/api/ucp.h || want libucx-dev
         compiles cblas.h || want libopenblas-dev
+        have iox-roudi || want iceoryx
+        ls /usr/include/iceoryx/*/iceoryx_binding_c >/dev/null 2>&1 || want libiceoryx-binding-c-dev
         compiles nettle/sha1.h || want nettle-dev
         ;;
     verify) have spin || want spin ;;

@@ -30,12 +30,15 @@ typedef enum bench_kind {
     BENCH_RING,         /* count laps of a token through all ranks */
     BENCH_RING_BUSY,    /* the same, beside one computing process for each core */
     BENCH_WAKE,         /* one way to a rank that sleeps */
+    BENCH_IDLE,         /* count polls of rank 0, to which every other has sent one message */
     BENCH_LOOKUP,       /* of an object in a full directory; one rank */
     BENCH_UPDATE,       /* of where an object is */
     BENCH_LOCAL,        /* message to an object that is here */
     BENCH_REMOTE,       /* round trips of messages between objects of ranks 0 and 1 */
     BENCH_FORWARD,      /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
     BENCH_MIGRATE,      /* count migrations of an object from rank 0 to rank 1 and back */
+    BENCH_UNINSTALL,    /* objects taken out of the runtime, for the program to carry */
+    BENCH_INSTALL,      /* and put in again */
     BENCH_HAND_OVER,    /* as BENCH_MIGRATE, of an object that stands in the shared heap */
     BENCH_HALO,         /* count face exchanges of one block of size^3 doubles per rank */
     BENCH_HALO_8,       /* of eight blocks per rank */
@@ -46,6 +49,11 @@ typedef enum bench_kind {
     BENCH_MG,           /* count V-cycles of NAS MG, size points along an edge */
     BENCH_FT,           /* count steps of NAS FT, size points along x */
     BENCH_SUMMA,        /* count products of matrices of size^2 elements */
+    BENCH_LAPLACE,      /* count iterations on the mesh of triangles of `size` */
+    BENCH_PLAN,         /* count plans of a halo of size blocks, all of one rank */
+    BENCH_PLAN_SHARE,   /* likewise, of one rank of 64 */
+    BENCH_PLAN_MEMORY,  /* bytes that a rank of 64 then holds */
+    BENCH_AMR, /* count times eight steps and a change of blocks, on size^2 tiles and finer ones */
     BENCH_EXPOSED, /* of a halo as BENCH_HALO_8, what background progress does not hide, percent */
     BENCH_EXPOSED_SLEEP, /* likewise, sleeping in place of computing */
     BENCH_TRACKED,       /* count requests whose end is waited for */
@@ -53,8 +61,13 @@ typedef enum bench_kind {
     BENCH_POLL,          /* count polls beside many pending timeouts; one rank */
     BENCH_PONG_SUBMIT, /* count round trips of a two-sided message, sends waited to be submitted */
     BENCH_PONG_COMPLETE, /* likewise, to be received */
+    BENCH_PONG_SHARED,   /* likewise, from memory that the target sees */
+    BENCH_PONG_LATE,     /* likewise, and rank 1 sleeps for a millisecond before each answer */
     BENCH_PING_SUBMIT,   /* count two-sided messages both ways at once */
     BENCH_PING_COMPLETE,
+    BENCH_PUT_SUBMIT,   /* as BENCH_PUT, tracked: until the data may be reused */
+    BENCH_PUT_COMPLETE, /* until they are there */
+    BENCH_GET_COMPLETE,
     BENCH_MEMORY,  /* private memory of the ranks, mean of them, bytes */
     BENCH_LIBRARY, /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
@@ -62,13 +75,14 @@ typedef enum bench_kind {
 
 typedef struct bench_job {
     uint32_t kind;
-    uint32_t probe; /* measure the hand-off before and after */
+    uint16_t probe; /* measure the hand-off before and after */
+    uint16_t use;   /* answer with the ranks' processor time, in percent of ranks * wall time */
     uint64_t size_bytes;
     uint64_t count;
 } bench_job;
 
 typedef struct bench_answer {
-    double value;               /* nanoseconds for all of count; bytes for the last two kinds */
+    double value; /* nanoseconds for all of count; bytes for the last two kinds; percent of use */
     double before_ns, after_ns; /* hand-off of one cache line, one way; 0 without probe */
 } bench_answer;
 
@@ -84,7 +98,8 @@ typedef struct bench_board {
     _Atomic uint32_t done;   /* futex: ranks that are ready for the next job */
     _Atomic uint32_t over;   /* futex: number of the job that no rank works on any more */
     _Atomic uint32_t ended;  /* futex: number of the last job answered */
-    _Atomic uint32_t kinds;  /* bit per bench_kind that the team can measure */
+    _Atomic uint32_t ready;  /* futex: `kinds` is filled */
+    bool kinds[BENCH_KINDS]; /* what the team can measure */
     bench_job job;
     bench_answer answer;
     bench_line ping, pong;

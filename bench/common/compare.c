@@ -9,15 +9,15 @@
 #define SAME_STATE 1.6
 #define NEAR_MAX_NS 150.0
 
-enum { SAMPLES_MIN = 3 };
+enum { SAMPLES_MIN = 3, RUNS_LONG = 41, RUNS_QUICK = 9 };
 
-struct bench_compare {
+typedef struct comparison {
     const bench_options *options;
     const char *bench;
     bench_side sides[BENCH_SIDES_MAX];
     int side_count;
     int ranks; /* of the teams that run */
-};
+} comparison;
 
 /* What one side of the present case does. */
 typedef struct entry {
@@ -51,32 +51,12 @@ void bench_state_name(double hand_off_ns, char *out, size_t size_bytes)
         out[0] = 0;
 }
 
-bench_compare *bench_compare_create(const bench_options *options, const char *bench,
-                                    const bench_launcher *launchers, int count)
-{
-    bench_compare *c = calloc(1, sizeof *c);
-    if (!c)
-        return NULL;
-    c->options = options;
-    c->bench = bench;
-    c->side_count = count;
-    for (int i = 0; i < c->side_count; i++)
-        c->sides[i].launcher = &launchers[i];
-    return c;
-}
-
-static void stop_all(bench_compare *c)
+static void stop_all(comparison *c)
 {
     for (int i = 0; i < c->side_count; i++) {
         bench_side_stop(&c->sides[i]);
         c->sides[i].failed = false;
     }
-}
-
-void bench_compare_destroy(bench_compare *c)
-{
-    stop_all(c);
-    free(c);
 }
 
 static bool same(double a, double b)
@@ -118,6 +98,7 @@ static bench_job job_of(const bench_case *which, uint64_t count)
 {
     return (bench_job){.kind = (uint32_t)which->kind,
                        .probe = probed(which),
+                       .use = which->use,
                        .size_bytes = which->size_bytes,
                        .count = count};
 }
@@ -136,11 +117,11 @@ static bool calibrate(const bench_options *options, const bench_case *which, ent
         return bench_side_run(
             e->side, &(bench_job){.kind = BENCH_REQUEST, .size_bytes = 8, .count = 1000}, &answer);
     }
-    const bool program = which->kind >= BENCH_REDBLACK && which->kind <= BENCH_SUMMA;
+    const bool program = which->kind >= BENCH_REDBLACK && which->kind <= BENCH_AMR;
     for (uint64_t count = program || which->ranks > bench_cores() ? 1 : 16;;) {
         bench_answer answer;
         bench_job job = job_of(which, count);
-        job.probe = 0;
+        job.probe = job.use = 0;
         if (!bench_side_run(e->side, &job, &answer))
             return false;
         double took = answer.value > 100 ? answer.value : 100;
@@ -179,7 +160,7 @@ static bool sample(const work *w, entry *e, double *value, double *hand_off_ns)
 }
 
 /* One sample of each side, beginning with another side each time. */
-static void run_round(bench_compare *c, work *w)
+static void run_round(comparison *c, work *w)
 {
     round *r = &w->rounds[w->round_count];
     bool clean = true, probe = probed(w->which);
@@ -221,7 +202,7 @@ static double common_state(const work *w)
     return best;
 }
 
-static void run_rounds(bench_compare *c, work *w)
+static void run_rounds(comparison *c, work *w)
 {
     int kept = 0;
     while (w->round_count < w->round_max && kept < c->options->runs) {
@@ -256,7 +237,7 @@ static bench_target target_of(const bench_case *which, const char *peer)
 static const char *const unit_names[] = {"ns", "us", "M/s", "GB/s", "ms", "MiB", "KiB", "%"};
 
 /* Rows of the peers that an aim names and that no program exists for. */
-static void report_unknown(bench_compare *c, const work *w, double ours)
+static void report_unknown(comparison *c, const work *w, double ours)
 {
     for (int i = 0; i < BENCH_TARGETS_MAX && w->which->aims[i].peer; i++) {
         const char *peer = w->which->aims[i].peer;
@@ -288,7 +269,7 @@ static const char *absence(const work *w, const entry *e)
 }
 
 /* Whether there was anything to report. */
-static bool report_side(bench_compare *c, const work *w, const entry *e, double ours, double state)
+static bool report_side(comparison *c, const work *w, const entry *e, double ours, double state)
 {
     char state_text[32];
     const char *absent = absence(w, e);
@@ -309,7 +290,7 @@ static bool report_side(bench_compare *c, const work *w, const entry *e, double 
 }
 
 /* A case that has bounds on ours alone. */
-static void report_alone(bench_compare *c, const work *w, double ours, double state, int runs)
+static void report_alone(comparison *c, const work *w, double ours, double state, int runs)
 {
     char state_text[32];
     bench_state_name(state, state_text, sizeof state_text);
@@ -324,7 +305,7 @@ static void report_alone(bench_compare *c, const work *w, double ours, double st
                               .state = state_text});
 }
 
-static void report_all(bench_compare *c, const work *w)
+static void report_all(comparison *c, const work *w)
 {
     int runs = 0;
     double state = common_state(w);
@@ -341,7 +322,7 @@ static void report_all(bench_compare *c, const work *w)
 }
 
 /* Starts the teams that the case needs and finds who can take part. */
-static void enlist(bench_compare *c, work *w)
+static void enlist(comparison *c, work *w)
 {
     const bench_case *which = w->which;
     if (c->ranks != which->ranks || which->kind == BENCH_MEMORY)
@@ -359,7 +340,7 @@ static void enlist(bench_compare *c, work *w)
 }
 
 /* Under the conditions of the case: beside computing processes operations take longer. */
-static void calibrate_all(bench_compare *c, work *w)
+static void calibrate_all(comparison *c, work *w)
 {
     for (int i = 0; i < c->side_count; i++) {
         entry *e = &w->entries[i];
@@ -368,7 +349,7 @@ static void calibrate_all(bench_compare *c, work *w)
     }
 }
 
-void bench_compare_case(bench_compare *c, const bench_case *which)
+static void measure(comparison *c, const bench_case *which)
 {
     work w = {.which = which, .round_max = 2 * c->options->runs};
     w.rounds = calloc((size_t)w.round_max, sizeof *w.rounds);
@@ -387,4 +368,43 @@ void bench_compare_case(bench_compare *c, const bench_case *which)
         free(w.entries[i].samples);
     free(w.scratch);
     free(w.rounds);
+}
+
+static void measure_group(const bench_options *options, const char *bench, const bench_group *group)
+{
+    comparison c = {.options = options, .bench = bench, .side_count = group->launcher_count};
+    for (int i = 0; i < c.side_count; i++)
+        c.sides[i].launcher = &group->launchers[i];
+    for (int ranks = 1; ranks <= BENCH_RANKS_MAX; ranks++)
+        for (int i = 0; i < group->case_count; i++)
+            if (group->cases[i].ranks == ranks && bench_wanted(options, group->cases[i].name))
+                measure(&c, &group->cases[i]);
+    stop_all(&c);
+}
+
+/* Groups up to an empty one. Cases that two of them share are named once. */
+static const char *name_of(const void *context, int index)
+{
+    const bench_case *before = NULL;
+    for (const bench_group *g = context; g->cases; before = g->cases, g++) {
+        if (g->cases == before)
+            continue;
+        if (index < g->case_count)
+            return g->cases[index].name;
+        index -= g->case_count;
+    }
+    return NULL;
+}
+
+int bench_compare_main(int argc, char **argv, const char *bench, const bench_group *groups)
+{
+    const bench_about about = {bench, name_of, groups, RUNS_LONG, RUNS_QUICK};
+    bench_options options;
+    int status = bench_options_read(argc, argv, &about, &options);
+    if (status >= 0)
+        return status;
+    bench_report_head(&options, bench);
+    for (const bench_group *g = groups; g->cases; g++)
+        measure_group(&options, bench, g);
+    return 0;
 }

@@ -4,7 +4,8 @@
  * all its samples found the machine in the same state. Others are repeated, as often again as runs
  * were asked for; of two states, the more frequent one is reported. Samples are a few milliseconds
  * long and many, so that the median is not a mean of somebody else's work. A side for which one
- * operation takes that long gives at least three samples. */
+ * operation takes that long gives at least three samples. Teams live on between cases of as many
+ * ranks. */
 #ifndef BENCH_COMPARE_H
 #define BENCH_COMPARE_H
 
@@ -39,19 +40,30 @@ typedef struct bench_case {
     size_t size_bytes;
     int parts;  /* operations that are timed as one: 2 for a round trip, else 1; 0: one per rank */
     bool start; /* start and stop of a program, not a job */
+    bool use;   /* what it takes of the processors, in percent */
     const char *against; /* name of the peer in reports, when it is not the side's own */
     bench_aim aims[BENCH_TARGETS_MAX];
 } bench_case;
 
-typedef struct bench_compare bench_compare;
+/* Cases and the sides that measure them, of which the first is Ferry. Neighbouring groups may share
+ * their cases, to compare them with different peers. */
+typedef struct bench_group {
+    const bench_launcher *launchers;
+    int launcher_count;
+    const bench_case *cases;
+    int case_count;
+} bench_group;
 
-/* Measures and reports cases, one after the other, with the sides that `launchers` start, of which
- * the first is Ferry; lends them until the end. Teams live on between cases of as many ranks.
- * Freed with bench_compare_destroy, which ends the teams. NULL without memory. */
-bench_compare *bench_compare_create(const bench_options *options, const char *bench,
-                                    const bench_launcher *launchers, int count);
-void bench_compare_destroy(bench_compare *c);
-void bench_compare_case(bench_compare *c, const bench_case *which);
+#define BENCH_GROUP(sides, those)                                                                  \
+    {                                                                                              \
+        (sides), (int)(sizeof(sides) / sizeof *(sides)), (those),                                  \
+            (int)(sizeof(those) / sizeof *(those))                                                 \
+    }
+
+/* What main() of a benchmark does: reads the command line, measures the cases that it asks for,
+ * group by group up to an empty one and from few ranks to many, and reports each. Returns the exit
+ * status. */
+int bench_compare_main(int argc, char **argv, const char *bench, const bench_group *groups);
 
 /* "near 61 ns", "far 275 ns" for a hand-off. */
 void bench_state_name(double hand_off_ns, char *out, size_t size_bytes);

@@ -7,7 +7,7 @@
 
 enum { RUNS_MAX = 1000 };
 
-static void usage(const char *bench, int runs_long, int runs_quick)
+static void usage(const bench_about *about)
 {
     printf("%s: measures Ferry and its peers in the same run (docs/performance.md)\n"
            "usage: %s [--case NAME]... [--runs N] [--quick] [--json]\n"
@@ -16,7 +16,7 @@ static void usage(const char *bench, int runs_long, int runs_quick)
            "  --runs N     measures each side N times; %d, with --quick %d\n"
            "  --quick      a look: short runs\n"
            "  --json       one object per line\n",
-           bench, bench, runs_long, runs_quick);
+           about->bench, about->bench, about->runs_long, about->runs_quick);
 }
 
 static int bad(const char *bench, const char *what, const char *value)
@@ -26,24 +26,25 @@ static int bad(const char *bench, const char *what, const char *value)
     return 2;
 }
 
-static bool exists(bench_namer *name_of, const char *name)
+static bool exists(const bench_about *about, const char *name)
 {
-    for (int i = 0; name_of(i); i++)
-        if (strcmp(name_of(i), name) == 0)
+    const char *known;
+    for (int i = 0; (known = about->name_of(about->context, i)) != NULL; i++)
+        if (strcmp(known, name) == 0)
             return true;
     return false;
 }
 
-static int add_case(bench_options *out, const char *bench, bench_namer *name_of, const char *name)
+static int add_case(bench_options *out, const bench_about *about, const char *name)
 {
     if (!name)
-        return bad(bench, "--case needs a name", NULL);
-    if (!exists(name_of, name)) {
-        fprintf(stderr, "%s: no case \"%s\"; --list shows them\n", bench, name);
+        return bad(about->bench, "--case needs a name", NULL);
+    if (!exists(about, name)) {
+        fprintf(stderr, "%s: no case \"%s\"; --list shows them\n", about->bench, name);
         return 2;
     }
     if (out->case_count == (int)(sizeof out->cases / sizeof *out->cases))
-        return bad(bench, "too many cases at", name);
+        return bad(about->bench, "too many cases at", name);
     out->cases[out->case_count++] = name;
     return -1;
 }
@@ -63,15 +64,15 @@ static int read_runs(bench_options *out, const char *bench, const char *text)
     return -1;
 }
 
-static int list(bench_namer *name_of)
+static int list(const bench_about *about)
 {
-    for (int i = 0; name_of(i); i++)
-        puts(name_of(i));
+    const char *name;
+    for (int i = 0; (name = about->name_of(about->context, i)) != NULL; i++)
+        puts(name);
     return 0;
 }
 
-int bench_options_read(int argc, char **argv, const char *bench, bench_namer *name_of,
-                       int runs_long, int runs_quick, bench_options *out)
+int bench_options_read(int argc, char **argv, const bench_about *about, bench_options *out)
 {
     int status = -1;
     bool listing = false;
@@ -85,19 +86,19 @@ int bench_options_read(int argc, char **argv, const char *bench, bench_namer *na
         } else if (strcmp(argv[i], "--list") == 0) {
             listing = true;
         } else if (strcmp(argv[i], "--case") == 0) {
-            status = add_case(out, bench, name_of, argv[++i]);
+            status = add_case(out, about, argv[++i]);
         } else if (strcmp(argv[i], "--runs") == 0) {
-            status = read_runs(out, bench, argv[++i]);
+            status = read_runs(out, about->bench, argv[++i]);
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            usage(bench, runs_long, runs_quick);
+            usage(about);
             return 0;
         } else {
-            status = bad(bench, "unknown option", argv[i]);
+            status = bad(about->bench, "unknown option", argv[i]);
         }
     }
     if (out->runs == 0)
-        out->runs = out->quick ? runs_quick : runs_long;
-    return status >= 0 ? status : listing ? list(name_of) : -1;
+        out->runs = out->quick ? about->runs_quick : about->runs_long;
+    return status >= 0 ? status : listing ? list(about) : -1;
 }
 
 bool bench_wanted(const bench_options *options, const char *name)

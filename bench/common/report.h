@@ -38,14 +38,21 @@ typedef struct bench_row {
     const char *state; /* of the machine, or why a side is absent */
 } bench_row;
 
-/* One case as --list shows it. */
-typedef const char *bench_namer(int index);
+/* Lends the name of a case until the next call; NULL behind the last. */
+typedef const char *bench_namer(const void *context, int index);
 
-/* Reads the command line. Without --runs it is `runs_long`, with --quick `runs_quick`. `name_of`
- * lends the name of each case until the next call, then NULL. Returns -1 to go on, else the exit
- * status: 0 after --help and --list, 2 after an error, which it prints. */
-int bench_options_read(int argc, char **argv, const char *bench, bench_namer *name_of,
-                       int runs_long, int runs_quick, bench_options *out);
+/* What the command line is read for. */
+typedef struct bench_about {
+    const char *bench;
+    bench_namer *name_of;
+    const void *context; /* of name_of */
+    int runs_long;       /* without --runs */
+    int runs_quick;      /* with --quick */
+} bench_about;
+
+/* Reads the command line. Returns -1 to go on, else the exit status: 0 after --help and --list, 2
+ * after an error, which it prints. */
+int bench_options_read(int argc, char **argv, const bench_about *about, bench_options *out);
 
 /* Whether the case was asked for. */
 bool bench_wanted(const bench_options *options, const char *name);

@@ -133,12 +133,12 @@ bool bench_side_start(bench_side *side)
         side->pid = 0;
         return fail(side, strerror(errno));
     }
-    return await(side, &side->board->kinds, 0, START_TIMEOUT_NS);
+    return await(side, &side->board->ready, 0, START_TIMEOUT_NS);
 }
 
 bool bench_side_can(const bench_side *side, bench_kind kind)
 {
-    return atomic_load_explicit(&side->board->kinds, memory_order_acquire) >> kind & 1;
+    return side->board->kinds[kind];
 }
 
 bool bench_side_run(bench_side *side, const bench_job *job, bench_answer *answer)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PROBE_BATCHES = 8, PROBE_TRIPS = 150 };
@@ -74,6 +75,27 @@ static void all_arrived(bench_board *board)
     atomic_store_explicit(&board->done, 0, memory_order_release);
 }
 
+/* Runs the job, and notes the processor time that this rank has spent in it. */
+static double run(bench_team *team, const bench_job *job)
+{
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    double value = team->kinds[job->kind](team->context, job);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    if (job->use)
+        team->board->values[team->rank] =
+            (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
+    return value;
+}
+
+static double use_of(const bench_board *board, uint64_t wall_ns)
+{
+    double used_ns = 0;
+    for (int i = 0; i < board->ranks; i++)
+        used_ns += board->values[i];
+    return 100 * used_ns / (board->ranks * (double)wall_ns);
+}
+
 /* One job on rank 0, which answers. */
 static void lead(bench_team *team, uint32_t turn)
 {
@@ -83,8 +105,12 @@ static void lead(bench_team *team, uint32_t turn)
         answer.before_ns = probe(board, 0);
     atomic_store_explicit(&board->probed, turn, memory_order_release);
     bench_wake_all(&board->probed);
-    answer.value = team->kinds[board->job.kind](team->context, &board->job);
+    uint64_t start = bench_now();
+    answer.value = run(team, &board->job);
+    uint64_t end = bench_now();
     all_arrived(board);
+    if (board->job.use)
+        answer.value = use_of(board, end - start);
     atomic_store_explicit(&board->over, turn, memory_order_release);
     bench_wake_all(&board->over);
     if (board->job.probe)
@@ -102,7 +128,7 @@ static void follow(bench_team *team, uint32_t turn)
         probe(board, 1);
     gate(board, &board->probed, turn);
     bench_job job = board->job;
-    team->kinds[job.kind](team->context, &job);
+    run(team, &job);
     arrive(board);
     if (job.probe && team->rank == 1) {
         /* asleep until then: ranks that share this core may still be needed by rank 0 */
@@ -179,13 +205,13 @@ bool bench_team_empty(int argc, char **argv)
     return argc > 1 && strcmp(argv[1], "--empty") == 0;
 }
 
-static uint32_t kinds_of(const bench_team *team)
+static void tell_kinds(const bench_team *team)
 {
-    uint32_t kinds = 0;
     for (int i = 0; i < BENCH_KINDS; i++)
-        if (team->kinds[i] || (team->sized && (i == BENCH_MEMORY || i == BENCH_LIBRARY)))
-            kinds |= 1u << i;
-    return kinds;
+        team->board->kinds[i] =
+            team->kinds[i] || (team->sized && (i == BENCH_MEMORY || i == BENCH_LIBRARY));
+    atomic_store_explicit(&team->board->ready, 1, memory_order_release);
+    bench_wake_all(&team->board->ready);
 }
 
 static void serve_job(bench_team *team, uint32_t turn)
@@ -206,8 +232,7 @@ void bench_team_serve(bench_team *team)
     bench_board *board = team->board;
     if (team->rank == 0) {
         all_arrived(board);
-        atomic_store_explicit(&board->kinds, kinds_of(team), memory_order_release);
-        bench_wake_all(&board->kinds);
+        tell_kinds(team);
     } else {
         arrive(board);
     }

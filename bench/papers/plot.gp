@@ -87,3 +87,20 @@ do for [helper in "1 0"] {
     plot rows using 1:3 with boxes lc rgb "black", rows using 1:2 with boxes lc rgb "#9ab8d8"
 }
 unset multiplot
+
+# The simulator against the machine: equal makespans lie on the line, those within 5% between the others.
+reset
+set datafile separator ","
+set output dir . "/validation.svg"
+set terminal svg size 560,420 dynamic background "white" font "sans-serif,12"
+set grid
+set logscale xy 2
+set xlabel "makespan on port shm, ms"
+set ylabel "simulated, ms"
+set key left top
+set xrange [64:512]
+set yrange [64:512]
+rows(n) = sprintf("< awk -F, '$1==%d {print $4\",\"$5}' %s/validation.csv", n, dir)
+plot x with lines lc rgb "black" notitle, 0.95*x with lines lc rgb "grey" notitle, \
+     1.05*x with lines lc rgb "grey" notitle, \
+     for [n in "2 4 8 16"] rows(int(n)) using 1:2 with points pt 7 ps 0.6 title n . " ranks"

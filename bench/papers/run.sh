@@ -13,6 +13,8 @@ ferry=$build/bin/ferry
 mkdir -p "$out"
 
 "$build/bench/papers/progressive_model" >"$out/progressive-model.csv"
+sh "$here/hops.sh" "$ferry" "$build/bench/papers/hops" >"$out/hops.csv"
+sh "$here/hops.sh" "$ferry" "$build/examples/steps" histogram >"$out/hops-histogram.csv"
 sh "$here/preemption.sh" "$ferry" "$build/examples/synthetic" >"$out/preemption.csv"
 sh "$here/synthetic.sh" "$ferry" "$build/examples/synthetic" >"$out/synthetic.csv"
 sh "$here/progressive.sh" "$ferry" "$build/bench/papers/progressive" >"$out/progressive.csv"

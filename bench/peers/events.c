@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { BUFFER_BYTES = 4 << 20, TIMEOUTS = 100000, PING_TAG = 1 };
+enum { BUFFER_BYTES = 4 << 20, LATE_NS = 1000 * 1000, TIMEOUTS = 100000, PING_TAG = 1 };
 #define HOUR_NS (UINT64_C(3600) * 1000 * 1000 * 1000)
 
 typedef struct state {
@@ -21,6 +22,7 @@ typedef struct state {
     uint64_t answers, submitted;
     _Atomic bool over; /* relaxed: says only when to stop */
     unsigned char *out, *in;
+    unsigned char *shared, *theirs; /* in this rank's heap, and in rank 1's */
     int timeouts;
 } state;
 
@@ -151,20 +153,31 @@ static void on_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
     ++*(uint64_t *)arg;
 }
 
-/* Sends to the other rank, and waits until the buffer is free, or the message received. */
-static void send_and_wait(state *s, size_t size_bytes, bool completion)
+/* What is waited for of an operation: that the buffer is free, or its end. */
+static ferry_track track_of(state *s, bool completion, ferry_op *op)
 {
-    ferry_op op;
-    const ferry_track track = {.size = sizeof(track),
-                               .op = completion ? &op : NULL,
-                               .submitted = completion ? NULL : on_submitted,
-                               .submitted_arg = &s->submitted};
-    uint64_t before = s->submitted;
-    check(s->f, ferry_send(s->f, 1 - s->rank, PING_TAG, s->out, size_bytes, &track));
+    return (ferry_track){.size = sizeof(ferry_track),
+                         .op = completion ? op : NULL,
+                         .submitted = completion ? NULL : on_submitted,
+                         .submitted_arg = &s->submitted};
+}
+
+static void wait_for(state *s, bool completion, uint64_t before, ferry_op *op)
+{
     if (completion)
-        check(s->f, ferry_op_wait(s->f, &op));
+        check(s->f, ferry_op_wait(s->f, op));
     while (!completion && s->submitted == before)
         check(s->f, ferry_poll(s->f));
+}
+
+/* Sends to the other rank. */
+static void send_and_wait(state *s, const unsigned char *data, size_t size_bytes, bool completion)
+{
+    ferry_op op;
+    const ferry_track track = track_of(s, completion, &op);
+    uint64_t before = s->submitted;
+    check(s->f, ferry_send(s->f, 1 - s->rank, PING_TAG, data, size_bytes, &track));
+    wait_for(s, completion, before, &op);
 }
 
 static void post(state *s, size_t size_bytes, ferry_op *op)
@@ -173,8 +186,9 @@ static void post(state *s, size_t size_bytes, ferry_op *op)
     check(s->f, ferry_receive(s->f, 1 - s->rank, PING_TAG, s->in, size_bytes, &track));
 }
 
-/* There and back; or, with `both`, at once. */
-static double two_sided(state *s, const bench_job *job, bool both, bool completion)
+/* There and back. */
+static double pong(state *s, const bench_job *job, const unsigned char *data, bool completion,
+                   bool late)
 {
     uint64_t warm = bench_warmup(job), start = 0;
     for (uint64_t i = 0; i < warm + job->count; i++) {
@@ -182,33 +196,109 @@ static double two_sided(state *s, const bench_job *job, bool both, bool completi
         if (i == warm)
             start = bench_now();
         post(s, job->size_bytes, &op);
-        if (s->rank == 0 || both)
-            send_and_wait(s, job->size_bytes, completion);
+        if (s->rank == 0)
+            send_and_wait(s, data, job->size_bytes, completion);
         check(s->f, ferry_op_wait(s->f, &op));
-        if (s->rank == 1 && !both)
-            send_and_wait(s, job->size_bytes, completion);
+        if (late && s->rank == 1)
+            nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
+        if (s->rank == 1)
+            send_and_wait(s, data, job->size_bytes, completion);
+    }
+    return (double)(bench_now() - start);
+}
+
+/* Both at once. */
+static double ping(state *s, const bench_job *job, bool completion)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        ferry_op op;
+        if (i == warm)
+            start = bench_now();
+        post(s, job->size_bytes, &op);
+        send_and_wait(s, s->out, job->size_bytes, completion);
+        check(s->f, ferry_op_wait(s->f, &op));
     }
     return (double)(bench_now() - start);
 }
 
 static double pong_submit(void *context, const bench_job *job)
 {
-    return two_sided(context, job, false, false);
+    state *s = context;
+    return pong(s, job, s->out, false, false);
 }
 
 static double pong_complete(void *context, const bench_job *job)
 {
-    return two_sided(context, job, false, true);
+    state *s = context;
+    return pong(s, job, s->out, true, false);
+}
+
+static double pong_shared(void *context, const bench_job *job)
+{
+    state *s = context;
+    return pong(s, job, s->shared, true, false);
+}
+
+static double pong_late(void *context, const bench_job *job)
+{
+    state *s = context;
+    return pong(s, job, s->out, true, true);
 }
 
 static double ping_submit(void *context, const bench_job *job)
 {
-    return two_sided(context, job, true, false);
+    return ping(context, job, false);
 }
 
 static double ping_complete(void *context, const bench_job *job)
 {
-    return two_sided(context, job, true, true);
+    return ping(context, job, true);
+}
+
+/* Rank 1's program does nothing meanwhile. */
+static double one_sided(state *s, const bench_job *job, bool put, bool completion)
+{
+    uint64_t warm = bench_warmup(job), start = 0;
+    for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
+        ferry_op op;
+        const ferry_track track = track_of(s, completion, &op);
+        uint64_t before = s->submitted;
+        if (i == warm)
+            start = bench_now();
+        check(s->f, put ? ferry_put(s->f, 1, s->theirs, s->out, job->size_bytes, &track)
+                        : ferry_get(s->f, 1, s->in, s->theirs, job->size_bytes, &track));
+        wait_for(s, completion, before, &op);
+    }
+    return (double)(bench_now() - start);
+}
+
+static double put_submit(void *context, const bench_job *job)
+{
+    return one_sided(context, job, true, false);
+}
+
+static double put_complete(void *context, const bench_job *job)
+{
+    return one_sided(context, job, true, true);
+}
+
+static double get_complete(void *context, const bench_job *job)
+{
+    return one_sided(context, job, false, true);
+}
+
+static void allocate(state *s)
+{
+    s->out = calloc(2, BUFFER_BYTES);
+    if (!s->out)
+        exit(1);
+    s->in = s->out + BUFFER_BYTES;
+    memset(s->out, 1, (size_t)2 * BUFFER_BYTES);
+    check(s->f, ferry_alloc(s->f, BUFFER_BYTES, (void **)&s->shared));
+    memset(s->shared, 1, BUFFER_BYTES);
+    s->theirs = s->shared;
+    check(s->f, ferry_broadcast(s->f, ferry_ranks(s->f) - 1, &s->theirs, sizeof s->theirs));
 }
 
 static void register_all(state *s)
@@ -225,11 +315,9 @@ static int rank_main(ferry *f, int argc, char **argv)
     bench_board *board = bench_board_open();
     (void)argc;
     (void)argv;
-    s.out = calloc(2, BUFFER_BYTES);
-    if (!board || !s.out)
+    if (!board)
         return 1;
-    s.in = s.out + BUFFER_BYTES;
-    memset(s.out, 1, (size_t)2 * BUFFER_BYTES);
+    allocate(&s);
     ferry_user_data_set(f, &s);
     register_all(&s);
     bench_pin(s.rank);
@@ -240,8 +328,13 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (!s.reference) {
         team.kinds[BENCH_PONG_SUBMIT] = pong_submit;
         team.kinds[BENCH_PONG_COMPLETE] = pong_complete;
+        team.kinds[BENCH_PONG_SHARED] = pong_shared;
+        team.kinds[BENCH_PONG_LATE] = pong_late;
         team.kinds[BENCH_PING_SUBMIT] = ping_submit;
         team.kinds[BENCH_PING_COMPLETE] = ping_complete;
+        team.kinds[BENCH_PUT_SUBMIT] = put_submit;
+        team.kinds[BENCH_PUT_COMPLETE] = put_complete;
+        team.kinds[BENCH_GET_COMPLETE] = get_complete;
     }
     bench_team_serve(&team);
     free(s.out);

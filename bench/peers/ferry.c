@@ -276,6 +276,22 @@ static double wake(void *context, const bench_job *job)
     return (double)sum;
 }
 
+static double idle(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0, base = s->arrived;
+    if (s->rank != 0)
+        send(s->f, 0, &(ferry_message){.handler = s->answer});
+    else
+        until(s, base + (uint64_t)s->ranks - 1);
+    for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
+        if (i == warm)
+            start = bench_now();
+        check(s->f, ferry_poll(s->f));
+    }
+    return (double)(bench_now() - start);
+}
+
 /* The shared library without what a debugger wants: what of it is loaded. */
 static double library(void *context, const bench_job *job)
 {
@@ -351,6 +367,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     team.kinds[BENCH_ALLREDUCE] = allreduce;
     team.kinds[BENCH_RING] = team.kinds[BENCH_RING_BUSY] = ring;
     team.kinds[BENCH_WAKE] = wake;
+    team.kinds[BENCH_IDLE] = idle;
     team.kinds[BENCH_LIBRARY] = library;
     bench_team_serve(&team);
     free(s.own);

@@ -9,6 +9,10 @@
  *   barrier, allreduce   hand-off, for two ranks
  *   ring                 flags, waiting by sched_yield; beside computing processes by futex
  *   wake                 futex
+ *
+ * With BENCH_WAY set it is another peer, for buffers alone, whose target reads what it got: "pipe"
+ * is the two copies, "attach" one copy by the target out of the source's memory, as MPI libraries
+ * do.
  */
 #include "common/team.h"
 
@@ -20,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +46,8 @@ typedef struct shared {
     bench_line hops[BENCH_RANKS_MAX];
     bench_line taken; /* slots or chunks that the consumer has done with */
     bench_line filled;
+    pid_t source; /* rank 0's process, and its memory there */
+    unsigned char *source_own;
     slot slots[2][SLOTS];
     _Alignas(4096) unsigned char chunks[CHUNKS][CHUNK_BYTES];
     _Alignas(4096) unsigned char bytes[2][SHARED_BYTES];
@@ -51,6 +58,7 @@ typedef struct state {
     shared *shared;
     unsigned char *own; /* SHARED_BYTES, private */
     uint64_t handled, sum;
+    bool reads;    /* the target reads each block that it has whole */
     uint64_t flag; /* last value of the flags, ascending through all jobs */
 } state;
 
@@ -224,6 +232,8 @@ static void chunks_stream(state *s, uint64_t first, const bench_job *job, uint64
             store(&s->shared->taken, i + 1);
         }
         at = at + chunk >= job->size_bytes ? 0 : at + chunk;
+        if (s->reads && s->rank == 1 && at == 0)
+            s->sum += bench_read(s->own, job->size_bytes);
     }
 }
 
@@ -241,6 +251,33 @@ static double buffer(void *context, const bench_job *job)
     state *s = context;
     uint64_t chunks = (job->size_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
     return s->rank > 1 ? 0 : streamed(s, job, chunks, chunks_stream);
+}
+
+/* The source may write to a block again when it was taken: two are under way. */
+static void attach_stream(state *s, uint64_t first, const bench_job *job, uint64_t count)
+{
+    for (uint64_t i = first; i < first + count; i++) {
+        size_t at = i % 2 * (SHARED_BYTES / 2);
+        if (s->rank == 0) {
+            until(&s->shared->taken, i >= first + 2 ? i - 1 : 0);
+            store(&s->shared->filled, i + 1);
+            continue;
+        }
+        struct iovec to = {s->own + at, job->size_bytes};
+        struct iovec from = {s->shared->source_own + at, job->size_bytes};
+        until(&s->shared->filled, i + 1);
+        if (process_vm_readv(s->shared->source, &to, 1, &from, 1, 0) != (ssize_t)job->size_bytes) {
+            perror("bench: process_vm_readv");
+            _exit(1);
+        }
+        store(&s->shared->taken, i + 1);
+        s->sum += bench_read(to.iov_base, job->size_bytes);
+    }
+}
+
+static double attached_buffer(void *context, const bench_job *job)
+{
+    return ((state *)context)->rank > 1 ? 0 : streamed(context, job, 1, attach_stream);
 }
 
 /* Keeps the compiler from merging copies whose results nobody reads. */
@@ -368,6 +405,19 @@ static double wake(void *context, const bench_job *job)
     return (double)sum;
 }
 
+static void serve_all(bench_team *team, int ranks)
+{
+    team->kinds[BENCH_REQUEST] = request;
+    team->kinds[BENCH_RATE] = rate;
+    team->kinds[BENCH_BUFFER] = buffer;
+    team->kinds[BENCH_PUT] = put;
+    team->kinds[BENCH_GET] = get;
+    team->kinds[BENCH_BARRIER] = team->kinds[BENCH_ALLREDUCE] = ranks == 2 ? hand_off : NULL;
+    team->kinds[BENCH_RING] = ring;
+    team->kinds[BENCH_RING_BUSY] = ring_busy;
+    team->kinds[BENCH_WAKE] = wake;
+}
+
 /* The parent is rank 0; the others end with it. */
 static int fork_ranks(int ranks)
 {
@@ -396,21 +446,22 @@ int main(int argc, char **argv)
         return 1;
     s.rank = fork_ranks(s.ranks);
     s.own = aligned_alloc(4096, SHARED_BYTES);
+    if (s.rank == 0) {
+        s.shared->source = getpid();
+        s.shared->source_own = s.own;
+    }
     bench_board *board = bench_board_open();
     if (s.rank >= 0 && s.own && board) {
         memset(s.own, 1, SHARED_BYTES);
         memset(s.shared->bytes[s.rank & 1], 1, SHARED_BYTES);
         bench_pin(s.rank);
         bench_team team = {.board = board, .rank = s.rank, .context = &s};
-        team.kinds[BENCH_REQUEST] = request;
-        team.kinds[BENCH_RATE] = rate;
-        team.kinds[BENCH_BUFFER] = buffer;
-        team.kinds[BENCH_PUT] = put;
-        team.kinds[BENCH_GET] = get;
-        team.kinds[BENCH_BARRIER] = team.kinds[BENCH_ALLREDUCE] = s.ranks == 2 ? hand_off : NULL;
-        team.kinds[BENCH_RING] = ring;
-        team.kinds[BENCH_RING_BUSY] = ring_busy;
-        team.kinds[BENCH_WAKE] = wake;
+        const char *way = getenv("BENCH_WAY");
+        s.reads = way != NULL;
+        if (way != NULL)
+            team.kinds[BENCH_BUFFER] = strcmp(way, "pipe") == 0 ? buffer : attached_buffer;
+        else
+            serve_all(&team, s.ranks);
         bench_team_serve(&team);
     }
     while (s.rank == 0 && (wait(NULL) > 0 || errno == EINTR)) {

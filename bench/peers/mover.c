@@ -190,6 +190,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     team.kinds[BENCH_MG] = bench_mover_mg;
     team.kinds[BENCH_FT] = bench_mover_ft;
     team.kinds[BENCH_SUMMA] = bench_mover_summa;
+    team.kinds[BENCH_PLAN] = team.kinds[BENCH_PLAN_SHARE] = bench_mover_plan;
+    team.kinds[BENCH_PLAN_MEMORY] = bench_mover_plan;
+    team.kinds[BENCH_AMR] = bench_mover_amr;
+#ifdef BENCH_MESHES
+    team.kinds[BENCH_LAPLACE] = bench_mover_laplace;
+#endif
     bench_team_serve(&team);
     return 0;
 }

@@ -23,4 +23,19 @@ static inline double bench_repeat(const bench_job *job, bench_operation_fn *oper
 bool bench_first_time(const bench_job *job);
 void bench_wrong(const char *program);
 
+/* Cleared memory; never NULL. free() it. */
+void *bench_memory(size_t count, size_t bytes);
+
+/* Checks at the first time, and measures steps from the beginning. */
+struct bench_amr;
+double bench_amr_run(struct bench_amr *a, const bench_job *job);
+
+/* Laplace: one iteration of conjugate gradients is one operation. BENCH_MESHES is where the meshes
+ * are, when there are any. */
+struct laplace;
+/* Reads the mesh of the job for this rank. */
+void bench_laplace_init(struct laplace *l, const bench_job *job, int rank, int ranks);
+/* Checks at the first time, and measures, when all that the caller sets is set. */
+double bench_laplace_run(struct laplace *l, const bench_job *job);
+
 #endif

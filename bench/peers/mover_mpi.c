@@ -345,6 +345,10 @@ int main(int argc, char **argv)
         team.kinds[BENCH_MG] = s.types ? NULL : bench_mpi_mg;
         team.kinds[BENCH_FT] = s.types ? NULL : bench_mpi_ft;
         team.kinds[BENCH_SUMMA] = s.types ? NULL : bench_mpi_summa;
+        team.kinds[BENCH_AMR] = s.types ? NULL : bench_mpi_amr;
+#ifdef BENCH_MESHES
+        team.kinds[BENCH_LAPLACE] = s.types ? NULL : bench_mpi_laplace;
+#endif
         bench_team_serve(&team);
     }
     int status = board ? 0 : bench_team_empty(argc, argv) ? 0 : 1;

@@ -16,18 +16,10 @@ static double sum_of(void *arg, double value)
     return value;
 }
 
-static void *memory(size_t count, size_t bytes)
-{
-    void *all = calloc(count, bytes);
-    if (!all)
-        exit(1);
-    return all;
-}
-
 static bench_slab slab(size_t part, size_t n)
 {
     bench_slab s = {.n = {part, n, n}};
-    s.data = memory(bench_slab_size(&s), sizeof(double));
+    s.data = bench_memory(bench_slab_size(&s), sizeof(double));
     return s;
 }
 
@@ -144,7 +136,7 @@ double bench_mpi_mg(void *context, const bench_job *job)
     mg m = {.below = (s->rank + s->ranks - 1) % s->ranks, .above = (s->rank + 1) % s->ranks};
     m.app = (bench_mg){.top = bench_mg_top(job->size_bytes),
                        .v = slab(part, (size_t)job->size_bytes),
-                       .rows = memory(2 * (job->size_bytes + 2), sizeof(double)),
+                       .rows = bench_memory(2 * (job->size_bytes + 2), sizeof(double)),
                        .first = part * (size_t)s->rank,
                        .halo = mg_halo,
                        .sum = sum_of,
@@ -220,7 +212,7 @@ double bench_mpi_ft(void *context, const bench_job *job)
     if (!bench_ft_extents(job->size_bytes, &t.app))
         exit(1);
     t.share = t.app.nx * t.app.ny * t.app.nz / (size_t)s->ranks;
-    bench_number *all = memory(4 * t.share, sizeof *all);
+    bench_number *all = bench_memory(4 * t.share, sizeof *all);
     t.out = all + 2 * t.share;
     t.in = all + 3 * t.share;
     bench_ft_memory(&t.app, all, all + t.share);
@@ -269,7 +261,7 @@ double bench_mpi_summa(void *context, const bench_job *job)
 {
     const bench_mpi_state *state = context;
     const size_t n = (size_t)job->size_bytes, part = n / (size_t)state->ranks;
-    double *all = memory(3 * part * n + 2 * BENCH_SUMMA_PANEL * n, sizeof *all);
+    double *all = bench_memory(3 * part * n + 2 * BENCH_SUMMA_PANEL * n, sizeof *all);
     summa s = {0};
     s.app =
         (bench_summa){.n = n,

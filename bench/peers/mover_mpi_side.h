@@ -16,5 +16,7 @@ double bench_mpi_redblack(void *context, const bench_job *job);
 double bench_mpi_mg(void *context, const bench_job *job);
 double bench_mpi_ft(void *context, const bench_job *job);
 double bench_mpi_summa(void *context, const bench_job *job);
+double bench_mpi_amr(void *context, const bench_job *job);
+double bench_mpi_laplace(void *context, const bench_job *job); /* where BENCH_MESHES is defined */
 
 #endif

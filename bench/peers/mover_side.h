@@ -13,5 +13,8 @@ double bench_mover_redblack(void *context, const bench_job *job);
 double bench_mover_mg(void *context, const bench_job *job);
 double bench_mover_ft(void *context, const bench_job *job);
 double bench_mover_summa(void *context, const bench_job *job);
+double bench_mover_plan(void *context, const bench_job *job);
+double bench_mover_amr(void *context, const bench_job *job);
+double bench_mover_laplace(void *context, const bench_job *job); /* where BENCH_MESHES is defined */
 
 #endif

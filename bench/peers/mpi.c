@@ -8,13 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { BUFFER_BYTES = 8 << 20, WINDOW = 64, BLOCKS = 4, BLOCK_BYTES = 4 << 20 };
+enum {
+    BUFFER_BYTES = 8 << 20,
+    LATE_NS = 1000 * 1000,
+    WINDOW = 64,
+    BLOCKS = 4,
+    BLOCK_BYTES = 4 << 20
+};
 
 typedef struct state {
     int rank, ranks;
     unsigned char *own;
     MPI_Win window;
+    unsigned char *base; /* of the window */
     bool window_made;
     uint64_t sum;
 } state;
@@ -39,13 +47,44 @@ static double request(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
+/* As request, by a receive from any rank that is posted before and tested, and a send that does
+ * not wait (BENCH_POSTED). */
+static double posted_request(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    int size = (int)job->size_bytes, done = 0;
+    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    MPI_Request received, sent;
+    MPI_Status status;
+    MPI_Irecv(in, size, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &received);
+    for (uint64_t i = 0; i < 2 * (warm + job->count); i++) {
+        if (i == 2 * warm)
+            start = bench_now();
+        if ((int)(i % 2) == s->rank) {
+            MPI_Isend(s->own, size, MPI_BYTE, 1 - s->rank, 1, MPI_COMM_WORLD, &sent);
+            for (done = 0; !done;)
+                MPI_Test(&sent, &done, MPI_STATUS_IGNORE);
+            continue;
+        }
+        for (done = 0; !done;)
+            MPI_Test(&received, &done, &status);
+        MPI_Irecv(in, size, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &received);
+    }
+    uint64_t end = bench_now();
+    MPI_Cancel(&received);
+    MPI_Wait(&received, MPI_STATUS_IGNORE);
+    return (double)(end - start);
+}
+
 typedef int send_fn(const void *data, int count, MPI_Datatype type, int rank, int tag,
                     MPI_Comm communicator);
 typedef int start_fn(const void *data, int count, MPI_Datatype type, int rank, int tag,
                      MPI_Comm communicator, MPI_Request *request);
 
 /* As request, with receives posted before; a synchronous send is one that waits for completion. */
-static double pong(state *s, const bench_job *job, send_fn *send)
+static double pong(state *s, const bench_job *job, send_fn *send, const unsigned char *out,
+                   bool late)
 {
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes, other = 1 - s->rank;
@@ -56,10 +95,12 @@ static double pong(state *s, const bench_job *job, send_fn *send)
             start = bench_now();
         MPI_Irecv(in, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &received);
         if (s->rank == 0)
-            send(s->own, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+            send(out, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
         MPI_Wait(&received, MPI_STATUS_IGNORE);
+        if (late && s->rank == 1)
+            nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
         if (s->rank == 1)
-            send(s->own, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+            send(out, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
     }
     return (double)(bench_now() - start);
 }
@@ -83,12 +124,20 @@ static double ping(state *s, const bench_job *job, start_fn *start_send)
 
 static double pong_submit(void *context, const bench_job *job)
 {
-    return pong(context, job, MPI_Send);
+    state *s = context;
+    return pong(s, job, MPI_Send, s->own, false);
 }
 
 static double pong_complete(void *context, const bench_job *job)
 {
-    return pong(context, job, MPI_Ssend);
+    state *s = context;
+    return pong(s, job, MPI_Ssend, s->own, false);
+}
+
+static double pong_late(void *context, const bench_job *job)
+{
+    state *s = context;
+    return pong(s, job, MPI_Ssend, s->own, true);
 }
 
 static double ping_submit(void *context, const bench_job *job)
@@ -170,17 +219,18 @@ static double buffer(void *context, const bench_job *job)
  * itself. */
 static void window_make(state *s)
 {
-    void *base;
     if (s->window_made)
         return;
-    MPI_Win_allocate(BUFFER_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &s->window);
-    memset(base, 1, BUFFER_BYTES);
+    MPI_Win_allocate(BUFFER_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->base, &s->window);
+    memset(s->base, 1, BUFFER_BYTES);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, s->window);
     s->window_made = true;
 }
 
+typedef int flush_fn(int rank, MPI_Win window);
+
 /* The target waits inside MPI, as some of its one-sided operations need. */
-static double one_sided(state *s, const bench_job *job, bool put)
+static double one_sided(state *s, const bench_job *job, bool put, flush_fn *flush)
 {
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes;
@@ -192,7 +242,7 @@ static double one_sided(state *s, const bench_job *job, bool put)
             MPI_Put(s->own, size, MPI_BYTE, 1, 0, size, MPI_BYTE, s->window);
         else
             MPI_Get(s->own, size, MPI_BYTE, 1, 0, size, MPI_BYTE, s->window);
-        MPI_Win_flush(1, s->window);
+        flush(1, s->window);
     }
     uint64_t end = bench_now();
     if (s->rank == 0)
@@ -204,12 +254,25 @@ static double one_sided(state *s, const bench_job *job, bool put)
 
 static double put(void *context, const bench_job *job)
 {
-    return one_sided(context, job, true);
+    return one_sided(context, job, true, MPI_Win_flush);
+}
+
+static double put_submit(void *context, const bench_job *job)
+{
+    return one_sided(context, job, true, MPI_Win_flush_local);
 }
 
 static double get(void *context, const bench_job *job)
 {
-    return one_sided(context, job, false);
+    return one_sided(context, job, false, MPI_Win_flush);
+}
+
+/* From memory that MPI may share between processes. */
+static double pong_shared(void *context, const bench_job *job)
+{
+    state *s = context;
+    window_make(s);
+    return pong(s, job, MPI_Ssend, s->base, false);
 }
 
 static double barrier(void *context, const bench_job *job)
@@ -255,6 +318,23 @@ static double ring(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
+static double idle(void *context, const bench_job *job)
+{
+    state *s = context;
+    uint64_t warm = bench_warmup(job), start = 0;
+    int found;
+    if (s->rank != 0)
+        MPI_Send(s->own, 8, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
+    for (int i = 1; i < s->ranks && s->rank == 0; i++)
+        MPI_Recv(s->own, 8, MPI_BYTE, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
+        if (i == warm)
+            start = bench_now();
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    }
+    return (double)(bench_now() - start);
+}
+
 static int serve(bench_board *board)
 {
     state s = {0};
@@ -265,15 +345,19 @@ static int serve(bench_board *board)
         return 1;
     bench_pin(s.rank);
     bench_team team = {.board = board, .rank = s.rank, .context = &s, .sized = true};
-    team.kinds[BENCH_REQUEST] = request;
+    team.kinds[BENCH_REQUEST] = getenv("BENCH_POSTED") ? posted_request : request;
     team.kinds[BENCH_RATE] = rate;
     team.kinds[BENCH_BUFFER] = buffer;
-    team.kinds[BENCH_PUT] = put;
+    team.kinds[BENCH_PUT] = team.kinds[BENCH_PUT_COMPLETE] = put;
+    team.kinds[BENCH_PUT_SUBMIT] = put_submit;
     team.kinds[BENCH_PONG_SUBMIT] = pong_submit;
     team.kinds[BENCH_PONG_COMPLETE] = pong_complete;
     team.kinds[BENCH_PING_SUBMIT] = ping_submit;
     team.kinds[BENCH_PING_COMPLETE] = ping_complete;
-    team.kinds[BENCH_GET] = get;
+    team.kinds[BENCH_PONG_SHARED] = pong_shared;
+    team.kinds[BENCH_PONG_LATE] = pong_late;
+    team.kinds[BENCH_GET] = team.kinds[BENCH_GET_COMPLETE] = get;
+    team.kinds[BENCH_IDLE] = idle;
     team.kinds[BENCH_BARRIER] = barrier;
     team.kinds[BENCH_ALLREDUCE] = allreduce;
     team.kinds[BENCH_RING] = team.kinds[BENCH_RING_BUSY] = ring;

@@ -7,6 +7,7 @@
  *   remote   a request of the same size to the same rank
  *   forward  requests along the same ranks
  *   migrate  pack, request with the same bytes, unpack
+ *   uninstall, install  a copy of the object in new memory
  *   hand     a request that tells the address
  */
 #include <ferry/ferry.h>
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES = 1000000, BATCH = 32, BALLAST_BYTES = 64 << 10 };
+enum { ENTRIES = 1000000, BATCH = 32, BALLAST_BYTES = 64 << 10, INFO_BYTES_MAX = 256 };
 
 /* An object, or what stands for one in the reference. */
 typedef struct item {
@@ -32,8 +33,9 @@ typedef struct state {
     int rank;
     uint64_t arrived, sum;
     ferry_object_type type, shared_type;
-    ferry_handler ping, pass, go, call;        /* of objects */
-    ferry_handler pong, relay, carry, arrival; /* of ranks */
+    ferry_handler ping, pass, go, call;                /* of objects */
+    ferry_handler pong, relay, carry, arrival, put_in; /* of ranks */
+    uint64_t install_ns;
     ferry_object own, objects[2];
     item *cargo;
     unsigned char *packed;
@@ -76,31 +78,6 @@ static size_t item_packed_size(ferry *f, const void *data)
 {
     (void)f;
     return sizeof(item) + ((const item *)data)->size_bytes;
-}
-
-static void item_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *item_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    void *data = malloc(size_bytes);
-    return data ? memcpy(data, buffer, size_bytes) : NULL;
-}
-
-static void item_destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
-}
-
-static void item_release(ferry *f, void *data)
-{
-    check(f, ferry_free(f, data));
 }
 
 /* Names of objects that rank 1 made, in an order that no cache foresees. */
@@ -431,6 +408,105 @@ static double hand_over(void *context, const bench_job *job)
     return make_travel(s, job, s->shared_type, cargo);
 }
 
+/* Takes `count` objects out on this rank; what tells of them goes to the other in one request.
+ * Returns how long the taking out took. */
+static uint64_t take_out(state *s, const bench_job *job, uint64_t count)
+{
+    static unsigned char infos[BATCH * INFO_BYTES_MAX];
+    ferry_object objects[BATCH];
+    size_t used = 0;
+    for (uint64_t i = 0; i < count; i++)
+        check(s->f, ferry_object_create(s->f, s->type, item_create(job->size_bytes), &objects[i]));
+    ferry_move_info info[BATCH];
+    void *data[BATCH];
+    uint64_t start = bench_now();
+    for (uint64_t i = 0; i < count; i++)
+        check(s->f, ferry_object_uninstall(s->f, objects[i], !s->rank, &info[i], &data[i]));
+    uint64_t passed = bench_now() - start;
+    for (uint64_t i = 0; i < count; i++) {
+        if (info[i].size_bytes > INFO_BYTES_MAX)
+            exit(1);
+        memcpy(infos + used, &info[i].size_bytes, sizeof(size_t));
+        memcpy(infos + used + sizeof(size_t), info[i].bytes, info[i].size_bytes);
+        used += sizeof(size_t) + (info[i].size_bytes + 7) / 8 * 8;
+        free(info[i].bytes);
+        free(data[i]);
+    }
+    const ferry_message m = {.handler = s->put_in,
+                             .word_count = 2,
+                             .words = {count, job->size_bytes},
+                             .data = infos,
+                             .size_bytes = used};
+    check(s->f, ferry_request_send(s->f, !s->rank, &m, NULL));
+    return passed;
+}
+
+static void on_put_in(ferry *f, int source, const ferry_message *m)
+{
+    state *s = ferry_user_data(f);
+    const unsigned char *at = m->data;
+    ferry_move_info info[BATCH];
+    item *items[BATCH];
+    uint64_t count = m->words[0] < BATCH ? m->words[0] : BATCH;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(&info[i].size_bytes, at, sizeof(size_t));
+        info[i].bytes = (void *)(uintptr_t)(at + sizeof(size_t));
+        at += sizeof(size_t) + (info[i].size_bytes + 7) / 8 * 8;
+        items[i] = item_create(m->words[1]);
+    }
+    uint64_t start = bench_now();
+    for (uint64_t i = 0; i < count; i++)
+        check(f, ferry_object_install(f, &info[i], items[i], source));
+    s->install_ns += bench_now() - start;
+    for (uint64_t i = 0; i < count; i++) {
+        ferry_object object;
+        memcpy(&object, info[i].bytes, sizeof object); /* the name stands first */
+        check(f, ferry_object_destroy(f, object));
+    }
+}
+
+/* `from` takes objects out, the other rank puts them in. */
+static double carry_objects(state *s, const bench_job *job, int from)
+{
+    uint64_t passed = 0;
+    s->install_ns = 0;
+    for (uint64_t left = job->count; left > 0;) {
+        uint64_t count = left < BATCH ? left : BATCH;
+        if (s->rank == from)
+            passed += take_out(s, job, count);
+        check(s->f, ferry_quiesce(s->f));
+        left -= count;
+    }
+    return (double)(s->rank == from ? passed : s->install_ns);
+}
+
+static double uninstall(void *context, const bench_job *job)
+{
+    return carry_objects(context, job, 0);
+}
+
+static double install(void *context, const bench_job *job)
+{
+    return carry_objects(context, job, 1);
+}
+
+/* An object's bytes, copied to new memory. */
+static double copy(void *context, const bench_job *job)
+{
+    state *s = context;
+    item *from = item_create(job->size_bytes);
+    uint64_t start = bench_now();
+    for (uint64_t i = 0; i < job->count; i++) {
+        item *to = item_create(job->size_bytes);
+        memcpy(to->bytes, from->bytes, job->size_bytes);
+        s->sum += to->bytes[0] & 2;
+        free(to);
+    }
+    uint64_t end = bench_now();
+    free(from);
+    return (double)(end - start);
+}
+
 /* Packs the cargo and sends it on; what it was here is gone. */
 static void carry_on(state *s, uint64_t left)
 {
@@ -485,15 +561,10 @@ static double carry(void *context, const bench_job *job)
 
 static void register_all(state *s)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "item",
-                                         .packed_size = item_packed_size,
-                                         .pack = item_pack,
-                                         .unpack = item_unpack,
-                                         .destroy = item_destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .name = "item", .packed_size = item_packed_size};
     ferry_object_ops shared = ops;
     ferry *f = s->f;
-    shared.destroy = item_release;
     shared.flags = FERRY_OBJECT_SHARED;
     check(f, ferry_object_type_register(f, &ops, &s->type));
     check(f, ferry_object_type_register(f, &shared, &s->shared_type));
@@ -505,6 +576,7 @@ static void register_all(state *s)
     check(f, ferry_handler_register(f, "relay", on_relay, &s->relay));
     check(f, ferry_handler_register(f, "carry", on_carry, &s->carry));
     check(f, ferry_handler_register(f, "arrival", on_arrival, &s->arrival));
+    check(f, ferry_handler_register(f, "put_in", on_put_in, &s->put_in));
     check(f, ferry_object_create(f, s->type, item_create(64), &s->own));
     for (int rank = 0; rank < ferry_ranks(f) && rank < 2; rank++) {
         s->objects[rank] = s->own;
@@ -520,6 +592,8 @@ static void choose(bench_team *team, bool reference)
     team->kinds[BENCH_REMOTE] = reference ? request : remote;
     team->kinds[BENCH_FORWARD] = reference ? relay : forward;
     team->kinds[BENCH_MIGRATE] = reference ? carry : migrate;
+    team->kinds[BENCH_UNINSTALL] = reference ? copy : uninstall;
+    team->kinds[BENCH_INSTALL] = reference ? copy : install;
     team->kinds[BENCH_HAND_OVER] = reference ? tell : hand_over;
 }
 

@@ -153,49 +153,13 @@ static void on_task(ferry *f, ferry_object object, void *data, int source, const
     printf("helper %.4f %%\n", 100 * (double)(others_ns() - before) / (double)m->words[0]);
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return 0;
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)data;
-    (void)buffer;
-    (void)size_bytes;
-}
-
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    (void)buffer;
-    (void)size_bytes;
-    return NULL;
-}
-
-static void discard(ferry *f, void *data)
-{
-    (void)f;
-    (void)data;
-}
-
 /* response sleep|spin MILLISECONDS */
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "task",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = discard};
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "task", .flat_bytes = 1};
     ferry_object_type type;
     ferry_object object;
     ferry_message m = {.word_count = 2};
-    static char nothing;
     if (argc != 3 || ferry_ranks(f) != 2)
         return 2;
     bench_pin(ferry_rank(f));
@@ -203,7 +167,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     m.words[1] = strcmp(argv[1], "spin") == 0;
     if (ferry_scheduler_register(f, &scheduler) || ferry_object_type_register(f, &ops, &type) ||
         ferry_object_handler_register(f, "task", on_task, &m.handler) ||
-        ferry_object_create(f, type, &nothing, &object) || ferry_balance_add(f, object, 0) ||
+        ferry_object_create(f, type, calloc(1, 1), &object) || ferry_balance_add(f, object, 0) ||
         ferry_balance_phase(f, true))
         return 1;
     if (ferry_rank(f) == 0 && ferry_object_send(f, object, &m, NULL))

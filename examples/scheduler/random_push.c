@@ -48,12 +48,12 @@ static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
 static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     stack *st = state;
-    int rank = (int)(ferry_scheduling_random(s) % (uint64_t)ferry_scheduling_ranks(s));
+    int others = ferry_scheduling_takers(s);
     if (item->queued || item->pending == 0)
         return;
-    if (st->count >= st->keep && ferry_scheduling_takers(s) > 0 &&
-        ferry_scheduling_takes(s, rank) && !item->arrived && ferry_scheduling_on(s)) {
-        ferry_scheduling_migrate(s, item, rank);
+    if (st->count >= st->keep && others > 0 && !item->arrived && ferry_scheduling_on(s)) {
+        int distance = 1 + (int)(ferry_scheduling_random(s) % (uint64_t)others);
+        ferry_scheduling_migrate(s, item, ferry_scheduling_taker(s, distance));
         return;
     }
     item->prev = NULL;

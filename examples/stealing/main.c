@@ -9,53 +9,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/parameters.h"
 #include "stealing.h"
 
-static const char *const style_names[] = {"passing", "driven", "events"};
+static const char *const style_names[] = {"passing", "driven", "events", NULL};
 
-static bool read_style(const char *text, style *out)
+/* --kill R@MS */
+static bool read_kill(void *arg, const char *text)
 {
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, style_names[i]) == 0) {
-            *out = (style)i;
-            return true;
-        }
-    return false;
-}
-
-static bool read_number(const char *text, long min, long max, int *out)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < min || value > max)
+    options *o = arg;
+    int rank, ms, read = 0;
+    if (o->kill_count == KILLS_MAX || sscanf(text, "%7d@%7d%n", &rank, &ms, &read) != 2 ||
+        text[read] != '\0' || rank < 0 || ms < 0)
         return false;
-    *out = (int)value;
+    o->kills[o->kill_count].rank = rank;
+    o->kills[o->kill_count++].ms = ms;
     return true;
 }
 
-static bool read_kill(options *o, const char *text)
+static int read_options(ferry *f, int argc, char **argv, options *o)
 {
-    char *at;
-    if (o->kill_count == KILLS_MAX)
-        return false;
-    long rank = strtol(text, &at, 10);
-    if (at == text || *at != '@' || rank < 0 || rank > 1 << 20)
-        return false;
-    o->kills[o->kill_count].rank = (int)rank;
-    return read_number(at + 1, 0, 1 << 20, &o->kills[o->kill_count++].ms);
-}
-
-static bool read_option(options *o, const char *name, const char *value)
-{
-    if (strcmp(name, "--style") == 0)
-        return read_style(value, &o->style);
-    if (strcmp(name, "--units") == 0)
-        return read_number(value, 1, 1 << 20, &o->units);
-    if (strcmp(name, "--unit-us") == 0)
-        return read_number(value, 1, 1 << 20, &o->unit_us);
-    if (strcmp(name, "--threshold") == 0)
-        return read_number(value, 0, 1 << 20, &o->threshold);
-    return strcmp(name, "--kill") == 0 && read_kill(o, value);
+    int chosen = EVENTS;
+    long units = 400, unit_us = 300, threshold = 2;
+    const parameter table[] = {
+        {"style", "of messages: passing, driven or events", .choice = &chosen, .of = style_names},
+        {"units", "of work", 1, 1 << 20, .whole = &units},
+        {"unit-us", "microseconds of a light one", 1, 1 << 20, .whole = &unit_us},
+        {"threshold", "units below which a rank asks for more", 0, 1 << 20, .whole = &threshold},
+        {"kill", "R@MS: rank R dies after MS milliseconds; 16 at most", .take = read_kill,
+         .arg = o},
+        {"told", "each says when it is told of a death", .flag = &o->told},
+        {0},
+    };
+    int status =
+        parameters_read(f, argc, argv, "Work that is stolen, also from ranks that die.", table);
+    o->style = (style)chosen;
+    o->units = (int)units;
+    o->unit_us = (int)unit_us;
+    o->threshold = (int)threshold;
+    return status;
 }
 
 static int report(const state *s)
@@ -100,19 +92,10 @@ static void ignore(ferry *f, void *arg, const ferry_peer_event *event)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    options o = {.style = EVENTS, .units = 400, .unit_us = 300, .threshold = 2};
-    for (int i = 1; i < argc; i += 2)
-        if (strcmp(argv[i], "--told") == 0) {
-            o.told = true;
-            i--;
-        } else if (i + 1 >= argc || !read_option(&o, argv[i], argv[i + 1])) {
-            if (ferry_rank(f) == 0)
-                fprintf(
-                    stderr,
-                    "usage: stealing [--style passing|driven|events] [--units N]\n"
-                    "                [--unit-us N] [--threshold N] [--kill R@MS]... [--told]\n");
-            return 2;
-        }
+    options o = {.style = EVENTS};
+    int wrong = read_options(f, argc, argv, &o);
+    if (wrong >= 0)
+        return wrong;
     state s = {.f = f, .options = &o};
     ferry_user_data_set(f, &s);
     int error = run(&s);

@@ -14,6 +14,8 @@
 
 #include <ferry/ferry.h>
 
+#include "common/parameters.h"
+
 #include "tree.h"
 
 /* Bags that a rank keeps for itself and others, and nodes that make it worth to split one. */
@@ -251,48 +253,32 @@ static void print_rank(ferry *f, const state *s)
            (double)stats.idle_ns / 1e6);
 }
 
-static int usage(const char *wrong)
+static int read_options(ferry *f, int argc, char **argv, options *o)
 {
-    fprintf(stderr, "uts: bad option or value: %s\nusage: uts [--tree", wrong);
-    for (int i = 0; uts_tree_name(i) != NULL; i++)
-        fprintf(stderr, "%c%s", i == 0 ? ' ' : '|', uts_tree_name(i));
-    fprintf(stderr, "] [--grain HASHES] [--sequential]\n");
-    return 2;
-}
-
-/* Reads the command line; NULL, or what is wrong in it. */
-static const char *read_options(int argc, char **argv, options *o)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        char *end;
-        if (strcmp(argv[i], "--sequential") == 0) {
-            o->sequential = true;
-            continue;
-        }
-        if (strcmp(argv[i], "--tree") == 0) {
-            o->tree = uts_tree_find(value);
-            if (o->tree == NULL)
-                return value;
-        } else if (strcmp(argv[i], "--grain") == 0) {
-            o->grain = strtol(value, &end, 10);
-            if (*end != '\0' || o->grain < 1 || o->grain > 1000000000)
-                return value;
-        } else {
-            return argv[i];
-        }
-        i++;
+    const char *trees[UTS_TREES_MAX + 1] = {0};
+    int tree = 0;
+    for (int i = 0; uts_tree_name(i) != NULL && i < UTS_TREES_MAX; i++) {
+        trees[i] = uts_tree_name(i);
+        tree = strcmp(trees[i], "T3") == 0 ? i : tree;
     }
-    return NULL;
+    const parameter table[] = {
+        {"tree", "by its published name", .choice = &tree, .of = trees},
+        {"grain", "hashes per task", 1, 1e9, .whole = &o->grain},
+        {"sequential", "one rank, without tasks", .flag = &o->sequential},
+        {0},
+    };
+    int status = parameters_read(f, argc, argv, "Counts the nodes of an unbalanced tree.", table);
+    o->tree = uts_tree_find(trees[tree]);
+    return status;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    state s = {.options = {.tree = uts_tree_find("T3"), .grain = 40}};
+    state s = {.options = {.grain = 40}};
     uint64_t took_ns = 0;
-    const char *wrong = read_options(argc, argv, &s.options);
-    if (wrong != NULL)
-        return ferry_rank(f) == 0 ? usage(wrong) : 2;
+    int status = read_options(f, argc, argv, &s.options);
+    if (status >= 0)
+        return status;
     if (s.options.sequential)
         return ferry_rank(f) == 0 ? search_alone(f, &s.options) : 0;
     ferry_user_data_set(f, &s);

@@ -40,6 +40,8 @@ const uts_tree *uts_tree_find(const char *name);
 /* The name of the `index`th tree, or NULL. */
 const char *uts_tree_name(int index);
 
+enum { UTS_TREES_MAX = 8 };
+
 void uts_root(const uts_tree *tree, uts_node *out);
 
 int uts_children(const uts_tree *tree, const uts_node *node);

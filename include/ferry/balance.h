@@ -42,8 +42,9 @@ typedef struct ferry_balance_options {
 FERRY_API FERRY_MUST_USE int ferry_balance_add_with(ferry *f, ferry_object object,
                                                     const ferry_balance_options *options);
 
-/* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective.
- * [app thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
+/* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective. A
+ * rank that joins while it is on balances from its first ferry_quiesce on, in the midst of it. [app
+ * thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
 FERRY_API int ferry_balance_phase(ferry *f, bool on);
 
 /* Chooses the scheduler by its name, or by the path of a shared object, which contains a '/'. Every
@@ -82,7 +83,8 @@ typedef struct ferry_scheduler {
     void (*activate)(ferry_scheduling *s, void *state, ferry_schedulable *item);
     /* A task was added to `item`, which is here and not running. */
     void (*notify)(ferry_scheduling *s, void *state, ferry_schedulable *item);
-    /* `item` leaves for a reason of the application (destroyed, moved): unlink it. */
+    /* `item` leaves for a reason of the application (destroyed, moved): unlink it, and keep no
+     * pointer to it. When its own handler asked for that, it is the one that runs. */
     void (*remove)(ferry_scheduling *s, void *state, ferry_schedulable *item);
     /* Whether no object here has a pending task that may run. */
     bool (*empty)(ferry_scheduling *s, void *state);
@@ -91,6 +93,11 @@ typedef struct ferry_scheduler {
                     const uint64_t words[FERRY_SCHEDULER_WORDS]);
     /* Called when the time asked for by ferry_scheduling_wake has come; may be NULL. */
     void (*wake)(ferry_scheduling *s, void *state);
+    /* Others take objects than before (ferry_scheduling_takes): what was asked of one that has gone
+     * will not be answered, and one that has come knows nothing. Each rank learns of it in its own
+     * time. May be NULL: then `takes` says no in time, and objects that were sent to one that is
+     * not there come back. */
+    void (*members)(ferry_scheduling *s, void *state);
 } ferry_scheduler;
 
 /* What a scheduler may call, from inside its functions only. [either thread, lock held | never
@@ -106,6 +113,11 @@ FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
  * to it. */
 FERRY_API bool ferry_scheduling_takes(const ferry_scheduling *s, int rank);
 FERRY_API int ferry_scheduling_takers(const ferry_scheduling *s);
+
+/* The rank that is the `distance`-th of those behind this one on their ring, in the order of their
+ * numbers: 1 is the next, ferry_scheduling_takers the one before. -1: there is none. Which those
+ * are changes only before a call of `members`, if there is such a function. */
+FERRY_API int ferry_scheduling_taker(const ferry_scheduling *s, int distance);
 
 /* Whether migration is on (ferry_balance_phase). */
 FERRY_API bool ferry_scheduling_on(const ferry_scheduling *s);

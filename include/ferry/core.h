@@ -226,12 +226,14 @@ FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_
  * dmcs.txt 3.1, prema.txt B.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_message *message);
 
-/* Runs `message->handler` on every rank but the caller, whose number the handlers see as source.
- * Not a collective: any rank may call it at any time. The message travels along a tree of ranks,
- * each of which passes it on when it polls. Broadcasts of one rank are handled in the order sent;
- * between a broadcast and other requests no order is promised. The data may be reused on return.
- * `track` reports completed when every handler has returned; failed with FERRY_EPEER when a rank
- * of the tree died, though others may have handled it. Else as ferry_request_send. [app thread,
+/* Runs `message->handler` on every rank but the caller, whose number the handlers see as source:
+ * those that the caller knows to be there (member.h), and that have not gone when it comes. Not a
+ * collective: any rank may call it at any time. The message travels along a tree of ranks, each of
+ * which passes it on when it polls. Broadcasts of one rank are handled in the order sent unless
+ * ranks come or go between them; between a broadcast and other requests no order is promised. The
+ * data may be reused on return. `track` reports completed when every handler has returned; failed
+ * with FERRY_EPEER when a rank of the tree died meanwhile, though others may have handled it. Else
+ * as ferry_request_send. [app thread,
  * handlers | may block outside handlers | polls when it blocks] prema.txt B.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_message *message,
                                                      const ferry_track *track);

@@ -17,13 +17,15 @@ extern "C" {
 #endif
 
 typedef struct ferry_launch_options {
-    size_t size;   /* sizeof(ferry_launch_options) */
-    int ranks;     /* 1 to 1,024 */
-    bool label;    /* each line of output begins with its rank */
-    bool threads;  /* ranks are threads of one process: the program's ferry_main starts them */
-    bool bindings; /* prints which processors each rank may use */
-    int ranks_max; /* how many there may be with those that join during the run (member.h), up to
-                      1,024; 0: as FERRY_RANKS_MAX says, or `ranks` */
+    size_t size;      /* sizeof(ferry_launch_options) */
+    int ranks;        /* 1 to 1,024 */
+    bool label;       /* each line of output begins with its rank */
+    bool threads;     /* ranks are threads of one process: the program's ferry_main starts them */
+    bool bindings;    /* prints which processors each rank may use */
+    int ranks_max;    /* how many there may be with those that join during the run (member.h), up to
+                         1,024; 0: as FERRY_RANKS_MAX says, or `ranks` */
+    const char *join; /* NULL, or a folder to make, by which other processes of this user may join
+                         (FERRY_JOIN names it to them); it is gone when the launcher is. Borrowed */
 } ferry_launch_options;
 
 #define FERRY_LAUNCH_DEFAULTS                                                                      \

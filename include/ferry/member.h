@@ -21,9 +21,10 @@ extern "C" {
  * collectives from the end of its first ferry_quiesce, which is the one that the others are in or
  * call next, and which they do not leave without it. On the calling rank a `died` tells of one that
  * ended before. ferry_ranks counts the numbers that the job has for ranks, used or not
- * (FERRY_RANKS_MAX, `ferry run --ranks-max`); those that are not there are gone in the sense of
- * ferry_peer_is_gone. FERRY_ENOMEM: no numbers are left. FERRY_ENOTSUP: the job has no launcher of
- * Ferry's, or no room was asked for. FERRY_EINVAL. [app thread, handlers | never blocks] cds.txt 6.
+ * (FERRY_RANKS_MAX, --ranks-max of `ferry run` and `ferry sim`); those that are not there are gone
+ * in the sense of ferry_peer_is_gone. FERRY_ENOMEM: no numbers are left. FERRY_ENOTSUP: the job has
+ * no launcher of Ferry's, or no room was asked for; with `argv`, also where ranks share one
+ * process. FERRY_EINVAL. [app thread, handlers | never blocks] cds.txt 6.
  */
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 

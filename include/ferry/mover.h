@@ -141,8 +141,8 @@ typedef struct ferry_mover_options {
     bool ordered;        /* combine in one order whatever the timing and the number of ranks */
     bool check;          /* check the whole plan (ferry_plan_check) first */
     bool messages;       /* use messages even where memory is shared */
-    bool deferred;       /* start copies nothing within or into this rank: polls, wait, or the
-                            thread of ferry_background_begin do */
+    bool deferred;       /* start copies nothing, but for small links on one node: polls, wait, or
+                            the thread of ferry_background_begin do */
     size_t packet_bytes; /* messages of at most about so many bytes; 0: one per pair of ranks */
 } ferry_mover_options;
 

@@ -72,6 +72,7 @@ typedef struct ferry_picture {
     ferry_number number; /* an element consists of one or more of them */
     double origin[3];    /* of the corner of cell (0, 0, 0), in the order of the dimensions */
     double spacing[3];   /* of the cells; 0 counts as 1 */
+    bool points;         /* in a .vtkhdf file: values at points in the middle of the cells */
 } ferry_picture;
 
 #define FERRY_PICTURE_DEFAULTS                                                                     \
@@ -81,8 +82,9 @@ typedef struct ferry_picture {
 
 /* Writes `x`, of 1 to 3 dimensions, as cell data of a VTK image: `path`.pvti, and one
  * `path`_BLOCK.vti per block from its owner; or, when `path` ends in ".vtkhdf", that one file, as
- * ferry_dataset_write does, with the dataset VTKHDF/CellData/NAME. Collective; borrows all.
- * FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
+ * ferry_dataset_write does, with the dataset VTKHDF/CellData/NAME or, with `points`,
+ * VTKHDF/PointData/NAME, which is all that ParaView before 5.12 reads of it. Collective; borrows
+ * all. FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
  * FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_picture_write(const ferry_xarray *x, const char *path,
                                                  const ferry_picture *picture);

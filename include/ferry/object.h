@@ -59,6 +59,11 @@ typedef struct ferry_object_ops {
     double (*priority)(ferry *f, const void *data, int rank, double granularity, double load,
                        uint32_t dependencies);
     uint32_t flags; /* FERRY_OBJECT_SHARED or 0 */
+    /* For data in one block without pointers into it, as of most small objects: how long it is.
+     * Then the first four callbacks may be NULL: the block is copied, and freed with free (of
+     * FERRY_OBJECT_SHARED with ferry_free). One of another length each time has `packed_size`
+     * instead. */
+    size_t flat_bytes;
 } ferry_object_ops;
 
 /* The data, with all that it points to, stands in the shared heap (ferry_alloc). Within a node such

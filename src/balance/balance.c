@@ -183,22 +183,112 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
     return 0;
 }
 
-int ferry_balance_phase(ferry *f, bool on)
+/* Words of FY_KIND_PHASE. */
+enum { PHASE_OFF, PHASE_ON, PHASE_RENEWS };
+
+/* Whether this rank speaks for the members. */
+static bool is_first_member(const ferry *f)
+{
+    int place = 0;
+    while (place < ferry_member_count(f) && fy_peer_is_gone(f, ferry_member_rank(f, place)))
+        place++;
+    return ferry_member_rank(f, place) == ferry_rank(f);
+}
+
+/* Tells those that have joined, and are not among the members yet, whether the job balances. */
+static void tell_newcomers(ferry *f)
+{
+    const ferry_scheduling *s = fy_scheduling_of(f);
+    const fy_frame frame = {.kind = FY_KIND_PHASE, .word_count = 1, .words = {s->on}};
+    int starting = s->objects->info.starting;
+    for (int rank = starting; starting != 0 && rank < s->ranks && is_first_member(f); rank++)
+        if (fy_peer_takes(f, rank) && ferry_member_place(f, rank) < 0)
+            (void)fy_join_word(f, rank, &frame); /* without memory it does not balance yet */
+}
+
+/* Schedulers run under the lock and on either thread: theirs is a copy. */
+static void look_who_is_present(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    size_t words = ((size_t)s->ranks + 63) / 64;
+    uint64_t *present = calloc(words + ((size_t)s->ranks + 1) / 2, sizeof *present);
+    if (present == NULL)
+        return; /* schedulers ask some in vain, and send objects that come back */
+    fy_control_lock(f);
+    free(s->present);
+    s->present = present;
+    s->present_count = 0;
+    s->ring = (int *)(void *)(present + words);
+    for (int distance = 1; distance < s->ranks; distance++) {
+        int rank = (int)(((int64_t)s->rank + distance) % s->ranks);
+        if (!fy_peer_takes(f, rank))
+            continue;
+        s->present[rank / 64] |= UINT64_C(1) << rank % 64;
+        s->ring[s->present_count++] = rank;
+    }
+    if (s->scheduler != NULL && s->scheduler->members != NULL) {
+        uint64_t entered = fy_scheduler_enter(s, FY_ON_WORD);
+        s->scheduler->members(s, s->state);
+        fy_scheduler_leave(s, entered);
+    }
+    fy_control_unlock(f);
+    tell_newcomers(f);
+}
+
+static int prepare_phase(ferry *f, bool on)
+{
+    int error = fy_scheduler_prepare(f);
+    return error == 0 && on ? fy_helper_start(fy_scheduling_of(f)) : error;
+}
+
+static void set_phase(ferry *f, bool on)
+{
+    fy_control_lock(f);
+    fy_scheduling_of(f)->on = on;
+    fy_control_unlock(f);
+}
+
+/* This rank has joined and balances from now on. What others have told its scheduler before, it had
+ * none to hear: each tells it once more. */
+static void begin_to_balance(ferry *f)
+{
+    const ferry_scheduling *s = fy_scheduling_of(f);
+    const fy_frame frame = {.kind = FY_KIND_PHASE, .word_count = 1, .words = {PHASE_RENEWS}};
+    look_who_is_present(f);
+    for (int i = 1; i <= ferry_scheduling_takers(s); i++)
+        (void)fy_join_word(f, ferry_scheduling_taker(s, i), &frame); /* they may have no work */
+}
+
+static fy_verdict take_phase(ferry *f, int source, const fy_frame *frame)
+{
+    bool on = frame->words[0] == PHASE_ON, was_on = fy_scheduling_of(f)->on;
+    if (fy_work_arrives(f, source, 1) != 0)
+        return FY_LEAVE;
+    if (frame->words[0] == PHASE_RENEWS) {
+        look_who_is_present(f);
+    } else if (prepare_phase(f, on) != 0) {
+        fy_log(f, "no objects move from here: %s", ferry_error_message(f));
+    } else {
+        set_phase(f, on);
+        if (on && !was_on)
+            begin_to_balance(f);
+    }
+    fy_work_finished(f, 1);
+    return FY_TAKEN;
+}
+
+int ferry_balance_phase(ferry *f, bool on)
+{
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "balance_phase: not allowed inside a handler");
-    int error = fy_scheduler_prepare(f);
-    if (error == 0 && on)
-        error = fy_helper_start(s);
+    int error = prepare_phase(f, on);
     /* Before the barrier when it goes off, so that nothing starts to move after it. */
     if (error == 0 && on)
         error = ferry_barrier(f);
     if (error != 0)
         return error;
-    fy_control_lock(f);
-    s->on = on;
-    fy_control_unlock(f);
+    set_phase(f, on);
+    tell_newcomers(f);
     return on ? 0 : ferry_barrier(f);
 }
 
@@ -230,32 +320,19 @@ static void watch_remove(ferry *f, fy_record *record)
     s->scheduler->remove(s, s->state, &record->item);
 }
 
+static void watch_forget(ferry *f, fy_record *record)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    s->scheduler->remove(s, s->state, &record->item);
+}
+
 const fy_object_watch fy_balance_watch = {
     .prepare = fy_scheduler_prepare,
     .activate = watch_activate,
     .notify = watch_notify,
     .remove = watch_remove,
+    .forget = watch_forget,
 };
-
-/* Schedulers run under the lock and on either thread: theirs is a copy. */
-static void look_who_is_present(ferry *f)
-{
-    ferry_scheduling *s = fy_scheduling_of(f);
-    uint64_t *present = calloc(((size_t)s->ranks + 63) / 64, sizeof *present);
-    if (present == NULL)
-        return; /* schedulers ask some in vain, and send objects that come back */
-    fy_control_lock(f);
-    free(s->present);
-    s->present = present;
-    s->present_count = 0;
-    for (int rank = 0; rank < s->ranks; rank++) {
-        if (!fy_peer_takes(f, rank))
-            continue;
-        s->present[rank / 64] |= UINT64_C(1) << rank % 64;
-        s->present_count++;
-    }
-    fy_control_unlock(f);
-}
 
 static int open_layer(ferry *f, const ferry_options *options)
 {
@@ -265,7 +342,7 @@ static int open_layer(ferry *f, const ferry_options *options)
         return error;
     ferry_scheduling *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return FERRY_ENOMEM;
+        return fy_fail(f, FERRY_ENOMEM, "open: no memory for the balance layer");
     s->f = f;
     s->objects = fy_objects_of(f);
     s->port = fy_port_of(f);
@@ -285,6 +362,7 @@ static int open_layer(ferry *f, const ferry_options *options)
         s->table[s->table_count] = fy_schedulers[s->table_count];
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
     fy_kind_set(f, FY_KIND_SCHEDULER, fy_scheduler_frame);
+    fy_kind_set(f, FY_KIND_PHASE, take_phase);
     s->objects->watch = &fy_balance_watch;
     if (s->objects->info.starting != 0 && s->objects->info.starting < s->ranks)
         look_who_is_present(f);

@@ -15,6 +15,7 @@
 #define FY_BALANCE_H
 
 #include <ferry/balance.h>
+#include <ferry/member.h>
 
 #include "base/random.h"
 #include "object/object.h"
@@ -68,6 +69,7 @@ struct ferry_scheduling {
     uint64_t *present; /* a bit per rank: those that take objects, this one not among them; NULL:
                           all others, as from the start of most jobs */
     int present_count;
+    int *ring; /* with `present`: those, in their order behind this rank */
     /* Why it decides what it decides now, and what it has decided so far. */
     fy_occasion occasion;
     int asker;

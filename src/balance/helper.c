@@ -10,6 +10,16 @@
 
 #include "base/env.h"
 
+/* Also while the helper waits for room. [helper thread, lock held] */
+static void poll(ferry *f)
+{
+    ferry_scheduling *s = fy_scheduling_of(f);
+    s->by_helper = true;
+    (void)fy_control_poll(f);
+    fy_balance_wake(s);
+    s->by_helper = false;
+}
+
 static void helper_main(void *arg)
 {
     ferry_scheduling *s = arg;
@@ -17,10 +27,7 @@ static void helper_main(void *arg)
     fy_control_lock(s->f);
     while (!s->stop) {
         if (s->serving) {
-            s->by_helper = true;
-            (void)fy_control_poll(s->f);
-            fy_balance_wake(s);
-            s->by_helper = false;
+            poll(s->f);
             fy_why_helper(s->f);
         }
         uint64_t deadline_ns = s->serving && s->wake_ns != 0 ? s->wake_ns : UINT64_MAX;
@@ -83,6 +90,7 @@ void fy_helper_serve(ferry_scheduling *s)
         return;
     fy_control_lock(s->f);
     s->serving = true;
+    fy_control_serve(s->f, poll);
     bool timer = fy_helper_oversleeps(s);
     fy_stats(s->f)->helper_ns = s->helper_ns;
     fy_control_unlock(s->f);
@@ -104,6 +112,7 @@ void fy_helper_rest(ferry_scheduling *s)
         return;
     fy_control_lock(s->f);
     s->serving = false;
+    fy_control_serve(s->f, NULL);
     fy_control_unlock(s->f);
     s->objects->helped = false;
     s->port->ops->serve(s->port, FY_APP);

@@ -29,6 +29,14 @@ int ferry_scheduling_takers(const ferry_scheduling *s)
     return s->present_count;
 }
 
+int ferry_scheduling_taker(const ferry_scheduling *s, int distance)
+{
+    if (distance < 1 || distance > s->present_count)
+        return -1;
+    return s->present == NULL ? (int)(((int64_t)s->rank + distance) % s->ranks)
+                              : s->ring[distance - 1];
+}
+
 uint64_t ferry_scheduling_now(const ferry_scheduling *s)
 {
     return s->port->ops->now(s->port);
@@ -178,23 +186,40 @@ static void send_note(ferry_scheduling *s, fy_thread thread, const fy_note *note
                note->rank, ferry_strerror(error));
 }
 
-static void ship(ferry_scheduling *s, fy_thread thread, fy_record *record)
+static void ship(ferry_scheduling *s, fy_thread thread, fy_record *const *records, int count)
 {
-    /* Once shipped the record is the application thread's, and may be gone. */
-    unsigned long long object = record->object.word;
-    int target = record->target;
-    int error = fy_record_ship(s->f, thread, record);
+    /* Once shipped the records are the application thread's, and may be gone. */
+    int target = records[0]->target;
+    int error = fy_records_ship(s->f, thread, records, count);
     if (error != 0)
-        fy_log(s->f, "object %016llx stays: it cannot be sent to rank %d (%s)", object, target,
+        fy_log(s->f, "objects stay: they cannot be sent to rank %d (%s)", target,
                ferry_strerror(error));
     if (thread == FY_HELPER)
         s->port->ops->wake(s->port, FY_APP);
 }
 
+/* Takes the oldest that is to be shipped and those behind it that go to the same rank. [lock held]
+ */
+static int take_outbound(ferry_scheduling *s, fy_record *records[FY_SHIP_MAX])
+{
+    int count = 0;
+    for (fy_link *link = s->outbound.next, *next; link != &s->outbound && count < FY_SHIP_MAX;
+         link = next) {
+        fy_record *record = (fy_record *)(void *)link;
+        next = link->next;
+        if (count != 0 && record->target != records[0]->target)
+            continue;
+        fy_list_remove(link);
+        records[count++] = record;
+    }
+    return count;
+}
+
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
 {
     for (;;) {
-        fy_note note;
+        fy_note note = {0};
+        fy_record *records[FY_SHIP_MAX];
         fy_control_lock(s->f);
         bool has_note = s->note_count != 0;
         if (has_note) {
@@ -202,13 +227,13 @@ void fy_balance_flush(ferry_scheduling *s, fy_thread thread)
             if (--s->note_count == 0)
                 s->note_first = 0;
         }
-        fy_record *record = (fy_record *)(void *)fy_list_pop(&s->outbound);
+        int count = take_outbound(s, records);
         fy_control_unlock(s->f);
         if (has_note)
             send_note(s, thread, &note);
-        if (record != NULL)
-            ship(s, thread, record);
-        if (!has_note && record == NULL)
+        if (count != 0)
+            ship(s, thread, records, count);
+        if (!has_note && count == 0)
             return;
     }
 }

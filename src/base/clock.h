@@ -11,6 +11,6 @@ FY_SHARED uint64_t fy_clock_now_ns(void);
 /* Processor time of the calling thread. */
 FY_SHARED uint64_t fy_clock_cpu_ns(void);
 /* Sleeps until fy_clock_now_ns reaches `deadline_ns`, signals or not. */
-void fy_clock_sleep_until(uint64_t deadline_ns);
+FY_SHARED void fy_clock_sleep_until(uint64_t deadline_ns);
 
 #endif

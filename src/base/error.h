@@ -8,6 +8,6 @@
 FY_SHARED int fy_error_set(int error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Lends until the next fy_error_set on this thread; "" when there was none. */
-const char *fy_error_text(void);
+FY_SHARED const char *fy_error_text(void);
 
 #endif

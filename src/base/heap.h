@@ -72,6 +72,11 @@ size_t fy_arena_block_bytes(const fy_arena *arena, const void *address);
  * no live block starts there; nothing was freed. [never blocks] */
 int fy_arena_release(const fy_arena *arena, void *address);
 
+/* The owner has gone. Gives pages back to the system on which nothing lives: those of the run that
+ * `address`, of a block that was just released, lies in, or with NULL those of all. Any number of
+ * threads and processes may do so at once. */
+void fy_arena_discard(const fy_arena *arena, const void *address);
+
 /* Takes ownership of a fresh arena. Gives `*out`, freed with fy_heap_destroy; blocks stay.
  * FERRY_ENOMEM. */
 int fy_heap_create(const fy_arena *arena, fy_heap **out);

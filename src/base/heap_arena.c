@@ -5,6 +5,8 @@
  * tags before (release), and the answer was true at that moment. */
 #include "base/heap_arena.h"
 
+#include <sys/mman.h>
+
 #include <ferry/error.h>
 
 #define PAGE_BYTES 4096u
@@ -206,4 +208,66 @@ int fy_arena_release(const fy_arena *arena, void *address)
                                                   memory_order_relaxed))
         atomic_store_explicit(b.record, record_make(BLOCK_REMOTE, next), memory_order_relaxed);
     return 0;
+}
+
+/* How many spans the used run that begins at `first` has. */
+static size_t run_spans(const fy_arena *arena, size_t first, uint64_t tag)
+{
+    uint32_t size_class = (uint32_t)(tag >> 8) & 0xff;
+    size_t count = 1, most = arena->span_count - first;
+    if (tag_kind(tag) == RUN_SMALL && size_class < CLASS_COUNT)
+        count = fy_run_spans(size_class);
+    while (tag_kind(tag) == RUN_LARGE && count < most &&
+           /* relaxed: the owner is dead, and who knows that sees its stores */
+           atomic_load_explicit(tag_of(arena, first + count), memory_order_relaxed) ==
+               tag_make(RUN_LARGE, size_class, count))
+        count++;
+    return count < most ? count : most;
+}
+
+static bool any_live(const fy_arena *arena, size_t first, uint64_t tag)
+{
+    uint32_t size_class = (uint32_t)(tag >> 8) & 0xff;
+    bool small = tag_kind(tag) == RUN_SMALL && size_class < CLASS_COUNT;
+    uint32_t blocks = small ? fy_run_blocks(size_class) : 1;
+    for (uint32_t i = 0; i < blocks; i++) {
+        const _Atomic uint64_t *record =
+            small ? fy_run_record(arena, first, size_class, i) : &info_of(arena, first)->record[0];
+        if (record_state(atomic_load_explicit(record, memory_order_relaxed)) == BLOCK_LIVE)
+            return true;
+    }
+    return false;
+}
+
+/* Gives back the pages of the run that begins at `first`, unless a block in it is live; returns its
+ * number of spans. Who releases a block does that first: of several, the last sees none. The
+ * records go too where they lie beside the blocks; all zero they say that nothing lives here. A
+ * walk that skips used runs as a whole meets tags of others only in free spans: there the first
+ * spans of runs that are no more are told by their records, and what was within them goes alone. */
+static size_t discard_run(const fy_arena *arena, size_t first, uint64_t tag)
+{
+    bool begins = tag_kind(tag) != RUN_FREE && tag >> 16 == 0;
+    size_t count = begins ? run_spans(arena, first, tag) : 1;
+    if (!begins || !any_live(arena, first, tag))
+        (void)madvise(data_of(arena, first), count * FY_HEAP_SPAN_BYTES, MADV_REMOVE);
+    return count;
+}
+
+void fy_arena_discard(const fy_arena *arena, const void *address)
+{
+    block b;
+    /* seq_cst: after the release of a block, before the look at the others */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (address != NULL) {
+        if (fy_block_at(arena, address, &b))
+            discard_run(arena, b.first_span,
+                        atomic_load_explicit(tag_of(arena, b.first_span), memory_order_relaxed));
+        return;
+    }
+    for (size_t span = 0; span < arena->span_count;) {
+        uint64_t tag = atomic_load_explicit(tag_of(arena, span), memory_order_relaxed);
+        if (tag == 0)
+            break; /* neither this one nor any behind it was ever used */
+        span += discard_run(arena, span, tag);
+    }
 }

@@ -145,7 +145,7 @@ fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
 {
     /* relaxed: only a hint that there is something */
     if (atomic_load_explicit(&c->board->returned, memory_order_relaxed) != 0)
-        fy_parcel_collect(c);
+        fy_parcel_collect(c, c->place);
     if (size_bytes > SIZE_MAX / 2 - c->header_bytes)
         return NULL;
     fy_parcel *p = fy_cells_alloc(c, c->header_bytes + size_bytes);
@@ -178,6 +178,17 @@ static void destroy(fy_cells *c, fy_parcel *p)
     block_free(c, p);
 }
 
+/* In the place of the creator, which has gone: its heap serves nobody any more, but its pages do.
+ */
+static void discard(fy_cells *c, fy_parcel *p)
+{
+    const fy_board *board = c->boards[p->creator];
+    atomic_store_explicit(&p->name, 0, memory_order_relaxed);
+    if (p->index < atomic_load_explicit(&board->registry_count, memory_order_acquire))
+        atomic_store_explicit(&registry_of(board)[p->index], 0, memory_order_relaxed);
+    block_free(c, p);
+}
+
 void fy_parcel_free(fy_cells *c, fy_parcel *p)
 {
     if (p->creator == c->place) {
@@ -185,8 +196,7 @@ void fy_parcel_free(fy_cells *c, fy_parcel *p)
         return;
     }
     if (c->gone[p->creator]) {
-        /* Its heap serves nobody any more. */
-        atomic_store_explicit(&p->name, 0, memory_order_relaxed);
+        discard(c, p);
         return;
     }
     fy_board *board = c->boards[p->creator];
@@ -199,19 +209,23 @@ void fy_parcel_free(fy_cells *c, fy_parcel *p)
         memory_order_release, memory_order_relaxed));
 }
 
-void fy_parcel_collect(fy_cells *c)
+void fy_parcel_collect(fy_cells *c, uint32_t creator)
 {
+    fy_board *board = creator == c->place ? c->board : c->boards[creator];
     /* acquire: pairs with the release in fy_parcel_free */
-    uint64_t at = atomic_exchange_explicit(&c->board->returned, 0, memory_order_acquire);
+    uint64_t at = atomic_exchange_explicit(&board->returned, 0, memory_order_acquire);
     while (at != 0) {
         fy_parcel *p = parcel_at((uintptr_t)at);
         uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
-        if (fy_parcel_find(c, name) != p || p->creator != c->place) {
+        if (fy_parcel_find(c, name) != p || p->creator != creator) {
             fy_log(c->f, "a parcel's header at %p was overwritten; its memory is lost", (void *)p);
             return;
         }
         at = p->next_free;
-        destroy(c, p);
+        if (creator == c->place)
+            destroy(c, p);
+        else
+            discard(c, p);
     }
 }
 
@@ -287,7 +301,7 @@ void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
 
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)
 {
-    fy_parcel_collect(c);
+    fy_parcel_collect(c, c->place);
     /* acquire: pairs with the stores in fy_parcel_drop */
     uint64_t name = atomic_load_explicit(&c->boards[dead]->intent.freeing, memory_order_acquire);
     fy_parcel *p = name == 0 ? NULL : fy_parcel_find(c, name);
@@ -380,6 +394,6 @@ size_t ferry_parcels_alive(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     fy_cells_check_peers(c);
-    fy_parcel_collect(c);
+    fy_parcel_collect(c, c->place);
     return c->alive;
 }

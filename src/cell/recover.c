@@ -129,13 +129,14 @@ void fy_recover(fy_cells *c, int dead)
         return;
     redo(c, board, (uint32_t)dead);
     finish(c, board, (uint32_t)dead);
-    /* What dead ranks had created is nobody else's to walk over. */
-    for (uint32_t creator = 0; creator < c->places; creator++) {
-        if (c->boards[creator] == NULL || c->ops->peer(c->port, (int)creator) == FY_PEER_ALIVE)
+    /* What dead ranks had created is nobody else's to walk over. Pairs of others that are gone were
+     * seen to when the later of the two was recovered. */
+    for (uint32_t other = 0; other < c->places; other++) {
+        if (c->boards[other] == NULL || c->ops->peer(c->port, (int)other) == FY_PEER_ALIVE)
             continue;
-        for (uint32_t holder = 0; holder < c->places; holder++)
-            if (c->ops->peer(c->port, (int)holder) != FY_PEER_ALIVE)
-                fy_parcel_bury(c, c->boards[creator], holder);
+        fy_parcel_bury(c, board, other);
+        if (other != (uint32_t)dead)
+            fy_parcel_bury(c, c->boards[other], (uint32_t)dead);
     }
     atomic_store_explicit(&board->recovery, FY_RECOVERY_DONE, memory_order_release);
     disclaim(board);
@@ -156,6 +157,7 @@ bool fy_cells_look(fy_cells *c)
         if (c->boards[rank] == NULL || c->boards[rank] == c->board)
             continue;
         fy_recover(c, rank);
+        fy_parcel_collect(c, (uint32_t)rank);
         fy_parcel_bury(c, c->board, (uint32_t)rank);
         fy_parcel_rescue(c, (uint32_t)rank);
     }

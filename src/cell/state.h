@@ -280,8 +280,8 @@ void fy_parcel_keep(fy_cells *c, fy_parcel *p);
 void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned);
 /* Frees all private parcels. */
 void fy_parcels_fini(fy_cells *c);
-/* Frees what others have given back. */
-void fy_parcel_collect(fy_cells *c);
+/* Frees what others have given back to `creator`: this rank, or one that is known to be gone. */
+void fy_parcel_collect(fy_cells *c, uint32_t creator);
 /* Memory that outlives this rank where it is shared; NULL: none. */
 void *fy_cells_alloc(const fy_cells *c, size_t size_bytes);
 /* Ends `count` holds of `place`, and frees the parcel with the last one. */

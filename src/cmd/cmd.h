@@ -6,6 +6,7 @@
 #define CMD_USAGE_STATUS 2
 
 int cmd_run(int argc, char **argv);
+int cmd_join(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_swarm(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);

@@ -11,12 +11,14 @@
 #define RANKS_MAX 1024
 
 static const char help[] =
-    "usage: ferry run [-n N] [-m N] [--label] [--threads] [--bindings] PROGRAM [ARGUMENT]...\n"
+    "usage: ferry run [-n N] [-m N] [--join FOLDER] [--label] [--threads] [--bindings]\n"
+    "           PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM as a job of N ranks on this machine and ends with its exit status.\n"
     "\n"
     "  -n, --ranks N      how many ranks, 1 to 1024; 1 by default\n"
     "  -m, --ranks-max N  room for as many, with those that join later (ferry_spawn)\n"
+    "  -j, --join FOLDER  make FOLDER, by which other processes join (ferry join)\n"
     "  -l, --label        begin each line of output with \"[rank] \"\n"
     "  -t, --threads      ranks are threads of one process; PROGRAM must use ferry_main\n"
     "  -b, --bindings     print which processors each rank may use\n"
@@ -31,13 +33,10 @@ static const char help[] =
     "usage; 125 when the job could not be made; 126 and 127 when PROGRAM could not be executed.\n";
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'},
-    {"ranks-max", required_argument, NULL, 'm'},
-    {"label", no_argument, NULL, 'l'},
-    {"threads", no_argument, NULL, 't'},
-    {"bindings", no_argument, NULL, 'b'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'n'}, {"ranks-max", required_argument, NULL, 'm'},
+    {"join", required_argument, NULL, 'j'},  {"label", no_argument, NULL, 'l'},
+    {"threads", no_argument, NULL, 't'},     {"bindings", no_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
 };
 
 static int wrong_usage(void)
@@ -65,7 +64,7 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
 {
     int option;
     /* '+': what follows the program is the program's. */
-    while ((option = getopt_long(argc, argv, "+n:m:ltbh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+n:m:j:ltbh", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
             if (!read_ranks('n', optarg, &options->ranks))
@@ -74,6 +73,9 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
         case 'm':
             if (!read_ranks('m', optarg, &options->ranks_max))
                 return wrong_usage();
+            break;
+        case 'j':
+            options->join = optarg;
             break;
         case 'l':
             options->label = true;

@@ -20,8 +20,9 @@ static const char help[] =
     "time. Equal seeds give equal runs.\n"
     "\n"
     "  -s, --seed S            seed of the run; 0 by default\n" CMD_SIM_HELP
-    "  -f, --faults PLAN       what goes wrong: drop=P, dup=P, delay=P:TIME, nomem=P, ring=SLOTS,\n"
-    "                          stop=RANK@TIME:TIME, die=RANK@TIME, cut=FIRST-LAST@TIME:TIME,\n"
+    "  -f, --faults PLAN       what goes wrong: drop=P, dup=P, delay=P:TIME, nomem=P, malloc=P,\n"
+    "                          ring=SLOTS, stop=RANK@TIME:TIME, die=RANK@TIME, "
+    "cut=FIRST-LAST@TIME:TIME,\n"
     "                          slow=RANK:FACTOR, random, random-all, @FILE; commas between them\n"
     "  -t, --tape FILE         write the faults that struck to FILE, as a plan\n"
     "  -r, --report            end with a report and the run's hash\n"
@@ -94,6 +95,8 @@ bool cmd_sim_option(const char *command, int letter, const char *value)
     switch (letter) {
     case 'n':
         return set("FERRY_RANKS", value);
+    case 'm':
+        return set("FERRY_RANKS_MAX", value);
     case 's':
         return set("FERRY_SIM_SEED", value) && setenv("FERRY_SEED", value, 0) == 0;
     case 'N':
@@ -102,6 +105,8 @@ bool cmd_sim_option(const char *command, int letter, const char *value)
         return set("FERRY_SIM_SPEEDS", value);
     case 'S':
         return set("FERRY_SIM_STACK_BYTES", value);
+    case 'M':
+        return set("FERRY_SIM_MEMORY_BYTES", value);
     case 'f':
         return set("FERRY_SIM_FAULTS", value);
     case 't':

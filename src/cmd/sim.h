@@ -12,16 +12,18 @@ bool cmd_sim_option(const char *command, int letter, const char *value);
 /* The long options of both; each user appends its own. */
 #define CMD_SIM_LONG_OPTIONS                                                                       \
     {"ranks", required_argument, NULL, 'n'}, {"net", required_argument, NULL, 'N'},                \
+        {"ranks-max", required_argument, NULL, 'm'},                                               \
         {"cores-speed", required_argument, NULL, 'c'}, {"quantum", required_argument, NULL, 'q'},  \
         {"cpu", required_argument, NULL, 'C'}, {"stack", required_argument, NULL, 'S'},            \
-        {"time-limit", required_argument, NULL, 'T'},                                              \
+        {"time-limit", required_argument, NULL, 'T'}, {"memory", required_argument, NULL, 'M'},    \
     {                                                                                              \
         "help", no_argument, NULL, 'h'                                                             \
     }
-#define CMD_SIM_LETTERS "n:N:c:q:C:S:T:h"
+#define CMD_SIM_LETTERS "n:m:N:c:q:C:S:T:M:h"
 
 #define CMD_SIM_HELP                                                                               \
     "  -n, --ranks N           how many ranks, 1 to 65536; 1 by default\n"                         \
+    "  -m, --ranks-max N       how many numbers for ranks, with those that ferry_spawn starts\n"   \
     "  -N, --net NET           shm (the default), ethernet-100m, ethernet-1g, infiniband-hdr,\n"   \
     "                          cloud, torus, or a file (docs/simulator.md)\n"                      \
     "  -c, --cores-speed SPEC  speeds of ranks: FIRST[-LAST]=FACTOR[@TIME],...\n"                  \
@@ -29,6 +31,7 @@ bool cmd_sim_option(const char *command, int letter, const char *value);
     "  -C, --cpu FACTOR        measured processor time counts FACTOR in virtual time; else it\n"   \
     "                          is free, and the run is the same each time\n"                       \
     "  -S, --stack BYTES       stack of a rank; 64 KiB by default\n"                               \
-    "  -T, --time-limit TIME   ends the run as stuck at this virtual time\n"
+    "  -T, --time-limit TIME   ends the run as stuck at this virtual time\n"                       \
+    "  -M, --memory BYTES      ends it as broken when so much more memory is in use than before\n"
 
 #endif

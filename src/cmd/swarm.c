@@ -47,7 +47,7 @@ static bool read_seeds(const char *text, swarm *s)
     char rest;
     int count = sscanf(text, "%llu..%llu%c", &first, &last, &rest);
     if (*text < '0' || *text > '9' || count != 2 || last < first) {
-        fprintf(stderr, "ferry swarm: -s %s: expected A..B\n", text);
+        fprintf(stderr, "ferry swarm: --seeds %s: expected A..B, with A at most B\n", text);
         return false;
     }
     s->first = first;
@@ -184,11 +184,10 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
 {
     static const struct {
         const char *variable, *option;
-    } options[] = {{"FERRY_RANKS", "-n"},
-                   {"FERRY_SIM_NET", "--net"},
-                   {"FERRY_SIM_SPEEDS", "-c"},
-                   {"FERRY_SIM_QUANTUM_NS", "-q"},
-                   {"FERRY_SIM_STACK_BYTES", "-S"}};
+    } options[] = {{"FERRY_RANKS", "-n"},           {"FERRY_RANKS_MAX", "-m"},
+                   {"FERRY_SIM_NET", "--net"},      {"FERRY_SIM_SPEEDS", "-c"},
+                   {"FERRY_SIM_QUANTUM_NS", "-q"},  {"FERRY_SIM_STACK_BYTES", "-S"},
+                   {"FERRY_SIM_MEMORY_BYTES", "-M"}};
     printf("repeat it with:\n  ferry sim --seed %" PRIu64, seed);
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         const char *value = getenv(options[i].variable);

@@ -1,7 +1,4 @@
 /* ferry why: asks the ranks of a job what they do. */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,44 +13,11 @@ static const char help[] =
     "\n"
     "Prints what each rank of a running job on this machine does, the messages that wait, the\n"
     "objects they wait for, and which ranks wait for each other. JOB is the number of the process\n"
-    "that started the ranks (ferry run, or the program itself with FERRY_RANKS), or of a rank.\n"
+    "that started the ranks (ferry run, or the program itself with FERRY_RANKS), or of a rank, "
+    "which\n"
+    "may be a thread.\n"
     "The job goes on undisturbed. A rank that does not call Ferry is shown by what it does only.\n"
     "SIGUSR1 to the process that started the ranks prints the same on its standard error.\n";
-
-/* Opens the segment of the job that process `pid` holds; -1. */
-static int open_segment(long pid)
-{
-    char path[64], target[64];
-    int fd = -1;
-    (void)snprintf(path, sizeof path, "/proc/%ld/fd", pid);
-    DIR *folder = opendir(path);
-    if (folder == NULL)
-        return -1;
-    for (const struct dirent *e; fd < 0 && (e = readdir(folder)) != NULL;) {
-        ssize_t length = readlinkat(dirfd(folder), e->d_name, target, sizeof target - 1);
-        if (length < 0)
-            continue;
-        target[length] = '\0';
-        if (strncmp(target, "/memfd:ferry", 12) == 0)
-            fd = openat(dirfd(folder), e->d_name, O_RDWR | O_CLOEXEC);
-    }
-    (void)closedir(folder);
-    return fd;
-}
-
-static long parent_of(long pid)
-{
-    char path[64], line[128];
-    long parent = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", pid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "PPid: %ld", &parent) == 1)
-            break;
-    if (file != NULL)
-        (void)fclose(file);
-    return parent;
-}
 
 static int fail(const char *job, const char *why)
 {
@@ -75,9 +39,7 @@ int cmd_why(int argc, char **argv)
     long pid = strtol(argv[1], &end, 10);
     if (*end != '\0' || pid <= 0)
         return fail(argv[1], "expected the number of a process");
-    int fd = open_segment(pid);
-    if (fd < 0)
-        fd = open_segment(parent_of(pid));
+    int fd = fy_segment_of_process(pid, true);
     if (fd < 0)
         return fail(argv[1], "holds no job of Ferry's on this machine; expected the process that "
                              "started the ranks, or a rank, of the same user");

@@ -5,6 +5,7 @@
  * of the caller's, joined through port mpi; a number of ranks to start here; else one rank. A
  * program never runs as N jobs of one rank. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/thread.h"
 #include "core/rank.h"
 #include "port/mpi/open.h"
+#include "port/shm/join.h"
 #include "port/shm/launch.h"
 #include "port/sim/sim.h"
 
@@ -28,9 +30,10 @@ typedef struct place {
     bool mpi;      /* one of `announced` ranks, as `variable` says; none said it when NULL */
     uint64_t announced;
     const char *variable;
-    int ranks;     /* wished for, when it is none of these */
-    int ranks_max; /* with those that may join later; 0: no more than `ranks` */
-    int socket;    /* where this rank asks for more; -1: nowhere */
+    int ranks;        /* wished for, when it is none of these */
+    int ranks_max;    /* with those that may join later; 0: no more than `ranks` */
+    const char *join; /* the folder of a running job to join; NULL: none */
+    int socket;       /* where this rank asks for more; -1: nowhere */
     int rank;
     int fd;
 } place;
@@ -146,6 +149,13 @@ static int find_place(place *out)
     out->threads = !out->launched && threads == 1;
     if (out->launched)
         return 0;
+    out->join = fy_env_get(FY_ENV_JOIN);
+    if (out->join != NULL && (out->threads || out->ranks > 1 || is_port("mpi")))
+        return fy_error_set(FERRY_ELAUNCH,
+                            "%s is set: one process joins a job of port shm; it makes no ranks",
+                            FY_ENV_JOIN);
+    if (out->join != NULL)
+        return 0;
     out->announced = fy_env_foreign_ranks(&out->variable);
     out->mpi = out->announced > 1 || is_port("mpi");
     if (out->announced > 1 && is_port("shm"))
@@ -192,7 +202,43 @@ static int create_segment(const ferry_options *options, int ranks, int ranks_max
     if (error != 0)
         return error;
     error = fy_segment_map(fd, out);
-    close(fd);
+    if (error == 0)
+        fy_segment_keep(*out, fd);
+    else
+        close(fd);
+    return error;
+}
+
+/* Keeps a rank that was opened with the segment, or unmaps that. */
+static int keep(int error, fy_segment *segment, ferry *const *f)
+{
+    if (error != 0) {
+        fy_segment_unmap(segment);
+        return error;
+    }
+    (*f)->after_close = unmap;
+    (*f)->after_close_arg = segment;
+    return 0;
+}
+
+/* Opens the rank that a running job gives to this process. */
+static int join(const place *where, const ferry_options *options, ferry **out)
+{
+    fy_ticket ticket;
+    fy_segment *segment;
+    int error = fy_ticket_get(where->join, &ticket);
+    if (error != 0)
+        return error;
+    error = fy_segment_map(ticket.segment_fd, &segment);
+    if (error == 0) {
+        error = fy_ticket_settle(&ticket, segment);
+        if (error == 0) {
+            error = open_rank(segment, ticket.rank, options, out);
+            return keep(error, segment, out);
+        }
+        fy_segment_unmap(segment);
+    }
+    fy_ticket_return(&ticket);
     return error;
 }
 
@@ -200,6 +246,8 @@ static int create_segment(const ferry_options *options, int ranks, int ranks_max
 static int open_process(const place *where, const ferry_options *options, ferry **out)
 {
     fy_segment *segment;
+    if (where->join != NULL)
+        return join(where, options, out);
     int error = where->launched ? fy_segment_map(where->fd, &segment)
                                 : create_segment(options, 1, 0, &segment);
     if (error != 0)
@@ -209,13 +257,7 @@ static int open_process(const place *where, const ferry_options *options, ferry 
     if (where->launched && where->socket >= 0)
         fy_segment_recruiter_set(segment, fy_launch_recruit, (void *)(intptr_t)where->socket);
     error = open_rank(segment, where->launched ? where->rank : 0, options, out);
-    if (error != 0) {
-        fy_segment_unmap(segment);
-        return error;
-    }
-    (*out)->after_close = unmap;
-    (*out)->after_close_arg = segment;
-    return 0;
+    return keep(error, segment, out);
 }
 
 static int read_mpi(const place *where, const ferry_options *options, fy_mpi_options *out)
@@ -248,19 +290,22 @@ static int refuse(const place *where, int error)
 /* Opens the rank that an MPI library makes of this process. */
 static int open_mpi(const place *where, const ferry_options *options, ferry **out)
 {
+    const fy_mpi_table *table;
     fy_mpi_options mpi;
     fy_mpi_job *job;
     fy_port *port;
     int error = read_mpi(where, options, &mpi);
     if (error == 0)
-        error = refuse(where, fy_mpi_open(&mpi, &job, &port));
+        error = refuse(where, fy_mpi_port_find(&table));
+    if (error == 0)
+        error = refuse(where, table->open(&mpi, &job, &port));
     /* A rank that fails after this point does not leave the job, which would wait for the others:
      * its process ends, and the launcher ends the rest. */
     if (error == 0)
         error = fy_rank_create(port, options, out);
     if (error != 0)
         return error;
-    (*out)->after_close = fy_mpi_leave;
+    (*out)->after_close = table->leave;
     (*out)->after_close_arg = job;
     if ((*out)->rank == 0)
         fy_env_warn_unknown();
@@ -301,6 +346,7 @@ typedef struct program {
     ferry_options options;
     fy_segment *segment;         /* of ranks that are threads */
     struct rank_thread *threads; /* by rank */
+    atomic_flag ending;          /* a thread has failed and ends the process */
 } program;
 
 static int failed(int rank)
@@ -313,7 +359,6 @@ static int failed(int rank)
  * the others: its status ends the job. */
 static int run_rank(ferry *f, const program *p)
 {
-    int rank = f->rank;
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
     if (f->left) {
@@ -321,15 +366,12 @@ static int run_rank(ferry *f, const program *p)
         return status;
     }
     if (status != 0) {
-        if (f->after_close == fy_mpi_leave)
-            f->after_close = NULL; /* it would wait for the others */
+        if (f->after_close != unmap)
+            f->after_close = NULL; /* port mpi would wait for the others */
         fy_rank_destroy(f);
         return status;
     }
-    int error = fy_rank_close(f);
-    if (error != 0)
-        fy_log_line(rank, "close: %s", ferry_strerror(error));
-    return error == 0 ? 0 : EXIT_FAILURE;
+    return fy_rank_close(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
 static int run_process(const place *where, const program *p)
@@ -364,7 +406,7 @@ static int launch(const place *where, program *p)
 
 /* One rank that is a thread. */
 typedef struct rank_thread {
-    const program *program;
+    program *program;
     fy_thread_handle handle;
     int rank;
     bool started;
@@ -379,7 +421,10 @@ static void *run_thread(void *arg)
                      : run_rank(f, t->program);
     if (status == 0)
         return NULL;
-    /* The others may wait for this rank for ever; as with processes, the job ends. */
+    /* The others may wait for this rank for ever; as with processes, the job ends, and the first
+     * says so. relaxed: the flag guards nothing */
+    if (atomic_flag_test_and_set_explicit(&t->program->ending, memory_order_relaxed))
+        return NULL;
     fy_log_line(t->rank, "ended with status %d; the job ends", status);
     fflush(NULL);
     _exit(status);
@@ -468,7 +513,7 @@ static int simulate(program *p)
 
 int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
 {
-    program p = {.argc = argc, .argv = argv, .rank_main = rank_main};
+    program p = {.argc = argc, .argv = argv, .rank_main = rank_main, .ending = ATOMIC_FLAG_INIT};
     place where;
     if (rank_main == NULL) {
         fy_error_set(FERRY_EINVAL, "ferry_main: no function of the rank given");

@@ -36,6 +36,8 @@ typedef enum fy_kind {
     FY_KIND_MAIL,       /* core: two-sided messages */
     FY_KIND_LEAVE,      /* core: a rank that leaves, and answers to it */
     FY_KIND_LEGACY,     /* object: what it knew of objects */
+    FY_KIND_READY,      /* core: the source, which has joined, takes objects from now on */
+    FY_KIND_PHASE,      /* balance: whether the job balances, for one that has joined */
     FY_KIND_REFUSAL,    /* core, control lane: the source leaves this rank's requests with it */
     FY_KINDS
 } fy_kind;
@@ -112,6 +114,10 @@ static inline fy_port *fy_port_of(const ferry *f)
     return fy_head_of(f)->port;
 }
 
+/* Said by a kind of the frame in hand: nothing of it is left to the rest of the round, so that who
+ * waits for it can go on at once. [application thread] */
+void fy_frame_done(ferry *f);
+
 /* Sets the function for `kind`. `polled_by_helper` kinds may run on either thread, under the lock
  * that fy_control_poll's caller holds; all others run on the application thread. */
 FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
@@ -130,7 +136,8 @@ int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
  * the call polls until the port has read them: no sooner than the target takes them up. */
 int fy_send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
-/* Sends a control frame from the helper thread: waits for room, which the control lane always gets.
+/* Sends a control frame from the helper thread: waits for room, which the control lane always gets,
+ * and polls it meanwhile while the helper serves it: two helpers may wait for each other.
  * `block`: the data is from the port's alloc and handed over. Also for the application thread, with
  * `thread` FY_APP. */
 int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame, bool block);
@@ -146,6 +153,11 @@ void fy_control_unlock(ferry *f);
 /* Says whether a helper exists: true before it is started, false after it has been joined. Without
  * one, polls do not take the lock. [application thread] */
 void fy_control_share(ferry *f, bool shared);
+
+/* Says how the helper polls the control lane from now on; NULL: it does not. [application thread,
+ * lock held] */
+void fy_control_serve(ferry *f, void (*poll)(ferry *f));
+bool fy_control_is_shared(const ferry *f);
 
 /* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
  * A message counts as created when it is sent and finished when its handler has returned, or it has
@@ -192,6 +204,9 @@ FY_SHARED void fy_op_drop(ferry *f, uint32_t op);
  * Returns what was said before. fy_send_paced says so itself for the frame's `op`. */
 bool fy_op_hold(ferry *f, uint32_t op, bool held);
 bool fy_op_is_pending(const ferry *f, uint32_t op);
+/* Sends a frame that another rank's operation waits for: with the memory of fy_op_end_reserve it
+ * does not fail. */
+void fy_op_tell(ferry *f, int rank, const fy_frame *frame);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
 
 /* In an operation's name: it ends when its target takes it up. */
@@ -240,9 +255,13 @@ void fy_move_arrives(ferry *f, int rank);
 /* Who asks for `rank` asks this one: its heir, when it has left in order; else `rank`. */
 int fy_peer_heir(const ferry *f, int rank);
 
-/* Whether objects may be sent to `rank`: another that is there, stays, and has been through a
- * quiescence if it joined later, so that it knows their types. */
+/* Whether objects may be sent to `rank`: another that is there, stays, and has called ferry_quiesce
+ * if it joined later, so that it knows their types. */
 bool fy_peer_takes(const ferry *f, int rank);
+
+/* Sends a word to `rank` that counts as work until its handler calls fy_work_arrives and
+ * fy_work_finished: no quiescence ends before. FERRY_EPEER, FERRY_ENOMEM: nothing is counted. */
+int fy_join_word(ferry *f, int rank, const fy_frame *frame);
 
 /* The next such rank behind `after`, around the ring of ranks; -1: there is none. */
 int fy_peer_taker(const ferry *f, int after);

@@ -63,6 +63,7 @@ int fy_peer_heir(const ferry *f, int rank)
 bool fy_peer_takes(const ferry *f, int rank)
 {
     bool known = rank < f->info.starting || f->info.starting == 0 ||
+                 fy_set_has(f->peers.ready, rank) ||
                  fy_group_place(f->collectives.group, rank) >= 0;
     return known && rank != f->rank && !fy_peer_is_gone(f, rank) &&
            (f->leaves == NULL || !fy_set_has(f->leaves->leaving, rank));

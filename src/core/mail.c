@@ -6,6 +6,8 @@
  *                             <-       PULL of a piece, several at a time
  *     PIECE with the data     ->       ...
  *                             <-       DONE
+ *     OFFER with an address   ->       met: copied; the offer's mark cleared
+ *                             <-       DONE
  *
  * An offer that its source has given up meanwhile answers a PULL with GONE, and the receive waits
  * for the next message, in its old place. A receive that is given up while it pulls says DONE with
@@ -17,12 +19,25 @@
 
 #include "core/rank.h"
 
-static const uint8_t mail_words[FY_MAIL_SORTS] = {0, 1, 4, 2, 1, 3, 1};
+_Static_assert(FY_MAIL_MARKS * sizeof(fy_mail_mark) <= FY_BOARD_MARKS_BYTES, "they have room");
+
+static const uint8_t mail_words[FY_MAIL_SORTS] = {0, 4, 4, 2, 1, 3, 1};
 
 fy_frame fy_mail_frame(fy_mail_sort sort)
 {
     return (fy_frame){
         .kind = FY_KIND_MAIL, .handler = (uint16_t)sort, .word_count = mail_words[sort]};
+}
+
+fy_mail_mark *fy_mail_marks(const ferry *f, int rank)
+{
+    char *board = f->ops->board == NULL ? NULL : f->ops->board(f->port, rank);
+    return board == NULL ? NULL : (fy_mail_mark *)(void *)(board + FY_BOARD_MARKS_OFFSET);
+}
+
+bool fy_mail_is_shared(const ferry *f, const void *data, size_t size_bytes)
+{
+    return f->ops->owner != NULL && f->ops->owner(f->port, FY_APP, data, size_bytes) >= 0;
 }
 
 void fy_mail_init(ferry *f)
@@ -67,8 +82,7 @@ fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame)
     case FY_MAIL_PULL:
         return fy_mail_take_pull(f, source, frame);
     case FY_MAIL_PIECE:
-        fy_mail_take_piece(f, source, frame);
-        break;
+        return fy_mail_take_piece(f, source, frame);
     case FY_MAIL_GONE:
         fy_mail_take_gone(f, source, frame);
         break;

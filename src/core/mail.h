@@ -2,7 +2,13 @@
  *
  * A short message travels at once and, when no receive has met it, is held at its target, within a
  * credit per pair of ranks; what is long or finds no credit stays at its source and is only
- * offered. A receive that has met an offer pulls it in pieces, a few at a time.
+ * offered. A receive that has met an offer pulls it in pieces, a few at a time; or, when it lies in
+ * the shared heap of the node, copies it from there in one go.
+ *
+ * A source may give up an offer while its target copies. So each that can be copied has a mark on
+ * the source's board, which holds the offer's number: the target clears it when it has read
+ * everything, the source when it gives up. Who finds it cleared comes too late: the target has then
+ * received nothing, whatever it has read.
  *
  * Receives that wait and messages that no receive has met stand under keys in a hash table: for
  * each of the four ways in which a receive can name source and tag. A receive stands under one key,
@@ -57,13 +63,24 @@ typedef struct fy_offer {
     void *copy; /* of an untracked message; else NULL */
     size_t size_bytes;
     int rank;
+    int mark; /* its mark's index; -1: it can only be pulled */
 } fy_offer;
+
+/* Whether an offer is there to be copied: its number, which is given once and never 0. In a line of
+ * its own, since two ranks write it. */
+typedef struct fy_mail_mark {
+    _Alignas(64) _Atomic uint64_t number;
+} fy_mail_mark;
+
+enum { FY_MAIL_MARKS = 32 };
 
 typedef struct fy_mail {
     fy_mail_key **buckets;
     uint32_t bucket_count; /* power of two, or 0 */
     uint32_t key_count;
-    uint64_t posted; /* receives so far */
+    uint64_t posted;  /* receives so far */
+    uint64_t offered; /* offers with a mark so far */
+    uint32_t marks;   /* in use, a bit for each */
     fy_pool keys, wants, items, offers;
 } fy_mail;
 
@@ -77,7 +94,7 @@ void fy_mail_peer_gone(ferry *f, int rank);
 /* A frame's handler field, and the words with it. */
 typedef enum fy_mail_sort {
     FY_MAIL_EAGER,  /* none */
-    FY_MAIL_OFFER,  /* size; the frame's op is the offer */
+    FY_MAIL_OFFER,  /* size, address or 0, number, mark; the frame's op is the offer */
     FY_MAIL_PULL,   /* offer, receive, offset, size of the piece */
     FY_MAIL_PIECE,  /* receive, offset */
     FY_MAIL_GONE,   /* receive */
@@ -101,6 +118,12 @@ static inline uint32_t fy_mail_cost(size_t size_bytes)
 /* A frame of a sort, with nothing but the number of its words. */
 fy_frame fy_mail_frame(fy_mail_sort sort);
 
+/* The marks of `rank`'s offers; NULL: it shares no memory with this one. */
+fy_mail_mark *fy_mail_marks(const ferry *f, int rank);
+
+/* Whether it lies in the shared heap. */
+bool fy_mail_is_shared(const ferry *f, const void *data, size_t size_bytes);
+
 /* The frames that a source gets, mail_send.c. */
 fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_done(ferry *f, int source, const fy_frame *frame);
@@ -111,7 +134,7 @@ fy_op_gone_fn fy_mail_want_gone;
 
 /* The frames that a target gets, mail_receive.c. */
 fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame);
-void fy_mail_take_piece(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_mail_take_piece(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame);
 
 /* Matching, mail_match.c. */

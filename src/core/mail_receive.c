@@ -1,13 +1,17 @@
 /* The target's side of two-sided messages: receives, what they meet, and pulling. */
 #include <string.h>
 
+#include "base/copy.h"
 #include "core/mail.h"
 #include "core/rank.h"
 
+/* A message is pulled in so many parts, so that its source copies one while the target copies
+ * another, unless they would be so small or so large. */
 enum {
-    PIECE_MIN = 1024,
-    PIECE_MAX = 32 * 1024,
-    PIECES_MAX = 8, /* asked for and not here */
+    PARTS = 4,
+    PIECE_MIN = 16 * 1024,
+    PIECE_MAX = 128 * 1024,
+    PIECES_MAX = 4, /* asked for and not here */
 };
 
 static void give_credit(ferry *f, int source, size_t size_bytes)
@@ -30,8 +34,7 @@ static void tell_done(ferry *f, int source, uint32_t offer_op, int error, size_t
     frame.words[0] = offer_op;
     frame.words[1] = (uint64_t)(int64_t)error;
     frame.words[2] = size_max;
-    if (fy_send(f, FY_DATA, source, &frame) == FERRY_ENOMEM)
-        fy_log(f, "no memory to tell rank %d the end of its message", source);
+    fy_op_tell(f, source, &frame);
 }
 
 static void end_want(ferry *f, fy_want *want, int error)
@@ -53,7 +56,7 @@ void fy_mail_want_gone(ferry *f, void *arg, uint32_t op, int error)
 
 static int pull_more(ferry *f, fy_want *want)
 {
-    size_t piece = f->info.inline_bytes;
+    size_t piece = want->size_bytes / PARTS;
     piece = piece < PIECE_MIN ? PIECE_MIN : piece > PIECE_MAX ? PIECE_MAX : piece;
     while (want->asked < want->size_bytes && want->asked - want->received < PIECES_MAX * piece) {
         size_t left = want->size_bytes - want->asked;
@@ -93,8 +96,59 @@ static void too_long(ferry *f, fy_want *want, int source, const fy_frame *frame)
         fy_op_too_long_remote(f, source, frame->op, size_max);
 }
 
-/* A receive, which stands under no key, has its message. */
-static void meet(ferry *f, fy_want *want, int source, const fy_frame *frame)
+typedef enum copied { COPIED, TO_PULL, WITHDRAWN } copied;
+
+/* Copies an offer that lies in memory which this rank sees. */
+static copied copy_offer(ferry *f, const fy_want *want, int source, const fy_frame *frame)
+{
+    const void *data = (const void *)(uintptr_t)frame->words[1];
+    uint64_t number = frame->words[2], index = frame->words[3];
+    fy_mail_mark *marks = data == NULL ? NULL : fy_mail_marks(f, source);
+    if (marks == NULL || index >= FY_MAIL_MARKS || number == 0 ||
+        !fy_mail_is_shared(f, data, frame->words[0]))
+        return TO_PULL;
+    _Atomic uint64_t *mark = &marks[index].number;
+    /* relaxed: a look that saves the copy; the exchange below decides */
+    if (atomic_load_explicit(mark, memory_order_relaxed) != number)
+        return WITHDRAWN;
+    fy_copy(want->buffer, data, frame->words[0]);
+    /* release: after the reads of the copy; pairs with the acquire in forget_offer */
+    return atomic_compare_exchange_strong_explicit(mark, &number, 0, memory_order_acq_rel,
+                                                   memory_order_relaxed)
+               ? COPIED
+               : WITHDRAWN;
+}
+
+/* What the source has given up counts for nothing. */
+static void forget_meeting(ferry *f, fy_want *want)
+{
+    fy_op_matched(f, want->op, want->rank == FERRY_ANY_RANK ? f->rank : want->rank, want->tag, 0);
+}
+
+/* Returns whether the receive is done with, or pulls; else the offer was withdrawn. */
+static bool accept_offer(ferry *f, fy_want *want, int source, const fy_frame *frame)
+{
+    switch (copy_offer(f, want, source, frame)) {
+    case COPIED:
+        tell_done(f, source, frame->op, 0, 0);
+        end_want(f, want, 0);
+        return true;
+    case WITHDRAWN:
+        forget_meeting(f, want);
+        return false;
+    case TO_PULL:
+        break;
+    }
+    want->source = source;
+    want->offer = frame->op;
+    want->size_bytes = frame->words[0];
+    want->asked = want->received = 0;
+    go_on(f, want);
+    return true;
+}
+
+/* A receive, which stands under no key, has its message; unless it returns false. */
+static bool meet(ferry *f, fy_want *want, int source, const fy_frame *frame)
 {
     bool offered = frame->handler == FY_MAIL_OFFER;
     size_t size_bytes = offered ? frame->words[0] : frame->size_bytes;
@@ -103,33 +157,40 @@ static void meet(ferry *f, fy_want *want, int source, const fy_frame *frame)
         give_credit(f, source, size_bytes);
     if (size_bytes > want->size_max) {
         too_long(f, want, source, frame);
-    } else if (offered) {
-        want->source = source;
-        want->offer = frame->op;
-        want->size_bytes = size_bytes;
-        want->asked = want->received = 0;
-        go_on(f, want);
-    } else {
-        if (size_bytes > 0)
-            memcpy(want->buffer, frame->data, size_bytes);
-        end_want(f, want, 0);
-        fy_op_end_remote(f, source, frame->op, 0);
+        return true;
     }
+    if (offered)
+        return accept_offer(f, want, source, frame);
+    if (size_bytes > 0)
+        memcpy(want->buffer, frame->data, size_bytes);
+    end_want(f, want, 0);
+    fy_op_end_remote(f, source, frame->op, 0);
+    return true;
 }
 
 /* Lets a receive meet a message that is here, or wait for one. */
 static int post(ferry *f, fy_want *want)
 {
     fy_mail *mail = &f->mail;
-    fy_item *item = fy_item_find(mail, want->rank, want->tag);
-    if (item == NULL)
-        return fy_want_place(mail, want);
-    if (!fy_op_end_reserve(f))
-        return FERRY_ENOMEM;
-    fy_packet *packet = fy_item_take(mail, item);
-    meet(f, want, packet->rank, &packet->frame);
-    fy_packet_destroy(&f->packets, packet);
+    for (bool met = false; !met;) {
+        fy_item *item = fy_item_find(mail, want->rank, want->tag);
+        if (item == NULL)
+            return fy_want_place(mail, want);
+        if (!fy_op_end_reserve(f))
+            return FERRY_ENOMEM;
+        fy_packet *packet = fy_item_take(mail, item);
+        met = meet(f, want, packet->rank, &packet->frame);
+        fy_packet_destroy(&f->packets, packet);
+    }
     return 0;
+}
+
+/* As post, for a receive of which only its operation can still tell. */
+static void post_again(ferry *f, fy_want *want)
+{
+    int error = post(f, want);
+    if (error != 0)
+        end_want(f, want, error);
 }
 
 static int check_receive(ferry *f, int rank, const void *buffer, size_t size_max,
@@ -188,7 +249,8 @@ fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame)
     fy_want *want = fy_want_find(&f->mail, source, frame->tag);
     if (want != NULL) {
         fy_want_remove(&f->mail, want);
-        meet(f, want, source, frame);
+        if (!meet(f, want, source, frame))
+            post_again(f, want);
         return FY_TAKEN;
     }
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
@@ -208,20 +270,23 @@ static fy_want *pulling(const ferry *f, int source, const fy_frame *frame)
     return want != NULL && want->key == NULL && want->source == source ? want : NULL;
 }
 
-void fy_mail_take_piece(ferry *f, int source, const fy_frame *frame)
+fy_verdict fy_mail_take_piece(ferry *f, int source, const fy_frame *frame)
 {
     fy_want *want = pulling(f, source, frame);
     if (want == NULL)
-        return; /* given up meanwhile */
+        return FY_TAKEN; /* given up meanwhile */
     uint64_t offset = frame->words[1];
     if (offset != want->received || frame->size_bytes > want->asked - want->received) {
         fy_bad_frame(f, source, frame, "a piece of a message");
-        return;
+        return FY_TAKEN;
     }
+    if (!fy_op_end_reserve(f))
+        return FY_LEAVE;
     if (frame->size_bytes > 0)
         memcpy(want->buffer + offset, frame->data, frame->size_bytes);
     want->received += frame->size_bytes;
     go_on(f, want);
+    return FY_TAKEN;
 }
 
 void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame)
@@ -232,7 +297,6 @@ void fy_mail_take_gone(ferry *f, int source, const fy_frame *frame)
     /* Pieces of the old offer may be asked for still: they will be answered alike, and find no
      * receive that pulls from its start. */
     want->source = -1;
-    fy_op_matched(f, want->op, want->rank == FERRY_ANY_RANK ? f->rank : want->rank, want->tag, 0);
-    if (post(f, want) != 0)
-        end_want(f, want, FERRY_ENOMEM);
+    forget_meeting(f, want);
+    post_again(f, want);
 }

@@ -5,8 +5,33 @@
 #include "core/mail.h"
 #include "core/rank.h"
 
+/* What lies in the shared heap may be copied from there by a target that sees it. */
+static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
+{
+    fy_mail *mail = &f->mail;
+    o->mark = -1;
+    fy_mail_mark *marks = fy_mail_marks(f, f->rank);
+    if (mail->marks == UINT32_MAX || marks == NULL || fy_mail_marks(f, o->rank) == NULL ||
+        !fy_mail_is_shared(f, o->data, o->size_bytes))
+        return;
+    o->mark = __builtin_ctz(~mail->marks);
+    mail->marks |= 1u << o->mark;
+    /* relaxed: the frame that tells of it publishes it */
+    atomic_store_explicit(&marks[o->mark].number, ++mail->offered, memory_order_relaxed);
+    frame->words[1] = (uintptr_t)o->data;
+    frame->words[2] = mail->offered;
+    frame->words[3] = (uint64_t)o->mark;
+}
+
 static void forget_offer(ferry *f, fy_offer *o)
 {
+    if (o->mark >= 0) {
+        /* acquire: the target has read all of it, when it was first (fy_mail_copy); release: before
+         * what the program writes there now */
+        atomic_exchange_explicit(&fy_mail_marks(f, f->rank)[o->mark].number, 0,
+                                 memory_order_acq_rel);
+        f->mail.marks &= ~(1u << o->mark);
+    }
     free(o->copy);
     fy_pool_put(&f->mail.offers, o);
 }
@@ -44,6 +69,7 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
     frame.op = op;
     frame.tag = message->tag;
     frame.words[0] = message->size_bytes;
+    mark_offer(f, o, &frame);
     int error = fy_send(f, FY_DATA, rank, &frame);
     if (error != 0)
         forget_offer(f, o);

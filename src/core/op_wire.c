@@ -12,7 +12,8 @@ bool fy_op_end_reserve(ferry *f)
     return f->packets.free_items != NULL || fy_pool_grow(&f->packets);
 }
 
-static void tell(ferry *f, int rank, const fy_frame *frame)
+/* By a packet of the pool: to this rank, to a peer without room, or to be counted. */
+static __attribute__((noinline)) void tell_later(ferry *f, int rank, const fy_frame *frame)
 {
     fy_packet *packet = fy_packet_create(&f->packets, 0);
     if (packet == NULL) {
@@ -23,12 +24,19 @@ static void tell(ferry *f, int rank, const fy_frame *frame)
     (void)fy_send_packet(f, packet); /* a peer that is gone waits for no end */
 }
 
+void fy_op_tell(ferry *f, int rank, const fy_frame *frame)
+{
+    if (f->profile != NULL || rank == f->rank || fy_has_backlog(f, FY_DATA, rank) ||
+        f->ops->send(f->port, FY_APP, FY_DATA, rank, frame) == FERRY_EAGAIN)
+        tell_later(f, rank, frame);
+}
+
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error)
 {
     const fy_frame frame = {
         .kind = FY_KIND_END, .word_count = 2, .words = {op, (uint64_t)(int64_t)error}};
     if (op != 0)
-        tell(f, rank, &frame);
+        fy_op_tell(f, rank, &frame);
 }
 
 void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
@@ -38,7 +46,7 @@ void fy_op_too_long_remote(ferry *f, int rank, uint32_t op, size_t size_max)
                             .word_count = END_WORDS,
                             .words = {op, 0, size_max}};
     if (op != 0)
-        tell(f, rank, &frame);
+        fy_op_tell(f, rank, &frame);
 }
 
 void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t movement)
@@ -52,12 +60,12 @@ void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t 
     if (rank == f->rank)
         fy_op_moved(f, op, rank, new_rank, movement);
     else
-        tell(f, rank, &frame);
+        fy_op_tell(f, rank, &frame);
 }
 
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    f->hasty_frames++;
+    fy_frame_done(f);
     uint32_t op = (uint32_t)frame->words[0];
     int64_t error = (int64_t)frame->words[1];
     bool fits = frame->handler == END_PLAIN ? frame->word_count == END_WORDS - 1

@@ -21,12 +21,13 @@ int fy_peers_init(ferry *f)
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
     peers->pages = calloc(pages, sizeof(*peers->pages));
-    peers->going = calloc(4 * fy_set_words(f->ranks), sizeof(*peers->going));
+    peers->going = calloc(5 * fy_set_words(f->ranks), sizeof(*peers->going));
     if (peers->pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
     peers->gone = peers->going + fy_set_words(f->ranks);
     peers->absent = peers->gone + fy_set_words(f->ranks);
     peers->awaited = peers->absent + fy_set_words(f->ranks);
+    peers->ready = peers->awaited + fy_set_words(f->ranks);
     int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
     peers->shifts = f->rank >= starting;
     for (int rank = starting; rank < f->ranks; rank++) {
@@ -78,6 +79,16 @@ static void tell(ferry *f, ferry_peer_event event)
         fy_run(f, FY_DOING_HANDLER, 0, call, &event);
 }
 
+/* The port may take back what it had for a rank that is gone. */
+static void forget(ferry *f, int rank)
+{
+    if (f->ops->bury == NULL)
+        return;
+    fy_control_lock(f);
+    f->ops->bury(f->port, rank);
+    fy_control_unlock(f);
+}
+
 /* A rank that was absent has joined, or never will: `died`. */
 static void settle(ferry *f, int rank, bool died)
 {
@@ -95,47 +106,64 @@ static void settle(ferry *f, int rank, bool died)
         fy_quiesce_members_changed(f);
         fy_quiesce_tell(f, rank);
         fy_leave_tell(f, rank);
+        fy_join_tell(f, rank);
     }
     /* The work of starting it is over only here, when the members are told apart by it. */
     if (awaited)
         f->work_finished++;
     if (!died || awaited)
         tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
+    if (died)
+        forget(f, rank); /* it may have come and gone unseen */
 }
 
-static void look_for_newcomers(ferry *f)
+/* Returns how many have come, or, outside of a poll, never will. */
+static int look_for_newcomers(ferry *f, bool polling)
 {
     fy_peers *peers = &f->peers;
+    int count = 0;
     for (int rank = 0; rank < f->ranks; rank++) {
         if (!fy_set_has(peers->absent, rank))
             continue;
         fy_peer_state state = f->ops->peer(f->port, rank);
-        if (state != FY_PEER_ABSENT)
-            settle(f, rank, state != FY_PEER_ALIVE);
+        if (state == FY_PEER_ABSENT || (polling && state != FY_PEER_ALIVE))
+            continue;
+        settle(f, rank, state != FY_PEER_ALIVE);
+        count++;
     }
+    return count;
+}
+
+static void look_how_crowded(ferry *f)
+{
+    fy_port_info info;
+    f->ops->query(f->port, &info);
+    f->info.crowded = info.crowded;
 }
 
 bool fy_peers_arrived(ferry *f, int rank)
 {
     if (!fy_set_has(f->peers.absent, rank))
         return false;
-    look_for_newcomers(f);
+    (void)look_for_newcomers(f, true); /* who delivers the frame looks again */
     return !fy_set_has(f->peers.gone, rank);
 }
 
-void fy_peers_look(ferry *f)
+int fy_peers_look(ferry *f)
 {
     fy_peers *peers = &f->peers;
+    int count = 0;
     if (peers->changes != NULL) {
         /* relaxed: `peer` reads the states; a later look sees what this one misses */
         uint32_t changes = atomic_load_explicit(peers->changes, memory_order_relaxed);
         if (changes == peers->changes_seen)
-            return;
+            return 0;
         peers->changes_seen = changes;
+        look_how_crowded(f);
         fy_why_look(f);
     }
     if (peers->absent_count != 0)
-        look_for_newcomers(f);
+        count = look_for_newcomers(f, false);
     for (int rank = 0; rank < f->ranks; rank++) {
         if (rank == f->rank || fy_set_has(peers->going, rank) ||
             f->ops->peer(f->port, rank) == FY_PEER_ALIVE)
@@ -145,6 +173,7 @@ void fy_peers_look(ferry *f)
             peers->news_ns = f->ops->now(f->port);
         peers->news = true;
     }
+    return count;
 }
 
 static void bury(ferry *f, int rank)
@@ -165,6 +194,14 @@ static void bury(ferry *f, int rank)
             fy_layer_at(i)->peer_gone(f, rank);
     fy_layers_members(f);
     tell(f, (ferry_peer_event){.rank = rank, .died = died});
+    forget(f, rank);
+}
+
+/* Whether a rank that has left has nothing more to say: what it sent may not be lost. */
+static bool is_heard(const ferry *f, int rank)
+{
+    return f->ops->silent == NULL || f->ops->peer(f->port, rank) != FY_PEER_LEFT ||
+           f->ops->silent(f->port, rank);
 }
 
 int fy_peers_bury(ferry *f)
@@ -177,6 +214,10 @@ int fy_peers_bury(ferry *f)
     int count = 0;
     for (int rank = 0; rank < f->ranks; rank++)
         if (fy_set_has(peers->going, rank) && !fy_set_has(peers->gone, rank)) {
+            if (!is_heard(f, rank)) {
+                peers->news = true;
+                continue;
+            }
             bury(f, rank);
             count++;
         }

@@ -26,6 +26,7 @@ typedef struct fy_peers {
     uint64_t *going, *gone; /* a bit per rank */
     uint64_t *absent;       /* of those, the ones that have not joined */
     uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
+    uint64_t *ready;        /* those that have joined and take objects (join.c) */
     int absent_count;
     int gone_count;
     int dead;           /* one of them that died and did not close; -1 for none */
@@ -43,11 +44,12 @@ typedef struct fy_peers {
 int fy_peers_init(ferry *f);
 void fy_peers_fini(ferry *f);
 
-/* Looks whether peers have gone, when the port says that something has changed. */
-void fy_peers_look(ferry *f);
+/* Looks whether peers have come or gone, when the port says that something has changed. Returns how
+ * many have come: who waits looks at its condition again before it sleeps. */
+int fy_peers_look(ferry *f);
 
-/* Lets those go that were seen going and from which nothing is left to handle. Returns how many:
- * who waits looks at its condition again before it sleeps. */
+/* Lets those go that were seen going and from which nothing is left to handle. Returns how many,
+ * for the same reason. */
 int fy_peers_bury(ferry *f);
 
 /* Whether a frame from `rank`, which is gone, comes from one that has just joined. */

@@ -23,6 +23,8 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_COLLECTIVE] = {"collective", "core"},
     [FY_KIND_WAVE] = {"quiesce", "core"},
     [FY_KIND_MAIL] = {"mail", "core"},
+    [FY_KIND_LEAVE] = {"leave", "core"},
+    [FY_KIND_READY] = {"ready", "core"},
     [FY_KIND_REFUSAL] = {"refusal", "core"},
     [FY_KIND_PUT] = {"put", "memory"},
     [FY_KIND_GET] = {"get", "memory"},
@@ -32,6 +34,8 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_MESSAGE] = {"message", "object"},
     [FY_KIND_LOCATION] = {"location", "object"},
     [FY_KIND_ARRIVAL] = {"arrival", "object"},
+    [FY_KIND_LEGACY] = {"legacy", "object"},
+    [FY_KIND_PHASE] = {"phase", "balance"},
     [FY_KIND_SCHEDULER] = {"scheduler", "balance"},
     [FY_KIND_CELL] = {"cell", "cell"},
     [FY_KIND_MOVER] = {"mover", "mover"},
@@ -41,6 +45,7 @@ static const char *const kind_names[FY_KINDS][2] = {
 typedef struct report {
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
     uint64_t wall_ns, runtime_ns, runtime_cpu_ns, helper_ns;
+    uint64_t hops[FY_HOPS_COUNTED];
 } report;
 
 fy_stretch fy_profile_begin(ferry *f)
@@ -131,6 +136,7 @@ static void fill(ferry *f, report *r)
     memcpy(r->sent, p->sent, sizeof(r->sent));
     memcpy(r->handled, p->handled, sizeof(r->handled));
     memcpy(r->other, p->other, sizeof(r->other));
+    memcpy(r->hops, p->hops, sizeof(r->hops));
     r->wall_ns = f->ops->now(f->port) - p->opened_ns;
     ferry_stats stats;
     ferry_stats_get(f, &stats);
@@ -244,6 +250,25 @@ static void print_categories(FILE *file, const report *reports, const fy_group *
     }
 }
 
+/* How often messages to objects were forwarded: Figure 4.18 of prema.txt, as one line. */
+static void print_hops(FILE *file, const report *reports, int ranks)
+{
+    uint64_t sums[FY_HOPS_COUNTED] = {0}, all = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        for (int i = 0; i < FY_HOPS_COUNTED; i++) {
+            sums[i] += reports[rank].hops[i];
+            all += reports[rank].hops[i];
+        }
+    if (all == 0)
+        return;
+    fprintf(file, "messages to objects by forwards:");
+    for (int i = 0; i < FY_HOPS_COUNTED; i++)
+        if (sums[i] != 0)
+            fprintf(file, "  %d%s: %" PRIu64, i, i + 1 < FY_HOPS_COUNTED ? "" : " or more",
+                    sums[i]);
+    fprintf(file, "\n");
+}
+
 void fy_profile_trace(ferry *f, FILE *out)
 {
     report own;
@@ -253,6 +278,9 @@ void fy_profile_trace(ferry *f, FILE *out)
             "stat send_ns %" PRIu64 "\nstat pack_ns %" PRIu64 "\nstat unpack_ns %" PRIu64
             "\nstat scheduler_ns %" PRIu64 "\nstat poll_ns %" PRIu64 "\n",
             c.send, c.pack, c.unpack, c.scheduler, c.poll);
+    for (int i = 0; i < FY_HOPS_COUNTED; i++)
+        if (own.hops[i] != 0)
+            fprintf(out, "stat messages_forwarded_%d %" PRIu64 "\n", i, own.hops[i]);
 }
 
 static int write_report(ferry *f, const char *path, const report *reports)
@@ -265,6 +293,7 @@ static int write_report(ferry *f, const char *path, const report *reports)
     print_operations(file, reports, group->size);
     print_ranks(file, reports, group);
     print_categories(file, reports, group);
+    print_hops(file, reports, group->size);
     bool failed = ferror(file) != 0;
     if (path != NULL)
         failed = fclose(file) != 0 || failed;

@@ -23,10 +23,14 @@ typedef struct fy_profile_row {
     uint64_t calls, bytes, ns;
 } fy_profile_row;
 
+/* Messages to objects are counted by how often they were forwarded; the last is for more too. */
+enum { FY_HOPS_COUNTED = 8 };
+
 typedef struct fy_profile {
     uint64_t opened_ns;
     uint64_t nested_ns; /* counted within the present stretch */
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
+    uint64_t hops[FY_HOPS_COUNTED];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function */
     const char *path;            /* where to write; NULL: standard error */
     bool wanted;                 /* a report at the end; else FERRY_TRACE alone counts */

@@ -20,7 +20,7 @@ enum { HELD_BYTES_MAX = 256 * 1024 };
  * last round brought before it sleeps: what this rank waits for may need its processor. */
 enum { QUIET_ROUNDS = 50 };
 
-/* Rounds in a row that do nothing but requests and ends of operations. */
+/* Rounds in a row that do nothing but frames that leave nothing to do (fy_frame_done). */
 enum { HASTY_ROUNDS = 8 };
 
 /* What a tag-selective poll selects among. A broadcast is passed on whatever its tag; what remains
@@ -181,6 +181,16 @@ void fy_control_share(ferry *f, bool shared)
     f->control_shared = shared;
 }
 
+bool fy_control_is_shared(const ferry *f)
+{
+    return f->control_shared;
+}
+
+void fy_control_serve(ferry *f, void (*poll)(ferry *f))
+{
+    f->helper_poll = poll;
+}
+
 static int poll_control(ferry *f)
 {
     if (!f->control_shared)
@@ -269,10 +279,14 @@ fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
+void fy_frame_done(ferry *f)
+{
+    f->hasty_frames++;
+}
+
 int fy_progress(ferry *f, bool tasks)
 {
-    int count = 0;
-    fy_peers_look(f);
+    int count = fy_peers_look(f);
     if (f->ops_table.timers != 0 && f->ops_table.polls_left-- == 0)
         count += fy_ops_expire(f);
     if (f->ops_table.events != NULL)
@@ -285,7 +299,7 @@ int fy_progress(ferry *f, bool tasks)
     int taken = poll_data(f);
     if (f->refused != 0 || f->relieved != 0)
         settle_refusals(f);
-    /* Whoever waits for a request or an end goes on at once; the rest can wait for a few rounds. */
+    /* Whoever waits for one of them goes on at once; the rest can wait for a few rounds. */
     if (taken > 0 && f->hasty_frames - hasty == (uint32_t)taken && f->hasty_rounds < HASTY_ROUNDS) {
         f->hasty_rounds++;
         return count + taken;

@@ -29,6 +29,12 @@
 
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
+/* After a wave that finds work the root pauses for a part of the time for which waves have found
+ * some, so that messages that are long on their way cost few waves: the announcement comes by so
+ * much later at most. What is short against the time that a processor takes to wake is no pause. A
+ * balanced wave is repeated at once. */
+enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
+
 /* Between the numbers of collectives before and after a change of the group: ranks that saw a call
  * fail which others went through may have made some calls less. */
 enum { NUMBERS_APART = 1 << 16 };
@@ -193,6 +199,7 @@ void fy_quiesce_members_changed(ferry *f)
     fy_control_lock(f);
     q->shifted = true;
     q->was_balanced = false;
+    q->begin_ns = 0;
     if (q->announced_epoch != 0)
         (void)announce(f); /* without memory: they wait until this rank ends */
     fy_control_unlock(f);
@@ -218,6 +225,25 @@ static void choose_group(ferry *f)
     q->number = f->collectives.number + NUMBERS_APART;
 }
 
+/* Sets when the root begins the wave after one that found work. */
+static void begin_pause(ferry *f)
+{
+    fy_quiescence *q = &f->quiescence;
+    uint64_t now = f->ops->now(f->port);
+    if (q->unbalanced_ns == 0)
+        q->unbalanced_ns = now;
+    uint64_t pause_ns = (now - q->unbalanced_ns) / PAUSE_PART;
+    if (pause_ns >= PAUSE_MIN_NS)
+        q->begin_ns = now + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
+}
+
+static void end_pause(ferry *f)
+{
+    fy_quiescence *q = &f->quiescence;
+    if (q->begin_ns != 0 && f->ops->now(f->port) >= q->begin_ns)
+        q->begin_ns = 0;
+}
+
 /* The root weighs what a wave came to. */
 static void conclude(ferry *f, uint64_t created, uint64_t finished)
 {
@@ -227,6 +253,8 @@ static void conclude(ferry *f, uint64_t created, uint64_t finished)
         q->announced_epoch = q->epoch;
         choose_group(f);
     }
+    if (!balanced)
+        begin_pause(f);
     q->was_balanced = balanced;
     q->last_created = created;
     q->last_finished = finished;
@@ -248,7 +276,7 @@ static int take_part(ferry *f, bool *acted)
     /* Another rank keeps what it does not understand yet: its root may know more. The root's own
      * wave, or that of one before it, is over when somebody died, or told it that the epoch ended.
      */
-    if (root && !is_asked(f))
+    if (root && !is_asked(f) && q->begin_ns == 0)
         be_asked(q, q->epoch, f->peers.gone_mark, f->peers.shifts, ++q->begun);
     if (!is_asked(f))
         return 0;
@@ -309,6 +337,13 @@ static void watch(ferry *f, stall *s)
         fy_why_ask(f);
 }
 
+/* When to look although nothing comes: at the end of a pause, by `deadline_ns` in any case. */
+static uint64_t next_look_ns(const ferry *f, uint64_t deadline_ns)
+{
+    uint64_t begin_ns = f->quiescence.begin_ns;
+    return begin_ns != 0 && begin_ns < deadline_ns ? begin_ns : deadline_ns;
+}
+
 static int run(ferry *f)
 {
     fy_patience patience = {0};
@@ -319,7 +354,8 @@ static int run(ferry *f)
         if (watches)
             watch(f, &s);
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
-        fy_progress_wait(f, true, watches ? s.at_ns : FERRY_FOREVER, &patience);
+        fy_progress_wait(f, true, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
+        end_pause(f);
         if (f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;
@@ -359,6 +395,7 @@ int fy_quiesce(ferry *f, fy_doing doing)
     fy_control_lock(f);
     f->quiescence.epoch++;
     f->quiescence.was_balanced = false;
+    f->quiescence.unbalanced_ns = f->quiescence.begin_ns = 0;
     fy_control_unlock(f);
     int error = run(f);
     fy_account_leave(f, before);
@@ -368,5 +405,8 @@ int fy_quiesce(ferry *f, fy_doing doing)
 int ferry_quiesce(ferry *f)
 {
     int error = fy_check_outside(f, "quiesce");
-    return error != 0 ? error : fy_quiesce(f, FY_DOING_QUIESCE);
+    if (error != 0)
+        return error;
+    fy_join_ready(f);
+    return fy_quiesce(f, FY_DOING_QUIESCE);
 }

@@ -18,6 +18,7 @@ static void set_kinds(ferry *f)
     fy_kind_set(f, FY_KIND_WAVE, fy_wave_deliver);
     fy_kind_set(f, FY_KIND_MAIL, fy_mail_deliver);
     fy_kind_set(f, FY_KIND_LEAVE, fy_leave_deliver);
+    fy_kind_set(f, FY_KIND_READY, fy_ready_deliver);
     fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
 }
 
@@ -198,6 +199,9 @@ int fy_rank_close(ferry *f)
     fy_patience patience = {0};
     while (error == 0 && f->slow_lanes != 0)
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
+    /* Of a rank that died, all who start ranks tell in a line of their own. */
+    if (error != 0 && error != FERRY_EPEER)
+        fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);
     fy_trace_file_write(f);
     fy_ops_cancel(f);
     fy_rank_destroy(f);

@@ -120,12 +120,14 @@ struct ferry {
     fy_trace_file *file; /* NULL: FERRY_TRACE is not set */
 
     fy_mutex control_lock;
-    bool control_shared; /* a helper thread may poll the control lane */
+    void (*helper_poll)(ferry *f); /* how the helper polls the control lane; under the lock */
+    bool control_shared;           /* a helper thread may poll the control lane */
 
     fy_port_info info;
     ferry_options options;
     void *user_data;
     bool kept_by_main;              /* ferry_main closes it */
+    bool ready;                     /* it joined, and has said that it takes objects */
     bool left;                      /* it has left, and is only freed */
     void (*after_close)(void *arg); /* frees what the port stood on; may be NULL */
     void *after_close_arg;
@@ -213,6 +215,12 @@ void fy_spread_pool_init(fy_pool *pool);
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame);
 /* progress.c; either thread. */
+/* Joining (join.c). A rank that has joined says, when it first quiesces, that it takes objects; and
+ * says so to one that joins later. */
+void fy_join_ready(ferry *f);
+void fy_join_tell(ferry *f, int rank);
+fy_verdict fy_ready_deliver(ferry *f, int source, const fy_frame *frame);
+
 fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame);

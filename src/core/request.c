@@ -63,8 +63,8 @@ static __attribute__((cold)) int no_peer(ferry *f, int rank)
     return fy_fail(f, FERRY_ENOMEM, "request: no memory for a record of rank %d", rank);
 }
 
-static __attribute__((noinline)) int start_tracking(ferry *f, const ferry_track *track, int rank,
-                                                    const ferry_message *message, fy_frame *frame)
+static int start_tracking(ferry *f, const ferry_track *track, int rank,
+                          const ferry_message *message, fy_frame *frame)
 {
     int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame->op);
     const fy_op_about about = {.handler = message->handler,
@@ -75,27 +75,30 @@ static __attribute__((noinline)) int start_tracking(ferry *f, const ferry_track 
 }
 
 /* `waits`: the caller needs its data back before it goes on, so they need not be copied. */
-static inline int request(ferry *f, int rank, const ferry_message *message,
-                          const ferry_track *track, bool waits)
+static inline int send_frame(ferry *f, int rank, const fy_frame *frame, bool waits)
 {
-    if (!is_valid(f, rank, message))
-        return explain(f, rank, message);
+    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    if (peer == NULL)
+        return no_peer(f, rank);
+    int error = waits && frame->size_bytes != 0 ? fy_send_lent(f, FY_DATA, rank, frame)
+                                                : fy_send_paced(f, FY_DATA, rank, frame);
+    if (error != 0)
+        return error;
+    peer->work_sent++;
+    f->stats.requests_sent++;
+    return 0;
+}
+
+static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferry_message *message,
+                                                  const ferry_track *track, bool waits)
+{
     fy_frame frame;
     fill_frame(f, message, &frame);
-    int error = 0;
-    if (track != NULL)
-        error = start_tracking(f, track, rank, message, &frame);
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    int error = start_tracking(f, track, rank, message, &frame);
     if (error == 0)
-        error = peer == NULL                     ? no_peer(f, rank)
-                : waits && frame.size_bytes != 0 ? fy_send_lent(f, FY_DATA, rank, &frame)
-                                                 : fy_send_paced(f, FY_DATA, rank, &frame);
-    if (error == 0) {
-        peer->work_sent++;
-        f->stats.requests_sent++;
-    }
+        error = send_frame(f, rank, &frame, waits);
     /* Every way of sending is done with the data by now. */
-    if (track != NULL && frame.op != 0) {
+    if (frame.op != 0) {
         if (error == 0)
             fy_op_submitted(f, frame.op);
         else
@@ -106,7 +109,13 @@ static inline int request(ferry *f, int rank, const ferry_message *message,
 
 int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
 {
-    return request(f, rank, message, track, track == NULL);
+    if (!is_valid(f, rank, message))
+        return explain(f, rank, message);
+    if (track != NULL)
+        return send_tracked(f, rank, message, track, false);
+    fy_frame frame;
+    fill_frame(f, message, &frame);
+    return send_frame(f, rank, &frame, true);
 }
 
 int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
@@ -116,7 +125,9 @@ int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
         return error;
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
-    error = request(f, rank, message, &track, true);
+    if (!is_valid(f, rank, message))
+        return explain(f, rank, message);
+    error = send_tracked(f, rank, message, &track, true);
     return error != 0 ? error : ferry_op_wait(f, &op);
 }
 
@@ -139,6 +150,16 @@ static void run_request(ferry *f, void *arg)
         .size_bytes = frame->size_bytes,
     };
     call->fn(f, call->source, &message);
+}
+
+/* As fy_run, while no time is taken. */
+static inline void run_untimed(ferry *f, request_call *call)
+{
+    f->depth++;
+    f->done++;
+    fy_doing_set(f, FY_DOING_HANDLER, call->frame->handler);
+    run_request(f, call);
+    f->depth--;
 }
 
 /* Says once per handler why a request cannot run. */
@@ -176,7 +197,10 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
         return FERRY_ENOENT;
     }
     request_call call = {(ferry_request_fn *)entry->fn, source, frame};
-    fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
+    if (f->account.timed)
+        fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
+    else
+        run_untimed(f, &call);
     f->stats.requests_handled++;
     return 0;
 }
@@ -211,7 +235,7 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
 
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    f->hasty_frames++;
+    fy_frame_done(f);
     fy_peer *peer = fy_peer_of(&f->peers, source);
     fy_verdict verdict = FY_TAKEN;
     if (peer == NULL)

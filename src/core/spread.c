@@ -1,7 +1,9 @@
 /* Broadcast of requests: a handler run on every rank but one, along a binomial tree.
  *
- * The data begin with a head that names the root, so each rank knows its place in the tree from its
- * distance to it. A rank passes the frame on as soon as it polls, whatever tag it polls for, then
+ * The tree is over the ranks that the root knows to be there. The data begin with a head that names
+ * the root and, when that is not all, the set of them, so each rank knows its place in the tree
+ * from its distance to the root. Who is to pass it on to one that has gone since does so to those
+ * below it. A rank passes the frame on as soon as it polls, whatever tag it polls for, then
  * handles it: at once, or, when older requests wait, from its queue to itself, where a frame of
  * this kind is its own part alone. Links keep order, so broadcasts of one root stay in order.
  *
@@ -13,8 +15,15 @@
 
 typedef struct spread_head {
     int32_t root;
-    uint32_t zero; /* keeps the data behind it aligned */
+    uint32_t words; /* of the set that follows, a bit per rank; 0: of all */
 } spread_head;
+
+/* Ranks stand in it by their distance from the root, around the ring of those that are in it. */
+typedef struct tree {
+    int root, ranks;     /* of the job */
+    int size, position;  /* how many are in it; this rank's place, the root's is 0 */
+    const uint64_t *set; /* NULL: all */
+} tree;
 
 /* What a rank waits for before it tells its parent; at the root, its own operation. */
 typedef struct spread_record {
@@ -31,17 +40,42 @@ void fy_spread_pool_init(fy_pool *pool)
 }
 
 /* Children of the rank at `position` are position + bit for each bit below this one. */
-static int lowest_bit(const ferry *f, int position)
+static int lowest_bit(const tree *t, int position)
 {
     int bit = 1;
-    while (position == 0 ? bit < f->ranks : (position & bit) == 0)
+    while (position == 0 ? bit < t->size : (position & bit) == 0)
         bit *= 2;
     return bit;
 }
 
-static int rank_at(const ferry *f, int root, int position)
+static int rank_at(const tree *t, int position)
 {
-    return (int)(((int64_t)root + position) % f->ranks);
+    int rank = (int)(((int64_t)t->root + position) % t->ranks);
+    if (t->set == NULL)
+        return rank;
+    rank = t->root;
+    while (position > 0) {
+        rank = rank + 1 == t->ranks ? 0 : rank + 1;
+        position -= fy_set_has(t->set, rank);
+    }
+    return rank;
+}
+
+/* The place of `self` in a tree of all ranks, or of those in `set`. */
+static tree tree_of(const ferry *f, int root, const uint64_t *set)
+{
+    tree t = {.root = root, .ranks = f->ranks, .size = f->ranks, .set = set};
+    t.position = (f->rank - root + f->ranks) % f->ranks;
+    if (set == NULL)
+        return t;
+    int distance = t.position;
+    t.size = t.position = 0;
+    for (int i = 0; i < f->ranks; i++) {
+        bool in = fy_set_has(set, (int)(((int64_t)root + i) % f->ranks));
+        t.size += in;
+        t.position += in && i < distance;
+    }
+    return t;
 }
 
 static void part_ended(ferry *f, spread_record *record, int error)
@@ -104,18 +138,30 @@ static int send_child(ferry *f, spread_record *record, int rank, const fy_frame 
     return error;
 }
 
-/* Sends to every child, the one with the most below it first; returns the first error. */
-static int send_children(ferry *f, spread_record *record, int root, const fy_frame *frame,
-                         send_fn *send)
+/* Sends to every child of `position`, the one with the most below it first; for one that has gone,
+ * to its children. Returns the first error. */
+static int send_children(ferry *f, spread_record *record, const tree *t, int position,
+                         const fy_frame *frame, send_fn *send)
 {
-    int position = (f->rank - root + f->ranks) % f->ranks, error = 0;
-    for (int bit = lowest_bit(f, position) / 2; bit > 0; bit /= 2) {
-        if (bit >= f->ranks - position)
+    int error = 0;
+    for (int bit = lowest_bit(t, position) / 2; bit > 0; bit /= 2) {
+        if (bit >= t->size - position)
             continue;
-        int one = send_child(f, record, rank_at(f, root, position + bit), frame, send);
+        int rank = rank_at(t, position + bit);
+        if (fy_peer_is_gone(f, rank))
+            (void)fy_peers_arrived(f, rank); /* the root knows more */
+        int one = send_child(f, record, rank, frame, send);
+        if (one == FERRY_EPEER)
+            one = send_children(f, record, t, position + bit, frame, send);
         error = error == 0 ? one : error;
     }
     return error;
+}
+
+/* The bytes before those of the request. */
+static size_t head_bytes(const spread_head *head)
+{
+    return sizeof(*head) + head->words * sizeof(uint64_t);
 }
 
 static int run_here(ferry *f, const fy_frame *frame)
@@ -123,8 +169,8 @@ static int run_here(ferry *f, const fy_frame *frame)
     spread_head head;
     memcpy(&head, frame->data, sizeof(head));
     fy_frame request = *frame;
-    request.size_bytes -= sizeof(head);
-    request.data = (const unsigned char *)frame->data + sizeof(head);
+    request.size_bytes -= head_bytes(&head);
+    request.data = (const unsigned char *)frame->data + head_bytes(&head);
     int error = fy_request_run(f, head.root, &request);
     f->work_finished++;
     return error;
@@ -155,12 +201,12 @@ static spread_record *create_record(ferry *f, int parent, uint32_t op)
 
 /* Passes on what came from `source` and sees to this rank's own part, `self`, when it is not NULL:
  * a packet for the frame. */
-static void pass_on(ferry *f, spread_record *record, int root, const fy_frame *frame,
+static void pass_on(ferry *f, spread_record *record, const tree *t, const fy_frame *frame,
                     fy_packet *self)
 {
-    int error = send_children(f, record, root, frame, fy_send);
-    if (error != 0 && record == NULL)
-        fy_log(f, "a broadcast of rank %d does not reach all: %s", root, ferry_error_message(f));
+    int error = send_children(f, record, t, t->position, frame, fy_send);
+    if (error != 0 && error != FERRY_EPEER && record == NULL)
+        fy_log(f, "a broadcast of rank %d does not reach all: %s", t->root, ferry_error_message(f));
     if (self == NULL) {
         int own = run_here(f, frame);
         error = error == 0 ? own : error;
@@ -175,18 +221,27 @@ static void pass_on(ferry *f, spread_record *record, int root, const fy_frame *f
         part_ended(f, record, error);
 }
 
-/* The root that a frame from `source` names, when that is its place in the tree; else -1. */
-static int find_root(const ferry *f, int source, const fy_frame *frame)
+/* The tree that a frame from `source` names, when the source stands above this rank in it. */
+static bool read_tree(const ferry *f, int source, const fy_frame *frame, tree *out)
 {
     spread_head head;
     if (frame->size_bytes < sizeof(head))
-        return -1;
+        return false;
     memcpy(&head, frame->data, sizeof(head));
-    if (head.root < 0 || head.root >= f->ranks || head.root == f->rank)
-        return -1;
-    int position = (f->rank - head.root + f->ranks) % f->ranks;
-    bool fits = rank_at(f, head.root, position - lowest_bit(f, position)) == source;
-    return fits ? head.root : -1;
+    if (head.root < 0 || head.root >= f->ranks || head.root == f->rank ||
+        (head.words != 0 && head.words != fy_set_words(f->ranks)) ||
+        frame->size_bytes < head_bytes(&head))
+        return false;
+    const void *behind = (const unsigned char *)frame->data + sizeof(head);
+    const uint64_t *set = head.words == 0 ? NULL : behind;
+    if (set != NULL && (!fy_set_has(set, f->rank) || !fy_set_has(set, head.root)))
+        return false;
+    *out = tree_of(f, head.root, set);
+    int above = out->position;
+    do
+        above -= lowest_bit(out, above);
+    while (above > 0 && rank_at(out, above) != source);
+    return rank_at(out, above) == source;
 }
 
 fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
@@ -196,8 +251,8 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
         fy_op_end(f, frame->op, error);
         return FY_TAKEN;
     }
-    int root = find_root(f, source, frame);
-    if (root < 0) {
+    tree t;
+    if (!read_tree(f, source, frame, &t)) {
         fy_bad_frame(f, source, frame, "part of a broadcast");
         return FY_TAKEN;
     }
@@ -213,7 +268,7 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     }
     (void)fy_work_arrives(f, source, 1); /* there is a record */
-    pass_on(f, record, root, frame, self);
+    pass_on(f, record, &t, frame, self);
     return FY_TAKEN;
 }
 
@@ -241,25 +296,31 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     int error = fy_request_frame(f, message, &frame);
     if (error != 0)
         return error;
-    const spread_head head = {.root = f->rank};
-    fy_packet *packet = message->size_bytes > SIZE_MAX - sizeof(head)
-                            ? NULL
-                            : fy_packet_create(&f->packets, sizeof(head) + message->size_bytes);
+    bool all = f->peers.gone_count == 0;
+    const spread_head head = {.root = f->rank, .words = all ? 0 : (uint32_t)fy_set_words(f->ranks)};
+    fy_packet *packet =
+        message->size_bytes > SIZE_MAX - head_bytes(&head)
+            ? NULL
+            : fy_packet_create(&f->packets, head_bytes(&head) + message->size_bytes);
     if (packet == NULL)
         return fy_fail(f, FERRY_ENOMEM, "request_broadcast: no memory for %zu bytes",
                        message->size_bytes);
     unsigned char *data = fy_packet_data(packet);
     memcpy(data, &head, sizeof(head));
+    uint64_t *set = all ? NULL : (uint64_t *)(void *)(data + sizeof(head));
+    for (size_t i = 0; i < head.words; i++)
+        set[i] = ~f->peers.gone[i];
     if (message->size_bytes > 0)
-        memcpy(data + sizeof(head), message->data, message->size_bytes);
+        memcpy(data + head_bytes(&head), message->data, message->size_bytes);
     frame.kind = FY_KIND_SPREAD;
     spread_record *record = NULL;
     error = start_tracking(f, &frame, track, &record);
     frame.data = data;
-    frame.size_bytes += sizeof(head);
+    frame.size_bytes += head_bytes(&head);
+    const tree t = tree_of(f, f->rank, set);
     uint64_t sent_before = f->work_created;
     if (error == 0)
-        error = send_children(f, record, f->rank, &frame, fy_send_paced);
+        error = send_children(f, record, &t, 0, &frame, fy_send_paced);
     fy_packet_destroy(&f->packets, packet);
     f->stats.requests_sent += error == 0;
     if (record == NULL)

@@ -94,7 +94,8 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint
 static int get_remote(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
 {
     uint32_t op;
-    int error = fy_op_start(f, track, rank, 0, what->size_bytes, &op);
+    const fy_op_about about = fy_memory_about(what->target, what->source);
+    int error = fy_memory_start(f, rank, &about, what->size_bytes, track, &op);
     if (error != 0)
         return error;
     error = fy_get_pieces(f, rank, what, op, op);
@@ -129,10 +130,11 @@ static int get_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
     int error = fy_memory_check(f, "get", rank, what->source, what->target, size_bytes);
     if (error != 0)
         return error;
+    const fy_op_about about = fy_memory_about(what->target, what->source);
     bool here = rank == ferry_rank(f);
     if (here ? fy_memory_is_open(f, what->source, size_bytes)
              : fy_memory_is_direct(f, rank, what->source, size_bytes)) {
-        error = fy_memory_done(f, rank, size_bytes, track);
+        error = fy_memory_done(f, rank, &about, size_bytes, track);
         if (error == 0)
             fy_memory_copy_counted(f, what, FY_PROFILE_GET);
         return error;

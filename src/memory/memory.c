@@ -165,10 +165,20 @@ void fy_memory_log(ferry *f)
         fy_log(f, "%s", ferry_error_message(f));
 }
 
-int fy_memory_done(ferry *f, int rank, size_t size_bytes, const ferry_track *track)
+int fy_memory_start(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
+                    const ferry_track *track, uint32_t *op)
+{
+    int error = fy_op_start(f, track, rank, 0, size_bytes, op);
+    if (*op != 0)
+        fy_op_describe(f, *op, about);
+    return error;
+}
+
+int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
+                   const ferry_track *track)
 {
     uint32_t op;
-    int error = fy_op_start(f, track, rank, 0, size_bytes, &op);
+    int error = fy_memory_start(f, rank, about, size_bytes, track, &op);
     if (error != 0 || op == 0)
         return error;
     fy_op_submitted(f, op);

@@ -40,10 +40,11 @@ static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
     int error = fy_memory_check(f, "put", rank, what->target, what->source, size_bytes);
     if (error != 0)
         return error;
+    const fy_op_about about = fy_memory_about(what->source, what->target);
     bool here = rank == ferry_rank(f);
     if (here ? fy_memory_is_open(f, what->target, size_bytes)
              : fy_memory_is_direct(f, rank, what->target, size_bytes)) {
-        error = fy_memory_done(f, rank, size_bytes, track);
+        error = fy_memory_done(f, rank, &about, size_bytes, track);
         if (error == 0)
             fy_memory_copy_counted(f, what, FY_PROFILE_PUT);
         return error;
@@ -51,7 +52,7 @@ static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
     if (here)
         return fy_memory_refused(f, "put", rank, (uintptr_t)what->target, size_bytes);
     uint32_t op;
-    error = fy_op_start(f, track, rank, 0, size_bytes, &op);
+    error = fy_memory_start(f, rank, &about, size_bytes, track, &op);
     if (error != 0)
         return error;
     error = fy_put_pieces(f, rank, what, op, true);
@@ -106,7 +107,7 @@ static void refuse(ferry *f, int source, const fy_frame *frame)
                              .word_count = PUT_WORDS,
                              .handler = PUT_REFUSED,
                              .words = {frame->op, frame->words[1], frame->words[2]}};
-    (void)fy_send(f, FY_DATA, source, &answer); /* a source that is gone need not know */
+    fy_op_tell(f, source, &answer);
 }
 
 fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)

@@ -105,8 +105,20 @@ int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, co
 /* Keeps the message of a range that `rank` does not offer, and returns FERRY_ERANGE. */
 int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, uint64_t size_bytes);
 
+/* As fy_op_start, of a copy between memory here and on `rank`. */
+int fy_memory_start(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
+                    const ferry_track *track, uint32_t *op);
+
+/* What its receipt says. */
+static inline fy_op_about fy_memory_about(const void *here, const void *there)
+{
+    return (fy_op_about){.local_address = (void *)(uintptr_t)here,
+                         .remote_address = (uintptr_t)there};
+}
+
 /* Ends an operation that was done on the spot. */
-int fy_memory_done(ferry *f, int rank, size_t size_bytes, const ferry_track *track);
+int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
+                   const ferry_track *track);
 
 /* Logs why an untracked operation failed, as in the rank's last message; the first few only. */
 void fy_memory_log(ferry *f);

@@ -173,9 +173,11 @@ int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     int error = check(f, "put_run", rank, what, true);
     if (error == 0)
         error = find_way(f, "put_run", rank, what->target, what->size_bytes, &direct);
+    if (error != 0)
+        return error;
+    const fy_op_about about = fy_memory_about(what->source, what->target);
     uint32_t op;
-    if (error == 0)
-        error = fy_op_start(f, track, rank, 0, what->size_bytes, &op);
+    error = fy_memory_start(f, rank, &about, what->size_bytes, track, &op);
     if (error != 0)
         return error;
     fy_follow *follow = NULL;
@@ -221,9 +223,11 @@ int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     int error = check(f, "get_run", rank, what, false);
     if (error == 0)
         error = find_way(f, "get_run", rank, what->source, what->size_bytes, &direct);
+    if (error != 0)
+        return error;
+    const fy_op_about about = fy_memory_about(what->target, what->source);
     uint32_t op;
-    if (error == 0)
-        error = fy_op_start(f, track, rank, 0, what->size_bytes, &op);
+    error = fy_memory_start(f, rank, &about, what->size_bytes, track, &op);
     if (error != 0)
         return error;
     const fy_follow wish = {

@@ -56,7 +56,9 @@ static int ask(ferry *f, const question *q, uint64_t *out, const ferry_track *tr
                       .words = {q->words[0], q->words[1], q->words[2], NOBODY}};
     uint32_t op = 0, index = NOBODY;
     if (track != NULL) {
-        int error = fy_op_start(f, track, q->rank, 0, sizeof(uint64_t), &op);
+        const void *there = q->verb == WORD_ALLOC ? NULL : (void *)(uintptr_t)q->words[0];
+        const fy_op_about about = fy_memory_about(out, there);
+        int error = fy_memory_start(f, q->rank, &about, sizeof(uint64_t), track, &op);
         if (error != 0)
             return error;
         fy_word_wait *wait = take_wait(w);
@@ -133,10 +135,11 @@ int ferry_atomic_update(ferry *f, int rank, const ferry_atomic *what, uint64_t *
     int error = check_atomic(f, rank, what);
     if (error != 0)
         return error;
+    const fy_op_about about = fy_memory_about(old, what->target);
     bool here = rank == ferry_rank(f);
     if (here ? fy_memory_is_open(f, what->target, sizeof(uint64_t))
              : fy_memory_is_direct(f, rank, what->target, sizeof(uint64_t))) {
-        error = fy_memory_done(f, rank, sizeof(uint64_t), track);
+        error = fy_memory_done(f, rank, &about, sizeof(uint64_t), track);
         if (error != 0)
             return error;
         uint64_t before = change(what->target, (uint16_t)what->verb, what->operand, what->expected);
@@ -168,8 +171,9 @@ int ferry_remote_alloc(ferry *f, int rank, size_t size_bytes, void **out, const 
     if (error != 0)
         return error;
     if (rank == ferry_rank(f)) {
+        const fy_op_about about = fy_memory_about(out, NULL);
         error = ferry_alloc(f, size_bytes, out);
-        return error == 0 ? fy_memory_done(f, rank, size_bytes, track) : error;
+        return error == 0 ? fy_memory_done(f, rank, &about, size_bytes, track) : error;
     }
     const question q = {.name = name, .rank = rank, .verb = WORD_ALLOC, .words = {size_bytes}};
     uint64_t *word = (uint64_t *)(void *)out;
@@ -182,8 +186,9 @@ int ferry_remote_free(ferry *f, int rank, void *address, const ferry_track *trac
     if (error != 0)
         return error;
     if (rank == ferry_rank(f) || fy_memory_is_direct(f, rank, address, 1)) {
+        const fy_op_about about = fy_memory_about(NULL, address);
         error = ferry_free(f, address);
-        return error == 0 ? fy_memory_done(f, rank, 0, track) : error;
+        return error == 0 ? fy_memory_done(f, rank, &about, 0, track) : error;
     }
     const question q = {
         .name = "remote_free", .rank = rank, .verb = WORD_FREE, .words = {(uintptr_t)address}};
@@ -224,7 +229,7 @@ static fy_verdict take_question(ferry *f, int source, const fy_frame *frame)
     int error = answer_to(f, frame, &answer.words[1]);
     answer.words[2] = (uint64_t)(int64_t)error;
     if (frame->words[3] != NOBODY)
-        (void)fy_send(f, FY_DATA, source, &answer); /* a source that is gone need not know */
+        fy_op_tell(f, source, &answer);
     else if (error != 0)
         fy_memory_log(f);
     return FY_TAKEN;

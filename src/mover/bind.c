@@ -245,6 +245,9 @@ static int init_own(ferry_mover *m)
         error = fy_move_init(&m->own_moves[i], &m->own[i],
                              ferry_xarray_grid(m->target, m->own[i].target),
                              ferry_xarray_grid(m->source, m->own[i].source), &m->how);
+    /* What combines may depend on the order, and `ordered` goes by that of the copies. */
+    if (error == 0 && m->how.row == NULL && !m->options.ordered)
+        error = fy_moves_pair(m->own_moves, m->own_count);
     return error;
 }
 

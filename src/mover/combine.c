@@ -1,6 +1,6 @@
-/* Rows of numbers combined: one function per operation and kind of number, each with a loop that
- * the compiler can vectorise when both rows are contiguous. Memory is read and written through
- * memcpy of one number, because elements need not be aligned. */
+/* Numbers combined: two functions per operation and kind of number, for rows, with a loop that the
+ * compiler can vectorise when both are contiguous, and for numbers that lie anywhere. Memory is
+ * read and written through memcpy of one number, because elements need not be aligned. */
 #include <string.h>
 
 #include "mover/fail.h"
@@ -37,6 +37,20 @@
         }                                                                                          \
     }
 
+/* For sums alone: minima and maxima are seldom spread. */
+#define SPREAD(name, number, combined)                                                             \
+    static void name(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,     \
+                     size_t step, size_t count)                                                    \
+    {                                                                                              \
+        for (; count > 0; count--, d += step, s += step) {                                         \
+            number a, b;                                                                           \
+            memcpy(&a, target + *d, sizeof a);                                                     \
+            memcpy(&b, source + *s, sizeof b);                                                     \
+            a = combined(a, b);                                                                    \
+            memcpy(target + *d, &a, sizeof a);                                                     \
+        }                                                                                          \
+    }
+
 ROW(add_double, double, ADDED)
 ROW(add_float, float, ADDED)
 ROW(add_int32, int32_t, ADDED_INT32)
@@ -50,6 +64,11 @@ ROW(max_float, float, GREATER)
 ROW(max_int32, int32_t, GREATER)
 ROW(max_int64, int64_t, GREATER)
 
+SPREAD(spread_double, double, ADDED)
+SPREAD(spread_float, float, ADDED)
+SPREAD(spread_int32, int32_t, ADDED_INT32)
+SPREAD(spread_int64, int64_t, ADDED_INT64)
+
 static void user_row(const fy_combine *how, char *target, ptrdiff_t d, const char *source,
                      ptrdiff_t s, size_t count)
 {
@@ -61,6 +80,8 @@ int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t el
     static fy_row_fn *const rows[3][4] = {{add_double, add_float, add_int32, add_int64},
                                           {min_double, min_float, min_int32, min_int64},
                                           {max_double, max_float, max_int32, max_int64}};
+    static fy_spread_fn *const spreads[4] = {spread_double, spread_float, spread_int32,
+                                             spread_int64};
     static const size_t bytes[4] = {8, 4, 4, 8};
     *how = (fy_combine){.unit = element_bytes, .each = 1};
     if (operation == NULL || operation->combine == FERRY_COMBINE_COPY)
@@ -79,6 +100,8 @@ int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t el
     how->unit = bytes[operation->number];
     how->each = element_bytes / how->unit;
     how->row = rows[operation->combine - FERRY_COMBINE_ADD][operation->number];
+    if (how->each == 1 && operation->combine == FERRY_COMBINE_ADD)
+        how->spread = spreads[operation->number];
     if (element_bytes % how->unit != 0)
         return fy_mover_fail(NULL, FERRY_EINVAL,
                              "mover: elements of %zu bytes do not consist of numbers of %zu",

@@ -18,12 +18,13 @@ typedef struct fy_dataset {
 
 /* What makes a file a VTK image, in VTK's order of axes. */
 typedef struct fy_image {
-    const char *scalars; /* name of the values that are shown first */
+    const char *group;   /* of the values */
+    const char *scalars; /* name of those that are shown first */
     int64_t extent[6];
     double origin[3], spacing[3];
 } fy_image;
 
-enum { FY_HDF5_VERSION = 1, FY_HDF5_TEXT = 320 };
+enum { FY_HDF5_VERSION = 2, FY_HDF5_TEXT = 320 };
 #define FY_HDF5_SYMBOL "fy_hdf5_functions"
 
 /* The plug-in. An error comes with a text of at most FY_HDF5_TEXT bytes. Not thread-safe, unless

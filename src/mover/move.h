@@ -15,10 +15,15 @@ typedef struct fy_combine fy_combine;
 typedef void fy_row_fn(const fy_combine *how, char *target, ptrdiff_t d, const char *source,
                        ptrdiff_t s, size_t count);
 
+/* As fy_row_fn, where unit i lies d[i * step] and s[i * step] bytes from target and source. */
+typedef void fy_spread_fn(char *target, const ptrdiff_t *d, const char *source, const ptrdiff_t *s,
+                          size_t step, size_t count);
+
 struct fy_combine {
-    fy_row_fn *row; /* NULL: copy */
-    size_t unit;    /* bytes that one step of `row` works on */
-    size_t each;    /* units to an element */
+    fy_row_fn *row;       /* NULL: copy */
+    fy_spread_fn *spread; /* NULL: there is none, row will do */
+    size_t unit;          /* bytes that one step of `row` works on */
+    size_t each;          /* units to an element */
     ferry_element_fn *fn;
     void *arg;
 };
@@ -44,7 +49,8 @@ typedef struct fy_move {
     const char *source;
     char *target;
     fy_move_kind kind;
-    int dims; /* of axis */
+    int dims;    /* of axis */
+    bool paired; /* runs together with the next one of its array */
     size_t unit;
     fy_axis axis[FERRY_DIMS_MAX + 1]; /* outermost first */
     ptrdiff_t *table;                 /* own memory, for the last three kinds */
@@ -59,6 +65,13 @@ void fy_move_fini(fy_move *move);
 
 /* Runs it, with target and source `d` and `s` bytes further on. */
 void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdiff_t s);
+
+/* Puts moves of an array that touch the same cache lines next to each other, and marks the first.
+ * FERRY_ENOMEM. */
+int fy_moves_pair(fy_move *moves, size_t count);
+
+/* Runs all of an array. */
+void fy_moves_run(const fy_move *moves, size_t count, const fy_combine *how);
 
 /* What of `copy` travels: the region of a dense grid that its source points are packed to, and the
  * copies into that grid and out of it. */

@@ -133,6 +133,10 @@ static void run_table(const fy_move *move, const fy_combine *how, int depth, con
             run_table(move, how, depth + 1, table + 2 * count, target + d[i], source + s[i]);
         return;
     }
+    if (how->spread != NULL) {
+        how->spread(target, d, source, s, 1, count);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         if (how->row != NULL)
             how->row(how, target + d[i], unit, source + s[i], unit, 1);
@@ -189,7 +193,9 @@ static void run_list(const fy_move *move, const fy_combine *how, char *target, c
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
     const ptrdiff_t *at = move->table;
     size_t count = move->axis[0].count;
-    if (how->row != NULL) {
+    if (how->spread != NULL) {
+        how->spread(target, at, source, at + 1, 2, count);
+    } else if (how->row != NULL) {
         for (size_t i = 0; i < count; i++, at += 2)
             how->row(how, target + at[0], unit, source + at[1], unit, how->each);
     } else if (move->unit == 8) {
@@ -221,5 +227,28 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
     case FY_MOVE_LIST:
         run_list(move, how, target, source);
         return;
+    }
+}
+
+/* Plane by plane in turn: the second move finds the lines that the first one has brought. */
+static void run_pair(const fy_move *a, const fy_move *b, const fy_combine *how)
+{
+    const fy_axis *outer = &a->axis[0];
+    for (size_t i = 0; i < outer->count; i++) {
+        const ptrdiff_t d = (ptrdiff_t)i * outer->d, s = (ptrdiff_t)i * outer->s;
+        nest(a, how, 1, 1, a->target + d, a->source + s);
+        nest(b, how, 1, 1, b->target + d, b->source + s);
+    }
+}
+
+void fy_moves_run(const fy_move *moves, size_t count, const fy_combine *how)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (moves[i].paired) {
+            run_pair(&moves[i], &moves[i + 1], how);
+            i++;
+        } else {
+            fy_move_run(&moves[i], how, 0, 0);
+        }
     }
 }

@@ -155,34 +155,44 @@ static int check(const ferry_xarray *x, const ferry_picture *picture)
     return 0;
 }
 
-/* The axes in VTK's order; dimensions that are missing are one cell thick. */
+/* The axes in VTK's order; dimensions that are missing are one cell thick. Readers take the extent
+ * for places in the array as well, so it begins at 0 and the origin is moved. */
 static fy_image image_of(const ferry_region *hull, const ferry_picture *picture)
 {
-    fy_image image = {.scalars = name_of(picture)};
+    fy_image image = {.group = picture->points ? "PointData" : "CellData",
+                      .scalars = name_of(picture)};
     for (int axis = 0; axis < 3; axis++) {
         int d = hull->dims - 1 - axis;
-        image.extent[2 * axis] = d < 0 ? 0 : hull->low.at[d];
-        image.extent[2 * axis + 1] = d < 0 ? 1 : hull->high.at[d] + 1;
-        image.origin[axis] = d < 0 ? 0 : picture->origin[d];
-        image.spacing[axis] = d < 0 || picture->spacing[d] == 0 ? 1 : picture->spacing[d];
+        int64_t cells = d < 0 ? 1 : (int64_t)ferry_region_extent(*hull, d);
+        double spacing = d < 0 || picture->spacing[d] == 0 ? 1 : picture->spacing[d];
+        double low = d < 0 ? 0 : picture->origin[d] + (double)hull->low.at[d] * spacing;
+        image.extent[2 * axis + 1] = picture->points ? cells - 1 : cells;
+        image.origin[axis] = picture->points ? low + spacing / 2 : low;
+        image.spacing[axis] = spacing;
     }
     return image;
 }
 
-/* Readers want arrays of three dimensions and one for components. */
-static void thicken(fy_dataset *set)
+/* Readers want arrays of three dimensions and one for components, but for points none of those
+ * where VTK's last axes have one point. */
+static void fit_dimensions(fy_dataset *set, bool points)
 {
-    int missing = 3 - set->hull.dims;
-    memmove(set->extent + missing, set->extent, (size_t)set->dims * sizeof *set->extent);
-    for (int d = 0; d < missing; d++)
+    int more = 3 - set->hull.dims, less = 0;
+    while (points && less < set->hull.dims - 1 && set->extent[less] == 1)
+        less++;
+    if (points)
+        more = -less;
+    memmove(set->extent + (more > 0 ? more : 0), set->extent + less,
+            (size_t)(set->dims - less) * sizeof *set->extent);
+    for (int d = 0; d < more; d++)
         set->extent[d] = 1;
-    set->dims += missing;
+    set->dims += more;
 }
 
 /* A name is one of a dataset here, so a '/' would be a group's. */
 static int write_image(const ferry_xarray *x, const char *path, const ferry_picture *picture)
 {
-    static const char folder[] = "/VTKHDF/CellData/";
+    static const char longest[] = "/VTKHDF/PointData/";
     const char *name = name_of(picture);
     fy_dataset set = {0};
     fy_image image = {0};
@@ -190,16 +200,16 @@ static int write_image(const ferry_xarray *x, const char *path, const ferry_pict
     if (error == 0 && (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0))
         error = fy_mover_fail(x->f, FERRY_EINVAL,
                               "picture: \"%s\" cannot be a name in a .vtkhdf file", name);
-    char *full = malloc(sizeof folder + strlen(name));
+    char *full = malloc(sizeof longest + strlen(name));
     if (error == 0 && full == NULL)
         error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
     if (full != NULL)
-        sprintf(full, "%s%s", folder, name);
+        sprintf(full, "/VTKHDF/%s/%s", picture->points ? "PointData" : "CellData", name);
     if (error == 0)
         error = fy_dataset_init(&set, x, full, picture->number, "picture");
     if (error == 0) {
         image = image_of(&set.hull, picture);
-        thicken(&set);
+        fit_dimensions(&set, picture->points);
     }
     error = fy_dataset_write(error, x, path, &set, &image, "picture");
     free(full);

@@ -94,6 +94,13 @@ static void send(ferry_mover *m, fy_link_end *end)
         fy_mover_send_packed(m, end);
 }
 
+static void send_all(ferry_mover *m)
+{
+    for (size_t i = 0; i < m->out.end_count; i++)
+        if (m->out.ends[i].mode == FY_LINK_MESSAGES)
+            send(m, &m->out.ends[i]);
+}
+
 /* Whether the source of a link has the data of this movement ready. */
 static bool arrived(const ferry_mover *m, const fy_link_end *end)
 {
@@ -199,8 +206,7 @@ static int run_own(ferry_mover *m)
     m->own_left = false;
     if (m->sequence != NULL)
         return m->in.end_count == 0 ? advance_ordered(m) : 0;
-    for (size_t i = 0; i < m->own_count; i++)
-        fy_move_run(&m->own_moves[i], &m->how, 0, 0);
+    fy_moves_run(m->own_moves, m->own_count, &m->how);
     return 1;
 }
 
@@ -209,6 +215,8 @@ int fy_mover_advance(ferry_mover *m)
     int count = 0;
     if (m->flagged)
         set_flags(m, 0);
+    if (m->own_left && m->options.deferred)
+        send_all(m); /* first, as others wait for it */
     if (m->own_left)
         count += run_own(m);
     if (m->in.left_count > 0)
@@ -306,11 +314,10 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     m->epoch++;
     m->under_way = true;
     publish(m);
-    for (size_t i = 0; i < m->out.end_count; i++) {
+    if (!m->options.deferred)
+        send_all(m);
+    for (size_t i = 0; i < m->out.end_count; i++)
         m->out.left[i] = i;
-        if (m->out.ends[i].mode == FY_LINK_MESSAGES)
-            send(m, &m->out.ends[i]);
-    }
     m->out.left_count = m->out.end_count;
     for (size_t i = 0; i < m->in.end_count; i++)
         m->in.left[i] = i;

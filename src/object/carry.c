@@ -45,11 +45,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         fy_record_rest(f, record);
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);
     }
-    (void)fy_passage_write(record, 0, bytes);
-    fy_passage passage;
-    memcpy(&passage, bytes, sizeof passage);
-    passage.bare = 1;
-    memcpy(bytes, &passage, sizeof passage);
+    (void)fy_passage_write(record, 0, true, bytes);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes};
     *data = record->data;
     depart(f, record, rank);

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/profile.h"
+
 enum { OBJECTS_MAX = 16384 };
 
 int fy_costs_init(ferry *f)
@@ -46,12 +48,14 @@ uint64_t fy_cost_now(const fy_objects *objects)
     return objects->costs != NULL ? objects->port->ops->now(objects->port) : 0;
 }
 
-void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns)
+void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops)
 {
+    fy_profile *profile = fy_head_of(objects->f)->profile;
     uint64_t passed = fy_cost_now(objects) - start_ns;
     fy_cost *cost = fy_cost_of(objects, object);
     cost->handler_ns += passed;
     cost->handled++;
+    profile->hops[hops < FY_HOPS_COUNTED ? hops : FY_HOPS_COUNTED - 1]++;
     objects->costs->moment.handler_ns += passed;
 }
 

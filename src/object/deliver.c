@@ -24,10 +24,13 @@ enum { SMALL_BYTES = 256 };
 /* A message is work, which goes with it. */
 static int post(ferry *f, int rank, const fy_frame *frame)
 {
-    int error = fy_work_leaves(f, rank, 0);
-    if (error == 0)
-        error = fy_send(f, FY_DATA, rank, frame);
-    return error == 0 ? fy_work_leaves(f, rank, 1) : error;
+    int error = fy_work_leaves(f, rank, 1);
+    if (error != 0)
+        return error;
+    error = fy_send(f, FY_DATA, rank, frame);
+    if (error != 0)
+        (void)fy_work_leaves(f, rank, UINT64_MAX); /* it has not left after all */
+    return error;
 }
 
 int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
@@ -278,6 +281,8 @@ static void run_at_once(ferry *f, fy_record *record, uint32_t *expected,
     if (record->early.count != 0) {
         add_early(f, record, envelope->origin, expected);
         objects->ready_count += record->pending.count;
+    } else {
+        fy_frame_done(f);
     }
     record->state = FY_RUNNING;
     if (fy_record_run(f, record, FY_DOING_HANDLER, envelope, message))
@@ -344,31 +349,44 @@ static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, fy_envelo
         return FY_LEAVE;
     if (tell)
         fy_location_send(f, source, envelope->object, known.guess, known.movement);
+    fy_frame_done(f);
     return FY_TAKEN;
 }
 
 /* A message from `source`, whose work has been counted in. */
-static fy_verdict deliver(ferry *f, int source, fy_envelope envelope, const ferry_message *message)
+static fy_verdict deliver(ferry *f, int source, fy_envelope *envelope, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_entry *entry = fy_entry_find(objects, envelope.object);
+    fy_entry *entry = fy_entry_find(objects, envelope->object);
     if (entry != NULL && entry->record != NULL)
-        return take(f, entry->record, &envelope, message);
-    bool mine = fy_object_home(objects, envelope.object) == objects->rank;
+        return take(f, entry->record, envelope, message);
+    bool mine = fy_object_home(objects, envelope->object) == objects->rank;
     if ((entry == NULL && mine) || (entry != NULL && entry->dead)) {
-        fy_message_bounce(f, &envelope);
+        fy_message_bounce(f, envelope);
         return FY_TAKEN;
     }
-    int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope.movement);
+    int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
     if (newer < 0)
-        return await(f, source, &envelope, message);
+        return await(f, source, envelope, message);
     if (newer == 0 || fy_entry_route(objects, entry) == objects->rank) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
-               (unsigned long long)envelope.object.word);
-        fy_message_end(f, &envelope, FERRY_ENOENT);
+               (unsigned long long)envelope->object.word);
+        fy_message_end(f, envelope, FERRY_ENOENT);
         return FY_TAKEN;
     }
-    return pass_on(f, source, entry, &envelope, message);
+    return pass_on(f, source, entry, envelope, message);
+}
+
+static __attribute__((noinline)) fy_verdict
+deliver_counted(ferry *f, int source, fy_envelope *envelope, const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    const fy_moment before = fy_cost_moment(objects);
+    const ferry_object object = envelope->object;
+    uint64_t forwarded = fy_stats(f)->messages_forwarded;
+    fy_verdict verdict = deliver(f, source, envelope, message);
+    fy_cost_message(objects, object, &before, fy_stats(f)->messages_forwarded != forwarded);
+    return verdict;
 }
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
@@ -383,12 +401,9 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     if (envelope.hops > 0)
         fy_op_moved_remote(f, envelope.origin, envelope.op, ferry_rank(f), envelope.movement);
-    const fy_moment before = fy_cost_moment(fy_objects_of(f));
-    uint64_t forwarded = fy_stats(f)->messages_forwarded;
-    fy_verdict verdict = deliver(f, source, envelope, &message);
-    if (fy_objects_of(f)->costs != NULL)
-        fy_cost_message(fy_objects_of(f), envelope.object, &before,
-                        fy_stats(f)->messages_forwarded != forwarded);
+    fy_verdict verdict = fy_objects_of(f)->costs == NULL
+                             ? deliver(f, source, &envelope, &message)
+                             : deliver_counted(f, source, &envelope, &message);
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
     return verdict;

@@ -114,9 +114,10 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
 
 fy_record *fy_record_create(ferry_object object)
 {
-    fy_record *record = calloc(1, sizeof *record);
+    fy_record *record = malloc(sizeof *record);
     if (record == NULL)
         return NULL;
+    *record = (fy_record){0};
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
     record->target = -1;

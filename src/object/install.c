@@ -1,7 +1,9 @@
 /* Migration, on the rank where the object arrives.
  *
- * Whichever thread serves the control lane takes the frame, under the lock, and keeps its block;
- * the application thread installs it in its next progress. */
+ * Where a helper thread exists, whichever thread serves the control lane takes the frame, under the
+ * lock, and keeps its block; the application thread installs it in its next progress, since the
+ * directory is its own and `unpack` is the program's. Without one the frame is installed where it
+ * stands, and what is packed in it is copied by `unpack` and by nobody else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +24,25 @@ static void arrival_destroy(ferry *f, fy_arrival *arrival)
     free(arrival);
 }
 
+/* Installs a frame without keeping it, where only this thread can be concerned. False: there is a
+ * helper, or something has to wait. */
+static bool install_at_once(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if (fy_control_is_shared(f) || objects->arrivals != NULL)
+        return false;
+    fy_arrival arrival = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
+    int error = fy_arrival_install(f, &arrival);
+    objects->installed++;
+    return error != FERRY_ENOMEM && error != FERRY_EAGAIN;
+}
+
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
     size_t copied = frame->block ? 0 : frame->size_bytes;
+    if (install_at_once(f, source, frame))
+        return FY_TAKEN;
     if (copied > SIZE_MAX - sizeof(fy_arrival))
         return FY_LEAVE;
     fy_arrival *arrival = malloc(sizeof *arrival + copied);
@@ -119,23 +136,29 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     fy_record_admit(f, record, &held);
 }
 
+static const void *next_passage(const fy_arrival *arrival)
+{
+    return (const unsigned char *)arrival->data + arrival->done_bytes;
+}
+
 /* The object's data: carried by the program, handed over, or made from what was packed. */
 static void *data_of(ferry *f, const fy_arrival *arrival, const fy_passage *passage,
-                     const fy_record *record, const void *packed)
+                     const fy_record *record, const void *packed, size_t data_bytes)
 {
     if (arrival->given != NULL)
         return arrival->given;
     if (passage->address != 0)
         return (void *)(uintptr_t)passage->address;
-    return record->type->ops.unpack(f, record->object, packed, passage->data_bytes);
+    return record->type->ops.unpack(f, record->object, packed, data_bytes);
 }
 
 static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const void *data = NULL;
+    size_t data_bytes = 0;
     int error =
-        fy_passage_unload(objects, passage, arrival->data, arrival->size_bytes, record, &data);
+        fy_passage_unload(objects, passage, next_passage(arrival), record, &data, &data_bytes);
     const fy_entry *entry = fy_entry_find(objects, record->object);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
@@ -148,12 +171,12 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
         error = objects->watch != NULL ? objects->watch->prepare(f) : FERRY_EINVAL;
     if (error != 0)
         return error;
-    record->scheduled = passage->scheduled != 0;
+    record->scheduled = passage->scheduled;
     record->movement = passage->movement;
     record->load = passage->load;
     record->type_index = (uint16_t)passage->type;
     record->type = &objects->types[passage->type];
-    record->data = data_of(f, arrival, passage, record, data);
+    record->data = data_of(f, arrival, passage, record, data, data_bytes);
     if (record->data == NULL) {
         fy_log(f, "%s: unpack of object %016llx failed; the object is lost, and so is the job",
                record->type->name, (unsigned long long)record->object.word);
@@ -176,15 +199,18 @@ static void count_install(ferry *f, const fy_passage *passage, uint64_t start_ns
     cost->transit_ns += passage->left_ns != 0 ? transit : 0;
 }
 
-static int install(ferry *f, const fy_arrival *arrival)
+/* Makes the next object live here, and passes on to the one behind it unless it has to wait. */
+static int install(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
     uint64_t start_ns = fy_cost_now(objects);
+    size_t left_bytes = arrival->size_bytes - arrival->done_bytes, taken_bytes = left_bytes;
     fy_passage passage;
     fy_record *record = NULL;
     int error = FERRY_EINVAL;
-    if (fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage) &&
-        (passage.bare != 0) == (arrival->given != NULL)) {
+    if (fy_passage_read(objects, next_passage(arrival), left_bytes, &passage) &&
+        passage.bare == (arrival->given != NULL)) {
+        taken_bytes = passage.size_bytes;
         error = record_for(f, &passage, &record);
         if (error == 0)
             error = fill(f, arrival, &passage, record);
@@ -193,19 +219,32 @@ static int install(ferry *f, const fy_arrival *arrival)
         count_install(f, &passage, start_ns);
     if (error != 0 && record != NULL)
         fy_record_destroy(objects, record);
-    bool later = error == FERRY_ENOMEM || error == FERRY_EAGAIN;
-    if (error != 0 && !later && arrival->given == NULL)
-        fy_log(f, "dropped a malformed object of %zu bytes from rank %d", arrival->size_bytes,
+    if (error == FERRY_ENOMEM || error == FERRY_EAGAIN)
+        return error;
+    if (error != 0 && arrival->given == NULL)
+        fy_log(f, "dropped a malformed object of %zu bytes from rank %d", taken_bytes,
                arrival->source);
+    if (error == 0 || arrival->given == NULL)
+        fy_move_arrives(f, arrival->source);
+    arrival->done_bytes += taken_bytes;
     return error;
 }
 
-int fy_arrival_install(ferry *f, const fy_arrival *arrival)
+static int install_all(ferry *f, fy_arrival *arrival)
+{
+    int error = 0;
+    while (arrival->done_bytes < arrival->size_bytes && error != FERRY_ENOMEM &&
+           error != FERRY_EAGAIN)
+        error = install(f, arrival);
+    return error;
+}
+
+int fy_arrival_install(ferry *f, fy_arrival *arrival)
 {
     if (fy_objects_of(f)->costs == NULL)
-        return install(f, arrival);
+        return install_all(f, arrival);
     fy_stretch stretch = fy_profile_begin(f);
-    int error = install(f, arrival);
+    int error = install_all(f, arrival);
     fy_profile_copied(f, &stretch, FY_PROFILE_UNPACK, arrival->size_bytes);
     return error;
 }
@@ -247,7 +286,6 @@ int fy_arrivals_install(ferry *f)
             arrivals_return(f, arrival);
             break;
         }
-        fy_move_arrives(f, arrival->source);
         arrival_destroy(f, arrival);
         arrival = next;
         count++;
@@ -262,33 +300,41 @@ bool fy_arrival_waits(ferry *f, ferry_object object)
     bool waits = false;
     fy_control_lock(f);
     for (const fy_arrival *a = objects->arrivals; a != NULL && !waits; a = a->next)
-        waits = fy_passage_read(objects, a->data, a->size_bytes, &passage) &&
-                passage.object == object.word;
+        for (size_t at = a->done_bytes; !waits && at < a->size_bytes; at += passage.size_bytes) {
+            if (!fy_passage_read(objects, (const unsigned char *)a->data + at, a->size_bytes - at,
+                                 &passage))
+                break;
+            waits = passage.object == object.word;
+        }
     fy_control_unlock(f);
     return waits;
 }
 
-/* The object is made, since only it knows what has to be freed, and destroyed. */
-static void end_arrival(ferry *f, const fy_arrival *arrival)
+/* The object is made, since only it knows what has to be freed, and destroyed. False: there is none
+ * left. */
+static bool end_next(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_passage passage;
-    fy_record *record = NULL;
     const void *packed = NULL;
-    if (!fy_passage_read(objects, arrival->data, arrival->size_bytes, &passage) ||
-        passage.bare != 0)
-        return;
-    record = fy_record_create((ferry_object){passage.object});
+    size_t data_bytes = 0;
+    if (!fy_passage_read(objects, next_passage(arrival), arrival->size_bytes - arrival->done_bytes,
+                         &passage) ||
+        passage.bare)
+        return false;
+    fy_record *record = fy_record_create((ferry_object){passage.object});
     if (record == NULL)
-        return;
+        return false;
     record->type = &objects->types[passage.type];
-    if (fy_passage_unload(objects, &passage, arrival->data, arrival->size_bytes, record, &packed) ==
+    if (fy_passage_unload(objects, &passage, next_passage(arrival), record, &packed, &data_bytes) ==
         0)
-        record->data = data_of(f, arrival, &passage, record, packed);
+        record->data = data_of(f, arrival, &passage, record, packed, data_bytes);
     if (record->data != NULL)
         record->type->ops.destroy(f, record->data);
     objects->unhandled += record->pending.count + record->early.count;
     fy_record_destroy(objects, record);
+    arrival->done_bytes += passage.size_bytes;
+    return true;
 }
 
 void fy_arrivals_end(ferry *f)
@@ -296,7 +342,8 @@ void fy_arrivals_end(ferry *f)
     fy_arrival *arrival = arrivals_take(f);
     while (arrival != NULL) {
         fy_arrival *next = arrival->next;
-        end_arrival(f, arrival);
+        while (end_next(f, arrival))
+            continue;
         arrival_destroy(f, arrival);
         arrival = next;
     }

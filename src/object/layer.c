@@ -17,13 +17,14 @@ static int choose_protocol(ferry *f, const ferry_options *options, const fy_prot
 
 static int open_layer(ferry *f, const ferry_options *options)
 {
+    static const char no_memory[] = "open: no memory for the object layer";
     const fy_protocol *protocol;
     int error = choose_protocol(f, options, &protocol);
     if (error != 0)
         return error;
     fy_objects *objects = calloc(1, sizeof *objects);
     if (objects == NULL)
-        return FERRY_ENOMEM;
+        return fy_fail(f, FERRY_ENOMEM, "%s", no_memory);
     objects->types = calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
@@ -53,7 +54,7 @@ free_directory:
 free_objects:
     free(objects->types);
     free(objects);
-    return FERRY_ENOMEM;
+    return fy_fail(f, FERRY_ENOMEM, "%s", no_memory);
 }
 
 /* Closes an object that is here, leaving or awaited. */
@@ -89,7 +90,8 @@ static void close_layer(ferry *f)
 static int progress(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    int count = 0;
+    int count = objects->installed;
+    objects->installed = 0;
     /* acquire: pairs with the release of whoever put something on `done` or `arrivals`. */
     if (atomic_load_explicit(&objects->mail, memory_order_acquire)) {
         atomic_store_explicit(&objects->mail, false, memory_order_relaxed);

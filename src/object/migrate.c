@@ -35,61 +35,133 @@ static int hand_over(ferry *f, fy_thread thread, int rank, const fy_frame *frame
                             : fy_send_control(f, thread, rank, frame, true);
 }
 
-static int pack_and_send(ferry *f, fy_thread thread, fy_record *record)
+/* Objects of so many bytes or more travel alone: what waits in the frame for others to be packed
+ * gains nothing by it. */
+enum { TOGETHER_BYTES = 16 << 10 };
+
+/* Blocks up to here are packed on the stack, and copied by the port into its ring. */
+enum { SMALL_BYTES = 1024 };
+
+static bool is_handed(const fy_objects *objects, fy_thread thread, const fy_record *record)
+{
+    return (record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 &&
+           fy_address_shared(objects, thread, record->data);
+}
+
+/* Bytes of the passage; 0 when no size_t holds them. */
+static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *data_bytes)
+{
+    record->handed = is_handed(fy_objects_of(f), thread, record);
+    *data_bytes = record->handed ? 0 : fy_packed_bytes(f, record->type, record->data);
+    return fy_passage_bytes(record, *data_bytes);
+}
+
+/* What is packed into one block. */
+typedef struct cargo {
+    fy_record *const *records;
+    int count;
+    size_t data_bytes[FY_SHIP_MAX];
+    size_t size_bytes; /* 0: no size_t holds it */
+} cargo;
+
+/* The first of `records`, and those behind it that are small too. */
+static cargo load(ferry *f, fy_thread thread, fy_record *const *records, int count)
+{
+    cargo c = {.records = records, .count = 1};
+    c.size_bytes = measure(f, thread, records[0], &c.data_bytes[0]);
+    while (c.count < count && c.count < FY_SHIP_MAX && c.size_bytes != 0 &&
+           c.size_bytes < TOGETHER_BYTES) {
+        size_t more = measure(f, thread, records[c.count], &c.data_bytes[c.count]);
+        if (more == 0 || more >= TOGETHER_BYTES)
+            break;
+        c.size_bytes += more;
+        c.count++;
+    }
+    return c;
+}
+
+static void pack(ferry *f, const cargo *c, unsigned char *at)
+{
+    for (int i = 0; i < c->count; i++) {
+        const fy_record *record = c->records[i];
+        unsigned char *data = fy_passage_write(record, c->data_bytes[i], false, at);
+        if (!record->handed)
+            record->type->ops.pack(f, record->data, data, c->data_bytes[i]);
+        at = data + (c->data_bytes[i] + 7) / 8 * 8;
+    }
+}
+
+static int pack_and_send(ferry *f, fy_thread thread, const cargo *c)
 {
     fy_objects *objects = fy_objects_of(f);
-    const ferry_object_ops *ops = &record->type->ops;
-    record->handed =
-        (ops->flags & FERRY_OBJECT_SHARED) != 0 && fy_address_shared(objects, thread, record->data);
-    size_t data_bytes = record->handed ? 0 : ops->packed_size(f, record->data);
-    size_t size_bytes = fy_passage_bytes(record, data_bytes);
-    if (size_bytes == 0)
+    uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
+    if (c->size_bytes == 0)
         return FERRY_ENOMEM;
-    bool shared = objects->info.shares_memory && size_bytes > objects->info.inline_bytes;
-    void *block = block_get(objects, shared, size_bytes);
+    bool shared = objects->info.shares_memory && c->size_bytes > objects->info.inline_bytes;
+    void *block = !shared && c->size_bytes <= sizeof small
+                      ? small
+                      : block_get(objects, shared, c->size_bytes);
     if (block == NULL)
         return FERRY_ENOMEM;
-    unsigned char *data = fy_passage_write(record, data_bytes, block);
-    memset(data + data_bytes, 0, (size_t)((unsigned char *)block + size_bytes - data) - data_bytes);
-    if (!record->handed)
-        ops->pack(f, record->data, data, data_bytes);
+    pack(f, c, block);
+    int target = c->records[0]->target;
     fy_frame frame = {.kind = FY_KIND_ARRIVAL,
                       .word_count = 1,
-                      .words = {record->object.word},
+                      .words = {c->records[0]->object.word},
                       .data = block,
-                      .size_bytes = size_bytes};
+                      .size_bytes = c->size_bytes};
     int error = FERRY_EAGAIN;
     if (shared)
-        error = hand_over(f, thread, record->target, &frame);
+        error = hand_over(f, thread, target, &frame);
     if (error == 0)
         return 0;
     /* Here the data is copied, by the port or to the backlog. */
     if (error == FERRY_EAGAIN)
-        error = thread == FY_APP ? fy_send(f, FY_CONTROL, record->target, &frame)
-                                 : fy_send_control(f, thread, record->target, &frame, false);
-    block_release(objects, shared, block);
+        error = thread == FY_APP ? fy_send(f, FY_CONTROL, target, &frame)
+                                 : fy_send_control(f, thread, target, &frame, false);
+    if (block != small)
+        block_release(objects, shared, block);
     return error;
 }
 
-int fy_record_ship(ferry *f, fy_thread thread, fy_record *record)
+/* They are the application thread's from here on. */
+static void set_down(ferry *f, fy_record *const *records, int count, int error)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool counted = objects->costs != NULL && thread == FY_APP;
-    fy_stretch stretch = {0};
-    if (counted)
-        stretch = fy_profile_begin(f);
-    record->left_ns = fy_cost_now(objects);
-    int error = pack_and_send(f, thread, record);
-    record->pack_ns = fy_cost_now(objects) - record->left_ns;
-    if (counted)
-        fy_profile_copied(f, &stretch, FY_PROFILE_PACK, 0);
     fy_control_lock(f);
-    record->state = error == 0 ? FY_DEPARTED : FY_RETURNED;
-    fy_list_insert(&objects->done, &record->link);
+    for (int i = 0; i < count; i++) {
+        records[i]->state = error == 0 ? FY_DEPARTED : FY_RETURNED;
+        fy_list_insert(&objects->done, &records[i]->link);
+    }
     /* release: pairs with the acquire in fy_object_layer's progress. */
     atomic_store_explicit(&objects->mail, true, memory_order_release);
     fy_control_unlock(f);
-    return error;
+}
+
+int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count)
+{
+    fy_objects *objects = fy_objects_of(f);
+    bool counted = objects->costs != NULL && thread == FY_APP;
+    int result = 0;
+    for (int first = 0, taken; first < count; first += taken) {
+        fy_stretch stretch = {0};
+        if (counted)
+            stretch = fy_profile_begin(f);
+        uint64_t left_ns = fy_cost_now(objects);
+        for (int i = first; i < count; i++)
+            records[i]->left_ns = left_ns;
+        const cargo c = load(f, thread, records + first, count - first);
+        taken = c.count;
+        int error = pack_and_send(f, thread, &c);
+        uint64_t passed_ns = fy_cost_now(objects) - left_ns;
+        for (int i = 0; i < taken; i++)
+            records[first + i]->pack_ns = passed_ns / (unsigned)taken;
+        if (counted)
+            fy_profile_copied(f, &stretch, FY_PROFILE_PACK, 0);
+        set_down(f, records + first, taken, error);
+        result = error != 0 ? error : result;
+    }
+    return result;
 }
 
 /* Letters that came while the object left follow it. FERRY_ENOMEM: some are left. */
@@ -151,7 +223,7 @@ static int drain_departed(ferry *f, fy_record *record)
 static void repack(ferry *f, fy_record *record)
 {
     const ferry_object_ops *ops = &record->type->ops;
-    size_t size_bytes = ops->packed_size(f, record->data);
+    size_t size_bytes = fy_packed_bytes(f, record->type, record->data);
     void *buffer = calloc(1, size_bytes != 0 ? size_bytes : 1);
     if (buffer == NULL)
         return;
@@ -222,7 +294,7 @@ int fy_record_move(ferry *f, fy_record *record, int rank)
     record->target = rank;
     if (record->scheduled)
         fy_control_unlock(f);
-    int error = fy_record_ship(f, FY_APP, record);
+    int error = fy_records_ship(f, FY_APP, &record, 1);
     (void)fy_done_drain(f);
     return error;
 }

@@ -6,15 +6,18 @@
 int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_object_type *out)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (ops->size != sizeof *ops || ops->packed_size == NULL || ops->pack == NULL ||
-        ops->unpack == NULL || ops->destroy == NULL)
-        return fy_fail(f, FERRY_EINVAL,
-                       "object_type_register: size is %zu, not %zu, or a callback is NULL",
-                       ops->size, sizeof *ops);
+    if (ops->size != sizeof *ops)
+        return fy_fail(f, FERRY_EINVAL, "object_type_register: size is %zu, not %zu", ops->size,
+                       sizeof *ops);
     if (objects->type_count == FY_TYPES_MAX)
         return fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
     fy_type *type = &objects->types[objects->type_count];
     type->ops = *ops;
+    if (!fy_flat_fill(&type->ops))
+        return fy_fail(f, FERRY_EINVAL,
+                       "object_type_register: \"%s\" needs flat_bytes or packed_size, and unpack "
+                       "beside pack",
+                       ops->name != NULL ? ops->name : "object");
     (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
     type->ops.name = type->name;
     out->index = objects->type_count++;

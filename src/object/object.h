@@ -50,6 +50,15 @@ typedef struct fy_type {
     char name[32];
 } fy_type;
 
+/* Sets what stands for callbacks that are NULL. False: too many of them are. */
+bool fy_flat_fill(ferry_object_ops *ops);
+
+static inline size_t fy_packed_bytes(ferry *f, const fy_type *type, const void *data)
+{
+    const ferry_object_ops *ops = &type->ops;
+    return ops->packed_size != NULL ? ops->packed_size(f, data) : ops->flat_bytes;
+}
+
 /* An object that is here. */
 typedef struct fy_record {
     fy_link link; /* ready (not scheduled), pinned, leaving or done */
@@ -93,9 +102,11 @@ typedef struct fy_object_watch {
     void (*activate)(ferry *f, fy_record *record);
     void (*notify)(ferry *f, fy_record *record);
     void (*remove)(ferry *f, fy_record *record);
+    /* `record` leaves at the end of its task: it will not rest again. */
+    void (*forget)(ferry *f, fy_record *record);
 } fy_object_watch;
 
-/* A passage that has come and is not installed yet. */
+/* Passages that have come together and are not all installed yet. */
 typedef struct fy_arrival {
     struct fy_arrival *next;
     int source;
@@ -103,6 +114,7 @@ typedef struct fy_arrival {
     void *given; /* the object's data, when the program carried it; else NULL */
     const void *data;
     size_t size_bytes;
+    size_t done_bytes; /* of passages that were installed */
 } fy_arrival;
 
 /* What an object cost this rank (costs.c): a slot of a table. */
@@ -150,7 +162,8 @@ typedef struct fy_objects {
     atomic_bool mail;  /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;      /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
-    bool bereaved;                        /* a rank has died: what it had on its way is missing */
+    int installed;   /* objects, by the kind that took them in; application thread */
+    bool bereaved;   /* a rank has died: what it had on its way is missing */
     uint64_t gap_ns; /* when to look for what waits in vain (gaps.c); 0: nothing does */
     fy_costs *costs; /* NULL: nothing is counted */
 } fy_objects;
@@ -304,9 +317,11 @@ fy_letter *fy_record_task_take(fy_record *record);
 
 /* Migration, migrate.c and install.c. */
 
-/* Packs and sends a MIGRATING object that is linked nowhere, then puts it on the list `done`, as
- * DEPARTED or RETURNED, and returns 0 or why it returned. [either thread, lock not held] */
-int fy_record_ship(ferry *f, fy_thread thread, fy_record *record);
+/* Packs and sends MIGRATING objects that are linked nowhere, all to one rank and as far as they are
+ * small in one frame; then puts each on the list `done`, as DEPARTED or RETURNED. Returns 0, or why
+ * the last of them returned that did. [either thread, lock not held] */
+enum { FY_SHIP_MAX = 16 };
+int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count);
 
 /* Starts the migration of an object that rests and is linked nowhere, and finishes it here unless
  * it returned. [application thread] */
@@ -317,8 +332,9 @@ int fy_done_drain(ferry *f);
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame);
 
-/* Makes one object live here. FERRY_ENOMEM: try again later. Anything else: it is done with. */
-int fy_arrival_install(ferry *f, const fy_arrival *arrival);
+/* Makes the objects live here that are not yet. FERRY_ENOMEM, FERRY_EAGAIN: try again later, some
+ * are left. Anything else: it is done with. */
+int fy_arrival_install(ferry *f, fy_arrival *arrival);
 
 /* Installs what has arrived. Returns how many objects. */
 int fy_arrivals_install(ferry *f);
@@ -340,8 +356,8 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object);
 /* The time; 0 without reading the clock where nothing is counted. [either thread] */
 uint64_t fy_cost_now(const fy_objects *objects);
 
-/* A handler of `object` has run since `start_ns`. */
-void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns);
+/* A handler of `object` has run since `start_ns`, for a message that came after `hops` forwards. */
+void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops);
 
 /* Brackets what is done for a message: handlers that run meanwhile are not counted with it. */
 fy_moment fy_cost_moment(const fy_objects *objects);

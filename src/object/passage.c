@@ -2,6 +2,32 @@
 
 #include <string.h>
 
+#include "object/wire.h"
+
+/* What the flags say: more words stand behind the head, in this order. */
+enum {
+    HAS_EARLY = 1 << 0, /* how many early letters */
+    HAS_ADDRESS = 1 << 1,
+    HAS_LEFT = 1 << 2,     /* left_ns */
+    HAS_LOAD = 1 << 3,     /* a double */
+    HAS_AFFINITY = 1 << 4, /* counts of priorities and dependencies */
+    WORDS = (1 << 5) - 1,  /* all of these */
+    SCHEDULED = 1 << 5,
+    BARE = 1 << 6,
+    PAD_SHIFT = 8,
+    PAD_MASK = 7
+};
+
+typedef struct passage_head {
+    uint64_t object;
+    uint64_t size_bytes;
+    uint32_t movement;
+    uint16_t type;
+    uint16_t flags;
+    uint32_t source_count;
+    uint32_t pending_count;
+} passage_head;
+
 typedef struct passage_letter {
     uint64_t size_bytes;
     uint32_t origin;
@@ -9,10 +35,11 @@ typedef struct passage_letter {
     uint32_t op;
     int32_t tag;
     uint16_t handler;
-    uint16_t word_count;
-    uint32_t reserved;
-    uint64_t words[FERRY_WORDS_MAX];
+    uint16_t word_count; /* so many words follow */
+    uint32_t hops;
 } passage_letter;
+
+_Static_assert(sizeof(passage_head) == 32 && sizeof(passage_letter) == 32, "they have no holes");
 
 static size_t padded(size_t size_bytes)
 {
@@ -23,66 +50,104 @@ static size_t letters_bytes(const fy_letters *letters)
 {
     size_t sum = 0;
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
-        sum += sizeof(passage_letter) + padded(letter->message.size_bytes);
+        sum += sizeof(passage_letter) + letter->message.word_count * sizeof(uint64_t) +
+               padded(letter->message.size_bytes);
     return sum;
+}
+
+static unsigned flags_of(const fy_record *record)
+{
+    return (record->early.count != 0 ? HAS_EARLY : 0u) | (record->handed ? HAS_ADDRESS : 0u) |
+           (record->left_ns != 0 ? HAS_LEFT : 0u) | (record->load != 0 ? HAS_LOAD : 0u) |
+           (record->affinity != NULL ? HAS_AFFINITY : 0u) | (record->scheduled ? SCHEDULED : 0u);
+}
+
+static size_t words_behind(unsigned flags)
+{
+    size_t words = 0;
+    for (unsigned left = flags & WORDS; left != 0; left &= left - 1)
+        words++;
+    return words * sizeof(uint64_t);
 }
 
 size_t fy_passage_bytes(const fy_record *record, size_t data_bytes)
 {
-    size_t head = sizeof(fy_passage) + record->sources.count * sizeof(fy_source) +
-                  fy_affinity_bytes(record->affinity) + letters_bytes(&record->pending) +
-                  letters_bytes(&record->early);
+    size_t head = sizeof(passage_head) + words_behind(flags_of(record)) +
+                  record->sources.count * sizeof(fy_source) + fy_affinity_bytes(record->affinity) +
+                  letters_bytes(&record->pending) + letters_bytes(&record->early);
     return data_bytes > SIZE_MAX - head - 8 ? 0 : head + padded(data_bytes);
+}
+
+static unsigned char *put(unsigned char *at, const void *bytes, size_t size_bytes)
+{
+    memcpy(at, bytes, size_bytes);
+    return at + size_bytes;
 }
 
 static unsigned char *write_letters(const fy_letters *letters, unsigned char *at)
 {
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
         const ferry_message *message = &letter->message;
-        passage_letter head = {.size_bytes = message->size_bytes,
-                               .origin = (uint32_t)letter->envelope.origin,
-                               .sequence = letter->envelope.sequence,
-                               .op = letter->envelope.op,
-                               .tag = message->tag,
-                               .handler = message->handler.index,
-                               .word_count = message->word_count};
-        memcpy(head.words, message->words, sizeof head.words);
-        memcpy(at, &head, sizeof head);
-        at += sizeof head;
+        size_t pad = padded(message->size_bytes) - message->size_bytes;
+        const passage_letter head = {.size_bytes = message->size_bytes,
+                                     .origin = (uint32_t)letter->envelope.origin,
+                                     .sequence = letter->envelope.sequence,
+                                     .op = letter->envelope.op,
+                                     .tag = message->tag,
+                                     .handler = message->handler.index,
+                                     .word_count = message->word_count,
+                                     .hops = letter->envelope.hops};
+        at = put(at, &head, sizeof head);
+        at = put(at, message->words, message->word_count * sizeof(uint64_t));
         if (message->size_bytes != 0)
-            memcpy(at, message->data, message->size_bytes);
-        memset(at + message->size_bytes, 0, padded(message->size_bytes) - message->size_bytes);
-        at += padded(message->size_bytes);
+            at = put(at, message->data, message->size_bytes);
+        memset(at, 0, pad);
+        at += pad;
     }
     return at;
 }
 
-void *fy_passage_write(const fy_record *record, size_t data_bytes, void *block)
+static unsigned char *write_behind(const fy_record *record, unsigned flags, unsigned char *at)
 {
-    fy_passage passage = {.object = record->object.word,
-                          .movement = record->movement + 1,
-                          .type = record->type_index,
-                          .scheduled = record->scheduled,
-                          .source_count = record->sources.count,
-                          .pending_count = record->pending.count,
-                          .early_count = record->early.count,
-                          .has_affinity = record->affinity != NULL,
-                          .address = record->handed ? (uint64_t)(uintptr_t)record->data : 0,
-                          .data_bytes = data_bytes,
-                          .left_ns = record->left_ns,
-                          .load = record->load};
-    if (record->affinity != NULL) {
-        passage.priority_count = record->affinity->priority_count;
-        passage.dependency_count = record->affinity->dependency_count;
+    uint64_t early_count = record->early.count;
+    uint64_t address = (uint64_t)(uintptr_t)record->data;
+    if (flags & HAS_EARLY)
+        at = put(at, &early_count, sizeof early_count);
+    if (flags & HAS_ADDRESS)
+        at = put(at, &address, sizeof address);
+    if (flags & HAS_LEFT)
+        at = put(at, &record->left_ns, sizeof record->left_ns);
+    if (flags & HAS_LOAD)
+        at = put(at, &record->load, sizeof record->load);
+    if (flags & HAS_AFFINITY) {
+        at = put(at, &record->affinity->priority_count, sizeof(uint32_t));
+        at = put(at, &record->affinity->dependency_count, sizeof(uint32_t));
     }
-    unsigned char *at = block;
-    memcpy(at, &passage, sizeof passage);
-    at += sizeof passage;
+    return at;
+}
+
+void *fy_passage_write(const fy_record *record, size_t data_bytes, bool bare, void *block)
+{
+    unsigned flags = flags_of(record);
+    size_t pad = padded(data_bytes) - data_bytes;
+    const passage_head head = {
+        .object = record->object.word,
+        .size_bytes = fy_passage_bytes(record, data_bytes),
+        .movement = record->movement + 1,
+        .type = record->type_index,
+        .flags = (uint16_t)(flags | (bare ? BARE : 0u) | (unsigned)pad << PAD_SHIFT),
+        .source_count = record->sources.count,
+        .pending_count = record->pending.count,
+    };
+    unsigned char *at = put(block, &head, sizeof head);
+    at = write_behind(record, flags, at);
     fy_sources_copy(&record->sources, (fy_source *)(void *)at);
     at += record->sources.count * sizeof(fy_source);
     at = fy_affinity_write(record->affinity, at);
     at = write_letters(&record->pending, at);
-    return write_letters(&record->early, at);
+    at = write_letters(&record->early, at);
+    memset(at + data_bytes, 0, pad);
+    return at;
 }
 
 bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address)
@@ -92,20 +157,66 @@ bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *
            ops->owner(objects->port, thread, address, 1) >= 0;
 }
 
+static const unsigned char *get(const unsigned char *at, void *out, size_t size_bytes)
+{
+    memcpy(out, at, size_bytes);
+    return at + size_bytes;
+}
+
+static void read_behind(const unsigned char *at, unsigned flags, fy_passage *out)
+{
+    uint64_t early_count = 0;
+    if (flags & HAS_EARLY)
+        at = get(at, &early_count, sizeof early_count);
+    out->early_count = early_count < UINT32_MAX ? (uint32_t)early_count : UINT32_MAX;
+    if (flags & HAS_ADDRESS)
+        at = get(at, &out->address, sizeof out->address);
+    if (flags & HAS_LEFT)
+        at = get(at, &out->left_ns, sizeof out->left_ns);
+    if (flags & HAS_LOAD)
+        at = get(at, &out->load, sizeof out->load);
+    if (flags & HAS_AFFINITY) {
+        at = get(at, &out->priority_count, sizeof(uint32_t));
+        (void)get(at, &out->dependency_count, sizeof(uint32_t));
+    }
+}
+
+static bool is_sound(const fy_objects *objects, unsigned flags, const fy_passage *passage)
+{
+    const ferry_object object = {passage->object};
+    if ((flags & HAS_ADDRESS) &&
+        !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)passage->address))
+        return false;
+    return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks &&
+           passage->type < objects->type_count && passage->load >= 0 &&
+           (passage->priority_count == 0 || passage->priority_count == (uint32_t)objects->ranks);
+}
+
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
                      fy_passage *out)
 {
-    if (size_bytes < sizeof *out)
+    passage_head head;
+    if (size_bytes < sizeof head)
         return false;
-    memcpy(out, block, sizeof *out);
-    ferry_object object = {out->object};
-    if (out->address != 0 &&
-        !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)out->address))
+    memcpy(&head, block, sizeof head);
+    size_t head_bytes = sizeof head + words_behind(head.flags);
+    if (head.size_bytes > size_bytes || head.size_bytes % 8 != 0 || head_bytes > head.size_bytes)
         return false;
-    return (uint32_t)out->object != 0 && fy_object_creator(object) < objects->ranks &&
-           out->type < objects->type_count && out->data_bytes <= size_bytes - sizeof *out &&
-           out->load >= 0 &&
-           (out->priority_count == 0 || out->priority_count == (uint32_t)objects->ranks);
+    *out = (fy_passage){
+        .object = head.object,
+        .size_bytes = head.size_bytes,
+        .head_bytes = head_bytes,
+        .data_pad = head.flags >> PAD_SHIFT & PAD_MASK,
+        .movement = head.movement,
+        .type = head.type,
+        .source_count = head.source_count,
+        .pending_count = head.pending_count,
+        .scheduled = (head.flags & SCHEDULED) != 0,
+        .has_affinity = (head.flags & HAS_AFFINITY) != 0,
+        .bare = (head.flags & BARE) != 0,
+    };
+    read_behind((const unsigned char *)block + sizeof head, head.flags, out);
+    return is_sound(objects, head.flags, out);
 }
 
 static int read_sources(const fy_objects *objects, const fy_passage *passage,
@@ -134,30 +245,37 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
         return FERRY_EINVAL;
     memcpy(&head, *at, sizeof head);
     *at += sizeof head;
-    if (head.size_bytes > (size_t)(end - *at) || padded(head.size_bytes) > (size_t)(end - *at) ||
-        head.origin >= (uint32_t)objects->ranks || head.word_count > FERRY_WORDS_MAX)
+    size_t words_bytes = head.word_count * sizeof(uint64_t);
+    if (head.word_count > FERRY_WORDS_MAX || words_bytes > (size_t)(end - *at))
         return FERRY_EINVAL;
-    fy_envelope envelope = {
-        .object = object, .origin = (int)head.origin, .sequence = head.sequence, .op = head.op};
+    const unsigned char *words = *at;
+    *at += words_bytes;
+    if (head.size_bytes > (size_t)(end - *at) || padded(head.size_bytes) > (size_t)(end - *at) ||
+        head.origin >= (uint32_t)objects->ranks)
+        return FERRY_EINVAL;
+    fy_envelope envelope = {.object = object,
+                            .origin = (int)head.origin,
+                            .sequence = head.sequence,
+                            .hops = head.hops & FY_WIRE_HOPS_MAX,
+                            .op = head.op};
     ferry_message message = {.handler = {head.handler},
                              .word_count = (uint8_t)head.word_count,
                              .tag = head.tag,
                              .data = head.size_bytes != 0 ? *at : NULL,
                              .size_bytes = head.size_bytes};
-    memcpy(message.words, head.words, sizeof head.words);
+    memcpy(message.words, words, words_bytes);
     *at += padded(head.size_bytes);
-    *out = fy_letter_create(&objects->letters, &envelope, &message,
-                            objects->port->ops->now(objects->port));
+    *out = fy_letter_create(&objects->letters, &envelope, &message, fy_stamp(objects->f));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
 int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void *block,
-                      size_t size_bytes, fy_record *record, const void **data)
+                      fy_record *record, const void **data, size_t *data_bytes)
 {
-    const unsigned char *at = (const unsigned char *)block + sizeof *passage;
-    const unsigned char *end = (const unsigned char *)block + size_bytes;
+    const unsigned char *at = (const unsigned char *)block + passage->head_bytes;
+    const unsigned char *end = (const unsigned char *)block + passage->size_bytes;
     int error = read_sources(objects, passage, &at, end, record);
-    if (error == 0 && passage->has_affinity != 0)
+    if (error == 0 && passage->has_affinity)
         error = fy_affinity_read(&at, end, passage->priority_count, passage->dependency_count,
                                  &record->affinity);
     for (uint32_t i = 0; error == 0 && i < passage->pending_count; i++) {
@@ -174,8 +292,11 @@ int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void
             error = FERRY_EINVAL;
         }
     }
-    if (error == 0 && padded(passage->data_bytes) != (size_t)(end - at))
+    if (error == 0 && passage->data_pad > (size_t)(end - at))
         error = FERRY_EINVAL;
+    if (error != 0)
+        return error;
     *data = at;
-    return error;
+    *data_bytes = (size_t)(end - at) - passage->data_pad;
+    return 0;
 }

@@ -13,11 +13,22 @@ static void call_handler(ferry *f, void *arg)
     call->fn(f, call->record->object, call->record->data, call->source, call->message);
 }
 
+/* A scheduler that kept the record as the one that runs would take the next at its place for it. */
+static void forget(ferry *f, fy_record *record)
+{
+    if (!record->scheduled)
+        return;
+    fy_control_lock(f);
+    fy_objects_of(f)->watch->forget(f, record);
+    fy_control_unlock(f);
+}
+
 /* What the handler asked for happens now. Whether the object is to rest. */
 static bool settle(ferry *f, fy_record *record)
 {
     fy_objects_of(f)->running = NULL;
     if (record->doomed) {
+        forget(f, record);
         fy_record_end(f, record);
         return false;
     }
@@ -26,6 +37,7 @@ static bool settle(ferry *f, fy_record *record)
         return true;
     uint64_t name = record->object.word;
     record->target = -1;
+    forget(f, record);
     if (fy_record_move(f, record, target) != 0)
         fy_log(f, "object %016llx stays: it cannot be sent to rank %d", (unsigned long long)name,
                target);
@@ -43,10 +55,10 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
     fy_objects *objects = fy_objects_of(f);
     objects->running = record;
     if (call.fn != NULL) {
-        uint64_t start_ns = fy_cost_now(objects);
+        uint64_t start_ns = objects->costs == NULL ? 0 : fy_cost_now(objects);
         fy_run(f, what, index, call_handler, &call);
         if (objects->costs != NULL)
-            fy_cost_handled(objects, record->object, start_ns);
+            fy_cost_handled(objects, record->object, start_ns, envelope->hops);
         fy_stats(f)->messages_handled++;
     }
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);

@@ -19,12 +19,10 @@ static int check(ferry *f, ferry_object object, const ferry_message *message)
     return 0;
 }
 
-/* Waits outside handlers until the message has room; what it polls may move the object. */
+/* Outside handlers: waits until the message has room; what it polls may move the object. */
 static int pace(ferry *f, ferry_object object)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (fy_in_handler(f))
-        return 0;
     const fy_entry *entry = fy_entry_find(objects, object);
     if (entry == NULL)
         return fy_pace(f, FY_DATA, fy_object_home(objects, object));
@@ -48,6 +46,19 @@ static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
     return error;
 }
 
+/* Names the operation in the envelope. */
+static __attribute__((noinline)) int start_op(ferry *f, int rank, const ferry_message *message,
+                                              const ferry_track *track, fy_envelope *envelope)
+{
+    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &envelope->op);
+    const fy_op_about about = {.handler = message->handler,
+                               .object = envelope->object,
+                               .local_address = (void *)(uintptr_t)message->data};
+    if (error == 0 && envelope->op != 0)
+        fy_op_describe(f, envelope->op, &about);
+    return error;
+}
+
 static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
                    const ferry_track *track)
 {
@@ -57,14 +68,9 @@ static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
                             .sequence = entry->sequence,
                             .movement = entry->movement};
     int rank = entry->record != NULL ? objects->rank : fy_entry_route(objects, entry);
-    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &envelope.op);
+    int error = track == NULL ? 0 : start_op(f, rank, message, track, &envelope);
     if (error != 0)
         return error;
-    const fy_op_about about = {.handler = message->handler,
-                               .object = {entry->object},
-                               .local_address = (void *)(uintptr_t)message->data};
-    if (envelope.op != 0)
-        fy_op_describe(f, envelope.op, &about);
     fy_work_created(f, 1);
     error = entry->record != NULL ? send_here(f, entry->record, &envelope, message)
                                   : fy_message_post(f, rank, &envelope, message);
@@ -88,13 +94,12 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
 {
     fy_objects *objects = fy_objects_of(f);
     int error = check(f, object, message);
-    if (error == 0)
+    if (error == 0 && !fy_in_handler(f))
         error = pace(f, object);
     if (error != 0)
         return error;
     fy_entry *entry = fy_entry_find(objects, object);
-    bool own = fy_object_home(objects, object) == objects->rank;
-    if (entry == NULL ? own : entry->dead)
+    if (entry == NULL ? fy_object_home(objects, object) == objects->rank : entry->dead)
         return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
                        (unsigned long long)object.word);
     if (entry == NULL) {

@@ -23,13 +23,16 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 4
+#define FY_PORT_VERSION 5
 #define FY_FRAME_WORDS 4
-/* A board is shared by layers: the last bytes of it are core's, the others the cells'. */
-#define FY_BOARD_CORE_BYTES 4096u
+/* A board is shared by layers: the last bytes of it are core's, for calls that meet there and marks
+ * of messages, the others the cells'. */
+#define FY_BOARD_CORE_BYTES 2048u
 #define FY_BOARD_CORE_OFFSET (400u * 1024)
+#define FY_BOARD_MARKS_BYTES 2048u
+#define FY_BOARD_MARKS_OFFSET (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
 #define FY_ANSWER_BYTES 4032u /* of what a rank tells of itself */
-#define FY_BOARD_BYTES (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
+#define FY_BOARD_BYTES (FY_BOARD_MARKS_OFFSET + FY_BOARD_MARKS_BYTES)
 
 typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
 typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;
@@ -69,7 +72,7 @@ typedef struct fy_port_info {
                             address */
     bool wakes_helper;   /* a control frame wakes the helper's wait at once; else it returns every
                             quantum */
-    bool crowded;        /* ranks share processors: who has nothing to do leaves his soon */
+    bool crowded;        /* ranks share processors now: who has nothing to do leaves his soon */
     bool leaves;         /* a rank may close its port while others go on */
     bool virtual_time;   /* advance moves the clock: ferry_compute takes no real time */
     size_t inline_bytes; /* payloads up to this size travel without an allocation */
@@ -192,6 +195,15 @@ struct fy_port_ops {
      * cannot. FERRY_ENOMEM: no numbers are left. With a reason by fy_error_set.
      * [application thread] */
     int (*recruit)(fy_port *port, int count, char *const argv[], int *first);
+
+    /* The client has seen that `rank` is gone: gives back what memory was for the traffic with it,
+     * and what it had allocated and is free, unless something that it sent has not been taken yet.
+     * NULL: nothing to do. [application thread, with no poll under way] */
+    void (*bury)(fy_port *port, int rank);
+
+    /* Whether all that `rank`, which is gone, has sent was taken. NULL: the port cannot tell.
+     * [application thread] */
+    bool (*silent)(fy_port *port, int rank);
 
     /* Whether somebody wants to know what this rank does and was not told; `changes` changes and
      * both threads' waits return when it begins. [either thread, one at a time] */

@@ -30,35 +30,6 @@ typedef struct thing {
     uint64_t number;
 } thing;
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(thing);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    void *data = malloc(size_bytes);
-    if (data != NULL)
-        memcpy(data, buffer, size_bytes);
-    return data;
-}
-
-static void destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
-}
-
 static void task(ferry *f, ferry_object object, void *data, int source,
                  const ferry_message *message)
 {
@@ -82,12 +53,8 @@ static void task(ferry *f, ferry_object object, void *data, int source,
 
 static int run(ferry *f, account *a, bool balance)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "thing",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .name = "thing", .flat_bytes = sizeof(thing)};
     ferry_object_type type;
     void *shared = NULL;
     *a = (account){.handler = a->handler, .expect_help = a->expect_help};

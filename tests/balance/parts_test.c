@@ -35,6 +35,13 @@ static void test_ladder_hands_out_the_heaviest(void **state)
         fy_ladder_remove(ladder, &items[i + 1]);
     }
     assert_int_equal(ladder->count, ITEMS - ITEMS / 5);
+    uint32_t loaded = 0;
+    for (int i = 0; i < ITEMS; i++)
+        loaded += items[i].queued && items[i].load > 0;
+    assert_int_equal(ladder->loaded, loaded);
+    items[0].load = 0; /* what has none falls to the lowest rung */
+    fy_ladder_add(ladder, &items[0]);
+    assert_int_equal(ladder->loaded, loaded - 1);
     assert_true(fy_ladder_first(ladder)->load >= 1000 && fy_ladder_last(ladder)->load >= 1000);
     double last = 1e9;
     for (ferry_schedulable *item; (item = fy_ladder_pop(ladder)) != NULL; count++) {
@@ -44,7 +51,7 @@ static void test_ladder_hands_out_the_heaviest(void **state)
     }
     assert_int_equal(count, ITEMS - ITEMS / 5);
     assert_true(rises <= count / 16);
-    assert_true(ladder->load == 0);
+    assert_true(ladder->load == 0 && ladder->loaded == 0);
     free(ladder);
 }
 

@@ -74,6 +74,10 @@ static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
     int rank = (int)(ferry_scheduling_random(s) % (uint64_t)ferry_scheduling_ranks(s));
     wrong += ferry_scheduling_takers(s) != ferry_scheduling_ranks(s) - 1;
     wrong += ferry_scheduling_takes(s, rank) != (rank != ferry_scheduling_rank(s));
+    int ranks = ferry_scheduling_ranks(s);
+    int distance = (rank - ferry_scheduling_rank(s) + ranks) % ranks;
+    wrong += ferry_scheduling_taker(s, distance) != (distance == 0 ? -1 : rank);
+    wrong += ferry_scheduling_taker(s, ranks) != -1;
     if (!ferry_scheduling_on(s) || !ferry_scheduling_takes(s, rank) || item->queued) {
         push(state, item);
         return;
@@ -116,35 +120,6 @@ static void wake(ferry_scheduling *s, void *state)
     woken++;
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return 1;
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    *(char *)buffer = size_bytes == 1 ? *(const char *)data : 0;
-}
-
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    char *data = malloc(1);
-    (void)f;
-    (void)object;
-    if (data != NULL)
-        *data = size_bytes == 1 ? *(const char *)buffer : 0;
-    return data;
-}
-
-static void release(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
-}
-
 static void task(ferry *f, ferry_object object, void *data, int source,
                  const ferry_message *message_in)
 {
@@ -156,12 +131,7 @@ static void task(ferry *f, ferry_object object, void *data, int source,
 
 static int run(ferry *f, account *a)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "x",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = release};
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "x", .flat_bytes = 1};
     ferry_object_type type;
     int error = ferry_object_type_register(f, &ops, &type);
     if (error == 0)

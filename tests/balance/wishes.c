@@ -89,30 +89,6 @@ static void message(ferry_scheduling *s, void *state, int source,
     (void)s, (void)state, (void)source, (void)words;
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f, (void)data;
-    return 1;
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f, (void)object, (void)buffer;
-    return calloc(1, size_bytes);
-}
-
-static void destroy_object(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
-}
-
 static double granularity(ferry *f, const void *data)
 {
     (void)f, (void)data;
@@ -179,12 +155,7 @@ static int rank_main(ferry *f, int argc, char **argv)
                                               .remove = take_out,
                                               .empty = empty,
                                               .message = message};
-    ferry_object_ops ops = {.size = sizeof ops,
-                            .name = "thing",
-                            .packed_size = packed_size,
-                            .pack = pack,
-                            .unpack = unpack,
-                            .destroy = destroy_object};
+    ferry_object_ops ops = {.size = sizeof ops, .name = "thing", .flat_bytes = 1};
     ferry_object_type plain, calling;
     account a = {0};
     (void)argc, (void)argv;

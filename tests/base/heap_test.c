@@ -228,6 +228,52 @@ static void test_heap_does_not_grow(void **state)
     assert_true(resident_bytes(f) < early + early / 4);
 }
 
+static bool holds(const unsigned char *block, size_t size, int fill)
+{
+    for (size_t i = 0; i < size; i++)
+        if (block[i] != fill)
+            return false;
+    return true;
+}
+
+/* Goal: what is given back of a heap whose owner has gone is never part of a live block, and all in
+ * the end. Method: a long random use; discard; look at every byte of what lives; then others
+ * release the blocks one by one, with a look at one of the rest each time. */
+static void test_heap_of_the_dead_is_given_back(void **state)
+{
+    enum { SLOTS = 200, ROUNDS = 30000 };
+    fixture *f = *state;
+    unsigned char *blocks[SLOTS] = {0};
+    size_t sizes[SLOTS] = {0};
+    uint64_t seed = 4711;
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t slot = next_random(&seed) % SLOTS;
+        if (blocks[slot] != NULL)
+            assert_int_equal(fy_heap_release(f->heap, blocks[slot]), 0);
+        sizes[slot] = random_size(&seed) / 4 + 1;
+        blocks[slot] = fy_heap_alloc(f->heap, sizes[slot]);
+        assert_non_null(blocks[slot]);
+        memset(blocks[slot], (int)slot, sizes[slot]);
+    }
+    size_t before = resident_bytes(f);
+    fy_arena_discard(&f->arena, NULL);
+    assert_true(resident_bytes(f) < before);
+    for (size_t slot = 0; slot < SLOTS; slot++)
+        assert_true(blocks[slot] == NULL || holds(blocks[slot], sizes[slot], (int)slot));
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        if (blocks[slot] == NULL)
+            continue;
+        assert_int_equal(fy_arena_release(&f->arena, blocks[slot]), 0);
+        fy_arena_discard(&f->arena, blocks[slot]);
+        size_t other = slot + 1 + next_random(&seed) % SLOTS;
+        if (other < SLOTS && blocks[other] != NULL)
+            assert_true(holds(blocks[other], sizes[other], (int)other));
+        assert_int_equal(fy_arena_release(&f->arena, blocks[slot]), FERRY_EINVAL);
+    }
+    fy_arena_discard(&f->arena, NULL);
+    assert_true(resident_bytes(f) < HEAP_BYTES / 128);
+}
+
 /* Blocks on their way from those that allocate to those that free. */
 typedef struct exchange {
     _Atomic uint64_t place[256]; /* offset of a block, 0: empty */
@@ -336,6 +382,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_heap_reaches_its_limit_and_recovers, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_returns_pages_that_stay_free, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_does_not_grow, make, drop),
+        cmocka_unit_test_setup_teardown(test_heap_of_the_dead_is_given_back, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_is_shared_by_threads, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_is_shared_by_processes, make, drop),
     };

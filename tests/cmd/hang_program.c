@@ -26,36 +26,6 @@ static void hang_in_receive(ferry *f)
     (void)ferry_barrier(f);
 }
 
-static size_t no_bytes(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return 0;
-}
-
-static void pack_nothing(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)data;
-    (void)buffer;
-    (void)size_bytes;
-}
-
-static void *unpack_nothing(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    (void)buffer;
-    (void)size_bytes;
-    return malloc(1);
-}
-
-static void destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
-}
-
 static void refine(ferry *f, ferry_object object, void *data, int source,
                    const ferry_message *message)
 {
@@ -71,12 +41,7 @@ enum { OBJECTS = 2 };
 
 static void make(ferry *f, ferry_handler *handler, bool balanced, ferry_object objects[OBJECTS])
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .name = "cell",
-                                         .packed_size = no_bytes,
-                                         .pack = pack_nothing,
-                                         .unpack = unpack_nothing,
-                                         .destroy = destroy};
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "cell", .flat_bytes = 1};
     ferry_object_type type;
     if (ferry_object_type_register(f, &ops, &type) != 0 ||
         ferry_object_handler_register(f, "refine", refine, handler) != 0)

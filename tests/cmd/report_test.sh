@@ -40,7 +40,8 @@ holds()
 for threads in 0 1; do
     rm -rf "$work/run"
     FERRY_TRACE=$work/run FERRY_RANKS=3 FERRY_THREADS=$threads FERRY_SCHEDULER=rotate timeout 60 \
-        "$program" --tasks 4 --light 1 >"$work/out" 2>"$work/err" || fail "the run: $?"
+        "$program" --work sleep --heavy 25 --factor 2 --bytes 1024 --tasks 4 --light 1 \
+        >"$work/out" 2>"$work/err" || fail "the run: $?"
     [ "$(cat "$work"/run/rank-*.trace | grep -c '^move [0-9]* [0-9a-f]* [0-2] task -1 ')" -ge 12 ] ||
         fail "not every migration has its reason"
     [ "$(cat "$work"/run/rank-*.trace | awk '$1 == "object" { n += $3 } END { print n }')" = 12 ] ||
@@ -50,13 +51,17 @@ for threads in 0 1; do
 done
 draws 0 "$work/run"
 holds report.html 'Why objects moved'
-holds report.html 'synthetic --tasks 4 --light 1'
+holds report.html 'synthetic --work sleep --heavy 25'
 holds bars.svg 'rank 2: in tasks'
 holds timeline.svg '</svg>'
 holds trace.json '"name":"unit"'
 [ "$(grep -c '"thread_name"' "$work/run/trace.json")" -eq 3 ] || fail "not a thread per rank"
 [ "$(grep -c 'src=\|href=\|@import' "$work/run/report.html")" -eq 0 ] ||
     fail "the page needs other files"
+# Of two runs side by side the end of a long command is shown: what tells them apart.
+draws 0 -o "$work/both" "$work/run" "$work/run"
+[ "$(grep -c '…[^<]*--light 1<title>[^<]*--tasks 4 --light 1<' "$work/both/bars.svg")" -eq 2 ] ||
+    fail "a long command does not end as it should"
 if python3 -c '' 2>/dev/null; then
     python3 -m json.tool "$work/run/trace.json" /dev/null || fail "trace.json is no JSON"
     python3 -c 'import sys, xml.dom.minidom as m; [m.parse(p) for p in sys.argv[1:]]' \

@@ -70,6 +70,15 @@ kill -USR1 $job
 until_told cat "$work/err"
 kill -0 $job || fail "SIGUSR1 ended the job"
 
+# Ranks that are threads, of one process with or without a launcher.
+begin "$ferry" run --threads -n 3 "$program" receive
+until_told "$ferry" why $job
+kill -USR1 $job
+until_told cat "$work/err"
+kill -0 $job || fail "SIGUSR1 ended the job of threads"
+begin env FERRY_RANKS=3 FERRY_THREADS=1 "$program" receive
+until_told "$ferry" why $job
+
 cat >"$work/wanted" <<'L'
 rank 0 (process [0-9]*): in ferry_quiesce
 3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: it has not arrived here

@@ -380,6 +380,44 @@ static void test_event_withdrawn_message_leaves_its_receive(void **state)
     job_close(&s.job);
 }
 
+/* What lies in the shared heap is copied from there without the source's doing, also when there are
+ * more of them than marks, which the rest do without; and not when it was given up. */
+static void test_event_shared_messages_are_copied_by_the_target(void **state)
+{
+    (void)state;
+    enum { SIZE = 100000, MANY = 40, GIVEN_UP = 3 };
+    scene s;
+    scene_open(&s);
+    unsigned char *data[MANY], *buffer = malloc(SIZE);
+    ferry_op ops[MANY];
+    witness in = {0};
+    ferry_track receive = track_to(&in), send = {.size = sizeof(send)};
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(ferry_alloc(s.job.f[0], SIZE, (void **)&data[i]), 0);
+        memset(data[i], i, SIZE);
+        send.op = &ops[i];
+        assert_int_equal(ferry_send(s.job.f[0], 1, 1, data[i], SIZE, &send), 0);
+    }
+    for (int i = 0; i < GIVEN_UP; i++) {
+        assert_int_equal(ferry_op_cancel(s.job.f[0], &ops[i]), 0);
+        memset(data[i], 255, SIZE);
+    }
+    for (int i = GIVEN_UP; i < MANY; i++) {
+        assert_int_equal(ferry_receive(s.job.f[1], 0, 1, buffer, SIZE, &receive), 0);
+        fy_progress(s.job.f[1], true);
+        fy_progress(s.job.f[1], true);
+        if (i >= FY_MAIL_MARKS)
+            job_settle(&s.job);
+        assert_int_equal(in.counts[FERRY_COMPLETED], i - GIVEN_UP + 1);
+        assert_memory_equal(buffer, data[i], SIZE);
+    }
+    job_settle(&s.job);
+    for (int i = GIVEN_UP; i < MANY; i++)
+        assert_int_equal(ferry_op_test(s.job.f[0], &ops[i]), 0);
+    free(buffer);
+    job_close(&s.job);
+}
+
 static void test_event_wheel_is_never_early_and_in_order(void **state)
 {
     (void)state;
@@ -454,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_event_too_long_a_message_fails_on_both_sides),
         cmocka_unit_test(test_event_long_messages_are_pulled),
         cmocka_unit_test(test_event_withdrawn_message_leaves_its_receive),
+        cmocka_unit_test(test_event_shared_messages_are_copied_by_the_target),
         cmocka_unit_test(test_event_wheel_is_never_early_and_in_order),
         cmocka_unit_test(test_event_background_answers_while_the_program_computes),
     };

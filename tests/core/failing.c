@@ -19,6 +19,8 @@
 
 static _Atomic long countdown = -1, blocks;
 static bool all_fail;
+static bool (*decider)(void *arg);
+static void *decider_arg;
 
 void failing_set(long count)
 {
@@ -35,6 +37,12 @@ void failing_all(bool on)
     all_fail = on;
 }
 
+void ferry_refuse(bool (*refuses)(void *arg), void *arg)
+{
+    decider = refuses;
+    decider_arg = arg;
+}
+
 long failing_blocks(void)
 {
     return atomic_load(&blocks);
@@ -49,11 +57,20 @@ static bool fails(int error)
     return now;
 }
 
+/* Whether the present allocation fails. */
+static bool refused(void)
+{
+    if (!all_fail && (decider == NULL || !decider(decider_arg)))
+        return fails(ENOMEM);
+    errno = ENOMEM;
+    return true;
+}
+
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
-    void *block = all_fail || fails(ENOMEM) ? NULL : __real_malloc(size);
+    void *block = refused() ? NULL : __real_malloc(size);
     atomic_fetch_add(&blocks, block != NULL);
     return block;
 }
@@ -62,7 +79,7 @@ void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size)
 {
-    void *block = all_fail || fails(ENOMEM) ? NULL : __real_calloc(count, size);
+    void *block = refused() ? NULL : __real_calloc(count, size);
     atomic_fetch_add(&blocks, block != NULL);
     return block;
 }
@@ -72,7 +89,7 @@ void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size)
 {
     bool fresh = old == NULL;
-    void *block = all_fail || fails(ENOMEM) ? NULL : __real_realloc(old, size);
+    void *block = refused() ? NULL : __real_realloc(old, size);
     atomic_fetch_add(&blocks, fresh && block != NULL);
     return block;
 }
@@ -81,7 +98,7 @@ void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    void *block = all_fail || fails(ENOMEM) ? NULL : __real_aligned_alloc(alignment, size);
+    void *block = refused() ? NULL : __real_aligned_alloc(alignment, size);
     atomic_fetch_add(&blocks, block != NULL);
     return block;
 }

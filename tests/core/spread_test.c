@@ -277,6 +277,63 @@ static void test_op_cancel_ends_it_here(void **state)
     job_close(&job);
 }
 
+/* Polls those of the ranks in `set` that are there until nothing happens and they know that `gone`
+ * is not. */
+static void settle_among(unsigned set, int gone)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        for (int i = 0; i < job.ranks; i++) {
+            if (job.f[i] == NULL || !(set >> i & 1))
+                continue;
+            more = fy_progress(job.f[i], true) > 0 || !fy_peer_is_gone(job.f[i], gone) || more;
+        }
+    }
+}
+
+/* A tracked broadcast from each rank that is there reaches each other one once. */
+static void broadcast_from_all(int gone)
+{
+    for (int root = 0; root < job.ranks; root++) {
+        if (job.f[root] == NULL)
+            continue;
+        for (int i = 0; i < job.ranks; i++)
+            seen_by[i].count = seen_by[i].completed = seen_by[i].failed = 0;
+        const ferry_track track = track_of(&seen_by[root], NULL);
+        const ferry_message m = {.handler = seen_by[root].note, .word_count = 1, .words = {1}};
+        assert_int_equal(ferry_request_broadcast(job.f[root], &m, &track), 0);
+        settle_among(~0u, gone);
+        assert_int_equal(seen_by[root].completed, 1);
+        assert_int_equal(seen_by[root].failed, 0);
+        for (int i = 0; i < job.ranks; i++)
+            assert_int_equal(seen_by[i].count, i != root && job.f[i] != NULL);
+    }
+}
+
+/* Goal: a broadcast reaches all who are there when some have left, whether its root and those that
+ * pass it on know of it yet or not. Method: one after the other leaves a job of nine; before the
+ * first broadcast nobody, only rank 8, or all but rank 8 are polled until they know. */
+static void test_spread_goes_around_those_that_left(void **state)
+{
+    (void)state;
+    static const unsigned knowing[] = {0, 0x100, 0xff};
+    static const int leavers[] = {4, 0, 1, 6};
+    for (size_t k = 0; k < sizeof(knowing) / sizeof(knowing[0]); k++) {
+        open_all(9);
+        for (size_t i = 0; i < sizeof(leavers) / sizeof(leavers[0]); i++) {
+            fy_rank_destroy(job.f[leavers[i]]);
+            job.f[leavers[i]] = NULL;
+            settle_among(knowing[k], leavers[i]);
+            broadcast_from_all(leavers[i]);
+        }
+        for (int i = 0; i < job.ranks; i++)
+            if (job.f[i] != NULL)
+                fy_rank_destroy(job.f[i]);
+        fy_segment_unmap(job.segment);
+    }
+}
+
 /* Every rank sends synchronously to the next one, around and around. */
 static void send_around(ferry *f, void *arg)
 {
@@ -338,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_spread_completes_after_the_last_handler),
         cmocka_unit_test(test_spread_passes_on_under_a_tag_poll),
         cmocka_unit_test(test_spread_from_handlers),
+        cmocka_unit_test(test_spread_goes_around_those_that_left),
         cmocka_unit_test(test_spread_rejects_what_does_not_fit),
         cmocka_unit_test(test_op_cancel_ends_it_here),
         cmocka_unit_test(test_sync_rings_do_not_deadlock),

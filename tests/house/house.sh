@@ -209,7 +209,7 @@ rule_format()
 }
 
 # The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the data
-# library and the simulator are linked to. The data library needs that and the core library alone, exports ferry_ names
+# library, the simulator and port mpi are linked to. The data library needs that and the core library alone, exports ferry_ names
 # and its layers.
 rule_library()
 {
@@ -219,8 +219,8 @@ rule_library()
     echo "libferry.so: $size bytes stripped"
     readelf -d "$scratch/ferry.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
-    nm -D --undefined-only "$build/lib/libferry_data.so" "$build/lib/ferry/ferry-port-sim.so" | awk '{ print $NF }' | grep '^fy_' |
-        sort -u >"$scratch/needed"
+    nm -D --undefined-only "$build/lib/libferry_data.so" "$build/lib/ferry/ferry-port-sim.so" \
+        "$build/lib/ferry/ferry-port-mpi.so" | awk '{ print $NF }' | grep '^fy_' | sort -u >"$scratch/needed"
     nm -D --defined-only "$scratch/ferry.so" | awk '$NF !~ /^ferry_/ { print $NF }' | sort |
         comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
     nm -D --defined-only "$build/lib/libferry_data.so" |

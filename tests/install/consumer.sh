@@ -54,4 +54,22 @@ expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
 for linked in shared static; do
     expect "$prefix/bin/ferry" sim -n 1 "$scratch/build/consumer_$linked"
 done
+
+# A job of a launcher's needs port mpi, which is a plug-in of the shared library, and one of an MPI's.
+refuse()
+{
+    text=$1
+    shift
+    got=$("$@" 2>&1) && fail "$* runs, expected: $text"
+    case $got in
+    *"one of 2 ranks, but the others cannot be reached: $text"*) ;;
+    *) fail "$* says: $got" ;;
+    esac
+}
+export OMPI_COMM_WORLD_SIZE=2
+refuse "ferry-port-none.so is missing" env FERRY_MPI=none "$scratch/build/consumer_shared"
+refuse "ferry-port-none.so is missing" env FERRY_MPI=none "$scratch/build/consumer_static"
+rm "$prefix/$libdir/ferry/ferry-port-mpi.so"
+refuse "" env FERRY_MPI=none "$scratch/build/consumer_shared"
+unset OMPI_COMM_WORLD_SIZE
 echo "installed, built with CMake and pkg-config, run: ok"

@@ -7,7 +7,8 @@
  * lock; nobody writes to a parcel that another holds or the cell has; a parcel is freed once, by its
  * last reference, and at the end none is left; no lock is left, which would show as a deadlock.
  * Mutants: NO_REDO forgets a committed change; UNLOCK_FIRST frees the locks before the change is
- * marked as done; LATE_NOTE takes a lock before noting it; NO_HOLDS leaves the dead rank's holds. */
+ * marked as done; LATE_NOTE takes a lock before noting it; NO_HOLDS leaves the dead rank's holds;
+ * WRITE_SHARED writes to what others have. */
 #define RANKS 2
 #define PARCELS 2
 #define SLOTS 2
@@ -228,6 +229,8 @@ inline take(remove, hold)
             new_refs[me] = refs[p] + hold - (remove -> 1 : 0);
             freeing[me] = (refs[p] + hold - (remove -> 1 : 0) == 0 -> p : NONE));
        commit(p);
+       /* What it holds now, it reads: nobody may be writing to it. */
+       assert(hold == 0 || !writing[p]);
        finish_free()
     :: else -> STEP(cell_lock = 0); STEP(may_cell[me] = false)
     fi
@@ -246,8 +249,13 @@ inline release(p)
 inline mod(p)
 {
     if
+#ifdef WRITE_SHARED
+    :: true ->
+       STEP(writing[p] = true);
+#else
     :: refs[p] == HOLD(p, me) ->
        STEP(writing[p] = true);
+#endif
        assert(refs[p] == HOLD(p, me) && HOLD(p, other) == 0 && IN_CELL(p) == 0);
        STEP(writing[p] = false)
     :: else

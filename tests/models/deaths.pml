@@ -1,13 +1,23 @@
-/* Termination when ranks may die (src/core/quiesce.c): counts per peer, the dead's share added to
- * the other side, waves that hold only among ranks that know the same to be dead.
+/* Termination when ranks may die (src/core/quiesce.c): counts per peer, the share of the dead added
+ * to the other side, waves that hold only among ranks that know the same to be dead.
  *
- * Three ranks, of which one may die at any moment; what it holds dies with it. Each rank learns of
- * the death at its own time, after it has taken what the dead had sent it (here: at once, or it is
- * dropped). Mutants: NO_SHARE does not count the dead out; NO_MARK lets a wave mix ranks that know
- * of the death and ranks that do not. */
-#define RANKS 3
-#define BUDGET 3
-#define MORTAL 2
+ * Four ranks, of which the last two may die, each at any moment; what they hold dies with them. Each
+ * rank learns of each death at its own time, after it has taken what the dead had sent it (here: at
+ * once, or it is dropped), and so two ranks may know of one death each, and not of the same.
+ * Mutants: NO_SHARE does not count the dead out; NO_MARK lets a wave mix ranks that know of
+ * different deaths.
+ *
+ * A handler is one step: no wave and no news come to a rank inside one, and what a rank that dies
+ * inside one has not counted is not counted with the dead either. */
+#define RANKS 4
+#ifndef BUDGET
+#define BUDGET 2 /* messages */
+#endif
+
+#define AT(a, b) ((a) * RANKS + (b))
+#define BIT(i) (1 << (i))
+#define DEAD(i) (dead & BIT(i))
+#define KNOWS(i, j) (knows[i] & BIT(j))
 
 #ifdef NO_MARK
 #define SAME_MARK(i) true
@@ -16,120 +26,140 @@
 #endif
 
 byte budget = BUDGET;
-byte flying[9]; /* source * RANKS + target */
-bool running[RANKS] = true;
-bool dead = false;
-bool knows[RANKS];
-byte sent[9];     /* rank * RANKS + to */
-byte received[9]; /* rank * RANKS + from; handled */
-bool announced = false;
+bool begun[RANKS]; /* has come to the end of its program, where it takes part in waves */
+byte flying[16]; /* AT(source, target) */
+byte dead;         /* a bit for each */
+byte knows[RANKS]; /* likewise */
+byte sent[16];     /* AT(rank, to) */
+byte received[16]; /* AT(rank, from); handled */
 
-inline send_any()
+#define COMES(i) (flying[AT(i, _pid)] > 0 && !KNOWS(_pid, i))
+
+inline send_to(i)
 {
-    if
-    :: target = 0
-    :: target = 1
-    :: target = 2
-    fi;
-    if
-    :: target == MORTAL && knows[_pid] -> skip
-    :: else -> budget--; sent[_pid * RANKS + target]++; flying[_pid * RANKS + target]++
-    fi
+    budget--;
+    sent[AT(_pid, i)]++;
+    flying[AT(_pid, i)]++
+}
+
+inline send_some()
+{
+    do
+    :: budget > 0 -> send_to(0)
+    :: budget > 0 -> send_to(1)
+    :: budget > 0 && !KNOWS(_pid, 2) -> send_to(2)
+    :: budget > 0 && !KNOWS(_pid, 3) -> send_to(3)
+    :: break
+    od
 }
 
 active [RANKS] proctype rank()
 {
-    byte target, source;
-    do
-    :: atomic { budget > 0 && !(_pid == MORTAL && dead) -> send_any() }
-    :: break
-    od;
-    running[_pid] = false;
+    byte source;
+endunborn:
+    atomic { !DEAD(_pid) -> send_some(); begun[_pid] = true };
 end:
     do
     :: atomic {
-        !(_pid == MORTAL && dead) && (flying[_pid] > 0 || flying[RANKS + _pid] > 0 ||
-          (flying[2 * RANKS + _pid] > 0 && !knows[_pid])) ->
+        !DEAD(_pid) && (COMES(0) || COMES(1) || COMES(2) || COMES(3)) ->
         if
-        :: flying[0 * RANKS + _pid] > 0 -> source = 0
-        :: flying[1 * RANKS + _pid] > 0 -> source = 1
-        :: flying[2 * RANKS + _pid] > 0 && !knows[_pid] -> source = 2
+        :: COMES(0) -> source = 0
+        :: COMES(1) -> source = 1
+        :: COMES(2) -> source = 2
+        :: COMES(3) -> source = 3
         fi;
-        flying[source * RANKS + _pid]--;
-        running[_pid] = true
-       };
-       do
-       :: atomic { budget > 0 && !(_pid == MORTAL && dead) -> send_any() }
-       :: break
-       od;
-       atomic {
-        received[_pid * RANKS + source]++;
-        running[_pid] = false
+        flying[AT(source, _pid)]--;
+        send_some();
+        received[AT(_pid, source)]++;
+        source = 0
        }
     od
 }
 
+#define MAY_LEARN(i, j) (DEAD(j) && !DEAD(i) && !KNOWS(i, j))
+
 active proctype death()
 {
-    if
-    :: dead = true
-    :: skip
-    fi;
 end:
     do
-    :: atomic { dead && !knows[0] && !running[0] -> knows[0] = true }
-    :: atomic { dead && !knows[1] && !running[1] -> knows[1] = true }
+    :: atomic { !DEAD(2) -> dead = dead | BIT(2) }
+    :: atomic { !DEAD(3) -> dead = dead | BIT(3) }
+    :: atomic { MAY_LEARN(0, 2) -> knows[0] = knows[0] | BIT(2) }
+    :: atomic { MAY_LEARN(0, 3) -> knows[0] = knows[0] | BIT(3) }
+    :: atomic { MAY_LEARN(1, 2) -> knows[1] = knows[1] | BIT(2) }
+    :: atomic { MAY_LEARN(1, 3) -> knows[1] = knows[1] | BIT(3) }
+    :: atomic { MAY_LEARN(2, 3) -> knows[2] = knows[2] | BIT(3) }
+    :: atomic { MAY_LEARN(3, 2) -> knows[3] = knows[3] | BIT(2) }
     od
 }
 
+/* Sums of a rank: what went to the dead it has finished, what came from them it has created. */
 inline visit(i)
 {
-    created = created + sent[i * RANKS] + sent[i * RANKS + 1] + sent[i * RANKS + 2];
-    finished = finished + received[i * RANKS] + received[i * RANKS + 1] + received[i * RANKS + 2];
+    for (k : 0 .. RANKS - 1) {
+        created = created + sent[AT(i, k)];
+        finished = finished + received[AT(i, k)];
 #ifndef NO_SHARE
-    if
-    :: knows[i] ->
-        created = created + received[i * RANKS + MORTAL];
-        finished = finished + sent[i * RANKS + MORTAL]
-    :: else
-    fi
+        if
+        :: KNOWS(i, k) ->
+            created = created + received[AT(i, k)];
+            finished = finished + sent[AT(i, k)]
+        :: else
+        fi
 #endif
+    };
+    k = 0
 }
 
 /* The root, rank 0, starts a wave with what it knows; a rank answers when it knows the same. */
 active proctype waves()
 {
-    byte created, finished, last;
-    bool mark, balanced = false;
+    byte created, finished, last, k, mark, at;
+    bool balanced = false;
 end:
     do
     :: atomic {
-        !running[0] -> created = 0; finished = 0;
+        begun[0] -> created = 0; finished = 0;
         if
         :: mark != knows[0] -> mark = knows[0]; balanced = false
         :: else
         fi;
-        visit(0)
+        visit(0);
+        at = 1
        };
-       if
-       :: atomic { !running[1] && SAME_MARK(1) -> visit(1) };
-          if
-          :: atomic { !mark && !dead && !running[2] -> visit(2) }
-          :: atomic { mark || knows[0] != mark -> skip }
-          fi;
-          atomic {
+       do
+       :: atomic { at < RANKS && (mark & BIT(at)) -> at++ }
+       :: atomic {
+           at < RANKS && !(mark & BIT(at)) && !DEAD(at) && begun[at] && SAME_MARK(at) ->
+           visit(at);
+           at++
+          }
+       :: atomic { knows[0] != mark -> at = 0; break }
+       :: at == RANKS -> break
+       od;
+       atomic {
+        if
+        :: at == 0 || knows[0] != mark -> balanced = false
+        :: else ->
             if
-            :: knows[0] != mark -> balanced = false
-            :: knows[0] == mark && created == finished && balanced && created == last -> break
+            :: created == finished && balanced && created == last -> break
             :: else -> balanced = (created == finished); last = created
             fi
-          }
-       :: atomic { knows[0] != mark -> balanced = false }
-       fi
+        fi;
+        at = 0
+       }
     od;
-    announced = true;
     /* Nothing is left among the living. */
-    assert(!running[0] && !running[1]);
-    assert(flying[0] + flying[1] + flying[3] + flying[4] == 0);
-    assert(mark || dead || flying[2] + flying[5] + flying[6] + flying[7] + flying[8] == 0)
+    atomic {
+        for (k : 0 .. RANKS - 1) {
+            if
+            :: !DEAD(k) && !(mark & BIT(k)) ->
+                assert(begun[k]);
+                for (at : 0 .. RANKS - 1) {
+                    assert(DEAD(at) || (mark & BIT(at)) || flying[AT(at, k)] == 0)
+                }
+            :: else
+            fi
+        }
+    }
 }

@@ -31,10 +31,11 @@ while read -r model mutants; do
         ! grep -qx 'errors: 0' verdict || { echo "the mutant survives"; failed=1; }
     done
 done <<END
-cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS
+cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS WRITE_SHARED
 termination ONE_WAVE COUNT_ARRIVALS
 deaths NO_SHARE NO_MARK
 wake NO_BARRIER
+doze NO_BARRIER NO_SECOND_LOOK
 migration ANY_ORDER STALE_LOCATION NO_WAIT NO_MOVEMENT
 ending NO_ASK TELL_FIRST NO_WORD
 END

@@ -57,12 +57,49 @@ static const kind kinds[] = {
      1,
      {0, 0, 0, 0},
      {40, 0, 0, 0}},
+    {"points.vtkhdf",
+     "heat",
+     "VTKHDF/PointData/heat",
+     FERRY_NUMBER_DOUBLE,
+     1,
+     3,
+     {4, -2, 0, 0},
+     {11, 9, 7, 0}},
+    {"thin.vtkhdf",
+     "heat",
+     "VTKHDF/PointData/heat",
+     FERRY_NUMBER_INT64,
+     1,
+     3,
+     {3, 0, 1, 0},
+     {3, 9, 7, 0}},
+    {"plane.vtkhdf",
+     "flow",
+     "VTKHDF/PointData/flow",
+     FERRY_NUMBER_FLOAT,
+     3,
+     2,
+     {0, 3, 0, 0},
+     {8, 20, 0, 0}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static bool is_picture(const kind *k)
 {
     return strstr(k->file, ".vtkhdf") != NULL;
+}
+
+static bool has_points(const kind *k)
+{
+    return strstr(k->full, "PointData") != NULL;
+}
+
+/* Of cells VTK has three in a picture; of points, none for a last axis with one point. */
+static int array_dims(const kind *k)
+{
+    if (has_points(k))
+        return k->dims - (k->high[0] == k->low[0]);
+    return is_picture(k) ? 3 : k->dims;
 }
 
 static size_t number_bytes(const kind *k)
@@ -172,6 +209,7 @@ static int write_kind(const kind *k, const ferry_xarray *x, const char *path, co
     ferry_picture picture = FERRY_PICTURE_DEFAULTS;
     dataset.name = picture.name = name;
     dataset.number = picture.number = k->number;
+    picture.points = has_points(k);
     for (int d = 0; d < 3; d++) {
         picture.origin[d] = d + 0.5;
         picture.spacing[d] = d == 1 ? 0 : d + 2.0;
@@ -195,7 +233,7 @@ static void check_numbers_in_file(ferry *f, const kind *k, const char *path)
     char *values = calloc(count * (size_t)k->components, bytes);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t array = H5Dopen2(file, k->full, H5P_DEFAULT), space = H5Dget_space(array);
-    int dims = (is_picture(k) ? 3 : k->dims) + (k->components > 1);
+    int dims = array_dims(k) + (k->components > 1);
     CHECK(values != NULL && H5Sget_simple_extent_ndims(space) == dims);
     CHECK(H5Sget_simple_extent_npoints(space) == (hssize_t)count * k->components);
     CHECK(H5Dread(array, memory_type(k), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
@@ -233,7 +271,7 @@ static void check_text(ferry *f, hid_t file, const char *where, const char *name
 /* VTK's axes are Ferry's in reverse. */
 static void check_image(ferry *f, const kind *k, const char *path)
 {
-    int extent[6], version[2];
+    int extent[6], version[2], points = has_points(k);
     double origin[3], spacing[3], direction[9];
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     CHECK(file >= 0);
@@ -243,16 +281,18 @@ static void check_image(ferry *f, const kind *k, const char *path)
     read_attribute(f, file, "VTKHDF", "Spacing", H5T_NATIVE_DOUBLE, 3, spacing);
     read_attribute(f, file, "VTKHDF", "Direction", H5T_NATIVE_DOUBLE, 9, direction);
     check_text(f, file, "VTKHDF", "Type", "ImageData");
-    check_text(f, file, "VTKHDF/CellData", "Scalars", k->name);
+    check_text(f, file, points ? "VTKHDF/PointData" : "VTKHDF/CellData", "Scalars", k->name);
     CHECK(version[0] == 1 && version[1] == 0);
     for (int i = 0; i < 9; i++)
         CHECK(direction[i] == (i % 4 == 0));
     for (int axis = 0; axis < 3; axis++) {
         int d = k->dims - 1 - axis;
-        CHECK(extent[2 * axis] == (d < 0 ? 0 : k->low[d]));
-        CHECK(extent[2 * axis + 1] == (d < 0 ? 1 : k->high[d] + 1));
-        CHECK(origin[axis] == (d < 0 ? 0 : d + 0.5));
-        CHECK(spacing[axis] == (d < 0 || d == 1 ? 1 : d + 2.0));
+        double step = d < 0 || d == 1 ? 1 : d + 2.0;
+        double first = d < 0 ? 0 : d + 0.5 + (double)k->low[d] * step;
+        int cells = d < 0 ? 1 : (int)(k->high[d] - k->low[d]) + 1;
+        CHECK(spacing[axis] == step && extent[2 * axis] == 0);
+        CHECK(extent[2 * axis + 1] == cells - points);
+        CHECK(origin[axis] == first + (points ? step / 2 : 0));
     }
     CHECK(H5Fclose(file) >= 0);
 }

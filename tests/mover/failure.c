@@ -1,8 +1,9 @@
 /* Goal: when memory fails inside a mover call, the call fails on every rank, nothing hangs or
- * leaks, and the next one works. Method: a session of two ranks that binds, moves, gives blocks to
- * other ranks, makes them objects, and writes and reads a file, is repeated with the first, second,
- * ... allocation of the mover layer failing, on one rank and then on the other, until none is left
- * to fail. The layer is compiled into this program with its allocations renamed. */
+ * leaks, and the next one works. Method: a session of two ranks that binds, moves, binds and moves
+ * over indices, gives blocks to other ranks, makes them objects, and writes and reads a file, is
+ * repeated with the first, second, ... allocation of the mover layer failing, on one rank and then
+ * on the other, until none is left to fail. The layer is compiled into this program with its
+ * allocations renamed. */
 #include <string.h>
 #include <unistd.h>
 
@@ -55,6 +56,8 @@ typedef struct session {
     ferry_halo halo;
     ferry_xarray *x;
     ferry_mover *m, *sums;
+    ferry_mover *out, *back; /* over indices, of line */
+    ferry_grid line;
     ferry_blocks *set;
 } session;
 
@@ -97,6 +100,60 @@ static bool move(ferry *f, const session *s, int round)
     CHECK(ferry_mover_start(s->m, NULL) == 0 && ferry_mover_wait(s->m) == 0);
     check_halo(f, s->x, &s->halo, round);
     CHECK(ferry_mover_start(s->sums, NULL) == 0 && ferry_mover_wait(s->sums) == 0);
+    return true;
+}
+
+enum { OWN = 3000, GHOSTS = 2100 }; /* links that are direct */
+
+/* A ghost is an element of another rank, or, the last ten, of this one. */
+static ferry_ghost ghost_of(ferry *f, int64_t i)
+{
+    const int other = (ferry_rank(f) + 1) % ferry_ranks(f);
+    return (ferry_ghost){
+        .local = OWN + i, .remote = 7 * i % OWN, .owner = i < GHOSTS - 10 ? other : ferry_rank(f)};
+}
+
+/* How many ghosts element `i` has: 7 and OWN have no common factor. */
+static int64_t ghosts_of(int64_t i)
+{
+    int64_t count = 0;
+    for (int64_t g = 0; g < GHOSTS; g++)
+        count += 7 * g % OWN == i;
+    return count;
+}
+
+static bool bind_indices(ferry *f, session *s)
+{
+    const int64_t extent = OWN + GHOSTS;
+    ferry_ghost items[GHOSTS];
+    for (int64_t i = 0; i < GHOSTS; i++)
+        items[i] = ghost_of(f, i);
+    ferry_ghosts ghosts = {.items = items, .count = GHOSTS};
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    if (!all_worked(
+            f, ferry_grid_alloc(f, ferry_region_sized(1, &extent), sizeof(double), &s->line)) ||
+        !worked(f, ferry_mover_bind_ghosts(f, &ghosts, &s->line, &s->line, NULL, &s->out)))
+        return false;
+    ghosts.back = true;
+    options.operation.combine = FERRY_COMBINE_ADD;
+    options.ordered = options.messages = true;
+    return worked(f, ferry_mover_bind_ghosts(f, &ghosts, &s->line, &s->line, &options, &s->back));
+}
+
+static bool move_indices(ferry *f, const session *s)
+{
+    double *line = s->line.data;
+    for (int64_t i = 0; i < OWN + GHOSTS; i++)
+        line[i] = i < OWN ? (double)(i + ferry_rank(f) * OWN) : -1;
+    CHECK(ferry_mover_start(s->out, NULL) == 0 && ferry_mover_wait(s->out) == 0);
+    for (int64_t i = 0; i < GHOSTS; i++) {
+        const ferry_ghost ghost = ghost_of(f, i);
+        CHECK(line[ghost.local] == (double)(ghost.remote + ghost.owner * OWN));
+        line[ghost.local] = 1;
+    }
+    CHECK(ferry_mover_start(s->back, NULL) == 0 && ferry_mover_wait(s->back) == 0);
+    for (int64_t i = 0; i < OWN; i += 97)
+        CHECK(line[i] == (double)(i + ferry_rank(f) * OWN + ghosts_of(i)));
     return true;
 }
 
@@ -178,11 +235,13 @@ static bool play(ferry *f, session *s)
         error = ferry_map_cyclic(&s->blocks, ferry_ranks(f), 1);
     if (error == 0)
         error = ferry_xarray_create(f, &s->blocks, sizeof(double), s->halo.low, &s->x);
-    bool good = all_worked(f, error) && bind(f, s) && move(f, s, 1) && change_owners(f, s) &&
-                write_and_read(f, s);
+    bool good = all_worked(f, error) && bind(f, s) && move(f, s, 1) && bind_indices(f, s) &&
+                move_indices(f, s) && change_owners(f, s) && write_and_read(f, s);
     countdown = -1;
     CHECK(ferry_blocks_destroy(s->set) == 0);
     CHECK(ferry_mover_free(s->sums) == 0 && ferry_mover_free(s->m) == 0);
+    CHECK(ferry_mover_free(s->back) == 0 && ferry_mover_free(s->out) == 0);
+    CHECK(ferry_free(f, s->line.data) == 0);
     ferry_xarray_destroy(s->x);
     remove_files(f, s);
     ferry_floorplan_fini(&s->blocks);

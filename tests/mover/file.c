@@ -1,8 +1,9 @@
 /* Goal: a checkpoint brings every value back on any decomposition, is refused when any byte of it
  * has changed or it is cut, and a failing write leaves the earlier one; pictures have the sizes
  * they say.
- * Method: a program of any number of ranks; values made of coordinates. The argument is a folder.
- */
+ * Method: a program of any number of ranks; values made of coordinates. The arguments are a folder
+ * and what else to do: "absent" where the plug-in for HDF5 cannot be found, "show" or "show-hdf5"
+ * to leave pictures there for open_pictures.py. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,28 @@ static void pictures(ferry *f, const char *path)
     ferry_xarray_destroy(x);
 }
 
+/* What open_pictures.py opens, of which it knows the values. */
+static void show(ferry *f, const char *folder, bool hdf5)
+{
+    char path[512];
+    ferry_xarray *x = make(f, 5, 1);
+    ferry_picture picture = FERRY_PICTURE_DEFAULTS;
+    picture.name = "density";
+    for (int d = 0; d < 3; d++) {
+        picture.origin[d] = d + 1;
+        picture.spacing[d] = 0.25 * (d + 1);
+    }
+    fill(x);
+    snprintf(path, sizeof path, "%s/shown", folder);
+    CHECK(ferry_picture_write(x, path, &picture) == 0);
+    snprintf(path, sizeof path, "%s/shown.vtkhdf", folder);
+    CHECK(!hdf5 || ferry_picture_write(x, path, &picture) == 0);
+    picture.points = true;
+    snprintf(path, sizeof path, "%s/points.vtkhdf", folder);
+    CHECK(!hdf5 || ferry_picture_write(x, path, &picture) == 0);
+    ferry_xarray_destroy(x);
+}
+
 /* Without the plug-in for HDF5 rank 0 says what is missing; all fail, and nothing is left. */
 static void without_hdf5(ferry *f, const char *path)
 {
@@ -174,6 +197,10 @@ static int rank_main(ferry *f, int argc, char **argv)
              argc > 2 ? argv[2] : "0", ferry_ranks(f));
     if (argc > 2 && strcmp(argv[2], "absent") == 0) {
         without_hdf5(f, path);
+        return 0;
+    }
+    if (argc > 2 && strncmp(argv[2], "show", 4) == 0) {
+        show(f, argv[1], strcmp(argv[2], "show-hdf5") == 0);
         return 0;
     }
     checkpoints(f, path);

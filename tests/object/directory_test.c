@@ -24,18 +24,6 @@ typedef struct world {
     account accounts[RANKS];
 } world;
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f, (void)data;
-    return sizeof(uint64_t);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)object;
@@ -63,11 +51,8 @@ static void on_end(ferry *f, ferry_object object, void *data, int source, const 
 
 static void world_open(world *w, const char *protocol)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .flat_bytes = sizeof(uint64_t), .unpack = unpack, .destroy = destroy};
     *w = (world){.accounts = {{.handled = 0}}};
     CHECK(setenv("FERRY_DIRECTORY", protocol, 1) == 0);
     job_open(&w->job, RANKS, 0, 0);

@@ -29,18 +29,6 @@ static uint64_t *make_data(void)
     return memset(data, 0, sizeof(uint64_t));
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f, (void)data;
-    return sizeof(uint64_t);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)object;
@@ -70,11 +58,8 @@ static void on_ended(ferry *f, void *arg, const ferry_receipt *receipt)
 
 static bool set_up(ferry *f, account *a)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .flat_bytes = sizeof(uint64_t), .unpack = unpack, .destroy = destroy};
     ferry_user_data_set(f, a);
     return ferry_object_type_register(f, &ops, &a->type) == 0 &&
            ferry_object_handler_register(f, "count", on_count, &a->count) == 0;
@@ -208,16 +193,12 @@ static size_t make_passage(ferry *f, account *a, unsigned char *block, size_t si
         .handler = a->count, .word_count = 2, .data = words, .size_bytes = sizeof words};
     CHECK(create(f, a, &object) == 0);
     CHECK(ferry_object_send(f, object, &m, NULL) == 0);
+    const fy_record *record = fy_record_here(f, object);
+    size_t size_bytes = fy_passage_bytes(record, sizeof(uint64_t));
+    CHECK(size_bytes <= size_max);
+    memset(fy_passage_write(record, sizeof(uint64_t), false, block), 7, sizeof(uint64_t));
     CHECK(ferry_object_uninstall(f, object, 1, &info, &data) == 0);
-    CHECK(info.size_bytes + sizeof(uint64_t) <= size_max);
-    memcpy(block, info.bytes, info.size_bytes);
-    fy_passage passage;
-    memcpy(&passage, block, sizeof passage);
-    passage.bare = 0;
-    passage.data_bytes = sizeof(uint64_t);
-    memcpy(block, &passage, sizeof passage);
-    size_t size_bytes = info.size_bytes + sizeof(uint64_t);
-    memset(block + info.size_bytes, 7, sizeof(uint64_t));
+    CHECK(info.size_bytes + sizeof(uint64_t) == size_bytes);
     destroy(f, data);
     free(info.bytes);
     return size_bytes;

@@ -23,19 +23,6 @@ typedef struct account {
     int completed, failed, last_error;
 } account;
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(uint64_t);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)object;
@@ -235,8 +222,7 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     static const ferry_object_ops ops = {.size = sizeof ops,
                                          .name = "thing",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
+                                         .flat_bytes = sizeof(uint64_t),
                                          .unpack = unpack,
                                          .destroy = destroy};
     static account accounts[64];

@@ -35,19 +35,6 @@ static uint64_t draw(account *a)
     return a->random;
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(thing);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)object;
@@ -185,8 +172,7 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     static const ferry_object_ops ops = {.size = sizeof ops,
                                          .name = "thing",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
+                                         .flat_bytes = sizeof(thing),
                                          .unpack = unpack,
                                          .destroy = destroy};
     ferry_object_type type;

@@ -31,19 +31,6 @@ static uint64_t draw(account *a)
     return a->random;
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(uint64_t);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)object;
@@ -112,11 +99,8 @@ static void run_round(ferry *f, account *a, ferry_object *all)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const ferry_object_ops ops = {.size = sizeof ops,
-                                         .packed_size = packed_size,
-                                         .pack = pack,
-                                         .unpack = unpack,
-                                         .destroy = destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof ops, .flat_bytes = sizeof(uint64_t), .unpack = unpack, .destroy = destroy};
     account a = {.random = ((uint64_t)ferry_rank(f) + 1) * 0x9e3779b97f4a7c15u};
     int rounds = (argc > 1 ? atoi(argv[1]) : 1000) / (PER_ROUND * ferry_ranks(f));
     ferry_object *all = calloc((size_t)(PER_ROUND * ferry_ranks(f)), sizeof *all);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,6 +147,46 @@ static void test_shm_gives_each_place_once(void **state)
 
 /* Goal: what is no segment, or a damaged one, is refused, and a segment cannot be resized.
  * Method: descriptors of other things; copies of the header with one field changed each. */
+static bool is_crowded(fy_port *port)
+{
+    fy_port_info info;
+    port->ops->query(port, &info);
+    return info.crowded;
+}
+
+/* Goal: whether ranks share processors is decided by those that are there. Method: a job of one
+ * rank with room for more than there are processors; as many join as there are, then one more, and
+ * that one closes. */
+static void test_shm_is_crowded_by_those_who_are_there(void **state)
+{
+    (void)state;
+    cpu_set_t allowed;
+    int fd;
+    fy_segment *segment;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    int processors = CPU_COUNT(&allowed);
+    const fy_shm_options options = {
+        .ranks = 1, .ranks_max = processors + 2, .heap_bytes = (size_t)1 << 20};
+    fy_port **ports = calloc((size_t)processors + 1, sizeof(*ports));
+    assert_non_null(ports);
+    assert_int_equal(fy_segment_create(&options, &fd), 0);
+    assert_int_equal(fy_segment_map(fd, &segment), 0);
+    for (int rank = 0; rank < processors; rank++) {
+        assert_int_equal(fy_shm_join(segment, rank, &ports[rank]), 0);
+        assert_false(is_crowded(ports[0]));
+    }
+    assert_int_equal(fy_shm_join(segment, processors, &ports[processors]), 0);
+    assert_true(is_crowded(ports[0]));
+    for (int rank = processors; rank >= 0; rank--) {
+        ports[rank]->ops->close(ports[rank]);
+        if (rank > 0)
+            assert_false(is_crowded(ports[0]));
+    }
+    fy_segment_unmap(segment);
+    close(fd);
+    free(ports);
+}
+
 static void test_shm_refuses_strange_segments(void **state)
 {
     (void)state;
@@ -209,6 +250,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shm_survives_damaged_frames, make, drop),
         cmocka_unit_test_setup_teardown(test_shm_survives_damaged_progress, make, drop),
         cmocka_unit_test_setup_teardown(test_shm_gives_each_place_once, make, drop),
+        cmocka_unit_test(test_shm_is_crowded_by_those_who_are_there),
         cmocka_unit_test(test_shm_refuses_strange_segments),
         cmocka_unit_test(test_shm_checks_sizes),
     };

@@ -43,35 +43,6 @@ static uint64_t draw(uint64_t *random, uint64_t bound)
     return (*random >> 11) % bound;
 }
 
-static size_t walker_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(walker);
-}
-
-static void walker_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
-static void *walker_unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)f;
-    (void)object;
-    walker *w = malloc(sizeof *w);
-    if (w != NULL && size_bytes == sizeof *w)
-        memcpy(w, buffer, sizeof *w);
-    return w;
-}
-
-static void walker_destroy(ferry *f, void *data)
-{
-    (void)f;
-    free(data);
-}
-
 static void visit(ferry *f, ferry_object object, void *data, int source,
                   const ferry_message *message)
 {
@@ -103,12 +74,8 @@ static void report(ferry *f, ferry_object object, void *data, int source,
 
 static void open_objects(ferry *f, state *s)
 {
-    static const ferry_object_ops ops = {.size = sizeof(ops),
-                                         .name = "walker",
-                                         .packed_size = walker_size,
-                                         .pack = walker_pack,
-                                         .unpack = walker_unpack,
-                                         .destroy = walker_destroy};
+    static const ferry_object_ops ops = {
+        .size = sizeof(ops), .name = "walker", .flat_bytes = sizeof(walker)};
     ferry_object own[OBJECTS];
     check(f, ferry_object_type_register(f, &ops, &s->type) == 0, "type");
     check(f, ferry_object_handler_register(f, "visit", visit, &s->visit) == 0, "register");

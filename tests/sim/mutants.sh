@@ -4,12 +4,12 @@
 # an unchanged `ferry swarm`. Fails when a mutant survives its seeds, or when its line is no longer
 # there.
 #
-# Those that take minutes to be found are left to `make soak`.
+# `make test` runs the quick ones; `make soak` all.
 #
-#     mutants.sh FERRY SOURCE [MUTANT|all]
+#     mutants.sh FERRY SOURCE [MUTANT|quick|more|slow|all]
 set -u
 ferry=$1 source=$2 only=${3:-}
-seeds=100
+seeds=200
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 failures=0
@@ -75,7 +75,23 @@ mutant quiesce_counts src/core/quiesce.c 'bool balanced = created == finished;' 
 mutant object_order src/object/deliver.c 'letter->envelope.sequence - *expected' '0' 5
 mutant object_moves src/object/directory.c ' || (int32_t)(movement - entry->movement) <= 0' '' 5
 
-program=death options=--all
+program=flood options='--memory 6291456'
+mutant answers_unbounded src/core/progress.c 'if (f->slow_lanes != 0 && refuses(f, source, frame))' \
+    'if (0)' 6 4000 1000 20
+
+program=workload options= sort=more
+mutant port_early src/port/sim/wire.c 'channel->early->number == channel->expected' '0' 5
+mutant port_acknowledged src/port/sim/wire.c 'queue->first->number < number' \
+    'queue->first->number <= number' 5
+mutant backlog_passed src/core/send.c 'return queue != NULL && queue->head != NULL;' 'return false;' 5
+mutant work_unfinished src/object/deliver.c 'fy_work_finished(f, 1);' ';' 5
+mutant late_left src/object/migrate.c 'while (record->late.head != NULL) {' 'while (0) {' 5
+mutant held_dropped src/object/install.c 'fy_record_admit(f, record, &held);' '(void)&held;' 5
+
+program=death options=--all sort=more
+mutant death_collective src/core/progress.c 'fy_collectives_fail_dead(f);' ';' 5
+
+program=death options=--all sort=quick
 mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank);' ';' 5
 mutant death_counted src/core/quiesce.c '(gone ? peer->work_sent : 0)' '0' 5
 

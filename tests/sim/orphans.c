@@ -205,19 +205,6 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
         wrong(f, "a move was refused", (uint64_t)to, (uint64_t)-error);
 }
 
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(int);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
-}
-
 static void *thing_make(ferry *f, int index)
 {
     int *data = malloc(sizeof *data);
@@ -333,8 +320,7 @@ static account *begin(ferry *f)
 {
     static const ferry_object_ops ops = {.size = sizeof ops,
                                          .name = "thing",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
+                                         .flat_bytes = sizeof(int),
                                          .unpack = unpack,
                                          .destroy = destroy};
     const char *seed = getenv("FERRY_SIM_SEED");

@@ -6,6 +6,9 @@
  * the runtime: all ranks share this process, so one global account sees each sending and each
  * handling at once. It is for the simulator alone, one thread.
  *
+ * Where memory is refused (ferry sim -f malloc=..., of the program linked for that) calls that did
+ * nothing are repeated, and what cannot be ends the job with LACK_STATUS.
+ *
  * Run as ferry sim -n N workload [ROUNDS [MESSAGES [CHAIN]]]. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +17,7 @@
 
 #include <ferry/ferry.h>
 
-enum { OBJECTS = 3, WRONG_STATUS = 3, BYTES_MAX = 6000 };
+enum { OBJECTS = 3, WRONG_STATUS = 3, LACK_STATUS = 4, TRIES_MAX = 1000, BYTES_MAX = 6000 };
 
 /* Where a sending is called from. A call may poll before it sends, and handlers that run then send
  * first: order is promised within each stream. */
@@ -60,7 +63,27 @@ static void must(ferry *f, int error, const char *what)
         return;
     fprintf(stderr, "oracle: rank %d: %s: %s: %s\n", ferry_rank(f), what, ferry_strerror(error),
             ferry_error_message(f));
-    exit(WRONG_STATUS);
+    exit(error == FERRY_ENOMEM ? LACK_STATUS : WRONG_STATUS);
+}
+
+/* Whether to repeat a call that was refused memory; `*tries` counts. */
+static bool again(ferry *f, const account *a, int error, int *tries)
+{
+    if (error != FERRY_ENOMEM || ++*tries > TRIES_MAX)
+        return false;
+    if (!a->in_handler)
+        ferry_poll(f);
+    return true;
+}
+
+static void *take(size_t count, size_t size_bytes)
+{
+    void *block = NULL;
+    for (int i = 0; i < TRIES_MAX && block == NULL; i++)
+        block = calloc(count, size_bytes);
+    if (block == NULL)
+        exit(LACK_STATUS);
+    return block;
 }
 
 static uint64_t draw(account *a, uint64_t bound)
@@ -109,7 +132,11 @@ static void send_request(ferry *f, account *a, int target, uint64_t hops)
                              .data = data,
                              .size_bytes = fill(a, data, number)};
     truth.sent++;
-    must(f, ferry_request_send(f, target, &message, NULL), "request");
+    int error, tries = 0;
+    do
+        error = ferry_request_send(f, target, &message, NULL);
+    while (again(f, a, error, &tries));
+    must(f, error, "request");
 }
 
 /* The end of a tracked message; `arg` is its own flag. */
@@ -121,6 +148,8 @@ static void on_end(ferry *f, bool *flag, const ferry_receipt *receipt, bool fail
     truth.tracked_ended++;
     if (!failed)
         return;
+    if (receipt->error == FERRY_ENOMEM)
+        must(f, FERRY_ENOMEM, "message");
     if (receipt->error != FERRY_ENOENT || !truth.destroyed[receipt->tag])
         wrong(f, "a message failed to an object that is alive", (uint64_t)receipt->tag, 0);
 }
@@ -153,13 +182,16 @@ static void send_message(ferry *f, account *a, size_t object, uint64_t hops)
                              .data = data,
                              .size_bytes = is_mortal(object) ? 0 : fill(a, data, number)};
     ferry_track track = FERRY_TRACK_DEFAULTS;
-    bool *ended = is_mortal(object) ? calloc(1, sizeof(*ended)) : NULL;
+    bool *ended = is_mortal(object) ? take(1, sizeof(*ended)) : NULL;
     track.completed = on_completed;
     track.failed = on_failed;
     track.completed_arg = track.failed_arg = ended;
     truth.tracked += ended != NULL;
     truth.sent += ended == NULL;
-    int error = ferry_object_send(f, a->objects[object], &message, ended != NULL ? &track : NULL);
+    int error, tries = 0;
+    do
+        error = ferry_object_send(f, a->objects[object], &message, ended != NULL ? &track : NULL);
+    while (again(f, a, error, &tries));
     if (error == FERRY_ENOENT && truth.destroyed[object]) {
         truth.tracked--;
         free(ended);
@@ -203,6 +235,7 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     account *a = ferry_user_data(f);
     thing *t = data;
     uint64_t t_index = t->index; /* destroying or moving may free the thing */
+    int error = 0, tries = 0;
     size_t index = message_index(source, (int)message->words[2], t->index);
     if (message->words[0] != truth.message_seen[index]++)
         wrong(f, "message out of order, lost or doubled", message->words[0],
@@ -215,33 +248,26 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     go_on(f, a, message->words[1]);
     if (is_mortal(t->index) && draw(a, 12) == 0) {
         truth.destroyed[t->index] = true;
-        must(f, ferry_object_destroy(f, object), "destroy");
+        do
+            error = ferry_object_destroy(f, object);
+        while (again(f, a, error, &tries));
     } else if (draw(a, 3) == 0) {
         truth.moves++;
-        must(f, ferry_object_move(f, object, (int)draw(a, (uint64_t)truth.ranks)), "move");
+        int target = (int)draw(a, (uint64_t)truth.ranks);
+        do
+            error = ferry_object_move(f, object, target);
+        while (again(f, a, error, &tries));
     }
+    must(f, error, "destroy or move");
     a->in_handler = false;
     truth.ended += !is_mortal(t_index);
-}
-
-static size_t packed_size(ferry *f, const void *data)
-{
-    (void)f;
-    (void)data;
-    return sizeof(thing);
-}
-
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    (void)f;
-    memcpy(buffer, data, size_bytes);
 }
 
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
     (void)object;
-    thing *t = malloc(sizeof(*t));
-    if (t == NULL || size_bytes != sizeof(*t))
+    thing *t = take(1, sizeof(*t));
+    if (size_bytes != sizeof(*t))
         wrong(f, "unpack", size_bytes, 0);
     memcpy(t, buffer, size_bytes);
     truth.alive[t->index]++;
@@ -258,12 +284,16 @@ static void destroy(ferry *f, void *data)
 
 static void create_objects(ferry *f, account *a, ferry_object_type type)
 {
-    a->objects = calloc((size_t)truth.objects, sizeof(*a->objects));
+    a->objects = take((size_t)truth.objects, sizeof(*a->objects));
     for (int i = 0; i < OBJECTS; i++) {
-        thing *t = calloc(1, sizeof(*t));
+        thing *t = take(1, sizeof(*t));
         t->index = (uint64_t)(ferry_rank(f) * OBJECTS + i);
         truth.alive[t->index]++;
-        must(f, ferry_object_create(f, type, t, &a->objects[t->index]), "create");
+        int error, tries = 0;
+        do
+            error = ferry_object_create(f, type, t, &a->objects[t->index]);
+        while (again(f, a, error, &tries));
+        must(f, error, "create");
         if (i == 1)
             must(f, ferry_balance_add(f, a->objects[t->index], 0), "balance_add");
     }
@@ -276,7 +306,7 @@ static void create_objects(ferry *f, account *a, ferry_object_type type)
 static void exchange(ferry *f, account *a, uint64_t round)
 {
     uint64_t me = (uint64_t)ferry_rank(f), ranks = (uint64_t)truth.ranks;
-    uint64_t *windows = calloc(ranks, sizeof(*windows));
+    uint64_t *windows = take(ranks, sizeof(*windows));
     windows[me] = (uint64_t)(uintptr_t)a->window;
     must(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, windows, windows, ranks), "allreduce");
     for (uint64_t i = 0; i < ranks && i < 8; i++) {
@@ -322,10 +352,11 @@ static void play_round(ferry *f, account *a, uint64_t round, const plan *p)
 {
     must(f, ferry_balance_phase(f, round % 2 == 1), "phase");
     for (uint64_t i = 0; i < p->messages; i++) {
+        uint64_t chain = draw(a, p->chain); /* one draw a statement: compilers order arguments */
         if (draw(a, 2) == 0)
-            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), draw(a, p->chain));
+            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), chain);
         else
-            send_message(f, a, draw(a, (uint64_t)truth.objects), draw(a, p->chain));
+            send_message(f, a, draw(a, (uint64_t)truth.objects), chain);
         if (draw(a, 4) == 0)
             ferry_poll(f);
         if (draw(a, 8) == 0)
@@ -345,12 +376,12 @@ static void open_truth(ferry *f)
     truth.objects = truth.ranks * OBJECTS;
     size_t requests = (size_t)truth.ranks * STREAMS * (size_t)truth.ranks;
     size_t messages = (size_t)truth.ranks * STREAMS * (size_t)truth.objects;
-    truth.request_sent = calloc(requests, sizeof(uint32_t));
-    truth.request_seen = calloc(requests, sizeof(uint32_t));
-    truth.message_sent = calloc(messages, sizeof(uint32_t));
-    truth.message_seen = calloc(messages, sizeof(uint32_t));
-    truth.alive = calloc((size_t)truth.objects, sizeof(int));
-    truth.destroyed = calloc((size_t)truth.objects, sizeof(bool));
+    truth.request_sent = take(requests, sizeof(uint32_t));
+    truth.request_seen = take(requests, sizeof(uint32_t));
+    truth.message_sent = take(messages, sizeof(uint32_t));
+    truth.message_seen = take(messages, sizeof(uint32_t));
+    truth.alive = take((size_t)truth.objects, sizeof(int));
+    truth.destroyed = take((size_t)truth.objects, sizeof(bool));
 }
 
 /* The last rank frees it. */
@@ -399,8 +430,7 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     static const ferry_object_ops ops = {.size = sizeof(ops),
                                          .name = "thing",
-                                         .packed_size = packed_size,
-                                         .pack = pack,
+                                         .flat_bytes = sizeof(thing),
                                          .unpack = unpack,
                                          .destroy = destroy};
     const plan p = {.rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 3,

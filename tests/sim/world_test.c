@@ -89,6 +89,26 @@ static void test_sim_costs_follow_loggp(void **state)
     assert_in_range(n.at_ns[1], 2300, 2340);
 }
 
+/* Goal: each of these faults has its effect: a slow receiver pays more, nothing passes a partition
+ * until it heals, and a channel has no more room than the plan says. Method: the same two frames.
+ */
+static void test_sim_slow_cut_and_ring(void **state)
+{
+    (void)state;
+    notes slow = {0}, cut = {0}, ring = {0};
+    assert_int_equal(run(2, (fy_sim_options){.faults = "slow=1:10"}, one_message, &slow), 0);
+    assert_in_range(slow.at_ns[0], 1800 + 9 * 200, 1840 + 9 * 200);
+    assert_int_equal(run(2, (fy_sim_options){.faults = "cut=1-1@0ns:50us"}, one_message, &cut), 0);
+    assert_int_equal(cut.error, 0);
+    assert_int_equal(cut.count, 2);
+    assert_in_range(cut.at_ns[0], 50000, 10000000);
+    assert_true(cut.at_ns[1] > cut.at_ns[0]);
+    fy_sim_options options = {.faults = "ring=1", .time_limit_ns = 1000000};
+    assert_int_equal(run(2, options, one_message, &ring), FY_SIM_STUCK);
+    assert_int_equal(ring.error, FERRY_EAGAIN);
+    assert_int_equal(ring.count, 1);
+}
+
 static void serve_one(void *arg)
 {
     notes *n = arg;
@@ -255,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sim_costs_follow_loggp),
+        cmocka_unit_test(test_sim_slow_cut_and_ring),
         cmocka_unit_test(test_sim_helper_serves_during_computation),
         cmocka_unit_test(test_sim_speeds_and_stops),
         cmocka_unit_test(test_sim_tells_of_a_death),

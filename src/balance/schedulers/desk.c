@@ -14,10 +14,21 @@ static int span_of(const fy_desks *desks, int level)
     return span;
 }
 
-static int desk_rank(const fy_desks *desks, int rank, int level)
+/* The first rank of the group of `level` that `rank` is in. */
+static int base_of(const fy_desks *desks, int rank, int level)
 {
     int span = span_of(desks, level);
     return rank / span * span;
+}
+
+/* Where the desk of the group stands that begins at `base`: -1 when nobody is there. */
+static int host_of(const ferry_scheduling *s, const fy_desks *desks, int base, int level)
+{
+    int ranks = ferry_scheduling_ranks(s), span = span_of(desks, level);
+    for (int rank = base; rank < ranks && rank - base < span; rank++)
+        if (rank == desks->rank || ferry_scheduling_takes(s, rank))
+            return rank;
+    return -1;
 }
 
 bool fy_desk_differs(uint32_t a, uint32_t b)
@@ -41,7 +52,7 @@ bool fy_desk_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS], fy_desk_note
 {
     uint32_t heaviest = (uint32_t)(words[2] >> 32), load = (uint32_t)words[2];
     uint8_t word = (uint8_t)words[0];
-    if (word > FY_DESK_CANCEL)
+    if (word > FY_DESK_AGAIN)
         return false;
     *note = (fy_desk_note){.word = (fy_desk_word)word,
                            .level = (int)(uint8_t)(words[0] >> 8),
@@ -54,13 +65,37 @@ bool fy_desk_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS], fy_desk_note
 
 static int add_level(ferry_scheduling *s, fy_desks *desks, int level)
 {
-    int below = span_of(desks, level - 1);
-    int left = (ferry_scheduling_ranks(s) - desks->rank + below - 1) / below;
+    int below = span_of(desks, level - 1), base = base_of(desks, desks->rank, level);
+    int left = (ferry_scheduling_ranks(s) - base + below - 1) / below;
     fy_desk *desk = &desks->levels[level - 1];
+    *desk = (fy_desk){.base = base};
     desk->child_count = left < desks->children_max ? left : desks->children_max;
     desk->children = calloc((size_t)desk->child_count, sizeof *desk->children);
     desks->own_levels = level;
-    return desk->children != NULL ? 0 : FERRY_ENOMEM;
+    if (desk->children == NULL)
+        return FERRY_ENOMEM;
+    for (int i = 0; i < desk->child_count; i++)
+        desk->children[i].host = host_of(s, desks, base + i * below, level - 1);
+    return 0;
+}
+
+static void free_levels(fy_desks *desks)
+{
+    for (int i = 0; i < desks->own_levels; i++)
+        free(desks->levels[i].children);
+    desks->own_levels = 0;
+}
+
+/* Finds the desks above this rank, and makes those that stand on it: the lowest, up to some level.
+ */
+static int make_levels(ferry_scheduling *s, fy_desks *desks)
+{
+    for (int level = 1; level <= desks->level_count; level++) {
+        desks->hosts[level - 1] = host_of(s, desks, base_of(desks, desks->rank, level), level);
+        if (desks->hosts[level - 1] == desks->rank && add_level(s, desks, level) != 0)
+            return FERRY_ENOMEM;
+    }
+    return 0;
 }
 
 int fy_desks_init(ferry_scheduling *s, fy_desks *desks, int children)
@@ -75,16 +110,12 @@ int fy_desks_init(ferry_scheduling *s, fy_desks *desks, int children)
         reach *= desks->children_max;
     if (reach < ferry_scheduling_ranks(s))
         return FERRY_EINVAL;
-    for (int level = 1; level <= desks->level_count; level++)
-        if (desk_rank(desks, desks->rank, level) == desks->rank && add_level(s, desks, level) != 0)
-            return FERRY_ENOMEM;
-    return 0;
+    return make_levels(s, desks);
 }
 
 void fy_desks_fini(fy_desks *desks)
 {
-    for (int i = 0; i < desks->own_levels; i++)
-        free(desks->levels[i].children);
+    free_levels(desks);
     free(desks->wishes);
 }
 
@@ -99,7 +130,7 @@ static void pass(ferry_scheduling *s, fy_desks *desks, int rank, const fy_desk_n
 void fy_desks_post(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *note)
 {
     if (desks->level_count > 0)
-        pass(s, desks, desk_rank(desks, desks->rank, note->level), note);
+        pass(s, desks, desks->hosts[note->level - 1], note);
 }
 
 static uint32_t supply_of(const fy_desk *desk)
@@ -153,7 +184,7 @@ static int best_child(const fy_desks *desks, int level, int wish)
     int best = -1;
     for (int i = 0; i < desk->child_count; i++)
         if (desk->children[i].supply > (best < 0 ? 0 : desk->children[best].supply) &&
-            (level > 1 || desks->rank + i != wish))
+            (level > 1 || desk->base + i != wish))
             best = i;
     return best;
 }
@@ -166,15 +197,15 @@ static bool route(ferry_scheduling *s, fy_desks *desks, int level, int wish)
         return false;
     desks->levels[level - 1].children[best].supply--;
     fy_desk_note note = {.word = FY_DESK_DOWN, .level = level - 1, .wish = wish};
-    pass(s, desks, desks->rank + best * span_of(desks, level - 1), &note);
+    pass(s, desks, desks->levels[level - 1].children[best].host, &note);
     return true;
 }
 
 /* Whether the rank that wants is a child of this desk and has got work since. */
 static bool settled(const fy_desks *desks, int level, int wish)
 {
-    int index = wish - desks->rank;
     const fy_desk *desk = &desks->levels[level - 1];
+    int index = wish - desk->base;
     return level == 1 && index >= 0 && index < desk->child_count &&
            desk->children[index].supply > 0;
 }
@@ -205,13 +236,13 @@ static void trade(ferry_scheduling *s, fy_desks *desks, int taker)
     }
     if (from == NULL)
         return;
-    fy_desk_note note = {.word = FY_DESK_DOWN, .wish = desks->rank + taker};
+    fy_desk_note note = {.word = FY_DESK_DOWN, .wish = desk->base + taker};
     from->supply--;
     from->load -= from->heaviest;
     to->load += from->heaviest;
     to->heaviest = from->heaviest;
     to->took = from->heaviest;
-    pass(s, desks, desks->rank + (int)(from - desk->children), &note);
+    pass(s, desks, from->host, &note);
 }
 
 /* Sends parked wishes down, oldest first, until nothing is left to give. */
@@ -230,14 +261,16 @@ static void serve_wishes(ferry_scheduling *s, fy_desks *desks, int level)
 static void hear_up(ferry_scheduling *s, fy_desks *desks, int source, const fy_desk_note *note)
 {
     fy_desk *desk = &desks->levels[note->level - 1];
-    int below = span_of(desks, note->level - 1);
-    int index = (source - desks->rank) / below;
-    if (source < desks->rank || (source - desks->rank) % below != 0 || index >= desk->child_count)
+    int index = (source - desk->base) / span_of(desks, note->level - 1);
+    if (source < desk->base || index >= desk->child_count || desk->children[index].host != source)
         return;
     fy_desk_child *child = &desk->children[index];
     float took = note->heaviest < child->took ? 0 : child->took;
-    *child = (fy_desk_child){
-        .supply = note->supply, .heaviest = note->heaviest, .load = note->load, .took = took};
+    *child = (fy_desk_child){.host = source,
+                             .supply = note->supply,
+                             .heaviest = note->heaviest,
+                             .load = note->load,
+                             .took = took};
     if (note->wish >= 0)
         seek(s, desks, note->level, note->wish);
     if (note->level == desks->level_count) {
@@ -251,18 +284,30 @@ static void hear_up(ferry_scheduling *s, fy_desks *desks, int source, const fy_d
                 trade(s, desks, i);
 }
 
+/* The desk above has lost what it knew. */
+static void report_up_again(ferry_scheduling *s, fy_desks *desks, int level)
+{
+    if (level < desks->level_count)
+        report_up(s, desks, level, -1);
+}
+
 void fy_desks_hear(ferry_scheduling *s, fy_desks *desks, int source, const fy_desk_note *note)
 {
-    bool known = note->wish < ferry_scheduling_ranks(s) &&
-                 (note->wish >= 0 || (note->word == FY_DESK_UP && note->wish == -1));
+    bool nobody = note->word == FY_DESK_UP || note->word == FY_DESK_AGAIN;
+    bool known =
+        note->wish < ferry_scheduling_ranks(s) && (note->wish >= 0 || (nobody && note->wish == -1));
     if (!known || note->level > desks->own_levels)
         return;
     if (note->level == 0) {
         if (note->word == FY_DESK_DOWN && note->wish != desks->rank)
             desks->asked(s, desks->context, note->wish);
+        else if (note->word == FY_DESK_AGAIN)
+            desks->again(s, desks->context);
         return;
     }
-    if (note->word == FY_DESK_UP) {
+    if (note->word == FY_DESK_AGAIN) {
+        report_up_again(s, desks, note->level);
+    } else if (note->word == FY_DESK_UP) {
         hear_up(s, desks, source, note);
     } else if (note->word == FY_DESK_DOWN) {
         seek(s, desks, note->level, note->wish);
@@ -273,4 +318,22 @@ void fy_desks_hear(ferry_scheduling *s, fy_desks *desks, int source, const fy_de
         up.level++;
         fy_desks_post(s, desks, &up);
     }
+}
+
+/* Reports may have come before this rank had the desk that they are for, and their ranks need not
+ * have learned yet where it stands: so a desk that is made asks for them, and ranks report again
+ * when they learn of a change. Whichever is later finds the other done. */
+int fy_desks_renew(ferry_scheduling *s, fy_desks *desks)
+{
+    free_levels(desks);
+    desks->wish_count = 0;
+    int error = make_levels(s, desks);
+    for (int level = desks->own_levels; level > 0; level--)
+        for (int i = 0; i < desks->levels[level - 1].child_count; i++) {
+            int host = desks->levels[level - 1].children[i].host;
+            fy_desk_note note = {.word = FY_DESK_AGAIN, .level = level - 1, .wish = -1};
+            if (host >= 0 && host != desks->rank)
+                pass(s, desks, host, &note);
+        }
+    return error;
 }

@@ -1,8 +1,10 @@
 /* Desk: where ranks that have work to give and ranks that want some are brought together.
  *
- * Desks form a tree over the ranks. The desk of level 1 of rank r stands on rank r / A * A, A being
- * the number of children; the desk above on the next rank that A * A divides, and so on; rank 0 has
- * one of each level, the highest being the root. A child (a rank for level 1, else a desk) reports
+ * Desks form a tree over the numbers of ranks, in groups of A, the number of children, groups of A
+ * * A, and so on. The desk of a group stands on the first rank of it that is there (that takes
+ * objects); so the first of all has one of each level, the highest being the root, and when a rank
+ * comes or goes only the desks that it had, or gets, are others'. A child (a rank for level 1, else
+ * a desk) reports
  * UP what it has to give, or that a rank wants. A desk that knows of a child with something to give
  * sends the wish DOWN to it; else the wish goes up, and at the root it stays until somebody
  * reports. So a wish takes two steps per level at most, and the root hears of a subtree only when
@@ -18,7 +20,12 @@
 
 enum { FY_DESK_CHILDREN_MAX = 64, FY_DESK_LEVELS_MAX = 10 };
 
-typedef enum fy_desk_word { FY_DESK_UP, FY_DESK_DOWN, FY_DESK_CANCEL } fy_desk_word;
+typedef enum fy_desk_word {
+    FY_DESK_UP,
+    FY_DESK_DOWN,
+    FY_DESK_CANCEL,
+    FY_DESK_AGAIN, /* downwards: report again */
+} fy_desk_word;
 
 /* What passes between a child and its desk. */
 typedef struct fy_desk_note {
@@ -31,12 +38,14 @@ typedef struct fy_desk_note {
 } fy_desk_note;
 
 typedef struct fy_desk_child {
+    int host; /* the rank that it stands on; -1: nobody is there */
     uint32_t supply;
     float heaviest, load;
     float took; /* load of what it took in a trade and has not begun; 0 for nothing */
 } fy_desk_child;
 
 typedef struct fy_desk {
+    int base; /* the first number of its group */
     int child_count;
     uint32_t reported; /* to the desk above */
     fy_desk_child *children;
@@ -46,18 +55,25 @@ typedef struct fy_desks {
     int rank, children_max, level_count;
     fy_desk levels[FY_DESK_LEVELS_MAX]; /* [0] is the desk of level 1; those this rank has */
     int own_levels;
-    int *wishes; /* at the root: oldest first */
+    int hosts[FY_DESK_LEVELS_MAX]; /* where the desks above this rank stand, by level from 1 */
+    int *wishes;                   /* at the root: oldest first */
     uint32_t wish_count, wish_capacity;
     /* Sends a note to another rank. */
     void (*send)(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note);
     /* A note of level 0 for this rank: work is wanted by `note->wish`. */
     void (*asked)(ferry_scheduling *s, void *context, int wish);
+    /* The desk above this rank knows nothing of it: report, and repeat the wish if there is one. */
+    void (*again)(ferry_scheduling *s, void *context);
     void *context;
 } fy_desks;
 
 /* Builds the desks of this rank; the callbacks and their context are set before. FERRY_ENOMEM. */
 int fy_desks_init(ferry_scheduling *s, fy_desks *desks, int children);
 void fy_desks_fini(fy_desks *desks);
+
+/* Others take objects than before: finds where desks stand now. What this rank's knew is lost, and
+ * asked for again. The caller reports anew. FERRY_ENOMEM: wishes that come here are lost. */
+int fy_desks_renew(ferry_scheduling *s, fy_desks *desks);
 
 /* Takes a note to where it belongs: to the desk of its level above this rank. */
 void fy_desks_post(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *note);

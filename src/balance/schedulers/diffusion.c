@@ -11,11 +11,12 @@
  * their tasks. */
 #include <stdlib.h>
 
+#include "balance/schedulers/neighbours.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 
 enum { QUERY, LOAD, REQUEST, REFUSE };
-enum { NEIGHBOURS_MAX = 64, BACKOFF_MIN_NS = 100 * 1000 };
+enum { BACKOFF_MIN_NS = 100 * 1000 };
 
 typedef enum phase { IDLE, QUERYING, REQUESTING, RESTING } phase;
 
@@ -26,55 +27,47 @@ typedef struct neighbour {
 
 typedef struct diffusion {
     fy_waiting waiting;
-    ferry_schedulable *running;
     double threshold;
     bool start_ahead;
     uint64_t timeout_ns, backoff_ns, backoff_max_ns;
 
     phase phase;
     uint64_t round;
-    int offset; /* the neighbourhood begins at this distance from the rank */
-    int seen;   /* ranks that had nothing since there was work */
+    fy_neighbours around;
+    int seen; /* ranks that had nothing since there was work */
     int awaited;
-    int neighbour_count;
-    neighbour neighbours[NEIGHBOURS_MAX];
+    int neighbour_count; /* of this round */
+    neighbour neighbours[FY_NEIGHBOURS_MAX];
 } diffusion;
 
 static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t round, double load)
 {
-    union {
-        double number;
-        uint64_t word;
-    } as = {.number = load};
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, round, as.word};
-    ferry_scheduling_send(s, rank, words);
+    fy_policy_tell(s, rank, what, round, fy_word_of(load));
 }
 
 /* What could be given away. */
 static uint32_t kept(const diffusion *state)
 {
-    return state->running != NULL ? 0 : 1;
+    return state->waiting.running != NULL ? 0 : 1;
 }
 
 static bool underloaded(const ferry_scheduling *s, const diffusion *state)
 {
     bool ahead = state->start_ahead || state->threshold > 0 || !ferry_scheduling_preempts(s);
     return fy_waiting_load(&state->waiting, 0) <= state->threshold &&
-           (state->running == NULL || ahead);
+           (state->waiting.running == NULL || ahead);
 }
 
 static void query(ferry_scheduling *s, diffusion *state)
 {
-    int ranks = ferry_scheduling_ranks(s);
-    if (state->phase != IDLE || !ferry_scheduling_on(s) || ranks == 1 || !underloaded(s, state))
+    int count = fy_neighbours_count(s, &state->around);
+    if (state->phase != IDLE || !ferry_scheduling_on(s) || count == 0 || !underloaded(s, state))
         return;
     state->phase = QUERYING;
     state->round++;
-    state->awaited = state->neighbour_count;
-    for (int i = 0; i < state->neighbour_count; i++) {
-        int distance = 1 + (state->offset + i) % (ranks - 1);
-        state->neighbours[i].rank = (ferry_scheduling_rank(s) + distance) % ranks;
-        state->neighbours[i].load = 0;
+    state->awaited = state->neighbour_count = count;
+    for (int i = 0; i < count; i++) {
+        state->neighbours[i] = (neighbour){.rank = fy_neighbours_rank(s, &state->around, i)};
         tell(s, state->neighbours[i].rank, QUERY, state->round, 0);
     }
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, state->timeout_ns));
@@ -83,12 +76,11 @@ static void query(ferry_scheduling *s, diffusion *state)
 /* No neighbour had work: on to the next, or to rest when none was left out. */
 static void replace_neighbours(ferry_scheduling *s, diffusion *state)
 {
-    int others = ferry_scheduling_ranks(s) - 1;
     ferry_scheduling_wake(s, 0);
     state->phase = IDLE;
-    state->offset = (state->offset + state->neighbour_count) % others;
+    fy_neighbours_pass(s, &state->around);
     state->seen += state->neighbour_count;
-    if (state->seen < others) {
+    if (state->seen < ferry_scheduling_takers(s)) {
         query(s, state);
         return;
     }
@@ -132,40 +124,29 @@ static int create(ferry_scheduling *s, void **out)
     diffusion *state = calloc(1, sizeof *state);
     if (state == NULL)
         return FERRY_ENOMEM;
-    int others = ferry_scheduling_ranks(s) - 1;
-    double count = ferry_scheduling_parameter(s, "NEIGHBOURS", 4);
-    count = count < 1 ? 1 : count > NEIGHBOURS_MAX ? NEIGHBOURS_MAX : count;
-    state->neighbour_count = (int)count < others ? (int)count : others;
+    fy_neighbours_init(s, &state->around);
     state->threshold = ferry_scheduling_parameter(s, "THRESHOLD", 0);
     state->start_ahead = ferry_scheduling_parameter(s, "START_AHEAD", 0) != 0;
     state->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 100e3) * 1e3);
     state->backoff_max_ns = (uint64_t)(ferry_scheduling_parameter(s, "BACKOFF_US", 4e3) * 1e3);
     state->backoff_ns = BACKOFF_MIN_NS;
-    if (others > 0)
-        state->offset = (int)(ferry_scheduling_random(s) % (uint64_t)others);
     *out = state;
     return 0;
-}
-
-static void destroy(ferry_scheduling *s, void *state)
-{
-    (void)s;
-    free(state);
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     diffusion *state = arg;
-    state->running = fy_waiting_pop(&state->waiting);
+    state->waiting.running = fy_waiting_pop(&state->waiting);
     query(s, state);
-    return state->running;
+    return state->waiting.running;
 }
 
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     diffusion *state = arg;
-    if (item == state->running)
-        state->running = NULL;
+    if (item == state->waiting.running)
+        state->waiting.running = NULL;
     if (item->arrived && state->phase == REQUESTING) {
         state->phase = IDLE;
         ferry_scheduling_wake(s, 0);
@@ -178,23 +159,10 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     add(s, arg, item);
 }
 
-static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
-{
-    diffusion *state = arg;
-    (void)s;
-    fy_waiting_remove(&state->waiting, item);
-}
-
-static bool empty(ferry_scheduling *s, void *arg)
-{
-    const diffusion *state = arg;
-    (void)s;
-    return state->waiting.count == 0;
-}
-
 static void give(ferry_scheduling *s, diffusion *state, int source, uint64_t round)
 {
-    if (state->waiting.count <= kept(state) || !ferry_scheduling_on(s)) {
+    if (state->waiting.count <= kept(state) || !ferry_scheduling_on(s) ||
+        !ferry_scheduling_takes(s, source)) {
         tell(s, source, REFUSE, round, 0);
         return;
     }
@@ -216,17 +184,13 @@ static void message(ferry_scheduling *s, void *arg, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     diffusion *state = arg;
-    union {
-        uint64_t word;
-        double number;
-    } as = {.word = words[2]};
     switch (words[0]) {
     case QUERY:
         tell(s, source, LOAD, words[1], fy_waiting_load(&state->waiting, kept(state)));
         break;
     case LOAD:
         if (state->phase == QUERYING && words[1] == state->round)
-            hear_load(s, state, source, as.number);
+            hear_load(s, state, source, fy_number_of(words[2]));
         break;
     case REQUEST:
         give(s, state, source, words[1]);
@@ -253,16 +217,28 @@ static void wake(ferry_scheduling *s, void *arg)
     }
 }
 
+/* Answers of one that has gone are not waited for; one that has come may have work. */
+static void members(ferry_scheduling *s, void *arg)
+{
+    diffusion *state = arg;
+    state->phase = IDLE;
+    state->seen = 0;
+    state->backoff_ns = BACKOFF_MIN_NS;
+    ferry_scheduling_wake(s, 0);
+    query(s, state);
+}
+
 const ferry_scheduler fy_scheduler_diffusion = {
     .size = sizeof(ferry_scheduler),
     .name = "diffusion",
     .create = create,
-    .destroy = destroy,
+    .destroy = fy_policy_destroy,
     .next = next,
     .activate = activate,
     .notify = notify,
-    .remove = take_out,
-    .empty = empty,
+    .remove = fy_policy_remove,
+    .empty = fy_policy_empty,
     .message = message,
     .wake = wake,
+    .members = members,
 };

@@ -11,13 +11,14 @@
  * rank in a long task hears that others have become idle; the longer the task has run, the longer
  * the pauses. Without preemption an answer takes a task: then objects are sent without an offer. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "balance/schedulers/ladder.h"
+#include "balance/schedulers/neighbours.h"
 #include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/waiting.h"
 
 enum { QUERY, LOAD, OFFER, TAKE };
-enum { NEIGHBOURS_MAX = 64, PING_PART = 16 };
+enum { PING_PART = 16 };
 
 typedef enum phase { IDLE, QUERYING, OFFERING } phase;
 
@@ -32,34 +33,14 @@ typedef struct sender {
 
     phase phase;
     uint64_t round;
-    int offset; /* the neighbourhood begins at this distance from the rank */
-    int neighbour_count, awaited;
+    fy_neighbours around;
+    int awaited;
     int least; /* the least loaded that has answered, or -1 */
     double least_load;
 
     double promised; /* load to take from others */
     uint64_t promised_ns;
 } sender;
-
-static uint64_t word_of(double number)
-{
-    uint64_t word;
-    memcpy(&word, &number, sizeof word);
-    return word;
-}
-
-static double number_of(uint64_t word)
-{
-    double number;
-    memcpy(&number, &word, sizeof number);
-    return number;
-}
-
-static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)
-{
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, a, b};
-    ferry_scheduling_send(s, rank, words);
-}
 
 static double load_of(const sender *state)
 {
@@ -75,24 +56,22 @@ static bool overloaded(const sender *state)
 
 static void query(ferry_scheduling *s, sender *state)
 {
-    int ranks = ferry_scheduling_ranks(s);
-    if (state->phase != IDLE || !overloaded(state) || !ferry_scheduling_on(s) || ranks == 1)
+    int count = fy_neighbours_count(s, &state->around);
+    if (state->phase != IDLE || !overloaded(state) || !ferry_scheduling_on(s) || count == 0)
         return;
     state->phase = QUERYING;
     state->round++;
-    state->awaited = state->neighbour_count;
+    state->awaited = count;
     state->least = -1;
-    for (int i = 0; i < state->neighbour_count; i++) {
-        int distance = 1 + (state->offset + i) % (ranks - 1);
-        tell(s, (ferry_scheduling_rank(s) + distance) % ranks, QUERY, state->round, 0);
-    }
+    for (int i = 0; i < count; i++)
+        fy_policy_tell(s, fy_neighbours_rank(s, &state->around, i), QUERY, state->round, 0);
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
 }
 
 /* Sends the heaviest object to `rank`, if there still is one too many; and looks for more. */
 static void send_heaviest(ferry_scheduling *s, sender *state, int rank)
 {
-    if (!overloaded(state) || !ferry_scheduling_on(s))
+    if (!overloaded(state) || !ferry_scheduling_on(s) || !ferry_scheduling_takes(s, rank))
         return;
     ferry_schedulable *item = fy_ladder_last(&state->waiting);
     fy_ladder_remove(&state->waiting, item);
@@ -122,12 +101,11 @@ static void decide(ferry_scheduling *s, sender *state)
             return;
         }
         state->phase = OFFERING;
-        tell(s, state->least, OFFER, word_of(load_of(state)), word_of(item->mark));
+        fy_policy_tell(s, state->least, OFFER, fy_word_of(load_of(state)), fy_word_of(item->mark));
         ferry_scheduling_wake(s, ferry_scheduling_now(s) + state->timeout_ns);
         return;
     }
-    int others = ferry_scheduling_ranks(s) - 1;
-    state->offset = (state->offset + state->neighbour_count) % others;
+    fy_neighbours_pass(s, &state->around);
 }
 
 /* `source`, which has `their_load`, would send an object of `load`. */
@@ -142,7 +120,7 @@ static void hear_offer(ferry_scheduling *s, sender *state, int source, double th
         state->promised += load;
         state->promised_ns = now_ns;
     }
-    tell(s, source, TAKE, take, 0);
+    fy_policy_tell(s, source, TAKE, take, 0);
 }
 
 /* The answer to an offer; one that comes late is as good. */
@@ -169,23 +147,12 @@ static int create(ferry_scheduling *s, void **out)
     sender *state = calloc(1, sizeof *state);
     if (state == NULL)
         return FERRY_ENOMEM;
-    int others = ferry_scheduling_ranks(s) - 1;
-    double count = ferry_scheduling_parameter(s, "NEIGHBOURS", 4);
-    count = count < 1 ? 1 : count > NEIGHBOURS_MAX ? NEIGHBOURS_MAX : count;
-    state->neighbour_count = (int)count < others ? (int)count : others;
+    fy_neighbours_init(s, &state->around);
     state->high = ferry_scheduling_parameter(s, "HIGH", 0);
     state->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 100e3) * 1e3);
     state->ping_ns = (uint64_t)(ferry_scheduling_parameter(s, "PING_US", 1e3) * 1e3);
-    if (others > 0)
-        state->offset = (int)(ferry_scheduling_random(s) % (uint64_t)others);
     *out = state;
     return 0;
-}
-
-static void destroy(ferry_scheduling *s, void *state)
-{
-    (void)s;
-    free(state);
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
@@ -225,6 +192,10 @@ static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     sender *state = arg;
     (void)s;
     fy_ladder_remove(&state->waiting, item);
+    if (item == state->running) {
+        state->running = NULL;
+        state->running_load = 0;
+    }
 }
 
 static bool empty(ferry_scheduling *s, void *arg)
@@ -240,14 +211,14 @@ static void message(ferry_scheduling *s, void *arg, int source,
     sender *state = arg;
     switch (words[0]) {
     case QUERY:
-        tell(s, source, LOAD, words[1], word_of(load_of(state)));
+        fy_policy_tell(s, source, LOAD, words[1], fy_word_of(load_of(state)));
         break;
     case LOAD:
         if (state->phase == QUERYING && words[1] == state->round)
-            hear_load(s, state, source, number_of(words[2]));
+            hear_load(s, state, source, fy_number_of(words[2]));
         break;
     case OFFER:
-        hear_offer(s, state, source, number_of(words[1]), number_of(words[2]));
+        hear_offer(s, state, source, fy_number_of(words[1]), fy_number_of(words[2]));
         break;
     case TAKE:
         hear_take(s, state, source, words[1] != 0);
@@ -268,11 +239,20 @@ static void wake(ferry_scheduling *s, void *arg)
     query(s, state);
 }
 
+/* Answers of one that has gone are not waited for; one that has come may have nothing to do. */
+static void members(ferry_scheduling *s, void *arg)
+{
+    sender *state = arg;
+    state->phase = IDLE;
+    ferry_scheduling_wake(s, 0);
+    query(s, state);
+}
+
 const ferry_scheduler fy_scheduler_diffusion_sender = {
     .size = sizeof(ferry_scheduler),
     .name = "diffusion-sender",
     .create = create,
-    .destroy = destroy,
+    .destroy = fy_policy_destroy,
     .next = next,
     .activate = activate,
     .notify = notify,
@@ -280,4 +260,5 @@ const ferry_scheduler fy_scheduler_diffusion_sender = {
     .empty = empty,
     .message = message,
     .wake = wake,
+    .members = members,
 };

@@ -55,13 +55,14 @@ static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
     return tasks_are_short(p) || !ferry_scheduling_preempts(s);
 }
 
-/* Objects that may be given away: all that wait while a task runs, else all but the next. */
+/* Objects that may be given away: all that wait with some load while a task runs, else all but the
+ * next. What has no load is sooner done than given. */
 static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 {
-    uint32_t count = p->waiting.count;
+    uint32_t count = p->waiting.loaded;
     if (p->fresh || count == 0 || !ferry_scheduling_on(s))
         return 0;
-    return p->running != NULL ? count : count - 1;
+    return p->running != NULL && p->running_load > 0 ? count : count - 1;
 }
 
 static double heaviest(const ferry_policy *p)
@@ -116,7 +117,7 @@ static void update(ferry_scheduling *s, ferry_policy *p)
 static void wish(ferry_scheduling *s, ferry_policy *p)
 {
     if (p->asked || p->waiting.count != 0 || (p->running != NULL && !asks_ahead(s, p)) ||
-        !ferry_scheduling_on(s) || ferry_scheduling_ranks(s) == 1)
+        !ferry_scheduling_on(s) || ferry_scheduling_takers(s) == 0)
         return;
     p->asked = true;
     p->asked_ns = ferry_scheduling_now(s) + fy_patience(s, p->timeout_ns);
@@ -160,7 +161,7 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
         fulfilled(s, p);
     else if (p->asked)
         cancel(s, p);
-    if (idle && !item->arrived && ferry_scheduling_ranks(s) > 1)
+    if (idle && !item->arrived && ferry_scheduling_takers(s) > 0)
         become_fresh(s, p);
     update(s, p);
 }
@@ -169,6 +170,8 @@ static void give(ferry_scheduling *s, ferry_policy *p, int thief)
 {
     uint32_t count = supply(s, p);
     uint64_t wanted = p->mean_ns == 0 ? 1 : 1 + p->slice_ns / p->mean_ns;
+    if (!ferry_scheduling_takes(s, thief))
+        return; /* it has gone, or will repeat its wish */
     if (count == 0) {
         report(s, p, thief);
         return;
@@ -192,6 +195,12 @@ static void asked(ferry_scheduling *s, void *context, int thief)
     give(s, context, thief);
 }
 
+static void again(ferry_scheduling *s, void *context)
+{
+    ferry_policy *p = context;
+    report(s, p, p->asked ? ferry_scheduling_rank(s) : -1);
+}
+
 static void send_note(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note)
 {
     uint64_t words[FERRY_SCHEDULER_WORDS];
@@ -211,6 +220,7 @@ static int create(ferry_scheduling *s, void **out)
     p->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 250e3) * 1e3);
     p->desks.send = send_note;
     p->desks.asked = asked;
+    p->desks.again = again;
     p->desks.context = p;
     double children = ferry_scheduling_parameter(s, "CHILDREN", 32);
     int error = fy_desks_init(s, &p->desks, children < 1e6 ? (int)children : 1000000);
@@ -231,10 +241,12 @@ static void destroy(ferry_scheduling *s, void *arg)
     free(p);
 }
 
-/* Short tasks are measured now and then only. */
+/* Short tasks are measured now and then only, and those without load not at all: what others take
+ * cannot be told from them. */
 static void start_clock(ferry_scheduling *s, ferry_policy *p)
 {
-    bool skip = p->mean_ns != 0 && p->mean_ns < SAMPLED_BELOW_NS && ++p->unmeasured < SAMPLE;
+    bool known = p->mean_ns != 0 && p->mean_ns < SAMPLED_BELOW_NS && ++p->unmeasured < SAMPLE;
+    bool skip = known || p->running_load <= 0;
     p->started_ns = skip ? 0 : ferry_scheduling_now(s);
 }
 
@@ -268,18 +280,23 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     return item;
 }
 
+static void end_running(ferry_policy *p)
+{
+    p->running = NULL;
+    p->running_load = 0;
+}
+
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     ferry_policy *p = arg;
-    if (item == p->running) {
-        /* Not idle yet: what waits is no news. */
-        stop_clock(s, p);
+    if (item != p->running) {
         add(s, p, item);
-        p->running = NULL;
-        p->running_load = 0;
         return;
     }
+    /* Not idle yet: what waits is no news. */
+    stop_clock(s, p);
     add(s, p, item);
+    end_running(p);
 }
 
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -290,6 +307,11 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     ferry_policy *p = arg;
+    if (item == p->running) {
+        stop_clock(s, p);
+        end_running(p);
+        return;
+    }
     fy_ladder_remove(&p->waiting, item);
     update(s, p);
 }
@@ -323,6 +345,14 @@ static void wake(ferry_scheduling *s, void *arg)
     wish(s, p);
 }
 
+static void members(ferry_scheduling *s, void *arg)
+{
+    ferry_policy *p = arg;
+    (void)fy_desks_renew(s, &p->desks); /* without memory wishes are repeated until there is some */
+    again(s, p);
+    wish(s, p);
+}
+
 const ferry_scheduler fy_scheduler_ferry = {
     .size = sizeof(ferry_scheduler),
     .name = "ferry",
@@ -335,4 +365,5 @@ const ferry_scheduler fy_scheduler_ferry = {
     .empty = empty,
     .message = message,
     .wake = wake,
+    .members = members,
 };

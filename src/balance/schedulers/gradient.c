@@ -12,18 +12,20 @@
  * EXPIRE_US; a rank that stays underloaded says so again after growing pauses. */
 #include <stdlib.h>
 
+#include "balance/schedulers/neighbours.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 
 enum { STATUS, OFFER, TAKE };
-enum { NEIGHBOURS_MAX = 64, PROXIMITY_MAX = 1 << 20, PAUSES_MAX = 32 };
+enum { PROXIMITY_MAX = 1 << 20, PAUSES_MAX = 32 };
 
 typedef struct gradient {
     fy_waiting waiting;
-    ferry_schedulable *running;
     uint32_t low, high, batch;
     uint64_t expire_ns;
-    int neighbours[NEIGHBOURS_MAX];
+    int each_side; /* neighbours */
+    bool far;
+    int neighbours[FY_NEIGHBOURS_MAX];
     int neighbour_count;
 
     int nearest; /* underloaded rank, or -1 */
@@ -36,21 +38,15 @@ typedef struct gradient {
     uint64_t pause_ns; /* until it is said again; grows */
 } gradient;
 
-static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)
-{
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, a, b};
-    ferry_scheduling_send(s, rank, words);
-}
-
 static bool underloaded(const ferry_scheduling *s, const gradient *g)
 {
     bool ahead = !ferry_scheduling_preempts(s);
-    return (g->running == NULL || ahead) && g->waiting.count + g->promised <= g->low;
+    return (g->waiting.running == NULL || ahead) && g->waiting.count + g->promised <= g->low;
 }
 
 static uint32_t surplus(const gradient *g)
 {
-    uint32_t kept = g->high + (g->running == NULL ? 1 : 0);
+    uint32_t kept = g->high + (g->waiting.running == NULL ? 1 : 0);
     return g->waiting.count > kept ? g->waiting.count - kept : 0;
 }
 
@@ -58,7 +54,7 @@ static void spread(ferry_scheduling *s, const gradient *g, int source, int rank,
 {
     for (int i = 0; i < g->neighbour_count; i++)
         if (g->neighbours[i] != source && g->neighbours[i] != rank)
-            tell(s, g->neighbours[i], STATUS, (uint64_t)rank, proximity);
+            fy_policy_tell(s, g->neighbours[i], STATUS, (uint64_t)rank, proximity);
 }
 
 /* Says that there is nothing to do here, when it is so and was not said lately. */
@@ -81,7 +77,7 @@ static void offer(ferry_scheduling *s, gradient *g)
     if (g->offered || g->nearest < 0 || surplus(g) == 0 || !ferry_scheduling_on(s))
         return;
     g->offered = true;
-    tell(s, g->nearest, OFFER, surplus(g), 0);
+    fy_policy_tell(s, g->nearest, OFFER, surplus(g), 0);
     g->nearest = -1;
 }
 
@@ -107,7 +103,7 @@ static void hear_offer(ferry_scheduling *s, gradient *g, int source, uint32_t co
         want = count;
     g->promised += want;
     g->promised_ns = ferry_scheduling_now(s);
-    tell(s, source, TAKE, want, 0);
+    fy_policy_tell(s, source, TAKE, want, 0);
 }
 
 static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t count)
@@ -120,19 +116,30 @@ static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t cou
     }
     /* What was promised and is gone meanwhile. */
     if (count > 0)
-        tell(s, source, TAKE, 0, count);
+        fy_policy_tell(s, source, TAKE, 0, count);
     offer(s, g);
 }
 
 static void add_neighbour(ferry_scheduling *s, gradient *g, int distance)
 {
-    int ranks = ferry_scheduling_ranks(s);
-    int rank = ((ferry_scheduling_rank(s) + distance) % ranks + ranks) % ranks;
-    bool known = rank == ferry_scheduling_rank(s);
+    int places = ferry_scheduling_takers(s) + 1;
+    int rank = ferry_scheduling_taker(s, (distance % places + places) % places);
+    bool known = rank < 0;
     for (int i = 0; i < g->neighbour_count; i++)
         known = known || g->neighbours[i] == rank;
-    if (!known && g->neighbour_count < NEIGHBOURS_MAX)
+    if (!known && g->neighbour_count < FY_NEIGHBOURS_MAX)
         g->neighbours[g->neighbour_count++] = rank;
+}
+
+static void choose_neighbours(ferry_scheduling *s, gradient *g)
+{
+    g->neighbour_count = 0;
+    for (int i = 1; i <= g->each_side; i++) {
+        add_neighbour(s, g, i);
+        add_neighbour(s, g, -i);
+    }
+    for (int distance = 4; g->far && distance <= ferry_scheduling_takers(s); distance *= 2)
+        add_neighbour(s, g, distance);
 }
 
 static int create(ferry_scheduling *s, void **out)
@@ -147,30 +154,20 @@ static int create(ferry_scheduling *s, void **out)
     g->pause_ns = g->expire_ns;
     g->nearest = -1;
     double count = ferry_scheduling_parameter(s, "NEIGHBOURS", 4);
-    bool far = ferry_scheduling_parameter(s, "FAR", 1) != 0;
-    for (int i = 1; i <= NEIGHBOURS_MAX && i <= count / 2; i++) {
-        add_neighbour(s, g, i);
-        add_neighbour(s, g, -i);
-    }
-    for (int distance = 4; far && distance < ferry_scheduling_ranks(s); distance *= 2)
-        add_neighbour(s, g, distance);
+    g->each_side = count < FY_NEIGHBOURS_MAX ? (int)(count / 2) : FY_NEIGHBOURS_MAX;
+    g->far = ferry_scheduling_parameter(s, "FAR", 1) != 0;
+    choose_neighbours(s, g);
     *out = g;
     return 0;
-}
-
-static void destroy(ferry_scheduling *s, void *state)
-{
-    (void)s;
-    free(state);
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
-    g->running = fy_waiting_pop(&g->waiting);
+    g->waiting.running = fy_waiting_pop(&g->waiting);
     announce(s, g);
     offer(s, g);
-    return g->running;
+    return g->waiting.running;
 }
 
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -189,36 +186,21 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     gradient *g = arg;
-    if (item == g->running)
-        g->running = NULL;
+    if (item == g->waiting.running)
+        g->waiting.running = NULL;
     if (item->arrived && g->promised > 0)
         g->promised--;
     notify(s, arg, item);
-}
-
-static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
-{
-    gradient *g = arg;
-    (void)s;
-    fy_waiting_remove(&g->waiting, item);
-}
-
-static bool empty(ferry_scheduling *s, void *arg)
-{
-    const gradient *g = arg;
-    (void)s;
-    return g->waiting.count == 0;
 }
 
 static void message(ferry_scheduling *s, void *arg, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     gradient *g = arg;
-    int ranks = ferry_scheduling_ranks(s);
     switch (words[0]) {
     case STATUS:
-        if (words[1] < (uint64_t)ranks && (int)words[1] != ferry_scheduling_rank(s) &&
-            words[2] < PROXIMITY_MAX)
+        if (words[1] < (uint64_t)ferry_scheduling_ranks(s) &&
+            ferry_scheduling_takes(s, (int)words[1]) && words[2] < PROXIMITY_MAX)
             hear_status(s, g, source, (int)words[1], (uint32_t)words[2]);
         break;
     case OFFER:
@@ -244,20 +226,33 @@ static void wake(ferry_scheduling *s, void *arg)
         g->promised = 0;
     g->announced = false;
     announce(s, g);
-    if (!g->announced && g->running == NULL)
+    if (!g->announced && g->waiting.running == NULL)
         ferry_scheduling_wake(s, ferry_scheduling_now(s) + fy_patience(s, g->expire_ns));
+}
+
+/* An offer to one that has gone is not answered, and one that has come has heard nothing. */
+static void members(ferry_scheduling *s, void *arg)
+{
+    gradient *g = arg;
+    choose_neighbours(s, g);
+    g->nearest = g->nearest >= 0 && ferry_scheduling_takes(s, g->nearest) ? g->nearest : -1;
+    g->offered = g->announced = false;
+    g->pause_ns = g->expire_ns;
+    announce(s, g);
+    offer(s, g);
 }
 
 const ferry_scheduler fy_scheduler_gradient = {
     .size = sizeof(ferry_scheduler),
     .name = "gradient",
     .create = create,
-    .destroy = destroy,
+    .destroy = fy_policy_destroy,
     .next = next,
     .activate = activate,
     .notify = notify,
-    .remove = take_out,
-    .empty = empty,
+    .remove = fy_policy_remove,
+    .empty = fy_policy_empty,
     .message = message,
     .wake = wake,
+    .members = members,
 };

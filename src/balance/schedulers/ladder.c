@@ -29,6 +29,7 @@ static void link_last(fy_ladder *ladder, ferry_schedulable *item)
     rung->last = item;
     ladder->used[at / 64] |= UINT64_C(1) << at % 64;
     ladder->load += item->mark;
+    ladder->loaded += item->mark > 0;
 }
 
 static void unlink_from(fy_ladder *ladder, ferry_schedulable *item)
@@ -48,6 +49,7 @@ static void unlink_from(fy_ladder *ladder, ferry_schedulable *item)
     if (rung->first == NULL)
         ladder->used[at / 64] &= ~(UINT64_C(1) << at % 64);
     ladder->load -= item->mark;
+    ladder->loaded -= item->mark > 0;
 }
 
 bool fy_ladder_add(fy_ladder *ladder, ferry_schedulable *item)
@@ -62,6 +64,8 @@ bool fy_ladder_add(fy_ladder *ladder, ferry_schedulable *item)
     }
     if (rung_of(item->load) == rung_of(item->mark)) {
         ladder->load += item->load - item->mark;
+        ladder->loaded += item->load > 0;
+        ladder->loaded -= item->mark > 0;
         item->mark = item->load;
     } else {
         unlink_from(ladder, item);

@@ -19,7 +19,8 @@ typedef struct fy_ladder {
     fy_rung rungs[FY_RUNGS];
     uint64_t used[FY_RUNG_WORDS]; /* a bit per rung that is not empty */
     uint32_t count;
-    uint32_t turn; /* counts pops */
+    uint32_t loaded; /* of them, with a mark above 0 */
+    uint32_t turn;   /* counts pops */
     double load;
 } fy_ladder;
 

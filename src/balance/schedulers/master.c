@@ -1,9 +1,10 @@
 /* Master and workers (prema.txt 5.4.2.5): what waits anywhere is collected on one rank, which hands
  * it out.
  *
- * Masters form a tree: the first of every GROUP ranks is the master of these, the first of every
- * GROUP * GROUP the master of those masters, and so on up to rank 0; with GROUP at 0 there is rank
- * 0 alone. Every rank sends what it has beyond the next task to rank 0. A rank without work sends
+ * Masters form a tree over the ranks that take objects now, by their places among them: the first
+ * of every GROUP is the master of these, the first of every GROUP * GROUP the master of those
+ * masters, and so on up to the first, the root; with GROUP at 0 there is the root alone. Every rank
+ * sends what it has beyond the next task to the root. A rank without work sends
  * REQUEST to its master, which sends CHUNK objects; with FACTORING=1 its share of half of what is
  * left, if that is more, so that chunks shrink towards the end. A master that has nothing remembers
  * who asked it and asks the one above for as many; at the root requests wait for work. With
@@ -11,8 +12,13 @@
  * is handed out.
  *
  * Without preemption a master that runs a task lets all its workers wait for it, so it runs none
- * while they ask: one only when it has heard no request for IDLE_US (its workers may be gone). */
+ * while they ask: one only when it has heard no request for IDLE_US (its workers may be gone).
+ *
+ * When ranks come or go all ask anew. A master remembers whoever asks it, also one that it does not
+ * know of yet, or not as its worker, and serves who takes objects: so none is forgotten while some
+ * know less than others. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
@@ -27,16 +33,17 @@ typedef struct asker {
 
 typedef struct master {
     fy_waiting waiting;
-    ferry_schedulable *running;
-    int parent;   /* -1: the root */
-    int children; /* ranks that ask here; 0: a worker only */
+    int root;
+    int parent;   /* -1: this is the root */
+    int children; /* ranks that are to ask here; 0: a worker only */
+    int group;
     uint32_t chunk;
     bool factoring, distributed;
     uint64_t idle_ns, heard_ns; /* when a request came last */
 
     bool asked;
-    asker *askers; /* ring of `children`, oldest first */
-    uint32_t asker_first, asker_count;
+    asker *askers; /* oldest first, from `asker_first` on */
+    uint32_t asker_first, asker_count, asker_capacity;
 } master;
 
 /* Whether this rank leaves all tasks to the others. */
@@ -48,7 +55,7 @@ static bool abstains(const ferry_scheduling *s, const master *m)
 
 static uint32_t surplus(const ferry_scheduling *s, const master *m)
 {
-    uint32_t kept = m->running == NULL && !abstains(s, m) ? 1 : 0;
+    uint32_t kept = m->waiting.running == NULL && !abstains(s, m) ? 1 : 0;
     return m->waiting.count > kept ? m->waiting.count - kept : 0;
 }
 
@@ -58,15 +65,21 @@ static void send_one(ferry_scheduling *s, master *m, ferry_schedulable *item, in
     ferry_scheduling_migrate(s, item, rank);
 }
 
+static asker *asker_at(const master *m, uint32_t index)
+{
+    return &m->askers[m->asker_first + index];
+}
+
 static void ask(ferry_scheduling *s, master *m)
 {
-    bool wanted =
-        (m->waiting.count == 0 && m->running == NULL) || (m->asker_count > 0 && surplus(s, m) == 0);
-    if (m->parent < 0 || m->asked || !wanted || !ferry_scheduling_on(s))
+    if (m->parent < 0 || m->asked || !ferry_scheduling_on(s))
         return;
-    uint64_t want = m->waiting.count == 0 && m->running == NULL ? 1 : 0;
-    for (uint32_t i = 0; i < m->asker_count; i++)
-        want += m->askers[(m->asker_first + i) % (uint32_t)m->children].want;
+    uint64_t want = m->waiting.count == 0 && m->waiting.running == NULL ? 1 : 0;
+    for (uint32_t i = 0; i < m->asker_count && surplus(s, m) == 0; i++)
+        if (ferry_scheduling_takes(s, asker_at(m, i)->rank))
+            want += asker_at(m, i)->want;
+    if (want == 0)
+        return;
     const uint64_t words[FERRY_SCHEDULER_WORDS] = {REQUEST, want, 0};
     m->asked = true;
     ferry_scheduling_send(s, m->parent, words);
@@ -78,16 +91,30 @@ static uint32_t chunk_of(const ferry_scheduling *s, const master *m)
     return m->factoring && share > m->chunk ? share : m->chunk;
 }
 
+/* Takes out the oldest of those who asked and take objects; false when there is none. */
+static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
+{
+    uint32_t i = 0;
+    while (i < m->asker_count && !ferry_scheduling_takes(s, asker_at(m, i)->rank))
+        i++;
+    if (i == m->asker_count)
+        return false;
+    *out = *asker_at(m, i);
+    m->asker_count--;
+    if (i == 0)
+        m->asker_first = m->asker_count == 0 ? 0 : m->asker_first + 1;
+    else
+        memmove(asker_at(m, i), asker_at(m, i + 1), (m->asker_count - i) * sizeof *m->askers);
+    return true;
+}
+
 /* Hands out to who asked, oldest first. */
 static void serve(ferry_scheduling *s, master *m)
 {
-    while (m->asker_count > 0 && surplus(s, m) > 0 && ferry_scheduling_on(s)) {
-        const asker a = m->askers[m->asker_first];
-        m->asker_first = (m->asker_first + 1) % (uint32_t)m->children;
-        m->asker_count--;
+    asker a;
+    while (surplus(s, m) > 0 && ferry_scheduling_on(s) && pop_asker(s, m, &a))
         for (uint32_t count = a.want * chunk_of(s, m); count > 0 && surplus(s, m) > 0; count--)
             send_one(s, m, m->waiting.first, a.rank);
-    }
     ask(s, m);
 }
 
@@ -96,27 +123,59 @@ static void collect(ferry_scheduling *s, master *m, ferry_schedulable *item)
 {
     if (m->parent >= 0 && !m->distributed && !item->arrived && surplus(s, m) > 0 &&
         ferry_scheduling_on(s))
-        send_one(s, m, item, 0);
+        send_one(s, m, item, m->root);
     else if (m->asker_count > 0)
         serve(s, m);
 }
 
-/* The master of `rank` in a tree of groups, or -1 for the root. */
-static int parent_of(int rank, int group, int ranks)
+/* The place of the master of `place` in a tree of groups over `places`, or -1 for the root. */
+static int parent_of(int place, int group, int places)
 {
-    if (rank == 0)
+    if (place == 0)
         return -1;
-    for (int64_t span = group; span < ranks; span *= group)
-        if (rank % span != 0)
-            return (int)(rank / span * span);
+    for (int64_t span = group; span < places; span *= group)
+        if (place % span != 0)
+            return (int)(place / span * span);
     return 0;
+}
+
+/* Finds this rank's master and its workers, among those that are there. */
+static void find_masters(ferry_scheduling *s, master *m)
+{
+    int places = ferry_scheduling_takers(s) + 1, place = 0;
+    for (int i = places - 1; i > 0 && ferry_scheduling_taker(s, i) < ferry_scheduling_rank(s); i--)
+        place++;
+    int group = m->group >= 2 && m->group < places ? m->group : places;
+    int parent = parent_of(place, group, places);
+    m->root = place == 0 ? ferry_scheduling_rank(s) : ferry_scheduling_taker(s, places - place);
+    m->parent = parent < 0 ? -1 : ferry_scheduling_taker(s, places - place + parent);
+    m->children = 0;
+    for (int other = 0; other < places; other++)
+        m->children += other != place && parent_of(other, group, places) == place;
+}
+
+/* Makes room for one more. */
+static bool askers_reserve(master *m)
+{
+    if (m->asker_first + m->asker_count < m->asker_capacity)
+        return true;
+    if (m->asker_first > 0) {
+        memmove(m->askers, m->askers + m->asker_first, m->asker_count * sizeof *m->askers);
+        m->asker_first = 0;
+        return true;
+    }
+    uint32_t capacity = m->asker_capacity * 2 + 16;
+    asker *larger = realloc(m->askers, capacity * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    m->askers = larger;
+    m->asker_capacity = capacity;
+    return true;
 }
 
 static int create(ferry_scheduling *s, void **out)
 {
-    int ranks = ferry_scheduling_ranks(s), rank = ferry_scheduling_rank(s);
     double group = ferry_scheduling_parameter(s, "GROUP", 64);
-    int size = group >= 2 && group < ranks ? (int)group : ranks;
     master *m = calloc(1, sizeof *m);
     if (m == NULL)
         return FERRY_ENOMEM;
@@ -126,15 +185,8 @@ static int create(ferry_scheduling *s, void **out)
     m->idle_ns = (uint64_t)(ferry_scheduling_parameter(s, "IDLE_US", 1e6) * 1e3);
     m->heard_ns = ferry_scheduling_now(s);
     m->distributed = ferry_scheduling_parameter(s, "DISTRIBUTED", 0) != 0;
-    m->parent = parent_of(rank, size, ranks);
-    for (int other = 0; other < ranks; other++)
-        m->children += other != rank && parent_of(other, size, ranks) == rank;
-    if (m->children > 0)
-        m->askers = calloc((size_t)m->children, sizeof *m->askers);
-    if (m->children > 0 && m->askers == NULL) {
-        free(m);
-        return FERRY_ENOMEM;
-    }
+    m->group = group < 1e6 ? (int)group : 0;
+    find_masters(s, m);
     *out = m;
     return 0;
 }
@@ -153,15 +205,15 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     if (m->asker_count > 0 && abstains(s, m))
         serve(s, m);
     if (abstains(s, m)) {
-        m->running = NULL;
+        m->waiting.running = NULL;
         ferry_scheduling_wake(s, m->waiting.count > 0 ? m->heard_ns + m->idle_ns : 0);
     } else {
-        m->running = fy_waiting_pop(&m->waiting);
+        m->waiting.running = fy_waiting_pop(&m->waiting);
     }
     if (m->asker_count > 0)
         serve(s, m);
     ask(s, m);
-    return m->running;
+    return m->waiting.running;
 }
 
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -176,40 +228,33 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     master *m = arg;
-    if (item == m->running)
-        m->running = NULL;
+    if (item == m->waiting.running)
+        m->waiting.running = NULL;
     notify(s, arg, item);
-}
-
-static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
-{
-    master *m = arg;
-    (void)s;
-    fy_waiting_remove(&m->waiting, item);
-}
-
-static bool empty(ferry_scheduling *s, void *arg)
-{
-    const master *m = arg;
-    (void)s;
-    return m->waiting.count == 0;
 }
 
 static void message(ferry_scheduling *s, void *arg, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     master *m = arg;
-    if (words[0] != REQUEST || m->children == 0)
+    if (words[0] != REQUEST)
         return;
     m->heard_ns = ferry_scheduling_now(s);
     for (uint32_t i = 0; i < m->asker_count; i++)
-        if (m->askers[(m->asker_first + i) % (uint32_t)m->children].rank == source)
+        if (asker_at(m, i)->rank == source)
             return;
-    if (m->asker_count == (uint32_t)m->children)
+    if (!askers_reserve(m))
         return;
     uint32_t want = words[1] < (uint64_t)ferry_scheduling_ranks(s) ? (uint32_t)words[1] : 1;
-    m->askers[(m->asker_first + m->asker_count++) % (uint32_t)m->children] =
-        (asker){.rank = source, .want = want == 0 ? 1 : want};
+    *asker_at(m, m->asker_count++) = (asker){.rank = source, .want = want == 0 ? 1 : want};
+    serve(s, m);
+}
+
+static void members(ferry_scheduling *s, void *arg)
+{
+    master *m = arg;
+    find_masters(s, m);
+    m->asked = false;
     serve(s, m);
 }
 
@@ -221,7 +266,8 @@ const ferry_scheduler fy_scheduler_master = {
     .next = next,
     .activate = activate,
     .notify = notify,
-    .remove = take_out,
-    .empty = empty,
+    .remove = fy_policy_remove,
+    .empty = fy_policy_empty,
     .message = message,
+    .members = members,
 };

@@ -9,6 +9,7 @@
  * meant for up to a few hundred. */
 #include <stdlib.h>
 
+#include "balance/schedulers/neighbours.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 
@@ -17,21 +18,15 @@ enum { LOOKED_AT_MAX = 256 };
 
 typedef struct multilist {
     fy_waiting waiting;
-    ferry_schedulable *running;
     double told; /* what the others know of this rank */
-    bool asked;
+    int asked;   /* a rank, or -1 */
     int start;
     double heads[]; /* by rank */
 } multilist;
 
 static void tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
 {
-    union {
-        double number;
-        uint64_t word;
-    } as = {.number = priority};
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, as.word, 0};
-    ferry_scheduling_send(s, rank, words);
+    fy_policy_tell(s, rank, what, fy_word_of(priority), 0);
 }
 
 /* The head of the list of `rank`; NULL when nothing waits. Looks at a bounded number. */
@@ -53,7 +48,7 @@ static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int 
 
 static bool can_give(ferry_scheduling *s, const multilist *m)
 {
-    return m->waiting.count > (m->running == NULL ? 1u : 0u) && ferry_scheduling_on(s);
+    return m->waiting.count > (m->waiting.running == NULL ? 1u : 0u) && ferry_scheduling_on(s);
 }
 
 /* Tells everybody what is to be had here, when that is news. */
@@ -65,16 +60,15 @@ static void announce(ferry_scheduling *s, multilist *m)
     if (!news)
         return;
     m->told = now;
-    for (int rank = 0; rank < ferry_scheduling_ranks(s); rank++)
-        if (rank != ferry_scheduling_rank(s))
-            tell(s, rank, HEAD, now);
+    for (int i = 1; i <= ferry_scheduling_takers(s); i++)
+        tell(s, ferry_scheduling_taker(s, i), HEAD, now);
 }
 
 static void ask(ferry_scheduling *s, multilist *m)
 {
     int ranks = ferry_scheduling_ranks(s), best = -1;
     bool ahead = !ferry_scheduling_preempts(s);
-    if (m->asked || (m->running != NULL && !ahead) || m->waiting.count != 0 ||
+    if (m->asked >= 0 || (m->waiting.running != NULL && !ahead) || m->waiting.count != 0 ||
         !ferry_scheduling_on(s))
         return;
     for (int i = 0; i < ranks; i++) {
@@ -84,7 +78,7 @@ static void ask(ferry_scheduling *s, multilist *m)
     }
     if (best < 0)
         return;
-    m->asked = true;
+    m->asked = best;
     tell(s, best, REQUEST, 0);
 }
 
@@ -94,62 +88,44 @@ static int create(ferry_scheduling *s, void **out)
     multilist *m = calloc(1, sizeof *m + ranks * sizeof *m->heads);
     if (m == NULL)
         return FERRY_ENOMEM;
+    m->asked = -1;
     m->start = (int)(ferry_scheduling_random(s) % ranks);
     *out = m;
     return 0;
 }
 
-static void destroy(ferry_scheduling *s, void *state)
-{
-    (void)s;
-    free(state);
-}
-
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     multilist *m = arg;
-    m->running = head_for(s, m, ferry_scheduling_rank(s));
-    if (m->running != NULL)
-        fy_waiting_remove(&m->waiting, m->running);
+    m->waiting.running = head_for(s, m, ferry_scheduling_rank(s));
+    if (m->waiting.running != NULL)
+        fy_waiting_remove(&m->waiting, m->waiting.running);
     announce(s, m);
     ask(s, m);
-    return m->running;
+    return m->waiting.running;
 }
 
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     multilist *m = arg;
-    if (fy_waiting_add(&m->waiting, item) && m->running != NULL)
+    if (fy_waiting_add(&m->waiting, item) && m->waiting.running != NULL)
         announce(s, m);
 }
 
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     multilist *m = arg;
-    if (item == m->running)
-        m->running = NULL;
+    if (item == m->waiting.running)
+        m->waiting.running = NULL;
     if (item->arrived)
-        m->asked = false;
+        m->asked = -1;
     notify(s, arg, item);
-}
-
-static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
-{
-    multilist *m = arg;
-    (void)s;
-    fy_waiting_remove(&m->waiting, item);
-}
-
-static bool empty(ferry_scheduling *s, void *arg)
-{
-    const multilist *m = arg;
-    (void)s;
-    return m->waiting.count == 0;
 }
 
 static void give(ferry_scheduling *s, multilist *m, int thief)
 {
-    ferry_schedulable *item = can_give(s, m) ? head_for(s, m, thief) : NULL;
+    bool gives = can_give(s, m) && ferry_scheduling_takes(s, thief);
+    ferry_schedulable *item = gives ? head_for(s, m, thief) : NULL;
     if (item == NULL) {
         tell(s, thief, NONE, 0);
         return;
@@ -163,28 +139,41 @@ static void message(ferry_scheduling *s, void *arg, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     multilist *m = arg;
-    union {
-        uint64_t word;
-        double number;
-    } as = {.word = words[1]};
     if (words[0] == REQUEST) {
         give(s, m, source);
     } else if (words[0] == HEAD || words[0] == NONE) {
-        m->heads[source] = words[0] == HEAD && as.number > 0 ? as.number : 0;
-        m->asked = m->asked && words[0] == HEAD;
+        double head = fy_number_of(words[1]);
+        m->heads[source] = words[0] == HEAD && head > 0 ? head : 0;
+        if (words[0] == NONE)
+            m->asked = -1;
         ask(s, m);
     }
+}
+
+/* Nothing is to be had from those that have gone; those that have come are told with the rest. */
+static void members(ferry_scheduling *s, void *arg)
+{
+    multilist *m = arg;
+    for (int rank = 0; rank < ferry_scheduling_ranks(s); rank++)
+        if (!ferry_scheduling_takes(s, rank))
+            m->heads[rank] = 0;
+    if (m->asked >= 0 && !ferry_scheduling_takes(s, m->asked))
+        m->asked = -1;
+    m->told = 0;
+    announce(s, m);
+    ask(s, m);
 }
 
 const ferry_scheduler fy_scheduler_multilist = {
     .size = sizeof(ferry_scheduler),
     .name = "multilist",
     .create = create,
-    .destroy = destroy,
+    .destroy = fy_policy_destroy,
     .next = next,
     .activate = activate,
     .notify = notify,
-    .remove = take_out,
-    .empty = empty,
+    .remove = fy_policy_remove,
+    .empty = fy_policy_empty,
     .message = message,
+    .members = members,
 };

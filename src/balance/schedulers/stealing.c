@@ -16,6 +16,7 @@
  * as refused. Requests carry a number, so a late refusal is not taken for the answer to another. */
 #include <stdlib.h>
 
+#include "balance/schedulers/neighbours.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 
@@ -24,7 +25,6 @@ enum { BEGGARS_MAX = 64, GIVE_MAX = 32 };
 
 typedef struct stealing {
     fy_waiting waiting;
-    ferry_schedulable *running;
     uint64_t started_ns; /* of the running task */
     uint64_t ahead_ns;
     uint64_t task_ns; /* how long the last task took */
@@ -47,8 +47,7 @@ enum { BACKOFF_MIN_NS = 100 * 1000 };
 
 static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t request)
 {
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, request, 0};
-    ferry_scheduling_send(s, rank, words);
+    fy_policy_tell(s, rank, what, request, 0);
 }
 
 static bool tasks_are_short(const stealing *state)
@@ -60,12 +59,12 @@ static bool tasks_are_short(const stealing *state)
 static uint32_t surplus(const stealing *state)
 {
     uint32_t count = state->waiting.count;
-    return state->running != NULL || count == 0 ? count : count - 1;
+    return state->waiting.running != NULL || count == 0 ? count : count - 1;
 }
 
 static bool hungry(const stealing *state)
 {
-    return state->waiting.count == 0 && (state->running == NULL || tasks_are_short(state));
+    return state->waiting.count == 0 && (state->waiting.running == NULL || tasks_are_short(state));
 }
 
 static void next_victim(ferry_scheduling *s, stealing *state)
@@ -152,7 +151,7 @@ static void add(ferry_scheduling *s, stealing *state, ferry_schedulable *item)
 static void give(ferry_scheduling *s, stealing *state, int thief, uint64_t request)
 {
     uint32_t count = surplus(state);
-    if (count == 0 || !ferry_scheduling_on(s)) {
+    if (count == 0 || !ferry_scheduling_on(s) || !ferry_scheduling_takes(s, thief)) {
         tell(s, thief, REFUSE, request);
         remember(state, thief);
         return;
@@ -211,31 +210,25 @@ static int create(ferry_scheduling *s, void **out)
     return 0;
 }
 
-static void destroy(ferry_scheduling *s, void *state)
-{
-    (void)s;
-    free(state);
-}
-
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     stealing *state = arg;
-    state->running = fy_waiting_pop(&state->waiting);
-    if (state->running != NULL) {
+    state->waiting.running = fy_waiting_pop(&state->waiting);
+    if (state->waiting.running != NULL) {
         if (state->ahead_ns != 0)
             state->started_ns = ferry_scheduling_now(s);
         if (state->waiting.count > 0)
             hint(s, state, state->waiting.count);
     }
     ask(s, state);
-    return state->running;
+    return state->waiting.running;
 }
 
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     stealing *state = arg;
-    if (item == state->running) {
-        state->running = NULL;
+    if (item == state->waiting.running) {
+        state->waiting.running = NULL;
         if (state->ahead_ns != 0)
             state->task_ns = ferry_scheduling_now(s) - state->started_ns;
     }
@@ -249,20 +242,6 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     add(s, arg, item);
-}
-
-static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
-{
-    stealing *state = arg;
-    (void)s;
-    fy_waiting_remove(&state->waiting, item);
-}
-
-static bool empty(ferry_scheduling *s, void *arg)
-{
-    const stealing *state = arg;
-    (void)s;
-    return state->waiting.count == 0;
 }
 
 static void message(ferry_scheduling *s, void *arg, int source,
@@ -300,16 +279,31 @@ static void wake(ferry_scheduling *s, void *arg)
     ask(s, state);
 }
 
+/* One that has gone answers nothing; one that has come may have work. */
+static void members(ferry_scheduling *s, void *arg)
+{
+    stealing *state = arg;
+    state->refusals = 0;
+    state->backoff_ns = BACKOFF_MIN_NS;
+    state->resting = false;
+    if (state->asked && !ferry_scheduling_takes(s, state->victim))
+        state->asked = false;
+    if (!state->asked)
+        ferry_scheduling_wake(s, 0);
+    ask(s, state);
+}
+
 const ferry_scheduler fy_scheduler_stealing = {
     .size = sizeof(ferry_scheduler),
     .name = "stealing",
     .create = create,
-    .destroy = destroy,
+    .destroy = fy_policy_destroy,
     .next = next,
     .activate = activate,
     .notify = notify,
-    .remove = take_out,
-    .empty = empty,
+    .remove = fy_policy_remove,
+    .empty = fy_policy_empty,
     .message = message,
     .wake = wake,
+    .members = members,
 };

@@ -2,6 +2,7 @@
  * have one scale, so that runs compare at a glance; a dashed line shows where the work would end if
  * it were spread evenly. */
 #include <math.h>
+#include <string.h>
 
 #include "cmd/report/draw.h"
 
@@ -94,6 +95,23 @@ static double mean_work(const trace_run *run)
     return sum / run->ranks;
 }
 
+/* The command, as much of its end as the panel is wide: what tells runs apart stands there. All of
+ * it shows where the pointer rests. */
+static void draw_command(const panel *p, const char *command)
+{
+    enum { LETTER = 7 }; /* of bold letters of this size */
+    size_t room = (size_t)p->width / LETTER, length = strlen(command);
+    const char *shown = length > room ? command + (length - room + 1) : command;
+    while ((*shown & 0xc0) == 0x80) /* the middle of a letter */
+        shown++;
+    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"600\">%s", p->x, p->y - 34,
+            shown != command ? "\xe2\x80\xa6" : "");
+    draw_text(p->out, shown);
+    fprintf(p->out, "<title>");
+    draw_text(p->out, command);
+    fprintf(p->out, "</title></text>\n");
+}
+
 static void draw_title(const panel *p)
 {
     const trace_run *run = p->run;
@@ -108,12 +126,8 @@ static void draw_title(const panel *p)
     }
     draw_duration(length, span(run));
     draw_duration(mean, mean_work(run));
-    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"600\">", p->x, p->y - 34);
-    char command[72];
-    (void)snprintf(command, sizeof command, "%s",
-                   told != NULL && told->command != NULL ? told->command : run->folder);
-    draw_text(p->out, command);
-    fprintf(p->out, "</text>\n<text x=\"%.1f\" y=\"%.1f\" class=\"s\">%d ranks, ", p->x, p->y - 16,
+    draw_command(p, told != NULL && told->command != NULL ? told->command : run->folder);
+    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\">%d ranks, ", p->x, p->y - 16,
             run->ranks);
     draw_text(p->out, told != NULL && told->scheduler != NULL ? told->scheduler : "no scheduler");
     fprintf(p->out, ": %s; %s of work per rank; runtime %.3f%%</text>\n", length, mean,

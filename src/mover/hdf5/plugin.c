@@ -106,7 +106,7 @@ static bool make_image(hid_t file, const fy_image *image, char *text)
     bool works = good(root, text) && put_text(root, "Type", "ImageData", text) &&
                  put_numbers(root, image, text);
     if (works)
-        cells = H5Gcreate2(root, "CellData", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        cells = H5Gcreate2(root, image->group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     works = works && good(cells, text) && put_text(cells, "Scalars", image->scalars, text);
     if (cells >= 0)
         (void)H5Gclose(cells);
@@ -191,7 +191,7 @@ static bool check_type(hid_t array, const fy_dataset *set, char *text)
     return same;
 }
 
-/* Dimensions of extent 1 before the others do not count. */
+/* Dimensions of extent 1 before the others do not count, here or there. */
 static bool check_shape(hid_t array, const fy_dataset *set, char *text)
 {
     hsize_t extent[H5S_MAX_RANK];
@@ -206,11 +206,13 @@ static bool check_shape(hid_t array, const fy_dataset *set, char *text)
         return false;
     for (int d = 0; d < dims; d++)
         has[d] = extent[d];
-    int skip = 0;
+    int skip = 0, leave = 0;
     while (dims - skip > set->dims && has[skip] == 1)
         skip++;
-    if (dims - skip == set->dims &&
-        memcmp(has + skip, set->extent, (size_t)set->dims * sizeof *has) == 0)
+    while (set->dims - leave > dims && set->extent[leave] == 1)
+        leave++;
+    if (dims - skip == set->dims - leave &&
+        memcmp(has + skip, set->extent + leave, (size_t)(dims - skip) * sizeof *has) == 0)
         return true;
     print_extents(is, sizeof is, dims, has);
     print_extents(wanted, sizeof wanted, set->dims, set->extent);

@@ -4,9 +4,10 @@
 
 static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
+    if (envelope->hops == 0)
+        return;
     int creator = fy_object_home(fy_objects_of(f), record->object);
-    if (envelope->hops > 0)
-        fy_protocol_tell(f, envelope->origin, record);
+    fy_protocol_tell(f, envelope->origin, record);
     if (envelope->hops > 1 && creator != envelope->origin)
         fy_protocol_tell(f, creator, record);
 }

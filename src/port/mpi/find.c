@@ -25,19 +25,12 @@ int fy_mpi_find(const char *name, const fy_mpi_binding **out)
 }
 
 typedef int version_fn(char *text, int *length);
-typedef int initialized_fn(int *flag);
-
-/* A loaded library with the functions of MPI-3 that may be called at any time. */
-typedef struct loaded {
-    version_fn *version;
-    initialized_fn *initialized;
-} loaded;
 
 /* Looks into the libraries that are called as MPI libraries are: a program may have opened one for
  * itself alone, where a look for global symbols would miss it. */
 static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    loaded *found = arg;
+    version_fn **version = arg;
     (void)size;
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *base = slash == NULL ? info->dlpi_name : slash + 1;
@@ -46,32 +39,31 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
     void *handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL)
         return 0;
-    *(void **)&found->version = dlsym(handle, "MPI_Get_library_version");
-    *(void **)&found->initialized = dlsym(handle, "MPI_Initialized");
+    *(void **)version = dlsym(handle, "MPI_Get_library_version");
     dlclose(handle);
-    return found->version != NULL && found->initialized != NULL;
+    return *version != NULL;
 }
 
-static bool look(loaded *found)
+/* MPI_Get_library_version of the library that is loaded; it may be called at any time. NULL: none
+ * of MPI-3 is. */
+static version_fn *look(void)
 {
-    *found = (loaded){0};
-    if (dl_iterate_phdr(look_into, found) != 0)
-        return true;
-    *(void **)&found->version = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
-    *(void **)&found->initialized = dlsym(RTLD_DEFAULT, "MPI_Initialized");
-    return found->version != NULL && found->initialized != NULL;
+    version_fn *version = NULL;
+    if (dl_iterate_phdr(look_into, &version) == 0)
+        *(void **)&version = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    return version;
 }
 
 const char *fy_mpi_wanted(void)
 {
     /* The longest text that any library's header speaks of, MPICH's, is 8,192 bytes. */
     enum { TEXT_BYTES = 16384 };
-    loaded found;
-    if (look(&found)) {
+    version_fn *version = look();
+    if (version != NULL) {
         char *text = calloc(1, TEXT_BYTES);
         int length = 0;
         bool open_mpi = false;
-        if (text != NULL && found.version(text, &length) == 0)
+        if (text != NULL && version(text, &length) == 0)
             open_mpi = strstr(text, "Open MPI") != NULL;
         free(text);
         return open_mpi ? "openmpi" : "mpich";
@@ -81,11 +73,4 @@ const char *fy_mpi_wanted(void)
     if (fy_env_get("PMI_RANK") != NULL || fy_env_get("PMI_FD") != NULL)
         return "mpich";
     return NULL;
-}
-
-bool fy_mpi_is_running(void)
-{
-    loaded found;
-    int flag = 0;
-    return look(&found) && found.initialized(&flag) == 0 && flag != 0;
 }

@@ -17,7 +17,4 @@ int fy_mpi_find(const char *name, const fy_mpi_binding **out);
  * variables belong to; NULL when nothing says. */
 const char *fy_mpi_wanted(void);
 
-/* Whether an MPI library in this process has been initialised. */
-bool fy_mpi_is_running(void);
-
 #endif

@@ -11,6 +11,7 @@
 #ifndef FY_MPI_OPEN_H
 #define FY_MPI_OPEN_H
 
+#include "base/shared.h"
 #include "port/shm/shm.h"
 
 #define FY_ENV_MPI_SHM "FERRY_MPI_SHM" /* "0": ranks of a node use MPI between them too */
@@ -34,5 +35,18 @@ int fy_mpi_open(const fy_mpi_options *options, fy_mpi_job **job, fy_port **port)
 /* Waits until every rank has closed its port, and finalises MPI if fy_mpi_open initialised it.
  * Collective. Takes a fy_mpi_job. */
 void fy_mpi_leave(void *job);
+
+/* The port as boot finds it: in the same file, or in the plug-in "port-mpi" (port/plugin.h). */
+typedef struct fy_mpi_table {
+    uint32_t version; /* FY_PORT_VERSION */
+    int (*open)(const fy_mpi_options *options, fy_mpi_job **job, fy_port **port);
+    void (*leave)(void *job);
+} fy_mpi_table;
+
+#define FY_MPI_SYMBOL "fy_mpi_functions"
+FY_SHARED extern const fy_mpi_table fy_mpi_functions;
+
+/* FERRY_ELAUNCH with fy_error_set: there is no plug-in. */
+int fy_mpi_port_find(const fy_mpi_table **out);
 
 #endif

@@ -28,7 +28,7 @@ static const char *const doings[] = {
     [FY_DOING_CLOSE] = "in ferry_close",
 };
 
-static shm_state state_at(const job *j, int rank)
+shm_state fy_job_state(const job *j, int rank)
 {
     if (j->controls.base == NULL)
         return SHM_LEFT;
@@ -40,7 +40,7 @@ static shm_state state_at(const job *j, int rank)
 static bool anyone_joined(const job *j)
 {
     for (int rank = 0; rank < j->ranks; rank++) {
-        shm_state state = state_at(j, rank);
+        shm_state state = fy_job_state(j, rank);
         if (state == SHM_JOINED || state == SHM_LEFT)
             return true;
     }
@@ -71,9 +71,9 @@ void fy_doing_describe(const shm_rank *control, const char *lead, char *out, siz
 static void describe_doing(const job *j, int rank, char *out, size_t size)
 {
     out[0] = '\0';
-    if (j->controls.base == NULL || state_at(j, rank) == SHM_ABSENT)
+    if (j->controls.base == NULL || fy_job_state(j, rank) == SHM_ABSENT)
         return;
-    if (state_at(j, rank) == SHM_LEFT)
+    if (fy_job_state(j, rank) == SHM_LEFT)
         snprintf(out, size, ", after leaving the job");
     else
         fy_doing_describe(rank_at(j->controls.base, (uint32_t)rank), ", last ", out, size);
@@ -87,7 +87,9 @@ static void say_death(const job *j, int rank, const siginfo_t *info, const char 
         snprintf(who, sizeof(who), "rank %d (process %d)", rank, (int)info->si_pid);
     else
         snprintf(who, sizeof(who), "the program (process %d)", (int)info->si_pid);
-    if (info->si_code == CLD_EXITED)
+    if (j->children[rank].joined)
+        fy_log_line(-1, "%s, which had joined, has ended%s%s", who, doing, more);
+    else if (info->si_code == CLD_EXITED)
         fy_log_line(-1, "%s exited with status %d%s%s", who, info->si_status, doing, more);
     else
         fy_log_line(-1, "%s was killed by SIG%s (%s)%s%s", who, sigabbrev_np(info->si_status),
@@ -127,8 +129,10 @@ static bool report_start(job *j)
 
 /* Whether this end is only what follows from an earlier death or from a signal that we passed on.
  */
-static bool is_consequence(const job *j, const siginfo_t *info)
+static bool is_consequence(const job *j, int rank, const siginfo_t *info)
 {
+    if (j->children[rank].joined && j->passed_signal != 0)
+        return true;
     if (info->si_code != CLD_EXITED && info->si_status == j->passed_signal)
         return true;
     if (j->stage == JOB_RUNS)
@@ -141,7 +145,7 @@ static bool others_endure(const job *j, int rank)
 {
     int living = 0;
     for (int other = 0; other < j->ranks && j->controls.base != NULL; other++) {
-        if (other == rank || j->children[other].pidfd < 0 || state_at(j, other) == SHM_LEFT)
+        if (other == rank || j->children[other].pidfd < 0 || fy_job_state(j, other) == SHM_LEFT)
             continue;
         /* seq_cst: as in shm_endure */
         if (!atomic_load(&rank_at(j->controls.base, (uint32_t)other)->endures))
@@ -154,7 +158,7 @@ static bool others_endure(const job *j, int rank)
 void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
 {
     bool signaled = info->si_code != CLD_EXITED;
-    shm_state state = state_at(j, rank);
+    shm_state state = fy_job_state(j, rank);
     int status = signaled ? 128 + info->si_status : info->si_status;
     bool clean = status == 0 && (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
     bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
@@ -166,7 +170,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
         if (state == SHM_JOINED || !report_start(j))
             say_death(j, rank, info, "; the others go on");
         j->start_failed = false;
-    } else if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, info)) {
+    } else if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, rank, info)) {
         const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
             more = state == SHM_JOINED ? " without ferry_close; the job ends"

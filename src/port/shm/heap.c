@@ -24,7 +24,10 @@ int fy_shm_release(fy_port *port, void *address)
     if ((uint32_t)rank == p->rank)
         return fy_heap_release(p->heap, address);
     fy_arena arena = arena_at(p->segment, (uint32_t)rank);
-    return fy_arena_release(&arena, address);
+    int error = fy_arena_release(&arena, address);
+    if (error == 0 && p->port.ops->peer(port, rank) != FY_PEER_ALIVE)
+        fy_arena_discard(&arena, address); /* its owner takes nothing back any more */
+    return error;
 }
 
 static __attribute__((noinline)) int find_owner(shm_port *p, const void *address, size_t size_bytes,

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "port/shm/join.h"
 #include "port/shm/layout.h"
 
 /* A pipe that a rank writes to, whose lines go on with a label. */
@@ -17,9 +18,30 @@ typedef struct job_stream {
 
 typedef struct job_child {
     pid_t pid;
-    int pidfd; /* -1: gone */
+    int pidfd;   /* -1: gone */
+    int link;    /* connection of one that joined by the socket; -1: none */
+    bool joined; /* it did: a process that is no child of ours */
     job_stream streams[2];
 } job_child;
+
+/* A process that has connected, to join, and has not said the nonce yet. */
+typedef struct job_guest {
+    int fd; /* -1: none */
+    pid_t pid;
+    uint64_t since_ns;
+} job_guest;
+
+enum { JOB_GUESTS = 8 }; /* so many at once; others wait for their turn */
+
+/* Where processes join. */
+typedef struct job_door {
+    int folder, listener; /* -1: closed */
+    int pipe[2];          /* only the launcher has the writing end */
+    pid_t guard;          /* 0: none */
+    char *path;
+    uint8_t nonce[JOIN_NONCE_BYTES];
+    job_guest guests[JOB_GUESTS];
+} job_door;
 
 /* How far the end of the job has come. */
 typedef enum job_stage {
@@ -35,6 +57,7 @@ typedef struct job {
     int starting; /* children at the start */
     int recruits; /* our end of the socket by which ranks ask for more; -1: none */
     int recruits_theirs;
+    job_door door;
     int segment_fd;
     fy_controls controls; /* base NULL without a segment */
     job_child *children;
@@ -73,10 +96,28 @@ enum { JOB_REQUEST_BYTES = 64 * 1024 };
 
 /* Makes the socket. FERRY_ESYSTEM. */
 int fy_job_recruits_open(job *j);
-/* Serves one request. */
-void fy_job_recruit(job *j);
+/* Serves one request that came by `fd`. False: nobody asks by it any more. */
+bool fy_job_recruit(job *j, int fd);
+
+/* door.c. `path` is made, and removed however the launcher ends. FERRY_EINVAL, FERRY_ESYSTEM: close
+ * is still to be called. No process may have been started before that knows the job's files. */
+void fy_door_init(job_door *door);
+int fy_door_open(job_door *door, const char *path);
+void fy_door_close(job_door *door);
+
+/* guest.c */
+void fy_guest_accept(job *j);
+bool fy_guests_full(const job *j);
+/* When the first of them has waited too long; UINT64_MAX: there are none. */
+uint64_t fy_guests_deadline_ns(const job *j);
+void fy_guests_expire(job *j);
+/* One has said something, or hung up. */
+void fy_guest_hear(job *j, int index);
+/* The process of a rank that joined has gone, or only its connection. */
+void fy_guest_gone(job *j, int rank, bool process);
 
 /* end.c */
+shm_state fy_job_state(const job *j, int rank);
 /* Accounts for a child that has gone. */
 void fy_job_child_gone(job *j, int rank, const siginfo_t *info);
 void fy_job_next_stage(job *j);

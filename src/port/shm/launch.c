@@ -150,7 +150,12 @@ static int prepare(job *j)
         return fy_error_set(FERRY_ENOMEM, "no memory for %d ranks", j->ranks);
     for (int rank = 0; rank < j->ranks; rank++) {
         job_child *child = &j->children[rank];
-        child->pidfd = child->streams[0].fd = child->streams[1].fd = -1;
+        child->pidfd = child->link = child->streams[0].fd = child->streams[1].fd = -1;
+    }
+    if (j->plan->join != NULL) {
+        int error = fy_door_open(&j->door, j->plan->join);
+        if (error != 0)
+            return error;
     }
     if (j->plan->shm != NULL) {
         int error = fy_segment_create(j->plan->shm, &j->segment_fd);
@@ -178,8 +183,11 @@ static void clean_up(job *j)
             fy_stream_end(&j->children[rank].streams[i], rank);
         if (j->children[rank].pidfd >= 0)
             close(j->children[rank].pidfd);
+        if (j->children[rank].link >= 0)
+            close(j->children[rank].link);
     }
     free(j->children);
+    fy_door_close(&j->door);
     const int files[] = {j->signal_fd,     j->segment_fd, j->start_pipe[0],
                          j->start_pipe[1], j->recruits,   j->recruits_theirs};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -210,6 +218,7 @@ int fy_launch(const fy_launch_plan *plan)
         return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", j.ranks, FY_RANKS_MAX);
     if (plan->shm != NULL && plan->shm->ranks_max > j.ranks && plan->shm->ranks_max <= FY_RANKS_MAX)
         j.ranks = plan->shm->ranks_max;
+    fy_door_init(&j.door);
     int error = prepare(&j);
     if (error == 0 && plan->bindings)
         say_bindings(&j);

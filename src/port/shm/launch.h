@@ -25,6 +25,7 @@ typedef struct fy_launch_plan {
     const char *program;       /* for messages */
     const fy_shm_options *shm; /* the segment to make; NULL: one child, without segment and place */
     bool label;                /* lines of output begin with "[rank] " */
+    const char *join;          /* the folder by which processes may join; NULL: none */
     bool bindings;             /* prints which processors each rank may use */
     fy_launch_child *child;
     void *arg;

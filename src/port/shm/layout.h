@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "base/heap.h"
+#include "base/shared.h"
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
@@ -22,8 +23,8 @@
 /* What a rank has done so far with its place. */
 typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
 
-/* In `state`, beside shm_state: this rank cannot make senders' stores visible when it goes to
- * sleep, so they order them themselves. */
+/* In `state`, beside shm_state: this rank does not make senders' stores visible when it goes to
+ * sleep, because it cannot or because it does so often, so they order them themselves. */
 #define SHM_NEEDS_FENCE 0x100u
 #define SHM_STATE_MASK 0xffu
 
@@ -122,8 +123,10 @@ struct fy_segment {
     char *base;
     size_t total_bytes;
     uint32_t ranks, starting, ring_slots, ring_bytes;
+    int kept; /* descriptor of its file, for `ferry why` to find; -1: the launcher has one */
     fy_recruiter *recruiter;
     void *recruiter_arg;
+    int pipe; /* of a rank that joined by the socket (join.h); -1 else */
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
     size_t boards_offset;
@@ -180,6 +183,10 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t rank)
     return fy_arena_at(s->base + s->heaps_offset + rank * s->heap_stride, s->heap_bytes);
 }
 
+/* Opens the file of the segment that process `pid` or else a child of its holds, or if asked its
+ * parent: the caller's to close. -1. */
+int fy_segment_of_process(long pid, bool or_parent);
+
 /* The control blocks alone, for the launcher: mapped anywhere. */
 typedef struct fy_controls {
     void *base;
@@ -190,8 +197,12 @@ typedef struct fy_controls {
 int fy_controls_map(int fd, fy_controls *out);
 void fy_controls_unmap(fy_controls *controls);
 
+/* Takes `count` numbers for ranks that come later, in one step. False: so many are not left. */
+bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count,
+                     uint32_t *first);
+
 /* Sets the state of `rank` and wakes everybody. */
-void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
+FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
 
 /* Writes what the rank does, or did last, after `lead`: nothing when it never joined. What stands
  * in a control block is checked: it is the rank's to scribble on. */

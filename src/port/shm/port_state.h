@@ -51,7 +51,8 @@ typedef struct shm_port {
     uint32_t bytes_max; /* payloads up to here go through the byte ring */
     bool fence;         /* this process's stores must be ordered by itself on the data lane */
     bool barrier;       /* this rank can order the stores of others before it sleeps */
-    bool crowded;       /* more ranks than processors */
+    bool fenced;        /* it does not, and has them do it: SHM_NEEDS_FENCE */
+    bool crowded; /* more ranks are there than processors, as the application thread saw last */
     fy_compute compute;
     shm_rank *self;
     fy_heap *heap;
@@ -61,6 +62,7 @@ typedef struct shm_port {
     lane_state lanes[FY_LANES];
     uint32_t events_seen[FY_THREADS];
     uint32_t impatience; /* decisions for which to sleep at once */
+    uint32_t awake;      /* waits in a row that ended without sleep */
     pthread_t helper;
     void (*helper_entry)(void *arg);
     void *helper_arg;
@@ -80,12 +82,19 @@ int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
 bool fy_shm_pending(fy_port *port, fy_lane lane);
 
+/* bury.c */
+void fy_shm_bury(fy_port *port, int rank);
+bool fy_shm_silent(fy_port *port, int rank);
+
 /* wait.c */
 void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 void fy_shm_wake(fy_port *port, fy_thread thread);
 void fy_shm_serve(fy_port *port, fy_thread thread);
 /* Finds out what the kernel offers; sets fence and barrier. */
 void fy_shm_barrier_probe(shm_port *p);
+
+/* Whether more ranks are there now than this process has processors. */
+bool fy_shm_is_crowded(const fy_segment *segment);
 /* Sets a thread's signal and wakes it. */
 void fy_shm_signal(shm_rank *target, fy_thread thread);
 

@@ -110,12 +110,12 @@ static void start(job *j, const job_request *head, char *const argv[])
     }
 }
 
-void fy_job_recruit(job *j)
+bool fy_job_recruit(job *j, int fd)
 {
     job_request head = {0};
     char *buffer = malloc(JOB_REQUEST_BYTES);
-    ssize_t bytes =
-        buffer == NULL ? -1 : recv(j->recruits, buffer, JOB_REQUEST_BYTES, MSG_DONTWAIT);
+    ssize_t bytes = buffer == NULL ? -1 : recv(fd, buffer, JOB_REQUEST_BYTES, MSG_DONTWAIT);
+    bool asks = bytes > 0 || (bytes < 0 && (buffer == NULL || errno == EAGAIN || errno == EINTR));
     if (bytes <= 0)
         goto free_buffer;
     memcpy(&head, buffer, (size_t)bytes < sizeof(head) ? (size_t)bytes : sizeof(head));
@@ -131,4 +131,5 @@ void fy_job_recruit(job *j)
     free(argv);
 free_buffer:
     free(buffer);
+    return asks;
 }

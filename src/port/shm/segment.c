@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "port/shm/join.h"
 
 #define PAGE_BYTES 4096u
 #define HEAP_BYTES_DEFAULT (UINT64_C(16) << 30)
@@ -234,6 +235,8 @@ int fy_segment_map(int fd, fy_segment **out)
     }
     /* A core dump would walk the whole reservation and delay the news of a death by seconds. */
     (void)madvise(got, s->total_bytes, MADV_DONTDUMP);
+    s->pipe = -1;
+    s->kept = -1;
     *out = s;
     return 0;
 free_segment:
@@ -244,9 +247,18 @@ free_segment:
 void fy_segment_unmap(fy_segment *segment)
 {
     munmap(segment->base, segment->total_bytes);
+    if (segment->pipe >= 0)
+        fy_pipe_drop(segment->pipe);
+    if (segment->kept >= 0)
+        close(segment->kept);
     if (segment->recruiter == fy_launch_recruit)
         close((int)(intptr_t)segment->recruiter_arg);
     free(segment);
+}
+
+void fy_segment_keep(fy_segment *segment, int fd)
+{
+    segment->kept = fd;
 }
 
 int fy_segment_ranks(const fy_segment *segment)
@@ -258,6 +270,20 @@ void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void
 {
     segment->recruiter = recruiter;
     segment->recruiter_arg = arg;
+}
+
+bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count, uint32_t *first)
+{
+    _Atomic uint32_t *recruited = &common_at(base)->recruited;
+    /* relaxed: a number is nobody's before, and says nothing of other memory */
+    uint32_t taken = atomic_load_explicit(recruited, memory_order_relaxed);
+    do {
+        if (taken > ranks - starting || count > ranks - starting - taken)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(recruited, &taken, taken + count,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *first = starting + taken;
+    return true;
 }
 
 int fy_controls_map(int fd, fy_controls *out)

@@ -2,7 +2,6 @@
 #include "port/shm/port_state.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static void shm_query(const fy_port *port, fy_port_info *info)
         .starting = (int)p->segment->starting,
         .shares_memory = true,
         .wakes_helper = true,
-        .crowded = p->crowded,
+        .crowded = fy_shm_is_crowded(p->segment),
         .leaves = true,
         .virtual_time = false,
         .inline_bytes = p->bytes_max,
@@ -160,21 +159,6 @@ static void shm_endure(fy_port *port, bool on)
     atomic_store(&state_of(port)->self->endures, on);
 }
 
-/* Takes `count` numbers, in one step. */
-static bool take_numbers(const fy_segment *s, uint32_t count, uint32_t *first)
-{
-    _Atomic uint32_t *recruited = &common_at(s->base)->recruited;
-    /* relaxed: a number is nobody's before, and says nothing of other memory */
-    uint32_t taken = atomic_load_explicit(recruited, memory_order_relaxed);
-    do {
-        if (taken > s->ranks - s->starting || count > s->ranks - s->starting - taken)
-            return false;
-    } while (!atomic_compare_exchange_weak_explicit(recruited, &taken, taken + count,
-                                                    memory_order_relaxed, memory_order_relaxed));
-    *first = s->starting + taken;
-    return true;
-}
-
 static int shm_recruit(fy_port *port, int count, char *const argv[], int *first)
 {
     fy_segment *s = state_of(port)->segment;
@@ -182,7 +166,7 @@ static int shm_recruit(fy_port *port, int count, char *const argv[], int *first)
     if (s->recruiter == NULL)
         return fy_error_set(FERRY_ENOTSUP, "nobody can start ranks for this one: its job has no "
                                            "launcher, or FERRY_RANKS_MAX leaves no room for more");
-    if (!take_numbers(s, (uint32_t)count, &number))
+    if (!fy_numbers_take(s->base, s->ranks, s->starting, (uint32_t)count, &number))
         return fy_error_set(FERRY_ENOMEM,
                             "no room for %d more ranks: the job has numbers for %u, "
                             "and does not use one twice (FERRY_RANKS_MAX)",
@@ -228,6 +212,8 @@ static const fy_port_ops shm_ops = {
     .endure = shm_endure,
     .changes = shm_changes,
     .recruit = shm_recruit,
+    .bury = fy_shm_bury,
+    .silent = fy_shm_silent,
     .asked = fy_shm_asked,
     .answer = fy_shm_answer,
     .ask = fy_shm_ask,
@@ -264,13 +250,6 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
     return 0;
 }
 
-static bool is_crowded(const fy_segment *segment)
-{
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-           segment->ranks > (uint32_t)CPU_COUNT(&allowed);
-}
-
 int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
 {
     if (rank < 0 || (uint32_t)rank >= segment->ranks)
@@ -279,10 +258,10 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
     shm_port *p;
     if (make_state(segment, (uint32_t)rank, &p) != 0)
         return fy_error_set(FERRY_ENOMEM, "no memory for rank %d", rank);
-    p->crowded = is_crowded(segment);
+    p->crowded = fy_shm_is_crowded(segment);
     fy_shm_barrier_probe(p);
     uint32_t absent = SHM_ABSENT;
-    uint32_t joined = SHM_JOINED | (p->barrier ? 0 : SHM_NEEDS_FENCE);
+    uint32_t joined = SHM_JOINED | (p->fenced ? SHM_NEEDS_FENCE : 0);
     /* seq_cst: at start only */
     if (!atomic_compare_exchange_strong(&p->self->state, &absent, joined)) {
         free_state(p);

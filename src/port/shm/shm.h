@@ -6,6 +6,7 @@
 #ifndef FY_SHM_H
 #define FY_SHM_H
 
+#include "base/shared.h"
 #include "port/port.h"
 
 /* Zero means the default of ferry_options (core.h). */
@@ -24,19 +25,23 @@ typedef struct fy_segment fy_segment;
 
 /* Makes the segment of a job. On success `*fd` is the caller's. On failure an FERRY_E code, and the
  * reason by fy_error_set (base/error.h). */
-int fy_segment_create(const fy_shm_options *options, int *fd);
+FY_SHARED int fy_segment_create(const fy_shm_options *options, int *fd);
 
 /* Maps the segment `fd` refers to, after checking that it is one and of this version. Does not keep
  * `fd`. */
-int fy_segment_map(int fd, fy_segment **out);
-void fy_segment_unmap(fy_segment *segment);
+FY_SHARED int fy_segment_map(int fd, fy_segment **out);
+FY_SHARED void fy_segment_unmap(fy_segment *segment);
+
+/* Takes `fd`, from which the segment was mapped: `ferry why` looks among a process's descriptors
+ * for the job. */
+void fy_segment_keep(fy_segment *segment, int fd);
 
 /* Joins as `rank`. The segment must outlive the port. FERRY_EINVAL: no such rank, or it has joined
  * before. */
-int fy_shm_join(fy_segment *segment, int rank, fy_port **out);
+FY_SHARED int fy_shm_join(fy_segment *segment, int rank, fy_port **out);
 
 /* Sets what `advance` does on this rank; FY_COMPUTE_NONE at the start. [application thread] */
-void fy_shm_compute_set(fy_port *port, fy_compute mode);
+FY_SHARED void fy_shm_compute_set(fy_port *port, fy_compute mode);
 
 /* How many places for ranks the segment has. */
 int fy_segment_ranks(const fy_segment *segment);

@@ -69,11 +69,16 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
     int error = read_options(&shm);
     if (error != 0)
         return error;
+    if (o.join != NULL && o.threads)
+        return fy_error_set(FERRY_EINVAL, "no process can join ranks that are threads");
+    if (o.join != NULL && shm.ranks_max <= o.ranks)
+        return fy_error_set(FERRY_EINVAL, "there is no room for ranks that join (--ranks-max)");
     program p = {.argv = argv, .threads = o.threads ? o.ranks : 0, .ranks_max = shm.ranks_max};
     fy_launch_plan plan = {
         .program = argv[0],
         .shm = o.threads ? NULL : &shm,
         .label = o.label,
+        .join = o.join,
         .bindings = o.bindings,
         .child = execute,
         .arg = &p,

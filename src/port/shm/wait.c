@@ -6,6 +6,13 @@
  * sequentially consistent; on the data lane, where the sender's are not, because the sleeper runs
  * membarrier between its two, which makes every other processor of the job order its own.
  *
+ * Where ranks share processors they may sleep often, and interrupting every processor each time
+ * costs more than a fence in each send. There a rank that goes to sleep says that senders are to
+ * fence (SHM_NEEDS_FENCE), runs membarrier once, and sleeps without from then on, until it has not
+ * slept for a while. A sender that published without a fence looks at that once more, after the
+ * look at the word: what it sees of the two is from before the membarrier, which then has made its
+ * store visible, or it publishes again with a fence. tests/models/doze.pml.
+ *
  * How long to look before sleeping follows measurement: a few spins, then timed yields; a yield
  * that takes long means that somebody computes on this core, and looking again would cost it and
  * us. */
@@ -23,7 +30,9 @@
 #define SPINS 20
 #define YIELDS 40
 #define SLOW_YIELD_NS 100000u
+#define YIELDS_TIMED 4 /* together, after the first */
 #define IMPATIENT_DECISIONS 200
+#define AWAKE_DECISIONS 200 /* waits without sleep after which senders need no fence */
 
 static void pause_briefly(void)
 {
@@ -91,16 +100,49 @@ void fy_shm_barrier_probe(shm_port *p)
     bool offered = commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
     bool registered =
         offered && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
-    /* Where ranks share processors they sleep often, and a fence in each send costs less than an
-     * interrupt of every processor before each sleep. */
-    p->barrier = offered && !p->crowded;
+    p->barrier = offered;
+    p->fenced = !offered;
     p->fence = !registered;
 }
 
-static void order_senders(const shm_port *p)
+/* After the store to `asleep`. */
+static void order_senders(shm_port *p)
 {
-    if (p->barrier)
-        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    p->awake = 0;
+    if (p->fenced)
+        return;
+    if (p->crowded) {
+        /* seq_cst: before membarrier; senders look at it after they have published */
+        atomic_fetch_or(&p->self->state, SHM_NEEDS_FENCE);
+        p->fenced = true;
+    }
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* A wait has ended without sleep. */
+static void stay_awake(shm_port *p)
+{
+    if (!p->fenced || !p->barrier || ++p->awake < AWAKE_DECISIONS)
+        return;
+    /* relaxed: a sender that sees it late fences once too often */
+    atomic_fetch_and_explicit(&p->self->state, ~SHM_NEEDS_FENCE, memory_order_relaxed);
+    p->fenced = false;
+}
+
+bool fy_shm_is_crowded(const fy_segment *segment)
+{
+    cpu_set_t allowed;
+    uint32_t there = 0;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return false;
+    for (uint32_t rank = 0; rank < segment->ranks; rank++) {
+        /* relaxed: a later look sees what this one misses */
+        uint32_t state =
+            atomic_load_explicit(&rank_at(segment->base, rank)->state, memory_order_relaxed);
+        state &= SHM_STATE_MASK;
+        there += state == SHM_JOINED || (state == SHM_ABSENT && rank < segment->starting);
+    }
+    return there > (uint32_t)CPU_COUNT(&allowed);
 }
 
 /* Whether wake was called or a peer's state changed since the last time this said so. */
@@ -115,6 +157,8 @@ static bool news(shm_port *p, fy_thread thread)
     if (events == p->events_seen[thread])
         return false;
     p->events_seen[thread] = events;
+    if (thread == FY_APP)
+        p->crowded = fy_shm_is_crowded(p->segment);
     return true;
 }
 
@@ -142,10 +186,14 @@ static bool look(shm_port *p, uint64_t deadline_ns)
     uint64_t before = fy_clock_now_ns();
     for (int i = 0; i < YIELDS; i++) {
         sched_yield();
-        uint64_t after = fy_clock_now_ns();
-        if (app_ready(p) || after >= deadline_ns)
+        if (app_ready(p))
             return true;
-        if (after - before > SLOW_YIELD_NS) {
+        if (i % YIELDS_TIMED != 0)
+            continue;
+        uint64_t after = fy_clock_now_ns();
+        if (after >= deadline_ns)
+            return true;
+        if (after - before > (i == 0 ? 1 : YIELDS_TIMED) * SLOW_YIELD_NS) {
             p->impatience = IMPATIENT_DECISIONS;
             break;
         }
@@ -158,10 +206,12 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
 {
     if (app_ready(p))
         return;
-    if (p->impatience > 0)
+    if (p->impatience > 0) {
         p->impatience--;
-    else if (look(p, deadline_ns))
+    } else if (look(p, deadline_ns)) {
+        stay_awake(p);
         return;
+    }
     fy_heap_trim(p->heap);
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->app_asleep, 1);

@@ -1,6 +1,7 @@
 /* The launcher's loop: ends of children, signals, lines of output, stages of the end. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,17 @@
 #include "base/log.h"
 #include "port/shm/job.h"
 
-void fy_job_signal(job *j, int number)
+/* Those that joined are in other process groups; `all`: the children as well. */
+static void send_signal(const job *j, int number, bool all)
 {
     for (int rank = 0; rank < j->ranks && j->children != NULL; rank++)
-        if (j->children[rank].pidfd >= 0)
+        if (j->children[rank].pidfd >= 0 && (all || j->children[rank].joined))
             syscall(SYS_pidfd_send_signal, j->children[rank].pidfd, number, NULL, 0);
+}
+
+void fy_job_signal(job *j, int number)
+{
+    send_signal(j, number, true);
 }
 
 static bool ends_programs(int number)
@@ -47,6 +54,25 @@ static void signal_catchers(const job *j, int number)
             syscall(SYS_pidfd_send_signal, j->children[rank].pidfd, number, NULL, 0);
 }
 
+/* Asks the ranks what they do, and prints it. False: no rank has begun. */
+static bool ask_why(const job *j)
+{
+    fy_controls own = j->controls;
+    if (own.base == NULL) { /* the ranks are threads of a child, which made the segment */
+        int fd = fy_segment_of_process(getpid(), false);
+        bool found = fd >= 0 && fy_controls_map(fd, &own) == 0;
+        if (fd >= 0)
+            close(fd);
+        if (!found)
+            return false;
+    }
+    fy_why_question(&own);
+    fy_why_print(&own, STDERR_FILENO);
+    if (own.base != j->controls.base)
+        fy_controls_unmap(&own);
+    return true;
+}
+
 /* A signal of the terminal has reached the ranks already, which are in our process group. */
 static void pass_signal(job *j)
 {
@@ -59,9 +85,7 @@ static void pass_signal(job *j)
             fy_log_line(-1, "SIG%s: the ranks were told", sigabbrev_np(number));
         j->passed_signal = number;
     }
-    if (number == SIGUSR1 && j->controls.base != NULL) {
-        fy_why_question(&j->controls);
-        fy_why_print(&j->controls, STDERR_FILENO);
+    if (number == SIGUSR1 && ask_why(j)) {
         signal_catchers(j, number);
         return;
     }
@@ -70,14 +94,17 @@ static void pass_signal(job *j)
         fy_job_next_stage(j);
         return;
     }
-    if (info.ssi_code != SI_KERNEL)
-        fy_job_signal(j, number);
+    send_signal(j, number, info.ssi_code != SI_KERNEL);
 }
 
 static void reap(job *j, int rank)
 {
     job_child *child = &j->children[rank];
     siginfo_t info = {0};
+    if (child->joined) {
+        fy_guest_gone(j, rank, true);
+        return;
+    }
     if (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
         return;
     close(child->pidfd);
@@ -90,25 +117,36 @@ static void reap(job *j, int rank)
     fy_job_child_gone(j, rank, &info);
 }
 
-static int timeout_ms(const job *j)
+static int until_ms(uint64_t end_ns)
 {
-    if (j->stage == JOB_RUNS || j->stage == JOB_KILLED)
+    uint64_t now = end_ns == UINT64_MAX ? 0 : fy_clock_now_ns();
+    if (end_ns == UINT64_MAX)
         return -1;
-    uint64_t now = fy_clock_now_ns();
-    return now >= j->stage_end_ns ? 0 : (int)((j->stage_end_ns - now) / 1000000 + 1);
+    return now >= end_ns ? 0 : (int)((end_ns - now) / 1000000 + 1);
 }
 
-/* Fills the set: the signals and requests for ranks, then three places per child. Negative
- * descriptors are skipped by poll. */
+static uint64_t stage_end_ns(const job *j)
+{
+    return j->stage == JOB_RUNS || j->stage == JOB_KILLED ? UINT64_MAX : j->stage_end_ns;
+}
+
+/* Fills the set: the signals, requests for ranks, who wants to join, then three places per child.
+ * Negative descriptors are skipped by poll. */
+enum { PLACE_GUESTS = 3, PLACE_CHILDREN = PLACE_GUESTS + JOB_GUESTS };
+
 static void fill_set(const job *j, struct pollfd *set)
 {
     set[0] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
     set[1] = (struct pollfd){.fd = j->recruits, .events = POLLIN};
+    set[2] = (struct pollfd){.fd = fy_guests_full(j) ? -1 : j->door.listener, .events = POLLIN};
+    for (int i = 0; i < JOB_GUESTS; i++)
+        set[PLACE_GUESTS + i] = (struct pollfd){.fd = j->door.guests[i].fd, .events = POLLIN};
     for (int rank = 0; rank < j->ranks; rank++) {
         const job_child *child = &j->children[rank];
-        struct pollfd *of = &set[2 + 3 * rank];
+        struct pollfd *of = &set[PLACE_CHILDREN + 3 * rank];
         of[0] = (struct pollfd){.fd = child->pidfd, .events = POLLIN};
-        of[1] = (struct pollfd){.fd = child->streams[0].fd, .events = POLLIN};
+        of[1] = (struct pollfd){.fd = child->joined ? child->link : child->streams[0].fd,
+                                .events = POLLIN};
         of[2] = (struct pollfd){.fd = child->streams[1].fd, .events = POLLIN};
     }
 }
@@ -118,20 +156,48 @@ static void serve_set(job *j, const struct pollfd *set)
     if (set[0].revents)
         pass_signal(j);
     if (set[1].revents)
-        fy_job_recruit(j);
+        (void)fy_job_recruit(j, j->recruits);
+    for (int i = 0; i < JOB_GUESTS; i++)
+        if (set[PLACE_GUESTS + i].revents)
+            fy_guest_hear(j, i);
+    if (set[2].revents)
+        fy_guest_accept(j);
     for (int rank = 0; rank < j->ranks; rank++) {
-        const struct pollfd *of = &set[2 + 3 * rank];
-        for (int i = 0; i < 2; i++)
+        const struct pollfd *of = &set[PLACE_CHILDREN + 3 * rank];
+        if (j->children[rank].joined && of[1].revents && !fy_job_recruit(j, j->children[rank].link))
+            fy_guest_gone(j, rank, false);
+        for (int i = 0; i < 2 && !j->children[rank].joined; i++)
             if (of[1 + i].revents)
                 fy_stream_read(&j->children[rank].streams[i], rank);
-        if (of[0].revents)
+        if (of[0].revents && j->children[rank].pidfd >= 0)
             reap(j, rank);
     }
 }
 
+/* What sched_setattr takes; not in every libc's headers. */
+typedef struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+} scheduling;
+
+/* Asks for short turns: who needs a processor for little is given one sooner (Linux 6.12), and what
+ * this process has to tell is what all ranks wait for. Older kernels ignore it. */
+static void ask_for_short_turns(void)
+{
+    scheduling s = {.size = sizeof(s)};
+    if (syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0) != 0 || s.policy != SCHED_OTHER)
+        return;
+    s.runtime_ns = 100 * 1000;
+    (void)syscall(SYS_sched_setattr, 0, &s, 0);
+}
+
 void fy_job_watch(job *j)
 {
-    nfds_t count = 2 + 3 * (nfds_t)j->ranks;
+    ask_for_short_turns();
+    nfds_t count = PLACE_CHILDREN + 3 * (nfds_t)j->ranks;
     struct pollfd *set = calloc(count, sizeof(*set));
     if (set == NULL) {
         fy_log_line(-1, "no memory to watch the job; it ends");
@@ -141,9 +207,11 @@ void fy_job_watch(job *j)
     }
     while (j->left > 0) {
         fill_set(j, set);
-        if (poll(set, count, timeout_ms(j)) > 0)
+        uint64_t stage_ns = stage_end_ns(j), guests_ns = fy_guests_deadline_ns(j);
+        if (poll(set, count, until_ms(stage_ns < guests_ns ? stage_ns : guests_ns)) > 0)
             serve_set(j, set);
-        if (timeout_ms(j) == 0)
+        fy_guests_expire(j);
+        if (until_ms(stage_end_ns(j)) == 0)
             fy_job_next_stage(j);
     }
     free(set);

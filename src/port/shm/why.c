@@ -5,6 +5,8 @@
  * peer's death; who notices answers in the block, as text. Several may ask at once: a rank answers
  * the newest question, and a line that two answers share is nonsense at worst. A rank that does not
  * answer is in its program, and what it told the port before is all there is to know. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,64 @@ typedef struct told {
     int edge_count;
     int edges[EDGES_MAX]; /* ranks it said that it waits for */
 } told;
+
+/* The file of the segment that process `pid` itself holds; -1. */
+static int open_segment(long pid)
+{
+    char path[64], target[64];
+    int fd = -1;
+    (void)snprintf(path, sizeof path, "/proc/%ld/fd", pid);
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return -1;
+    for (const struct dirent *e; fd < 0 && (e = readdir(folder)) != NULL;) {
+        ssize_t length = readlinkat(dirfd(folder), e->d_name, target, sizeof target - 1);
+        if (length < 0)
+            continue;
+        target[length] = '\0';
+        if (strncmp(target, "/memfd:ferry", 12) == 0)
+            fd = openat(dirfd(folder), e->d_name, O_RDWR | O_CLOEXEC);
+    }
+    (void)closedir(folder);
+    return fd;
+}
+
+static int open_of_parent(long pid)
+{
+    char path[64], line[128];
+    long parent = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "PPid: %ld", &parent) == 1)
+            break;
+    if (file != NULL)
+        (void)fclose(file);
+    return parent > 0 ? open_segment(parent) : -1;
+}
+
+/* Where the ranks are threads, the one child of the launcher holds it. */
+static int open_of_child(long pid)
+{
+    char path[64];
+    long child;
+    int fd = -1;
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fd < 0 && fscanf(file, "%ld", &child) == 1)
+        fd = open_segment(child);
+    if (file != NULL)
+        (void)fclose(file);
+    return fd;
+}
+
+int fy_segment_of_process(long pid, bool or_parent)
+{
+    int fd = open_segment(pid);
+    if (fd < 0)
+        fd = open_of_child(pid);
+    return fd >= 0 || !or_parent ? fd : open_of_parent(pid);
+}
 
 bool fy_shm_asked(fy_port *port)
 {

@@ -10,6 +10,7 @@ fy_actor *fy_actor_enter(fy_sim_rank *rank)
 {
     fy_world *world = rank->world;
     fy_actor *actor = world->running;
+    actor->inside = true;
     if (world->options.cpu_permille > 0) {
         uint64_t ns = fy_clock_cpu_ns() - world->cpu_mark_ns;
         fy_actor_charge(actor, ns * world->options.cpu_permille / 1000);
@@ -19,6 +20,7 @@ fy_actor *fy_actor_enter(fy_sim_rank *rank)
 
 void fy_actor_leave(fy_sim_rank *rank)
 {
+    rank->world->running->inside = false;
     if (rank->world->options.cpu_permille > 0)
         rank->world->cpu_mark_ns = fy_clock_cpu_ns();
 }

@@ -5,12 +5,14 @@
 
 #include "base/random.h"
 
-enum { MILLION = 1000000, STREAM_PACKETS = 1, STREAM_ALLOCATIONS = 2 };
+enum { MILLION = 1000000, STREAM_PACKETS = 1, STREAM_ALLOCATIONS = 2, STREAM_MALLOC = 4 };
 
 bool fy_faults_lossy(const fy_faults *faults)
 {
     bool lossy = faults->odds[FY_FAULT_DROP] > 0 || faults->odds[FY_FAULT_DUP] > 0 ||
-                 faults->odds[FY_FAULT_DELAY] > 0 || faults->named.count > 0;
+                 faults->odds[FY_FAULT_DELAY] > 0;
+    for (size_t i = 0; i < faults->named.count; i++)
+        lossy = lossy || faults->named.items[i].kind < FY_FAULT_NOMEM;
     for (size_t i = 0; i < faults->timed_count; i++)
         lossy = lossy || faults->timed[i].kind == FY_FAULT_CUT;
     return lossy;
@@ -76,18 +78,26 @@ void fy_faults_packet(fy_faults *faults, fy_fate *fate)
         record(faults, FY_FAULT_DELAY, number, fate->delay_ns);
 }
 
-bool fy_faults_allocation(fy_faults *faults)
+bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind)
 {
-    uint64_t number = faults->allocations++;
+    uint64_t number = faults->allocations[kind]++;
     fy_random random;
-    dice(faults, STREAM_ALLOCATIONS, number, &random);
-    bool fails = strikes(faults, &random, FY_FAULT_NOMEM);
+    dice(faults, kind == FY_FAULT_NOMEM ? STREAM_ALLOCATIONS : STREAM_MALLOC, number, &random);
+    bool fails = strikes(faults, &random, kind);
     const fy_decisions *named = &faults->named;
     for (size_t i = 0; i < named->count && !fails; i++)
-        fails = named->items[i].kind == FY_FAULT_NOMEM && named->items[i].number == number;
+        fails = named->items[i].kind == kind && named->items[i].number == number;
     if (fails)
-        record(faults, FY_FAULT_NOMEM, number, 0);
+        record(faults, kind, number, 0);
     return fails;
+}
+
+bool fy_faults_malloc(const fy_faults *faults)
+{
+    bool any = faults->odds[FY_FAULT_MALLOC] > 0;
+    for (size_t i = 0; i < faults->named.count; i++)
+        any = any || faults->named.items[i].kind == FY_FAULT_MALLOC;
+    return any;
 }
 
 void fy_faults_fini(fy_faults *faults)
@@ -106,7 +116,7 @@ static void print_odds(FILE *file, uint32_t odds)
 
 static void print_decisions(const fy_decisions *decisions, FILE *file, const char **comma)
 {
-    static const char *const names[] = {"drop", "dup", "delay", "nomem"};
+    static const char *const names[] = {"drop", "dup", "delay", "nomem", "malloc"};
     for (size_t i = 0; i < decisions->count; i++) {
         const fy_decision *decision = &decisions->items[i];
         fprintf(file, "%s%s@%llu", *comma, names[decision->kind],
@@ -120,7 +130,7 @@ static void print_decisions(const fy_decisions *decisions, FILE *file, const cha
 /* Without dice, for a tape, the longest delay is left: senders' patience goes by it. */
 static void print_classes(const fy_faults *faults, bool dice, FILE *file, const char **comma)
 {
-    static const char *const names[] = {"drop", "dup", "delay", "nomem"};
+    static const char *const names[] = {"drop", "dup", "delay", "nomem", "malloc"};
     for (int kind = 0; kind < FY_FAULT_CLASSES; kind++) {
         uint32_t odds = dice ? faults->odds[kind] : 0;
         if (odds == 0 && (kind != FY_FAULT_DELAY || faults->delay_max_ns == 0))

@@ -19,7 +19,8 @@ typedef enum fy_fault_kind {
     FY_FAULT_DROP,
     FY_FAULT_DUP,
     FY_FAULT_DELAY,
-    FY_FAULT_NOMEM,
+    FY_FAULT_NOMEM,   /* of the shared heap */
+    FY_FAULT_MALLOC,  /* of the process */
     FY_FAULT_CLASSES, /* the ones above strike by dice; those below at a time */
     FY_FAULT_STOP = FY_FAULT_CLASSES,
     FY_FAULT_DIE,
@@ -63,8 +64,9 @@ typedef struct fy_faults {
     size_t slow_count;
     fy_decisions named; /* sorted by number */
     fy_decisions tape;
-    size_t named_at;               /* the first named decision not behind packets_seen */
-    uint64_t packets, allocations; /* decisions asked for so far */
+    size_t named_at; /* the first named decision not behind packets_seen */
+    /* Decisions asked for so far; of allocations by kind, of which two are used. */
+    uint64_t packets, allocations[FY_FAULT_CLASSES];
 } fy_faults;
 
 /* What becomes of a packet. */
@@ -83,9 +85,13 @@ void fy_faults_fini(fy_faults *faults);
 /* Whether packets may be lost, doubled or overtaken, so that they must be acknowledged. */
 bool fy_faults_lossy(const fy_faults *faults);
 
-/* The fate of the next packet; whether the next allocation fails. Both count and record. */
+/* The fate of the next packet; whether the next allocation fails, FY_FAULT_NOMEM or
+ * FY_FAULT_MALLOC, which are numbered apart. Both count and record. */
 void fy_faults_packet(fy_faults *faults, fy_fate *fate);
-bool fy_faults_allocation(fy_faults *faults);
+bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind);
+
+/* Whether the plan has allocations of the process fail. */
+bool fy_faults_malloc(const fy_faults *faults);
 
 /* Writes the plan; with `tape` what struck instead of the odds that made it strike. */
 void fy_faults_print(const fy_faults *faults, bool tape, FILE *file);

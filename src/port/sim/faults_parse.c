@@ -251,6 +251,8 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_class(r, FY_FAULT_DELAY);
     if (take(r, "nomem"))
         return read_class(r, FY_FAULT_NOMEM);
+    if (take(r, "malloc"))
+        return read_class(r, FY_FAULT_MALLOC);
     if (take(r, "stop"))
         return read_timed(r, FY_FAULT_STOP);
     if (take(r, "die"))
@@ -261,7 +263,8 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_slow(r);
     if (take(r, "ring="))
         return read_ring(r);
-    return fail(r, "drop, dup, delay, nomem, stop, die, cut, slow, ring, random or random-all");
+    return fail(
+        r, "drop, dup, delay, nomem, malloc, stop, die, cut, slow, ring, random or random-all");
 }
 
 static int read_plan(reader *r, uint64_t latency_ns)

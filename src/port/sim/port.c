@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
+
 /* Nanoseconds of a call that finds nothing, of reading the clock, and of going to sleep. */
 enum { POLL_NS = 10, CLOCK_NS = 5, WAIT_NS = 20, REFUSED_NS = 10 };
 
@@ -29,6 +31,7 @@ static void sim_query(const fy_port *port, fy_port_info *info)
     *info = (fy_port_info){
         .rank = rank->rank,
         .ranks = world->rank_count,
+        .starting = world->starting < world->rank_count ? world->starting : 0,
         .shares_memory = world->net.shared,
         .wakes_helper = world->options.quantum_ns == 0,
         .leaves = true,
@@ -185,7 +188,7 @@ static void *sim_alloc(fy_port *port, size_t size_bytes)
     size_t limit = world->options.heap_bytes;
     if (limit > 0 && (size_bytes > limit || rank->heap_used > limit - size_bytes))
         return NULL;
-    if (fy_faults_allocation(&world->faults))
+    if (fy_faults_allocation(&world->faults, FY_FAULT_NOMEM))
         return NULL;
     void *address = fy_blocks_alloc(&world->blocks, rank->rank, size_bytes);
     rank->heap_used += address == NULL ? 0 : size_bytes;
@@ -289,6 +292,28 @@ static void sim_join(fy_port *port)
     fy_actor_leave(rank);
 }
 
+static int sim_recruit(fy_port *port, int count, char *const argv[], int *first)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_world *world = rank->world;
+    int number = world->starting + world->recruited, error = 0;
+    if (world->starting == world->rank_count)
+        return fy_error_set(FERRY_ENOTSUP, "FERRY_RANKS_MAX leaves no room for more ranks");
+    if (argv != NULL)
+        return fy_error_set(FERRY_ENOTSUP, "simulated ranks run no program but their own");
+    if (count > world->rank_count - number)
+        return fy_error_set(FERRY_ENOMEM, "no room for %d more ranks: the job has numbers for %d",
+                            count, world->rank_count);
+    const fy_actor *actor = fy_actor_enter(rank);
+    world->recruited += count;
+    for (int i = 0; i < count && error == 0; i++)
+        error = fy_world_recruit(&world->ranks[number + i], actor->clock_ns);
+    fy_actor_leave(rank);
+    if (error == 0)
+        *first = number;
+    return error;
+}
+
 static fy_peer_state sim_peer(fy_port *port, int rank)
 {
     return fy_sim_rank_of(port)->world->ranks[rank].seen;
@@ -340,6 +365,7 @@ const fy_port_ops fy_sim_ops_shared = {
     .join = sim_join,
     .peer = sim_peer,
     .changes = sim_changes,
+    .recruit = sim_recruit,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
 };
@@ -362,6 +388,7 @@ const fy_port_ops fy_sim_ops_private = {
     .join = sim_join,
     .peer = sim_peer,
     .changes = sim_changes,
+    .recruit = sim_recruit,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
 };

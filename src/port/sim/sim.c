@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "port/sim/world.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -28,6 +29,12 @@ enum { NOTICE_DEAD_NS = 400 * 1000, NOTICE_LEFT_NS = 1000 };
 
 /* Stuck: nothing done for so long, while each rank looked so often. */
 enum { STUCK_LOOKS = 1000 };
+
+/* Memory in use is looked at after so many events. */
+enum { MEMORY_EVENTS = 32 };
+
+/* A rank that is recruited begins to run at any time within this. */
+enum { RECRUITED_NS = 500 * 1000, STREAM_RECRUITS = 3 };
 #define STUCK_NS UINT64_C(10000000000)
 
 void fy_world_end(fy_world *world, int status)
@@ -48,6 +55,15 @@ void fy_world_tell(fy_sim_rank *rank)
                           (rank->state == FY_PEER_DEAD ? NOTICE_DEAD_NS : NOTICE_LEFT_NS));
 }
 
+static void tell_changes(fy_world *world)
+{
+    /* relaxed: read by the same thread, in fy_peers_look */
+    atomic_fetch_add_explicit(&world->changes, 1, memory_order_relaxed);
+    for (int i = 0; i < world->rank_count; i++)
+        for (int thread = 0; thread < FY_THREADS; thread++)
+            fy_actor_wake(&world->ranks[i].actors[thread], world->now_ns);
+}
+
 /* States become known together, so that many ranks that leave cost their number once, not
  * squared. */
 static void notice(fy_world *world)
@@ -55,11 +71,16 @@ static void notice(fy_world *world)
     for (fy_sim_rank *rank = world->notice_first; rank != NULL; rank = rank->notice_next)
         rank->seen = rank->state;
     world->notice_first = NULL;
-    /* relaxed: read by the same thread, in fy_peers_look */
-    atomic_fetch_add_explicit(&world->changes, 1, memory_order_relaxed);
-    for (int i = 0; i < world->rank_count; i++)
-        for (int thread = 0; thread < FY_THREADS; thread++)
-            fy_actor_wake(&world->ranks[i].actors[thread], world->now_ns);
+    tell_changes(world);
+}
+
+/* From now on the rank is there. Others see it before the first frame from it: all at once. */
+static void join(fy_sim_rank *rank)
+{
+    fy_world *world = rank->world;
+    rank->state = rank->seen = FY_PEER_ALIVE;
+    fy_world_progress(world);
+    tell_changes(world);
 }
 
 static void stop(fy_world *world, const fy_fault *fault)
@@ -78,7 +99,8 @@ static void stop(fy_world *world, const fy_fault *fault)
 static void die(fy_world *world, const fy_fault *fault)
 {
     fy_sim_rank *rank = &world->ranks[fault->first];
-    if (rank->finished || rank->state != FY_PEER_ALIVE)
+    bool comes = rank->state == FY_PEER_ABSENT; /* it was recruited, and will never have run */
+    if (rank->finished || (rank->state != FY_PEER_ALIVE && !comes))
         return;
     for (int thread = 0; thread < FY_THREADS; thread++)
         fy_actor_kill(&rank->actors[thread]);
@@ -153,6 +175,8 @@ static void loop(fy_world *world)
         if (event->time_ns > world->now_ns)
             world->now_ns = event->time_ns;
         happen(world, event);
+        if (world->options.memory_bytes > 0 && world->counts.events % MEMORY_EVENTS == 0)
+            fy_storage_check(world);
     }
 }
 
@@ -160,6 +184,8 @@ static void run_rank(void *arg)
 {
     fy_sim_rank *rank = arg;
     fy_world *world = rank->world;
+    if (rank->state == FY_PEER_ABSENT)
+        join(rank);
     int status = world->rank_main(world->arg, &rank->port);
     fy_actor *actor = &rank->actors[FY_APP];
     rank->finished = true;
@@ -172,6 +198,21 @@ static void run_rank(void *arg)
     }
     if (status != 0)
         fy_world_end(world, status);
+}
+
+int fy_world_recruit(fy_sim_rank *rank, uint64_t time_ns)
+{
+    fy_world *world = rank->world;
+    fy_actor *actor = &rank->actors[FY_APP];
+    fy_random random;
+    fy_random_init(&random, world->options.seed + STREAM_RECRUITS, (uint64_t)rank->rank);
+    actor->clock_ns = time_ns + 1 + fy_random_below(&random, RECRUITED_NS);
+    int error = fy_actor_start(actor, run_rank, rank);
+    if (error != 0)
+        return error;
+    rank->finished = false;
+    world->unfinished++;
+    return 0;
 }
 
 static int make_stacks(fy_world *world)
@@ -198,6 +239,9 @@ static void make_rank(fy_world *world, int number)
     rank->port.ops = world->net.shared ? &fy_sim_ops_shared : &fy_sim_ops_private;
     rank->world = world;
     rank->rank = number;
+    bool absent = number >= world->starting;
+    rank->state = rank->seen = absent ? FY_PEER_ABSENT : FY_PEER_ALIVE;
+    rank->finished = absent;
     rank->speed = 1000;
     rank->slow = 1;
     for (int thread = 0; thread < FY_THREADS; thread++) {
@@ -229,6 +273,7 @@ static int plan_faults(fy_world *world)
 static void set_defaults(fy_sim_options *options)
 {
     options->ranks = options->ranks == 0 ? 1 : options->ranks;
+    options->ranks_max = options->ranks_max == 0 ? options->ranks : options->ranks_max;
     options->net = options->net == NULL ? "shm" : options->net;
     options->stack_bytes = options->stack_bytes == 0 ? STACK_BYTES : options->stack_bytes;
     options->ring_slots = options->ring_slots == 0 ? RING_SLOTS : options->ring_slots;
@@ -257,10 +302,14 @@ static int world_make(fy_world *world)
     if (options->ranks < 1 || options->ranks > FY_SIM_RANKS_MAX)
         return fy_error_set(FERRY_EINVAL, "sim: %d ranks; expected 1 to %d", options->ranks,
                             FY_SIM_RANKS_MAX);
+    if (options->ranks_max < options->ranks || options->ranks_max > FY_SIM_RANKS_MAX)
+        return fy_error_set(FERRY_EINVAL, "sim: %d ranks at most, %d at the start; expected to %d",
+                            options->ranks_max, options->ranks, FY_SIM_RANKS_MAX);
     if (options->stack_bytes < FY_FIBER_STACK_MIN)
         return fy_error_set(FERRY_EINVAL, "sim: stacks of %zu bytes; expected at least %d",
                             options->stack_bytes, FY_FIBER_STACK_MIN);
-    world->rank_count = world->unfinished = options->ranks;
+    world->rank_count = options->ranks_max;
+    world->starting = world->unfinished = options->ranks;
     world->hash = 0xcbf29ce484222325u;
     world->notice.kind = FY_EVENT_NOTICE;
     fy_events_init(&world->events);
@@ -269,14 +318,14 @@ static int world_make(fy_world *world)
     fy_pool_init(&world->cargo_pools[0], sizeof(fy_cargo) + 64, 128);
     fy_pool_init(&world->cargo_pools[1], sizeof(fy_cargo) + 512, 32);
     fy_pool_init(&world->cargo_pools[2], sizeof(fy_cargo) + 4096, 8);
-    int error = fy_net_open(options->net, options->ranks, &world->net);
+    int error = fy_net_open(options->net, options->ranks_max, &world->net);
     if (error == 0)
         error = make_ranks(world);
     if (error == 0)
         error = plan_faults(world);
     if (error == 0)
         error = fy_speeds_read(world, options->speeds);
-    for (int i = 0; i < world->rank_count && error == 0; i++)
+    for (int i = 0; i < world->starting && error == 0; i++)
         error = fy_actor_start(&world->ranks[i].actors[FY_APP], run_rank, &world->ranks[i]);
     return error;
 }
@@ -361,9 +410,12 @@ int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
     int status = world_make(world);
     if (status == 0)
         status = write_tape(world, false);
+    if (status == 0)
+        status = fy_storage_watch(world);
     if (status == 0) {
         uint64_t start_ns = fy_clock_now_ns();
         loop(world);
+        fy_storage_unwatch(world);
         status = world->status;
         if (write_tape(world, true) != 0 && status == 0)
             status = FERRY_ESYSTEM;
@@ -376,13 +428,16 @@ int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
 
 int fy_sim_options_read(fy_sim_options *options)
 {
-    uint64_t ranks = (uint64_t)options->ranks, cpu = options->cpu_permille, report = 0;
+    uint64_t ranks = (uint64_t)options->ranks, ranks_max = (uint64_t)options->ranks_max,
+             cpu = options->cpu_permille, report = 0;
     uint64_t stack = options->stack_bytes;
     options->net = fy_env_get("FERRY_SIM_NET");
     options->faults = fy_env_get("FERRY_SIM_FAULTS");
     options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
     options->tape = fy_env_get("FERRY_SIM_TAPE");
     int error = fy_env_number("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
+    if (error == 0)
+        error = fy_env_number("FERRY_RANKS_MAX", 1, FY_SIM_RANKS_MAX, &ranks_max);
     if (error == 0)
         error = fy_env_number("FERRY_SIM_SEED", 0, UINT64_MAX, &options->seed);
     if (error == 0)
@@ -394,10 +449,13 @@ int fy_sim_options_read(fy_sim_options *options)
     if (error == 0)
         error = fy_env_number("FERRY_SIM_TIME_LIMIT_NS", 0, UINT64_MAX, &options->time_limit_ns);
     if (error == 0)
+        error = fy_env_number("FERRY_SIM_MEMORY_BYTES", 0, UINT64_MAX / 2, &options->memory_bytes);
+    if (error == 0)
         error = fy_env_number("FERRY_SIM_REPORT", 0, 1, &report);
     if (error != 0)
         return error;
     options->ranks = (int)ranks;
+    options->ranks_max = (int)ranks_max;
     options->cpu_permille = (uint32_t)cpu;
     options->stack_bytes = (size_t)stack;
     options->report = report == 1;

@@ -19,6 +19,7 @@ enum {
 /* Zero and NULL mean the default. Texts are lent until fy_sim_run returns. */
 typedef struct fy_sim_options {
     int ranks;              /* 1 */
+    int ranks_max;          /* with those that may join later; `ranks` */
     uint64_t seed;          /* 0 */
     const char *net;        /* preset or file; "shm" */
     const char *faults;     /* plan; none */
@@ -31,6 +32,7 @@ typedef struct fy_sim_options {
     uint32_t ring_slots;    /* per (source, target, lane, thread); 256 */
     uint32_t ring_bytes;    /* likewise; 64 KiB */
     uint64_t time_limit_ns; /* virtual; ends the run as stuck; none */
+    uint64_t memory_bytes;  /* the run is broken once it has so much more in use; no limit */
     bool report;            /* prints what the run was, and its hash, on standard error */
 } fy_sim_options;
 

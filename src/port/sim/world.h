@@ -42,6 +42,7 @@ typedef struct fy_actor {
     fy_thread thread;
     fy_actor_state state;
     bool woken;
+    bool inside;       /* in the port: what it allocates is the simulator's */
     uint64_t clock_ns; /* where it stands */
     uint64_t cpu_ns;   /* of that, spent working */
     uint64_t woke_cpu_ns;
@@ -144,7 +145,8 @@ struct fy_world {
     fy_actor *running;
     fy_fiber scheduler;
     fy_sim_rank *ranks;
-    int rank_count, unfinished;
+    int rank_count, unfinished; /* rank_count: numbers, of ranks that may join too */
+    int starting, recruited; /* of those: with how many it began, and how many were started since */
     unsigned char *stacks;
     size_t stacks_bytes;
     fy_table channels;
@@ -156,6 +158,7 @@ struct fy_world {
     uint64_t cpu_mark_ns;               /* processor time when the running actor's code went on */
     uint64_t progress_ns, idle_resumes; /* since when nothing was done, and how often in vain */
     uint64_t hash;
+    size_t memory_start_bytes; /* in use before the first event */
     fy_sim_counts counts;
     char (*names)[FY_SIM_NAME_BYTES]; /* of handlers, as the first rank names them */
     int status;
@@ -186,6 +189,9 @@ static inline void fy_world_progress(fy_world *world)
 
 /* Ends the run after the current actor's turn. The first status counts. */
 void fy_world_end(fy_world *world, int status);
+
+/* Starts the program of a rank that was recruited, a while after `time_ns`. FERRY_ENOMEM. */
+int fy_world_recruit(fy_sim_rank *rank, uint64_t time_ns);
 
 /* The rank's state has changed: tells the others, once what it sent has arrived. */
 void fy_world_tell(fy_sim_rank *rank);
@@ -238,6 +244,15 @@ void fy_wire_timer(fy_world *world, fy_channel *channel);
 
 /* Bytes up to which data travel in the ring. */
 size_t fy_sim_inline_bytes(const fy_world *world);
+
+/* Memory (storage.c). */
+
+/* From here on the plan decides about allocations of the ranks, when it has such faults.
+ * FERRY_ENOTSUP with fy_error_set: the program cannot refuse any. */
+int fy_storage_watch(fy_world *world);
+void fy_storage_unwatch(fy_world *world);
+/* Ends the run when the process has more memory in use than it may. */
+void fy_storage_check(fy_world *world);
 
 /* Reports (report.c). */
 

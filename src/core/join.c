@@ -1,0 +1,52 @@
+/* Joining, as far as objects go: a rank that has joined knows their types when it calls its first
+ * ferry_quiesce. It says so then to all, and to whoever joins later; from then on they may send it
+ * objects, in the midst of the quiescence. What is said counts as work: the quiescence does not end
+ * before all have heard it, and what they answer at once has been heard too. */
+#include "core/rank.h"
+
+int fy_join_word(ferry *f, int rank, const fy_frame *frame)
+{
+    if (fy_peer_of(&f->peers, rank) == NULL)
+        return FERRY_ENOMEM;
+    int error = fy_send(f, FY_DATA, rank, frame);
+    if (error == 0) {
+        f->work_created++;
+        (void)fy_work_leaves(f, rank, 1); /* there is a record */
+    }
+    return error;
+}
+
+static void say_ready(ferry *f, int rank)
+{
+    const fy_frame frame = {.kind = FY_KIND_READY};
+    (void)fy_join_word(f, rank, &frame); /* who is not told sends no objects: no harm */
+}
+
+void fy_join_ready(ferry *f)
+{
+    if (f->ready || f->collectives.group->self >= 0)
+        return;
+    f->ready = true;
+    for (int rank = 0; rank < f->ranks; rank++)
+        if (rank != f->rank && !fy_peer_is_gone(f, rank))
+            say_ready(f, rank);
+}
+
+void fy_join_tell(ferry *f, int rank)
+{
+    if (f->ready)
+        say_ready(f, rank);
+}
+
+fy_verdict fy_ready_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    (void)frame;
+    if (fy_work_arrives(f, source, 1) != 0)
+        return FY_LEAVE;
+    if (!fy_set_has(f->peers.ready, source)) {
+        fy_set_add(f->peers.ready, source);
+        fy_layers_members(f);
+    }
+    f->work_finished++;
+    return FY_TAKEN;
+}

@@ -1,0 +1,3 @@
+#include "port/mpi/open.h"
+
+const fy_mpi_table fy_mpi_functions = {FY_PORT_VERSION, fy_mpi_open, fy_mpi_leave};

@@ -1,0 +1,176 @@
+/* The side of the process that joins. Nothing of it runs later: the kernel watches the pipe. */
+#include "port/shm/join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "port/shm/layout.h"
+
+#define PATIENCE_S 60 /* for a launcher that is stopped */
+
+void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES])
+{
+    snprintf(out, JOIN_PATH_BYTES, "/proc/self/fd/%d/%s", folder, name);
+}
+
+/* Opens the folder, which must be this user's alone, so that nobody else poses as the job. */
+static int open_folder(const char *folder, int *out)
+{
+    struct stat info;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fy_error_set(FERRY_ELAUNCH, "no job lets processes join at %s: %s", folder,
+                            strerror(errno));
+    if (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+        close(fd);
+        return fy_error_set(FERRY_ELAUNCH, "%s is no folder of this user's alone", folder);
+    }
+    *out = fd;
+    return 0;
+}
+
+static int read_nonce(const char *folder, int fd, join_hello *hello)
+{
+    int file = openat(fd, JOIN_NONCE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t got = file < 0 ? -1 : read(file, hello->nonce, sizeof(hello->nonce));
+    if (file >= 0)
+        close(file);
+    if (got == (ssize_t)sizeof(hello->nonce))
+        return 0;
+    return fy_error_set(FERRY_ELAUNCH, "no job lets processes join at %s: its nonce cannot be read",
+                        folder);
+}
+
+static int connect_to(const char *folder, int fd, int *out)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    int link = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    fy_join_path(fd, JOIN_SOCKET, address.sun_path);
+    if (link >= 0) {
+        setsockopt(link, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        setsockopt(link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        if (connect(link, (const struct sockaddr *)(const void *)&address, sizeof(address)) == 0) {
+            *out = link;
+            return 0;
+        }
+    }
+    int error = fy_error_set(FERRY_ELAUNCH, "no job lets processes join at %s: %s", folder,
+                             strerror(errno));
+    if (link >= 0)
+        close(link);
+    return error;
+}
+
+/* Receives the answer and the files that come with it, -1 for none. */
+static bool receive(int link, join_answer *answer, int files[JOIN_FILES])
+{
+    struct iovec piece = {.iov_base = answer, .iov_len = sizeof(*answer)};
+    _Alignas(struct cmsghdr) char room[CMSG_SPACE(JOIN_FILES * sizeof(int))];
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    ssize_t got;
+    files[0] = files[1] = -1;
+    do
+        got = recvmsg(link, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    const struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(JOIN_FILES * sizeof(int)))
+        memcpy(files, CMSG_DATA(header), JOIN_FILES * sizeof(int));
+    return got == (ssize_t)sizeof(*answer) && answer->magic == JOIN_MAGIC;
+}
+
+static int say_verdict(const char *folder, bool answered, uint32_t verdict)
+{
+    const char *reason = "its launcher could not take this process in";
+    if (!answered)
+        reason = "its launcher does not answer";
+    else if (verdict == JOIN_FULL)
+        return fy_error_set(FERRY_ENOMEM,
+                            "the job at %s has no numbers left for ranks (--ranks-max)", folder);
+    else if (verdict == JOIN_REFUSED)
+        reason = "it is of another version, or what was at this place before it";
+    else if (verdict == JOIN_ENDS)
+        reason = "it is ending";
+    return fy_error_set(FERRY_ELAUNCH, "the job at %s cannot be joined: %s", folder, reason);
+}
+
+static int ask(const char *folder, const join_hello *hello, fy_ticket *ticket)
+{
+    join_answer answer = {0};
+    int files[JOIN_FILES] = {-1, -1};
+    bool answered = send(ticket->link, hello, sizeof(*hello), MSG_NOSIGNAL) == sizeof(*hello) &&
+                    receive(ticket->link, &answer, files);
+    ticket->segment_fd = files[0];
+    ticket->pipe = files[1];
+    ticket->rank = (int)answer.rank;
+    if (answered && answer.verdict == JOIN_WELCOME && files[1] >= 0)
+        return 0;
+    return say_verdict(folder, answered, answer.verdict);
+}
+
+int fy_ticket_get(const char *folder, fy_ticket *out)
+{
+    fy_ticket ticket = {.segment_fd = -1, .link = -1, .pipe = -1};
+    join_hello hello = {.magic = JOIN_MAGIC, .version = JOIN_VERSION};
+    int fd = -1;
+    int error = open_folder(folder, &fd);
+    if (error != 0)
+        return error;
+    error = read_nonce(folder, fd, &hello);
+    if (error == 0)
+        error = connect_to(folder, fd, &ticket.link);
+    close(fd);
+    if (error == 0)
+        error = ask(folder, &hello, &ticket);
+    if (error == 0)
+        *out = ticket;
+    else
+        fy_ticket_return(&ticket);
+    return error;
+}
+
+void fy_ticket_return(const fy_ticket *ticket)
+{
+    const int files[] = {ticket->segment_fd, ticket->link, ticket->pipe};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] >= 0)
+            close(files[i]);
+}
+
+int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
+{
+    char none;
+    if (fcntl(ticket->pipe, F_SETOWN, getpid()) != 0 ||
+        fcntl(ticket->pipe, F_SETSIG, SIGKILL) != 0 ||
+        fcntl(ticket->pipe, F_SETFL, O_RDONLY | O_NONBLOCK | O_ASYNC) != 0)
+        return fy_error_set(FERRY_ESYSTEM, "watching the job's launcher: %s", strerror(errno));
+    if (read(ticket->pipe, &none, 1) == 0) {
+        fy_pipe_drop(ticket->pipe);
+        return fy_error_set(FERRY_ELAUNCH, "the job's launcher has died");
+    }
+    close(ticket->segment_fd);
+    segment->pipe = ticket->pipe;
+    segment->recruiter = fy_launch_recruit;
+    segment->recruiter_arg = (void *)(intptr_t)ticket->link;
+    unsetenv(FY_ENV_JOIN);
+    return 0;
+}
+
+void fy_pipe_drop(int pipe)
+{
+    /* A child of this process may have the pipe still: closing it here is not enough. */
+    fcntl(pipe, F_SETFL, O_RDONLY | O_NONBLOCK);
+    close(pipe);
+}

@@ -1,0 +1,70 @@
+/* Join: how a process that nobody started for it becomes a rank of a running job.
+ *
+ * The owner of a job names a folder (ferry_launch_options.join). The launcher makes it, with mode
+ * 0700, and in it a socket and a file of 16 random bytes, the nonce. A process of the same user
+ * connects, sends the nonce, and gets a number and, by the socket, the job's segment. The launcher
+ * then watches it as it does its children. The connection stays: by it the rank asks for more
+ * ranks, and its end tells the launcher that the rank has left. A pipe whose writing end only the
+ * launcher has tells the rank, by SIGKILL from the kernel, that the launcher has died. */
+#ifndef FY_SHM_JOIN_H
+#define FY_SHM_JOIN_H
+
+#include "port/shm/shm.h"
+
+#define FY_ENV_JOIN "FERRY_JOIN" /* the folder of the job to join */
+
+#define JOIN_SOCKET "socket"
+#define JOIN_NONCE "nonce"
+#define JOIN_MAGIC UINT64_C(0x6e696f6a79727265)
+#define JOIN_VERSION 1
+
+enum { JOIN_NONCE_BYTES = 16, JOIN_FILES = 2 };
+
+/* What the process sends, as one datagram. */
+typedef struct join_hello {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t zero;
+    uint8_t nonce[JOIN_NONCE_BYTES];
+} join_hello;
+
+typedef enum join_verdict {
+    JOIN_WELCOME,
+    JOIN_REFUSED, /* another version, or a wrong nonce */
+    JOIN_FULL,    /* no numbers are left */
+    JOIN_ENDS,    /* the job is ending */
+    JOIN_FAILED,  /* the launcher could not */
+} join_verdict;
+
+/* What it gets. With a welcome come JOIN_FILES descriptors: the segment, and the pipe. */
+typedef struct join_answer {
+    uint64_t magic;
+    uint32_t verdict;
+    uint32_t rank;
+} join_answer;
+
+/* Writes a path by which `name` in the open folder can be reached as a socket, however long the
+ * folder's own path is. */
+enum { JOIN_PATH_BYTES = 40 };
+void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES]);
+
+/* A place in a job that was asked for. */
+typedef struct fy_ticket {
+    int segment_fd, link, pipe;
+    int rank;
+} fy_ticket;
+
+/* Asks the job that lets others join at `folder` for a place. Gives `*out`, ended by
+ * fy_ticket_settle or fy_ticket_return. FERRY_ELAUNCH: no job answers there, or it refuses;
+ * FERRY_ENOMEM: it has no numbers left. With fy_error_set. */
+int fy_ticket_get(const char *folder, fy_ticket *out);
+
+/* The segment is mapped: it keeps the connection and the pipe, and this process dies with the
+ * launcher until the segment is unmapped. FERRY_ELAUNCH: the launcher has died; nothing is kept. */
+int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment);
+void fy_ticket_return(const fy_ticket *ticket);
+
+/* For fy_segment_unmap: this process no longer dies with the launcher. */
+void fy_pipe_drop(int pipe);
+
+#endif

@@ -1,0 +1,98 @@
+/* Memory of the process: whether it stays within a bound, and allocations that fail.
+ *
+ * What ranks hold is in the process's heap with what the simulator holds for them (frames under
+ * way), and all of that has to stay bounded; so what is in use in the whole heap is watched.
+ *
+ * Allocations are refused by the program, which must have been linked for that: it defines and
+ * exports the function FY_REFUSE_SYMBOL, that takes who decides, and asks him at each allocation
+ * (tests/core/failing.c is one). Only what ranks allocate is refused, not what the port does for
+ * them. */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <string.h>
+
+#include <ferry/error.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "port/sim/world.h"
+
+#define FY_REFUSE_SYMBOL "ferry_refuse"
+
+typedef void take_decider(bool (*refuses)(void *arg), void *arg);
+
+static take_decider *find_taker(void)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, FY_REFUSE_SYMBOL);
+    take_decider *taker = NULL;
+    memcpy(&taker, &symbol, sizeof(taker));
+    return taker;
+}
+
+static bool refuses(void *arg)
+{
+    fy_world *world = arg;
+    fy_actor *actor = world->running;
+    if (actor == NULL || actor->inside)
+        return false;
+    actor->inside = true; /* the tape allocates too */
+    bool refused = fy_faults_allocation(&world->faults, FY_FAULT_MALLOC);
+    actor->inside = false;
+    return refused;
+}
+
+/* Sanitizers have a heap of their own, and a function to ask it. */
+static size_t in_use_bytes(void)
+{
+    size_t (*ask)(void) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "__sanitizer_get_current_allocated_bytes");
+    memcpy(&ask, &symbol, sizeof(ask));
+    if (ask != NULL)
+        return ask();
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+int fy_storage_watch(fy_world *world)
+{
+    world->memory_start_bytes = in_use_bytes();
+    if (world->options.memory_bytes > 0 && world->memory_start_bytes == 0)
+        return fy_error_set(FERRY_ENOTSUP, "sim: this C library does not say how much memory is "
+                                           "in use; run without a bound");
+    if (!fy_faults_malloc(&world->faults))
+        return 0;
+    take_decider *taker = find_taker();
+    if (taker == NULL)
+        return fy_error_set(FERRY_ENOTSUP, "fault \"malloc\": this program cannot refuse memory; "
+                                           "it defines no " FY_REFUSE_SYMBOL);
+    taker(refuses, world);
+    return 0;
+}
+
+void fy_storage_unwatch(fy_world *world)
+{
+    take_decider *taker = fy_faults_malloc(&world->faults) ? find_taker() : NULL;
+    if (taker != NULL)
+        taker(NULL, NULL);
+}
+
+void fy_storage_check(fy_world *world)
+{
+    /* The tape is nobody's. */
+    size_t tape_bytes = world->faults.tape.capacity * sizeof(fy_decision);
+    size_t in_use = in_use_bytes(), start = world->memory_start_bytes + tape_bytes;
+    size_t more = in_use > start ? in_use - start : 0;
+    if (more <= world->options.memory_bytes || world->ended)
+        return;
+    fy_log_line(-1,
+                "sim: at %.9f s, seed %" PRIu64 ": %zu bytes more in use than at the start; "
+                "%" PRIu64 " may be",
+                (double)world->now_ns / 1e9, world->options.seed, more,
+                world->options.memory_bytes);
+    fy_world_end(world, FY_SIM_BROKEN);
+}

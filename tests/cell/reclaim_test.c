@@ -1,0 +1,194 @@
+/* Goal: memory that dead ranks held is given back: rank after rank joins, allocates, shares, sends
+ * and is killed, and the job's memory does not grow by what they had. Method: one rank survives
+ * them all; the pages of the job's segment are counted after each death that it has seen. The
+ * number of deaths is an argument. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ferry/cell.h>
+#include <ferry/event.h>
+
+#include "base/error.h"
+#include "core/rank.h"
+#include "port/shm/layout.h"
+
+enum {
+    PARCELS = 24,
+    PARCEL_BYTES = 100000,
+    MESSAGES = 50,
+    PATIENCE_S = 60,
+    /* What a rank's number costs for good: its control block and board, the tables of its heap. */
+    KEPT_BYTES = 64 * 1024,
+};
+
+/* What the processes tell each other. */
+typedef struct shared {
+    _Atomic uint32_t ready, met, buried, stop;
+} shared;
+
+typedef struct survivor {
+    shared *s;
+    ferry_handler take;
+} survivor;
+
+static void must(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "reclaim_test: process %d: %s: %s (%s)\n", (int)getpid(), what, strerror(errno),
+            fy_error_text());
+    abort();
+}
+
+static void on_take(ferry *f, int source, const ferry_message *message)
+{
+    (void)f;
+    (void)source;
+    must(message->size_bytes == PARCEL_BYTES, "a message came shortened");
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f;
+    shared *s = ((survivor *)arg)->s;
+    if (event->joined)
+        atomic_store(&s->met, (uint32_t)event->rank);
+    else
+        atomic_store(&s->buried, (uint32_t)event->rank);
+}
+
+static ferry *open_rank(fy_segment *segment, int rank)
+{
+    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
+    fy_port *port;
+    ferry *f;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    must(fy_shm_join(segment, rank, &port) == 0, "join");
+    must(fy_rank_create(port, &options, &f) == 0, "open");
+    return f;
+}
+
+/* Takes what it finds in its cell and keeps one of it until the next comes. */
+static void survive(fy_segment *segment, shared *s)
+{
+    survivor me = {.s = s};
+    ferry *f = open_rank(segment, 0);
+    ferry_parcel kept = {0}, next;
+    must(ferry_handler_register(f, "take", on_take, &me.take) == 0, "register");
+    must(ferry_on_peer(f, on_peer, &me) == 0, "on_peer");
+    while (atomic_load(&s->stop) == 0) {
+        ferry_poll(f);
+        if (ferry_cell_deq(f, (ferry_cell){0, 0}, &next, 0) == 0) {
+            must(*(const int *)ferry_parcel_data(f, next, NULL) == 77,
+                 "a parcel has lost its data");
+            must(ferry_parcel_release(f, kept) == 0, "release");
+            kept = next;
+        } else {
+            usleep(50);
+        }
+    }
+    must(ferry_parcel_release(f, kept) == 0, "release");
+    must(ferry_parcels_alive(f) == 0, "the survivor's own parcels are lost");
+    _exit(0);
+}
+
+/* Gives some parcels away, keeps some, sends large messages, and is killed. */
+static void die(fy_segment *segment, shared *s, int rank)
+{
+    static char data[PARCEL_BYTES];
+    ferry *f = open_rank(segment, rank);
+    ferry_handler take;
+    must(ferry_handler_register(f, "take", on_take, &take) == 0, "register");
+    for (int i = 0; i < PARCELS; i++) {
+        ferry_parcel parcel;
+        void *bytes;
+        must(ferry_parcel_create(f, PARCEL_BYTES, &parcel, &bytes) == 0, "create");
+        memset(bytes, 0, PARCEL_BYTES);
+        *(int *)bytes = 77;
+        if (i % 3 != 0)
+            must(ferry_cell_enq(f, (ferry_cell){0, 0}, parcel, i % 3 == 1 ? FERRY_GIVE : FERRY_KEEP,
+                                FERRY_FOREVER) == 0,
+                 "enq");
+    }
+    for (int i = 0; i < MESSAGES; i++) {
+        const ferry_message m = {.handler = take, .data = data, .size_bytes = PARCEL_BYTES};
+        must(ferry_request_send(f, 0, &m, NULL) == 0, "send");
+        ferry_poll(f);
+    }
+    atomic_store(&s->ready, (uint32_t)rank);
+    for (;;)
+        usleep(1000000);
+}
+
+static void await(const _Atomic uint32_t *word, uint32_t value, const char *what)
+{
+    time_t end = time(NULL) + PATIENCE_S;
+    while (atomic_load(word) != value) {
+        must(time(NULL) < end, what);
+        usleep(50);
+    }
+}
+
+static long pages_bytes(int fd)
+{
+    struct stat file;
+    must(fstat(fd, &file) == 0, "stat");
+    return (long)file.st_blocks * 512;
+}
+
+static void bring_and_kill(fy_segment *segment, shared *s, int rank, int ranks)
+{
+    pid_t pid = fork();
+    must(pid >= 0, "fork");
+    if (pid == 0)
+        die(segment, s, rank);
+    await(&s->ready, (uint32_t)rank, "a rank does not get ready");
+    await(&s->met, (uint32_t)rank, "a rank goes unnoticed");
+    kill(pid, SIGKILL);
+    must(waitpid(pid, NULL, 0) == pid, "wait");
+    fy_controls_mark(segment->base, (uint32_t)ranks, (uint32_t)rank, SHM_DEAD);
+    await(&s->buried, (uint32_t)rank, "a death goes unnoticed");
+}
+
+int main(int argc, char **argv)
+{
+    int deaths = argc > 1 ? atoi(argv[1]) : 200;
+    const fy_shm_options options = {.ranks = 1,
+                                    .ranks_max = deaths + 1,
+                                    .heap_bytes = (size_t)64 << 20,
+                                    .ring_slots = 64,
+                                    .ring_bytes = 65536};
+    shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fy_segment *segment;
+    int fd, status, warm = deaths / 10 + 1;
+    long before = 0;
+    must(s != MAP_FAILED, "mmap");
+    must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
+    pid_t pid = fork();
+    must(pid >= 0, "fork");
+    if (pid == 0)
+        survive(segment, s);
+    for (int rank = 1; rank <= deaths; rank++) {
+        bring_and_kill(segment, s, rank, deaths + 1);
+        if (rank == warm)
+            before = pages_bytes(fd);
+    }
+    atomic_store(&s->stop, 1);
+    must(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+         "the survivor failed");
+    long growth = (pages_bytes(fd) - before) / (deaths - warm);
+    fy_segment_unmap(segment);
+    printf("%d deaths; a rank wrote %d KiB, and %ld KiB of it stay\n", deaths,
+           (PARCELS + MESSAGES) * PARCEL_BYTES / 1024, growth / 1024);
+    must(growth < KEPT_BYTES, "memory that dead ranks held is not given back");
+    return 0;
+}

@@ -1,0 +1,91 @@
+/* A rank for join_test.sh. `join_program MODE [COUNT]`:
+ *   meet    quiesces until COUNT ranks are members, then all add up and send to each other
+ *   linger  leaves the job, and waits until a file named by LINGER has gone
+ *   await   as meet, then waits for ever in a quiescence that cannot end
+ *   endure  goes on when others die or leave, until COUNT have */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ferry/ferry.h>
+
+typedef struct state {
+    ferry_handler greet;
+    int greeted, gone;
+} state;
+
+static void check(ferry *f, bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
+    exit(1);
+}
+
+static void on_greet(ferry *f, int source, const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    (void)source;
+    (void)message;
+    s->greeted++;
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    ((state *)arg)->gone += !event->joined;
+    if (event->joined) {
+        printf("rank %d sees another\n", ferry_rank(f));
+        fflush(stdout);
+    }
+}
+
+static void meet(ferry *f, state *s, int count)
+{
+    int64_t one = 1, sum = 0;
+    const ferry_message greeting = {.handler = s->greet};
+    while (ferry_member_count(f) < count)
+        check(f, ferry_quiesce(f) == 0, "quiesce");
+    check(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &one, &sum, 1) == 0, "allreduce");
+    check(f, sum == count, "not all are members");
+    for (int place = 0; place < count; place++)
+        check(f, ferry_request_send(f, ferry_member_rank(f, place), &greeting, NULL) == 0, "send");
+    check(f, ferry_quiesce(f) == 0, "quiesce");
+    check(f, s->greeted == count, "a greeting is missing");
+    printf("rank %d of %d members\n", ferry_rank(f), ferry_member_count(f));
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    state s = {0};
+    ferry *f;
+    const char *mode = argc > 1 ? argv[1] : "";
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+    int error = ferry_open(NULL, &f);
+    if (error != 0) {
+        fprintf(stderr, "%s: %s\n", ferry_strerror(error), ferry_error_message(NULL));
+        return 3;
+    }
+    ferry_user_data_set(f, &s);
+    check(f, ferry_handler_register(f, "greet", on_greet, &s.greet) == 0, "register");
+    if (strcmp(mode, "endure") == 0) {
+        check(f, ferry_on_peer(f, on_peer, &s) == 0, "on_peer");
+        printf("rank %d is there\n", ferry_rank(f));
+        fflush(stdout);
+        while (s.gone < count)
+            check(f, ferry_poll(f) >= 0 && usleep(1000) == 0, "poll");
+    } else if (strcmp(mode, "linger") == 0) {
+        check(f, ferry_leave(f) == 0, "leave");
+        printf("has left\n");
+        fflush(stdout);
+        while (access(getenv("LINGER"), F_OK) == 0)
+            usleep(1000);
+        return 0;
+    } else {
+        meet(f, &s, count);
+        while (strcmp(mode, "await") == 0)
+            check(f, ferry_poll(f) >= 0 && usleep(1000) == 0, "poll");
+    }
+    return ferry_close(f) == 0 ? 0 : 1;
+}

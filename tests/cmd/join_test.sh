@@ -1,0 +1,176 @@
+#!/bin/sh
+# Goal: a process joins a running job by its socket, and nobody else does; whatever arrives there harms
+# nobody, and nothing named is left behind however the job ends. Method: jobs of
+# tests/cmd/join_program.c; tests/cmd/knock.c says the wrong things. Usage: join_test.sh FERRY PROGRAM
+# KNOCK
+ferry=$1
+program=$2
+knock=$3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+door=$work/door
+failures=0
+export FERRY_HEAP_BYTES=16M
+
+fail()
+{
+    echo "FAILED: $*" >&2
+    sed 's/^/    out: /' "$work"/*.out >&2
+    sed 's/^/    err: /' "$work"/*.err >&2
+    failures=$((failures + 1))
+}
+
+# start NAME COMMAND...: runs it in the background, with output in $work/NAME.out and .err.
+start()
+{
+    name=$1
+    shift
+    timeout 60 "$@" >"$work/$name.out" 2>"$work/$name.err" &
+    eval "$name=$!"
+}
+
+# ends NAME STATUS: waits for its end.
+ends()
+{
+    eval "wait \$$1"
+    got=$?
+    [ "$got" -eq "$2" ] || fail "$1 ended with status $got, not $2"
+}
+
+# expect STATUS COMMAND...
+expect()
+{
+    wanted=$1
+    shift
+    timeout 60 "$@" >"$work/last.out" 2>"$work/last.err"
+    got=$?
+    [ "$got" -eq "$wanted" ] || fail "status $got, not $wanted: $*"
+}
+
+says()
+{
+    grep -q -- "$2" "$work/$1" || fail "\"$2\" is not in $1"
+}
+
+await()
+{
+    for _ in $(seq 3000); do
+        if "$@"; then return 0; fi
+        sleep 0.01
+    done
+    fail "never came true: $*"
+}
+exists() { [ -e "$1" ]; }
+absent() { [ ! -e "$1" ]; }
+has() { grep -q -- "$2" "$work/$1" 2>/dev/null; }
+dead() { ! kill -0 "$1" 2>/dev/null; }
+child_of() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+
+# Wrong usage.
+expect 2 "$ferry" join
+expect 2 "$ferry" join "$door"
+expect 0 "$ferry" join --help
+expect 3 "$ferry" join "$door" "$program" meet 1
+says last.err 'no job lets processes join at'
+expect 125 "$ferry" run -n 2 --join "$door" "$program" meet 2
+says last.err 'no room for ranks that join'
+expect 125 "$ferry" run -n 2 -m 4 -t --join "$door" "$program" meet 2
+absent "$door" || fail "a refused job has made its folder"
+mkdir -m 755 "$work/open"
+expect 125 "$ferry" run -n 2 -m 4 --join "$work/open" true
+says last.err "not this user's alone"
+expect 3 "$ferry" join "$work/open" "$program" meet 1
+says last.err "no folder of this user's alone"
+
+# Two ranks and two that join; one more finds no number left.
+start job "$ferry" run -n 2 -m 4 --join "$door" "$program" await 4
+await exists "$door/socket"
+[ "$(stat -c %a "$door")" = 700 ] && [ "$(stat -c %a "$door/nonce")" = 600 ] ||
+    fail "others may look into the folder"
+start first "$ferry" join "$door" "$program" await 4
+start second env FERRY_JOIN="$door" "$program" await 4
+await has second.out 'of 4 members'
+await has job.out 'rank 1 of 4 members'
+expect 3 "$ferry" join "$door" "$program" meet 4
+says last.err 'no numbers left'
+expect 125 "$ferry" run -n 1 -m 2 --join "$door" true
+says last.err 'another job lets processes join'
+for argument in "/proc/$job/environ" "/proc/$job/cmdline"; do
+    if grep -qF "$(od -An -tx1 "$door/nonce" | tr -d ' \n')" "$argument" 2>/dev/null; then
+        fail "the nonce stands in $argument"
+    fi
+done
+await has first.out 'of 4 members'
+# One that joined dies: so does the job, as when one of the others does.
+kill -KILL "$(child_of "$first")" 2>/dev/null
+ends job 1
+says job.err 'rank [23] (process [0-9]*), which had joined, has ended'
+wait "$second"
+absent "$door" || fail "the folder is left behind"
+
+# A job ends in order, and those that joined with it.
+start job "$ferry" run -n 1 -m 3 --join "$door" "$program" meet 3
+await exists "$door/socket"
+start first "$ferry" join "$door" "$program" meet 3
+start second "$ferry" join "$door" "$program" meet 3
+ends job 0
+ends first 0
+ends second 0
+absent "$door" || fail "the folder is left behind"
+expect 3 "$ferry" join "$door" "$program" meet 1
+
+# One that joined leaves and lives on; the job ends without waiting for it, nor is it killed.
+export LINGER="$work/linger"
+touch "$LINGER"
+start job "$ferry" run -n 1 -m 2 --join "$door" "$program" endure 1
+await exists "$door/socket"
+start first "$ferry" join "$door" "$program" linger
+ends job 0
+absent "$door" || fail "the folder is left behind"
+await has first.out 'has left'
+rm "$LINGER"
+ends first 0
+
+# Hostile bytes, a wrong nonce, and silence; the job takes no notice, and still takes others in.
+start job "$ferry" run -n 1 -m 2 --join "$door" "$program" meet 2
+await exists "$door/socket"
+expect 0 "$knock" "$door"
+start first "$ferry" join "$door" "$program" meet 2
+ends job 0
+ends first 0
+
+# Ranks that go on without others go on without one that joined.
+start job "$ferry" run -n 2 -m 3 --join "$door" "$program" endure 1
+await exists "$door/socket"
+start first "$ferry" join "$door" "$program" endure 9
+await has first.out 'is there'
+await has job.out 'rank 0 sees another'
+await has job.out 'rank 1 sees another'
+kill -KILL "$(child_of "$first")"
+ends job 0
+says job.err 'which had joined, has ended.*the others go on'
+wait "$first"
+
+# The launcher is killed: ranks, those that joined and what is named go with it.
+"$ferry" run -n 1 -m 2 --join "$door" "$program" await 2 >"$work/job.out" 2>"$work/job.err" &
+job=$!
+await exists "$door/socket"
+start first "$ferry" join "$door" "$program" await 2
+await has first.out 'of 2 members'
+joined=$(child_of "$first")
+kill -KILL "$job"
+await absent "$door"
+await dead "$joined"
+wait "$job" "$first" 2>/dev/null
+
+# What a launcher and its guard left when both were killed is taken by the next.
+mkdir -m 700 "$door"
+echo stale >"$door/nonce"
+start job "$ferry" run -n 1 -m 2 --join "$door" "$program" meet 2
+await exists "$door/socket"
+start first "$ferry" join "$door" "$program" meet 2
+ends job 0
+ends first 0
+absent "$door" || fail "a folder that was taken over is left behind"
+
+[ "$failures" -eq 0 ]

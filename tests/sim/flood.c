@@ -1,0 +1,83 @@
+/* Goal: memory stays bounded when ranks flood one that is slow, and when handlers answer a peer
+ * that takes no answers; nothing is lost meanwhile. Method: all ranks send requests to the first as
+ * fast as they can, or at a pace at which they never find their ring full and so never poll, many
+ * times what the bound holds; the handler answers each. The simulator
+ * watches what is in use (ferry sim --memory), the program counts. For the simulator alone: equal
+ * seeds give equal runs, so a bound that holds for the seeds of a test does not fail by chance.
+ *
+ * Run as ferry sim -n N --memory BYTES flood REQUESTS BYTES [PACE_US]. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <ferry/ferry.h>
+
+enum { WRONG_STATUS = 3, BYTES_MAX = 4096 };
+
+typedef struct counts {
+    ferry_handler request, answer;
+    uint64_t requests, answers;
+    size_t size_bytes;
+} counts;
+
+static const unsigned char data[BYTES_MAX];
+
+static void must(ferry *f, int error, const char *what)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "flood: rank %d: %s: %s\n", ferry_rank(f), what, ferry_error_message(f));
+    exit(WRONG_STATUS);
+}
+
+static void send_to(ferry *f, int rank, ferry_handler handler)
+{
+    const counts *c = ferry_user_data(f);
+    const ferry_message message = {.handler = handler, .data = data, .size_bytes = c->size_bytes};
+    must(f, ferry_request_send(f, rank, &message, NULL), "request");
+}
+
+static void on_request(ferry *f, int source, const ferry_message *message)
+{
+    counts *c = ferry_user_data(f);
+    (void)message;
+    c->requests++;
+    ferry_compute(f, 2e-6);
+    send_to(f, source, c->answer);
+}
+
+static void on_answer(ferry *f, int source, const ferry_message *message)
+{
+    (void)source, (void)message;
+    ((counts *)ferry_user_data(f))->answers++;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    uint64_t count = strtoull(argv[1], NULL, 10);
+    double pace_s = argc > 3 ? strtod(argv[3], NULL) / 1e6 : 0;
+    counts c = {.size_bytes = strtoul(argv[2], NULL, 10)};
+    ferry_user_data_set(f, &c);
+    must(f, ferry_handler_register(f, "request", on_request, &c.request), "handler");
+    must(f, ferry_handler_register(f, "answer", on_answer, &c.answer), "handler");
+    must(f, ferry_barrier(f), "barrier");
+    for (uint64_t i = 0; i < count; i++) {
+        if (pace_s > 0)
+            ferry_compute(f, pace_s);
+        send_to(f, 0, c.request);
+    }
+    must(f, ferry_quiesce(f), "quiesce");
+    uint64_t requests = count * (uint64_t)ferry_ranks(f);
+    if (c.answers == count && c.requests == (ferry_rank(f) == 0 ? requests : 0))
+        return 0;
+    fprintf(stderr, "oracle: rank %d: %" PRIu64 " requests, %" PRIu64 " answers\n", ferry_rank(f),
+            c.requests, c.answers);
+    return WRONG_STATUS;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
