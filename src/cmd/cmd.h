@@ -3,7 +3,13 @@
 #ifndef FY_CMD_H
 #define FY_CMD_H
 
+#include <stdbool.h>
+
 #define CMD_USAGE_STATUS 2
+
+/* Reads the ranks that option -`letter` of `ferry COMMAND` gives into `*out`. False: it is no
+ * number from 1 to `max`, which has been said. */
+bool cmd_read_ranks(const char *command, int letter, const char *text, int max, int *out);
 
 int cmd_run(int argc, char **argv);
 int cmd_join(int argc, char **argv);

@@ -1,8 +1,6 @@
 /* ferry run: options, then the program. */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <ferry/launch.h>
 
@@ -45,20 +43,6 @@ static int wrong_usage(void)
     return CMD_USAGE_STATUS;
 }
 
-static bool read_ranks(char option, const char *text, int *out)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value < 1 || value > RANKS_MAX) {
-        fprintf(stderr, "ferry run: -%c %s: must be a number of ranks, 1 to %d\n", option, text,
-                RANKS_MAX);
-        return false;
-    }
-    *out = (int)value;
-    return true;
-}
-
 /* 0; -1: done well (help); else the exit status. */
 static int read_options(int argc, char **argv, ferry_launch_options *options)
 {
@@ -67,11 +51,11 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
     while ((option = getopt_long(argc, argv, "+n:m:j:ltbh", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
-            if (!read_ranks('n', optarg, &options->ranks))
+            if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks))
                 return wrong_usage();
             break;
         case 'm':
-            if (!read_ranks('m', optarg, &options->ranks_max))
+            if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks_max))
                 return wrong_usage();
             break;
         case 'j':

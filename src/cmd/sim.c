@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "port/sim/sim.h"
 
 static const char help[] =
     "usage: ferry sim [-n N] [--seed S] [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -90,13 +91,19 @@ static bool set_scaled(const char *name, const char *value, bool plain, const ch
     return set(name, text);
 }
 
+static bool set_ranks(const char *name, const char *value, const char *command, int letter)
+{
+    int ranks;
+    return cmd_read_ranks(command, letter, value, FY_SIM_RANKS_MAX, &ranks) && set(name, value);
+}
+
 bool cmd_sim_option(const char *command, int letter, const char *value)
 {
     switch (letter) {
     case 'n':
-        return set("FERRY_RANKS", value);
+        return set_ranks("FERRY_RANKS", value, command, letter);
     case 'm':
-        return set("FERRY_RANKS_MAX", value);
+        return set_ranks("FERRY_RANKS_MAX", value, command, letter);
     case 's':
         return set("FERRY_SIM_SEED", value) && setenv("FERRY_SEED", value, 0) == 0;
     case 'N':

@@ -284,7 +284,8 @@ static int run_seeds(swarm *s)
         printf("failed at seed %" PRIu64 ", the %" PRIu64 ". of %" PRIu64 "\n", seed, i + 1, count);
         return EXIT_FAILURE;
     }
-    printf("%" PRIu64 " of %" PRIu64 " seeds failed\n", failures, count);
+    printf("%" PRIu64 " of %" PRIu64 " seeds failed, from %" PRIu64 " to %" PRIu64 "\n", failures,
+           count, s->first, s->last);
     return failures == 0 ? 0 : EXIT_FAILURE;
 }
 
@@ -310,6 +311,12 @@ int cmd_swarm(int argc, char **argv)
         return CMD_USAGE_STATUS;
     }
     s.argv = argv + optind;
+    for (char **argument = s.argv + 1; *argument != NULL; argument++)
+        if (strncmp(*argument, "--seeds", strlen("--seeds")) == 0)
+            fprintf(stderr,
+                    "ferry swarm: %s behind the program is the program's; options of "
+                    "ferry swarm come before it\n",
+                    *argument);
     if (!swarm_open(&s))
         return EXIT_FAILURE;
     int status = run_seeds(&s);

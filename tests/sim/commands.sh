@@ -28,7 +28,8 @@ printf 'topology torus 4 4 1\nmemory private\nlatency 1us\n' >"$folder/good.net"
 expect 2 'which program' "$ferry" sim -n 3
 expect 2 'expected a time' "$ferry" sim --quantum soon "$canary"
 expect 2 'expected a factor' "$ferry" sim --cpu 1us "$canary"
-expect 1 'FERRY_RANKS is "0"' "$ferry" sim -n 0 "$canary"
+expect 2 '-n 0: must be a number of ranks, 1 to 65536' "$ferry" sim -n 0 "$canary"
+expect 1 'FERRY_RANKS is "0"' env FERRY_RANKS=0 "$ferry" sim "$canary"
 expect 1 'is no network' "$ferry" sim --net fast "$canary"
 expect 1 'cannot open the network' "$ferry" sim --net ./none "$canary"
 expect 1 'twice.net:3: given twice' "$ferry" sim --net "$folder/twice.net" "$canary"
@@ -39,7 +40,8 @@ expect 1 'expected die=RANK@TIME' "$ferry" sim -n 2 --faults die=2@1us "$canary"
 expect 1 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
 expect 127 'No such file' "$ferry" sim "$folder/none"
 expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.net" "$canary"
-expect 0 '0 of 3 seeds failed' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
+expect 0 '0 of 3 seeds failed, from 4 to 6' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
+expect 0 '--seeds behind the program' "$ferry" swarm -n 2 --seeds 1..1 "$canary" --seeds 5
 expect 2 'expected A..B' "$ferry" swarm --seeds 5 "$canary"
 expect 0 'shrink what fails' "$ferry" --help
 expect 0 'ferry sim' "$ferry" sim --help

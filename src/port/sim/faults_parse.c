@@ -137,7 +137,7 @@ static int read_class(reader *r, fy_fault_kind kind)
         return add_named(r->faults, decision);
     }
     if (!take(r, "=") || !take_odds(r, &r->faults->odds[kind]))
-        return fail(r, "=PROBABILITY or @NUMBER");
+        return fail(r, "=PROBABILITY from 0 to 1 or @NUMBER");
     if (kind == FY_FAULT_DELAY && (!take(r, ":") || !take_time(r, &r->faults->delay_max_ns)))
         return fail(r, "delay=PROBABILITY:TIME");
     return 0;
