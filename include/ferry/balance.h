@@ -161,8 +161,9 @@ FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 #define FERRY_SCHEDULER_SYMBOL "ferry_scheduler_plugin"
 
 /* Makes a scheduler known by its name, for FERRY_SCHEDULER and ferry_options, on this rank. Call it
- * on every rank before the first ferry_balance_add. Lends `scheduler` until ferry_close. [app
- * thread | never blocks] */
+ * on every rank before the first ferry_balance_add. Lends `scheduler` until ferry_close.
+ * FERRY_EINVAL: a function is missing in it, or there is one of that name. [app thread | never
+ * blocks] */
 FERRY_API FERRY_MUST_USE int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler);
 
 #ifdef __cplusplus

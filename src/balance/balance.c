@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/schedulers.h"
 #include "base/env.h"
+#include "base/error.h"
 
 static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const char *name)
 {
@@ -16,27 +18,51 @@ static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const ch
     return NULL;
 }
 
-static int fail_unknown(const ferry_scheduling *s)
+/* Adds `name` to a list that is `*used` bytes long. */
+static void list_name(char *list, size_t size, size_t *used, const char *name)
+{
+    int length = snprintf(list + *used, size - *used, "%s%s", *used == 0 ? "" : ", ", name);
+    if (length > 0 && (size_t)length < size - *used)
+        *used += (size_t)length;
+}
+
+/* `bundle`: NULL when it cannot be had, and then fy_error_text says why. */
+static int fail_unknown(const ferry_scheduling *s, const fy_bundle *bundle)
 {
     char known[256] = "";
     size_t used = 0;
-    for (int i = 0; i < s->table_count && used < sizeof known; i++) {
-        int length = snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ",
-                              s->table[i]->name);
-        used += length > 0 ? (size_t)length : 0;
-    }
+    for (int i = 0; i < s->table_count; i++)
+        list_name(known, sizeof known, &used, s->table[i]->name);
+    for (int i = 0; bundle != NULL && bundle->schedulers[i] != NULL; i++)
+        list_name(known, sizeof known, &used, bundle->schedulers[i]->name);
+    if (bundle == NULL)
+        return fy_fail(s->f, FERRY_EINVAL, "scheduler \"%s\" is none of %s, and %s", s->name, known,
+                       fy_error_text());
     return fy_fail(s->f, FERRY_EINVAL, "there is no scheduler \"%s\"; known are: %s", s->name,
                    known);
 }
 
-/* Finds the scheduler wanted, in the table or in a shared object. */
+static int look_in_bundle(const ferry_scheduling *s, const ferry_scheduler **out)
+{
+    const fy_bundle *bundle = NULL;
+    int error = fy_bundle_find(&bundle);
+    for (int i = 0; error == 0 && bundle->schedulers[i] != NULL; i++) {
+        if (strcmp(bundle->schedulers[i]->name, s->name) == 0) {
+            *out = bundle->schedulers[i];
+            return 0;
+        }
+    }
+    return fail_unknown(s, bundle);
+}
+
+/* Finds the scheduler wanted: in the table, in a shared object, or in the bundle. */
 static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
 {
     const ferry_scheduler *scheduler = find_scheduler(s, s->name);
     if (scheduler == NULL && strchr(s->name, '/') != NULL)
         return fy_scheduler_open(s->f, s->name, &s->plugin, out);
     if (scheduler == NULL)
-        return fail_unknown(s);
+        return look_in_bundle(s, out);
     *out = scheduler;
     return 0;
 }

@@ -15,7 +15,7 @@ static const fy_env_variable known[] = {
     {"FERRY_RANKS_MAX", "how many ranks there may be when some join during the run (member.h)"},
     {"FERRY_THREADS", "1: the ranks of FERRY_RANKS are threads of one process"},
     {"FERRY_PORT", "the port to use: shm, mpi, or sim to simulate the ranks in one process"},
-    {"FERRY_PORT_PATH", "folders with plug-ins of ports and of HDF5, with ':' between"},
+    {"FERRY_PLUGIN_PATH", "folders with plug-ins (ferry-*.so), with ':' between"},
     {"FERRY_MPI", "the MPI library of port mpi: openmpi or mpich"},
     {"FERRY_MPI_SHM", "0: the ranks of a node use MPI between them too"},
     {"FERRY_HEAP_BYTES", "shared heap of a rank, reserved not committed"},

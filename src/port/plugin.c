@@ -20,10 +20,10 @@ static bool readable(const char *folder, size_t length, const char *below, const
     return used > 0 && (size_t)used < size && access(out, R_OK) == 0;
 }
 
-/* FERRY_PORT_PATH: folders with ':' between. Not of a program with more rights than its user. */
+/* FERRY_PLUGIN_PATH: folders with ':' between. Not of a program with more rights than its user. */
 static bool in_path(const char *name, char *out, size_t size)
 {
-    const char *at = secure_getenv("FERRY_PORT_PATH");
+    const char *at = secure_getenv("FERRY_PLUGIN_PATH");
     while (at != NULL && *at != '\0') {
         size_t length = strcspn(at, ":");
         if (length > 0 && readable(at, length, "", name, out, size))
@@ -70,7 +70,7 @@ int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool 
     char path[PATH_BYTES];
     if (!fy_plugin_locate(name, path, sizeof(path)))
         return fy_error_set(FERRY_ELAUNCH,
-                            "ferry-%s.so is missing: it is neither in FERRY_PORT_PATH nor "
+                            "ferry-%s.so is missing: it is neither in FERRY_PLUGIN_PATH nor "
                             "beside Ferry's library nor in %s",
                             name, FY_PLUGIN_FOLDER);
     int scope = global ? RTLD_GLOBAL : RTLD_LOCAL;

@@ -1,7 +1,7 @@
 /* Plugin: parts in files of their own, ferry-NAME.so, that only some programs need, or that stand
- * on libraries which are not everywhere: ports, and HDF5 for movers.
+ * on libraries which are not everywhere: ports, schedulers to compare with, and HDF5 for movers.
  *
- * They are looked for in the folders of FERRY_PORT_PATH, then beside the library or program that
+ * They are looked for in the folders of FERRY_PLUGIN_PATH, then beside the library or program that
  * this code is in, as it is built and as it is installed. What a plug-in exports is a table that
  * begins with its version, a uint32_t. */
 #ifndef FY_PLUGIN_H

@@ -16,7 +16,7 @@ cd "$root" || exit 1
 # Paths without blanks: the names rule of the project's own files.
 sources() { find "$@" \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort; }
 code() { sources include src examples bench tests; }
-objects() { find "$build/obj/src" -path '*ferry_objects.dir/*' -name '*.o' | sort; }
+objects() { find "$build/obj/src" -path '*ferry*_objects.dir/*' -name '*.o' | sort; }
 public_functions()
 {
     awk '/^FERRY_API/ { text = ""; open = 1 }
@@ -141,7 +141,7 @@ rule_names()
         function bad(name) { printf "%s:%d: public name %s\n", FILENAME, FNR, name }
     ' include/ferry/*.h >"$found"
     objects | while read -r object; do
-        nm --defined-only -g "$object" | awk -v object="${object##*ferry_objects.dir/}" \
+        nm --defined-only -g "$object" | awk -v object="${object##*_objects.dir/}" \
             'NF == 3 && $3 !~ /^(ferry|fy)_/ && $3 !~ /^_*(asan|ubsan|tsan|odr)_/ {
                 print object ": external name " $3 }'
     done >>"$found"
@@ -158,7 +158,7 @@ rule_unfinished()
 rule_globals()
 {
     objects | while read -r object; do
-        objdump -t "$object" | awk -v object="${object##*ferry_objects.dir/}" '
+        objdump -t "$object" | awk -v object="${object##*_objects.dir/}" '
             { section = ""; for (i = 2; i < NF; i++) if ($i ~ /^[.*]/) { section = $i; break } }
             section ~ /^[.]data[.]rel[.]ro/ { next }
             section ~ /^[.]t(bss|data)/ && object ~ /^base\/error/ { next }
@@ -170,8 +170,8 @@ rule_globals()
 # Above port and base nobody asks the system for time, randomness, threads or sleep.
 rule_symbols()
 {
-    objects | grep -Ev 'ferry_objects.dir/(base|port)/' | while read -r object; do
-        nm -u "$object" | awk -v object="${object##*ferry_objects.dir/}" '
+    objects | grep -Ev '_objects.dir/(base|port)/' | while read -r object; do
+        nm -u "$object" | awk -v object="${object##*_objects.dir/}" '
             { sub(/@.*/, "", $NF) }
             $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|(u|nano)?sleep)$/ ||
             $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
@@ -208,9 +208,9 @@ rule_format()
         awk -F: '/: warning: / && !seen[$1]++ { print $1 ": not formatted (make format)" }' >"$found"
 }
 
-# The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the data
-# library, the simulator and port mpi are linked to. The data library needs that and the core library alone, exports ferry_ names
-# and its layers.
+# The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the
+# data library and the plug-ins are linked to. The data library needs that and the core library
+# alone, exports ferry_ names and its layers. Schedulers need public names alone.
 rule_library()
 {
     strip -o "$scratch/ferry.so" "$build/lib/libferry.so"
@@ -220,7 +220,10 @@ rule_library()
     readelf -d "$scratch/ferry.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
     nm -D --undefined-only "$build/lib/libferry_data.so" "$build/lib/ferry/ferry-port-sim.so" \
-        "$build/lib/ferry/ferry-port-mpi.so" | awk '{ print $NF }' | grep '^fy_' | sort -u >"$scratch/needed"
+        "$build/lib/ferry/ferry-port-mpi.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
+        >"$scratch/needed"
+    nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
+        awk '$NF ~ /^fy_/ { print "ferry-schedulers.so: needs " $NF }' >>"$found"
     nm -D --defined-only "$scratch/ferry.so" | awk '$NF !~ /^ferry_/ { print $NF }' | sort |
         comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
     nm -D --defined-only "$build/lib/libferry_data.so" |

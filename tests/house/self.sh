@@ -92,6 +92,12 @@ long_function() { { printf '\nvoid fy_long(void)\n{\n'; lines 71; echo '}'; } >>
 replace() { sed -i "$2" "$root/$1"; }
 export_b() { exported='fy_b;'; }
 link_m() { linked='-Wl,--no-as-needed -lm'; }
+need_b()
+{
+    mkdir -p "$build/lib/ferry"
+    echo 'int fy_b(void); int ferry_s(void) { return fy_b(); }' |
+        cc -shared -fPIC -x c - -o "$build/lib/ferry/ferry-schedulers.so"
+}
 big() { to src/base/b.c 'const char fy_big[400000] = {1};\n'; }
 
 tried=0 exported= linked=
@@ -159,6 +165,8 @@ library)
     spoil 'another library' link_m
     linked=
     spoil 'an inner name exported' export_b
+    exported=
+    spoil 'a scheduler that needs an inner name' need_b
     ;;
 dead)
     spoil 'a source that is not built' to src/base/lost.c 'int fy_lost;\n'

@@ -1,4 +1,4 @@
-/* A program that has only what make install gave. */
+/* A program that has only what make install gave: it asks for its scheduler, and says hello. */
 #include <stdio.h>
 
 #include <ferry/ferry.h>
@@ -7,6 +7,10 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
+    if (ferry_balance_phase(f, true) != 0 || ferry_balance_phase(f, false) != 0) {
+        fprintf(stderr, "consumer: %s\n", ferry_error_message(f));
+        return 1;
+    }
     printf("hello from rank %d of %d, Ferry %s\n", ferry_rank(f), ferry_ranks(f), FERRY_VERSION);
     return 0;
 }

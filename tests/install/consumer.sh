@@ -53,7 +53,20 @@ done
 expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
 for linked in shared static; do
     expect "$prefix/bin/ferry" sim -n 1 "$scratch/build/consumer_$linked"
+    expect env FERRY_SCHEDULER=diffusion "$prefix/bin/ferry" sim -n 1 "$scratch/build/consumer_$linked"
+    expect env FERRY_SCHEDULER=master "$scratch/build/consumer_$linked"
 done
+
+# Schedulers of a plug-in that is gone are missed by the shared library alone.
+rm "$prefix/$libdir/ferry/ferry-schedulers.so"
+expect env FERRY_SCHEDULER=master "$scratch/build/consumer_static"
+expect env FERRY_SCHEDULER=stealing "$scratch/build/consumer_shared"
+got=$(env FERRY_SCHEDULER=master "$scratch/build/consumer_shared" 2>&1) &&
+    fail "runs a scheduler whose plug-in is missing"
+case $got in
+*"scheduler \"master\" is none of ferry, stealing,"*"ferry-schedulers.so is missing"*) ;;
+*) fail "without its plug-in the scheduler is missed so: $got" ;;
+esac
 
 # A job of a launcher's needs port mpi, which is a plug-in of the shared library, and one of an MPI's.
 refuse()

@@ -20,6 +20,7 @@
 
 #include "balance/schedulers/desk.h"
 #include "balance/schedulers/ladder.h"
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 
 enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10 };

@@ -8,6 +8,7 @@
  * pack and unpack show on one rank already, where they are easiest to follow. */
 #include <stdlib.h>
 
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 

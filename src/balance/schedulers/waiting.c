@@ -1,7 +1,5 @@
 #include "balance/schedulers/waiting.h"
 
-#include <stdlib.h>
-
 enum { LOOKED_AT_MAX = 64 };
 
 bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item)
@@ -68,26 +66,4 @@ double fy_waiting_load(const fy_waiting *waiting, uint32_t skip)
          looked_at < count && looked_at < LOOKED_AT_MAX; item = item->prev, looked_at++)
         sum += item->load;
     return sum / looked_at * count;
-}
-
-void fy_policy_destroy(ferry_scheduling *s, void *state)
-{
-    (void)s;
-    free(state);
-}
-
-void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item)
-{
-    fy_waiting *waiting = state;
-    (void)s;
-    fy_waiting_remove(waiting, item);
-    if (item == waiting->running)
-        waiting->running = NULL;
-}
-
-bool fy_policy_empty(ferry_scheduling *s, void *state)
-{
-    const fy_waiting *waiting = state;
-    (void)s;
-    return waiting->count == 0;
 }

@@ -28,10 +28,4 @@ ferry_schedulable *fy_waiting_heaviest(const fy_waiting *waiting);
 /* Sum of the loads of all but the first `skip`. An estimate when there are many. */
 double fy_waiting_load(const fy_waiting *waiting, uint32_t skip);
 
-/* For policies whose state comes from malloc and begins with their fy_waiting: three functions of
- * the scheduler. */
-void fy_policy_destroy(ferry_scheduling *s, void *state);
-void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item);
-bool fy_policy_empty(ferry_scheduling *s, void *state);
-
 #endif

@@ -12,8 +12,9 @@
  * EXPIRE_US; a rank that stays underloaded says so again after growing pauses. */
 #include <stdlib.h>
 
-#include "balance/schedulers/neighbours.h"
-#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/bundle/neighbours.h"
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
 
 enum { STATUS, OFFER, TAKE };

@@ -1,6 +1,4 @@
-#include "balance/schedulers/neighbours.h"
-
-#include <string.h>
+#include "balance/schedulers/bundle/neighbours.h"
 
 void fy_neighbours_init(ferry_scheduling *s, fy_neighbours *n)
 {
@@ -25,24 +23,4 @@ void fy_neighbours_pass(const ferry_scheduling *s, fy_neighbours *n)
 {
     int others = ferry_scheduling_takers(s);
     n->offset = others > 0 ? (n->offset + fy_neighbours_count(s, n)) % others : 0;
-}
-
-void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)
-{
-    const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, a, b};
-    ferry_scheduling_send(s, rank, words);
-}
-
-uint64_t fy_word_of(double number)
-{
-    uint64_t word;
-    memcpy(&word, &number, sizeof word);
-    return word;
-}
-
-double fy_number_of(uint64_t word)
-{
-    double number;
-    memcpy(&number, &word, sizeof number);
-    return number;
 }

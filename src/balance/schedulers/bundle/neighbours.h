@@ -24,9 +24,4 @@ int fy_neighbours_rank(const ferry_scheduling *s, const fy_neighbours *n, int in
 /* Takes the next ones. */
 void fy_neighbours_pass(const ferry_scheduling *s, fy_neighbours *n);
 
-/* Sends three words; a number as a word, and back. */
-void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b);
-uint64_t fy_word_of(double number);
-double fy_number_of(uint64_t word);
-
 #endif

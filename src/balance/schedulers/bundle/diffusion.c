@@ -11,8 +11,9 @@
  * their tasks. */
 #include <stdlib.h>
 
-#include "balance/schedulers/neighbours.h"
-#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/bundle/neighbours.h"
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
 
 enum { QUERY, LOAD, REQUEST, REFUSE };

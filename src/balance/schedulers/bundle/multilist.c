@@ -9,8 +9,8 @@
  * meant for up to a few hundred. */
 #include <stdlib.h>
 
-#include "balance/schedulers/neighbours.h"
-#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
 
 enum { HEAD, REQUEST, NONE };

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
 
 enum { REQUEST };

@@ -12,9 +12,10 @@
  * the pauses. Without preemption an answer takes a task: then objects are sent without an offer. */
 #include <stdlib.h>
 
+#include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/bundle/neighbours.h"
 #include "balance/schedulers/ladder.h"
-#include "balance/schedulers/neighbours.h"
-#include "balance/schedulers/schedulers.h"
+#include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
 
 enum { QUERY, LOAD, OFFER, TAKE };

@@ -1,0 +1,30 @@
+/* Bundle: the schedulers of the literature, to compare with. Most jobs need none of them, so the
+ * shared library finds them in a plug-in, ferry-schedulers.so, when one is asked for; programs that
+ * are linked to the static library have them in them. They know what include/ferry/balance.h offers
+ * to any scheduler and nothing else of the rank. */
+#ifndef FY_BUNDLE_H
+#define FY_BUNDLE_H
+
+#include <ferry/balance.h>
+
+#include "base/shared.h"
+
+#define FY_BUNDLE_SYMBOL "fy_bundle_schedulers"
+
+enum { FY_BUNDLE_VERSION = 1, FY_BUNDLE_MAX = 8 };
+
+typedef struct fy_bundle {
+    uint32_t version;                                     /* first: port/plugin.h */
+    const ferry_scheduler *schedulers[FY_BUNDLE_MAX + 1]; /* ended by NULL */
+} fy_bundle;
+
+FY_SHARED extern const fy_bundle fy_bundle_schedulers;
+
+extern const ferry_scheduler fy_scheduler_diffusion, fy_scheduler_diffusion_sender,
+    fy_scheduler_gradient, fy_scheduler_multilist, fy_scheduler_master;
+
+/* Gives the bundle, here or from its plug-in. FERRY_ELAUNCH: that cannot be opened, and
+ * fy_error_text says why. Lends for ever. [application thread] */
+int fy_bundle_find(const fy_bundle **out);
+
+#endif

@@ -1,0 +1,29 @@
+/* Policy: what schedulers have in common, whatever they decide. */
+#ifndef FY_POLICY_H
+#define FY_POLICY_H
+
+#include <ferry/balance.h>
+
+#include "balance/schedulers/waiting.h"
+
+/* For policies whose state comes from malloc and begins with their fy_waiting: three functions of
+ * the scheduler. */
+void fy_policy_destroy(ferry_scheduling *s, void *state);
+void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item);
+bool fy_policy_empty(ferry_scheduling *s, void *state);
+
+/* Sends three words; a number as a word, and back. */
+void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b);
+uint64_t fy_word_of(double number);
+double fy_number_of(uint64_t word);
+
+/* After how long an answer counts as lost: `usual_ns` where schedulers answer while tasks run. Else
+ * an answer may take several tasks, and to take a late one for lost is to ask twice and to get
+ * twice as much as was wanted. */
+static inline uint64_t fy_patience(const ferry_scheduling *s, uint64_t usual_ns)
+{
+    const uint64_t long_ns = UINT64_C(10000000000);
+    return ferry_scheduling_preempts(s) || usual_ns > long_ns ? usual_ns : long_ns;
+}
+
+#endif
