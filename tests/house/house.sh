@@ -140,11 +140,10 @@ rule_names()
         function type(name) { if (name != "ferry") bad(name) }
         function bad(name) { printf "%s:%d: public name %s\n", FILENAME, FNR, name }
     ' include/ferry/*.h >"$found"
-    objects | while read -r object; do
-        nm --defined-only -g "$object" | awk -v object="${object##*_objects.dir/}" \
-            'NF == 3 && $3 !~ /^(ferry|fy)_/ && $3 !~ /^_*(asan|ubsan|tsan|odr)_/ {
-                print object ": external name " $3 }'
-    done >>"$found"
+    objects | xargs nm -A --defined-only -g | awk '
+        NF == 3 && $3 !~ /^(ferry|fy)_/ && $3 !~ /^_*(asan|ubsan|tsan|odr)_/ {
+            sub(/:.*/, "", $1); sub(/.*_objects[.]dir[/]/, "", $1); print $1 ": external name " $3 }' \
+        >>"$found"
 }
 
 # No unfinished business.
@@ -157,27 +156,25 @@ rule_unfinished()
 # No writable data in the library but the thread-local error text of base.
 rule_globals()
 {
-    objects | while read -r object; do
-        objdump -t "$object" | awk -v object="${object##*_objects.dir/}" '
-            { section = ""; for (i = 2; i < NF; i++) if ($i ~ /^[.*]/) { section = $i; break } }
-            section ~ /^[.]data[.]rel[.]ro/ { next }
-            section ~ /^[.]t(bss|data)/ && object ~ /^base\/error/ { next }
-            section ~ /^([.]bss|[.]data|[.]tbss|[.]tdata|[*]COM[*])/ && $NF !~ /^[.]/ {
-                print object ": writable " $NF " in " section }'
-    done >"$found"
+    objects | xargs objdump -t | awk '
+        /file format/ { object = $1; sub(/:$/, "", object); sub(/.*_objects[.]dir[/]/, "", object) }
+        { section = ""; for (i = 2; i < NF; i++) if ($i ~ /^[.*]/) { section = $i; break } }
+        section ~ /^[.]data[.]rel[.]ro/ { next }
+        section ~ /^[.]t(bss|data)/ && object ~ /^base\/error/ { next }
+        section ~ /^([.]bss|[.]data|[.]tbss|[.]tdata|[*]COM[*])/ && $NF !~ /^[.]/ {
+            print object ": writable " $NF " in " section }' >"$found"
 }
 
 # Above port and base nobody asks the system for time, randomness, threads or sleep.
 rule_symbols()
 {
-    objects | grep -Ev '_objects.dir/(base|port)/' | while read -r object; do
-        nm -u "$object" | awk -v object="${object##*_objects.dir/}" '
-            { sub(/@.*/, "", $NF) }
-            $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|(u|nano)?sleep)$/ ||
-            $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
-            $NF ~ /^(arc4random.*|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|sched_.*|syscall|fork)$/ {
-                print object ": calls " $NF }'
-    done >"$found"
+    objects | grep -Ev '_objects.dir/(base|port)/' | xargs nm -A -u | awk '
+        { object = $1; sub(/:.*/, "", object); sub(/.*_objects[.]dir[/]/, "", object) }
+        { sub(/@.*/, "", $NF) }
+        $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|(u|nano)?sleep)$/ ||
+        $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
+        $NF ~ /^(arc4random.*|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|sched_.*|syscall|fork)$/ {
+            print object ": calls " $NF }' >"$found"
     sources src | grep -Ev '^src/(base|port)/' | xargs grep -n 'rdtsc' >>"$found"
 }
 
