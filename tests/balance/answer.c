@@ -43,8 +43,8 @@ static void task(ferry *f, ferry_object object, void *data, int source,
         atomic_store(&t->shared->done, ferry_now(f));
         return;
     }
-    /* Ten seconds are for ever when help is expected; else a tenth of one proves nothing came. */
-    uint64_t end_ns = ferry_now(f) + (a->expect_help ? 10000 : 100) * 1000000ull;
+    /* A minute is for ever when help is expected; else a tenth of a second proves nothing came. */
+    uint64_t end_ns = ferry_now(f) + (a->expect_help ? 60000 : 100) * 1000000ull;
     const struct timespec nap = {.tv_nsec = 100 * 1000};
     while (atomic_load(&t->shared->done) == 0 && ferry_now(f) < end_ns)
         nanosleep(&nap, NULL);

@@ -43,11 +43,11 @@ static void check(ferry *f, int error)
     fprintf(stderr, "rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
 }
 
-/* Ten seconds are for ever. */
+/* A minute is for ever. */
 static bool wait_for(ferry *f, const _Atomic uint64_t *word)
 {
     const struct timespec nap = {.tv_nsec = 100 * 1000};
-    uint64_t end_ns = ferry_now(f) + 10 * 1000000000ull;
+    uint64_t end_ns = ferry_now(f) + 60 * 1000000000ull;
     while (atomic_load(word) == 0 && ferry_now(f) < end_ns)
         nanosleep(&nap, NULL);
     return atomic_load(word) != 0;

@@ -9,7 +9,7 @@ failed=0
 expect() {
     want=$1 text=$2
     shift 2
-    got=$(env "$@" timeout 30 "$program" 10 2>&1)
+    got=$(env "$@" timeout 60 "$program" 10 2>&1)
     status=$?
     case $got in
     *"$text"*) ;;

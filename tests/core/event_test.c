@@ -4,6 +4,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -449,18 +450,26 @@ static void test_event_wheel_is_never_early_and_in_order(void **state)
     free(due);
 }
 
+/* Runs on the background thread. */
+static void tick(ferry *f, int source, const ferry_message *message)
+{
+    (void)source, (void)message;
+    atomic_fetch_add((_Atomic int *)ferry_user_data(f), 1);
+}
+
 /* A rank computes without polling; its background thread answers. */
 static void compute_or_ask(ferry *f, void *arg)
 {
     (void)arg;
-    int handled = 0;
+    _Atomic int handled = 0; /* seq_cst throughout */
     ferry_handler handler;
     ferry_user_data_set(f, &handled);
-    CHECK(ferry_handler_register(f, "count", count, &handler) == 0);
+    CHECK(ferry_handler_register(f, "tick", tick, &handler) == 0);
     CHECK(ferry_barrier(f) == 0);
     if (ferry_rank(f) == 1) {
         CHECK(ferry_background_begin(f) == 0);
-        sleep_ms(200);
+        while (atomic_load(&handled) < 10)
+            sleep_ms(1);
         CHECK(ferry_background_end(f) == 0);
         CHECK(ferry_background_end(f) == FERRY_ESTATE);
         CHECK(handled == 10);

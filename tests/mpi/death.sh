@@ -15,7 +15,13 @@ for way in killed vanish status; do
         case $status in
         0 | 124) echo "FAILED: $way, FERRY_MPI_SHM=$shm: status $status: $got"; failed=1 ;;
         esac
-        if pgrep -f "^$program $way $$" >/dev/null; then
+        # The launcher may end before those that it has killed.
+        left=3000
+        while pgrep -f "^$program $way $$" >/dev/null && [ $left -gt 0 ]; do
+            sleep 0.01
+            left=$((left - 1))
+        done
+        if [ $left -eq 0 ]; then
             echo "FAILED: $way, FERRY_MPI_SHM=$shm: processes are left"
             failed=1
         fi

@@ -75,7 +75,7 @@ exec "$@"
 END
 chmod +x "$scratch/start"
 ip netns exec "$a" unshare --uts "$scratch/start" "$a" \
-    timeout --kill-after=5 "${TWO_HOSTS_SECONDS:-100}" \
+    timeout --kill-after=5 "${TWO_HOSTS_SECONDS:-280}" \
     "$mpirun" --oversubscribe -H "$a:2,$b:2" -np 4 \
     --mca mpi_yield_when_idle 1 --mca plm_rsh_agent "$scratch/agent" --mca btl self,vader,tcp \
     --mca btl_tcp_if_include 10.213.77.0/24 --mca oob_tcp_if_include 10.213.77.0/24 \

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 
-enum { MS = 1000 * 1000, LIMIT_MS = 30000, REAP_MS = 2000, KILLS_MAX = 2, RANKS_MAX = 16 };
+enum { MS = 1000 * 1000, LIMIT_MS = 120000, REAP_MS = 20000, KILLS_MAX = 2, RANKS_MAX = 16 };
 enum { OUTPUT_BYTES = 256 * 1024, TOLD_MAX = 1 << 16 };
 
 typedef struct program {
