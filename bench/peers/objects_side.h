@@ -1,0 +1,50 @@
+/* Objects side: what Ferry's team for objects consists of. Each part registers its handlers and
+ * sets the kinds of jobs that it measures; with `reference` these measure what an operation is
+ * compared with. */
+#ifndef BENCH_OBJECTS_SIDE_H
+#define BENCH_OBJECTS_SIDE_H
+
+#include <ferry/ferry.h>
+
+#include "common/team.h"
+
+enum { BALLAST_BYTES = 64 << 10 };
+
+/* An object, or what stands for one in the reference. */
+typedef struct item {
+    size_t size_bytes;
+    unsigned char bytes[];
+} item;
+
+typedef struct state {
+    ferry *f;
+    int rank;
+    uint64_t arrived, sum;
+    ferry_object_type type, shared_type;
+    ferry_handler ping, pass, go, call;                /* of objects */
+    ferry_handler pong, relay, carry, arrival, put_in; /* of ranks */
+    uint64_t install_ns;
+    ferry_object own, objects[2]; /* one per rank; `objects`: those of ranks 0 and 1 */
+    item *cargo;
+    unsigned char *packed;
+    unsigned char ballast[BALLAST_BYTES];
+    void *slots; /* of the directory's reference */
+} state;
+
+/* Ends the team on an error. */
+void bench_check(ferry *f, int error);
+
+/* Polls until so many messages have arrived. */
+void bench_until(state *s, uint64_t arrived);
+
+/* An item of the heap, its bytes written. */
+item *bench_item(size_t size_bytes);
+
+/* Round trips between an object of rank 0 and one of rank 1, or between the ranks themselves. */
+double bench_round_trips(state *s, const bench_job *job, bool objects);
+
+void bench_objects_directory(state *s, bench_team *team, bool reference);
+void bench_objects_messages(state *s, bench_team *team, bool reference);
+void bench_objects_moves(state *s, bench_team *team, bool reference);
+
+#endif
