@@ -9,7 +9,7 @@
 #define SAME_STATE 1.6
 #define NEAR_MAX_NS 150.0
 
-enum { SAMPLES_MIN = 3, RUNS_LONG = 41, RUNS_QUICK = 9 };
+enum { SAMPLES_MIN = 3, RUNS_LONG = 41, RUNS_QUICK = 9, SLOW_BYTES = 16 << 20 };
 
 typedef struct comparison {
     const bench_options *options;
@@ -103,6 +103,14 @@ static bench_job job_of(const bench_case *which, uint64_t count)
                        .count = count};
 }
 
+/* Whether one operation may take as long as a sample shall. */
+static bool is_slow(const bench_case *which)
+{
+    bool program = which->kind >= BENCH_REDBLACK && which->kind <= BENCH_AMR;
+    bool copied = which->kind != BENCH_HAND_OVER && which->size_bytes >= SLOW_BYTES;
+    return program || copied || which->ranks > bench_cores();
+}
+
 /* Finds how many operations take about the time of a sample; warms the team up. */
 static bool calibrate(const bench_options *options, const bench_case *which, entry *e)
 {
@@ -117,8 +125,7 @@ static bool calibrate(const bench_options *options, const bench_case *which, ent
         return bench_side_run(
             e->side, &(bench_job){.kind = BENCH_REQUEST, .size_bytes = 8, .count = 1000}, &answer);
     }
-    const bool program = which->kind >= BENCH_REDBLACK && which->kind <= BENCH_AMR;
-    for (uint64_t count = program || which->ranks > bench_cores() ? 1 : 16;;) {
+    for (uint64_t count = is_slow(which) ? 1 : 16;;) {
         bench_answer answer;
         bench_job job = job_of(which, count);
         job.probe = job.use = 0;
