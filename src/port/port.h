@@ -201,8 +201,8 @@ struct fy_port_ops {
      * NULL: nothing to do. [application thread, with no poll under way] */
     void (*bury)(fy_port *port, int rank);
 
-    /* Whether all that `rank`, which is gone, has sent was taken. NULL: the port cannot tell.
-     * [application thread] */
+    /* Whether all that `rank`, which has left, has sent was taken. NULL: the port cannot tell, and
+     * what comes late of such a rank is lost. [application thread, with no poll under way] */
     bool (*silent)(fy_port *port, int rank);
 
     /* Whether somebody wants to know what this rank does and was not told; `changes` changes and

@@ -404,6 +404,44 @@ static void leaves(fy_port *port)
     fy_expect(port->ops->send(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EPEER);
 }
 
+/* Goal: a rank that has left is not taken for silent before the last of its frames was taken.
+ * Method: all but rank 0 send on both lanes and close their ports; rank 0 leaves everything where
+ * it is until it has seen that, then takes a frame at a time. */
+static void is_heard_out(fy_port *port)
+{
+    enum { FRAMES = 2 }; /* so many always find room */
+    tally t = {.port = port};
+    fy_port_info info = info_of_port(port);
+    if (port->ops->silent == NULL)
+        return;
+    for (uint64_t number = 0; info.rank != 0 && number < FRAMES; number++)
+        for (int lane = 0; lane < FY_LANES; lane++) {
+            fy_frame frame = numbered(number, (fy_lane)lane);
+            send_paced(&t, (fy_lane)lane, 0, &frame);
+        }
+    if (info.rank != 0)
+        return;
+    t.leave = true;
+    for (int rank = 1; rank < info.ranks; rank++) {
+        while (port->ops->peer(port, rank) != FY_PEER_LEFT) {
+            port->ops->wait(port, FY_APP, UINT64_MAX);
+            poll_both(&t);
+        }
+        fy_expect(!port->ops->silent(port, rank));
+    }
+    t.leave = false;
+    for (bool all = false; !all;) {
+        for (int lane = 0; lane < FY_LANES; lane++)
+            port->ops->poll(port, (fy_lane)lane, 1, take, &t);
+        all = true;
+        for (int rank = 1; rank < info.ranks; rank++) {
+            bool ended = t.next[FY_DATA][rank] == FRAMES && t.next[FY_CONTROL][rank] == FRAMES;
+            fy_expect(port->ops->silent(port, rank) == ended);
+            all = all && ended;
+        }
+    }
+}
+
 /* Blocks of each sort that rank 0 hands to rank 1. */
 enum { BLOCKS = 300 };
 
@@ -485,6 +523,7 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_keeps_deadlines", deadline, 1},
     {"test_port_wakes_the_helper", helper_answers, 2},
     {"test_port_tells_who_left", leaves, 3},
+    {"test_port_hears_out_who_left", is_heard_out, 3},
     {"test_port_shares_memory", memory, 2},
     {"test_port_refuses_wrong_arguments", refusals, 1},
     {NULL, NULL, 0},

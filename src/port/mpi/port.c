@@ -206,6 +206,17 @@ static fy_peer_state mpi_peer(fy_port *port, int rank)
                                                                       : FY_PEER_ALIVE;
 }
 
+static bool mpi_silent(fy_port *port, int rank)
+{
+    mpi_port *p = port_of(port);
+    if (p->place[rank] >= 0)
+        return p->near->ops->silent(p->near, p->place[rank]);
+    lock(p);
+    bool is = fy_mpi_is_silent(p, rank);
+    unlock(p);
+    return is;
+}
+
 static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
     fy_port *near = port_of(port)->near;
@@ -266,6 +277,7 @@ static const fy_port_ops mpi_ops = {
     .spawn = mpi_spawn,
     .join = mpi_join,
     .peer = mpi_peer,
+    .silent = mpi_silent,
     .doing = mpi_doing,
     .name_handler = mpi_name_handler,
 };

@@ -40,7 +40,9 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 /* In `flags`. */
 #define WIRE_FOLLOWS 1u /* the payload is a message of its own */
 #define WIRE_NOTICE 2u  /* no frame: only `taken` counts */
-#define WIRE_BYE 4u     /* with WIRE_NOTICE: the last message of its source */
+/* With WIRE_NOTICE: the last message of its source; `op` and `aux` are the frames that it has sent
+ * on the data and the control lane. */
+#define WIRE_BYE 4u
 
 /* What a message begins with. Words and payload follow. */
 typedef struct wire {
@@ -86,6 +88,7 @@ typedef struct inlet {
     struct inlet *next; /* among those with frames */
     bool listed;        /* there, or being delivered from */
     uint32_t taken, told;
+    uint32_t all; /* that will ever come, once the source has said goodbye */
     size_t untold_bytes;
     int source;
 } inlet;
@@ -200,6 +203,8 @@ void fy_mpi_pump(mpi_port *p, fy_lane lane);
 bool fy_mpi_may_skip(mpi_port *p, fy_lane lane);
 /* Whether a frame can be delivered, of those that fy_mpi_pump has taken in. */
 bool fy_mpi_ready(mpi_port *p, fy_lane lane);
+/* Whether everything that a rank sent before it said goodbye was taken. */
+bool fy_mpi_is_silent(const mpi_port *p, int rank);
 /* Without the lock. */
 int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context);
 /* Frees what was not delivered, blocks included. */

@@ -160,11 +160,13 @@ static void line_up(mpi_port *p, fy_lane lane, slot *s)
         list(&p->inlets[lane], in);
 }
 
-static void take_notice(mpi_port *p, const slot *s, uint64_t flags)
+static void take_notice(mpi_port *p, const slot *s, const wire *head)
 {
-    if (!(flags & WIRE_BYE))
+    if (!(flags_of(head) & WIRE_BYE))
         return;
-    /* release: pairs with the acquire in `peer`: what it sent before is here */
+    p->peers[s->source]->in[FY_DATA].all = head->op;
+    p->peers[s->source]->in[FY_CONTROL].all = head->aux;
+    /* release: pairs with the acquire in `peer` */
     atomic_store_explicit(&p->left[s->source], 1, memory_order_release);
     atomic_fetch_add_explicit(&p->farewells, 1, memory_order_release); /* pairs with wait.c */
 }
@@ -187,7 +189,7 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
         return false;
     fy_mpi_credit(p, s->source, head.taken);
     if (flags & WIRE_NOTICE)
-        take_notice(p, s, flags);
+        take_notice(p, s, &head);
     if (!wanted) {
         slot_put(p, s);
         return true;
@@ -256,6 +258,15 @@ bool fy_mpi_ready(mpi_port *p, fy_lane lane)
         if (is_whole(p, in))
             return true;
     return false;
+}
+
+/* What was sent before a goodbye may come behind it, on another lane. */
+bool fy_mpi_is_silent(const mpi_port *p, int rank)
+{
+    for (int lane = 0; lane < FY_LANES; lane++)
+        if (p->peers[rank]->in[lane].taken != p->peers[rank]->in[lane].all)
+            return false;
+    return true;
 }
 
 static fy_frame frame_of(const slot *s)

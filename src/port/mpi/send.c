@@ -170,7 +170,13 @@ void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags)
     departure *d = departure_get(p, sizeof(wire));
     if (d == NULL)
         return; /* the next frame or notice says it too */
-    write_head(p, rank, &(fy_frame){0}, WIRE_NOTICE | flags, d->message);
+    fy_frame frame = {0};
+    const peer *target = p->peers[rank];
+    if ((flags & WIRE_BYE) && target != NULL) {
+        frame.op = target->out[FY_DATA].sent;
+        frame.aux = target->out[FY_CONTROL].sent;
+    }
+    write_head(p, rank, &frame, WIRE_NOTICE | flags, d->message);
     start(p, d, d->message, sizeof(wire), rank, TAG_FRAME + FY_CONTROL);
 }
 

@@ -319,6 +319,17 @@ static fy_peer_state sim_peer(fy_port *port, int rank)
     return fy_sim_rank_of(port)->world->ranks[rank].seen;
 }
 
+/* A rank is seen to have left when all that it sent has arrived: what waits is in the inboxes. */
+static bool sim_silent(fy_port *port, int rank)
+{
+    const fy_sim_rank *own = fy_sim_rank_of(port);
+    for (int lane = 0; lane < FY_LANES; lane++)
+        for (const fy_channel *c = own->inbox[lane].first; c != NULL; c = c->inbox_next)
+            if (c->source->rank == rank)
+                return false;
+    return true;
+}
+
 static const _Atomic uint32_t *sim_changes(fy_port *port)
 {
     return &fy_sim_rank_of(port)->world->changes;
@@ -364,6 +375,7 @@ const fy_port_ops fy_sim_ops_shared = {
     .spawn = sim_spawn,
     .join = sim_join,
     .peer = sim_peer,
+    .silent = sim_silent,
     .changes = sim_changes,
     .recruit = sim_recruit,
     .doing = sim_doing,
@@ -387,6 +399,7 @@ const fy_port_ops fy_sim_ops_private = {
     .spawn = sim_spawn,
     .join = sim_join,
     .peer = sim_peer,
+    .silent = sim_silent,
     .changes = sim_changes,
     .recruit = sim_recruit,
     .doing = sim_doing,

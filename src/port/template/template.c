@@ -333,6 +333,18 @@ static fy_peer_state peer(fy_port *port, int rank)
     return state;
 }
 
+/* A rank that has left may have sent much before that: core goes on as if it were there until this
+ * says that all of it was taken. Exact, or frames are lost. */
+static bool silent(fy_port *port, int rank)
+{
+    template_port *p = state_of(port);
+    lock(p);
+    bool is = p->own->under_way[FY_DATA][rank].letters == 0 &&
+              p->own->under_way[FY_CONTROL][rank].letters == 0;
+    unlock(p);
+    return is;
+}
+
 /* For whoever reports deaths; here nobody does. */
 static void doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
@@ -379,6 +391,7 @@ static const fy_port_ops template_ops = {
     .spawn = spawn,
     .join = join,
     .peer = peer,
+    .silent = silent,
     .doing = doing,
     .name_handler = name_handler,
 };
