@@ -139,7 +139,8 @@ typedef struct ferry_mover_options {
     size_t size; /* sizeof(ferry_mover_options) */
     ferry_operation operation;
     bool ordered;        /* combine in one order whatever the timing and the number of ranks */
-    bool check;          /* check the whole plan (ferry_plan_check) first */
+    bool check;          /* safety mode: overlaps too (ferry_plan_check); and all ranks agree that
+                            everybody could bind, or fail together. The same on every rank */
     bool messages;       /* use messages even where memory is shared */
     bool deferred;       /* start copies nothing, but for small links on one node: polls, wait, or
                             the thread of ferry_background_begin do */
@@ -151,11 +152,14 @@ typedef struct ferry_mover_options {
         .size = sizeof(ferry_mover_options)                                                        \
     }
 
-/* Binds `plan` to `source` and `target`, which may be one. Collective: every rank binds the same
- * movers in the same order. Borrows `plan` and `options` (NULL: defaults); the plan may hold more
- * than this rank's entries. Keeps the xarrays until ferry_mover_free. Gives `*out`. FERRY_EINVAL: a
- * wrong entry, elements that do not fit, or plans of two ranks that differ in what these share;
- * FERRY_ENOMEM: on every rank alike. [app thread, not in handlers | polls | may block]
+/* Binds `plan` to `source` and `target`, which may be one. Every rank binds the same movers in the
+ * same order; it waits for those alone that it shares copies with. Borrows `plan` and `options`
+ * (NULL: defaults); the plan may hold more than this rank's entries. Keeps the xarrays until
+ * ferry_mover_free. Gives `*out`. FERRY_EINVAL: a wrong entry, elements that do not fit, or plans
+ * of two ranks that differ in what these share; FERRY_ENOMEM; FERRY_EPEER: a rank that it needs is
+ * dead. An error is also one on the ranks that share copies with this one, now or, when they have
+ * their mover already, at their next start or wait, and so on from rank to rank; with
+ * options.check it is one on every rank now. [app thread, not in handlers | polls | may block]
  * kelp-data-mover.txt 2 (Mover). */
 FERRY_API FERRY_MUST_USE int ferry_mover_bind(ferry *f, const ferry_plan *plan,
                                               ferry_xarray *source, ferry_xarray *target,
@@ -172,10 +176,10 @@ typedef struct ferry_ghost {
 /* Binds a halo over indices instead of regions, as unstructured meshes need it: each rank says
  * which of its elements stand for which of others. Moves originals to ghosts or, with `back`,
  * ghosts to originals, where they are combined. `source` and `target` are grids of one dimension
- * here, which may be one; indices are those of their regions. Collective like ferry_mover_bind;
- * borrows `ghosts`, `options` and the grids, keeps the grids' data until ferry_mover_free. The
- * mover is used as any other. FERRY_EINVAL: an index outside the grids, a rank that is none. [app
- * thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
+ * here, which may be one; indices are those of their regions. Collective, otherwise like
+ * ferry_mover_bind; borrows `ghosts`, `options` and the grids, keeps the grids' data until
+ * ferry_mover_free. The mover is used as any other. FERRY_EINVAL: an index outside the grids, a
+ * rank that is none. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
 typedef struct ferry_ghosts {
     const ferry_ghost *items;
     size_t count;
@@ -204,9 +208,8 @@ FERRY_API FERRY_MUST_USE int ferry_mover_wait(ferry_mover *mover);
  * thread, handlers | polls outside handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_mover_test(ferry_mover *mover);
 
-/* Frees a mover that is not under way. Collective, in the same order as all collectives. NULL is
- * nothing, on every rank. FERRY_ESTATE: it is under way. [app thread, not in handlers | polls | may
- * block] */
+/* Frees a mover that is not under way here. Each rank frees its own, and waits for nobody. NULL is
+ * nothing. FERRY_ESTATE: it is under way. [app thread, not in handlers | polls | never blocks] */
 FERRY_API int ferry_mover_free(ferry_mover *mover);
 
 /* What one movement does on this rank. */

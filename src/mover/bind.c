@@ -1,10 +1,8 @@
 /* Binding: from a plan to a mover.
  *
- * Each rank sorts its copies by direction and neighbour. One reduction over all ranks then says
- * whether anybody failed so far, and whether what sources expect to send is what targets expect to
- * get: each copy between ranks is hashed at both ends, and the difference of the sums must be 0.
- * Only then do sources tell their targets where grids and counters are, so nobody waits for a word
- * that never comes. A second reduction ends it: a mover exists on every rank or on none. */
+ * Each rank sorts its copies by direction and neighbour, and makes all that others will see of it.
+ * Then it greets its neighbours (greet.c): the two ends of a link compare a hash of its copies, and
+ * sources tell where grids and counters are. Nobody waits for ranks that it shares no copy with. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,15 +92,14 @@ static uint64_t hash_copy(const ferry_plan_entry *c, int source, int target)
     return hash;
 }
 
-/* What is sent minus what is expected; over all ranks this is 0. */
-static uint64_t balance(const ferry_mover *m)
+static uint64_t hash_end(const ferry_mover *m, const fy_link_end *end, bool outward)
 {
+    const fy_direction *direction = outward ? &m->out : &m->in;
+    const int self = ferry_rank(m->f);
     uint64_t sum = 0;
-    int self = ferry_rank(m->f);
-    for (size_t i = 0; i < m->out.count; i++)
-        sum += hash_copy(&m->out.copies[i], self, m->out.ranks[i]);
-    for (size_t i = 0; i < m->in.count; i++)
-        sum -= hash_copy(&m->in.copies[i], m->in.ranks[i], self);
+    for (size_t i = end->first; i < end->first + end->count; i++)
+        sum += hash_copy(&direction->copies[i], outward ? self : end->rank,
+                         outward ? end->rank : self);
     return sum;
 }
 
@@ -232,6 +229,7 @@ static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer
 static const fy_binding regions = {.bytes = packed_bytes,
                                    .packed = init_packed,
                                    .direct = init_direct,
+                                   .hash = hash_end,
                                    .offers = list_offers,
                                    .sequence = init_sequence};
 
@@ -265,6 +263,14 @@ static int check(ferry_mover *m, const ferry_plan *plan)
                             m->target->ghosts, disjoint);
 }
 
+static uint64_t points_of(const ferry_plan_entry *copies, size_t count)
+{
+    uint64_t points = 0;
+    for (size_t i = 0; i < count; i++)
+        points += ferry_plan_entry_points(&copies[i]);
+    return points;
+}
+
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
 {
     int *unused = NULL;
@@ -278,33 +284,19 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
     if (error == 0)
         error = select_copies(m, plan, OUTWARD, &m->out.copies, &m->out.ranks, &m->out.count);
     if (error == 0)
-        error = fy_direction_init(&m->in, m->epoch);
+        error = fy_direction_init(&m->in);
     if (error == 0)
-        error = fy_direction_init(&m->out, m->epoch);
+        error = fy_direction_init(&m->out);
     if (error == 0)
         error = init_own(m);
     if (error == 0)
-        error = fy_mover_open_out(m);
-    return error ? fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count) : 0;
-}
-
-static uint64_t points_of(const ferry_plan_entry *copies, size_t count)
-{
-    uint64_t points = 0;
-    for (size_t i = 0; i < count; i++)
-        points += ferry_plan_entry_points(&copies[i]);
-    return points;
-}
-
-int fy_mover_agree_plans(ferry_mover *m, int error)
-{
-    error = fy_mover_agree(m->f, error, error ? 0 : balance(m));
-    if (error == 0) {
-        m->own_points = points_of(m->own, m->own_count);
-        m->in.points = points_of(m->in.copies, m->in.count);
-        m->out.points = points_of(m->out.copies, m->out.count);
-    }
-    return error;
+        error = fy_mover_open(m);
+    if (error)
+        return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
+    m->own_points = points_of(m->own, m->own_count);
+    m->in.points = points_of(m->in.copies, m->in.count);
+    m->out.points = points_of(m->out.copies, m->out.count);
+    return 0;
 }
 
 int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, ferry_xarray *target,
@@ -320,7 +312,5 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
         m->element_bytes = target->element_bytes;
         error = fy_mover_analyse(m, plan);
     }
-    /* without a mover there is nothing to compare */
-    error = m != NULL ? fy_mover_agree_plans(m, error) : fy_mover_agree(f, error, 0);
-    return fy_mover_connect(m, error, out);
+    return fy_mover_connect(f, options, m, error, out);
 }

@@ -267,7 +267,7 @@ int ferry_blocks_create(ferry *f, ferry_xarray *const *arrays, size_t count, fer
         movers->blocks = set;
         error = make_objects(set);
     }
-    error = fy_mover_agree(f, error, 0);
+    error = fy_mover_agree(f, error);
     if (error == 0)
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, set->objects, set->objects, set->count);
     if (error == 0) {
@@ -380,12 +380,12 @@ static int resettle(ferry_blocks *set, size_t here)
     int error = 0;
     if (next == NULL || marks == NULL || ferry_floorplan_copy(&set->items[0]->blocks, &old))
         error = fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory for %zu blocks", set->count);
-    error = fy_mover_agree(f, error, 0);
+    error = fy_mover_agree(f, error);
     if (error == 0)
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, set->owners, set->owners, set->count);
     if (error == 0) {
         take_lists(set, next, here);
-        error = fy_mover_follow(f, set->arrays, &old, marks);
+        error = fy_mover_agree(f, fy_mover_follow(f, set->arrays, &old, marks));
     }
     drop_lists(next, set->arrays.count);
     ferry_floorplan_fini(&old);

@@ -239,11 +239,11 @@ int ferry_dataset_read(const char *path, const ferry_dataset *dataset, ferry_xar
         error = fy_disk_refused(x->f, "dataset", "open", path);
     if (error == 0 && ferry_rank(x->f) == 0)
         error = find(x->f, fd, path, &set, x->element_bytes, &offset);
-    error = fy_mover_agree(x->f, error, 0);
+    error = fy_mover_agree(x->f, error);
     if (error == 0)
         error = ferry_broadcast(x->f, 0, &offset, sizeof offset);
     if (error == 0)
-        error = fy_mover_agree(x->f, read_part(fd, path, &set, x, offset), 0);
+        error = fy_mover_agree(x->f, read_part(fd, path, &set, x, offset));
     if (fd >= 0)
         close(fd);
     return error;

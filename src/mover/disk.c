@@ -119,13 +119,13 @@ int fy_disk_replace(ferry *f, int error, const char *path, const fy_disk_writer 
     bool made = error == 0 && first;
     if (made)
         error = create(f, temporary, writer, &number);
-    error = fy_mover_agree(f, error, 0);
+    error = fy_mover_agree(f, error);
     if (error == 0)
         error = ferry_broadcast(f, 0, &number, sizeof number);
     if (error == 0)
-        error = fy_mover_agree(f, fill(f, temporary, writer, number), 0);
+        error = fy_mover_agree(f, fill(f, temporary, writer, number));
     if (error == 0)
-        error = fy_mover_agree(f, first ? name_file(f, writer->who, temporary, path) : 0, 0);
+        error = fy_mover_agree(f, first ? name_file(f, writer->who, temporary, path) : 0);
     if (error != 0 && made)
         (void)unlink(temporary);
     free(temporary);

@@ -73,7 +73,7 @@ static int tell(following *w, int rank)
     for (size_t i = 0; i < w->before && error == 0; i++)
         if (tells(w, &w->known.copies[i], rank))
             error = ferry_plan_add(&told, &w->known.copies[i]);
-    /* Even after an error: the other waits for a word. */
+    /* Even after an error: the other waits for a word, and will find that copies are missing. */
     int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told.copies,
                              told.count * sizeof *told.copies);
     ferry_plan_fini(&told);
@@ -112,30 +112,30 @@ static int hear(following *w, int expected)
     return error;
 }
 
-/* Tells and hears what changes; leaves in `known` the copies of this rank from now on. */
+/* Tells and hears what changes; leaves in `known` the copies of this rank from now on. After an
+ * error the others learn that instead. */
 static int exchange(following *w, bool *marks)
 {
-    int error = list_known(w);
+    ferry_mover *m = w->m;
+    int error = m->error != 0 ? m->error : list_known(w);
     (void)partners(w, false, marks);
-    for (int rank = 0; rank < ferry_ranks(w->m->f); rank++) {
-        int told = marks[rank] ? tell(w, rank) : 0;
+    for (int rank = 0; rank < ferry_ranks(m->f); rank++) {
+        int told = !marks[rank] ? 0
+                   : error == 0 ? tell(w, rank)
+                                : fy_mover_tell(m->f, rank, FY_MOVER_LOST,
+                                                fy_mover_name(m->number, m->round),
+                                                (uint64_t)(int64_t)error);
         error = error ? error : told;
     }
     const int expected = partners(w, true, marks);
-    int heard = hear(w, expected);
-    error = error ? error : heard;
+    if (error == 0)
+        error = hear(w, expected);
     size_t kept = 0;
     for (size_t i = 0; i < w->known.count && error == 0; i++)
-        if (touches(w->m, &w->known.copies[i]))
+        if (touches(m, &w->known.copies[i]))
             w->known.copies[kept++] = w->known.copies[i];
     w->known.count = kept;
     return error;
-}
-
-/* Movements are counted alike on all ranks, also where nothing moved before. */
-static int agree_on_epoch(ferry_mover *m)
-{
-    return ferry_allreduce(m->f, FERRY_UINT64, FERRY_MAX, &m->epoch, &m->epoch, 1);
 }
 
 static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old, bool *marks)
@@ -144,16 +144,16 @@ static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old, 
     int error = exchange(&w, marks);
     fy_mover_drop_asks(m);
     fy_mover_unlink(m);
-    int agreed = agree_on_epoch(m);
-    error = error ? error : agreed;
+    m->round++;
     if (error == 0)
         error = fy_mover_analyse(m, &w.known);
     ferry_plan_fini(&w.known);
-    error = fy_mover_agree_plans(m, error);
     if (error == 0)
         error = fy_mover_link(m);
-    if (error)
+    if (error) {
         m->error = error;
+        fy_greetings_refuse(m->f, m->number, error);
+    }
     return error;
 }
 
@@ -161,12 +161,8 @@ int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old, bool
 {
     int error = 0;
     for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
-        if (m->error != 0 && m->error != FERRY_EPEER)
-            continue; /* lost on all ranks, at an earlier change */
-        if (error == 0)
-            error = follow(m, arrays, old, marks);
-        if (error)
-            m->error = error;
+        int followed = follow(m, arrays, old, marks);
+        error = error ? error : followed;
     }
     return error;
 }

@@ -129,9 +129,18 @@ static int init_sequence(ferry_mover *m)
     return 0;
 }
 
+/* The pairs of a link are those that one of its ranks asked the other for. */
+static uint64_t count_pairs(const ferry_mover *m, const fy_link_end *end, bool outward)
+{
+    (void)m;
+    (void)outward;
+    return end->count;
+}
+
 static const fy_binding indices = {.bytes = packed_bytes,
                                    .packed = init_packed,
                                    .direct = init_direct,
+                                   .hash = count_pairs,
                                    .offers = list_offers,
                                    .sequence = init_sequence};
 
@@ -176,7 +185,7 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
     }
     free(sorted);
     free(own);
-    return error ? error : fy_direction_init(near, 0);
+    return error ? error : fy_direction_init(near);
 }
 
 /* What every rank finds out: how many will ask this one. */
@@ -185,7 +194,7 @@ static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *
     int all = ferry_ranks(m->f);
     int64_t *asked = calloc((size_t)all, sizeof *asked);
     /* Memory for one word per rank is all it takes to find out that somebody has none. */
-    error = fy_mover_agree(m->f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0, 0);
+    error = fy_mover_agree(m->f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
         for (size_t i = 0; i < near->end_count; i++)
             asked[near->ends[i].rank] = 1;
@@ -240,7 +249,7 @@ static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
         }
     }
     free(asks);
-    return error ? error : fy_direction_init(far, 0);
+    return error ? error : fy_direction_init(far);
 }
 
 /* Asks the owners, and waits until everybody has asked this rank. */
@@ -294,18 +303,18 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
     fy_direction *far = m == NULL ? NULL : ghosts->back ? &m->in : &m->out;
     if (error == 0)
         error = take_ghosts(m, ghosts, near);
-    error = m == NULL ? fy_mover_agree(f, error, 0) : count_asks(m, near, error, &count);
+    error = m == NULL ? fy_mover_agree(f, error) : count_asks(m, near, error, &count);
     if (error == 0) {
         error = exchange(m, near, count);
         if (error == 0)
             error = take_asks(m, count, ghosts->back, far);
         if (error == 0)
-            error = fy_mover_open_out(m);
-        error = fy_mover_agree(f, error, 0);
+            error = fy_mover_open(m);
+        error = fy_mover_agree(f, error);
     }
     if (error == 0) {
         m->in.points = m->in.count;
         m->out.points = m->out.count;
     }
-    return fy_mover_connect(m, error, out);
+    return fy_mover_connect(f, options, m, error, out);
 }

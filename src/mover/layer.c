@@ -14,7 +14,7 @@ fy_movers *fy_movers_of(const ferry *f)
     return fy_layer_state(f, FY_LAYER_MOVER);
 }
 
-static fy_link_end *find_end(fy_direction *direction, int rank)
+fy_link_end *fy_direction_find(const fy_direction *direction, int rank)
 {
     for (size_t i = 0; i < direction->end_count; i++)
         if (direction->ends[i].rank == rank)
@@ -22,25 +22,10 @@ static fy_link_end *find_end(fy_direction *direction, int rank)
     return NULL;
 }
 
-/* Keeps what the source tells at binding. Without memory it stays untold, which binding notices. */
-static void take_offer(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
+ferry_mover *fy_movers_find(const fy_movers *movers, uint32_t number)
 {
-    if (end->told || frame->size_bytes % sizeof(fy_offer) != 0)
-        return;
-    fy_movers_of(m->f)->news = true;
-    end->offers = malloc(frame->size_bytes + 1);
-    end->told = true;
-    if (end->offers == NULL) {
-        m->error = FERRY_ENOMEM;
-        return;
-    }
-    if (frame->size_bytes > 0)
-        memcpy(end->offers, frame->data, frame->size_bytes);
-    end->offer_count = frame->size_bytes / sizeof(fy_offer);
-    end->mode = (fy_link_mode)(frame->words[1] % _Alignof(fy_channel));
-    end->channel = (fy_channel *)(uintptr_t)(frame->words[1] - end->mode);
-    if (end->mode == FY_LINK_STAGED)
-        end->buffer = (char *)(uintptr_t)frame->words[2];
+    const slot *found = fy_table_find(&movers->by_number, (uint64_t)number + 1);
+    return found != NULL ? found->mover : NULL;
 }
 
 static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
@@ -88,42 +73,45 @@ static void take_ack(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
         (void)fy_mover_advance(m);
 }
 
-/* Ranks without the dead one among their neighbours learn of it here, one from the other. What they
- * wait for is not coming. */
-static void take_loss(ferry_mover *m)
+/* Packed copies, and the word that they were taken. */
+static void take_packed(ferry_mover *m, int source, const fy_frame *frame)
 {
-    if (m->error == 0)
-        m->error = FERRY_EPEER;
-    fy_movers_of(m->f)->news = true;
-    if (!m->under_way)
-        fy_mover_spread(m);
+    const bool acks = frame->aux == FY_MOVER_ACK;
+    fy_link_end *end = fy_direction_find(acks ? &m->out : &m->in, source);
+    if (end == NULL || frame->words[0] != fy_mover_name(m->number, m->round))
+        return;
+    if (acks)
+        take_ack(m, end, frame);
+    else
+        take_data(m, end, frame);
 }
 
 /* Frames that fit no mover are dropped: they concern one that was freed after an error. */
 static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
 {
-    fy_movers *movers = fy_movers_of(f);
-    if (frame->aux == FY_MOVER_WAKE)
-        return FY_TAKEN;
-    const slot *found = fy_table_find(&movers->by_number, frame->words[0] + 1);
-    if (found == NULL || frame->words[0] == UINT64_MAX)
-        return FY_TAKEN;
-    ferry_mover *m = found->mover;
-    if (frame->aux == FY_MOVER_ASK)
-        take_ask(m, source, frame);
-    if (frame->aux == FY_MOVER_LOST)
-        take_loss(m);
-    if (frame->aux == FY_MOVER_ASK || frame->aux == FY_MOVER_LOST)
-        return FY_TAKEN;
-    fy_link_end *end = find_end(frame->aux == FY_MOVER_ACK ? &m->out : &m->in, source);
-    if (end == NULL)
-        return FY_TAKEN;
-    if (frame->aux == FY_MOVER_OFFER)
-        take_offer(m, end, frame);
-    else if (frame->aux == FY_MOVER_DATA)
-        take_data(m, end, frame);
-    else if (frame->aux == FY_MOVER_ACK)
-        take_ack(m, end, frame);
+    ferry_mover *m = fy_movers_find(fy_movers_of(f), (uint32_t)frame->words[0]);
+    switch ((fy_mover_frame)frame->aux) {
+    case FY_MOVER_GREET:
+        fy_greeting_take(f, source, frame);
+        break;
+    case FY_MOVER_DONE:
+        fy_parting_take(f, source, frame->words[0]);
+        break;
+    case FY_MOVER_LOST:
+        fy_loss_take(f, source, frame->words[0], (int)(int64_t)frame->words[1]);
+        break;
+    case FY_MOVER_ASK:
+        if (m != NULL)
+            take_ask(m, source, frame);
+        break;
+    case FY_MOVER_DATA:
+    case FY_MOVER_ACK:
+        if (m != NULL)
+            take_packed(m, source, frame);
+        break;
+    case FY_MOVER_WAKE:
+        break;
+    }
     return FY_TAKEN;
 }
 
@@ -133,7 +121,7 @@ int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uin
     const fy_frame frame = {.kind = FY_KIND_MOVER,
                             .word_count = 3,
                             .aux = what,
-                            .words = {m->number, a, b},
+                            .words = {fy_mover_name(m->number, m->round), a, b},
                             .data = data,
                             .size_bytes = size_bytes};
     return fy_send(m->f, FY_DATA, rank, &frame);
@@ -160,6 +148,7 @@ static void close_movers(ferry *f)
     for (slot *s; (s = fy_table_next(&movers->by_number, &index)) != NULL;)
         fy_mover_destroy(s->mover);
     fy_table_fini(&movers->by_number);
+    fy_greetings_close(movers);
     fy_block_sets_close(movers);
     free(movers);
     fy_layer_state_set(f, FY_LAYER_MOVER, NULL);

@@ -38,9 +38,15 @@ static bool shares_memory(ferry *f, int rank)
                                   port->ops->board(port, rank) != NULL);
 }
 
+/* Both ends of a link find the same. */
+static bool travels_packed(const ferry_mover *m, const fy_link_end *end)
+{
+    return m->options.messages || !shares_memory(m->f, end->rank);
+}
+
 static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
 {
-    if (m->options.messages || !shares_memory(m->f, end->rank))
+    if (travels_packed(m, end))
         return FY_LINK_MESSAGES;
     return end->bytes > FY_STAGE_BYTES && are_known(m, end) ? FY_LINK_DIRECT : FY_LINK_STAGED;
 }
@@ -53,7 +59,7 @@ const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block)
     return NULL;
 }
 
-int fy_direction_init(fy_direction *direction, uint64_t epoch)
+int fy_direction_init(fy_direction *direction)
 {
     size_t ends = 0;
     for (size_t i = 0; i < direction->count; i++)
@@ -64,11 +70,8 @@ int fy_direction_init(fy_direction *direction, uint64_t epoch)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < direction->count; i++) {
         if (i == 0 || direction->ranks[i] != direction->ranks[i - 1])
-            direction->ends[direction->end_count++] = (fy_link_end){.rank = direction->ranks[i],
-                                                                    .first = i,
-                                                                    .sent = epoch,
-                                                                    .acked = epoch,
-                                                                    .arrived = epoch};
+            direction->ends[direction->end_count++] =
+                (fy_link_end){.rank = direction->ranks[i], .first = i};
         direction->ends[direction->end_count - 1].count++;
     }
     return 0;
@@ -77,8 +80,9 @@ int fy_direction_init(fy_direction *direction, uint64_t epoch)
 /* The counters of all links out and the slots of the staged ones, in one piece of the heap. */
 static int alloc_channels(ferry_mover *m)
 {
-    size_t bytes = m->out.end_count * sizeof *m->channels;
-    for (size_t i = 0; i < m->out.end_count; i++) {
+    const size_t count = m->out.end_count;
+    size_t bytes = count * sizeof *m->channels;
+    for (size_t i = 0; i < count; i++) {
         fy_link_end *end = &m->out.ends[i];
         const size_t line = _Alignof(fy_channel);
         end->bytes = m->binding->bytes(m, end, true);
@@ -87,20 +91,23 @@ static int alloc_channels(ferry_mover *m)
         if (end->mode == FY_LINK_STAGED)
             bytes += FY_SLOTS * end->slot_bytes;
     }
+    fy_remains *remains = malloc(sizeof *remains + count * sizeof *remains->ranks);
     void *channels;
-    int error = ferry_alloc(m->f, bytes, &channels);
-    if (error)
+    int error = remains == NULL ? FERRY_ENOMEM : ferry_alloc(m->f, bytes, &channels);
+    if (error) {
+        free(remains);
         return error;
-    m->channels = memset(channels, 0, bytes);
-    for (size_t i = 0; i < m->out.end_count; i++) {
-        /* relaxed: nobody else knows them yet */
-        atomic_store_explicit(&m->channels[i].ready, m->epoch, memory_order_relaxed);
-        atomic_store_explicit(&m->channels[i].taken, m->epoch, memory_order_relaxed);
     }
+    m->channels = memset(channels, 0, bytes);
+    *remains = (fy_remains){
+        .number = m->number, .round = m->round, .channels = m->channels, .count = count};
+    for (size_t i = 0; i < count; i++)
+        remains->ranks[i] = m->out.ends[i].mode == FY_LINK_MESSAGES ? -1 : m->out.ends[i].rank;
+    m->remains = remains;
     return 0;
 }
 
-int fy_mover_open_out(ferry_mover *m)
+static int open_out(ferry_mover *m)
 {
     if (m->out.end_count == 0)
         return 0;
@@ -110,6 +117,7 @@ int fy_mover_open_out(ferry_mover *m)
     char *slots = (char *)(m->channels + m->out.end_count);
     for (size_t i = 0; i < m->out.end_count && error == 0; i++) {
         fy_link_end *end = &m->out.ends[i];
+        end->hash = m->binding->hash(m, end, true);
         if (end->mode != FY_LINK_MESSAGES)
             end->channel = &m->channels[i];
         if (end->mode == FY_LINK_DIRECT)
@@ -125,29 +133,27 @@ int fy_mover_open_out(ferry_mover *m)
     return error;
 }
 
-/* Tells a target where the grids of its link are. It waits for a word: without memory it gets one
- * without grids. */
-static int send_offer(ferry_mover *m, const fy_link_end *end)
+/* A source that is bound may send although this rank waits for others: buffers are there before.
+ */
+static int open_in(ferry_mover *m)
 {
-    fy_offer *offers = calloc(end->count + 1, sizeof *offers);
-    size_t count = 0;
-    if (offers != NULL && end->mode == FY_LINK_DIRECT)
-        count = m->binding->offers(m, end, offers);
-    int error =
-        fy_mover_send(m, end->rank, FY_MOVER_OFFER, (uint64_t)(uintptr_t)end->channel + end->mode,
-                      (uint64_t)(uintptr_t)end->buffer, offers, count * sizeof *offers);
-    if (offers == NULL && error == 0)
-        error = FERRY_ENOMEM;
-    free(offers);
-    return error;
+    const size_t line = _Alignof(fy_channel);
+    for (size_t i = 0; i < m->in.end_count; i++) {
+        fy_link_end *end = &m->in.ends[i];
+        end->hash = m->binding->hash(m, end, false);
+        end->bytes = m->binding->bytes(m, end, false);
+        end->slot_bytes = (end->bytes + line - 1) / line * line;
+        end->mode = travels_packed(m, end) ? FY_LINK_MESSAGES : FY_LINK_DIRECT;
+        if (end->mode == FY_LINK_MESSAGES && (end->buffer = calloc(end->bytes, 1)) == NULL)
+            return FERRY_ENOMEM;
+    }
+    return 0;
 }
 
-static bool all_told(const ferry_mover *m)
+int fy_mover_open(ferry_mover *m)
 {
-    for (size_t i = 0; i < m->in.end_count; i++)
-        if (!m->in.ends[i].told)
-            return false;
-    return true;
+    int error = open_out(m);
+    return error ? error : open_in(m);
 }
 
 bool fy_mover_any_dead(ferry *f)
@@ -160,12 +166,9 @@ bool fy_mover_any_dead(ferry *f)
 }
 
 /* Makes the moves of an end in, after its source has said how it works. */
-static int open_in(ferry_mover *m, fy_link_end *end)
+static int connect_in(ferry_mover *m, fy_link_end *end)
 {
-    const size_t line = _Alignof(fy_channel);
     fy_port *port = fy_port_of(m->f);
-    end->bytes = m->binding->bytes(m, end, false);
-    end->slot_bytes = (end->bytes + line - 1) / line * line;
     if (end->mode > FY_LINK_STAGED)
         return FERRY_EINVAL;
     if (end->mode != FY_LINK_MESSAGES &&
@@ -173,31 +176,18 @@ static int open_in(ferry_mover *m, fy_link_end *end)
         return FERRY_EINVAL;
     if (end->mode == FY_LINK_DIRECT)
         return m->binding->direct(m, end);
-    if (end->mode == FY_LINK_STAGED) {
-        if (port->ops->owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
-            return FERRY_EINVAL;
-    } else if ((end->buffer = calloc(end->bytes, 1)) == NULL) {
-        return FERRY_ENOMEM;
-    }
+    if (end->mode == FY_LINK_STAGED &&
+        port->ops->owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
+        return FERRY_EINVAL;
     return m->binding->packed(m, end, false);
 }
 
-/* Everything after the plans were found to agree. */
 static int connect(ferry_mover *m)
 {
-    int error = 0;
-    for (size_t i = 0; i < m->out.end_count; i++) {
-        int sent = send_offer(m, &m->out.ends[i]);
-        error = error ? error : sent;
-    }
-    while (!all_told(m) && error != FERRY_EPEER) {
-        (void)ferry_wait(m->f, FY_LOOK_NS);
-        if (!all_told(m) && fy_mover_any_dead(m->f))
-            error = FERRY_EPEER;
-    }
+    int error = fy_mover_greet(m);
     for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
         fy_link_end *end = &m->in.ends[i];
-        error = open_in(m, end);
+        error = connect_in(m, end);
         if (error)
             error =
                 fy_fail(m->f, error, "mover_bind: cannot open the link from rank %d: %s", end->rank,
@@ -205,27 +195,20 @@ static int connect(ferry_mover *m)
         free(end->offers);
         end->offers = NULL;
     }
-    if (error == 0 && m->error != 0)
-        error = m->error;
     if (error == 0 && m->options.ordered)
         error = m->binding->sequence(m);
     return error;
 }
 
-int fy_mover_agree(ferry *f, int error, uint64_t difference)
+int fy_mover_agree(ferry *f, int error)
 {
-    uint64_t words[2] = {error != 0, error != 0 ? 0 : difference};
-    int failed = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, words, words, 2);
-    if (error || failed)
-        return error ? error : failed;
-    if (words[0] > 0)
-        return fy_fail(f, FERRY_EINVAL, "the call failed on %llu other ranks",
-                       (unsigned long long)words[0]);
-    if (words[1] != 0)
-        return fy_fail(
-            f, FERRY_EINVAL,
-            "mover_bind: the plans of the ranks differ in copies that two of them share");
-    return 0;
+    uint64_t failed = error != 0;
+    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &failed, &failed, 1);
+    if (error || lost)
+        return error ? error : lost;
+    return failed == 0 ? 0
+                       : fy_fail(f, FERRY_EINVAL, "the call failed on %llu other ranks",
+                                 (unsigned long long)failed);
 }
 
 int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
@@ -237,6 +220,7 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
         return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
     }
     m->f = f;
+    m->round = 1;
     m->binding = binding;
     if (options != NULL)
         m->options = *options;
@@ -251,19 +235,37 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
 
 int fy_mover_link(ferry_mover *m)
 {
-    return fy_mover_agree(m->f, connect(m), 0);
+    int error = connect(m);
+    if (error) {
+        m->error = error;
+        fy_mover_spread(m);
+    } else {
+        m->stage = FY_STAGE_BOUND;
+    }
+    return error;
 }
 
-int fy_mover_connect(ferry_mover *m, int error, ferry_mover **out)
+int fy_mover_connect(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
+                     ferry_mover **out)
 {
-    if (error == 0)
+    const uint32_t number = m != NULL ? m->number : fy_movers_of(f)->next - 1;
+    const bool agrees = options != NULL && options->check;
+    if (agrees)
+        error = fy_mover_agree(f, error);
+    if (error == 0) {
         error = fy_mover_link(m);
+        if (agrees)
+            error = fy_mover_agree(f, error);
+    }
     if (error == 0) {
         *out = m;
-    } else if (m != NULL) {
+        return 0;
+    }
+    if (m != NULL) {
         fy_movers_leave(m);
         fy_mover_destroy(m);
     }
+    fy_greetings_refuse(f, number, error);
     return error;
 }
 
@@ -302,16 +304,18 @@ void fy_mover_unlink(ferry_mover *m)
         fy_move_fini(&m->own_moves[i]);
     free(m->own_moves);
     free(m->own);
+    fy_mover_part(m);
     fini_direction(&m->in);
     fini_direction(&m->out);
     free(m->sequence);
-    if (m->channels != NULL)
-        ferry_free(m->f, m->channels);
     m->own_moves = NULL;
     m->own = NULL;
     m->sequence = NULL;
-    m->channels = NULL;
     m->own_count = m->sequence_count = 0;
+    m->own_points = 0;
+    m->stage = FY_STAGE_ALONE;
+    m->movements += m->epoch;
+    m->epoch = 0;
 }
 
 void fy_mover_destroy(ferry_mover *m)
@@ -330,14 +334,9 @@ int ferry_mover_free(ferry_mover *m)
         return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is under way");
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
-    /* A neighbour may still look at the counters of the last movement. */
-    int error = ferry_barrier(f);
-    if (error)
-        /* Nobody knows whether the others are done with them: they stay as long as the heap. */
-        m->channels = NULL;
     fy_movers_leave(m);
     fy_mover_destroy(m);
-    return error;
+    return 0;
 }
 
 static size_t direct_ends(const fy_direction *direction)
@@ -359,5 +358,5 @@ void ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
                                .bytes_out = m->out.points * m->element_bytes,
                                .direct_in = direct_ends(&m->in),
                                .direct_out = direct_ends(&m->out),
-                               .movements = m->epoch};
+                               .movements = m->movements + m->epoch};
 }

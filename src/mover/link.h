@@ -12,6 +12,8 @@ struct fy_binding {
     int (*packed)(ferry_mover *m, fy_link_end *end, bool outward);
     /* Makes the moves of an end that reads the grids its source offered. */
     int (*direct)(ferry_mover *m, fy_link_end *end);
+    /* A hash of the copies of an end that is the same at the other. */
+    uint64_t (*hash)(const ferry_mover *m, const fy_link_end *end, bool outward);
     /* Lists the grids that an end out reads, at most as many as it has copies. */
     size_t (*offers)(const ferry_mover *m, const fy_link_end *end, fy_offer *out);
     /* Makes the sequence of an ordered mover. */
@@ -26,18 +28,29 @@ bool fy_mover_any_dead(ferry *f);
 int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
                   ferry_mover **out);
 
-/* Makes the ends of a direction whose ranks, one per copy, are there, as after movement `epoch`.
- * FERRY_ENOMEM. */
-int fy_direction_init(fy_direction *direction, uint64_t epoch);
+/* Makes the ends of a direction whose ranks, one per copy, are there. FERRY_ENOMEM. */
+int fy_direction_init(fy_direction *direction);
 
-/* Makes counters or buffers of all ends out. */
-int fy_mover_open_out(ferry_mover *m);
+/* Makes all that neighbours may use as soon as they are greeted: counters and buffers of the ends
+ * out, buffers of the ends in that get messages. */
+int fy_mover_open(ferry_mover *m);
 
-/* Lets all ranks know of `error`, and checks that `difference` sums up to 0. Collective. */
-int fy_mover_agree(ferry *f, int error, uint64_t difference);
+/* Lets all ranks know of `error`. Collective. */
+int fy_mover_agree(ferry *f, int error);
 
-/* Connects the links. Collective; an error is that of all ranks, or says that others failed. */
+/* Connects the links with the neighbours: they, and nobody else, are told and waited for. After an
+ * error they learn of it. */
 int fy_mover_link(ferry_mover *m);
+
+/* Tells what is needed to the neighbours and waits until all have done so. FERRY_EINVAL: their
+ * copies are others, or they failed; FERRY_EPEER: one died. */
+int fy_mover_greet(ferry_mover *m);
+
+/* Answers those who have greeted a mover that will not be bound here, or not again. */
+void fy_greetings_refuse(ferry *f, uint32_t number, int error);
+
+/* Parts from the neighbours: nobody uses the links, and the channels go when the last is done. */
+void fy_mover_part(ferry_mover *m);
 
 /* Frees copies, links and moves: the mover is as before its analysis. Nobody may use them. */
 void fy_mover_unlink(ferry_mover *m);
@@ -45,23 +58,22 @@ void fy_mover_unlink(ferry_mover *m);
 /* Forgets what others asked at binding. */
 void fy_mover_drop_asks(ferry_mover *m);
 
-/* The part of binding over regions that needs nobody else, and the agreement with the others that
- * follows it. FERRY_EINVAL, FERRY_ENOMEM. */
+/* The part of binding over regions that needs nobody else. FERRY_EINVAL, FERRY_ENOMEM. */
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
-int fy_mover_agree_plans(ferry_mover *m, int error);
 
 /* Brings the movers of `arrays` into line with their new owners; `old` are the blocks with those
  * before; `marks` has room for one per rank, so that nothing can fail before others were told.
- * Collective. An error is that of all ranks; the movers concerned then report it for ever.
+ * Collective. After an error the movers concerned report it for ever, on this and other ranks.
  */
 int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old, bool *marks);
 
 /* Whether a mover of `arrays` is under way. */
 bool fy_mover_any_under_way(ferry *f, fy_arrays arrays);
 
-/* Connects the links, unless there was an `error`, which is then that of all ranks. Gives the mover
- * or destroys it. Collective without error. */
-int fy_mover_connect(ferry_mover *m, int error, ferry_mover **out);
+/* Connects the links, unless there was an `error`. Gives the mover or destroys it; `m` may be NULL
+ * with an error. With options.check all ranks agree. */
+int fy_mover_connect(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
+                     ferry_mover **out);
 
 /* The grid of a block that the source of a link offered; NULL when it did not. */
 const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block);

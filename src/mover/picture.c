@@ -242,5 +242,5 @@ int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_pic
         error = write_index(x, path, name, picture);
     }
     free(name);
-    return fy_mover_agree(x->f, error, 0);
+    return fy_mover_agree(x->f, error);
 }

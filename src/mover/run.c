@@ -271,15 +271,16 @@ void fy_mover_spread(ferry_mover *m)
     m->spread = true;
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < directions[way]->end_count; i++)
-            (void)fy_mover_send(m, directions[way]->ends[i].rank, FY_MOVER_LOST, 0, 0, NULL, 0);
+            (void)fy_mover_send(m, directions[way]->ends[i].rank, FY_MOVER_LOST,
+                                (uint64_t)(int64_t)m->error, 0, NULL, 0);
 }
 
 void fy_mover_finish(ferry_mover *m)
 {
-    if (m->error == FERRY_EPEER)
-        fy_mover_spread(m);
     if (m->flagged)
         set_flags(m, 0);
+    if (m->error)
+        fy_mover_spread(m);
     m->under_way = false;
     fy_list_remove(&m->active);
     if (m->op != 0)
@@ -293,7 +294,9 @@ static int report(const ferry_mover *m)
         return m->error == 0
                    ? 0
                    : fy_fail(m->f, m->error, "mover: a rank that it needs is dead or has left");
-    return fy_fail(m->f, m->error, "mover: it was lost when its blocks changed owners");
+    return fy_fail(m->f, m->error,
+                   "mover: it is lost: binding it, or following blocks to new owners, failed here "
+                   "or on a rank that it connects");
 }
 
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)

@@ -60,7 +60,8 @@ typedef struct fy_link_end {
     uint64_t sent, acked; /* out, not direct: movements; acked may lag behind when staged */
     uint64_t arrived;     /* in, packed: the movement that is in the buffer */
     size_t arrived_bytes; /* in, packed: of the movement that is arriving */
-    bool told;            /* in: the source's word at binding has come */
+    uint64_t hash;        /* of its copies, which the other end has too */
+    bool told;            /* the other's greeting has come */
     fy_offer *offers;     /* in: its grids, until binding is over */
     size_t offer_count;
 } fy_link_end;
@@ -102,22 +103,52 @@ typedef struct fy_direction {
 
 typedef struct fy_binding fy_binding;
 
+/* How far binding has come, at first and whenever blocks have changed owners. */
+typedef enum fy_stage {
+    FY_STAGE_ALONE,    /* analysis: nobody has been greeted */
+    FY_STAGE_GREETING, /* neighbours were greeted; their greetings are awaited */
+    FY_STAGE_BOUND,
+} fy_stage;
+
+/* Channels of a mover that is gone, until the targets are done with them. */
+typedef struct fy_remains {
+    struct fy_remains *next;
+    uint32_t number, round;
+    fy_channel *channels;
+    size_t count; /* of ranks; those that are done are -1 */
+    int ranks[];
+} fy_remains;
+
+/* A greeting for a mover that is not bound here yet. Each rank waits for the answer to its last
+ * one, so that one per rank is enough. */
+typedef struct fy_early {
+    struct fy_early *next;
+    int source;
+    uint64_t words[3];
+    size_t size_bytes;
+    uint64_t data[];
+} fy_early;
+
 struct ferry_mover {
     fy_link active; /* among the movers under way; the first member */
     ferry *f;
     uint32_t number;
+    uint32_t round; /* how often it was bound, this time included */
+    fy_stage stage;
     const fy_binding *binding;
     ferry_xarray *source, *target;       /* movers over regions */
     ferry_grid source_grid, target_grid; /* movers over indices */
     size_t element_bytes;
     ferry_mover_options options;
     fy_combine how, copying; /* the operation; the copy into packed buffers */
-    uint64_t epoch;          /* movements started */
+    uint64_t epoch;          /* movements started since it was bound last */
+    uint64_t movements;      /* before that */
     bool under_way, flagged; /* a sleeps flag may be set */
     bool own_left;           /* the copies within the rank have not been made yet */
     bool spread;             /* neighbours know that it is lost */
     bool astray;             /* blocks of its xarrays may be anywhere: it cannot be started */
-    int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a remap */
+    int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a binding */
+    int culprit;             /* the rank that told of the error */
     uint32_t op;
     ferry_plan_entry *own; /* copies within the rank */
     size_t own_count;      /* of own_moves */
@@ -127,6 +158,7 @@ struct ferry_mover {
     fy_step *sequence; /* with options.ordered: all moves to run, in order */
     size_t sequence_count;
     fy_channel *channels; /* of the links out, then their slots */
+    fy_remains *remains;  /* what becomes of them */
     fy_ask *asks;         /* until binding is over */
     int ask_count;
 };
@@ -136,7 +168,9 @@ typedef struct fy_movers {
     fy_table by_number;
     fy_link active;
     uint32_t next;
-    bool news;            /* an offer has come: binding looks again */
+    bool news; /* a greeting has come: binding looks again */
+    fy_early *early;
+    fy_remains *remains;
     ferry_blocks *blocks; /* sets of blocks that are objects */
     uint32_t next_set;
     bool typed; /* the type of blocks is registered */
@@ -144,12 +178,13 @@ typedef struct fy_movers {
 } fy_movers;
 
 typedef enum fy_mover_frame {
-    FY_MOVER_OFFER, /* words: mover, channel + mode, buffer; data: offers */
+    FY_MOVER_GREET, /* words: mover, channel + mode, buffer; data: fy_greeting and offers */
     FY_MOVER_DATA,  /* words: mover, epoch, offset; data: packed copies */
     FY_MOVER_ACK,   /* words: mover, epoch */
     FY_MOVER_WAKE,  /* the counters have moved */
     FY_MOVER_ASK,   /* words: mover; data: pairs, or entries of blocks that change owners */
-    FY_MOVER_LOST,  /* words: mover; a neighbour of the sender died, and it moves no more */
+    FY_MOVER_LOST,  /* words: mover, error; it moves no more on the sender, who touches nothing */
+    FY_MOVER_DONE,  /* words: mover; the sender touches the channel of its link in no more */
 } fy_mover_frame;
 
 fy_movers *fy_movers_of(const ferry *f);
@@ -171,7 +206,17 @@ bool fy_arrays_have(fy_arrays arrays, const ferry_xarray *x);
  * NULL; NULL after the last. */
 ferry_mover *fy_movers_next(ferry *f, fy_arrays arrays, const ferry_mover *after);
 
-/* Sends a frame about `m`. */
+/* The first word of a frame: number, and round above it. */
+static inline uint64_t fy_mover_name(uint32_t number, uint32_t round)
+{
+    return number | (uint64_t)round << 32;
+}
+
+/* The mover of that number, or NULL. */
+ferry_mover *fy_movers_find(const fy_movers *movers, uint32_t number);
+
+/* Sends a frame about `m`, or about the mover of that name. */
+int fy_mover_tell(ferry *f, int rank, fy_mover_frame what, uint64_t name, uint64_t word);
 int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uint64_t b,
                   const void *data, size_t size_bytes);
 
@@ -181,8 +226,21 @@ int fy_mover_advance(ferry_mover *m);
 /* Whether the movement has all it waited for. */
 bool fy_mover_is_done(const ferry_mover *m);
 
-/* Tells the neighbours of a mover that ended with FERRY_EPEER, once: they would wait for ever. */
+/* Tells the neighbours of a mover that is lost, once: they would wait for ever. It touches no
+ * channel from then on. */
 void fy_mover_spread(ferry_mover *m);
+
+/* Frames that greet.c takes: a greeting, a word that a rank is done with its channel, and a loss
+ * with its error. */
+void fy_greeting_take(ferry *f, int source, const fy_frame *frame);
+void fy_parting_take(ferry *f, int source, uint64_t name);
+void fy_loss_take(ferry *f, int source, uint64_t name, int error);
+
+/* Frees what greetings and partings have left. */
+void fy_greetings_close(fy_movers *movers);
+
+/* The end of `rank`, or NULL. */
+fy_link_end *fy_direction_find(const fy_direction *direction, int rank);
 
 /* Ends the movement: its operation, if any, and its place among those under way. */
 void fy_mover_finish(ferry_mover *m);

@@ -192,16 +192,16 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     }
     if (error == 0)
         error = prepare(x, next, &changes);
-    error = fy_mover_agree(x->f, error, 0);
+    error = fy_mover_agree(x->f, error);
     if (error == 0)
-        error = carry(x, next, &changes);
+        error = fy_mover_agree(x->f, carry(x, next, &changes));
     ferry_plan_fini(&changes);
     if (error == 0) {
         drop_grids(x, next);
         ferry_xarray old = *x;
         *x = *next;
         *next = old;
-        error = fy_mover_follow(x->f, self, &next->blocks, marks);
+        error = fy_mover_agree(x->f, fy_mover_follow(x->f, self, &next->blocks, marks));
     } else if (next != NULL) {
         drop_grids(next, x);
     }

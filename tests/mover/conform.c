@@ -388,7 +388,26 @@ static void remaps(ferry *f, dice *d)
     ferry_floorplan_fini(&others);
 }
 
-/* Wrong plans are refused on every rank, and the next bind works. */
+/* Binds a plan that differs from a neighbour's. With `check` every rank is told; else those that
+ * share the copy are, and the others when they move, one after the other. */
+static void refused(ferry *f, const ferry_plan *plan, ferry_xarray *x, bool check)
+{
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover *m = NULL;
+    options.check = check;
+    int error = ferry_mover_bind(f, plan, x, x, &options, &m);
+    CHECK(error == FERRY_EINVAL || (!check && error == 0 && ferry_rank(f) > 1));
+    CHECK(check || error == 0 || strstr(ferry_error_message(f), "differ") != NULL);
+    for (int i = 0; i < ferry_ranks(f) && error == 0; i++) {
+        error = ferry_mover_start(m, NULL);
+        if (error == 0)
+            error = ferry_mover_wait(m);
+    }
+    CHECK(error == FERRY_EINVAL);
+    CHECK(ferry_mover_free(m) == 0);
+}
+
+/* Wrong plans are refused, and the next bind works. */
 static void mistakes(ferry *f)
 {
     int64_t extents[1] = {8 * ferry_ranks(f)};
@@ -399,19 +418,26 @@ static void mistakes(ferry *f)
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     halo.low = halo.high = ferry_point_all(1);
     ferry_plan plan = {0};
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
     ferry_mover *m = NULL;
     CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
     if (ferry_ranks(f) > 1 && ferry_rank(f) == 0)
         plan.copies[0].to.low.at[0] = plan.copies[0].to.high.at[0] = -20;
     if (ferry_ranks(f) > 1) {
-        CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == FERRY_EINVAL);
+        options.check = true;
+        CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
         CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
+        int error = ferry_mover_bind(f, &plan, x, x, NULL, &m);
+        CHECK(error == FERRY_EINVAL || (error == 0 && ferry_rank(f) > 1));
+        CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
+        CHECK(error != 0 || ferry_mover_free(m) == 0);
         if (ferry_rank(f) == 0)
             plan.count--;
         if (ferry_rank(f) == 0)
             plan.copies[0] = plan.copies[plan.count];
-        CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == FERRY_EINVAL);
-        CHECK(strstr(ferry_error_message(f), "differ") != NULL);
+        refused(f, &plan, x, true);
+        refused(f, &plan, x, false);
+        m = NULL;
     }
     ferry_plan_fini(&plan);
     CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
