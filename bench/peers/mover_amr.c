@@ -1,5 +1,5 @@
 /* Ferry's side of AMR: the level of tiles is one xarray, whose mover follows it to new owners; the
- * level of fine blocks is a new one at each change, over the memory of those that stay. */
+ * level of fine blocks is a new one at each change, over the program's memory of those that stay. */
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
@@ -153,7 +153,7 @@ static ferry_grid grid_of(const solver *s, int t)
     ferry_grid grid = ferry_grid_over(ferry_region_grow(region, ferry_point_all(1)), sizeof(double),
                                       s->app.blocks[t]);
     if (!grid.data)
-        bench_check(s->f, ferry_grid_alloc(s->f, grid.region, sizeof(double), &grid));
+        grid.data = bench_memory((size_t)ferry_region_size(grid.region), sizeof(double));
     return grid;
 }
 
@@ -225,7 +225,7 @@ static void change(void *arg, const int *owner, const char *fine)
     }
     for (size_t t = 0; t < count; t++)
         if (a->blocks[t] && !(fine[t] && owner[t] == a->rank))
-            bench_check(s->f, ferry_free(s->f, a->blocks[t]));
+            free(a->blocks[t]);
     ferry_xarray_destroy(s->fine);
     s->fine = next;
     if (memcmp(owner, a->owner, count * sizeof *owner) != 0)
@@ -262,7 +262,7 @@ static void solver_fini(solver *s)
     bench_check(s->f, ferry_mover_free(s->halo[0]));
     ferry_xarray_destroy(s->coarse);
     for (size_t i = 0; i < s->fine->local_count; i++)
-        bench_check(s->f, ferry_free(s->f, s->fine->grids[i].data));
+        free(s->fine->grids[i].data);
     ferry_xarray_destroy(s->fine);
     ferry_floorplan_fini(&s->tiles);
     free(s->block_of);

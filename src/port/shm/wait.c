@@ -15,7 +15,9 @@
  *
  * How long to look before sleeping follows measurement: a few spins, then timed yields; a yield
  * that takes long means that somebody computes on this core, and looking again would cost it and
- * us. */
+ * us. As long as yields come back at once nobody else wants the core: then looking costs no one
+ * anything, and goes on for ten times what a sleep and its end take, as ranks that compute between
+ * two exchanges are apart by that much. */
 #include "port/shm/port_state.h"
 
 #include <linux/futex.h>
@@ -29,6 +31,8 @@
 
 #define SPINS 20
 #define YIELDS 40
+#define YIELDS_ALONE 400 /* while nobody else runs on this core */
+#define QUICK_YIELD_NS 1500u
 #define SLOW_YIELD_NS 100000u
 #define YIELDS_TIMED 4 /* together, after the first */
 #define IMPATIENT_DECISIONS 200
@@ -184,7 +188,8 @@ static bool look(shm_port *p, uint64_t deadline_ns)
         pause_briefly();
     }
     uint64_t before = fy_clock_now_ns();
-    for (int i = 0; i < YIELDS; i++) {
+    bool alone = !p->crowded;
+    for (int i = 0; i < (alone ? YIELDS_ALONE : YIELDS); i++) {
         sched_yield();
         if (app_ready(p))
             return true;
@@ -197,6 +202,7 @@ static bool look(shm_port *p, uint64_t deadline_ns)
             p->impatience = IMPATIENT_DECISIONS;
             break;
         }
+        alone &= after - before < (i == 0 ? 1 : YIELDS_TIMED) * QUICK_YIELD_NS;
         before = after;
     }
     return false;
