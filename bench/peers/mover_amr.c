@@ -1,5 +1,6 @@
 /* Ferry's side of AMR: the level of tiles is one xarray, whose mover follows it to new owners; the
- * level of fine blocks is a new one at each change, over the program's memory of those that stay. */
+ * level of fine blocks is a new one at each change, over the program's memory of those that stay.
+ */
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
