@@ -102,25 +102,30 @@ static void flood(ferry *f, void *arg)
 static void test_flood_of_words_both_ways(void **state)
 {
     (void)state;
-    plan p = {.count = 20000};
-    run_ranks(2, SLOTS, BYTES, flood, &p);
+    plan p = {.count = 2000};
+    for (test_parts parts = {.most = 10}; next_part(&parts);)
+        run_ranks(2, SLOTS, BYTES, flood, &p);
 }
 
 static void test_flood_with_replies_of_handlers(void **state)
 {
     (void)state;
-    plan p = {.count = 2000, .replies = 3};
-    run_ranks(2, SLOTS, BYTES, flood, &p);
-    p.count = 300;
-    run_ranks(5, SLOTS, BYTES, flood, &p);
+    plan p = {.count = 400, .replies = 3};
+    for (test_parts parts = {.most = 5}; next_part(&parts);)
+        run_ranks(2, SLOTS, BYTES, flood, &p);
+    p.count = 100;
+    for (test_parts parts = {.most = 3}; next_part(&parts);)
+        run_ranks(5, SLOTS, BYTES, flood, &p);
 }
 
 static void test_flood_of_data_tracked(void **state)
 {
     (void)state;
-    plan p = {.count = 200, .replies = 1, .size_bytes = 5000, .tracked = true};
-    run_ranks(2, SLOTS, BYTES, flood, &p);
-    run_ranks(4, SLOTS, BYTES, flood, &p);
+    plan p = {.count = 50, .replies = 1, .size_bytes = 5000, .tracked = true};
+    for (test_parts parts = {.most = 4}; next_part(&parts);) {
+        run_ranks(2, SLOTS, BYTES, flood, &p);
+        run_ranks(4, SLOTS, BYTES, flood, &p);
+    }
 }
 
 enum { BACKLOG_MAX = 4096 };
@@ -156,20 +161,23 @@ static void ask_without_polling(ferry *f, void *arg)
 static void test_flood_of_answers_is_bounded(void **state)
 {
     (void)state;
-    plan p = {.count = 100000, .replies = 1};
-    run_ranks(2, 64, BYTES, ask_without_polling, &p);
-    p.tracked = true;
-    run_ranks(2, 64, BYTES, ask_without_polling, &p);
-    p.count = 3000;
-    run_ranks(2, 2, BYTES, ask_without_polling, &p);
+    for (test_parts parts = {.most = 10}; next_part(&parts);) {
+        plan p = {.count = 10000, .replies = 1};
+        run_ranks(2, 64, BYTES, ask_without_polling, &p);
+        p.tracked = true;
+        run_ranks(2, 64, BYTES, ask_without_polling, &p);
+        p.count = 300;
+        run_ranks(2, 2, BYTES, ask_without_polling, &p);
+    }
 }
 
 /* Goal: the smallest rings do for all of it. */
 static void test_flood_with_two_slots(void **state)
 {
     (void)state;
-    plan p = {.count = 300, .replies = 2, .size_bytes = 300, .tracked = true};
-    run_ranks(4, 2, BYTES, flood, &p);
+    plan p = {.count = 50, .replies = 2, .size_bytes = 300, .tracked = true};
+    for (test_parts parts = {.most = 6}; next_part(&parts);)
+        run_ranks(4, 2, BYTES, flood, &p);
 }
 
 int main(void)

@@ -14,6 +14,7 @@ typedef struct oracle {
     _Atomic uint64_t sent;
     uint64_t rounds;
     int64_t slow; /* handlers loiter for up to so many microseconds */
+    int part;     /* others have other storms */
 } oracle;
 
 typedef struct storm {
@@ -47,7 +48,7 @@ static void blow(ferry *f, int source, const ferry_message *message)
 static void blow_rounds(ferry *f, void *arg)
 {
     oracle *o = arg;
-    storm s = {.oracle = o, .random = (uint64_t)ferry_rank(f) + 1};
+    storm s = {.oracle = o, .random = (uint64_t)(o->part * TEST_RANKS_MAX + ferry_rank(f) + 1)};
     ferry_user_data_set(f, &s);
     CHECK(ferry_handler_register(f, "blow", blow, &s.handler) == 0);
     for (uint64_t round = 0; round < o->rounds; round++) {
@@ -67,19 +68,21 @@ static void test_quiesce_is_never_early(void **state)
 {
     (void)state;
     for (int ranks = 1; ranks <= 8; ranks++) {
-        oracle o = {.rounds = 60, .slow = ranks % 2 * 20};
-        run_ranks(ranks, 8, 0, blow_rounds, &o);
+        oracle o = {.rounds = 10, .slow = ranks % 2 * 20};
+        for (test_parts p = {.most = 6}; next_part(&p); o.part++)
+            run_ranks(ranks, 8, 0, blow_rounds, &o);
         CHECK(atomic_load(&o.under_way) == 0 && (ranks == 1 || atomic_load(&o.sent) > 0));
     }
-    oracle o = {.rounds = 20};
-    run_ranks(22, 8, 0, blow_rounds, &o); /* a tree of more than two levels */
+    oracle o = {.rounds = 4};
+    for (test_parts p = {.most = 5}; next_part(&p); o.part++)
+        run_ranks(22, 8, 0, blow_rounds, &o); /* a tree of more than two levels */
 }
 
 /* Without barriers: ranks that leave early send to ranks still inside. */
 static void rush(ferry *f, void *arg)
 {
     oracle *o = arg;
-    storm s = {.oracle = o, .random = (uint64_t)ferry_rank(f) + 1};
+    storm s = {.oracle = o, .random = (uint64_t)(o->part * TEST_RANKS_MAX + ferry_rank(f) + 1)};
     ferry_user_data_set(f, &s);
     CHECK(ferry_handler_register(f, "blow", blow, &s.handler) == 0);
     for (uint64_t round = 0; round < o->rounds; round++) {
@@ -94,10 +97,13 @@ static void test_quiesce_repeats_without_barriers(void **state)
 {
     (void)state;
     for (int ranks = 1; ranks <= 6; ranks++) {
-        oracle o = {.rounds = 300};
-        run_ranks(ranks, 0, 0, rush, &o);
+        oracle o = {.rounds = 30};
+        for (test_parts p = {.most = 10}; next_part(&p); o.part++)
+            run_ranks(ranks, 0, 0, rush, &o);
     }
 }
+
+enum { LINKS = 1000 };
 
 /* A long chain of requests holds quiescence off until its end. */
 static void chain(ferry *f, int source, const ferry_message *message)
@@ -117,11 +123,11 @@ static void follow(ferry *f, void *arg)
     storm s = {.oracle = arg};
     ferry_user_data_set(f, &s);
     CHECK(ferry_handler_register(f, "chain", chain, &s.handler) == 0);
-    const ferry_message first = {.handler = s.handler, .word_count = 1, .words = {5000}};
+    const ferry_message first = {.handler = s.handler, .word_count = 1, .words = {LINKS}};
     if (ferry_rank(f) == 0)
         CHECK(ferry_request_send(f, ferry_ranks(f) - 1, &first, NULL) == 0);
     CHECK(ferry_quiesce(f) == 0);
-    CHECK(atomic_load(&s.oracle->sent) == 5001);
+    CHECK(atomic_load(&s.oracle->sent) == LINKS + 1);
 }
 
 static void test_quiesce_waits_for_a_chain(void **state)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 void check_that(bool condition, const char *text, const char *file, int line)
@@ -94,6 +95,16 @@ void run_ranks(int ranks, uint32_t ring_slots, uint32_t ring_bytes, test_body *b
     for (int i = 0; i < ranks; i++)
         CHECK(pthread_join(threads[i].thread, NULL) == 0);
     fy_segment_unmap(segment);
+}
+
+bool next_part(test_parts *parts)
+{
+    const uint64_t patience_ns = UINT64_C(4000000000);
+    uint64_t now = fy_clock_now_ns();
+    if (parts->begun == 0)
+        parts->start_ns = now;
+    return parts->begun++ == 0 ||
+           (parts->begun <= parts->most && now - parts->start_ns < patience_ns);
 }
 
 uint64_t next_random(uint64_t *state)

@@ -38,6 +38,15 @@ int job_settle(test_job *job);
 typedef void test_body(ferry *f, void *arg);
 void run_ranks(int ranks, uint32_t ring_slots, uint32_t ring_bytes, test_body *body, void *arg);
 
+/* The parts of a long test: the first always, then as many as there is time for, up to `most`.
+ * Where the machine is so busy that whoever waits for another rank waits for a turn of the
+ * scheduler, a part must do. `for (test_parts p = {.most = 5}; next_part(&p);)` */
+typedef struct test_parts {
+    int most, begun;
+    uint64_t start_ns;
+} test_parts;
+bool next_part(test_parts *parts);
+
 /* Spends a random time below about `limit_us`, now and then sleeping. */
 void loiter(uint64_t *random, uint32_t limit_us);
 uint64_t next_random(uint64_t *state);
