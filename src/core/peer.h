@@ -29,7 +29,6 @@ typedef struct fy_peers {
     uint64_t *ready;        /* those that have joined and take objects (join.c) */
     int absent_count;
     int gone_count;
-    int dead;           /* one of them that died and did not close; -1 for none */
     uint64_t gone_mark; /* equal on ranks that know the same to be gone */
     int shifts;         /* how many are known to have joined, and to have gone again */
     bool news;          /* some are going */

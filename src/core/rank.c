@@ -164,18 +164,22 @@ void fy_rank_drain(ferry *f)
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
 }
 
-/* The barriers of closing. When some ranks are gone and the program has said that it goes on, the
- * others wait for each other all the same: not in a barrier, for those that are not closing yet may
- * be in a ferry_quiesce of their own, which needs this rank. */
+static bool goes_on(const ferry *f)
+{
+    return f->peers.fn != NULL || f->collectives.group->dead < 0;
+}
+
+/* The barriers of closing. Ranks that left are not missed, nor those that died when the program has
+ * said that it goes on: the others wait for each other all the same. Not in a barrier, for those
+ * that are not closing yet may be in a ferry_quiesce of their own, which needs this rank. */
 static int meet(ferry *f)
 {
     /* Whether others have joined, ranks may know at different times. */
     bool joins = f->info.starting != 0 && f->info.starting < f->ranks;
-    bool goes_on = f->peers.fn != NULL;
-    if (joins || (goes_on && f->peers.gone_count != 0))
+    if (joins || (f->peers.gone_count != 0 && goes_on(f)))
         return fy_quiesce(f, FY_DOING_CLOSE);
     int error = fy_barrier(f, FY_DOING_CLOSE);
-    return error == FERRY_EPEER && goes_on ? fy_quiesce(f, FY_DOING_CLOSE) : error;
+    return error == FERRY_EPEER && goes_on(f) ? fy_quiesce(f, FY_DOING_CLOSE) : error;
 }
 
 int fy_rank_close(ferry *f)

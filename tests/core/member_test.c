@@ -161,13 +161,29 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static void check_run(run *r)
+/* Without ferry_on_peer. Some leave while the others are closing already. */
+static void *leave_or_close(void *arg)
+{
+    rank_thread *t = arg;
+    const ferry_options options = FERRY_OPTIONS_DEFAULTS;
+    fy_port *port;
+    ferry *f;
+    CHECK(fy_shm_join(t->segment, t->rank, &port) == 0);
+    CHECK(fy_rank_create(port, &options, &f) == 0);
+    if (t->run->leave[0] >> t->rank & 1)
+        CHECK(ferry_leave(f) == 0);
+    else
+        CHECK(ferry_close(f) == 0);
+    return NULL;
+}
+
+static void check_run(run *r, void *(*body)(void *))
 {
     rank_thread threads[TEST_RANKS_MAX];
     fy_segment *segment = make_segment(r->ranks, 0, 0);
     for (int i = 0; i < r->ranks; i++) {
         threads[i] = (rank_thread){.segment = segment, .run = r, .rank = i};
-        CHECK(pthread_create(&threads[i].thread, NULL, run_rank, &threads[i]) == 0);
+        CHECK(pthread_create(&threads[i].thread, NULL, body, &threads[i]) == 0);
     }
     for (int i = 0; i < r->ranks; i++)
         CHECK(pthread_join(threads[i].thread, NULL) == 0);
@@ -177,16 +193,27 @@ static void check_run(run *r)
 static void test_member_collectives_among_those_left(void **state)
 {
     (void)state;
-    check_run(&(run){.ranks = 2, .leave = {1}});
-    check_run(&(run){.ranks = 4, .leave = {0, 4, 1, 0}});
-    check_run(&(run){.ranks = 9, .leave = {1, 0x12, 0x100, 0x40}});
-    check_run(&(run){.ranks = 7, .leave = {0, 0x7e}});
+    check_run(&(run){.ranks = 2, .leave = {1}}, run_rank);
+    check_run(&(run){.ranks = 4, .leave = {0, 4, 1, 0}}, run_rank);
+    check_run(&(run){.ranks = 9, .leave = {1, 0x12, 0x100, 0x40}}, run_rank);
+    check_run(&(run){.ranks = 7, .leave = {0, 0x7e}}, run_rank);
+}
+
+static void test_member_closes_beside_one_that_leaves(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        check_run(&(run){.ranks = 2, .leave = {1}}, leave_or_close);
+        check_run(&(run){.ranks = 3, .leave = {4}}, leave_or_close);
+        check_run(&(run){.ranks = 6, .leave = {0x15}}, leave_or_close);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_member_collectives_among_those_left),
+        cmocka_unit_test(test_member_closes_beside_one_that_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
