@@ -28,6 +28,7 @@ typedef struct farm {
     long waves, per_wave, longest, task_us;
     bool tells;
     bool is_over, goes; /* of a worker: nothing is left to do; it is to leave */
+    bool is_orphan;     /* the owner has died */
 
     /* The owner's. */
     int *states; /* of tasks */
@@ -228,6 +229,7 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
     if (event->died && m->tells && ferry_rank(f) == 0)
         printf("told %d %d %" PRIu64 "\n", ferry_rank(f), event->rank, ferry_now(f));
     if (ferry_rank(f) != 0) {
+        m->is_orphan = m->is_orphan || (event->rank == 0 && event->died);
         m->is_over = m->is_over || event->rank == 0; /* nobody is left to work for */
         return;
     }
@@ -308,6 +310,8 @@ static int play(ferry *f, farm *m)
     check(f, ferry_quiesce(f)); /* newcomers that came too late have heard that it is over */
     if (ferry_rank(f) == 0)
         status = report(m);
+    else if (m->is_orphan && ferry_member_place(f, ferry_rank(f)) == 0)
+        fprintf(stderr, "elastic: rank 0, which had the tasks, has died: no result\n");
     (void)ferry_on_peer(f, NULL, NULL); /* what closes now is no loss */
     return status;
 }

@@ -67,8 +67,9 @@ FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main);
 FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **out);
 
 /* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective.
- * After FERRY_EPEER the rank is closed all the same. [app thread, not in handlers | polls | may
- * block] */
+ * Ranks that have left are not waited for. FERRY_EPEER: one has died, and the program has not said
+ * that it goes on (ferry_on_peer); the rank is closed all the same. [app thread, not in handlers |
+ * polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
 /* This rank's number, from 0, and how many ranks the job has. [any thread | never blocks] */

@@ -19,9 +19,12 @@ int cmd_join(int argc, char **argv)
         fputs(help, stdout);
         return 0;
     }
-    if (argc < 3 || argv[1][0] == '-') {
-        fprintf(stderr, "ferry join: which folder, and which program?\n"
-                        "Try `ferry join --help`.\n");
+    if (argc < 3 || argv[1][0] == '-' || argv[1][0] == '\0') {
+        if (argc == 2 && argv[1][0] != '-')
+            fprintf(stderr, "ferry join: which program shall join at \"%s\"?\n", argv[1]);
+        else
+            fprintf(stderr, "ferry join: which folder, and which program?\n");
+        fprintf(stderr, "Try `ferry join --help`.\n");
         return CMD_USAGE_STATUS;
     }
     if (setenv("FERRY_JOIN", argv[1], 1) == 0)

@@ -59,6 +59,10 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
                 return wrong_usage();
             break;
         case 'j':
+            if (*optarg == '\0' || *optarg == '-') {
+                fprintf(stderr, "ferry run: --join: \"%s\"; expected a folder to make\n", optarg);
+                return wrong_usage();
+            }
             options->join = optarg;
             break;
         case 'l':

@@ -9,12 +9,12 @@
 enum { REASON_BYTES = 160 };
 
 /* The reason of a receipt's error, with its values. */
-static void explain(const fy_op_record *record, char *text)
+static void explain(const ferry *f, const fy_op_record *record, char *text)
 {
     const ferry_receipt *r = &record->receipt;
     switch (r->error) {
     case FERRY_EPEER:
-        snprintf(text, REASON_BYTES, "rank %d is dead or has left", r->rank);
+        snprintf(text, REASON_BYTES, "rank %d %s", r->rank, fy_peer_fate(f, r->rank));
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,
@@ -79,7 +79,7 @@ static void deliver(ferry *f, fy_op_record *record)
         return;
     char reason[REASON_BYTES] = "";
     if (copy.receipt.error != 0)
-        explain(&copy, reason);
+        explain(f, &copy, reason);
     copy.receipt.reason = reason;
     call_back(f, &copy, event, &copy.receipt);
 }
@@ -123,7 +123,7 @@ int ferry_op_test(ferry *f, ferry_op *op)
     record->has_handle = false;
     char reason[REASON_BYTES];
     if (error != 0) {
-        explain(record, reason);
+        explain(f, record, reason);
         (void)fy_fail(f, error, "operation with rank %d, %zu bytes, tag %d: %s: %s",
                       record->receipt.rank, record->receipt.size_bytes, record->receipt.tag,
                       ferry_strerror(error), reason);

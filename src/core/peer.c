@@ -67,6 +67,11 @@ bool fy_peer_is_gone(const ferry *f, int rank)
     return f->peers.gone_count != 0 && fy_set_has(f->peers.gone, rank);
 }
 
+const char *fy_peer_fate(const ferry *f, int rank)
+{
+    return fy_set_has(f->peers.absent, rank) ? "has not joined yet" : "is dead or has left";
+}
+
 static void call(ferry *f, void *arg)
 {
     f->peers.fn(f, f->peers.arg, arg);

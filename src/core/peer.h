@@ -58,6 +58,9 @@ bool fy_peers_arrived(ferry *f, int rank);
 int fy_peers_index(const ferry *f, int rank);
 int fy_peers_at(const ferry *f, int index);
 
+/* What to say of `rank`, which is gone. */
+const char *fy_peer_fate(const ferry *f, int rank);
+
 /* The record of `rank`; NULL without memory. */
 fy_peer *fy_peer_make(fy_peers *peers, int rank);
 

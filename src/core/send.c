@@ -77,7 +77,7 @@ static __attribute__((cold)) int send_later(ferry *f, fy_lane lane, int rank, co
 static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 {
     if (error == FERRY_EPEER)
-        return fy_fail(f, error, "send: rank %d is dead or has left", rank);
+        return fy_fail(f, error, "send: rank %d %s", rank, fy_peer_fate(f, rank));
     return fy_fail(f, error, "send: the port cannot send to rank %d: %s", rank,
                    ferry_strerror(error));
 }

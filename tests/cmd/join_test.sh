@@ -73,14 +73,19 @@ expect 0 "$ferry" join --help
 expect 3 "$ferry" join "$door" "$program" meet 1
 says last.err 'no job lets processes join at'
 expect 125 "$ferry" run -n 2 --join "$door" "$program" meet 2
-says last.err 'no room for ranks that join'
+says last.err 'starts with 2 ranks and has room for no more; expected --ranks-max 3 or more'
+expect 2 "$ferry" run --join -n 2 -m 4 "$program" meet 2
+says last.err 'join: "-n"; expected a folder'
 expect 125 "$ferry" run -n 2 -m 4 -t --join "$door" "$program" meet 2
 absent "$door" || fail "a refused job has made its folder"
 mkdir -m 755 "$work/open"
 expect 125 "$ferry" run -n 2 -m 4 --join "$work/open" true
 says last.err "not this user's alone"
 expect 3 "$ferry" join "$work/open" "$program" meet 1
-says last.err "no folder of this user's alone"
+says last.err 'mode 755, expected .* 700'
+mkdir -m 700 "$work/empty"
+expect 3 "$ferry" join "$work/empty" "$program" meet 1
+says last.err "no job lets processes join at $work/empty: there is no file nonce; expected the folder"
 
 # Two ranks and two that join; one more finds no number left.
 start job "$ferry" run -n 2 -m 4 --join "$door" "$program" await 4
@@ -92,7 +97,7 @@ start second env FERRY_JOIN="$door" "$program" await 4
 await has second.out 'of 4 members'
 await has job.out 'rank 1 of 4 members'
 expect 3 "$ferry" join "$door" "$program" meet 4
-says last.err 'no numbers left'
+says last.err 'no numbers left for ranks: it has had all 4'
 expect 125 "$ferry" run -n 1 -m 2 --join "$door" true
 says last.err 'another job lets processes join'
 for argument in "/proc/$job/environ" "/proc/$job/cmdline"; do

@@ -66,7 +66,11 @@ static int take_folder(job_door *d, const char *path)
     if (d->folder < 0 || fstat(d->folder, &info) != 0)
         return fy_error_set(FERRY_ESYSTEM, "opening %s: %s", path, strerror(errno));
     if (info.st_uid != geteuid() || (info.st_mode & 077) != 0)
-        return fy_error_set(FERRY_EINVAL, "%s is there already, and not this user's alone", path);
+        return fy_error_set(
+            FERRY_EINVAL,
+            "%s is there already, and not this user's alone; expected a new folder, "
+            "or one of mode 700",
+            path);
     if (flock(d->folder, LOCK_EX | LOCK_NB) != 0)
         return fy_error_set(FERRY_EINVAL, "another job lets processes join at %s", path);
     if (fstat(d->folder, &info) != 0 || info.st_nlink == 0)

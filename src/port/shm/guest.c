@@ -173,6 +173,8 @@ void fy_guest_hear(job *j, int index)
         if (hello.magic == JOIN_MAGIC && hello.version == JOIN_VERSION && hello.zero == 0 &&
             is_nonce(j, hello.nonce))
             answer.verdict = admit(j, guest);
+        if (answer.verdict == JOIN_FULL)
+            answer.rank = (uint32_t)j->ranks;
         if (answer.verdict != JOIN_WELCOME)
             (void)send_answer(guest->fd, &answer, NULL);
     }

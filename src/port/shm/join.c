@@ -23,17 +23,26 @@ void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES])
     snprintf(out, JOIN_PATH_BYTES, "/proc/self/fd/%d/%s", folder, name);
 }
 
+static int no_job(const char *folder, const char *why)
+{
+    return fy_error_set(FERRY_ELAUNCH,
+                        "no job lets processes join at %s: %s; expected the folder of a running "
+                        "\"ferry run --join\"",
+                        folder, why);
+}
+
 /* Opens the folder, which must be this user's alone, so that nobody else poses as the job. */
 static int open_folder(const char *folder, int *out)
 {
-    struct stat info;
+    struct stat info = {0};
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return fy_error_set(FERRY_ELAUNCH, "no job lets processes join at %s: %s", folder,
-                            strerror(errno));
+        return no_job(folder, strerror(errno));
     if (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
         close(fd);
-        return fy_error_set(FERRY_ELAUNCH, "%s is no folder of this user's alone", folder);
+        return fy_error_set(
+            FERRY_ELAUNCH, "%s is no folder of a job's: user %u and mode %o, expected %u and 700",
+            folder, (unsigned)info.st_uid, (unsigned)info.st_mode & 0777, (unsigned)geteuid());
     }
     *out = fd;
     return 0;
@@ -42,13 +51,13 @@ static int open_folder(const char *folder, int *out)
 static int read_nonce(const char *folder, int fd, join_hello *hello)
 {
     int file = openat(fd, JOIN_NONCE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, hello->nonce, sizeof(hello->nonce));
-    if (file >= 0)
-        close(file);
-    if (got == (ssize_t)sizeof(hello->nonce))
-        return 0;
-    return fy_error_set(FERRY_ELAUNCH, "no job lets processes join at %s: its nonce cannot be read",
-                        folder);
+    if (file < 0)
+        return no_job(folder, errno == ENOENT ? "there is no file " JOIN_NONCE : strerror(errno));
+    ssize_t got = read(file, hello->nonce, sizeof(hello->nonce));
+    close(file);
+    return got == (ssize_t)sizeof(hello->nonce)
+               ? 0
+               : no_job(folder, "its file " JOIN_NONCE " is cut short");
 }
 
 static int connect_to(const char *folder, int fd, int *out)
@@ -65,8 +74,7 @@ static int connect_to(const char *folder, int fd, int *out)
             return 0;
         }
     }
-    int error = fy_error_set(FERRY_ELAUNCH, "no job lets processes join at %s: %s", folder,
-                             strerror(errno));
+    int error = no_job(folder, strerror(errno));
     if (link >= 0)
         close(link);
     return error;
@@ -91,14 +99,17 @@ static bool receive(int link, join_answer *answer, int files[JOIN_FILES])
     return got == (ssize_t)sizeof(*answer) && answer->magic == JOIN_MAGIC;
 }
 
-static int say_verdict(const char *folder, bool answered, uint32_t verdict)
+static int say_verdict(const char *folder, bool answered, const join_answer *answer)
 {
+    uint32_t verdict = answer->verdict;
     const char *reason = "its launcher could not take this process in";
     if (!answered)
         reason = "its launcher does not answer";
     else if (verdict == JOIN_FULL)
         return fy_error_set(FERRY_ENOMEM,
-                            "the job at %s has no numbers left for ranks (--ranks-max)", folder);
+                            "the job at %s has no numbers left for ranks: it has had all %u "
+                            "(ferry run --ranks-max)",
+                            folder, answer->rank);
     else if (verdict == JOIN_REFUSED)
         reason = "it is of another version, or what was at this place before it";
     else if (verdict == JOIN_ENDS)
@@ -117,7 +128,7 @@ static int ask(const char *folder, const join_hello *hello, fy_ticket *ticket)
     ticket->rank = (int)answer.rank;
     if (answered && answer.verdict == JOIN_WELCOME && files[1] >= 0)
         return 0;
-    return say_verdict(folder, answered, answer.verdict);
+    return say_verdict(folder, answered, &answer);
 }
 
 int fy_ticket_get(const char *folder, fy_ticket *out)

@@ -40,7 +40,7 @@ typedef enum join_verdict {
 typedef struct join_answer {
     uint64_t magic;
     uint32_t verdict;
-    uint32_t rank;
+    uint32_t rank; /* of JOIN_FULL: how many numbers there were */
 } join_answer;
 
 /* Writes a path by which `name` in the open folder can be reached as a socket, however long the
