@@ -56,7 +56,9 @@ typedef struct ferry_collective {
 FERRY_API int ferry_collective_run(ferry *f, const ferry_collective *what);
 
 /* Starts `what`: returns at once, keeps its buffers until `track` reports the end of this rank's
- * part. Borrows `what` itself. [app thread, not in handlers | never blocks | does not poll] */
+ * part. Borrows `what` itself. Cancelled or timed out on one rank, it fails with FERRY_ECANCELED on
+ * all others that have not done their part. [app thread, not in handlers | never blocks | does not
+ * poll] */
 FERRY_API FERRY_MUST_USE int ferry_collective_start(ferry *f, const ferry_collective *what,
                                                     const ferry_track *track);
 

@@ -162,7 +162,8 @@ typedef struct ferry_track {
     ferry_track_fn *timed_out;
     void *timed_out_arg;
     uint64_t timeout_ns;
-    bool arrival; /* a request completes when the target's Ferry takes it up, before its handler;
+    bool arrival; /* a request completes when the target's Ferry takes it up, and a message to an
+                     object when that of the rank that has the object does, before its handler;
                      other operations as always */
 } ferry_track;
 

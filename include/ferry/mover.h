@@ -193,9 +193,10 @@ FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghost
 
 /* Starts a movement. From here to its end the program does not write what the plan reads, nor touch
  * what it writes. Movers without common data may be under way together. With `track` it is an
- * operation that ends when wait would return. FERRY_ESTATE: it is under way already, or blocks of
- * its xarrays may be elsewhere (ferry_blocks_send). FERRY_EPEER: a neighbour died. [app thread |
- * never blocks] kelp-data-mover.txt 2 (start). */
+ * operation that ends when wait would return; cancelled or timed out, it tells no more of the
+ * movement, which goes on: ferry_mover_wait or _test says when. FERRY_ESTATE: it is under way
+ * already, or blocks of its xarrays may be elsewhere (ferry_blocks_send). FERRY_EPEER: a neighbour
+ * died. [app thread | never blocks] kelp-data-mover.txt 2 (start). */
 FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_track *track);
 
 /* Returns when everything has arrived here and everything from here has been taken. Without a

@@ -65,7 +65,8 @@ int fy_task_progress(ferry *f)
     fy_helper_serve(s);
     fy_record *done = run(s, &c);
     int count;
-    for (count = c.letter != NULL; fy_batch_is_open(f) && !is_disturbed(s, count); count++) {
+    for (count = c.letter != NULL;
+         fy_batch_is_open(f) && !is_disturbed(s, count) && fy_op_end_reserve(f); count++) {
         c = pick(s, done);
         done = NULL;
         if (c.record == NULL)

@@ -128,6 +128,18 @@ int ferry_collective_run(ferry *f, const ferry_collective *what)
                              what->sort == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
 }
 
+/* Its operation was cancelled or timed out. Its buffers are the caller's again, so that it cannot
+ * go on; the others, which would wait for this rank's part, are told. */
+static void on_gone(ferry *f, void *arg, uint32_t op, int error)
+{
+    fy_collective *c = arg;
+    (void)op;
+    (void)error;
+    c->op = 0;
+    c->error = FERRY_ECANCELED;
+    fy_collective_finish(f, c);
+}
+
 int ferry_collective_start(ferry *f, const ferry_collective *what, const ferry_track *track)
 {
     int error = check(f, what);
@@ -142,6 +154,8 @@ int ferry_collective_start(ferry *f, const ferry_collective *what, const ferry_t
         return no_memory(f, what);
     }
     c->op = op;
+    if (op != 0)
+        fy_op_own(f, op, on_gone, c);
     c->plan = plan_of(what->sort);
     fy_collective_advance(f, c);
     return 0;

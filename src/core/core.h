@@ -272,9 +272,15 @@ int fy_peer_taker(const ferry *f, int after);
 int fy_work_leaves(ferry *f, int rank, uint64_t count);
 int fy_work_arrives(ferry *f, int rank, uint64_t count);
 
-/* Whether fy_op_end_remote has the memory it may need, if nothing else is sent before. A kind that
- * finds it has not answers FY_LEAVE, and is asked again by a later poll. */
+/* Whether fy_op_end_remote and fy_op_moved_remote have the memory they may need, once each, if
+ * nothing else is sent before. A kind that finds they have not answers FY_LEAVE, and is asked again
+ * by a later poll. */
 bool fy_op_end_reserve(ferry *f);
+
+/* Keeps the memory for one end from what application code sends, between the two calls: the next
+ * end that is told then has it. NULL: there is none, unless fy_op_end_reserve has just said so. */
+void *fy_op_end_hold(ferry *f);
+void fy_op_end_release(ferry *f, void *held);
 
 /* Keeps the message of a failing call and returns `error`. */
 FY_SHARED int fy_fail(ferry *f, int error, const char *format, ...)

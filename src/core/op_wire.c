@@ -9,7 +9,19 @@ typedef enum end_sort { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_
 
 bool fy_op_end_reserve(ferry *f)
 {
-    return f->packets.free_items != NULL || fy_pool_grow(&f->packets);
+    void *const *first = f->packets.free_items;
+    return (first != NULL && *first != NULL) || fy_pool_grow(&f->packets);
+}
+
+void *fy_op_end_hold(ferry *f)
+{
+    return fy_pool_get(&f->packets);
+}
+
+void fy_op_end_release(ferry *f, void *held)
+{
+    if (held != NULL)
+        fy_pool_put(&f->packets, held);
 }
 
 /* By a packet of the pool: to this rank, to a peer without room, or to be counted. */

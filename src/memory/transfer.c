@@ -294,8 +294,10 @@ fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     if (fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
+    void *held = frame->op == 0 ? NULL : fy_op_end_hold(f);
     int error = run(f, source, frame);
     fy_work_finished(f, 1);
+    fy_op_end_release(f, held);
     fy_op_end_remote(f, source, frame->op, error);
     return FY_TAKEN;
 }

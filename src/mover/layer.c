@@ -182,11 +182,20 @@ static bool busy(ferry *f)
     return false;
 }
 
+static void peer_gone(ferry *f, int rank)
+{
+    fy_movers *movers = fy_movers_of(f);
+    (void)rank;
+    for (fy_link *link = movers->active.next; link != &movers->active; link = link->next)
+        movers->news |= fy_mover_is_bereft((ferry_mover *)(void *)link);
+}
+
 const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
                                      .open = open_movers,
                                      .close = close_movers,
                                      .progress = progress,
-                                     .busy = busy};
+                                     .busy = busy,
+                                     .peer_gone = peer_gone};
 
 int fy_movers_enter(ferry_mover *m)
 {

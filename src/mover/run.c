@@ -8,6 +8,8 @@
  * waits for and looks once more; who moves a counter looks at the flag afterwards and sends a frame
  * when it is set. Both put a sequentially consistent fence between, so one of them sees the other.
  */
+#include <ferry/event.h>
+
 #include "mover/state.h"
 
 enum { LOOKS = 200 };
@@ -81,8 +83,10 @@ void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
     size_t each = m->options.packet_bytes > 0 ? m->options.packet_bytes : end->bytes;
     for (size_t at = 0; at < end->bytes; at += each) {
         size_t bytes = end->bytes - at < each ? end->bytes - at : each;
-        if (fy_mover_send(m, end->rank, FY_MOVER_DATA, m->epoch, at, end->buffer + at, bytes))
-            m->error = FERRY_EPEER;
+        int error =
+            fy_mover_send(m, end->rank, FY_MOVER_DATA, m->epoch, at, end->buffer + at, bytes);
+        if (error != 0)
+            m->error = error;
     }
     end->sent = m->epoch;
 }
@@ -128,8 +132,9 @@ static bool taken(ferry_mover *m, fy_link_end *end)
 static void say_taken(ferry_mover *m, fy_link_end *end)
 {
     if (end->channel == NULL) {
-        if (fy_mover_send(m, end->rank, FY_MOVER_ACK, m->epoch, 0, NULL, 0))
-            m->error = FERRY_EPEER;
+        int error = fy_mover_send(m, end->rank, FY_MOVER_ACK, m->epoch, 0, NULL, 0);
+        if (error != 0)
+            m->error = error;
         return;
     }
     /* release: the grids have been read; pairs with the acquire in taken */
@@ -226,13 +231,23 @@ int fy_mover_advance(ferry_mover *m)
     return count;
 }
 
-static bool dead(const ferry_mover *m, const fy_direction *direction)
+static bool waits_for_gone(const ferry_mover *m, const fy_direction *direction)
 {
-    fy_port *port = fy_port_of(m->f);
     for (size_t i = 0; i < direction->left_count; i++)
-        if (port->ops->peer(port, direction->ends[direction->left[i]].rank) != FY_PEER_ALIVE)
+        if (ferry_peer_is_gone(m->f, direction->ends[direction->left[i]].rank))
             return true;
     return false;
+}
+
+bool fy_mover_is_bereft(ferry_mover *m)
+{
+    if (fy_mover_is_done(m) || (!waits_for_gone(m, &m->in) && !waits_for_gone(m, &m->out)))
+        return false;
+    /* What it had published before it left still counts. */
+    (void)fy_mover_advance(m);
+    if (!fy_mover_is_done(m))
+        m->error = FERRY_EPEER;
+    return true;
 }
 
 bool fy_mover_would_miss(ferry_mover *m)
@@ -253,14 +268,7 @@ bool fy_mover_would_miss(ferry_mover *m)
         all = arrived(m, &m->in.ends[m->in.left[i]]);
     if (all)
         return true;
-    if (dead(m, &m->in) || dead(m, &m->out)) {
-        /* What it had published before it left still counts. */
-        (void)fy_mover_advance(m);
-        if (!fy_mover_is_done(m))
-            m->error = FERRY_EPEER;
-        return true;
-    }
-    return false;
+    return fy_mover_is_bereft(m);
 }
 
 void fy_mover_spread(ferry_mover *m)
@@ -295,8 +303,8 @@ static int report(const ferry_mover *m)
                    ? 0
                    : fy_fail(m->f, m->error, "mover: a rank that it needs is dead or has left");
     return fy_fail(m->f, m->error,
-                   "mover: it is lost: binding it, or following blocks to new owners, failed here "
-                   "or on a rank that it connects");
+                   "mover: it is lost: binding it, moving, or following blocks to new owners "
+                   "failed here or on a rank that it connects");
 }
 
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)
@@ -328,6 +336,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
     m->own_left = true;
     if (!m->options.deferred)
         (void)fy_mover_advance(m);
+    (void)fy_mover_is_bereft(m);
     fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
     return 0;
 }

@@ -226,6 +226,9 @@ int fy_mover_advance(ferry_mover *m);
 /* Whether the movement has all it waited for. */
 bool fy_mover_is_done(const ferry_mover *m);
 
+/* Whether a movement under way waited for a rank that is gone: then it is done, mostly failed. */
+bool fy_mover_is_bereft(ferry_mover *m);
+
 /* Tells the neighbours of a mover that is lost, once: they would wait for ever. It touches no
  * channel from then on. */
 void fy_mover_spread(ferry_mover *m);

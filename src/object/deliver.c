@@ -60,14 +60,19 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
     return error;
 }
 
+static void end_op(ferry *f, int origin, uint32_t op, int error)
+{
+    if (op == 0)
+        return;
+    if (origin == ferry_rank(f))
+        fy_op_end(f, op, error);
+    else
+        fy_op_end_remote(f, origin, op, error);
+}
+
 void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
 {
-    if (envelope->op != 0) {
-        if (envelope->origin == ferry_rank(f))
-            fy_op_end(f, envelope->op, error);
-        else
-            fy_op_end_remote(f, envelope->origin, envelope->op, error);
-    }
+    end_op(f, envelope->origin, envelope->op, error);
     fy_work_finished(f, 1);
 }
 
@@ -100,6 +105,19 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     return 0;
 }
 
+/* The operation that ends because its message has its place here; 0: none, or the end of the
+ * handler tells, as without memory for the word. The envelope forgets it: from now on nobody owes
+ * its sender anything. */
+static uint32_t take_arrival(ferry *f, fy_envelope *envelope, ferry_handler handler)
+{
+    uint32_t op = envelope->op;
+    if (!(op & FY_OP_ON_ARRIVAL) || !fy_op_end_reserve(f) ||
+        fy_handler_find(f, handler.index, FY_HANDLER_OBJECT) == NULL)
+        return 0;
+    envelope->op = 0;
+    return op;
+}
+
 static void inform(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
     const fy_protocol *protocol = fy_objects_of(f)->protocol;
@@ -125,8 +143,9 @@ static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expecte
 /* What accept says of a letter whose turn has passed. */
 enum { STALE = 1 };
 
-/* Takes a letter in its turn. FERRY_ENOMEM, STALE: it is the caller's. */
-static int accept(ferry *f, fy_record *record, fy_letter *letter)
+/* Takes a letter in its turn. FERRY_ENOMEM, STALE: it is the caller's. `*arrived`: what the caller
+ * ends when it holds no lock. */
+static int accept(ferry *f, fy_record *record, fy_letter *letter, uint32_t *arrived)
 {
     int origin = letter->envelope.origin;
     uint32_t *expected = fy_sources_of(&record->sources, origin);
@@ -140,10 +159,12 @@ static int accept(ferry *f, fy_record *record, fy_letter *letter)
                letter->envelope.sequence, origin, (unsigned long long)record->object.word);
         fy_letter_destroy(&fy_objects_of(f)->letters, letter);
     } else if (ahead == 0) {
+        *arrived = take_arrival(f, &letter->envelope, letter->message.handler);
         add_pending(f, record, letter);
         ++*expected;
         add_early(f, record, origin, expected);
     } else {
+        *arrived = take_arrival(f, &letter->envelope, letter->message.handler);
         fy_gaps_watch(f);
     }
     return 0;
@@ -187,10 +208,12 @@ static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
         return 0;
     }
     inform(f, record, &letter->envelope);
-    uint32_t before = record->pending.count;
-    int error = accept(f, record, letter);
+    uint32_t before = record->pending.count, arrived = 0;
+    int origin = letter->envelope.origin;
+    int error = accept(f, record, letter, &arrived);
     if (error == 0)
         make_ready(fy_objects_of(f), record, before);
+    end_op(f, origin, arrived, 0);
     return refuse_stale(f, error, letter);
 }
 
@@ -200,6 +223,7 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
         return deposit_unscheduled(f, record, letter);
     fy_envelope envelope = letter->envelope;
     letter->load = fy_record_load(f, record, &letter->message);
+    uint32_t arrived = 0;
     int error = 0;
     /* The helper leaves a running object alone. */
     bool running = fy_objects_of(f)->running == record;
@@ -207,13 +231,14 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
         fy_control_lock(f);
     bool here = is_here(record);
     if (here)
-        error = accept(f, record, letter);
+        error = accept(f, record, letter, &arrived);
     if (!running)
         fy_control_unlock(f);
     if (!here)
         fy_letters_push(&record->late, letter);
     else if (error == 0)
         inform(f, record, &envelope);
+    end_op(f, envelope.origin, arrived, 0);
     return refuse_stale(f, error, letter);
 }
 
@@ -272,11 +297,12 @@ void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters)
 }
 
 /* Runs a message in its turn straight from its frame. Afterwards the object may be gone. */
-static void run_at_once(ferry *f, fy_record *record, uint32_t *expected,
-                        const fy_envelope *envelope, const ferry_message *message)
+static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_envelope *envelope,
+                        const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
     inform(f, record, envelope);
+    end_op(f, envelope->origin, take_arrival(f, envelope, message->handler), 0);
     ++*expected;
     if (record->early.count != 0) {
         add_early(f, record, envelope->origin, expected);
@@ -289,7 +315,7 @@ static void run_at_once(ferry *f, fy_record *record, uint32_t *expected,
         fy_record_rest(f, record);
 }
 
-static fy_verdict take(ferry *f, fy_record *record, const fy_envelope *envelope,
+static fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
                        const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);

@@ -148,13 +148,7 @@ static void give_up(ferry *f, fy_entry *entry, int error)
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
     entry->record = NULL;
-    for (fy_letter *letter; (letter = fy_letters_pop(&record->late)) != NULL;) {
-        if (error == FERRY_ENOENT)
-            fy_message_bounce(f, &letter->envelope);
-        else
-            fy_message_end(f, &letter->envelope, error);
-        fy_letter_destroy(&objects->letters, letter);
-    }
+    fy_letters_fail(f, &record->late, error);
     fy_record_destroy(objects, record);
 }
 

@@ -25,8 +25,8 @@ static void arrival_destroy(ferry *f, fy_arrival *arrival)
 }
 
 /* Installs a frame without keeping it, where only this thread can be concerned. False: there is a
- * helper, or something has to wait. */
-static bool install_at_once(ferry *f, int source, const fy_frame *frame)
+ * helper, or something has to wait behind `*done_bytes`. */
+static bool install_at_once(ferry *f, int source, const fy_frame *frame, size_t *done_bytes)
 {
     fy_objects *objects = fy_objects_of(f);
     if (fy_control_is_shared(f) || objects->arrivals != NULL)
@@ -34,14 +34,15 @@ static bool install_at_once(ferry *f, int source, const fy_frame *frame)
     fy_arrival arrival = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
     int error = fy_arrival_install(f, &arrival);
     objects->installed++;
+    *done_bytes = arrival.done_bytes;
     return error != FERRY_ENOMEM && error != FERRY_EAGAIN;
 }
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
-    size_t copied = frame->block ? 0 : frame->size_bytes;
-    if (install_at_once(f, source, frame))
+    size_t copied = frame->block ? 0 : frame->size_bytes, done_bytes = 0;
+    if (install_at_once(f, source, frame, &done_bytes))
         return FY_TAKEN;
     if (copied > SIZE_MAX - sizeof(fy_arrival))
         return FY_LEAVE;
@@ -51,7 +52,8 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     *arrival = (fy_arrival){.source = source,
                             .block = frame->block,
                             .data = frame->block ? frame->data : arrival + 1,
-                            .size_bytes = frame->size_bytes};
+                            .size_bytes = frame->size_bytes,
+                            .done_bytes = done_bytes};
     if (copied != 0)
         memcpy(arrival + 1, frame->data, copied);
     if (objects->arrivals == NULL)
@@ -90,12 +92,17 @@ static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
-/* Letters that came with the object have left the rank that had them. */
-static void tell_origins(ferry *f, const fy_record *record, const fy_letters *letters)
+/* Letters that came with the object have left the rank that had them. FERRY_ENOMEM: not all their
+ * senders have been told; it does no harm to tell one again. */
+static int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
 {
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
+    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
+        if (letter->envelope.op != 0 && !fy_op_end_reserve(f))
+            return FERRY_ENOMEM;
         fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, ferry_rank(f),
                            record->movement);
+    }
+    return 0;
 }
 
 /* From here on nothing fails: the object is this rank's. */
@@ -116,8 +123,6 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     entry->left = 0;
     objects->count++;
     fy_stats(f)->objects_in++;
-    tell_origins(f, record, &record->pending);
-    tell_origins(f, record, &record->early);
     record->item.arrived = true;
     if (record->scheduled)
         for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
@@ -171,12 +176,17 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
         error = objects->watch != NULL ? objects->watch->prepare(f) : FERRY_EINVAL;
     if (error != 0)
         return error;
-    record->scheduled = passage->scheduled;
     record->movement = passage->movement;
+    if (tell_senders(f, record, &record->pending) != 0 ||
+        tell_senders(f, record, &record->early) != 0)
+        return FERRY_ENOMEM;
+    record->scheduled = passage->scheduled;
     record->load = passage->load;
     record->type_index = (uint16_t)passage->type;
     record->type = &objects->types[passage->type];
     record->data = data_of(f, arrival, passage, record, data, data_bytes);
+    if (record->data == NULL && fy_flat_made(&record->type->ops))
+        return FERRY_ENOMEM; /* there may be memory later */
     if (record->data == NULL) {
         fy_log(f, "%s: unpack of object %016llx failed; the object is lost, and so is the job",
                record->type->name, (unsigned long long)record->object.word);

@@ -75,6 +75,10 @@ static void close_layer(ferry *f)
     for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;)
         if (entry->record != NULL)
             end_record(f, entry->record);
+    for (fy_letter *letter; (letter = fy_letters_pop(&objects->failed)) != NULL;) {
+        objects->unhandled++;
+        fy_letter_destroy(&objects->letters, letter);
+    }
     if (objects->unhandled != 0)
         fy_log(f, "closed before %llu messages to objects were handled",
                (unsigned long long)objects->unhandled);
@@ -100,6 +104,8 @@ static int progress(ferry *f)
     }
     if (objects->gap_ns != 0)
         count += fy_gaps_close(f);
+    if (objects->failed.head != NULL)
+        count += fy_failed_tell(f);
     if (!fy_list_empty(&objects->pinned))
         count += fy_pins_drop(f);
     if (!fy_list_empty(&objects->ready))
@@ -112,7 +118,8 @@ static bool busy(ferry *f)
     const fy_objects *objects = fy_objects_of(f);
     /* acquire: as in progress. */
     return atomic_load_explicit(&objects->mail, memory_order_acquire) ||
-           !fy_list_empty(&objects->pinned) || !fy_list_empty(&objects->ready);
+           !fy_list_empty(&objects->pinned) || !fy_list_empty(&objects->ready) ||
+           objects->failed.head != NULL;
 }
 
 static uint64_t deadline(ferry *f)

@@ -26,6 +26,7 @@ typedef struct fy_letter {
     uint64_t since_ns; /* when it came here, as far as the clock was read */
     bool pooled;
     bool overdue;          /* gaps.c has seen it wait before its turn */
+    int16_t error;         /* what its sender is still to be told (fy_letters_fail) */
     ferry_message message; /* data points behind the letter */
 } fy_letter;
 

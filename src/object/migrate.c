@@ -179,13 +179,17 @@ static int send_late(ferry *f, fy_record *record)
     return 0;
 }
 
-/* Letters that went with the object are work that has left, and their senders learn where to. */
-static void account_for(ferry *f, const fy_record *record, const fy_letters *letters)
+/* The senders of letters that went with the object learn where to. FERRY_ENOMEM: not all have; it
+ * does no harm to tell one again. */
+static int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
 {
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
+    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
+        if (letter->envelope.op != 0 && !fy_op_end_reserve(f))
+            return FERRY_ENOMEM;
         fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, record->target,
                            record->movement + 1);
-    (void)fy_work_leaves(f, record->target, letters->count); /* there is a record */
+    }
+    return 0;
 }
 
 static int drain_departed(ferry *f, fy_record *record)
@@ -193,10 +197,12 @@ static int drain_departed(ferry *f, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object);
     if (entry != NULL && entry->record == record) {
-        if (fy_work_leaves(f, record->target, 0) != 0)
+        if (fy_work_leaves(f, record->target, 0) != 0 ||
+            tell_senders(f, record, &record->pending) != 0 ||
+            tell_senders(f, record, &record->early) != 0)
             return FERRY_ENOMEM;
-        account_for(f, record, &record->pending);
-        account_for(f, record, &record->early);
+        /* They are work that has left; there is a record to count that in. */
+        (void)fy_work_leaves(f, record->target, record->pending.count + record->early.count);
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;

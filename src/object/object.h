@@ -52,6 +52,8 @@ typedef struct fy_type {
 
 /* Sets what stands for callbacks that are NULL. False: too many of them are. */
 bool fy_flat_fill(ferry_object_ops *ops);
+/* Whether it is the library that makes the object again: without memory it is asked once more. */
+bool fy_flat_made(const ferry_object_ops *ops);
 
 static inline size_t fy_packed_bytes(ferry *f, const fy_type *type, const void *data)
 {
@@ -150,6 +152,7 @@ typedef struct fy_objects {
     fy_pool letters;
     size_t count;       /* objects here */
     uint64_t unhandled; /* letters that closing has found */
+    fy_letters failed;  /* without memory so far to tell their senders */
     fy_link ready;
     uint32_t ready_count; /* letters of the ready */
     fy_link pinned;
@@ -262,6 +265,11 @@ void fy_message_end(ferry *f, const fy_envelope *envelope, int error);
 
 /* Fails a message to an object that is no more, and tells its sender to forget it. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
+
+/* Fails and frees letters (FERRY_ENOENT: as fy_message_bounce), as far as there is memory to tell
+ * their senders; the rest later, by fy_failed_tell, which returns how many. */
+void fy_letters_fail(ferry *f, fy_letters *letters, int error);
+int fy_failed_tell(ferry *f);
 
 /* Lets the letters run that wait overdue behind others which never came, and marks the rest that
  * wait. Returns whether there were any. */

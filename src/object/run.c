@@ -53,6 +53,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
                          .source = envelope->origin,
                          .message = message};
     fy_objects *objects = fy_objects_of(f);
+    void *held = envelope->op == 0 ? NULL : fy_op_end_hold(f);
     objects->running = record;
     if (call.fn != NULL) {
         uint64_t start_ns = objects->costs == NULL ? 0 : fy_cost_now(objects);
@@ -61,6 +62,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
             fy_cost_handled(objects, record->object, start_ns, envelope->hops);
         fy_stats(f)->messages_handled++;
     }
+    fy_op_end_release(f, held);
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
     return settle(f, record);
 }
@@ -111,13 +113,28 @@ void fy_record_rest(ferry *f, fy_record *record)
         fy_list_insert(&objects->ready, &record->link);
 }
 
-static void bounce_all(ferry *f, fy_letters *letters)
+int fy_failed_tell(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;) {
-        fy_message_bounce(f, &letter->envelope);
+    int count = 0;
+    for (; objects->failed.head != NULL && fy_op_end_reserve(f); count++) {
+        fy_letter *letter = fy_letters_pop(&objects->failed);
+        if (letter->error == FERRY_ENOENT)
+            fy_message_bounce(f, &letter->envelope);
+        else
+            fy_message_end(f, &letter->envelope, letter->error);
         fy_letter_destroy(&objects->letters, letter);
     }
+    return count;
+}
+
+void fy_letters_fail(ferry *f, fy_letters *letters, int error)
+{
+    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;) {
+        letter->error = (int16_t)error;
+        fy_letters_push(&fy_objects_of(f)->failed, letter);
+    }
+    (void)fy_failed_tell(f);
 }
 
 /* The creator hears of the end before any message that bounces off here can reach it: both travel
@@ -129,8 +146,8 @@ void fy_record_end(ferry *f, fy_record *record)
     objects->count--;
     if (!record->scheduled)
         objects->ready_count -= record->pending.count;
-    bounce_all(f, &record->pending);
-    bounce_all(f, &record->early);
+    fy_letters_fail(f, &record->pending, FERRY_ENOENT);
+    fy_letters_fail(f, &record->early, FERRY_ENOENT);
     record->type->ops.destroy(f, record->data);
     fy_record_destroy(objects, record);
 }

@@ -71,6 +71,8 @@ static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
     int error = track == NULL ? 0 : start_op(f, rank, message, track, &envelope);
     if (error != 0)
         return error;
+    if (envelope.op != 0)
+        fy_op_submitted(f, envelope.op); /* a message to an object here may end at once */
     fy_work_created(f, 1);
     error = entry->record != NULL ? send_here(f, entry->record, &envelope, message)
                                   : fy_message_post(f, rank, &envelope, message);
@@ -84,8 +86,6 @@ static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
     }
     entry->sequence++;
     fy_stats(f)->messages_sent++;
-    if (envelope.op != 0)
-        fy_op_submitted(f, envelope.op);
     return 0;
 }
 
