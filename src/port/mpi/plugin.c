@@ -207,8 +207,8 @@ static int test(fy_mpi_request *request, bool *done, int *source, size_t *size_b
     if (source != NULL)
         *source = status.MPI_SOURCE;
     if (size_bytes != NULL) {
-        MPI_Count count = 0;
-        MPI_Get_elements_x(&status, MPI_BYTE, &count);
+        int count = 0;
+        MPI_Get_count(&status, MPI_BYTE, &count);
         *size_bytes = count < 0 ? 0 : (size_t)count;
     }
     return error;

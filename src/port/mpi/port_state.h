@@ -80,6 +80,8 @@ typedef struct slot {
 typedef struct posted {
     slot *slots[POSTED_DATA];
     uint32_t count, first, spent;
+    bool fruitful; /* the last poll's first look found a message */
+    bool streams;  /* so did the one before, or the look after a message */
 } posted;
 
 /* Frames of one source on one lane that have come. */

@@ -208,24 +208,30 @@ static bool has_come(const mpi_port *p, slot *s)
     return s->done;
 }
 
-void fy_mpi_pump(mpi_port *p, fy_lane lane)
+/* Takes in the oldest message that has come; whether there was one. */
+static bool pump_one(mpi_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
     p->pumped = lane;
+    if (set->spent > set->count / 2)
+        (void)post_spent(p, lane);
+    if (set->spent == set->count)
+        return false; /* no memory for any */
+    slot *s = set->slots[set->first];
+    if (!has_come(p, s) || !take_in(p, lane, s))
+        return false;
+    set->slots[set->first] = NULL;
+    set->first = (set->first + 1) % set->count;
+    set->spent++;
+    return true;
+}
+
+void fy_mpi_pump(mpi_port *p, fy_lane lane)
+{
     if (p->leaving != NULL)
         fy_mpi_reap(p);
-    for (;;) {
-        if (set->spent > set->count / 2)
-            (void)post_spent(p, lane);
-        if (set->spent == set->count)
-            return; /* no memory for any */
-        slot *s = set->slots[set->first];
-        if (!has_come(p, s) || !take_in(p, lane, s))
-            return;
-        set->slots[set->first] = NULL;
-        set->first = (set->first + 1) % set->count;
-        set->spent++;
-    }
+    while (pump_one(p, lane))
+        continue;
 }
 
 bool fy_mpi_may_skip(mpi_port *p, fy_lane lane)
@@ -321,14 +327,11 @@ static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *
     return taken;
 }
 
-int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+/* Each source once, the last one that is listed now included. */
+static int drain_all(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context)
 {
     inlets *set = &p->inlets[lane];
     int taken = 0;
-    lock(p);
-    if (!fy_mpi_may_skip(p, lane))
-        fy_mpi_pump(p, lane);
-    /* Each source once, the last one that is listed now included. */
     const inlet *last = set->tail;
     for (inlet *in = set->head; in != NULL && taken < budget; in = set->head) {
         set->head = in->next;
@@ -340,7 +343,29 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
         if (in == last)
             break;
     }
-    if (p->posted[lane].spent > 0)
+    return taken;
+}
+
+/* A look for a message takes MPI as long when there is none, so what has come is delivered before
+ * the next look, and that is left out unless messages come one upon another. Neither are receives
+ * posted again meanwhile: whoever waits for that message goes on first. */
+int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+{
+    posted *set = &p->posted[lane];
+    int taken = 0;
+    lock(p);
+    bool came = !fy_mpi_may_skip(p, lane) && pump_one(p, lane);
+    set->streams = came && (set->streams || set->fruitful);
+    for (int looks = 1; p->inlets[lane].head != NULL; looks++) {
+        taken += drain_all(p, lane, budget - taken, deliver, context);
+        if (!set->streams || taken >= budget || looks >= budget)
+            break;
+        set->streams = pump_one(p, lane);
+    }
+    set->fruitful = came;
+    if (taken == 0 && p->leaving != NULL)
+        fy_mpi_reap(p);
+    if (taken == 0 && set->spent > 0)
         (void)post_spent(p, lane);
     unlock(p);
     if (taken > 0)
