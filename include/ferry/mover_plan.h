@@ -1,7 +1,8 @@
 /* Floor plans and motion plans: who owns which block, and what is copied where.
  *
  * Both are plain data that a program may read and edit. A floor plan is a table of regions with
- * owners, the same on every rank. A motion plan is a list of copies between the blocks of two floor
+ * owners: the same on every rank or, in jobs with many blocks, on each rank its share, what is near
+ * its blocks. A motion plan is a list of copies between the blocks of two floor
  * plans (which may be one); a rank keeps only the copies that touch its own blocks, and the two
  * ranks of a copy must both have it. The builders see to that when every rank calls them alike.
  * kelp-data-mover.txt 2. */
@@ -24,12 +25,20 @@ typedef struct ferry_block {
     int32_t owner; /* rank */
 } ferry_block;
 
-/* A decomposition. Set `dims`, the rest zero, for an empty one; ferry_floorplan_fini frees it. */
+/* A decomposition. Set `dims`, the rest zero, for an empty one; ferry_floorplan_fini frees it. One
+ * that is whole has the same blocks on every rank, numbered as they stand. A share
+ * (ferry_floorplan_share) has those near this rank's. */
 typedef struct ferry_floorplan {
     int32_t dims;
     ferry_block *blocks;
     size_t count, capacity;
+    int32_t *numbers; /* of a share: the number of each block, ascending; NULL when whole */
+    size_t total;     /* of a share: blocks of all ranks */
 } ferry_floorplan;
+
+/* The block of that number; NULL when there is none or, in a share, when it is not near. Lends
+ * until the plan changes. */
+FERRY_API const ferry_block *ferry_floorplan_block(const ferry_floorplan *plan, int32_t number);
 
 /* Frees the blocks; the plan is empty then, of the same dimensions. */
 FERRY_API void ferry_floorplan_fini(ferry_floorplan *plan);
@@ -52,6 +61,11 @@ FERRY_API ferry_point ferry_floorplan_parts(ferry_region domain, int count);
 FERRY_API FERRY_MUST_USE int ferry_floorplan_cut(ferry_region domain, ferry_point parts,
                                                  ferry_floorplan *out);
 
+/* Block number `number` of the plan that ferry_floorplan_cut makes when no dimension of `domain`
+ * has fewer indices than parts: in a job with many blocks each rank makes its own. Empty when there
+ * is no such part. */
+FERRY_API ferry_region ferry_floorplan_part(ferry_region domain, ferry_point parts, int64_t number);
+
 /* As ferry_floorplan_cut, into tiles of `extents`; those at the high ends may be smaller. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_tile(ferry_region domain, ferry_point extents,
                                                   ferry_floorplan *out);
@@ -64,9 +78,23 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int cou
                                                     ferry_weight_fn *weight, void *arg,
                                                     ferry_floorplan *out);
 
-/* Owners. Each sets the owner of every block. FERRY_EINVAL: no rank; nothing changed. A program may
- * as well write the owners itself. [any thread, one at a time per plan | never blocks]
- * kelp-data-mover.txt 2 (Map). */
+/* Makes `*out` this rank's share of a floor plan that nobody has whole: the blocks of `own`, which
+ * belong to this rank whatever their owners say, and those of other ranks that meet a region of
+ * `near`. Blocks are numbered rank by rank, in the order given. What a rank keeps, and the time it
+ * takes, is in proportion to its own blocks and those near, and a few words per rank of the job.
+ * Collective; borrows `own` and `near`. Motion plans, xarrays, movers and checkpoints take a share
+ * as a whole plan when it has what touches this rank's blocks: for a halo what ferry_halo_near
+ * names; for ferry_plan_meet in the source's share the target's own regions, and the other way
+ * round. Remaps, pictures, datasets and blocks that are objects want whole plans. FERRY_EINVAL:
+ * blocks or regions of other dimensions, empty blocks, `own` is a share; over 2^31 - 1 blocks;
+ * FERRY_ENOMEM; FERRY_EPEER; an error on one rank is one on all. [app thread, not in handlers |
+ * polls | may block] kelp-data-mover.txt 5. */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_share(ferry *f, const ferry_floorplan *own,
+                                                   const ferry_regions *near, ferry_floorplan *out);
+
+/* Owners, of whole plans. Each sets the owner of every block. FERRY_EINVAL: no rank, or a share;
+ * nothing changed. A program may as well write the owners itself. [any thread, one at a time per
+ * plan | never blocks] kelp-data-mover.txt 2 (Map). */
 
 /* Consecutive blocks to each rank, as equal in number as can be. */
 FERRY_API FERRY_MUST_USE int ferry_map_block(ferry_floorplan *plan, int ranks);
@@ -182,6 +210,11 @@ typedef struct ferry_halo {
  * kelp-data-mover.txt Figure 4. */
 FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
                                              const ferry_halo *halo, int rank);
+
+/* Appends to `near` the regions where blocks lie that a halo of the blocks `own` reads or fills,
+ * for ferry_floorplan_share. Errors as ferry_plan_halo. */
+FERRY_API FERRY_MUST_USE int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo,
+                                             ferry_regions *near);
 
 /* How points of one floor plan correspond to those of another. */
 typedef struct ferry_meeting {

@@ -25,7 +25,7 @@ static int by_rank(const void *a, const void *b)
 
 static int owner_of(const ferry_xarray *x, int32_t block)
 {
-    return x->blocks.blocks[block].owner;
+    return fy_block_owner(&x->blocks, block);
 }
 
 /* The sorts of copies. */

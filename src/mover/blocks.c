@@ -166,6 +166,9 @@ static int check_arrays(ferry *f, ferry_xarray *const *arrays, size_t count)
         if (x->borrowed || x->mobile || fy_arrays_have((fy_arrays){.items = arrays, .count = i}, x))
             return fy_mover_fail(f, FERRY_EINVAL, "blocks_create: array %zu %s", i,
                                  x->borrowed ? "has grids of the caller's" : "is in a set already");
+        int error = fy_xarray_check_whole(x, "blocks_create");
+        if (error)
+            return error;
         if (!same_plan(&x->blocks, &arrays[0]->blocks))
             return fy_mover_fail(f, FERRY_EINVAL,
                                  "blocks_create: array %zu has another floor plan than the first",

@@ -1,5 +1,6 @@
 /* Checkpoints. Every rank knows from the floor plan where each block lies in the file, so each
- * writes its own blocks and records without talking to others. */
+ * writes its own blocks and records without talking to others. With a share of a floor plan a sum
+ * over the ranks before says where its own blocks begin, which are numbered in one stretch. */
 #include "mover/checkpoint.h"
 
 #include <errno.h>
@@ -10,10 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ferry/collective.h>
 #include <ferry/mover_file.h>
 
 #include "mover/disk.h"
 #include "mover/fail.h"
+#include "mover/plan.h"
 #include "mover/tree.h"
 
 uint64_t fy_checksum(uint64_t check, const void *data, size_t size_bytes)
@@ -59,11 +62,17 @@ static uint64_t record_offset(size_t i)
     return sizeof(fy_checkpoint_header) + i * sizeof(fy_checkpoint_record);
 }
 
-/* Writes one block and its record; `dense` has room for it. */
-static int write_block(int fd, const ferry_xarray *x, size_t i, uint64_t offset, void *dense)
+/* What is written: with a share from `first` on. */
+typedef struct writing {
+    const ferry_xarray *x;
+    uint64_t first, file_bytes;
+} writing;
+
+/* Writes block number `i` and its record; `dense` has room for it. */
+static int write_block(int fd, const ferry_xarray *x, int32_t i, uint64_t offset, void *dense)
 {
-    const ferry_block *block = &x->blocks.blocks[i];
-    const ferry_grid *grid = ferry_xarray_grid(x, (int32_t)i);
+    const ferry_block *block = ferry_floorplan_block(&x->blocks, i);
+    const ferry_grid *grid = ferry_xarray_grid(x, i);
     ferry_grid packed = ferry_grid_over(block->region, x->element_bytes, dense);
     int error = fy_disk_copy(&packed, grid, block->region);
     if (error)
@@ -78,48 +87,90 @@ static int write_block(int fd, const ferry_xarray *x, size_t i, uint64_t offset,
     }
     record.check = fy_checksum(0, &record, offsetof(fy_checkpoint_record, check));
     error = fy_disk_write(fd, dense, bytes, offset);
-    return error ? error : fy_disk_write(fd, &record, sizeof record, record_offset(i));
+    return error ? error : fy_disk_write(fd, &record, sizeof record, record_offset((size_t)i));
+}
+
+static uint64_t block_bytes(const ferry_xarray *x, const ferry_block *block)
+{
+    return ferry_region_size(block->region) * x->element_bytes;
+}
+
+static bool is_own(const ferry_xarray *x, size_t i)
+{
+    return x->blocks.blocks[i].owner == ferry_rank(x->f);
+}
+
+/* Writes this rank's blocks; `w->file_bytes` is where the last block ends. */
+static int write_blocks(writing *w, int fd, void *dense)
+{
+    const ferry_xarray *x = w->x;
+    const bool whole = x->blocks.numbers == NULL;
+    uint64_t offset = whole ? data_start(x->blocks.count) : w->first;
+    int error = 0;
+    for (size_t i = 0; i < x->blocks.count && error == 0; i++) {
+        if (is_own(x, i))
+            error = write_block(fd, x, fy_block_number(&x->blocks, i), offset, dense);
+        if (whole || is_own(x, i))
+            offset = aligned(offset + block_bytes(x, &x->blocks.blocks[i]));
+    }
+    if (whole)
+        w->file_bytes = offset;
+    return error;
 }
 
 /* Writes what this rank has; rank 0 the header too. */
 static int write_part(void *arg, int fd, const char *path, uint64_t number)
 {
-    const ferry_xarray *x = arg;
+    writing *w = arg;
+    const ferry_xarray *x = w->x;
+    uint64_t largest = 1;
     (void)number;
-    uint64_t offset = data_start(x->blocks.count), largest = 1;
-    for (size_t i = 0; i < x->local_count; i++) {
-        uint64_t bytes = ferry_region_size(x->blocks.blocks[x->local[i]].region) * x->element_bytes;
-        largest = bytes > largest ? bytes : largest;
+    for (size_t i = 0; i < x->blocks.count; i++) {
+        const uint64_t bytes = block_bytes(x, &x->blocks.blocks[i]);
+        largest = is_own(x, i) && bytes > largest ? bytes : largest;
     }
     void *dense = malloc(largest);
     if (dense == NULL)
         return fy_mover_fail(x->f, FERRY_ENOMEM, "checkpoint: no memory for a block");
-    int error = 0;
-    for (size_t i = 0; i < x->blocks.count && error == 0; i++) {
-        if (x->blocks.blocks[i].owner == ferry_rank(x->f))
-            error = write_block(fd, x, i, offset, dense);
-        offset = aligned(offset + ferry_region_size(x->blocks.blocks[i].region) * x->element_bytes);
-    }
+    int error = write_blocks(w, fd, dense);
     free(dense);
     fy_checkpoint_header header = {.version = FY_CHECKPOINT_VERSION,
                                    .dims = (uint32_t)x->blocks.dims,
                                    .element_bytes = x->element_bytes,
-                                   .block_count = x->blocks.count,
-                                   .file_bytes = offset};
+                                   .block_count = x->blocks.numbers != NULL ? x->blocks.total
+                                                                            : x->blocks.count,
+                                   .file_bytes = w->file_bytes};
     memcpy(header.magic, FY_CHECKPOINT_MAGIC, sizeof header.magic);
     header.check = fy_checksum(0, &header, offsetof(fy_checkpoint_header, check));
     if (error == 0 && ferry_rank(x->f) == 0)
         error = fy_disk_write(fd, &header, sizeof header, 0);
-    if (error == 0 && ferry_rank(x->f) == 0 && ftruncate(fd, (off_t)offset) != 0)
+    if (error == 0 && ferry_rank(x->f) == 0 && ftruncate(fd, (off_t)w->file_bytes) != 0)
         error = FERRY_ESYSTEM;
     return error == FERRY_ESYSTEM ? refused(x->f, "write", path) : error;
 }
 
+/* Where this rank's blocks begin, and where the file ends. */
+static int place_share(writing *w)
+{
+    const ferry_xarray *x = w->x;
+    uint64_t bytes = 0, before = 0;
+    for (size_t i = 0; i < x->blocks.count; i++)
+        if (is_own(x, i))
+            bytes += aligned(block_bytes(x, &x->blocks.blocks[i]));
+    int error = ferry_scan(x->f, FERRY_UINT64, FERRY_SUM, &bytes, &before, 1);
+    if (error == 0)
+        error = ferry_allreduce(x->f, FERRY_UINT64, FERRY_SUM, &bytes, &bytes, 1);
+    w->first = data_start(x->blocks.total) + before;
+    w->file_bytes = data_start(x->blocks.total) + bytes;
+    return error;
+}
+
 int ferry_checkpoint_write(const ferry_xarray *x, const char *path)
 {
-    const fy_disk_writer writer = {
-        .who = "checkpoint", .fill = write_part, .arg = (void *)(uintptr_t)x};
-    return fy_disk_replace(x->f, 0, path, &writer);
+    writing w = {.x = x};
+    const fy_disk_writer writer = {.who = "checkpoint", .fill = write_part, .arg = &w};
+    int error = x->blocks.numbers != NULL ? place_share(&w) : 0;
+    return error ? error : fy_disk_replace(x->f, 0, path, &writer);
 }
 
 /* A checkpoint that is open for reading. */

@@ -28,6 +28,9 @@ int fy_dataset_init(fy_dataset *set, const ferry_xarray *x, const char *name, fe
 {
     size_t bytes = fy_number_bytes(number);
     *set = (fy_dataset){.name = name, .number = number};
+    int error = fy_xarray_check_whole(x, who);
+    if (error)
+        return error;
     if (bytes == 0 || x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
                              "%s: elements of %zu bytes, numbers %d: they need to be whole numbers",

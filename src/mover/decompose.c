@@ -61,6 +61,21 @@ static int64_t part_start(uint64_t extent, int64_t parts, int64_t i)
     return (int64_t)((uint64_t)i * each + before);
 }
 
+ferry_region ferry_floorplan_part(ferry_region domain, ferry_point parts, int64_t number)
+{
+    ferry_region r = domain;
+    for (int d = domain.dims - 1; d >= 0; d--) {
+        const uint64_t extent = ferry_region_extent(domain, d);
+        if (parts.at[d] < 1 || number < 0)
+            return (ferry_region){.dims = domain.dims, .low = ferry_point_all(1)};
+        const int64_t i = number % parts.at[d];
+        number /= parts.at[d];
+        r.low.at[d] = domain.low.at[d] + part_start(extent, parts.at[d], i);
+        r.high.at[d] = domain.low.at[d] + part_start(extent, parts.at[d], i + 1) - 1;
+    }
+    return number == 0 ? r : (ferry_region){.dims = domain.dims, .low = ferry_point_all(1)};
+}
+
 /* Adds the block at `at` of the cut, or of the tiling when `tile` is not NULL. */
 static int add_part(ferry_region domain, const ferry_point *parts, const ferry_point *tile,
                     const ferry_point *at, ferry_floorplan *out)

@@ -11,13 +11,13 @@
 void ferry_floorplan_fini(ferry_floorplan *plan)
 {
     free(plan->blocks);
-    plan->blocks = NULL;
-    plan->count = plan->capacity = 0;
+    free(plan->numbers);
+    *plan = (ferry_floorplan){.dims = plan->dims};
 }
 
 int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
 {
-    if (region.dims != plan->dims || plan->count >= INT32_MAX)
+    if (region.dims != plan->dims || plan->count >= INT32_MAX || plan->numbers != NULL)
         return FERRY_EINVAL;
     int error = fy_array_reserve((void **)&plan->blocks, &plan->capacity, plan->count + 1,
                                  sizeof *plan->blocks);
@@ -29,16 +29,38 @@ int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
 
 int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
 {
-    ferry_floorplan copy = {.dims = plan->dims};
+    ferry_floorplan copy = {.dims = plan->dims, .total = plan->total};
     int error = fy_array_reserve((void **)&copy.blocks, &copy.capacity, plan->count + 1,
                                  sizeof *copy.blocks);
-    if (error)
+    if (error == 0 && plan->numbers != NULL &&
+        (copy.numbers = malloc((plan->count + 1) * sizeof *copy.numbers)) == NULL)
+        error = FERRY_ENOMEM;
+    if (error) {
+        ferry_floorplan_fini(&copy);
         return error;
+    }
     if (plan->count > 0)
         memcpy(copy.blocks, plan->blocks, plan->count * sizeof *copy.blocks);
+    if (plan->count > 0 && plan->numbers != NULL)
+        memcpy(copy.numbers, plan->numbers, plan->count * sizeof *copy.numbers);
     copy.count = plan->count;
     *out = copy;
     return 0;
+}
+
+const ferry_block *ferry_floorplan_block(const ferry_floorplan *plan, int32_t number)
+{
+    if (plan->numbers == NULL)
+        return number >= 0 && (size_t)number < plan->count ? &plan->blocks[number] : NULL;
+    size_t low = 0, high = plan->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (plan->numbers[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < plan->count && plan->numbers[low] == number ? &plan->blocks[low] : NULL;
 }
 
 static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t i,

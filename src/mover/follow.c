@@ -11,6 +11,7 @@
 
 #include "mover/fail.h"
 #include "mover/link.h"
+#include "mover/plan.h"
 
 /* A mover that follows `arrays`, whose owners were those of `old`. */
 typedef struct following {
@@ -24,7 +25,7 @@ typedef struct following {
 static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
 {
     const ferry_floorplan *blocks = fy_arrays_have(w->arrays, of) ? w->old : &of->blocks;
-    return blocks->blocks[block].owner;
+    return fy_block_owner(blocks, block);
 }
 
 /* Whether this rank has to tell `rank` about a copy. */
@@ -35,16 +36,16 @@ static bool tells(const following *w, const ferry_plan_entry *copy, int rank)
     int target = old_owner(w, m->target, copy->target);
     if (source == rank || target == rank)
         return false;
-    if (m->source->blocks.blocks[copy->source].owner == rank)
+    if (fy_block_owner(&m->source->blocks, copy->source) == rank)
         return source == ferry_rank(m->f);
-    return m->target->blocks.blocks[copy->target].owner == rank && target == ferry_rank(m->f);
+    return fy_block_owner(&m->target->blocks, copy->target) == rank && target == ferry_rank(m->f);
 }
 
 static bool touches(const ferry_mover *m, const ferry_plan_entry *copy)
 {
     int self = ferry_rank(m->f);
-    return m->source->blocks.blocks[copy->source].owner == self ||
-           m->target->blocks.blocks[copy->target].owner == self;
+    return fy_block_owner(&m->source->blocks, copy->source) == self ||
+           fy_block_owner(&m->target->blocks, copy->target) == self;
 }
 
 static int keep_all(ferry_plan *plan, const ferry_plan_entry *copies, size_t count)

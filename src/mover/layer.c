@@ -109,6 +109,9 @@ static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
         if (m != NULL)
             take_packed(m, source, frame);
         break;
+    case FY_MOVER_POST:
+        fy_exchange_take(f, source, frame);
+        break;
     case FY_MOVER_WAKE:
         break;
     }

@@ -7,7 +7,7 @@
 
 int ferry_map_block(ferry_floorplan *plan, int ranks)
 {
-    if (ranks < 1)
+    if (ranks < 1 || plan->numbers != NULL)
         return FERRY_EINVAL;
     for (size_t i = 0; i < plan->count; i++)
         plan->blocks[i].owner = (int32_t)((uint64_t)i * (uint64_t)ranks / plan->count);
@@ -16,7 +16,7 @@ int ferry_map_block(ferry_floorplan *plan, int ranks)
 
 int ferry_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
 {
-    if (ranks < 1 || chunk < 1)
+    if (ranks < 1 || chunk < 1 || plan->numbers != NULL)
         return FERRY_EINVAL;
     for (size_t i = 0; i < plan->count; i++)
         plan->blocks[i].owner = (int32_t)(i / (size_t)chunk % (size_t)ranks);
@@ -31,7 +31,7 @@ int ferry_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_point ranks)
         if (parts.at[d] < 1 || ranks.at[d] < 1 || ranks.at[d] > INT32_MAX)
             return FERRY_EINVAL;
     }
-    if (ferry_region_size(grid) != plan->count)
+    if (ferry_region_size(grid) != plan->count || plan->numbers != NULL)
         return FERRY_EINVAL;
     ferry_point at = grid.low;
     for (size_t i = 0; i < plan->count; i++, ferry_region_next(&grid, &at)) {
@@ -100,7 +100,7 @@ static ferry_region hull_of(const ferry_floorplan *plan)
 int ferry_map_curve(ferry_floorplan *plan, int ranks, const double *weights)
 {
     shares s;
-    if (ranks < 1)
+    if (ranks < 1 || plan->numbers != NULL)
         return FERRY_EINVAL;
     if (shares_init(&s, plan, weights))
         return FERRY_ENOMEM;
@@ -157,7 +157,7 @@ static void bisect(const shares *s, size_t first, size_t end, int rank, int coun
 int ferry_map_bisect(ferry_floorplan *plan, int ranks, const double *weights)
 {
     shares s;
-    if (ranks < 1)
+    if (ranks < 1 || plan->numbers != NULL)
         return FERRY_EINVAL;
     if (shares_init(&s, plan, weights))
         return FERRY_ENOMEM;

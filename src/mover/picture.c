@@ -144,6 +144,9 @@ static int write_index(const ferry_xarray *x, const char *path, const char *inde
 static int check(const ferry_xarray *x, const ferry_picture *picture)
 {
     size_t bytes = fy_number_bytes(picture->number);
+    int error = fy_xarray_check_whole(x, "picture");
+    if (error)
+        return error;
     if (picture->size != sizeof *picture || x->blocks.dims > 3 || bytes == 0 ||
         x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,

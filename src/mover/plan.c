@@ -233,13 +233,14 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
         return FERRY_ENOMEM;
     for (size_t i = 0; i < plan->count; i++) {
         const ferry_plan_entry *copy = &plan->copies[i];
-        if (copy->source < 0 || (size_t)copy->source >= source->count || copy->target < 0 ||
-            (size_t)copy->target >= target->count) {
+        const ferry_block *from = ferry_floorplan_block(source, copy->source);
+        const ferry_block *to = ferry_floorplan_block(target, copy->target);
+        if (from == NULL || to == NULL) {
             free(pairs);
             return FERRY_EINVAL;
         }
-        ferry_plan_pair pair = {.source = source->blocks[copy->source].owner,
-                                .target = target->blocks[copy->target].owner,
+        ferry_plan_pair pair = {.source = from->owner,
+                                .target = to->owner,
                                 .copies = 1,
                                 .points = ferry_plan_entry_points(copy)};
         stats.points += pair.points;

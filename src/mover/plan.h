@@ -6,6 +6,19 @@
 
 #include "mover/tree.h"
 
+/* The number of the block at place `i` of the table. */
+static inline int32_t fy_block_number(const ferry_floorplan *plan, size_t i)
+{
+    return plan->numbers != NULL ? plan->numbers[i] : (int32_t)i;
+}
+
+/* The owner of a block; -1 when it is not known here. */
+static inline int fy_block_owner(const ferry_floorplan *plan, int32_t number)
+{
+    const ferry_block *block = ferry_floorplan_block(plan, number);
+    return block != NULL ? block->owner : -1;
+}
+
 /* Adds an entry that the caller fills in; lends it until the next. NULL: no memory. */
 ferry_plan_entry *fy_plan_grow(ferry_plan *plan);
 

@@ -13,10 +13,13 @@ typedef struct checker {
 /* One end of one entry: the block exists and has the region. */
 static int check_end(const checker *c, size_t entry, int32_t block, const ferry_region *r)
 {
-    if (block < 0 || (size_t)block >= c->blocks->count)
-        return fy_mover_fail(c->f, FERRY_EINVAL, "plan: entry %zu: no %s block %d of %zu", entry,
-                             c->end, block, c->blocks->count);
-    const ferry_region *own = &c->blocks->blocks[block].region;
+    const ferry_block *named = ferry_floorplan_block(c->blocks, block);
+    if (named == NULL)
+        return fy_mover_fail(c->f, FERRY_EINVAL, "plan: entry %zu: no %s block %d of %zu%s", entry,
+                             c->end, block,
+                             c->blocks->numbers != NULL ? c->blocks->total : c->blocks->count,
+                             c->blocks->numbers != NULL ? " in this rank's share" : "");
+    const ferry_region *own = &named->region;
     ferry_region grid = ferry_region_grow(*own, c->ghosts);
     if (r->dims != own->dims || ferry_region_is_empty(*r) || !ferry_region_contains(grid, *r))
         return fy_mover_fail(c->f, FERRY_EINVAL,

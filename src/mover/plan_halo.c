@@ -44,8 +44,8 @@ static int emit(planner *p, uint32_t target, uint32_t source, const ferry_region
     ferry_plan_entry *copy = fy_plan_grow(p->plan);
     if (copy == NULL)
         return FERRY_ENOMEM;
-    copy->target = (int32_t)target;
-    copy->source = (int32_t)source;
+    copy->target = fy_block_number(p->blocks, target);
+    copy->source = fy_block_number(p->blocks, source);
     copy->to = *to;
     copy->from = *to;
     for (int d = 0; d < to->dims; d++) {
@@ -136,6 +136,30 @@ static int around(planner *p, uint32_t block, const ferry_region *wide, const fe
     return 0;
 }
 
+/* The images of the domain that `wide` reaches into, as multiples of its extents. */
+static ferry_region images_of(const ferry_halo *halo, const ferry_region *wide)
+{
+    ferry_region range = {.dims = wide->dims};
+    for (int d = 0; d < wide->dims; d++) {
+        if (!halo->periodic[d])
+            continue;
+        int64_t extent = (int64_t)ferry_region_extent(halo->domain, d);
+        range.low.at[d] = fy_floor_div(wide->low.at[d] - halo->domain.low.at[d], extent);
+        range.high.at[d] = fy_floor_div(wide->high.at[d] - halo->domain.low.at[d], extent);
+    }
+    return range;
+}
+
+/* How far image `at` is away. */
+static ferry_point image_at(const ferry_halo *halo, int dims, const ferry_point *at)
+{
+    ferry_point image = {{0}};
+    for (int d = 0; d < dims; d++)
+        if (halo->periodic[d])
+            image.at[d] = at->at[d] * (int64_t)ferry_region_extent(halo->domain, d);
+    return image;
+}
+
 /* Visits every image of the domain that the surroundings of `block` reach into. */
 static int images(planner *p, uint32_t block, bool as_source)
 {
@@ -143,21 +167,11 @@ static int images(planner *p, uint32_t block, bool as_source)
     ferry_region wide = as_source
                             ? widen(&p->blocks->blocks[block].region, &halo->high, &halo->low)
                             : widen(&p->blocks->blocks[block].region, &halo->low, &halo->high);
-    ferry_region range = {.dims = wide.dims};
-    for (int d = 0; d < wide.dims; d++) {
-        if (!halo->periodic[d])
-            continue;
-        int64_t extent = (int64_t)ferry_region_extent(halo->domain, d);
-        range.low.at[d] = fy_floor_div(wide.low.at[d] - halo->domain.low.at[d], extent);
-        range.high.at[d] = fy_floor_div(wide.high.at[d] - halo->domain.low.at[d], extent);
-    }
+    ferry_region range = images_of(halo, &wide);
     ferry_point at = range.low;
     int error;
     do {
-        ferry_point image = {{0}};
-        for (int d = 0; d < wide.dims; d++)
-            if (halo->periodic[d])
-                image.at[d] = at.at[d] * (int64_t)ferry_region_extent(halo->domain, d);
+        const ferry_point image = image_at(halo, wide.dims, &at);
         error = around(p, block, &wide, &image, as_source);
     } while (error == 0 && ferry_region_next(&range, &at));
     return error;
@@ -201,5 +215,29 @@ int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry
     if (error)
         plan->count = before;
     fy_tree_fini(&p.tree);
+    return error;
+}
+
+/* A block is source on one side as it is target on the other: the wider of both widths. */
+int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo, ferry_regions *near)
+{
+    const size_t before = near->count;
+    int error = check(own, halo);
+    for (size_t i = 0; i < own->count && error == 0; i++) {
+        ferry_point width = {{0}};
+        for (int d = 0; d < own->dims; d++)
+            width.at[d] = fy_max(halo->low.at[d], halo->high.at[d]);
+        const ferry_region wide = widen(&own->blocks[i].region, &width, &width);
+        const ferry_region range = images_of(halo, &wide);
+        ferry_point at = range.low;
+        do {
+            ferry_point image = image_at(halo, wide.dims, &at);
+            for (int d = 0; d < own->dims; d++)
+                image.at[d] = -image.at[d];
+            error = ferry_regions_add(near, ferry_region_shift(wide, image));
+        } while (error == 0 && ferry_region_next(&range, &at));
+    }
+    if (error)
+        near->count = before;
     return error;
 }

@@ -111,8 +111,8 @@ static int emit(planner *p, uint32_t target, uint32_t source)
     ferry_plan_entry *copy = fy_plan_grow(p->plan);
     if (copy == NULL)
         return FERRY_ENOMEM;
-    *copy = (ferry_plan_entry){.source = (int32_t)source,
-                               .target = (int32_t)target,
+    *copy = (ferry_plan_entry){.source = fy_block_number(p->source, source),
+                               .target = fy_block_number(p->target, target),
                                .from = common,
                                .to = to,
                                .relation = (uint8_t)p->how.relation};

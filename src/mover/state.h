@@ -102,6 +102,7 @@ typedef struct fy_direction {
 } fy_direction;
 
 typedef struct fy_binding fy_binding;
+typedef struct fy_exchange fy_exchange;
 
 /* How far binding has come, at first and whenever blocks have changed owners. */
 typedef enum fy_stage {
@@ -171,6 +172,8 @@ typedef struct fy_movers {
     bool news; /* a greeting has come: binding looks again */
     fy_early *early;
     fy_remains *remains;
+    fy_exchange *exchanges;
+    uint32_t next_exchange;
     ferry_blocks *blocks; /* sets of blocks that are objects */
     uint32_t next_set;
     bool typed; /* the type of blocks is registered */
@@ -185,6 +188,7 @@ typedef enum fy_mover_frame {
     FY_MOVER_ASK,   /* words: mover; data: pairs, or entries of blocks that change owners */
     FY_MOVER_LOST,  /* words: mover, error; it moves no more on the sender, who touches nothing */
     FY_MOVER_DONE,  /* words: mover; the sender touches the channel of its link in no more */
+    FY_MOVER_POST,  /* words: exchange, round, error; data */
 } fy_mover_frame;
 
 fy_movers *fy_movers_of(const ferry *f);
@@ -199,6 +203,9 @@ typedef struct fy_arrays {
     ferry_xarray *const *items;
     size_t count;
 } fy_arrays;
+
+/* FERRY_EINVAL when the floor plan of `x` is a share: `call` wants a whole one. */
+int fy_xarray_check_whole(const ferry_xarray *x, const char *call);
 
 bool fy_arrays_have(fy_arrays arrays, const ferry_xarray *x);
 
@@ -238,6 +245,9 @@ void fy_mover_spread(ferry_mover *m);
 void fy_greeting_take(ferry *f, int source, const fy_frame *frame);
 void fy_parting_take(ferry *f, int source, uint64_t name);
 void fy_loss_take(ferry *f, int source, uint64_t name, int error);
+
+/* Takes a frame of an exchange (exchange.h). */
+void fy_exchange_take(ferry *f, int source, const fy_frame *frame);
 
 /* Frees what greetings and partings have left. */
 void fy_greetings_close(fy_movers *movers);

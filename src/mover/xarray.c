@@ -6,6 +6,7 @@
 
 #include "mover/fail.h"
 #include "mover/link.h"
+#include "mover/plan.h"
 
 static int check_array(ferry *f, const ferry_floorplan *blocks, size_t element_bytes,
                        const ferry_point *ghosts)
@@ -44,14 +45,14 @@ static int make(ferry *f, const ferry_floorplan *blocks, size_t element_bytes, f
     }
     for (size_t i = 0; i < blocks->count; i++)
         if (blocks->blocks[i].owner == ferry_rank(f))
-            x->local[x->local_count++] = (int32_t)i;
+            x->local[x->local_count++] = fy_block_number(blocks, i);
     *out = x;
     return 0;
 }
 
 static ferry_region with_ghosts(const ferry_xarray *x, size_t i)
 {
-    return ferry_region_grow(x->blocks.blocks[x->local[i]].region, x->ghosts);
+    return ferry_region_grow(ferry_floorplan_block(&x->blocks, x->local[i])->region, x->ghosts);
 }
 
 int ferry_xarray_create(ferry *f, const ferry_floorplan *blocks, size_t element_bytes,
@@ -109,6 +110,14 @@ void ferry_xarray_destroy(ferry_xarray *x)
     free(x->local);
     free(x->grids);
     free(x);
+}
+
+int fy_xarray_check_whole(const ferry_xarray *x, const char *call)
+{
+    return x->blocks.numbers == NULL
+               ? 0
+               : fy_mover_fail(x->f, FERRY_EINVAL,
+                               "%s: the xarray has a share of a floor plan, not a whole one", call);
 }
 
 ferry_grid *ferry_xarray_grid(const ferry_xarray *x, int32_t block)
@@ -176,6 +185,8 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     int error = marks != NULL ? 0 : fy_mover_fail(x->f, FERRY_ENOMEM, "xarray_remap: no memory");
     if (error == 0 && x->borrowed)
         error = fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: the grids are the caller's");
+    if (error == 0)
+        error = fy_xarray_check_whole(x, "xarray_remap");
     if (error == 0 && x->mobile)
         error =
             fy_mover_fail(x->f, FERRY_EINVAL,

@@ -33,7 +33,7 @@ static inline void fill(const ferry_xarray *x, int round)
 {
     for (size_t i = 0; i < x->local_count; i++) {
         const ferry_grid *g = &x->grids[i];
-        ferry_region own = x->blocks.blocks[x->local[i]].region;
+        ferry_region own = ferry_floorplan_block(&x->blocks, x->local[i])->region;
         ferry_point p = g->region.low;
         do {
             double *cell = ferry_grid_at(g, p);
@@ -54,7 +54,7 @@ static inline void check_halo(ferry *f, const ferry_xarray *x, const ferry_halo 
 {
     for (size_t i = 0; i < x->local_count; i++) {
         const ferry_grid *g = &x->grids[i];
-        ferry_region own = x->blocks.blocks[x->local[i]].region;
+        ferry_region own = ferry_floorplan_block(&x->blocks, x->local[i])->region;
         ferry_point p = g->region.low;
         do {
             int outside = 0;

@@ -1,9 +1,9 @@
 /* Goal: when memory fails inside a mover call, the call fails on every rank, nothing hangs or
- * leaks, and the next one works. Method: a session of two ranks that binds, moves, binds and moves
- * over indices, gives blocks to other ranks, makes them objects, and writes and reads a file, is
- * repeated with the first, second, ... allocation of the mover layer failing, on one rank and then
- * on the other, until none is left to fail. The layer is compiled into this program with its
- * allocations renamed. */
+ * leaks, and the next one works. Method: a session of two ranks that shares a floor plan, binds,
+ * moves, binds and moves over indices, gives blocks to other ranks, makes them objects, and writes
+ * and reads a file, is repeated with the first, second, ... allocation of the mover layer failing,
+ * on one rank and then on the other, until none is left to fail. The layer is compiled into this
+ * program with its allocations renamed. */
 #include <string.h>
 #include <unistd.h>
 
@@ -178,6 +178,25 @@ static bool move_indices(ferry *f, const session *s)
     return true;
 }
 
+/* A share of a floor plan, from this rank's blocks alone. */
+static bool share(ferry *f, const session *s)
+{
+    ferry_floorplan own = {.dims = 2}, out = {0};
+    ferry_regions near = {0};
+    int error = 0;
+    for (size_t i = 0; i < s->blocks.count && error == 0; i++)
+        if (s->blocks.blocks[i].owner == ferry_rank(f))
+            error = ferry_floorplan_add(&own, s->blocks.blocks[i].region, 0);
+    if (error == 0)
+        error = ferry_halo_near(&own, &s->halo, &near);
+    bool good = all_worked(f, error) && worked(f, ferry_floorplan_share(f, &own, &near, &out));
+    CHECK(!good || out.total == s->blocks.count);
+    ferry_floorplan_fini(&own);
+    ferry_floorplan_fini(&out);
+    ferry_regions_fini(&near);
+    return good;
+}
+
 static void nothing(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
 {
@@ -256,9 +275,9 @@ static bool play(ferry *f, session *s)
         error = ferry_map_cyclic(&s->blocks, ferry_ranks(f), 1);
     if (error == 0)
         error = ferry_xarray_create(f, &s->blocks, sizeof(double), s->halo.low, &s->x);
-    bool good = all_worked(f, error) && bind(f, s) && move(f, s, 1) && bind_and_move_once(f, s) &&
-                bind_indices(f, s) && move_indices(f, s) && change_owners(f, s) &&
-                write_and_read(f, s);
+    bool good = all_worked(f, error) && share(f, s) && bind(f, s) && move(f, s, 1) &&
+                bind_and_move_once(f, s) && bind_indices(f, s) && move_indices(f, s) &&
+                change_owners(f, s) && write_and_read(f, s);
     countdown = -1;
     CHECK(ferry_blocks_destroy(s->set) == 0);
     CHECK(ferry_mover_free(s->sums) == 0 && ferry_mover_free(s->m) == 0);
