@@ -2,6 +2,7 @@
  * bytes; what one process pays; waking; eight producers and eight consumers. docs/cell.md says what
  * each case is and where its bound comes from. */
 #include "common/compare.h"
+#include "common/launchers.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, GIB = 1 << 30 };
 
@@ -19,11 +20,8 @@ enum { KIB = 1 << 10, MIB = 1 << 20, GIB = 1 << 30 };
 static const bench_launcher launchers[] = {
     CELLS,
     REFERENCE,
-    {.peer = "openmpi",
-     .program = "peers/openmpi",
-     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"}},
-    {.peer = "mpich", .program = "peers/mpich", .prefix = {"mpiexec.mpich"}},
+    {.peer = "openmpi", .program = "peers/openmpi", .prefix = BENCH_OPEN_MPI},
+    {.peer = "mpich", .program = "peers/mpich", .prefix = BENCH_MPICH},
     {.peer = "iceoryx", .program = "peers/iceoryx", .ranks_variable = "BENCH_RANKS"},
 };
 

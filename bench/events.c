@@ -2,6 +2,7 @@
  * progressive-messages.txt 6.2.4 beside MPI: latency over the size of the message, and what it
  * takes of the processors. docs/performance.md says what each case is. */
 #include "common/compare.h"
+#include "common/launchers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +18,11 @@ static const bench_launcher launchers[] = {
      .environment = {"BENCH_REFERENCE=1"}},
     {.peer = "openmpi",
      .program = "peers/openmpi",
-     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"},
+     .prefix = BENCH_OPEN_MPI,
      .oversubscribed = {"--mca", "mpi_yield_when_idle", "1"}},
     {.peer = "mpich",
      .program = "peers/mpich",
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}},
 };
 

@@ -2,6 +2,7 @@
  * start, memory and size, against the machine's limits and other libraries. docs/performance.md
  * says what each case is and where its bound comes from. */
 #include "common/compare.h"
+#include "common/launchers.h"
 
 #include <string.h>
 
@@ -25,13 +26,12 @@ static const bench_launcher launchers[] = {
     {.peer = "openmpi",
      .program = "peers/openmpi",
      .starts = true,
-     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"},
+     .prefix = BENCH_OPEN_MPI,
      .oversubscribed = {"--mca", "mpi_yield_when_idle", "1"}},
     {.peer = "mpich",
      .program = "peers/mpich",
      .starts = true,
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}},
     {.peer = "ucx", .program = "peers/ucx", .ranks_variable = "BENCH_RANKS", .ranks_max = 2},
 };

@@ -3,6 +3,7 @@
  * communication alone. docs/performance.md says what each case
  * is and where its bound comes from. */
 #include "common/compare.h"
+#include "common/launchers.h"
 
 /* Ferry first. The limit copies as many bytes with the same strides and waits for nobody. */
 static const bench_launcher launchers[] = {
@@ -13,21 +14,19 @@ static const bench_launcher launchers[] = {
     {.peer = "limit", .program = "peers/mover_limit", .ranks_variable = "BENCH_RANKS"},
     {.peer = "openmpi",
      .program = "peers/mover_openmpi",
-     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"},
+     .prefix = BENCH_OPEN_MPI,
      .environment = {"OPENBLAS_NUM_THREADS=1"}},
     {.peer = "mpich",
      .program = "peers/mover_mpich",
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1", "OPENBLAS_NUM_THREADS=1"}},
     {.peer = "openmpi-types",
      .program = "peers/mover_openmpi",
-     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                "--mca", "pml", "ob1", "--mca", "btl", "self,vader"},
+     .prefix = BENCH_OPEN_MPI,
      .environment = {"BENCH_VARIANT=types"}},
     {.peer = "mpich-types",
      .program = "peers/mover_mpich",
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1", "BENCH_VARIANT=types"}},
 };
 

@@ -5,54 +5,49 @@
  * again and again; a send that does not wait. docs/performance.md says where the bound comes from.
  */
 #include "common/compare.h"
+#include "common/launchers.h"
 
 enum { KIB = 1 << 10 };
-
-#define OPEN_MPI                                                                                   \
-    {                                                                                              \
-        "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",  \
-            "pml", "ob1", "--mca", "btl", "self,vader"                                             \
-    }
 
 static const bench_launcher open_mpi[] = {
     {.peer = "ferry",
      .program = "peers/ferry",
-     .prefix = OPEN_MPI,
+     .prefix = BENCH_OPEN_MPI,
      .environment = {"FERRY_MPI_SHM=0"}},
     {.peer = "limit",
      .program = "peers/openmpi",
-     .prefix = OPEN_MPI,
+     .prefix = BENCH_OPEN_MPI,
      .environment = {"BENCH_POSTED=1"}},
-    {.peer = "openmpi", .program = "peers/openmpi", .prefix = OPEN_MPI},
+    {.peer = "openmpi", .program = "peers/openmpi", .prefix = BENCH_OPEN_MPI},
 };
 
 static const bench_launcher mpich[] = {
     {.peer = "ferry",
      .program = "peers/ferry",
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"FERRY_MPI_SHM=0"}},
     {.peer = "limit",
      .program = "peers/mpich",
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"BENCH_POSTED=1"}},
-    {.peer = "mpich", .program = "peers/mpich", .prefix = {"mpiexec.mpich"}},
+    {.peer = "mpich", .program = "peers/mpich", .prefix = BENCH_MPICH},
 };
 
 /* Movers, each beside MPI by hand. */
 static const bench_launcher movers_open_mpi[] = {
     {.peer = "ferry",
      .program = "peers/mover",
-     .prefix = OPEN_MPI,
+     .prefix = BENCH_OPEN_MPI,
      .environment = {"FERRY_MPI_SHM=0"}},
-    {.peer = "openmpi", .program = "peers/mover_openmpi", .prefix = OPEN_MPI},
+    {.peer = "openmpi", .program = "peers/mover_openmpi", .prefix = BENCH_OPEN_MPI},
 };
 
 static const bench_launcher movers_mpich[] = {
     {.peer = "ferry",
      .program = "peers/mover",
-     .prefix = {"mpiexec.mpich"},
+     .prefix = BENCH_MPICH,
      .environment = {"FERRY_MPI_SHM=0"}},
-    {.peer = "mpich", .program = "peers/mover_mpich", .prefix = {"mpiexec.mpich"}},
+    {.peer = "mpich", .program = "peers/mover_mpich", .prefix = BENCH_MPICH},
 };
 
 static const bench_case hidden[] = {

@@ -6,86 +6,30 @@
 ferry=$1
 program=$2
 knock=$3
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/common.sh"
 door=$work/door
-failures=0
 export FERRY_HEAP_BYTES=16M
-
-fail()
-{
-    echo "FAILED: $*" >&2
-    sed 's/^/    out: /' "$work"/*.out >&2
-    sed 's/^/    err: /' "$work"/*.err >&2
-    failures=$((failures + 1))
-}
-
-# start NAME COMMAND...: runs it in the background, with output in $work/NAME.out and .err.
-start()
-{
-    name=$1
-    shift
-    timeout 60 "$@" >"$work/$name.out" 2>"$work/$name.err" &
-    eval "$name=$!"
-}
-
-# ends NAME STATUS: waits for its end.
-ends()
-{
-    eval "wait \$$1"
-    got=$?
-    [ "$got" -eq "$2" ] || fail "$1 ended with status $got, not $2"
-}
-
-# expect STATUS COMMAND...
-expect()
-{
-    wanted=$1
-    shift
-    timeout 60 "$@" >"$work/last.out" 2>"$work/last.err"
-    got=$?
-    [ "$got" -eq "$wanted" ] || fail "status $got, not $wanted: $*"
-}
-
-says()
-{
-    grep -q -- "$2" "$work/$1" || fail "\"$2\" is not in $1"
-}
-
-await()
-{
-    for _ in $(seq 3000); do
-        if "$@"; then return 0; fi
-        sleep 0.01
-    done
-    fail "never came true: $*"
-}
-exists() { [ -e "$1" ]; }
-absent() { [ ! -e "$1" ]; }
-has() { grep -q -- "$2" "$work/$1" 2>/dev/null; }
-dead() { ! kill -0 "$1" 2>/dev/null; }
-child_of() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 
 # Wrong usage.
 expect 2 "$ferry" join
 expect 2 "$ferry" join "$door"
 expect 0 "$ferry" join --help
 expect 3 "$ferry" join "$door" "$program" meet 1
-says last.err 'no job lets processes join at'
+says err 'no job lets processes join at'
 expect 125 "$ferry" run -n 2 --join "$door" "$program" meet 2
-says last.err 'starts with 2 ranks and has room for no more; expected --ranks-max 3 or more'
+says err 'starts with 2 ranks and has room for no more; expected --ranks-max 3 or more'
 expect 2 "$ferry" run --join -n 2 -m 4 "$program" meet 2
-says last.err 'join: "-n"; expected a folder'
+says err 'join: "-n"; expected a folder'
 expect 125 "$ferry" run -n 2 -m 4 -t --join "$door" "$program" meet 2
 absent "$door" || fail "a refused job has made its folder"
 mkdir -m 755 "$work/open"
 expect 125 "$ferry" run -n 2 -m 4 --join "$work/open" true
-says last.err "not this user's alone"
+says err "not this user's alone"
 expect 3 "$ferry" join "$work/open" "$program" meet 1
-says last.err 'mode 755, expected .* 700'
+says err 'mode 755, expected .* 700'
 mkdir -m 700 "$work/empty"
 expect 3 "$ferry" join "$work/empty" "$program" meet 1
-says last.err "no job lets processes join at $work/empty: there is no file nonce; expected the folder"
+says err "no job lets processes join at $work/empty: there is no file nonce; expected the folder"
 
 # Two ranks and two that join; one more finds no number left.
 start job "$ferry" run -n 2 -m 4 --join "$door" "$program" await 4
@@ -97,9 +41,9 @@ start second env FERRY_JOIN="$door" "$program" await 4
 await has second.out 'of 4 members'
 await has job.out 'rank 1 of 4 members'
 expect 3 "$ferry" join "$door" "$program" meet 4
-says last.err 'no numbers left for ranks: it has had all 4'
+says err 'no numbers left for ranks: it has had all 4'
 expect 125 "$ferry" run -n 1 -m 2 --join "$door" true
-says last.err 'another job lets processes join'
+says err 'another job lets processes join'
 for argument in "/proc/$job/environ" "/proc/$job/cmdline"; do
     if grep -qF "$(od -An -tx1 "$door/nonce" | tr -d ' \n')" "$argument" 2>/dev/null; then
         fail "the nonce stands in $argument"
@@ -107,7 +51,7 @@ for argument in "/proc/$job/environ" "/proc/$job/cmdline"; do
 done
 await has first.out 'of 4 members'
 # One that joined dies: so does the job, as when one of the others does.
-kill -KILL "$(child_of "$first")" 2>/dev/null
+kill -KILL "$(children_of "$first")" 2>/dev/null
 ends job 1
 says job.err 'rank [23] (process [0-9]*), which had joined, has ended'
 wait "$second"
@@ -151,7 +95,7 @@ start first "$ferry" join "$door" "$program" endure 9
 await has first.out 'is there'
 await has job.out 'rank 0 sees another'
 await has job.out 'rank 1 sees another'
-kill -KILL "$(child_of "$first")"
+kill -KILL "$(children_of "$first")"
 ends job 0
 says job.err 'which had joined, has ended.*the others go on'
 wait "$first"
@@ -162,7 +106,7 @@ job=$!
 await exists "$door/socket"
 start first "$ferry" join "$door" "$program" await 2
 await has first.out 'of 2 members'
-joined=$(child_of "$first")
+joined=$(children_of "$first")
 kill -KILL "$job"
 await absent "$door"
 await dead "$joined"
@@ -178,4 +122,4 @@ ends job 0
 ends first 0
 absent "$door" || fail "a folder that was taken over is left behind"
 
-[ "$failures" -eq 0 ]
+ends_well

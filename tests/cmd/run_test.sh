@@ -4,46 +4,11 @@
 # processes. Usage: run_test.sh FERRY RANK_PROGRAM
 ferry=$1
 program=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail()
-{
-    echo "FAILED: $*" >&2
-    sed 's/^/    out: /' "$work/out" >&2
-    sed 's/^/    err: /' "$work/err" >&2
-    failures=$((failures + 1))
-}
-
-# expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
-expect()
-{
-    wanted=$1
-    shift
-    timeout 60 "$@" >"$work/out" 2>"$work/err"
-    got=$?
-    [ "$got" -eq "$wanted" ] || fail "status $got, not $wanted: $*"
-}
-
-says()
-{
-    grep -q -- "$2" "$work/$1" || fail "\"$2\" is not in the $1 of the last command"
-}
+. "$(dirname "$0")/common.sh"
 
 lines()
 {
     [ "$(wc -l <"$work/$1")" -eq "$2" ] || fail "not $2 lines in $1"
-}
-
-# Waits until a condition holds, for at most 30 s.
-await()
-{
-    for _ in $(seq 3000); do
-        if "$@"; then return 0; fi
-        sleep 0.01
-    done
-    fail "never came true: $*"
 }
 
 # Whether no process runs the program from this test's own copy.
@@ -52,18 +17,10 @@ gone()
 {
     ! ls -l /proc/[0-9]*/exe 2>/dev/null | grep -qF -- "-> $work/ranker"
 }
-exists()
-{
-    [ -e "$1" ]
-}
-# Process numbers of the ranks of the launcher $1.
-ranks_of()
-{
-    cat "/proc/$1/task/$1/children" 2>/dev/null
-}
+# Whether the launcher $1 has $2 ranks.
 has_ranks()
 {
-    [ "$(ranks_of "$1" | wc -w)" -eq "$2" ]
+    [ "$(children_of "$1" | wc -w)" -eq "$2" ]
 }
 
 # Wrong usage.
@@ -142,7 +99,7 @@ for pair in TERM-143 HUP-129 INT-130; do
         >"$work/out" 2>"$work/err" &
     guard=$!
     await exists "$work/there"
-    launcher=$(cat "/proc/$guard/task/$guard/children")
+    launcher=$(children_of "$guard")
     kill -"${pair%-*}" "$launcher"
     wait $guard
     status=$?
@@ -154,7 +111,7 @@ timeout -s KILL 60 env --default-signal "$ferry" run -n 3 "$work/ranker" stubbor
     >"$work/out" 2>"$work/err" &
 guard=$!
 await exists "$work/there"
-launcher=$(cat "/proc/$guard/task/$guard/children")
+launcher=$(children_of "$guard")
 sleep 0.1
 kill -INT "$launcher"
 await grep -q SIGINT "$work/err"
@@ -173,7 +130,7 @@ while [ $turn -lt 20 ]; do
         kill -KILL $launcher
     else
         await has_ranks $launcher 4
-        kill -KILL "$(ranks_of $launcher | cut -d ' ' -f $((turn % 4 + 1)))"
+        kill -KILL "$(children_of $launcher | cut -d ' ' -f $((turn % 4 + 1)))"
     fi
     wait $launcher 2>/dev/null
     [ $? -eq 137 ] || fail "status after kill -9, turn $turn"
@@ -203,5 +160,4 @@ else
     echo "no unshare here: the test in a world of its own is left out"
 fi
 
-[ $failures -eq 0 ] && echo "all is well"
-exit $((failures > 0))
+ends_well

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/error.h"
 #include "failing.h"
 #include "ranks.h"
+#include "starved.h"
 
 typedef struct counts {
     ferry_handler note, burst;
@@ -51,16 +51,6 @@ static void on_ended(ferry *f, void *arg, const ferry_receipt *receipt)
     ((counts *)arg)->ended++;
 }
 
-static ferry *open_one(fy_segment *segment, int rank)
-{
-    const ferry_options options = {.size = sizeof(options), .scheduler = "stealing"};
-    fy_port *port;
-    ferry *f;
-    if (fy_shm_join(segment, rank, &port) != 0)
-        return NULL;
-    return fy_rank_create(port, &options, &f) == 0 ? f : NULL;
-}
-
 static bool register_all(ferry *f, counts *c)
 {
     ferry_user_data_set(f, c);
@@ -95,45 +85,25 @@ static void exchange(ferry *f[2], counts c[2])
         accepted += ferry_put(f[0], 1, target, data, sizeof(data), &track) == 0;
         accepted += ferry_get(f[0], 1, data, target, sizeof(data), &track) == 0;
     }
-    for (int quiet = 0; quiet < 3;)
-        quiet = fy_progress(f[0], true) + fy_progress(f[1], true) == 0 ? quiet + 1 : 0;
+    settle_both(f);
     CHECK(c[0].notes + c[1].notes == notes + c[1].sent_by_burst);
     CHECK(c[0].submitted == accepted && c[0].ended == accepted);
     CHECK(f[0]->work_created + f[1]->work_created == f[0]->work_finished + f[1]->work_finished);
     CHECK(f[0]->ops_table.pending == 0);
 }
 
-/* One session whose allocation number `failing` fails. Returns whether it was reached. */
-static bool run_session(long failing)
+static void session(ferry *f[2])
 {
-    const fy_shm_options options = {
-        .ranks = 2, .heap_bytes = 16 << 20, .ring_slots = 8, .ring_bytes = 1024};
-    int fd;
-    fy_segment *segment = NULL;
-    CHECK(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0);
-    close(fd);
-    failing_set(failing);
-    ferry *f[2] = {open_one(segment, 0), open_one(segment, 1)};
-    counts c[2] = {{.notes = 0}};
-    if (f[0] != NULL && f[1] != NULL && register_all(f[0], &c[0]) && register_all(f[1], &c[1]))
+    static counts c[2];
+    memset(c, 0, sizeof c);
+    if (register_all(f[0], &c[0]) && register_all(f[1], &c[1]))
         exchange(f, c);
-    bool reached = failing_reached();
-    failing_set(-1);
-    for (int rank = 0; rank < 2; rank++)
-        if (f[rank] != NULL)
-            fy_rank_destroy(f[rank]);
-    fy_segment_unmap(segment);
-    return reached;
 }
 
 static void test_each_allocation_may_fail(void **state)
 {
     (void)state;
-    CHECK(!run_session(1000000));
-    long failing = 0;
-    while (run_session(failing))
-        failing++;
-    CHECK(failing > 20);
+    starve("stealing", session, 20);
 }
 
 /* Goal: while held requests cannot be handled, newer ones of their source are not either. Method:

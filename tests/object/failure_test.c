@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "failing.h"
 #include "object/passage.h"
 #include "object/wire.h"
 #include "ranks.h"
+#include "starved.h"
 
 enum { OBJECTS = 3, FRAMES = 200000 };
 
@@ -77,12 +77,6 @@ static int create(ferry *f, account *a, ferry_object *out)
     return error;
 }
 
-static void settle(ferry *f[2])
-{
-    for (int quiet = 0; quiet < 3;)
-        quiet = fy_progress(f[0], true) + fy_progress(f[1], true) == 0 ? quiet + 1 : 0;
-}
-
 /* Where the object is: on one rank, whatever failed. */
 static int home(ferry *f[2], ferry_object object)
 {
@@ -116,7 +110,7 @@ static int exercise(ferry *f[2], account a[2], ferry_object object)
             error = ferry_object_move(f[from], object, !from);
             CHECK(error == 0 || error == FERRY_ENOMEM);
         }
-        settle(f);
+        settle_both(f);
     }
     return accepted;
 }
@@ -131,42 +125,22 @@ static void exchange(ferry *f[2], account a[2])
         bool scheduled = i == 2 && ferry_balance_add(f[i % 2], object, 1) == 0;
         (void)scheduled;
         int accepted = exercise(f, a, object);
-        settle(f);
+        settle_both(f);
         CHECK(a[0].handled + a[1].handled - before == accepted);
         CHECK(ferry_object_destroy(f[home(f, object)], object) == 0);
-        settle(f);
+        settle_both(f);
     }
     CHECK(a[0].ended + a[1].ended == a[0].handled + a[1].handled);
     CHECK(a[0].alive + a[1].alive == 0 && a[0].wrong + a[1].wrong == 0);
     CHECK(f[0]->work_created + f[1]->work_created == f[0]->work_finished + f[1]->work_finished);
 }
 
-static ferry *open_one(fy_segment *segment, int rank)
+static void session(ferry *f[2])
 {
-    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
-    fy_port *port;
-    ferry *f;
-    if (fy_shm_join(segment, rank, &port) != 0)
-        return NULL;
-    return fy_rank_create(port, &options, &f) == 0 ? f : NULL;
-}
-
-/* One session whose allocation number `failing` fails. Returns whether it was reached. */
-static bool run_session(long failing)
-{
-    fy_segment *segment = make_segment(2, 8, 1024);
-    account a[2] = {{.handled = 0}};
-    failing_set(failing);
-    ferry *f[2] = {open_one(segment, 0), open_one(segment, 1)};
-    if (f[0] != NULL && f[1] != NULL && set_up(f[0], &a[0]) && set_up(f[1], &a[1]))
+    static account a[2];
+    memset(a, 0, sizeof a);
+    if (set_up(f[0], &a[0]) && set_up(f[1], &a[1]))
         exchange(f, a);
-    bool reached = failing_reached();
-    failing_set(-1);
-    for (int rank = 0; rank < 2; rank++)
-        if (f[rank] != NULL)
-            fy_rank_destroy(f[rank]);
-    fy_segment_unmap(segment);
-    return reached;
 }
 
 /* Goal: without memory nothing is lost, done twice or leaked, and each call says so. Method: a
@@ -175,11 +149,7 @@ static bool run_session(long failing)
 static void test_each_allocation_of_objects_may_fail(void **state)
 {
     (void)state;
-    CHECK(!run_session(1000000));
-    long failing = 0;
-    while (run_session(failing))
-        failing++;
-    CHECK(failing > 30);
+    starve("none", session, 30);
 }
 
 /* What a passage is made from: an object with a pending letter, from several ranks. */
