@@ -97,36 +97,30 @@ static void reduce_byte(ferry_reduction reduction, unsigned char *into, const un
     }
 }
 
+static inline double combine_reals(ferry_reduction reduction, double a, double b)
+{
+    if (reduction == FERRY_SUM)
+        return a + b;
+    if (reduction == FERRY_PRODUCT)
+        return a * b;
+    if (a != a || b != b)
+        return a != a ? a : b; /* what is no number wins, so that it is not overlooked */
+    return (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
+}
+
 static void reduce_double(ferry_reduction reduction, double *into, const double *low,
                           const double *high, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        double a = low[i], b = high[i];
-        if (reduction == FERRY_SUM)
-            into[i] = a + b;
-        else if (reduction == FERRY_PRODUCT)
-            into[i] = a * b;
-        else if (a != a || b != b)
-            into[i] = a != a ? a : b; /* what is no number wins, so that it is not overlooked */
-        else
-            into[i] = (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
-    }
+    for (size_t i = 0; i < count; i++)
+        into[i] = combine_reals(reduction, low[i], high[i]);
 }
 
+/* The sum or product of two is the same when it is a double on the way. */
 static void reduce_float(ferry_reduction reduction, float *into, const float *low,
                          const float *high, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        float a = low[i], b = high[i];
-        if (reduction == FERRY_SUM)
-            into[i] = a + b;
-        else if (reduction == FERRY_PRODUCT)
-            into[i] = a * b;
-        else if (a != a || b != b)
-            into[i] = a != a ? a : b; /* what is no number wins, so that it is not overlooked */
-        else
-            into[i] = (reduction == FERRY_MIN ? b < a : b > a) ? b : a;
-    }
+    for (size_t i = 0; i < count; i++)
+        into[i] = (float)combine_reals(reduction, low[i], high[i]);
 }
 
 void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const void *low,
