@@ -1,5 +1,5 @@
-# The front door. `make` builds; `make help` lists the rest. CMake does the work; this file finds out
-# what the machine lacks (tools/need.sh) and knows the order of things.
+# The front door. `make` builds; `make help` lists the rest. CMake does the work; this file finds
+# out what the machine lacks (tools/need.sh) and knows the order of things.
 BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Figure 5.13 of prema.txt, as CSV: 512 tasks on 32 ranks, a quarter of them 4.25 times as long as the
-# rest; how long each rank was busy, with the helper thread and without.
+# Figure 5.13 of prema.txt, as CSV: 512 tasks on 32 ranks, a quarter of them 4.25 times as long as
+# the rest; how long each rank was busy, with the helper thread and without.
 set -eu
 ferry=$1 synthetic=$2
 echo "scheduler,helper,rank,busy_s,makespan_s"

@@ -5,7 +5,8 @@ set -eu
 ferry=$1 progressive=$2
 net=$(dirname "$0")/thesis.net
 
-# One after the other: with 16,384 ranks each takes some GiB. No control messages here, so no helper.
+# One after the other: with 16,384 ranks each takes some GiB. No control messages here, so no
+# helper.
 echo "discipline,threshold,ranks,speedup,messages"
 for ranks in ${RANKS:-16 64 256 1024 4096 16384}; do
     for threshold in ${THRESHOLDS:-10 100 1000}; do

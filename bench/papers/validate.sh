@@ -1,7 +1,7 @@
 #!/bin/sh
-# The simulator against the machine, as CSV: tasks that sleep (LIGHT ms and twice that) on port shm, and the same
-# program simulated on the network that `ferry calibrate` measured here. Makespans are medians over
-# RUNS runs and as many seeds; status 1 when one differs by more than 5%.
+# The simulator against the machine, as CSV: tasks that sleep (LIGHT ms and twice that) on port shm,
+# and the same program simulated on the network that `ferry calibrate` measured here. Makespans are
+# medians over RUNS runs and as many seeds; status 1 when one differs by more than 5%.
 set -eu
 ferry=$1 synthetic=$2
 runs=${RUNS:-5}

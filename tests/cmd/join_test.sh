@@ -1,8 +1,8 @@
 #!/bin/sh
-# Goal: a process joins a running job by its socket, and nobody else does; whatever arrives there harms
-# nobody, and nothing named is left behind however the job ends. Method: jobs of
-# tests/cmd/join_program.c; tests/cmd/knock.c says the wrong things. Usage: join_test.sh FERRY PROGRAM
-# KNOCK
+# Goal: a process joins a running job by its socket, and nobody else does; whatever arrives there
+# harms nobody, and nothing named is left behind however the job ends. Method: jobs of
+# tests/cmd/join_program.c; tests/cmd/knock.c says the wrong things. Usage: join_test.sh FERRY
+# PROGRAM KNOCK
 ferry=$1
 program=$2
 knock=$3

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Goal: a job that hangs says why: which rank does what, which messages wait, who waits for whom.
-# Method: jobs that hang in known ways (hang_program.c), as processes and, where the job asks itself,
-# as threads; ask until the lines that must come have come. Usage: why_test.sh FERRY HANG_PROGRAM
+# Method: jobs that hang in known ways (hang_program.c), as processes and, where the job asks
+# itself, as threads; ask until the lines that must come have come. Usage: why_test.sh FERRY
+# HANG_PROGRAM
 ferry=$1
 program=$2
 work=$(mktemp -d) || exit 1

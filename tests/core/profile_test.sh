@@ -48,7 +48,8 @@ sums() {
         /^all/ { seen = 1 }
         END { if (!seen || bad != "") { print "sums do not fit:", bad; exit 1 } }' \
         "$folder/report" || fail "sums"
-    # By category, a line per rank: send, pack, unpack, scheduler, poll and helper are all of the sum.
+    # By category, a line per rank: send, pack, unpack, scheduler, poll and helper are all of the
+    # sum.
     awk '/^ +[0-9]/ { left = $8 - $2 - $3 - $4 - $5 - $6 - $7; lines++
             if (left > 0.01 || left < -0.01) exit 1 }
         END { exit lines != 3 }' "$folder/report" || fail "categories"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Goal: no document points at a file that is not there. Method: follows each relative link of each page.
+# Goal: no document points at a file that is not there. Method: follows each relative link of each
+# page.
 set -eu
 cd "$1"
 list=$(mktemp)

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Goal: the programs in page $3 of the sources in $1 are right. Method: extracts each block that begins
-# with "```c NAME.c", compiles it with strict warnings against the build in $2, runs it on 4 ranks, and
-# compares its lines, in any order, with the block "```text NAME.c" when there is one. The words after
-# the name there are settings of the environment; "any numbers" compares with all numbers made equal.
-# CC and SANITIZE are those of the build; under the thread sanitizer ranks are threads.
+# Goal: the programs in page $3 of the sources in $1 are right. Method: extracts each block that
+# begins with "```c NAME.c", compiles it with strict warnings against the build in $2, runs it on 4
+# ranks, and compares its lines, in any order, with the block "```text NAME.c" when there is one.
+# The words after the name there are settings of the environment; "any numbers" compares with all
+# numbers made equal. CC and SANITIZE are those of the build; under the thread sanitizer ranks are
+# threads.
 set -eu
 source=$1 build=$2 page=$3
 case ${SANITIZE-} in

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Goal: no house rule is dead. Method: self.sh RULE builds a small tree that keeps all rules, on which
-# the rule must be silent, then spoils it in the ways that the rule forbids: it must notice each.
+# Goal: no house rule is dead. Method: self.sh RULE builds a small tree that keeps all rules, on
+# which the rule must be silent, then spoils it in the ways that the rule forbids: it must notice
+# each.
 set -u
 rule=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -115,6 +116,7 @@ lengths)
     ;;
 columns)
     spoil 'a line of 101 columns' to src/base/b.c "/* $(printf '%096d' 0) */\n"
+    spoil 'a list of 101 columns' to src/CMakeLists.txt "# $(printf '%099d' 0)\n"
     spoil 'a tab' to src/base/b.c '\tint x;\n'
     ;;
 includes)

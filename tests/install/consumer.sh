@@ -68,7 +68,8 @@ case $got in
 *) fail "without its plug-in the scheduler is missed so: $got" ;;
 esac
 
-# A job of a launcher's needs port mpi, which is a plug-in of the shared library, and one of an MPI's.
+# A job of a launcher's needs port mpi, which is a plug-in of the shared library, and one of an
+# MPI's.
 refuse()
 {
     text=$1

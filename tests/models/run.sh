@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks each model exhaustively with Spin, then breaks the one safeguard that it is about and expects
-# Spin to find the error: a model that cannot fail proves nothing. make verify.
+# Checks each model exhaustively with Spin, then breaks the one safeguard that it is about and
+# expects Spin to find the error: a model that cannot fail proves nothing. make verify.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Goal: a program runs under mpirun without a flag, and no job begins in which ranks are alone.
-# Method: runs whole programs, and breaks the environment. programs.sh MPIRUN EXAMPLES PINGPONG INPUT [OTHER], the
-# name of an MPI library that mpirun does not belong to.
+# Method: runs whole programs, and breaks the environment. programs.sh MPIRUN EXAMPLES PINGPONG
+# INPUT [OTHER], the name of an MPI library that mpirun does not belong to.
 set -u
 mpirun=$1 examples=$2 pingpong=$3 input=$4 other=${5:-}
 run="$(dirname "$0")/mpirun.sh"

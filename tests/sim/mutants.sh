@@ -1,8 +1,8 @@
 #!/bin/sh
-# Goal: the swarm is a test: with one safeguard switched off it finds a seed that fails. Method: each
-# mutant is a change of one line in a copy of the sources; the workload is built with it and run by
-# an unchanged `ferry swarm`. Fails when a mutant survives its seeds, or when its line is no longer
-# there.
+# Goal: the swarm is a test: with one safeguard switched off it finds a seed that fails. Method:
+# each mutant is a change of one line in a copy of the sources; the workload is built with it and
+# run by an unchanged `ferry swarm`. Fails when a mutant survives its seeds, or when its line is no
+# longer there.
 #
 # `make test` runs the quick ones; `make soak` all.
 #

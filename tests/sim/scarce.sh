@@ -2,8 +2,9 @@
 # Goal: an allocation that fails, anywhere in the runtime, ends in a clean error or in none. Method:
 # the workload, whose oracle sees what is lost, doubled or out of order, on ranks whose allocations
 # fail by seed, together with other faults. A run ends well, or with a status of the program's or of
-# ferry_main's and a line that says what found no memory; it never hangs, crashes, or breaks a promise.
-# Then: that memory was refused at all, that equal seeds give equal runs, and that the tape repeats them.
+# ferry_main's and a line that says what found no memory; it never hangs, crashes, or breaks a
+# promise. Then: that memory was refused at all, that equal seeds give equal runs, and that the tape
+# repeats them.
 set -u
 ferry=$1 scarce=$2 seeds=${3:-60}
 scratch=$(mktemp -d)

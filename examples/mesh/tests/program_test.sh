@@ -1,6 +1,7 @@
 #!/bin/sh
-# Goal: the parallel program makes a mesh that its checker accepts, whatever the number of ranks and sub-domains
-# and the scheduler; and it says what is wrong with bad input. Method: runs it whole, with --check.
+# Goal: the parallel program makes a mesh that its checker accepts, whatever the number of ranks and
+# sub-domains and the scheduler; and it says what is wrong with bad input. Method: runs it whole,
+# with --check.
 #
 # usage: program_test.sh FERRY MESH DATA CASE [RANKS SUBDOMAINS SCHEDULER ...]
 set -eu

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Goal: --check passes for any number of sub-domains from 1 to 512 and of ranks from 1 to 16, with every
-# scheduler, many runs in a row. Method: runs them all and stops at the first that fails. For `make soak`.
+# Goal: --check passes for any number of sub-domains from 1 to 512 and of ranks from 1 to 16, with
+# every scheduler, many runs in a row. Method: runs them all and stops at the first that fails. For
+# `make soak`.
 #
 # usage: sweep.sh FERRY MESH DATA TURNS
 set -eu
