@@ -3,6 +3,7 @@
  * under way, and quiescence and collectives go on among those that stay. Method: all ranks send to
  * all objects, which move at random in their handlers; in each round one or two ranks leave in the
  * midst of it, the creators of many among them; each object knows in the end what it must have got.
+ * The others send requests with data to the one that leaves, also while it does: each has one end.
  * Arguments: a number that makes runs differ. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include <ferry/ferry.h>
 
-enum { OBJECTS = 4, MESSAGES = 5, RANKS_MAX = 64, WRONG = 3 };
+enum { OBJECTS = 4, MESSAGES = 5, RANKS_MAX = 64, WRONG = 3, LATE = 20, LATE_BYTES = 50000 };
 
 /* What an object has seen. */
 typedef struct walker {
@@ -20,11 +21,12 @@ typedef struct walker {
 
 typedef struct state {
     ferry_object_type type;
-    ferry_handler visit, report;
+    ferry_handler visit, report, late;
     ferry_object *objects; /* of all ranks */
     int count;
     uint32_t sent; /* to each */
     uint64_t random, reports;
+    int64_t late_sent, late_done, late_failed;
 } state;
 
 static void check(ferry *f, bool condition, const char *what)
@@ -72,6 +74,46 @@ static void report(ferry *f, ferry_object object, void *data, int source,
     s->reports++;
 }
 
+static void on_late(ferry *f, int source, const ferry_message *message)
+{
+    (void)source;
+    check(f, message->size_bytes == LATE_BYTES, "a request came shortened");
+}
+
+static void on_done(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)receipt;
+    ((state *)arg)->late_done++;
+}
+
+static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    state *s = arg;
+    check(f, receipt->error == FERRY_EPEER, "a request failed for another reason");
+    s->late_failed++;
+}
+
+/* Requests to ranks that leave, until they are known to be gone. */
+static void pester(ferry *f, state *s, uint64_t leaving)
+{
+    static const char data[LATE_BYTES];
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.completed = on_done;
+    track.failed = on_failed;
+    track.completed_arg = track.failed_arg = s;
+    const ferry_message m = {.handler = s->late, .data = data, .size_bytes = LATE_BYTES};
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        for (int i = 0; i < LATE && leaving >> rank & 1 && !ferry_peer_is_gone(f, rank); i++) {
+            int error = ferry_request_send(f, rank, &m, &track);
+            check(f, error == 0 || error == FERRY_EPEER, "send to one that leaves");
+            s->late_sent += error == 0;
+            (void)ferry_poll(f);
+        }
+    while (s->late_done + s->late_failed != s->late_sent)
+        (void)ferry_poll(f);
+}
+
 static void open_objects(ferry *f, state *s)
 {
     static const ferry_object_ops ops = {
@@ -80,6 +122,7 @@ static void open_objects(ferry *f, state *s)
     check(f, ferry_object_type_register(f, &ops, &s->type) == 0, "type");
     check(f, ferry_object_handler_register(f, "visit", visit, &s->visit) == 0, "register");
     check(f, ferry_object_handler_register(f, "report", report, &s->report) == 0, "register");
+    check(f, ferry_handler_register(f, "late", on_late, &s->late) == 0, "register");
     for (int i = 0; i < OBJECTS; i++) {
         walker *w = calloc(1, sizeof *w);
         check(f, w != NULL, "memory");
@@ -158,6 +201,7 @@ static int run(ferry *f, int argc, char **argv)
             free(s.objects);
             return 0;
         }
+        pester(f, &s, set);
         check(f, ferry_quiesce(f) == 0, "quiesce");
         check(f, ferry_barrier(f) == 0, "barrier");
         check(f, ferry_member_count(f) == ranks - __builtin_popcountll(gone), "members");

@@ -1,14 +1,17 @@
 #include "port/mpi/open.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "port/mpi/find.h"
 #include "port/mpi/node.h"
 #include "port/mpi/port_state.h"
+#include "port/shm/layout.h"
 
 struct fy_mpi_job {
     const fy_mpi_binding *mpi;
@@ -156,15 +159,52 @@ free_job:
     return error;
 }
 
+/* How many ranks of this node are there still; `*dead`: one has died. */
+static int count_near(const fy_mpi_job *job, bool *dead)
+{
+    int count = 0;
+    for (int i = 0; i < job->node.count; i++) {
+        const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)i);
+        /* acquire: pairs with fy_controls_mark */
+        uint32_t state =
+            atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
+        count += state < SHM_LEFT;
+        *dead = *dead || state == SHM_DEAD;
+    }
+    return count;
+}
+
+/* Waits for those that go on, silently: MPI ends for all at once. False: a rank has died. */
+static bool linger(fy_mpi_job *job)
+{
+    enum { YIELDS = 200, PAUSE_MIN_NS = 50000, PAUSE_MAX_NS = 1000000 };
+    uint64_t pause_ns = PAUSE_MIN_NS;
+    for (int i = 0;; i++) {
+        bool dead = false;
+        bool near = count_near(job, &dead) > 0;
+        bool far = job->port != NULL && fy_mpi_port_linger(job->port);
+        if (dead || (!near && !far))
+            return !dead;
+        if (i < YIELDS) {
+            sched_yield();
+        } else {
+            fy_clock_sleep_until(fy_clock_now_ns() + pause_ns);
+            pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+        }
+    }
+}
+
 void fy_mpi_leave(void *arg)
 {
     fy_mpi_job *job = arg;
-    bool saw_death = fy_mpi_watch_stop(job->watch);
-    if (job->port != NULL && !saw_death)
+    /* The watch goes on meanwhile: others may be seen by it alone. */
+    bool whole = linger(job);
+    whole = !fy_mpi_watch_stop(job->watch) && whole;
+    if (job->port != NULL && whole)
         fy_mpi_port_destroy(job->port);
     fy_mpi_node_free(&job->node);
     /* With a dead rank these would wait for ever: the launcher ends what is left of the job. */
-    if (!saw_death) {
+    if (whole) {
         job->mpi->comm_close(job->comm);
         if (job->started)
             job->mpi->finish();

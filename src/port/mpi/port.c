@@ -10,8 +10,6 @@
 
 /* How long a rank that leaves waits for what it has sent to be received. */
 #define FLUSH_NS UINT64_C(1000000000)
-#define LEAVE_PAUSE_NS 50000u
-#define LEAVE_YIELDS 200
 
 peer *fy_mpi_peer(mpi_port *p, int rank)
 {
@@ -29,7 +27,6 @@ static void mpi_query(const fy_port *port, fy_port_info *info)
     info->rank = p->rank;
     info->ranks = p->ranks;
     info->starting = 0; /* that of the node is not the job's */
-    info->leaves = false;
     info->shares_memory = false;
     info->wakes_helper = false;
 }
@@ -139,7 +136,7 @@ static void mpi_rouse(fy_port *port, int rank)
         p->near->ops->rouse(p->near, p->place[rank]);
 }
 
-/* Of the ranks of this node: those of others end without anybody's noticing in between. */
+/* Goodbyes from other nodes are counted in with what changes on this one (receive.c). */
 static const _Atomic uint32_t *mpi_changes(fy_port *port)
 {
     fy_port *near = port_of(port)->near;
@@ -202,19 +199,8 @@ static fy_peer_state mpi_peer(fy_port *port, int rank)
     if (p->place[rank] >= 0)
         return p->near->ops->peer(p->near, p->place[rank]);
     /* acquire: pairs with take_notice */
-    return atomic_load_explicit(&p->left[rank], memory_order_acquire) ? FY_PEER_LEFT
-                                                                      : FY_PEER_ALIVE;
-}
-
-static bool mpi_silent(fy_port *port, int rank)
-{
-    mpi_port *p = port_of(port);
-    if (p->place[rank] >= 0)
-        return p->near->ops->silent(p->near, p->place[rank]);
-    lock(p);
-    bool is = fy_mpi_is_silent(p, rank);
-    unlock(p);
-    return is;
+    bool left = atomic_load_explicit(&p->left[rank], memory_order_acquire) == FY_LANES;
+    return left ? FY_PEER_LEFT : FY_PEER_ALIVE;
 }
 
 static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
@@ -227,6 +213,24 @@ static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)
 {
     fy_port *near = port_of(port)->near;
     near->ops->name_handler(near, handler, name);
+}
+
+static void mpi_bury(fy_port *port, int rank)
+{
+    const mpi_port *p = port_of(port);
+    if (p->place[rank] >= 0)
+        p->near->ops->bury(p->near, p->place[rank]);
+}
+
+static bool mpi_silent(fy_port *port, int rank)
+{
+    mpi_port *p = port_of(port);
+    if (p->place[rank] >= 0)
+        return p->near->ops->silent(p->near, p->place[rank]);
+    lock(p);
+    bool silent = fy_mpi_is_silent(p, rank);
+    unlock(p);
+    return silent;
 }
 
 /* Until MPI is done with what was sent, or those who should receive it have left or take none. */
@@ -245,9 +249,10 @@ static void mpi_close(fy_port *port)
     mpi_port *p = port_of(port);
     for (int rank = 0; rank < p->ranks; rank++)
         if (p->place[rank] < 0)
-            fy_mpi_notice(p, rank, WIRE_BYE);
+            for (int lane = 0; lane < FY_LANES; lane++)
+                fy_mpi_notice(p, (fy_lane)lane, rank, WIRE_BYE);
     flush(p);
-    fy_mpi_undelivered_free(p);
+    fy_mpi_drop(p);
     p->closed = true;
     p->near->ops->close(p->near);
 }
@@ -277,9 +282,10 @@ static const fy_port_ops mpi_ops = {
     .spawn = mpi_spawn,
     .join = mpi_join,
     .peer = mpi_peer,
-    .silent = mpi_silent,
     .doing = mpi_doing,
     .name_handler = mpi_name_handler,
+    .bury = mpi_bury,
+    .silent = mpi_silent,
 };
 
 static void free_port(mpi_port *p)
@@ -334,18 +340,17 @@ int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mp
     return 0;
 }
 
+bool fy_mpi_port_linger(mpi_port *p)
+{
+    fy_mpi_pump(p, FY_CONTROL);
+    fy_mpi_pump(p, FY_DATA);
+    fy_mpi_drop(p);
+    return p->farewells < (uint32_t)(p->ranks - p->node->count);
+}
+
 void fy_mpi_port_destroy(mpi_port *p)
 {
-    uint32_t others = (uint32_t)(p->ranks - p->node->count);
-    /* relaxed: this thread alone takes goodbyes in now */
-    for (int i = 0; atomic_load_explicit(&p->farewells, memory_order_relaxed) < others; i++) {
-        fy_mpi_pump(p, FY_CONTROL);
-        fy_mpi_pump(p, FY_DATA);
-        if (i < LEAVE_YIELDS)
-            sched_yield();
-        else
-            fy_clock_sleep_until(fy_clock_now_ns() + LEAVE_PAUSE_NS);
-    }
     flush(p);
+    fy_mpi_undelivered_free(p);
     free_port(p);
 }

@@ -40,9 +40,7 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 /* In `flags`. */
 #define WIRE_FOLLOWS 1u /* the payload is a message of its own */
 #define WIRE_NOTICE 2u  /* no frame: only `taken` counts */
-/* With WIRE_NOTICE: the last message of its source; `op` and `aux` are the frames that it has sent
- * on the data and the control lane. */
-#define WIRE_BYE 4u
+#define WIRE_BYE 4u     /* with WIRE_NOTICE: the last message of its source on this lane */
 
 /* What a message begins with. Words and payload follow. */
 typedef struct wire {
@@ -90,7 +88,6 @@ typedef struct inlet {
     struct inlet *next; /* among those with frames */
     bool listed;        /* there, or being delivered from */
     uint32_t taken, told;
-    uint32_t all; /* that will ever come, once the source has said goodbye */
     size_t untold_bytes;
     int source;
 } inlet;
@@ -136,9 +133,8 @@ typedef struct mpi_port {
     int rank, ranks;
     int *place; /* of each rank on this node; -1: elsewhere */
     peer **peers;
-    _Atomic uint8_t *left;      /* by rank: it has said goodbye */
-    _Atomic uint32_t farewells; /* how many have */
-    uint32_t farewells_seen;
+    _Atomic uint8_t *left; /* by rank: on how many lanes it has said goodbye */
+    uint32_t farewells;    /* how many have on all */
     posted posted[FY_LANES];
     inlets inlets[FY_LANES];
     slot *free_slots;
@@ -152,7 +148,7 @@ typedef struct mpi_port {
     bool alone;             /* the program does not call MPI itself */
     fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
     uint32_t skipped;       /* looks at the control lane left out since the last one */
-    bool closed;            /* the shm port has gone; only notices count */
+    bool closed;            /* the shm port has gone; what comes is received and dropped */
     _Atomic uint32_t serve; /* fy_thread */
     uint64_t pause_ns;      /* of the application thread's wait */
     _Atomic bool came;      /* a frame, since that wait last looked */
@@ -188,7 +184,7 @@ typedef enum terms { COPIED, GIVEN, LENT } terms;
 int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
                        atomic_bool *lent);
 /* Sends a notice with `flags`. */
-void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags);
+void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags);
 /* Looks at a few messages that MPI may be done with; returns whether any is left. */
 bool fy_mpi_reap(mpi_port *p);
 /* Counts what `rank` has taken. */
@@ -205,11 +201,13 @@ void fy_mpi_pump(mpi_port *p, fy_lane lane);
 bool fy_mpi_may_skip(mpi_port *p, fy_lane lane);
 /* Whether a frame can be delivered, of those that fy_mpi_pump has taken in. */
 bool fy_mpi_ready(mpi_port *p, fy_lane lane);
-/* Whether everything that a rank sent before it said goodbye was taken. */
-bool fy_mpi_is_silent(const mpi_port *p, int rank);
 /* Without the lock. */
 int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context);
-/* Frees what was not delivered, blocks included. */
+/* Drops what has come whole, blocks included. */
+void fy_mpi_drop(mpi_port *p);
+/* Whether all that `rank` has ever sent was delivered or dropped. */
+bool fy_mpi_is_silent(const mpi_port *p, int rank);
+/* Ends the receives of payloads that have not come. */
 void fy_mpi_undelivered_free(mpi_port *p);
 /* Ends the receives. */
 void fy_mpi_slots_free(mpi_port *p);
@@ -221,7 +219,10 @@ void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 /* Makes the port; takes nothing. All ranks have joined their segments. */
 int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
                        fy_port *near, bool helper_allowed, bool alone, mpi_port **out);
-/* After the port was closed: waits for the other ranks' goodbyes, and frees. */
+/* After the port was closed: takes in what still comes, so that nobody who sent it waits. Returns
+ * whether ranks of other nodes have yet to say goodbye. */
+bool fy_mpi_port_linger(mpi_port *p);
+/* After that. */
 void fy_mpi_port_destroy(mpi_port *p);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "port/shm/layout.h"
 
 enum { FREE_SLOTS_MAX = 64 };
 
@@ -110,7 +111,7 @@ static bool payload_room(mpi_port *p, slot *s, size_t size_bytes)
 {
     if (s->payload != NULL)
         return true;
-    s->payload = p->near->ops->alloc(p->near, size_bytes);
+    s->payload = p->closed ? NULL : p->near->ops->alloc(p->near, size_bytes);
     s->block = s->payload != NULL;
     if (s->payload == NULL)
         s->payload = malloc(size_bytes);
@@ -121,10 +122,10 @@ static void payload_put(mpi_port *p, slot *s, bool kept)
 {
     if (s->payload == NULL || kept)
         return;
-    if (s->block)
-        (void)p->near->ops->release(p->near, s->payload);
-    else
+    if (!s->block)
         free(s->payload);
+    else if (!p->closed)
+        (void)p->near->ops->release(p->near, s->payload);
 }
 
 static void start_payload(mpi_port *p, fy_lane lane, slot *s, size_t size_bytes)
@@ -160,15 +161,16 @@ static void line_up(mpi_port *p, fy_lane lane, slot *s)
         list(&p->inlets[lane], in);
 }
 
-static void take_notice(mpi_port *p, const slot *s, const wire *head)
+static void take_notice(mpi_port *p, const slot *s, uint64_t flags)
 {
-    if (!(flags_of(head) & WIRE_BYE))
+    /* release: pairs with the acquire in `peer`: what it sent before is here */
+    if (!(flags & WIRE_BYE) ||
+        atomic_fetch_add_explicit(&p->left[s->source], 1, memory_order_release) != FY_LANES - 1)
         return;
-    p->peers[s->source]->in[FY_DATA].all = head->op;
-    p->peers[s->source]->in[FY_CONTROL].all = head->aux;
-    /* release: pairs with the acquire in `peer` */
-    atomic_store_explicit(&p->left[s->source], 1, memory_order_release);
-    atomic_fetch_add_explicit(&p->farewells, 1, memory_order_release); /* pairs with wait.c */
+    p->farewells++;
+    /* As for a rank of this node (fy_controls_mark): a change that this rank looks at, and which
+     * ends its wait. */
+    atomic_fetch_add(&rank_at(p->node->segment->base, (uint32_t)p->node->self)->events, 1);
 }
 
 /* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
@@ -184,12 +186,13 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
         slot_put(p, s);
         return true;
     }
-    bool wanted = !(flags & WIRE_NOTICE) && !p->closed;
+    /* A payload that nobody wants any more is received all the same: its sender waits for that. */
+    bool wanted = !(flags & WIRE_NOTICE) && (!p->closed || (flags & WIRE_FOLLOWS));
     if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, s, payload_bytes(&head)))
         return false;
     fy_mpi_credit(p, s->source, head.taken);
     if (flags & WIRE_NOTICE)
-        take_notice(p, s, &head);
+        take_notice(p, s, flags);
     if (!wanted) {
         slot_put(p, s);
         return true;
@@ -266,15 +269,6 @@ bool fy_mpi_ready(mpi_port *p, fy_lane lane)
     return false;
 }
 
-/* What was sent before a goodbye may come behind it, on another lane. */
-bool fy_mpi_is_silent(const mpi_port *p, int rank)
-{
-    for (int lane = 0; lane < FY_LANES; lane++)
-        if (p->peers[rank]->in[lane].taken != p->peers[rank]->in[lane].all)
-            return false;
-    return true;
-}
-
 static fy_frame frame_of(const slot *s)
 {
     wire head = head_of(s);
@@ -307,7 +301,7 @@ static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
     slot_put(p, s);
     if (followed || in->taken - in->told >= UNTOLD_FRAMES_MAX ||
         in->untold_bytes >= UNTOLD_BYTES_MAX)
-        fy_mpi_notice(p, in->source, 0);
+        fy_mpi_notice(p, FY_CONTROL, in->source, 0);
 }
 
 /* Delivers from one source; the lock is given up meanwhile. */
@@ -374,22 +368,44 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
     return taken;
 }
 
+static void drop_first(mpi_port *p, inlet *in)
+{
+    slot *s = in->head;
+    in->head = s->next;
+    payload_put(p, s, false);
+    slot_put(p, s);
+}
+
+void fy_mpi_drop(mpi_port *p)
+{
+    for (int rank = 0; rank < p->ranks; rank++)
+        for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
+            inlet *in = &p->peers[rank]->in[lane];
+            while (in->head != NULL && is_whole(p, in))
+                drop_first(p, in);
+        }
+}
+
+bool fy_mpi_is_silent(const mpi_port *p, int rank)
+{
+    /* relaxed: this thread has looked at the state before */
+    bool silent = atomic_load_explicit(&p->left[rank], memory_order_relaxed) == FY_LANES;
+    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++)
+        silent = silent && p->peers[rank]->in[lane].head == NULL;
+    return silent;
+}
+
 void fy_mpi_undelivered_free(mpi_port *p)
 {
     for (int rank = 0; rank < p->ranks; rank++)
         for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
             inlet *in = &p->peers[rank]->in[lane];
             while (in->head != NULL) {
-                slot *s = in->head;
-                in->head = s->next;
-                if (s->waiting)
-                    p->mpi->cancel(&s->request);
-                payload_put(p, s, false);
-                slot_put(p, s);
+                if (in->head->waiting)
+                    p->mpi->cancel(&in->head->request);
+                drop_first(p, in);
             }
         }
-    for (int lane = 0; lane < FY_LANES; lane++)
-        p->inlets[lane] = (inlets){0};
 }
 
 void fy_mpi_slots_free(mpi_port *p)

@@ -165,19 +165,13 @@ static unsigned char *write_head(mpi_port *p, int rank, const fy_frame *frame, u
     return message + sizeof(head);
 }
 
-void fy_mpi_notice(mpi_port *p, int rank, uint32_t flags)
+void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags)
 {
     departure *d = departure_get(p, sizeof(wire));
     if (d == NULL)
         return; /* the next frame or notice says it too */
-    fy_frame frame = {0};
-    const peer *target = p->peers[rank];
-    if ((flags & WIRE_BYE) && target != NULL) {
-        frame.op = target->out[FY_DATA].sent;
-        frame.aux = target->out[FY_CONTROL].sent;
-    }
-    write_head(p, rank, &frame, WIRE_NOTICE | flags, d->message);
-    start(p, d, d->message, sizeof(wire), rank, TAG_FRAME + FY_CONTROL);
+    write_head(p, rank, &(fy_frame){0}, WIRE_NOTICE | flags, d->message);
+    start(p, d, d->message, sizeof(wire), rank, TAG_FRAME + (int)lane);
 }
 
 /* The payload that follows: what is given or lent, or a copy. */
@@ -260,7 +254,7 @@ int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *fram
     outlet *o;
     uint64_t cost = cost_of(frame);
     /* relaxed: a send that just misses a goodbye is like one just before it */
-    bool left = atomic_load_explicit(&p->left[rank], memory_order_relaxed) != 0;
+    bool left = atomic_load_explicit(&p->left[rank], memory_order_relaxed) == FY_LANES;
     int error = left ? FERRY_EPEER : find_room(p, lane, rank, cost, &o);
     if (error == 0)
         error = send_frame(p, lane, rank, frame, how, lent);

@@ -22,20 +22,14 @@ static bool near_pending(mpi_port *p)
     return ops->pending(p->near, FY_DATA) || ops->pending(p->near, FY_CONTROL);
 }
 
-/* Whether anything has come for the application thread; a goodbye counts once. */
+/* Whether anything has come for the application thread. */
 static bool app_ready(mpi_port *p)
 {
     lock(p);
     fy_mpi_pump(p, FY_DATA);
     fy_mpi_pump(p, FY_CONTROL);
     bool ready = fy_mpi_ready(p, FY_DATA) || fy_mpi_ready(p, FY_CONTROL);
-    /* acquire: pairs with take_notice; the helper may have taken it in */
-    uint32_t farewells = atomic_load_explicit(&p->farewells, memory_order_acquire);
     unlock(p);
-    if (farewells != p->farewells_seen) {
-        p->farewells_seen = farewells;
-        ready = true;
-    }
     return ready || near_pending(p);
 }
 
