@@ -169,8 +169,9 @@ static void take_notice(mpi_port *p, const slot *s, uint64_t flags)
         return;
     p->farewells++;
     /* As for a rank of this node (fy_controls_mark): a change that this rank looks at, and which
-     * ends its wait. */
-    atomic_fetch_add(&rank_at(p->node->segment->base, (uint32_t)p->node->self)->events, 1);
+     * ends its wait. seq_cst: as there */
+    atomic_fetch_add_explicit(&rank_at(p->node->segment->base, (uint32_t)p->node->self)->events, 1,
+                              memory_order_seq_cst);
 }
 
 /* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
