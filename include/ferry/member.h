@@ -37,7 +37,8 @@ FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[]
  * FERRY_EPEER. Tasks of the objects that are moved run elsewhere; balancing ends here. MPI ends for
  * all processes at once: under mpirun the one that has left sleeps until the others close, in this
  * call or, in a program of ferry_main, at its end. FERRY_ENOTSUP: the port's ranks end together.
- * FERRY_ENOMEM: the rank is still a member. FERRY_ESTATE: in a handler. [app thread, not in handlers | polls | may block] cds.txt 6. */
+ * FERRY_ENOMEM: the rank is still a member. FERRY_ESTATE: in a handler. [app thread, not in
+ * handlers | polls | may block] cds.txt 6. */
 FERRY_API int ferry_leave(ferry *f);
 
 /* How many members make the next collective call. At the start the ranks that the job begins with,

@@ -12,8 +12,10 @@ extern "C" {
 #endif
 
 /* Allocates `size_bytes` (at least 1) from this rank's shared heap, 64-byte aligned, not cleared.
- * Gives `*out`, freed with ferry_free by any rank of the node. FERRY_ENOMEM: the heap's limit is
- * reached. [app thread, handlers | never blocks] */
+ * Gives `*out`, freed with ferry_free by any rank of the node: it stays when this rank has gone, as
+ * long as others live that may use it. Data of an object (FERRY_OBJECT_SHARED) is freed when a rank
+ * dies that has the object. FERRY_ENOMEM: the heap's limit is reached. [app thread, handlers |
+ * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out);
 
 /* Frees what ferry_alloc gave, on whichever rank of the node. NULL is nothing. FERRY_EINVAL: not

@@ -72,9 +72,18 @@ size_t fy_arena_block_bytes(const fy_arena *arena, const void *address);
  * no live block starts there; nothing was freed. [never blocks] */
 int fy_arena_release(const fy_arena *arena, void *address);
 
+/* Says for whom a live block is kept: when that rank has gone somebody releases it
+ * (fy_arena_release_kept). 0, as at first: for nobody in particular. FERRY_EINVAL: no live block
+ * starts there. */
+int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper);
+
+/* Releases all blocks that are kept for `keeper`, who has gone. Any number of threads and processes
+ * may do so at once. */
+void fy_arena_release_kept(const fy_arena *arena, uint32_t keeper);
+
 /* The owner has gone. Gives pages back to the system on which nothing lives: those of the run that
- * `address`, of a block that was just released, lies in, or with NULL those of all. Any number of
- * threads and processes may do so at once. */
+ * `address`, of a block that was just released, lies in, or with NULL those of all; with the last
+ * live block the arena's tables too. Any number of threads and processes may do so at once. */
 void fy_arena_discard(const fy_arena *arena, const void *address);
 
 /* Takes ownership of a fresh arena. Gives `*out`, freed with fy_heap_destroy; blocks stay.

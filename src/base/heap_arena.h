@@ -15,11 +15,12 @@
 #define LARGE_BYTES (896u * 1024)   /* larger blocks have a run of their own */
 #define RUN_BLOCK_BYTES (8u * 1024) /* from here on a small run has RUN_RECORDS blocks */
 #define CLASS_COUNT 51
+#define SIZE_BITS 48 /* of a live record's value; the keeper is above them */
 
 typedef enum run_kind { RUN_FREE, RUN_SMALL, RUN_LARGE } run_kind;
 
-/* State of a block in the low bits of its record; the bits above are its size when it is live, the
- * next block of its free list otherwise. */
+/* State of a block in the low bits of its record; the bits above are its size and keeper when it is
+ * live, the next block of its free list otherwise. */
 typedef enum block_state { BLOCK_NEVER, BLOCK_LIVE, BLOCK_FREE, BLOCK_REMOTE } block_state;
 
 typedef struct span_info {
@@ -94,6 +95,17 @@ static inline block_state record_state(uint64_t record)
 static inline uint64_t record_value(uint64_t record)
 {
     return record >> 2;
+}
+
+/* Of live ones. */
+static inline size_t record_size(uint64_t record)
+{
+    return (size_t)(record_value(record) & ((UINT64_C(1) << SIZE_BITS) - 1));
+}
+
+static inline uint32_t record_keeper(uint64_t record)
+{
+    return (uint32_t)(record_value(record) >> SIZE_BITS);
 }
 
 /* Number of the size class for `units` of anything, 4 classes per doubling, exact up to 8; and the

@@ -73,6 +73,18 @@ static _Atomic uint64_t *registry_of(const fy_board *board)
                                                                memory_order_acquire);
 }
 
+/* The registry of a rank that may have scribbled on its board before it died; its count, 0 when
+ * there is none. Shared memory only. */
+static uint32_t registry_get(const fy_cells *c, const fy_board *board, _Atomic uint64_t **entries)
+{
+    uint32_t count = atomic_load_explicit(&board->registry_count, memory_order_acquire);
+    *entries = registry_of(board);
+    uintptr_t offset = (uintptr_t)*entries - c->start;
+    bool sound = offset < c->bytes && offset % sizeof(uint64_t) == 0 &&
+                 count <= (c->bytes - offset) / sizeof(uint64_t);
+    return sound ? count : 0;
+}
+
 void *fy_cells_alloc(const fy_cells *c, size_t size_bytes)
 {
     if (size_bytes > SIZE_MAX / 2)
@@ -182,10 +194,10 @@ static void destroy(fy_cells *c, fy_parcel *p)
  */
 static void discard(fy_cells *c, fy_parcel *p)
 {
-    const fy_board *board = c->boards[p->creator];
+    _Atomic uint64_t *entries;
     atomic_store_explicit(&p->name, 0, memory_order_relaxed);
-    if (p->index < atomic_load_explicit(&board->registry_count, memory_order_acquire))
-        atomic_store_explicit(&registry_of(board)[p->index], 0, memory_order_relaxed);
+    if (p->index < registry_get(c, c->boards[p->creator], &entries))
+        atomic_store_explicit(&entries[p->index], 0, memory_order_relaxed);
     block_free(c, p);
 }
 
@@ -283,12 +295,12 @@ void fy_parcels_fini(fy_cells *c)
 
 void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
 {
-    uint32_t count = atomic_load_explicit(&creator->registry_count, memory_order_acquire);
-    _Atomic uint64_t *entries = registry_of(creator);
+    _Atomic uint64_t *entries;
+    uint32_t count = registry_get(c, creator, &entries);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t address = atomic_load_explicit(&entries[i], memory_order_acquire);
-        if (address == 0)
-            continue;
+        if (address % FY_PARCEL_BYTES != 0 || address - c->start >= c->bytes)
+            continue; /* 0, or overwritten */
         fy_parcel *p = parcel_at((uintptr_t)address);
         uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
         if (fy_parcel_find(c, name) != p)
@@ -297,6 +309,20 @@ void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
         if (hold > 0)
             fy_parcel_drop(c, p, dead, hold);
     }
+}
+
+/* Nobody enters anything any more. The array's address stays: who walks over it meanwhile reads
+ * zeros, since memory of the dead is not used again. */
+void fy_registry_bury(const fy_cells *c, fy_board *creator)
+{
+    _Atomic uint64_t *entries;
+    uint32_t count = registry_get(c, creator, &entries);
+    for (uint32_t i = 0; i < count; i++)
+        if (atomic_load_explicit(&entries[i], memory_order_relaxed) != 0)
+            return;
+    atomic_store_explicit(&creator->registry_count, 0, memory_order_relaxed);
+    if (count > 0)
+        (void)c->ops->release(c->port, (void *)entries); /* of several one does */
 }
 
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)

@@ -161,6 +161,9 @@ bool fy_cells_look(fy_cells *c)
         fy_parcel_bury(c, c->board, (uint32_t)rank);
         fy_parcel_rescue(c, (uint32_t)rank);
     }
+    for (int rank = 0; rank < ferry_ranks(c->f); rank++)
+        if (c->gone[rank] && c->boards[rank] != NULL && c->boards[rank] != c->board)
+            fy_registry_bury(c, c->boards[rank]);
     fy_marks_look(c);
     return true;
 }

@@ -288,6 +288,8 @@ void *fy_cells_alloc(const fy_cells *c, size_t size_bytes);
 void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count);
 /* Releases what a dead rank held of the parcels of one creator, who is the caller or dead. */
 void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead);
+/* Frees the registry of a rank that has gone, once all that it had created is free. */
+void fy_registry_bury(const fy_cells *c, fy_board *creator);
 /* Frees the parcel of this rank that a dead one was about to give back. */
 void fy_parcel_rescue(fy_cells *c, uint32_t dead);
 

@@ -192,6 +192,7 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
                record->type->name, (unsigned long long)record->object.word);
         abort();
     }
+    fy_data_keep(objects, record);
     (void)fy_work_arrives(f, arrival->source, record->pending.count + record->early.count);
     commit(f, passage, record);
     return 0;

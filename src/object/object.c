@@ -1,4 +1,5 @@
 #include "object/object.h"
+#include "object/passage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static int create(ferry *f, ferry_object_type type, void *data, ferry_object *ou
     record->type = &objects->types[type.index];
     record->type_index = type.index;
     record->data = data;
+    fy_data_keep(objects, record);
     entry->record = record;
     entry->hosted = 1;
     objects->count++;

@@ -157,6 +157,14 @@ bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *
            ops->owner(objects->port, thread, address, 1) >= 0;
 }
 
+void fy_data_keep(const fy_objects *objects, const fy_record *record)
+{
+    const fy_port_ops *ops = objects->port->ops;
+    if ((record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 && objects->info.shares_memory &&
+        ops->keep_for != NULL)
+        (void)ops->keep_for(objects->port, record->data, objects->rank); /* data may be no block */
+}
+
 static const unsigned char *get(const unsigned char *at, void *out, size_t size_bytes)
 {
     memcpy(out, at, size_bytes);

@@ -39,6 +39,10 @@ void *fy_passage_write(const fy_record *record, size_t data_bytes, bool bare, vo
  * is. [either thread] */
 bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address);
 
+/* The data of an object that is here now, if it is a block of the shared heap, is released when
+ * this rank dies. */
+void fy_data_keep(const fy_objects *objects, const fy_record *record);
+
 /* Reads and checks the header of the first passage in a block of `size_bytes`. */
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
                      fy_passage *out);

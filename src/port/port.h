@@ -23,7 +23,7 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 5
+#define FY_PORT_VERSION 6
 #define FY_FRAME_WORDS 4
 /* A board is shared by layers: the last bytes of it are core's, for calls that meet there and marks
  * of messages, the others the cells'. */
@@ -146,6 +146,11 @@ struct fy_port_ops {
     void *(*alloc)(fy_port *port, size_t size_bytes);
     int (*release)(fy_port *port, void *address);
     int (*owner)(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
+    /* Says for which rank of the node a block from `alloc` is kept: it is released when that one
+     * has gone and all of the node have seen it (`bury`). -1, as at first: for none. What `send`
+     * and `send_block` put into a block is kept for the target. FERRY_EINVAL: no block starts
+     * there. NULL: nothing is released so. */
+    int (*keep_for)(fy_port *port, void *address, int rank);
 
     /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
      * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state
@@ -197,7 +202,8 @@ struct fy_port_ops {
     int (*recruit)(fy_port *port, int count, char *const argv[], int *first);
 
     /* The client has seen that `rank` is gone: gives back what memory was for the traffic with it,
-     * and what it had allocated and is free, unless something that it sent has not been taken yet.
+     * unless something that it sent has not been taken yet, what was kept for it, and what it had
+     * allocated and is free.
      * NULL: nothing to do. [application thread, with no poll under way] */
     void (*bury)(fy_port *port, int rank);
 

@@ -271,7 +271,44 @@ static void test_heap_of_the_dead_is_given_back(void **state)
         assert_int_equal(fy_arena_release(&f->arena, blocks[slot]), FERRY_EINVAL);
     }
     fy_arena_discard(&f->arena, NULL);
-    assert_true(resident_bytes(f) < HEAP_BYTES / 128);
+    assert_int_equal(resident_bytes(f), 0);
+    assert_false(fy_arena_holds(&f->arena, blocks[0], 1));
+}
+
+/* Goal: what is kept for a keeper that has gone is released, and nothing else; being kept changes
+ * nothing of what may be asked of a block. Method: blocks of random sizes for several keepers, some
+ * freed again; the keepers go one by one. */
+static void test_heap_releases_what_was_kept(void **state)
+{
+    enum { BLOCKS = 1000, KEEPERS = 5 };
+    fixture *f = *state;
+    void *blocks[BLOCKS];
+    size_t sizes[BLOCKS];
+    uint64_t seed = 99;
+    for (int i = 0; i < BLOCKS; i++) {
+        sizes[i] = random_size(&seed) / 16 + 1;
+        blocks[i] = fy_heap_alloc(f->heap, sizes[i]);
+        assert_non_null(blocks[i]);
+        if (i % KEEPERS != 0)
+            assert_int_equal(fy_arena_keep_for(&f->arena, blocks[i], (uint32_t)(i % KEEPERS)), 0);
+        assert_int_equal(fy_arena_block_bytes(&f->arena, blocks[i]), sizes[i]);
+        assert_true(fy_arena_holds(&f->arena, blocks[i], sizes[i]));
+        assert_false(fy_arena_holds(&f->arena, blocks[i], sizes[i] + 1));
+        if (i % 7 == 0)
+            assert_int_equal(fy_heap_release(f->heap, blocks[i]), 0);
+    }
+    assert_int_equal(fy_arena_keep_for(&f->arena, blocks[0], 1), FERRY_EINVAL);
+    assert_int_equal(fy_arena_keep_for(&f->arena, (char *)blocks[1] + 1, 1), FERRY_EINVAL);
+    for (uint32_t gone = 1; gone < KEEPERS; gone++) {
+        fy_arena_release_kept(&f->arena, gone);
+        for (uint32_t i = 0; i < BLOCKS; i++) {
+            bool live = i % 7 != 0 && (i % KEEPERS == 0 || i % KEEPERS > gone);
+            assert_int_equal(fy_arena_block_bytes(&f->arena, blocks[i]), live ? sizes[i] : 0);
+        }
+    }
+    for (uint32_t i = 0; i < BLOCKS; i += KEEPERS)
+        if (i % 7 != 0)
+            assert_int_equal(fy_heap_release(f->heap, blocks[i]), 0);
 }
 
 /* Blocks on their way from those that allocate to those that free. */
@@ -383,6 +420,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_heap_returns_pages_that_stay_free, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_does_not_grow, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_of_the_dead_is_given_back, make, drop),
+        cmocka_unit_test_setup_teardown(test_heap_releases_what_was_kept, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_is_shared_by_threads, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_is_shared_by_processes, make, drop),
     };

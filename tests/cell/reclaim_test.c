@@ -1,7 +1,8 @@
 /* Goal: memory that dead ranks held is given back: rank after rank joins, allocates, shares, sends
- * and is killed, and the job's memory does not grow by what they had. Method: one rank survives
- * them all; the pages of the job's segment are counted after each death that it has seen. The
- * number of deaths is an argument. */
+ * and is killed, and the job's memory does not grow by what they had: what they allocated, an
+ * object that had moved to them, and what was sent to them and they had not taken, which are in the
+ * memory of others. Method: one rank survives them all; the pages of the job's segment are counted
+ * after each death that it has seen. The number of deaths is an argument. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 
 #include <ferry/cell.h>
 #include <ferry/event.h>
+#include <ferry/memory.h>
+#include <ferry/object.h>
 
 #include "base/error.h"
 #include "core/rank.h"
@@ -25,20 +28,24 @@ enum {
     PARCELS = 24,
     PARCEL_BYTES = 100000,
     MESSAGES = 50,
+    UNTAKEN = 15, /* messages that a rank has not taken when it dies */
     PATIENCE_S = 60,
     /* What a rank's number costs for good: its control block and board, the tables of its heap. */
-    KEPT_BYTES = 64 * 1024,
+    KEPT_BYTES = 32 * 1024,
 };
 
 /* What the processes tell each other. */
 typedef struct shared {
-    _Atomic uint32_t ready, met, buried, stop;
+    _Atomic uint32_t ready, met, sent, buried, stop;
 } shared;
 
-typedef struct survivor {
+typedef struct actor {
     shared *s;
-    ferry_handler take;
-} survivor;
+    ferry_handler take, settle;
+    ferry_object_type type;
+    int newcomer; /* that has no object yet; 0: none */
+    bool settled; /* the object is here */
+} actor;
 
 static void must(bool condition, const char *what)
 {
@@ -56,14 +63,69 @@ static void on_take(ferry *f, int source, const ferry_message *message)
     must(message->size_bytes == PARCEL_BYTES, "a message came shortened");
 }
 
+static void on_settle(ferry *f, ferry_object object, void *data, int source,
+                      const ferry_message *message)
+{
+    (void)object;
+    (void)data;
+    (void)source;
+    (void)message;
+    ((actor *)ferry_user_data(f))->settled = true;
+}
+
+/* Has an object move to a rank, and a message follow it. */
+static void give_object(ferry *f, const actor *me, int rank)
+{
+    ferry_object object;
+    void *data;
+    const ferry_message m = {.handler = me->settle};
+    must(ferry_alloc(f, PARCEL_BYTES, &data) == 0, "alloc");
+    memset(data, 1, PARCEL_BYTES);
+    must(ferry_object_create(f, me->type, data, &object) == 0, "create an object");
+    must(ferry_object_move(f, object, rank) == 0, "move");
+    must(ferry_object_send(f, object, &m, NULL) == 0, "send to an object");
+}
+
+/* Meets a rank that has joined, and has an object move to it. */
+static void welcome(ferry *f, actor *me)
+{
+    must(ferry_quiesce(f) == 0, "quiesce");
+    give_object(f, me, me->newcomer);
+    me->newcomer = 0;
+}
+
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {
     (void)f;
-    shared *s = ((survivor *)arg)->s;
-    if (event->joined)
-        atomic_store(&s->met, (uint32_t)event->rank);
-    else
-        atomic_store(&s->buried, (uint32_t)event->rank);
+    actor *me = arg;
+    if (event->joined) {
+        me->newcomer = event->rank;
+        atomic_store(&me->s->met, (uint32_t)event->rank);
+    } else {
+        atomic_store(&me->s->buried, (uint32_t)event->rank);
+    }
+}
+
+static void register_all(ferry *f, actor *me)
+{
+    static const ferry_object_ops ops = {.size = sizeof(ops),
+                                         .name = "settler",
+                                         .flat_bytes = PARCEL_BYTES,
+                                         .flags = FERRY_OBJECT_SHARED};
+    ferry_user_data_set(f, me);
+    must(ferry_handler_register(f, "take", on_take, &me->take) == 0, "register");
+    must(ferry_object_handler_register(f, "settle", on_settle, &me->settle) == 0, "register");
+    must(ferry_object_type_register(f, &ops, &me->type) == 0, "register a type");
+}
+
+static void send_many(ferry *f, const actor *me, int rank, int count)
+{
+    static char data[PARCEL_BYTES];
+    const ferry_message m = {.handler = me->take, .data = data, .size_bytes = PARCEL_BYTES};
+    for (int i = 0; i < count; i++) {
+        must(ferry_request_send(f, rank, &m, NULL) == 0, "send");
+        ferry_poll(f);
+    }
 }
 
 static ferry *open_rank(fy_segment *segment, int rank)
@@ -80,13 +142,20 @@ static ferry *open_rank(fy_segment *segment, int rank)
 /* Takes what it finds in its cell and keeps one of it until the next comes. */
 static void survive(fy_segment *segment, shared *s)
 {
-    survivor me = {.s = s};
+    actor me = {.s = s};
     ferry *f = open_rank(segment, 0);
     ferry_parcel kept = {0}, next;
-    must(ferry_handler_register(f, "take", on_take, &me.take) == 0, "register");
+    register_all(f, &me);
     must(ferry_on_peer(f, on_peer, &me) == 0, "on_peer");
     while (atomic_load(&s->stop) == 0) {
         ferry_poll(f);
+        if (me.newcomer != 0)
+            welcome(f, &me);
+        uint32_t ready = atomic_load(&s->ready);
+        if (ready != atomic_load(&s->sent)) {
+            send_many(f, &me, (int)ready, UNTAKEN);
+            atomic_store(&s->sent, ready);
+        }
         if (ferry_cell_deq(f, (ferry_cell){0, 0}, &next, 0) == 0) {
             must(*(const int *)ferry_parcel_data(f, next, NULL) == 77,
                  "a parcel has lost its data");
@@ -101,13 +170,13 @@ static void survive(fy_segment *segment, shared *s)
     _exit(0);
 }
 
-/* Gives some parcels away, keeps some, sends large messages, and is killed. */
+/* Gives some parcels away, keeps some, sends large messages, has an object, and is killed. */
 static void die(fy_segment *segment, shared *s, int rank)
 {
-    static char data[PARCEL_BYTES];
+    actor me = {.s = s};
     ferry *f = open_rank(segment, rank);
-    ferry_handler take;
-    must(ferry_handler_register(f, "take", on_take, &take) == 0, "register");
+    register_all(f, &me);
+    must(ferry_quiesce(f) == 0, "quiesce");
     for (int i = 0; i < PARCELS; i++) {
         ferry_parcel parcel;
         void *bytes;
@@ -119,11 +188,9 @@ static void die(fy_segment *segment, shared *s, int rank)
                                 FERRY_FOREVER) == 0,
                  "enq");
     }
-    for (int i = 0; i < MESSAGES; i++) {
-        const ferry_message m = {.handler = take, .data = data, .size_bytes = PARCEL_BYTES};
-        must(ferry_request_send(f, 0, &m, NULL) == 0, "send");
+    send_many(f, &me, 0, MESSAGES);
+    while (!me.settled)
         ferry_poll(f);
-    }
     atomic_store(&s->ready, (uint32_t)rank);
     for (;;)
         usleep(1000000);
@@ -153,6 +220,7 @@ static void bring_and_kill(fy_segment *segment, shared *s, int rank, int ranks)
         die(segment, s, rank);
     await(&s->ready, (uint32_t)rank, "a rank does not get ready");
     await(&s->met, (uint32_t)rank, "a rank goes unnoticed");
+    await(&s->sent, (uint32_t)rank, "the survivor does not send");
     kill(pid, SIGKILL);
     must(waitpid(pid, NULL, 0) == pid, "wait");
     fy_controls_mark(segment->base, (uint32_t)ranks, (uint32_t)rank, SHM_DEAD);

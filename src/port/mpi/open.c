@@ -166,8 +166,7 @@ static int count_near(const fy_mpi_job *job, bool *dead)
     for (int i = 0; i < job->node.count; i++) {
         const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)i);
         /* acquire: pairs with fy_controls_mark */
-        uint32_t state =
-            atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
+        uint32_t state = atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
         count += state < SHM_LEFT;
         *dead = *dead || state == SHM_DEAD;
     }

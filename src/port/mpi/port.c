@@ -123,6 +123,15 @@ static int mpi_owner(fy_port *port, fy_thread thread, const void *address, size_
     return place < 0 ? -1 : p->node->ranks[place];
 }
 
+static int mpi_keep_for(fy_port *port, void *address, int rank)
+{
+    const mpi_port *p = port_of(port);
+    int place = rank < 0 ? -1 : p->place[rank];
+    if (rank >= 0 && place < 0)
+        return FERRY_EINVAL;
+    return p->near->ops->keep_for(p->near, address, place);
+}
+
 static void *mpi_board(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
@@ -270,6 +279,7 @@ static const fy_port_ops mpi_ops = {
     .alloc = mpi_alloc,
     .release = mpi_release,
     .owner = mpi_owner,
+    .keep_for = mpi_keep_for,
     .board = mpi_board,
     .rouse = mpi_rouse,
     .changes = mpi_changes,

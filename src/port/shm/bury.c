@@ -1,7 +1,9 @@
 /* What is given back of a rank that has gone: the rings between it and this rank, of which each
- * survivor has its own, and the pages of its heap on which nothing lives. Others may release
- * blocks of that heap later, and then give back their pages (fy_shm_release). What stays is what
- * can still be asked for: its control block, its board with its cells, the tables of its heap. */
+ * survivor has its own; then, by the last that hears of it, blocks that were kept for it in any
+ * heap, as what was sent to it and it had not taken, and the pages of its own heap on which nothing
+ * lives. Until all know, one of them may still read there, or be about to take what it had sent.
+ * Others may release blocks of that heap later, and then give back their pages (fy_shm_release).
+ * What stays is what can still be asked for: its control block, its board with its cells. */
 #include "port/shm/port_state.h"
 
 #include <sys/mman.h>
@@ -50,12 +52,8 @@ bool fy_shm_silent(fy_port *port, int rank)
 }
 
 /* What the client had no room for yet, or no time, is still to be taken: those rings stay. */
-void fy_shm_bury(fy_port *port, int rank)
+static void bury_rings(shm_port *p, uint32_t gone)
 {
-    shm_port *p = state_of(port);
-    uint32_t gone = (uint32_t)rank;
-    if (!fy_shm_silent(port, rank))
-        return;
     for (uint32_t thread = 0; thread < FY_THREADS; thread++)
         for (uint32_t lane = 0; lane < FY_LANES; lane++) {
             uint32_t channel = channel_of((fy_thread)thread, (fy_lane)lane);
@@ -68,6 +66,65 @@ void fy_shm_bury(fy_port *port, int rank)
     /* Nothing is sent to it any more either: that asks for its state first. */
     give_back(p->segment, ring_at(p->segment, p->rank, gone, 0));
     give_back(p->segment, ring_at(p->segment, gone, p->rank, 0));
-    fy_arena arena = arena_at(p->segment, gone);
-    fy_arena_discard(&arena, NULL);
+}
+
+static uint32_t state_at(const shm_port *p, uint32_t rank)
+{
+    /* acquire: what a rank wrote before it went is seen by who sees that it has */
+    return atomic_load_explicit(&rank_at(p->segment->base, rank)->state, memory_order_acquire) &
+           SHM_STATE_MASK;
+}
+
+/* Whether all ranks that are there have buried it: none reads from its memory any more. */
+static bool all_know(const shm_port *p, uint32_t gone)
+{
+    const shm_rank *control = rank_at(p->segment->base, gone);
+    for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
+        /* acquire: pairs with the release in note */
+        uint64_t known = atomic_load_explicit(&control->buried[rank / 64], memory_order_acquire);
+        if (state_at(p, rank) == SHM_JOINED && (known >> rank % 64 & 1) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Any number may do so at once, and again: who is killed meanwhile has left the rest to the next.
+ */
+static void reclaim(const shm_port *p, uint32_t gone)
+{
+    for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
+        if (state_at(p, rank) == SHM_ABSENT)
+            continue;
+        fy_arena arena = arena_at(p->segment, rank);
+        fy_arena_release_kept(&arena, gone + 1);
+        if (state_at(p, rank) >= SHM_LEFT)
+            fy_arena_discard(&arena, NULL);
+    }
+    atomic_store_explicit(&rank_at(p->segment->base, gone)->reclaimed, 1, memory_order_release);
+}
+
+static void note(const shm_port *p, uint32_t gone)
+{
+    /* release: after the last look at its memory; seq_cst with the look at the others' notes: of
+     * two at once one sees both */
+    atomic_fetch_or_explicit(&rank_at(p->segment->base, gone)->buried[p->rank / 64],
+                             UINT64_C(1) << p->rank % 64, memory_order_seq_cst);
+}
+
+void fy_shm_bury(fy_port *port, int rank)
+{
+    shm_port *p = state_of(port);
+    uint32_t gone = (uint32_t)rank;
+    if (fy_shm_silent(port, rank))
+        bury_rings(p, gone);
+    note(p, gone);
+    /* This one, and those that who has gone now was the last not to know of. */
+    for (uint32_t other = 0; other < p->segment->ranks; other++) {
+        const shm_rank *control = rank_at(p->segment->base, other);
+        /* acquire: pairs with the release in reclaim */
+        if (state_at(p, other) >= SHM_LEFT &&
+            atomic_load_explicit(&control->reclaimed, memory_order_acquire) == 0 &&
+            all_know(p, other))
+            reclaim(p, other);
+    }
 }

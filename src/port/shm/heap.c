@@ -54,6 +54,20 @@ int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t si
     return find_owner(p, address, size_bytes, memo);
 }
 
+int fy_shm_keep(const fy_segment *segment, void *address, uint32_t keeper)
+{
+    int rank = arena_rank(segment, address);
+    if (rank < 0)
+        return FERRY_EINVAL;
+    fy_arena arena = arena_at(segment, (uint32_t)rank);
+    return fy_arena_keep_for(&arena, address, keeper);
+}
+
+int fy_shm_keep_for(fy_port *port, void *address, int rank)
+{
+    return fy_shm_keep(state_of(port)->segment, address, (uint32_t)(rank + 1));
+}
+
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address)
 {
     int rank = arena_rank(segment, address);

@@ -14,7 +14,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 4
+#define SHM_VERSION 5
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -65,6 +65,10 @@ typedef struct shm_rank {
     /* Written by whoever has news. */
     _Alignas(64) _Atomic uint32_t events; /* changes of peers' states */
     _Atomic uint32_t signal[FY_THREADS];  /* wake was called */
+
+    /* Written when it has gone: the ranks that know, and whether its memory was given back. */
+    _Alignas(64) _Atomic uint64_t buried[SHM_OPEN_WORDS];
+    _Atomic uint32_t reclaimed;
 
     /* The rank's own, read by the launcher. */
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */

@@ -168,13 +168,15 @@ static void place_block(const shm_port *p, shm_slot *slot, const void *block)
     slot->size |= units >> 32 << SHM_SIZE_BITS;
 }
 
-static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const fy_frame *frame)
+static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const fy_frame *frame,
+                     uint32_t rank)
 {
     if (!has_room(p, o, 0, frame->size_bytes) && !wait_for_room(p, o, 0, frame->size_bytes))
         return FERRY_EAGAIN;
     void *block = fy_heap_alloc(p->heap, frame->size_bytes);
     if (block == NULL)
         return FERRY_ENOMEM;
+    (void)fy_shm_keep(p->segment, block, rank + 1);
     fy_copy(block, frame->data, frame->size_bytes);
     o->copied_tail += frame->size_bytes;
     shm_slot *slot = next_slot(p, o);
@@ -216,13 +218,13 @@ static inline int find_outbox(shm_port *p, fy_thread thread, fy_lane lane, int r
 }
 
 static __attribute__((noinline)) int send_long(shm_port *p, outbox *o, fy_lane lane, uint32_t state,
-                                               const fy_frame *frame)
+                                               const fy_frame *frame, uint32_t rank)
 {
     if (frame->size_bytes <= p->bytes_max)
         return send_bytes(p, o, lane, state, frame);
     if (frame->size_bytes > p->segment->heap_bytes)
         return FERRY_ENOMEM;
-    return send_copy(p, o, lane, state, frame);
+    return send_copy(p, o, lane, state, frame, rank);
 }
 
 int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
@@ -235,7 +237,7 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
         return error;
     if (frame->size_bytes <= (FY_FRAME_WORDS - frame->word_count) * sizeof(uint64_t))
         return send_short(p, o, lane, state, frame);
-    return send_long(p, o, lane, state, frame);
+    return send_long(p, o, lane, state, frame, (uint32_t)rank);
 }
 
 int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
@@ -252,6 +254,8 @@ int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
         return FERRY_EINVAL;
     if (!has_room(p, o, 0, 0) && !wait_for_room(p, o, 0, 0))
         return FERRY_EAGAIN;
+    /* Before the target can pass it on, which says so too. */
+    (void)fy_shm_keep_for(port, (void *)(uintptr_t)frame->data, rank);
     shm_slot *slot = next_slot(p, o);
     fill(slot, frame, SHM_GIVEN);
     place_block(p, slot, frame->data);

@@ -196,6 +196,7 @@ static const fy_port_ops shm_ops = {
     .alloc = fy_shm_alloc,
     .release = fy_shm_release,
     .owner = fy_shm_owner,
+    .keep_for = fy_shm_keep_for,
     .wait = fy_shm_wait,
     .wake = fy_shm_wake,
     .serve = fy_shm_serve,
