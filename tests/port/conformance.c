@@ -347,16 +347,14 @@ static void help(void *arg)
     }
 }
 
-/* Goal: while the application thread computes, a control frame wakes the helper, which answers.
- * Method: rank 1's application thread hands the control lane to its helper and does nothing but
- * watch for the end on the data lane; rank 0 asks, waits, asks. */
+/* Goal: while the application thread computes, the helper answers control frames: at once where
+ * they wake it, else after a quantum. Method: rank 1's application thread hands the control lane to
+ * its helper and does nothing but watch for the end on the data lane; rank 0 asks, waits, asks. */
 static void helper_answers(fy_port *port)
 {
     enum { ROUNDS = 3000 };
     tally t = {.port = port};
     fy_port_info info = info_of_port(port);
-    if (!info.wakes_helper)
-        return;
     if (info.rank == 0) {
         uint64_t start = port->ops->now(port), number = 0;
         for (; !is_enough(port, start, number, ROUNDS); number++) {
