@@ -1,4 +1,4 @@
-# Writes a man page for each public function, from the comments of the headers.
+# Writes a man page for each public function and type, from the comments of the headers.
 #
 #   awk -f tools/man.awk -v out=DIR -v version=0.1.0 include/ferry/*.h
 #
@@ -52,10 +52,10 @@ function dissect(s,    k, one, at, end)
         k = sentence_length(s)
         one = trim(substr(s, 1, k))
         s = trim(substr(s, k + 1))
-        if (one ~ /^FERRY_E[A-Z]+(, FERRY_E[A-Z]+)*:/) {
+        if (one ~ /^FERRY_E[A-Z]+(, [^:]*)?:/) {
             errors++
             at = index(one, ":")
-            error_name[errors] = substr(one, 1, at - 1)
+            error_name[errors] = troff(substr(one, 1, at - 1))
             error_text[errors] = trim(substr(one, at + 1))
         } else if (one ~ /^[a-z-]+[.]txt /) {
             references = one
@@ -92,12 +92,72 @@ function remember(    i)
     declarations = 0
 }
 
+# Name of the type whose declaration ends with `line`.
+function type_name(line)
+{
+    sub(/\(.*/, "", line)
+    sub(/;.*/, "", line)
+    sub(/[ \t]+$/, "", line)
+    return match(line, /[A-Za-z_0-9]+$/) ? substr(line, RSTART, RLENGTH) : ""
+}
+
+# A type with a comment of its own; those without are said with their functions.
+function remember_type(    name)
+{
+    name = type_name(type_text ~ /{/ ? $0 : type_first)
+    in_type = 0
+    if (comment == "" || name == "")
+        return
+    types++
+    type[types] = name
+    type_synopsis[name] = type_text
+    type_comment[name] = comment
+    type_header[name] = header
+    owner[name] = "type " name
+}
+
 FNR == 1 {
     remember()
     header = FILENAME
     sub(/.*\//, "", header)
     comment = section = module = ""
-    in_comment = in_declaration = 0
+    in_comment = in_declaration = in_type = in_inline = 0
+}
+
+!in_comment && /^static inline/ {
+    in_inline = 1
+    text = ""
+}
+
+# The head is the declaration; the body is passed over.
+in_inline == 1 {
+    text = text (text == "" ? "" : " ") trim($0)
+    if ($0 ~ /\)$/) {
+        sub(/^static inline */, "", text)
+        declaration[++declarations] = text
+        in_inline = 2
+    }
+    next
+}
+
+in_inline == 2 {
+    if ($0 ~ /^}/)
+        in_inline = 0
+    next
+}
+
+!in_comment && /^typedef/ {
+    remember()
+    in_type = typed = 1
+    type_first = $0
+    type_text = ""
+}
+
+in_type {
+    type_text = type_text $0 "\n"
+    if ($0 ~ /^}.*;/ || (type_text !~ /{/ && $0 ~ /;/))
+        remember_type()
+    next
 }
 
 !in_comment && /^\/\*/ {
@@ -203,7 +263,7 @@ function write_page(p,    names, n, i, file, summary, inherited, text, k, parts,
     }
     if (references != "")
         printf ".SH REFERENCES\n%s\n", troff(references) > file
-    printf ".SH SEE ALSO\n%s\n", see_also(p, text) > file
+    printf ".SH SEE ALSO\n%s\n", see_also(p, text " " page_synopsis[p]) > file
     close(file)
     for (i = 2; i <= n; i++) {
         printf ".so man3/%s.3\n", names[1] > (out "/" names[i] ".3")
@@ -211,8 +271,39 @@ function write_page(p,    names, n, i, file, summary, inherited, text, k, parts,
     }
 }
 
+function write_type(name,    file, text, p, list, k, summary)
+{
+    file = out "/" name ".3"
+    text = type_comment[name]
+    dissect(text)
+    k = sentence_length(body)
+    summary = substr(body, 1, k)
+    sub(/[.]$/, "", summary)
+    summary = tolower(substr(summary, 1, 1)) substr(summary, 2)
+    printf ".TH %s 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", toupper(name), version > file
+    printf ".SH NAME\n%s \\- %s\n", name, troff(summary) > file
+    printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", type_header[name] > file
+    printf "%s.fi\n", troff(type_synopsis[name]) > file
+    printf ".SH DESCRIPTION\n%s\n", troff(body) > file
+    if (contract != "")
+        printf ".SH CONTRACT\n%s\n", troff(contract) > file
+    if (references != "")
+        printf ".SH REFERENCES\n%s\n", troff(references) > file
+    list = see_also("type " name, text " " type_synopsis[name])
+    for (p = 1; p <= pages; p++)
+        if (page_synopsis[p] ~ ("(^|[^A-Za-z_0-9])" name "([^A-Za-z_0-9]|$)")) {
+            split(page_names[p], called, ", ")
+            if (!(("type " name, called[1]) in mentioned))
+                list = ".BR " called[1] " (3),\n" list
+        }
+    printf ".SH SEE ALSO\n%s\n", list > file
+    close(file)
+}
+
 END {
     remember()
+    for (p = 1; p <= types; p++)
+        write_type(type[p])
     for (p = 1; p <= pages; p++)
         write_page(p)
 }

@@ -48,6 +48,7 @@ static inline ferry_point ferry_point_of(int64_t i, int64_t j, int64_t k)
     return p;
 }
 
+/* Whether no point is in the region. */
 static inline bool ferry_region_is_empty(ferry_region r)
 {
     for (int d = 0; d < r.dims; d++)
@@ -62,6 +63,7 @@ static inline uint64_t ferry_region_extent(ferry_region r, int d)
     return r.high.at[d] < r.low.at[d] ? 0 : (uint64_t)(r.high.at[d] - r.low.at[d]) + 1;
 }
 
+/* Whether `p` is in the region, both of as many dimensions. */
 static inline bool ferry_region_contains_point(ferry_region r, ferry_point p)
 {
     for (int d = 0; d < r.dims; d++)

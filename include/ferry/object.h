@@ -14,11 +14,13 @@
 extern "C" {
 #endif
 
+/* Whether `object` is all zero, which names no object. */
 static inline bool ferry_object_is_none(ferry_object object)
 {
     return object.word == 0;
 }
 
+/* Whether both name the same object. */
 static inline bool ferry_object_equal(ferry_object a, ferry_object b)
 {
     return a.word == b.word;

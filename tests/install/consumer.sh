@@ -47,7 +47,17 @@ unset LD_LIBRARY_PATH
 for header in "$source"/include/ferry/*.h; do
     [ -f "$prefix/include/ferry/${header##*/}" ] || fail "${header##*/} is not installed"
 done
-[ -f "$prefix/share/man/man3/ferry_main.3" ] || fail "no man page for ferry_main"
+# A man page, with what it is about, for every function that a header declares or defines.
+for name in $(cat "$source"/include/ferry/*.h | awk '/^FERRY_API|^static inline/ { open = 1; text = "" }
+    open { text = text " " $0 }
+    open && /[;)]$/ { open = 0; sub(/\(.*/, "", text); n = split(text, w, /[ *]+/); print w[n] }'); do
+    page=$prefix/share/man/man3/$name.3
+    [ -f "$page" ] || fail "no man page for $name"
+    target=$(sed -n 's/^\.so //p' "$page")
+    grep -q "$name.* .- [^ ]" "$prefix/share/man/${target:-man3/$name.3}" ||
+        fail "the man page of $name does not say what it does"
+done
+[ -f "$prefix/share/man/man3/ferry_track.3" ] || fail "no man page for the type ferry_track"
 [ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
 "$prefix/bin/ferry" info | grep -q "$version" || fail "the installed command does not say its version"
 expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
