@@ -301,8 +301,10 @@ static int open_farm(ferry *f, farm *m)
 static int play(ferry *f, farm *m)
 {
     int status = 0;
-    if (open_farm(f, m) != 0)
+    if (open_farm(f, m) != 0) {
+        fprintf(stderr, "elastic: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
         return 1;
+    }
     if (ferry_rank(f) == 0)
         own(f, m);
     else if (!serve(f, m))

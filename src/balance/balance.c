@@ -7,6 +7,7 @@
 
 #include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/schedulers.h"
+#include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
 
@@ -80,7 +81,8 @@ int fy_scheduler_prepare(ferry *f)
     if (error != 0) {
         fy_plugin_close(s->plugin);
         s->plugin = NULL;
-        return fy_fail(f, error, "scheduler %s: its state cannot be made", s->name);
+        return fy_fail(f, error, "scheduler %s: its state cannot be made: %s", s->name,
+                       ferry_strerror(error));
     }
     s->scheduler = scheduler;
     return 0;
@@ -237,7 +239,7 @@ static void look_who_is_present(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     size_t words = ((size_t)s->ranks + 63) / 64;
-    uint64_t *present = calloc(words + ((size_t)s->ranks + 1) / 2, sizeof *present);
+    uint64_t *present = fy_calloc(words + ((size_t)s->ranks + 1) / 2, sizeof *present);
     if (present == NULL)
         return; /* schedulers ask some in vain, and send objects that come back */
     fy_control_lock(f);
@@ -366,7 +368,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     int error = fy_env_number("FERRY_SEED", 0, UINT64_MAX, &seed);
     if (error != 0)
         return error;
-    ferry_scheduling *s = calloc(1, sizeof *s);
+    ferry_scheduling *s = fy_calloc(1, sizeof *s);
     if (s == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the balance layer");
     s->f = f;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "balance/balance.h"
+#include "base/alloc.h"
 #include "core/profile.h"
 
 enum { REASONS_MAX = 65536 };
@@ -34,7 +35,7 @@ static bool grow(ferry_scheduling *s)
 {
     uint32_t capacity = s->reason_capacity == 0 ? 64 : s->reason_capacity * 2;
     fy_reason *larger =
-        capacity > REASONS_MAX ? NULL : realloc(s->reasons, capacity * sizeof *larger);
+        capacity > REASONS_MAX ? NULL : fy_realloc(s->reasons, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
     s->reasons = larger;

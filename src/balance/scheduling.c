@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "balance/balance.h"
+#include "base/alloc.h"
 #include "base/env.h"
 
 int ferry_scheduling_rank(const ferry_scheduling *s)
@@ -89,7 +90,7 @@ static bool notes_reserve(ferry_scheduling *s)
         return true;
     }
     uint32_t capacity = s->note_capacity == 0 ? 64 : s->note_capacity * 2;
-    fy_note *larger = realloc(s->notes, capacity * sizeof *larger);
+    fy_note *larger = fy_realloc(s->notes, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
     s->notes = larger;

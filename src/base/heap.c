@@ -11,6 +11,7 @@
 
 #include <ferry/error.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/heap_spans.h"
 #include "base/mutex.h"
@@ -29,7 +30,7 @@ struct fy_heap {
 
 int fy_heap_create(const fy_arena *arena, fy_heap **out)
 {
-    fy_heap *heap = calloc(1, sizeof(*heap));
+    fy_heap *heap = fy_calloc(1, sizeof(*heap));
     if (heap == NULL)
         return FERRY_ENOMEM;
     if (fy_mutex_init(&heap->lock) != 0) {

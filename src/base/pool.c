@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 /* The head of a chunk takes one alignment unit, so that the items behind it stay aligned. */
 enum { ALIGNMENT = 16 };
 
@@ -27,7 +29,7 @@ void fy_pool_fini(fy_pool *pool)
 
 int fy_pool_grow(fy_pool *pool)
 {
-    unsigned char *chunk = malloc(ALIGNMENT + pool->item_bytes * pool->chunk_items);
+    unsigned char *chunk = fy_malloc(ALIGNMENT + pool->item_bytes * pool->chunk_items);
     if (chunk == NULL)
         return 0;
     *(void **)chunk = pool->chunks;

@@ -5,6 +5,8 @@
 
 #include <ferry/error.h>
 
+#include "base/alloc.h"
+
 enum { FIRST_LOG = 4, LINE_BYTES = 64 };
 
 /* Slots start at a cache line, so that those whose size divides 64 touch one line each. */
@@ -13,7 +15,7 @@ static unsigned char *allocate(size_t capacity, size_t slot_bytes)
     if (capacity > SIZE_MAX / 2 / slot_bytes)
         return NULL;
     size_t bytes = (capacity * slot_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    unsigned char *slots = aligned_alloc(LINE_BYTES, bytes);
+    unsigned char *slots = fy_aligned_alloc(LINE_BYTES, bytes);
     if (slots != NULL)
         memset(slots, 0, bytes);
     return slots;

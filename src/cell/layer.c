@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cell/state.h"
 
 /* Handlers that one poll runs. */
@@ -31,7 +32,7 @@ static int open_board(fy_cells *c)
     find_boards(c);
     if (c->board == NULL) {
         c->shared = false;
-        c->board = aligned_alloc(64, sizeof(*c->board));
+        c->board = fy_aligned_alloc(64, sizeof(*c->board));
         if (c->board == NULL)
             return FERRY_ENOMEM;
         memset(c->board, 0, sizeof(*c->board));
@@ -82,7 +83,7 @@ static int open_cells(ferry *f, const ferry_options *options)
 {
     (void)options;
     size_t ranks = (size_t)ferry_ranks(f);
-    fy_cells *c = calloc(1, sizeof(*c));
+    fy_cells *c = fy_calloc(1, sizeof(*c));
     if (c == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
     c->f = f;
@@ -91,9 +92,9 @@ static int open_cells(ferry *f, const ferry_options *options)
     c->floor = INT64_MIN;
     fy_list_init(&c->pending);
     fy_layer_state_set(f, FY_LAYER_CELL, c);
-    c->boards = calloc(ranks, sizeof(*c->boards));
-    c->gone = calloc(ranks, 1);
-    c->formats = calloc(ranks, 1);
+    c->boards = fy_calloc(ranks, sizeof(*c->boards));
+    c->gone = fy_calloc(ranks, 1);
+    c->formats = fy_calloc(ranks, 1);
     if (c->boards == NULL || c->gone == NULL || c->formats == NULL ||
         fy_table_init(&c->names, sizeof(uint64_t)) != 0 ||
         fy_table_init(&c->cached, sizeof(fy_cached)) != 0 || open_board(c) != 0) {

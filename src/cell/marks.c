@@ -6,6 +6,7 @@
  * that can do nothing about a mark is not called over and over. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "cell/change.h"
 
 /* Shown as the handler that runs: none of the registered ones. */
@@ -161,7 +162,7 @@ static fy_marked *find_or_add(fy_cells *c, int number)
         return m;
     if (c->marked_count == c->marked_capacity) {
         size_t capacity = c->marked_capacity == 0 ? 8 : c->marked_capacity * 2;
-        fy_marked *marked = realloc(c->marked, capacity * sizeof(*marked));
+        fy_marked *marked = fy_realloc(c->marked, capacity * sizeof(*marked));
         if (marked == NULL)
             return NULL;
         c->marked = marked;

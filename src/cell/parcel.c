@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cell/change.h"
 
 enum { ADDRESS_BITS = 42, ADDRESS_SHIFT = 6, REGISTRY_FIRST = 256 };
@@ -92,7 +93,7 @@ void *fy_cells_alloc(const fy_cells *c, size_t size_bytes)
     if (c->shared)
         return c->ops->alloc(c->port, size_bytes);
     size_t rounded = (size_bytes + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES * FY_PARCEL_BYTES;
-    return aligned_alloc(FY_PARCEL_BYTES, rounded);
+    return fy_aligned_alloc(FY_PARCEL_BYTES, rounded);
 }
 
 static void block_free(const fy_cells *c, void *block)
@@ -106,7 +107,7 @@ static void block_free(const fy_cells *c, void *block)
 static bool registry_grow(fy_cells *c)
 {
     uint32_t old = c->registry_capacity, capacity = old == 0 ? REGISTRY_FIRST : old * 2;
-    uint32_t *indices = realloc(c->free_indices, capacity * sizeof(*indices));
+    uint32_t *indices = fy_realloc(c->free_indices, capacity * sizeof(*indices));
     if (indices == NULL)
         return false;
     c->free_indices = indices;

@@ -3,6 +3,7 @@
  * All are in one list in the order they came; per cell they are done in that order. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "cell/state.h"
 
 static fy_pending *pending_of(fy_link *link)
@@ -27,7 +28,7 @@ bool fy_pending_has(const fy_cells *c, fy_cell_sort sort, ferry_cell cell)
 
 fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int source)
 {
-    fy_pending *p = calloc(1, sizeof(*p));
+    fy_pending *p = fy_calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
     p->sort = sort;

@@ -22,8 +22,10 @@ static const char help[] =
     "repeats it.\n"
     "\n"
     "  -s, --seeds A..B        which seeds; 1..100 by default\n" CMD_SIM_HELP
-    "  -a, --all               also deaths of ranks and refused memory, which PROGRAM must "
-    "survive\n"
+    "  -a, --all               also deaths of ranks and a shared heap that refuses, which PROGRAM\n"
+    "                          must survive\n"
+    "  -o, --out-of-memory     also allocations of Ferry's own that fail; then a run may end with\n"
+    "                          an error of PROGRAM's that speaks of memory\n"
     "  -2, --twice             run each seed twice and compare hash, status and output\n"
     "  -k, --keep-going        run all seeds, do not shrink, and count the failures\n"
     "  -l, --limit SECONDS     of real time for one run; 60 by default\n"
@@ -35,6 +37,7 @@ static const struct option long_options[] = {
     CMD_SIM_LONG_OPTIONS,
     {"seeds", required_argument, NULL, 's'},
     {"all", no_argument, NULL, 'a'},
+    {"out-of-memory", no_argument, NULL, 'o'},
     {"twice", no_argument, NULL, '2'},
     {"keep-going", no_argument, NULL, 'k'},
     {"limit", required_argument, NULL, 'l'},
@@ -62,6 +65,9 @@ static bool read_option(swarm *s, int option, const char *value)
         return read_seeds(value, s);
     case 'a':
         s->all = true;
+        return true;
+    case 'o':
+        s->starves = true;
         return true;
     case '2':
         s->twice = true;
@@ -124,7 +130,7 @@ static bool still_fails(swarm *s, uint64_t seed, const items *all, size_t from, 
     if (!write_plan(s, all, from, to))
         return false;
     swarm_path(s, "plan", plan + 1);
-    return swarm_run(s, seed, plan, &end) && end.status == status;
+    return swarm_run(s, seed, plan, &end) && end.status == status && !end.excused;
 }
 
 /* Takes ever smaller pieces out of the plan for good when the run fails without them. */
@@ -159,7 +165,7 @@ static void shrink_ranks(swarm *s, uint64_t seed, const char *plan, int status)
         snprintf(number, sizeof(number), "%d", fewer);
         if (setenv("FERRY_RANKS", number, 1) != 0)
             return;
-        if (swarm_run(s, seed, plan, &end) && end.status == status)
+        if (swarm_run(s, seed, plan, &end) && end.status == status && !end.excused)
             return;
     }
     snprintf(number, sizeof(number), "%d", ranks);
@@ -262,8 +268,10 @@ static bool repeats(swarm *s, uint64_t seed, const char *plan, const swarm_end *
 
 static int run_seeds(swarm *s)
 {
-    const char *plan = s->all ? "random-all" : "random";
-    uint64_t failures = 0, count = s->last - s->first + 1;
+    static const char *const plans[2][2] = {{"random", "random-all"},
+                                            {"random,random-malloc", "random-all,random-malloc"}};
+    const char *plan = plans[s->starves][s->all];
+    uint64_t failures = 0, excused = 0, count = s->last - s->first + 1;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t seed = s->first + i;
         swarm_end end;
@@ -271,7 +279,8 @@ static int run_seeds(swarm *s)
             print_errors(s);
             return EXIT_FAILURE;
         }
-        bool good = end.status == 0 && (!s->twice || repeats(s, seed, plan, &end));
+        excused += end.excused;
+        bool good = (end.status == 0 || end.excused) && (!s->twice || repeats(s, seed, plan, &end));
         if (good)
             continue;
         failures++;
@@ -284,8 +293,11 @@ static int run_seeds(swarm *s)
         printf("failed at seed %" PRIu64 ", the %" PRIu64 ". of %" PRIu64 "\n", seed, i + 1, count);
         return EXIT_FAILURE;
     }
-    printf("%" PRIu64 " of %" PRIu64 " seeds failed, from %" PRIu64 " to %" PRIu64 "\n", failures,
-           count, s->first, s->last);
+    printf("%" PRIu64 " of %" PRIu64 " seeds failed, from %" PRIu64 " to %" PRIu64, failures, count,
+           s->first, s->last);
+    if (s->starves)
+        printf("; %" PRIu64 " ended with an error for want of memory", excused);
+    printf("\n");
     return failures == 0 ? 0 : EXIT_FAILURE;
 }
 
@@ -295,7 +307,7 @@ int cmd_swarm(int argc, char **argv)
     swarm s = {.limit_s = 60, .first = 1, .last = 100};
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:a2kl:", long_options, NULL)) !=
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:ao2kl:", long_options, NULL)) !=
            -1) {
         if (option == 'h') {
             fputs(help, stdout);

@@ -10,7 +10,8 @@ typedef struct swarm {
     char **argv;     /* the program */
     char folder[64]; /* for outputs, plans and tapes; the swarm's own */
     double limit_s;  /* of real time per run */
-    bool all;        /* deaths and refused memory too */
+    bool all;        /* deaths and a shared heap that refuses too */
+    bool starves;    /* Ferry's allocations fail too */
     bool twice;      /* each seed runs twice, and must do the same */
     bool keep_going; /* count failures instead of stopping at the first */
     uint64_t first, last;
@@ -19,7 +20,8 @@ typedef struct swarm {
 
 /* What a run came to. */
 typedef struct swarm_end {
-    int status; /* exit status; 128 + signal; SWARM_LATE */
+    int status;   /* exit status; 128 + signal; SWARM_LATE */
+    bool excused; /* an error of its own, after it was refused memory and said so */
     char hash[17];
 } swarm_end;
 

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "port/sim/sim.h"
+
 static const char *const files[] = {"out", "err", "tape", "plan"};
 
 void swarm_path(const swarm *s, const char *name, char *out)
@@ -108,6 +110,30 @@ static void find_hash(const swarm *s, char *hash)
     free(err);
 }
 
+/* Whether a line that is not the simulator's speaks of memory. */
+static bool speaks_of_memory(char *text)
+{
+    for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        if (strncmp(line, "sim: ", 5) != 0 && strstr(line, " sim: ") == NULL &&
+            (strstr(line, "memory") != NULL || strstr(line, "ENOMEM") != NULL))
+            return true;
+    return false;
+}
+
+/* The simulator's own statuses, and signals, are above those of programs. */
+static bool is_excused(const swarm *s, int status)
+{
+    if (!s->starves || status == 0 || status >= FY_SIM_STUCK)
+        return false;
+    char *tape = swarm_read(s, "tape"), *err = swarm_read(s, "err");
+    bool is =
+        tape != NULL && err != NULL && strstr(tape, "malloc") != NULL && speaks_of_memory(err);
+    free(tape);
+    free(err);
+    return is;
+}
+
 bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
 {
     s->runs++;
@@ -128,6 +154,7 @@ bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
     end->status = !in_time            ? SWARM_LATE
                   : WIFEXITED(status) ? WEXITSTATUS(status)
                                       : 128 + WTERMSIG(status);
+    end->excused = is_excused(s, end->status);
     find_hash(s, end->hash);
     return true;
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/relax.h"
 #include "base/thread.h"
@@ -42,7 +43,7 @@ int ferry_background_begin(ferry *f)
         return fy_fail(f, FERRY_ESTATE, "background_begin: it has begun");
     if (f->info.virtual_time)
         return fy_fail(f, FERRY_ENOTSUP, "background_begin: not where time is simulated");
-    fy_background *background = calloc(1, sizeof(*background));
+    fy_background *background = fy_calloc(1, sizeof(*background));
     if (background == NULL)
         return fy_fail(f, FERRY_ENOMEM, "background_begin: no memory");
     f->background = background;

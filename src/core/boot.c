@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -468,7 +469,7 @@ static int run_threads(const place *where, program *p)
     if (error != 0)
         return failed(-1);
     int places = fy_segment_ranks(p->segment);
-    p->threads = calloc((size_t)places, sizeof(*p->threads));
+    p->threads = fy_calloc((size_t)places, sizeof(*p->threads));
     if (p->threads == NULL)
         fy_error_set(FERRY_ENOMEM, "no memory for %d threads", places);
     int status = p->threads == NULL ? failed(-1) : 0;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/rank.h"
 #include "core/reduce.h"
 
@@ -222,7 +223,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     fy_collective *c = all->spare;
     if (c != NULL)
         all->spare = c->next;
-    else if ((c = calloc(1, sizeof(*c))) == NULL)
+    else if ((c = fy_calloc(1, sizeof(*c))) == NULL)
         return NULL;
     if (c->steps == NULL) {
         c->steps = c->own_steps;
@@ -410,7 +411,7 @@ void fy_collectives_fail_dead(ferry *f)
 
 int fy_collectives_init(ferry *f)
 {
-    uint64_t *members = calloc(fy_set_words(f->ranks), sizeof(*members));
+    uint64_t *members = fy_calloc(fy_set_words(f->ranks), sizeof(*members));
     if (members == NULL)
         return FERRY_ENOMEM;
     /* A rank that the job did not begin with is in no group yet. */

@@ -2,13 +2,16 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 fy_group *fy_group_create(const uint64_t *set, int ranks, int self)
 {
     int size = 0;
     for (size_t i = 0; i < fy_set_words(ranks); i++)
         size += __builtin_popcountll(set[i]);
     bool all = size == ranks;
-    fy_group *group = malloc(sizeof(*group) + (all ? 0 : (size_t)size * sizeof(group->ranks[0])));
+    fy_group *group =
+        fy_malloc(sizeof(*group) + (all ? 0 : (size_t)size * sizeof(group->ranks[0])));
     if (group == NULL)
         return NULL;
     *group = (fy_group){.users = 1, .size = size, .self = all ? self : -1, .dead = -1, .all = all};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/rank.h"
 
 /* FNV-1a, continued from the signature of the handlers before. */
@@ -24,11 +25,11 @@ uint32_t fy_handlers_signature(const ferry *f)
 static bool grow(fy_handlers *h)
 {
     uint32_t capacity = h->capacity == 0 ? 16 : h->capacity * 2;
-    fy_handler_entry *entries = realloc(h->entries, capacity * sizeof(*entries));
+    fy_handler_entry *entries = fy_realloc(h->entries, capacity * sizeof(*entries));
     if (entries == NULL)
         return false;
     h->entries = entries;
-    void *names = realloc(h->names, capacity * sizeof(*h->names));
+    void *names = fy_realloc(h->names, capacity * sizeof(*h->names));
     if (names == NULL)
         return false;
     h->names = names;

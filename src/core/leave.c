@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "core/rank.h"
 
 enum { LEAVE_WORDS = 3 };
@@ -19,10 +20,10 @@ static int make_leaves(ferry *f)
     if (f->leaves != NULL)
         return 0;
     size_t words = fy_set_words(f->ranks);
-    fy_leaves *l = calloc(1, sizeof(*l));
-    uint64_t *sets = calloc(6 * words, sizeof(*sets));
-    int32_t *heirs = malloc((size_t)f->ranks * sizeof(*heirs));
-    uint32_t *promised = calloc((size_t)f->ranks, sizeof(*promised));
+    fy_leaves *l = fy_calloc(1, sizeof(*l));
+    uint64_t *sets = fy_calloc(6 * words, sizeof(*sets));
+    int32_t *heirs = fy_malloc((size_t)f->ranks * sizeof(*heirs));
+    uint32_t *promised = fy_calloc((size_t)f->ranks, sizeof(*promised));
     if (l == NULL || sets == NULL || heirs == NULL || promised == NULL) {
         free(l);
         free(sets);

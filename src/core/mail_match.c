@@ -2,6 +2,7 @@
 
 #include <ferry/event.h>
 
+#include "base/alloc.h"
 #include "core/mail.h"
 
 static uint64_t key_of(int way, int source, int32_t tag)
@@ -36,7 +37,7 @@ static bool grow(fy_mail *mail)
 {
     fy_mail old = *mail;
     uint32_t count = old.bucket_count == 0 ? 64 : old.bucket_count * 2;
-    mail->buckets = calloc(count, sizeof(*mail->buckets));
+    mail->buckets = fy_calloc(count, sizeof(*mail->buckets));
     if (mail->buckets == NULL) {
         mail->buckets = old.buckets;
         return false;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/mail.h"
 #include "core/rank.h"
 
@@ -55,7 +56,7 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
         return no_memory(f, message->size_bytes);
     *o = (fy_offer){.data = message->data, .size_bytes = message->size_bytes, .rank = rank};
     if (copied) {
-        o->copy = malloc(message->size_bytes + 1);
+        o->copy = fy_malloc(message->size_bytes + 1);
         if (o->copy == NULL) {
             fy_pool_put(&f->mail.offers, o);
             return no_memory(f, message->size_bytes);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/collective.h"
 #include "core/rank.h"
 
@@ -69,7 +70,7 @@ int fy_meet_init(ferry *f)
 {
     if (f->ops->board == NULL || f->ops->rouse == NULL)
         return 0;
-    void **boards = calloc((size_t)f->ranks, sizeof(*boards));
+    void **boards = fy_calloc((size_t)f->ranks, sizeof(*boards));
     if (boards == NULL)
         return FERRY_ENOMEM;
     for (int rank = 0; rank < f->ranks; rank++) {

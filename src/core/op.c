@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/rank.h"
 
 enum {
@@ -68,12 +69,12 @@ static bool grow(fy_ops *ops)
     /* The table doubles whenever its count reaches a power of two. */
     if ((count & (count - 1)) == 0) {
         size_t capacity = count == 0 ? 1 : (size_t)count * 2;
-        fy_op_record **chunks = realloc(ops->chunks, capacity * sizeof(*chunks));
+        fy_op_record **chunks = fy_realloc(ops->chunks, capacity * sizeof(*chunks));
         if (chunks == NULL)
             return false;
         ops->chunks = chunks;
     }
-    fy_op_record *chunk = calloc(CHUNK_RECORDS, sizeof(*chunk));
+    fy_op_record *chunk = fy_calloc(CHUNK_RECORDS, sizeof(*chunk));
     if (chunk == NULL)
         return false;
     for (uint32_t i = CHUNK_RECORDS; i-- > 0;) {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "core/rank.h"
 #include "core/why.h"
 
@@ -20,8 +21,8 @@ int fy_peers_init(ferry *f)
 {
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
-    peers->pages = calloc(pages, sizeof(*peers->pages));
-    peers->going = calloc(5 * fy_set_words(f->ranks), sizeof(*peers->going));
+    peers->pages = fy_calloc(pages, sizeof(*peers->pages));
+    peers->going = fy_calloc(5 * fy_set_words(f->ranks), sizeof(*peers->going));
     if (peers->pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
     peers->gone = peers->going + fy_set_words(f->ranks);
@@ -58,7 +59,7 @@ void fy_peers_fini(ferry *f)
 fy_peer *fy_peer_make(fy_peers *peers, int rank)
 {
     fy_peer **page = &peers->pages[rank >> FY_PEER_PAGE_BITS];
-    *page = calloc(FY_PEER_PAGE, sizeof(**page));
+    *page = fy_calloc(FY_PEER_PAGE, sizeof(**page));
     return *page == NULL ? NULL : &(*page)[rank & (FY_PEER_PAGE - 1)];
 }
 

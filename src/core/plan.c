@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/collective.h"
 #include "core/rank.h"
 #include "core/reduce.h"
@@ -9,7 +10,7 @@
 /* Twice as many items as `capacity`, in memory of their own. NULL without memory. */
 static void *grow(void *items, const void *own, uint32_t *capacity, size_t item_bytes)
 {
-    void *more = realloc(items == own ? NULL : items, (size_t)*capacity * 2 * item_bytes);
+    void *more = fy_realloc(items == own ? NULL : items, (size_t)*capacity * 2 * item_bytes);
     if (more == NULL)
         return NULL;
     if (items == own)
@@ -91,7 +92,7 @@ void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t
 
 bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes)
 {
-    c->scratch = malloc(size_bytes == 0 ? 1 : size_bytes);
+    c->scratch = fy_malloc(size_bytes == 0 ? 1 : size_bytes);
     if (c->scratch == NULL)
         fail(f, c);
     return c->scratch != NULL;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "core/rank.h"
 
@@ -106,7 +107,7 @@ int fy_profile_init(ferry *f)
     bool wanted = value != NULL && strcmp(value, "0") != 0;
     if (!wanted && fy_env_get("FERRY_TRACE") == NULL)
         return 0;
-    f->profile = calloc(1, sizeof(*f->profile));
+    f->profile = fy_calloc(1, sizeof(*f->profile));
     if (f->profile == NULL)
         return FERRY_ENOMEM;
     f->profile->opened_ns = f->ops->now(f->port);
@@ -307,7 +308,7 @@ int fy_profile_report(ferry *f, const char *path)
     report own;
     const fy_group *group = f->collectives.group;
     bool first = group->self == 0;
-    report *all = first ? calloc((size_t)group->size, sizeof(*all)) : NULL;
+    report *all = first ? fy_calloc((size_t)group->size, sizeof(*all)) : NULL;
     int error = 0;
     fill(f, &own);
     if (first && all == NULL)

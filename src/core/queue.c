@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* Where a packet's data lies: 16-byte aligned behind its head. */
 enum { DATA_OFFSET = (sizeof(fy_packet) + 15) / 16 * 16, PACKETS_PER_CHUNK = 64 };
 
@@ -16,7 +18,7 @@ fy_packet *fy_packet_create(fy_pool *pool, size_t size_bytes)
     bool pooled = size_bytes <= FY_PACKET_POOLED_BYTES;
     if (size_bytes > SIZE_MAX - DATA_OFFSET)
         return NULL;
-    fy_packet *packet = pooled ? fy_pool_get(pool) : malloc(DATA_OFFSET + size_bytes);
+    fy_packet *packet = pooled ? fy_pool_get(pool) : fy_malloc(DATA_OFFSET + size_bytes);
     if (packet != NULL)
         packet->pooled = pooled;
     return packet;
@@ -84,7 +86,7 @@ fy_queue *fy_queue_find(const fy_queue_set *set, uint32_t key)
 static bool grow(fy_queue_set *set)
 {
     uint32_t count = set->bucket_count == 0 ? 16 : set->bucket_count * 2;
-    fy_queue **buckets = calloc(count, sizeof(*buckets));
+    fy_queue **buckets = fy_calloc(count, sizeof(*buckets));
     if (buckets == NULL)
         return false;
     for (uint32_t i = 0; i < set->bucket_count; i++) {
@@ -104,7 +106,7 @@ static fy_queue *create_queue(fy_queue_set *set, uint32_t key)
 {
     if (set->queue_count >= set->bucket_count && !grow(set))
         return NULL;
-    fy_queue *queue = calloc(1, sizeof(*queue));
+    fy_queue *queue = fy_calloc(1, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     queue->key = key;

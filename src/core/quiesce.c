@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/rank.h"
 #include "core/why.h"
 
@@ -380,7 +381,7 @@ static int run(ferry *f)
 
 int fy_quiesce_init(ferry *f)
 {
-    f->quiescence.members = calloc(fy_set_words(f->ranks), sizeof(uint64_t));
+    f->quiescence.members = fy_calloc(fy_set_words(f->ranks), sizeof(uint64_t));
     return f->quiescence.members == NULL ? FERRY_ENOMEM : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -101,7 +102,7 @@ static int open_core(ferry *f)
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
 {
     int error;
-    ferry *f = calloc(1, sizeof(*f));
+    ferry *f = fy_calloc(1, sizeof(*f));
     if (f == NULL) {
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for a rank");
         goto close_port;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "core/rank.h"
 
@@ -116,7 +117,7 @@ void fy_trace_fini(fy_trace *trace)
 /* Begins a record where the account stands. FERRY_ENOMEM. */
 static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolution_ns)
 {
-    ferry_interval *intervals = malloc(interval_max * sizeof(*intervals));
+    ferry_interval *intervals = fy_malloc(interval_max * sizeof(*intervals));
     if (intervals == NULL)
         return fy_fail(f, FERRY_ENOMEM, "trace_start: no memory for %zu intervals", interval_max);
     fy_account_to(f, f->account.activity, f->account.handler);
@@ -166,7 +167,7 @@ int fy_trace_file_init(ferry *f)
     const char *folder = fy_env_get("FERRY_TRACE");
     if (folder == NULL)
         return 0;
-    f->file = calloc(1, sizeof(*f->file));
+    f->file = fy_calloc(1, sizeof(*f->file));
     if (f->file == NULL)
         return FERRY_ENOMEM;
     f->file->folder = folder;

@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 fy_wheel *fy_wheel_create(uint64_t now_ns)
 {
-    fy_wheel *wheel = calloc(1, sizeof(*wheel));
+    fy_wheel *wheel = fy_calloc(1, sizeof(*wheel));
     if (wheel == NULL)
         return NULL;
     wheel->tick = now_ns >> FY_TICK_BITS;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "memory/state.h"
 
 /* GET: aux is the get's generation; words: its index with the piece's size above it, offset of the
@@ -27,7 +28,7 @@ static fy_pending_get *take_record(fy_memory *m)
     }
     if (m->get_count == m->get_capacity) {
         uint32_t capacity = m->get_capacity == 0 ? 16 : m->get_capacity * 2;
-        fy_pending_get *gets = realloc(m->gets, capacity * sizeof(*gets));
+        fy_pending_get *gets = fy_realloc(m->gets, capacity * sizeof(*gets));
         if (gets == NULL)
             return NULL;
         m->gets = gets;

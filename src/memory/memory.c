@@ -2,12 +2,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "memory/state.h"
 
 static int open_memory(ferry *f, const ferry_options *options)
 {
     (void)options;
-    fy_memory *m = calloc(1, sizeof(*m));
+    fy_memory *m = fy_calloc(1, sizeof(*m));
     if (m == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the memory layer");
     fy_layer_state_set(f, FY_LAYER_MEMORY, m);
@@ -46,7 +47,7 @@ static void *alloc_private(ferry *f, size_t size_bytes)
     if (size_bytes > SIZE_MAX - ALIGNMENT)
         return NULL;
     size_t rounded = (size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    void *address = aligned_alloc(ALIGNMENT, rounded);
+    void *address = fy_aligned_alloc(ALIGNMENT, rounded);
     const fy_region region = {
         .base = (uintptr_t)address, .size_bytes = size_bytes, .allocated = true};
     if (address != NULL && !fy_regions_add(&fy_memory_of(f)->regions, region)) {

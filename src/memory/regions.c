@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* Number of regions that start at or below `base`. */
 static size_t count_up_to(const fy_regions *regions, uintptr_t base)
 {
@@ -49,7 +51,7 @@ bool fy_regions_add(fy_regions *regions, fy_region region)
 {
     if (regions->count == regions->capacity) {
         size_t capacity = regions->capacity == 0 ? 8 : regions->capacity * 2;
-        fy_region *items = realloc(regions->items, capacity * sizeof(*items));
+        fy_region *items = fy_realloc(regions->items, capacity * sizeof(*items));
         if (items == NULL)
             return false;
         regions->items = items;

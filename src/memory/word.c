@@ -3,6 +3,7 @@
  * waits by index and generation, never by an address. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "memory/state.h"
 
 /* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a question: address or
@@ -21,7 +22,7 @@ static fy_word_wait *take_wait(fy_words *w)
     }
     if (w->count == w->capacity) {
         uint32_t capacity = w->capacity == 0 ? 16 : w->capacity * 2;
-        fy_word_wait *items = realloc(w->items, capacity * sizeof(*items));
+        fy_word_wait *items = fy_realloc(w->items, capacity * sizeof(*items));
         if (items == NULL)
             return NULL;
         w->items = items;

@@ -8,6 +8,8 @@
 
 #include <ferry/error.h>
 
+#include "base/alloc.h"
+
 /* Makes room for `count` items of `item_bytes`, growing by half at least. FERRY_ENOMEM: nothing
  * changed. */
 static inline int fy_array_reserve(void **items, size_t *capacity, size_t count, size_t item_bytes)
@@ -19,7 +21,7 @@ static inline int fy_array_reserve(void **items, size_t *capacity, size_t count,
         wanted = count < 8 ? 8 : count;
     if (wanted > SIZE_MAX / item_bytes)
         return FERRY_ENOMEM;
-    void *grown = realloc(*items, wanted * item_bytes);
+    void *grown = fy_realloc(*items, wanted * item_bytes);
     if (grown == NULL)
         return FERRY_ENOMEM;
     *items = grown;

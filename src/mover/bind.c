@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/link.h"
 #include "mover/plan.h"
 
@@ -46,9 +47,9 @@ static int select_copies(const ferry_mover *m, const ferry_plan *plan, way wante
     size_t found = 0;
     for (size_t i = 0; i < plan->count; i++)
         found += way_of(m, &plan->copies[i]) == wanted;
-    sorted_copy *sorted = malloc((found + 1) * sizeof *sorted);
-    *copies = malloc((found + 1) * sizeof **copies);
-    *ranks = malloc((found + 1) * sizeof **ranks);
+    sorted_copy *sorted = fy_malloc((found + 1) * sizeof *sorted);
+    *copies = fy_malloc((found + 1) * sizeof **copies);
+    *ranks = fy_malloc((found + 1) * sizeof **ranks);
     if (sorted == NULL || *copies == NULL || *ranks == NULL) {
         free(sorted);
         return FERRY_ENOMEM;
@@ -130,7 +131,7 @@ static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
     const fy_direction *direction = outward ? &m->out : &m->in;
     const size_t element = m->source->element_bytes;
     end->move_count = end->count;
-    end->moves = calloc(end->count, sizeof *end->moves);
+    end->moves = fy_calloc(end->count, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     char *at = end->buffer;
@@ -155,7 +156,7 @@ static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 static int init_direct(ferry_mover *m, fy_link_end *end)
 {
     end->move_count = end->count;
-    end->moves = calloc(end->count, sizeof *end->moves);
+    end->moves = fy_calloc(end->count, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     const ferry_grid *grid = NULL;
@@ -190,8 +191,8 @@ static int by_copy(const void *a, const void *b)
 static int init_sequence(ferry_mover *m)
 {
     size_t count = 0;
-    step *steps = malloc((m->own_count + m->in.count + 1) * sizeof *steps);
-    m->sequence = calloc(m->own_count + m->in.count + 1, sizeof *m->sequence);
+    step *steps = fy_malloc((m->own_count + m->in.count + 1) * sizeof *steps);
+    m->sequence = fy_calloc(m->own_count + m->in.count + 1, sizeof *m->sequence);
     if (steps == NULL || m->sequence == NULL) {
         free(steps);
         return FERRY_ENOMEM;
@@ -235,7 +236,7 @@ static const fy_binding regions = {.bytes = packed_bytes,
 
 static int init_own(ferry_mover *m)
 {
-    m->own_moves = calloc(m->own_count + 1, sizeof *m->own_moves);
+    m->own_moves = fy_calloc(m->own_count + 1, sizeof *m->own_moves);
     if (m->own_moves == NULL)
         return FERRY_ENOMEM;
     int error = 0;

@@ -12,6 +12,7 @@
 
 #include <ferry/memory.h>
 
+#include "base/alloc.h"
 #include "mover/fail.h"
 #include "mover/link.h"
 
@@ -195,15 +196,15 @@ static void free_set(ferry_blocks *set)
 
 static int make_set(ferry *f, ferry_xarray *const *arrays, size_t count, ferry_blocks **out)
 {
-    ferry_blocks *set = *out = calloc(1, sizeof *set);
+    ferry_blocks *set = *out = fy_calloc(1, sizeof *set);
     if (set == NULL)
         return FERRY_ENOMEM;
     set->f = f;
     set->count = arrays[0]->blocks.count;
-    set->objects = calloc(set->count + 1, sizeof *set->objects);
-    set->found = calloc(set->count + 1, sizeof *set->found);
-    set->owners = calloc(set->count + 1, sizeof *set->owners);
-    set->items = calloc(count, sizeof *set->items);
+    set->objects = fy_calloc(set->count + 1, sizeof *set->objects);
+    set->found = fy_calloc(set->count + 1, sizeof *set->found);
+    set->owners = fy_calloc(set->count + 1, sizeof *set->owners);
+    set->items = fy_calloc(count, sizeof *set->items);
     if (set->objects == NULL || set->found == NULL || set->owners == NULL || set->items == NULL)
         return FERRY_ENOMEM;
     memcpy(set->items, arrays, count * sizeof *set->items);
@@ -339,12 +340,12 @@ static void drop_lists(lists *of, size_t count)
 
 static lists *make_lists(const ferry_blocks *set, size_t here)
 {
-    lists *next = calloc(set->arrays.count, sizeof *next);
+    lists *next = fy_calloc(set->arrays.count, sizeof *next);
     bool good = next != NULL;
     for (size_t k = 0; k < set->arrays.count && good; k++) {
         size_t count = 0;
-        next[k].local = calloc(here + 1, sizeof *next[k].local);
-        next[k].grids = calloc(here + 1, sizeof *next[k].grids);
+        next[k].local = fy_calloc(here + 1, sizeof *next[k].local);
+        next[k].grids = fy_calloc(here + 1, sizeof *next[k].grids);
         good = next[k].local != NULL && next[k].grids != NULL;
         for (size_t b = 0; b < set->count && good; b++)
             if (set->found[b] != NULL) {
@@ -379,7 +380,7 @@ static int resettle(ferry_blocks *set, size_t here)
     ferry *f = set->f;
     ferry_floorplan old = {0};
     lists *next = make_lists(set, here);
-    bool *marks = calloc((size_t)ferry_ranks(f), sizeof *marks);
+    bool *marks = fy_calloc((size_t)ferry_ranks(f), sizeof *marks);
     int error = 0;
     if (next == NULL || marks == NULL || ferry_floorplan_copy(&set->items[0]->blocks, &old))
         error = fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory for %zu blocks", set->count);

@@ -14,6 +14,7 @@
 #include <ferry/collective.h>
 #include <ferry/mover_file.h>
 
+#include "base/alloc.h"
 #include "mover/disk.h"
 #include "mover/fail.h"
 #include "mover/plan.h"
@@ -129,7 +130,7 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
         const uint64_t bytes = block_bytes(x, &x->blocks.blocks[i]);
         largest = is_own(x, i) && bytes > largest ? bytes : largest;
     }
-    void *dense = malloc(largest);
+    void *dense = fy_malloc(largest);
     if (dense == NULL)
         return fy_mover_fail(x->f, FERRY_ENOMEM, "checkpoint: no memory for a block");
     int error = write_blocks(w, fd, dense);
@@ -216,7 +217,7 @@ static int read_table(reader *r)
     if (h->dims < 1 || h->dims > FERRY_DIMS_MAX || h->element_bytes == 0 ||
         h->block_count > INT32_MAX || data_start(h->block_count) > h->file_bytes)
         return damaged(r->f, r->path, "has a header that cannot be");
-    r->records = malloc((h->block_count + 1) * sizeof *r->records);
+    r->records = fy_malloc((h->block_count + 1) * sizeof *r->records);
     if (r->records == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for %s", r->path);
     if (fy_disk_read(r->fd, r->records, h->block_count * sizeof *r->records, record_offset(0)))
@@ -285,7 +286,7 @@ static int read_block(const reader *r, size_t i, const ferry_region *region, con
     if (!fy_tree_next(&walk, &number, &whole))
         return 0;
     size_t bytes = (size_t)ferry_region_size(*region) * x->element_bytes;
-    void *dense = malloc(bytes);
+    void *dense = fy_malloc(bytes);
     if (dense == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for block %zu", i);
     int error = fy_disk_read(r->fd, dense, bytes, r->records[i].offset);

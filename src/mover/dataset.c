@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "mover/disk.h"
 #include "mover/fail.h"
 #include "mover/link.h"
@@ -100,7 +101,7 @@ static int each_row(int fd, const fy_dataset *set, const ferry_grid *packed, uin
 static int make_packed(ferry *f, ferry_region region, size_t element_bytes, const char *who,
                        ferry_grid *out)
 {
-    void *data = malloc((size_t)ferry_region_size(region) * element_bytes);
+    void *data = fy_malloc((size_t)ferry_region_size(region) * element_bytes);
     if (data == NULL)
         return fy_mover_fail(f, FERRY_ENOMEM, "%s: no memory for %s", who,
                              fy_region_says(&region).text);

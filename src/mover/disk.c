@@ -9,6 +9,7 @@
 
 #include <ferry/collective.h>
 
+#include "base/alloc.h"
 #include "mover/fail.h"
 #include "mover/link.h"
 
@@ -67,9 +68,10 @@ static int name_file(ferry *f, const char *who, const char *temporary, const cha
 {
     if (rename(temporary, path) != 0)
         return fy_disk_refused(f, who, "rename", temporary);
-    char *folder = strdup(path);
+    char *folder = fy_malloc(strlen(path) + 1);
     if (folder == NULL)
         return 0;
+    strcpy(folder, path);
     char *slash = strrchr(folder, '/');
     if (slash != NULL)
         slash[slash == folder] = '\0';
@@ -111,7 +113,7 @@ int fy_disk_replace(ferry *f, int error, const char *path, const fy_disk_writer 
 {
     bool first = ferry_rank(f) == 0;
     uint64_t number = 0;
-    char *temporary = malloc(strlen(path) + 5);
+    char *temporary = fy_malloc(strlen(path) + 5);
     if (error == 0 && temporary == NULL)
         error = fy_mover_fail(f, FERRY_ENOMEM, "%s: no memory", writer->who);
     if (temporary != NULL)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/link.h"
 
 void fy_exchange_begin(fy_exchange *x, ferry *f)
@@ -17,7 +18,7 @@ void fy_exchange_begin(fy_exchange *x, ferry *f)
 static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
                  size_t size_bytes)
 {
-    fy_post *post = error ? NULL : malloc(sizeof *post + size_bytes);
+    fy_post *post = error ? NULL : fy_malloc(sizeof *post + size_bytes);
     x->count[round]++;
     fy_movers_of(x->f)->news = true;
     if (post != NULL) {

@@ -4,6 +4,7 @@
 
 #include <ferry/mover_plan.h>
 
+#include "base/alloc.h"
 #include "mover/array.h"
 #include "mover/fail.h"
 #include "mover/tree.h"
@@ -33,7 +34,7 @@ int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
     int error = fy_array_reserve((void **)&copy.blocks, &copy.capacity, plan->count + 1,
                                  sizeof *copy.blocks);
     if (error == 0 && plan->numbers != NULL &&
-        (copy.numbers = malloc((plan->count + 1) * sizeof *copy.numbers)) == NULL)
+        (copy.numbers = fy_malloc((plan->count + 1) * sizeof *copy.numbers)) == NULL)
         error = FERRY_ENOMEM;
     if (error) {
         ferry_floorplan_fini(&copy);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/link.h"
 
 #include <ferry/memory.h>
@@ -70,7 +71,7 @@ static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *
         end->buffer = (char *)(uintptr_t)words[2];
     if (count == 0)
         return 0;
-    end->offers = malloc(count * sizeof *offers);
+    end->offers = fy_malloc(count * sizeof *offers);
     if (end->offers == NULL)
         return FERRY_ENOMEM;
     memcpy(end->offers, offers, count * sizeof *offers);
@@ -129,7 +130,7 @@ static void keep(ferry *f, int source, const fy_frame *frame)
     if (old != NULL)
         refuse(f, source, old->words[0], FERRY_EINVAL);
     free(old);
-    fy_early *early = malloc(sizeof *early + frame->size_bytes);
+    fy_early *early = fy_malloc(sizeof *early + frame->size_bytes);
     if (early == NULL) {
         refuse(f, source, frame->words[0], FERRY_ENOMEM);
         return;
@@ -203,7 +204,7 @@ static int greet(ferry_mover *m, const fy_link_end *in, const fy_link_end *out)
     const int rank = in != NULL ? in->rank : out->rank;
     const bool lists = out != NULL && out->mode == FY_LINK_DIRECT;
     const size_t room = sizeof(fy_greeting) + (lists ? out->count : 0) * sizeof(fy_offer);
-    char *data = calloc(room, 1);
+    char *data = fy_calloc(room, 1);
     if (data == NULL)
         return FERRY_ENOMEM;
     const fy_greeting greeting = {.sent = out != NULL ? out->hash : 0,

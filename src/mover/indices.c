@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/link.h"
 
 /* A ghost on its way into a direction. */
@@ -56,7 +57,7 @@ static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const f
     const ptrdiff_t element = (ptrdiff_t)m->element_bytes;
     *out = (fy_move){.kind = FY_MOVE_LIST, .unit = m->element_bytes, .dims = 1};
     out->axis[0].count = count;
-    out->table = malloc((2 * count + 1) * sizeof *out->table);
+    out->table = fy_malloc((2 * count + 1) * sizeof *out->table);
     if (out->table == NULL)
         return FERRY_ENOMEM;
     out->target = target->data;
@@ -80,7 +81,7 @@ static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool ou
 static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
     const fy_direction *direction = outward ? &m->out : &m->in;
-    end->moves = calloc(1, sizeof *end->moves);
+    end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     const ferry_grid packed = {.data = end->buffer};
@@ -94,7 +95,7 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
 {
     const ferry_grid *grid = fy_link_offer(end, 0);
     end->move_count = 1;
-    end->moves = calloc(1, sizeof *end->moves);
+    end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     if (grid == NULL || grid->element_bytes != m->element_bytes || !fy_grid_is_known(m->f, grid))
@@ -116,7 +117,7 @@ static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer
 /* Own pairs, then those of the other ranks by number. */
 static int init_sequence(ferry_mover *m)
 {
-    m->sequence = calloc(m->in.end_count + 2, sizeof *m->sequence);
+    m->sequence = fy_calloc(m->in.end_count + 2, sizeof *m->sequence);
     if (m->sequence == NULL)
         return FERRY_ENOMEM;
     if (m->own_count > 0)
@@ -148,11 +149,11 @@ static const fy_binding indices = {.bytes = packed_bytes,
 static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction *near)
 {
     int all = ferry_ranks(m->f), self = ferry_rank(m->f), error = 0;
-    sorted_ghost *sorted = malloc((ghosts->count + 1) * sizeof *sorted);
-    fy_pair *own = malloc((ghosts->count + 1) * sizeof *own);
-    near->pairs = malloc((ghosts->count + 1) * sizeof *near->pairs);
-    near->ranks = malloc((ghosts->count + 1) * sizeof *near->ranks);
-    m->own_moves = calloc(1, sizeof *m->own_moves);
+    sorted_ghost *sorted = fy_malloc((ghosts->count + 1) * sizeof *sorted);
+    fy_pair *own = fy_malloc((ghosts->count + 1) * sizeof *own);
+    near->pairs = fy_malloc((ghosts->count + 1) * sizeof *near->pairs);
+    near->ranks = fy_malloc((ghosts->count + 1) * sizeof *near->ranks);
+    m->own_moves = fy_calloc(1, sizeof *m->own_moves);
     if (sorted == NULL || own == NULL || near->pairs == NULL || near->ranks == NULL ||
         m->own_moves == NULL)
         error = FERRY_ENOMEM;
@@ -192,7 +193,7 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
 static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *count)
 {
     int all = ferry_ranks(m->f);
-    int64_t *asked = calloc((size_t)all, sizeof *asked);
+    int64_t *asked = fy_calloc((size_t)all, sizeof *asked);
     /* Memory for one word per rank is all it takes to find out that somebody has none. */
     error = fy_mover_agree(m->f, error != 0 ? error : asked == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
@@ -215,15 +216,15 @@ static int by_source(const void *a, const void *b)
 static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
 {
     const ferry_grid *originals = back ? &m->target_grid : &m->source_grid;
-    const fy_ask **asks = malloc(((size_t)count + 1) * sizeof *asks);
+    const fy_ask **asks = fy_malloc(((size_t)count + 1) * sizeof *asks);
     size_t total = 0, found = 0;
     for (const fy_ask *ask = m->asks; ask != NULL && asks != NULL && found < (size_t)count;
          ask = ask->next) {
         asks[found++] = ask;
         total += ask->count;
     }
-    far->pairs = malloc((total + 1) * sizeof *far->pairs);
-    far->ranks = malloc((total + 1) * sizeof *far->ranks);
+    far->pairs = fy_malloc((total + 1) * sizeof *far->pairs);
+    far->ranks = fy_malloc((total + 1) * sizeof *far->ranks);
     if (asks == NULL || far->pairs == NULL || far->ranks == NULL) {
         free(asks);
         return FERRY_ENOMEM;

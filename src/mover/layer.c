@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/state.h"
 
 typedef struct slot {
@@ -30,7 +31,7 @@ ferry_mover *fy_movers_find(const fy_movers *movers, uint32_t number)
 
 static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
 {
-    fy_ask *ask = malloc(sizeof *ask + frame->size_bytes);
+    fy_ask *ask = fy_malloc(sizeof *ask + frame->size_bytes);
     fy_movers_of(m->f)->news = true;
     m->ask_count++;
     if (ask == NULL) {
@@ -133,7 +134,7 @@ int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uin
 static int open_movers(ferry *f, const ferry_options *options)
 {
     (void)options;
-    fy_movers *movers = calloc(1, sizeof *movers);
+    fy_movers *movers = fy_calloc(1, sizeof *movers);
     if (movers == NULL || fy_table_init(&movers->by_number, sizeof(slot))) {
         free(movers);
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the mover layer");

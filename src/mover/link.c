@@ -7,6 +7,8 @@
 
 #include <ferry/memory.h>
 
+#include "base/alloc.h"
+
 bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 {
     fy_port *port = fy_port_of(f);
@@ -18,7 +20,7 @@ bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 /* Whether the other ranks of the node can read the grids of a link out. */
 static bool are_known(const ferry_mover *m, const fy_link_end *end)
 {
-    fy_offer *offers = malloc((end->count + 1) * sizeof *offers);
+    fy_offer *offers = fy_malloc((end->count + 1) * sizeof *offers);
     size_t count = offers != NULL ? m->binding->offers(m, end, offers) : 0;
     bool known = offers != NULL;
     for (size_t i = 0; i < count && known; i++)
@@ -64,8 +66,8 @@ int fy_direction_init(fy_direction *direction)
     size_t ends = 0;
     for (size_t i = 0; i < direction->count; i++)
         ends += i == 0 || direction->ranks[i] != direction->ranks[i - 1];
-    direction->ends = calloc(ends + 1, sizeof *direction->ends);
-    direction->left = calloc(ends + 1, sizeof *direction->left);
+    direction->ends = fy_calloc(ends + 1, sizeof *direction->ends);
+    direction->left = fy_calloc(ends + 1, sizeof *direction->left);
     if (direction->ends == NULL || direction->left == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < direction->count; i++) {
@@ -91,7 +93,7 @@ static int alloc_channels(ferry_mover *m)
         if (end->mode == FY_LINK_STAGED)
             bytes += FY_SLOTS * end->slot_bytes;
     }
-    fy_remains *remains = malloc(sizeof *remains + count * sizeof *remains->ranks);
+    fy_remains *remains = fy_malloc(sizeof *remains + count * sizeof *remains->ranks);
     void *channels;
     int error = remains == NULL ? FERRY_ENOMEM : ferry_alloc(m->f, bytes, &channels);
     if (error) {
@@ -125,7 +127,7 @@ static int open_out(ferry_mover *m)
         if (end->mode == FY_LINK_STAGED) {
             end->buffer = slots;
             slots += FY_SLOTS * end->slot_bytes;
-        } else if ((end->buffer = calloc(end->bytes, 1)) == NULL) {
+        } else if ((end->buffer = fy_calloc(end->bytes, 1)) == NULL) {
             return FERRY_ENOMEM;
         }
         error = m->binding->packed(m, end, true);
@@ -144,7 +146,7 @@ static int open_in(ferry_mover *m)
         end->bytes = m->binding->bytes(m, end, false);
         end->slot_bytes = (end->bytes + line - 1) / line * line;
         end->mode = travels_packed(m, end) ? FY_LINK_MESSAGES : FY_LINK_DIRECT;
-        if (end->mode == FY_LINK_MESSAGES && (end->buffer = calloc(end->bytes, 1)) == NULL)
+        if (end->mode == FY_LINK_MESSAGES && (end->buffer = fy_calloc(end->bytes, 1)) == NULL)
             return FERRY_ENOMEM;
     }
     return 0;
@@ -214,7 +216,7 @@ int fy_mover_agree(ferry *f, int error)
 int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
                   ferry_mover **out)
 {
-    ferry_mover *m = *out = calloc(1, sizeof *m);
+    ferry_mover *m = *out = fy_calloc(1, sizeof *m);
     if (m == NULL) {
         fy_movers_of(f)->next++;
         return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");

@@ -3,6 +3,7 @@
 
 #include <ferry/mover_plan.h>
 
+#include "base/alloc.h"
 #include "mover/curve.h"
 
 int ferry_map_block(ferry_floorplan *plan, int ranks)
@@ -68,7 +69,7 @@ static double sum_of(const shares *s, size_t first, size_t end)
 static int shares_init(shares *s, ferry_floorplan *plan, const double *weights)
 {
     *s = (shares){.plan = plan, .weights = weights};
-    s->items = calloc(plan->count + 1, sizeof *s->items);
+    s->items = fy_calloc(plan->count + 1, sizeof *s->items);
     for (size_t i = 0; s->items != NULL && i < plan->count; i++)
         s->items[i].number = (uint32_t)i;
     return s->items == NULL ? FERRY_ENOMEM : 0;

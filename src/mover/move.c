@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "mover/box.h"
 
 static int64_t floor_mod(int64_t a, int64_t b)
@@ -121,7 +122,7 @@ static int init_table(fy_move *move, const ferry_plan_entry *copy, const ferry_g
     for (int d = 0; d < copy->to.dims; d++)
         total +=
             (size_t)ferry_region_extent(refine ? copy->to : copy->from, refine ? d : copy->axis[d]);
-    ptrdiff_t *at = move->table = malloc(2 * total * sizeof *at);
+    ptrdiff_t *at = move->table = fy_malloc(2 * total * sizeof *at);
     if (at == NULL)
         return FERRY_ENOMEM;
     move->kind = FY_MOVE_TABLE;
@@ -150,7 +151,7 @@ static int init_table(fy_move *move, const ferry_plan_entry *copy, const ferry_g
 static int init_reshape(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
                         const ferry_grid *source, const fy_combine *how)
 {
-    move->walk = malloc(2 * (FERRY_DIMS_MAX + 1) * sizeof *move->walk);
+    move->walk = fy_malloc(2 * (FERRY_DIMS_MAX + 1) * sizeof *move->walk);
     if (move->walk == NULL)
         return FERRY_ENOMEM;
     move->kind = FY_MOVE_RESHAPE;

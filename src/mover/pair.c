@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/move.h"
 
 enum { LINE_BYTES = 64 };
@@ -69,9 +70,9 @@ static size_t partner_of(const fy_move *moves, const sorted_move *sorted, size_t
 
 int fy_moves_pair(fy_move *moves, size_t count)
 {
-    sorted_move *sorted = malloc((count + 1) * sizeof *sorted);
-    fy_move *ordered = malloc((count + 1) * sizeof *ordered);
-    bool *done = calloc(count + 1, sizeof *done);
+    sorted_move *sorted = fy_malloc((count + 1) * sizeof *sorted);
+    fy_move *ordered = fy_malloc((count + 1) * sizeof *ordered);
+    bool *done = fy_calloc(count + 1, sizeof *done);
     int error = sorted == NULL || ordered == NULL || done == NULL ? FERRY_ENOMEM : 0;
     for (size_t i = 0; i < count && error == 0; i++)
         sorted[i] = (sorted_move){.target = (uintptr_t)moves[i].target, .index = i};

@@ -8,6 +8,7 @@
 
 #include <ferry/mover_file.h>
 
+#include "base/alloc.h"
 #include "mover/dataset.h"
 #include "mover/disk.h"
 #include "mover/fail.h"
@@ -69,7 +70,7 @@ static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
 {
     ferry_region r = x->blocks.blocks[x->local[i]].region;
     *bytes = (size_t)ferry_region_size(r) * x->element_bytes;
-    void *dense = malloc(*bytes);
+    void *dense = fy_malloc(*bytes);
     if (dense == NULL)
         return NULL;
     ferry_grid packed = ferry_grid_over(r, x->element_bytes, dense);
@@ -203,7 +204,7 @@ static int write_image(const ferry_xarray *x, const char *path, const ferry_pict
     if (error == 0 && (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0))
         error = fy_mover_fail(x->f, FERRY_EINVAL,
                               "picture: \"%s\" cannot be a name in a .vtkhdf file", name);
-    char *full = malloc(sizeof longest + strlen(name));
+    char *full = fy_malloc(sizeof longest + strlen(name));
     if (error == 0 && full == NULL)
         error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
     if (full != NULL)
@@ -233,7 +234,7 @@ int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_pic
     if (ends_in(path, ".vtkhdf"))
         return write_image(x, path, picture);
     int error = check(x, picture);
-    char *name = malloc(strlen(path) + 32);
+    char *name = fy_malloc(strlen(path) + 32);
     if (error == 0 && name == NULL)
         error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
     for (size_t i = 0; i < x->local_count && error == 0; i++) {

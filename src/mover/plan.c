@@ -5,6 +5,7 @@
 
 #include <ferry/mover_plan.h>
 
+#include "base/alloc.h"
 #include "mover/array.h"
 #include "mover/box.h"
 #include "mover/plan.h"
@@ -177,7 +178,7 @@ int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second, ferry_
         if (!fy_copy_is_simple(copy))
             return FERRY_EINVAL;
     }
-    const ferry_plan_entry **sorted = malloc((first->count + 1) * sizeof *sorted);
+    const ferry_plan_entry **sorted = fy_malloc((first->count + 1) * sizeof *sorted);
     if (sorted == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < first->count; i++)
@@ -228,7 +229,7 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
                        const ferry_floorplan *target, ferry_plan_stats *out)
 {
     ferry_plan_stats stats = {.copies = plan->count};
-    ferry_plan_pair *pairs = malloc((plan->count + 1) * sizeof *pairs);
+    ferry_plan_pair *pairs = fy_malloc((plan->count + 1) * sizeof *pairs);
     if (pairs == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < plan->count; i++) {

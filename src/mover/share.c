@@ -10,6 +10,7 @@
 
 #include <ferry/collective.h>
 
+#include "base/alloc.h"
 #include "mover/array.h"
 #include "mover/exchange.h"
 #include "mover/link.h"
@@ -76,7 +77,7 @@ static int check(sharing *s)
 static int summarise(sharing *s, int error)
 {
     summary mine = {.count = s->own->count, .dims = s->own->dims};
-    summary *all = malloc((size_t)s->ranks * sizeof *all);
+    summary *all = fy_malloc((size_t)s->ranks * sizeof *all);
     ferry_region hull = {.dims = s->own->dims};
     if (all == NULL || s->out == NULL || s->marks == NULL)
         error = error ? error : FERRY_ENOMEM;
@@ -173,7 +174,7 @@ static int post_all(sharing *s)
 /* Sends what is to be sent; `*asked` and `*asking` are how many ranks this one hears from. */
 static int send_all(sharing *s, int error, size_t *asked, size_t *asking)
 {
-    int64_t *counts = calloc((size_t)s->ranks, sizeof *counts);
+    int64_t *counts = fy_calloc((size_t)s->ranks, sizeof *counts);
     int failed = fy_mover_agree(s->f, error ? error : counts == NULL ? FERRY_ENOMEM : 0);
     for (int r = 0; r < s->ranks && failed == 0; r++)
         counts[r] = s->out[r].count > 0;
@@ -253,7 +254,7 @@ static int answer_all(sharing *s)
     if (error == 0)
         error = fy_tree_init(&tree, s->own->dims, kept.items != NULL ? &kept.items->region : NULL,
                              sizeof *kept.items, kept.count);
-    int32_t *seen = calloc(kept.count + 1, sizeof *seen);
+    int32_t *seen = fy_calloc(kept.count + 1, sizeof *seen);
     if (seen == NULL && error == 0)
         error = FERRY_ENOMEM;
     for (const fy_post *p = s->exchange.inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
@@ -293,8 +294,8 @@ static int make_plan(sharing *s, ferry_floorplan *out)
         return error;
     if (s->known.count > 0)
         qsort(s->known.items, s->known.count, sizeof *s->known.items, by_number);
-    plan.numbers = malloc((s->known.count + 1) * sizeof *plan.numbers);
-    plan.blocks = malloc((s->known.count + 1) * sizeof *plan.blocks);
+    plan.numbers = fy_malloc((s->known.count + 1) * sizeof *plan.numbers);
+    plan.blocks = fy_malloc((s->known.count + 1) * sizeof *plan.blocks);
     if (plan.numbers == NULL || plan.blocks == NULL) {
         ferry_floorplan_fini(&plan);
         return FERRY_ENOMEM;
@@ -339,8 +340,8 @@ int ferry_floorplan_share(ferry *f, const ferry_floorplan *own, const ferry_regi
     sharing s = {.f = f, .own = own, .near = near, .ranks = ferry_ranks(f), .rank = ferry_rank(f)};
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "floorplan_share: not allowed inside a handler");
-    s.out = calloc((size_t)s.ranks, sizeof *s.out);
-    s.marks = calloc((size_t)s.ranks, sizeof *s.marks);
+    s.out = fy_calloc((size_t)s.ranks, sizeof *s.out);
+    s.marks = fy_calloc((size_t)s.ranks, sizeof *s.marks);
     fy_exchange_begin(&s.exchange, f);
     int error = share(&s, &plan);
     error = fy_mover_agree(

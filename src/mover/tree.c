@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "mover/curve.h"
 
 static size_t up(size_t count)
@@ -52,7 +53,7 @@ int fy_tree_init(fy_tree *tree, int dims, const ferry_region *first, size_t stri
                  size_t count)
 {
     *tree = (fy_tree){.dims = dims};
-    fy_curve_item *keys = malloc((count + 1) * sizeof *keys);
+    fy_curve_item *keys = fy_malloc((count + 1) * sizeof *keys);
     if (keys == NULL)
         return FERRY_ENOMEM;
     ferry_region hull = {.dims = dims};
@@ -64,8 +65,8 @@ int fy_tree_init(fy_tree *tree, int dims, const ferry_region *first, size_t stri
         keys[tree->count++].number = (uint32_t)i;
     }
     size_t total = plan_levels(tree);
-    tree->order = malloc((tree->count + 1) * sizeof *tree->order);
-    tree->boxes = malloc((total + 1) * sizeof *tree->boxes);
+    tree->order = fy_malloc((tree->count + 1) * sizeof *tree->order);
+    tree->boxes = fy_malloc((total + 1) * sizeof *tree->boxes);
     if (tree->order == NULL || tree->boxes == NULL) {
         free(keys);
         fy_tree_fini(tree);

@@ -4,6 +4,7 @@
 
 #include <ferry/memory.h>
 
+#include "base/alloc.h"
 #include "mover/fail.h"
 #include "mover/link.h"
 #include "mover/plan.h"
@@ -31,14 +32,14 @@ static int make(ferry *f, const ferry_floorplan *blocks, size_t element_bytes, f
     size_t count = 0;
     for (size_t i = 0; i < blocks->count; i++)
         count += blocks->blocks[i].owner == ferry_rank(f);
-    ferry_xarray *x = calloc(1, sizeof *x);
+    ferry_xarray *x = fy_calloc(1, sizeof *x);
     if (x == NULL)
         return fy_mover_fail(f, FERRY_ENOMEM, "xarray: no memory");
     x->f = f;
     x->element_bytes = element_bytes;
     x->ghosts = ghosts;
-    x->local = calloc(count + 1, sizeof *x->local);
-    x->grids = calloc(count + 1, sizeof *x->grids);
+    x->local = fy_calloc(count + 1, sizeof *x->local);
+    x->grids = fy_calloc(count + 1, sizeof *x->grids);
     if (x->local == NULL || x->grids == NULL || ferry_floorplan_copy(blocks, &x->blocks)) {
         ferry_xarray_destroy(x);
         return fy_mover_fail(f, FERRY_ENOMEM, "xarray: no memory for %zu blocks", blocks->count);
@@ -181,7 +182,7 @@ int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners)
     ferry_xarray *next = NULL;
     ferry_plan changes = {0};
     const fy_arrays self = {.items = &x, .count = 1};
-    bool *marks = calloc((size_t)ferry_ranks(x->f), sizeof *marks);
+    bool *marks = fy_calloc((size_t)ferry_ranks(x->f), sizeof *marks);
     int error = marks != NULL ? 0 : fy_mover_fail(x->f, FERRY_ENOMEM, "xarray_remap: no memory");
     if (error == 0 && x->borrowed)
         error = fy_mover_fail(x->f, FERRY_EINVAL, "xarray_remap: the grids are the caller's");

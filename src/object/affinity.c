@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 fy_affinity *fy_affinity_create(uint32_t priority_count, uint32_t dependency_count)
 {
     size_t priorities = priority_count * sizeof(double);
     size_t dependencies = dependency_count * sizeof(uint64_t);
     size_t places = dependency_count * sizeof(fy_place);
-    fy_affinity *affinity = calloc(1, sizeof *affinity + priorities + dependencies + places);
+    fy_affinity *affinity = fy_calloc(1, sizeof *affinity + priorities + dependencies + places);
     if (affinity == NULL)
         return NULL;
     affinity->priority_count = priority_count;

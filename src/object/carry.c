@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "object/object.h"
 #include "object/passage.h"
 
@@ -40,7 +41,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         return fy_fail(f, FERRY_ENOENT, "object_uninstall: object %016llx is not on rank %d", name,
                        objects->rank);
     size_t size_bytes = fy_passage_bytes(record, 0);
-    void *bytes = malloc(size_bytes);
+    void *bytes = fy_malloc(size_bytes);
     if (bytes == NULL) {
         fy_record_rest(f, record);
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);

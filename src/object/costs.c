@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "core/profile.h"
 
 enum { OBJECTS_MAX = 16384 };
@@ -18,7 +19,7 @@ int fy_costs_init(ferry *f)
     fy_objects *objects = fy_objects_of(f);
     if (fy_head_of(f)->profile == NULL)
         return 0;
-    objects->costs = malloc(sizeof *objects->costs);
+    objects->costs = fy_malloc(sizeof *objects->costs);
     if (objects->costs == NULL)
         return FERRY_ENOMEM;
     *objects->costs = (fy_costs){.moment = {0}};

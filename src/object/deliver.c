@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "object/protocol.h"
 #include "object/wire.h"
 
@@ -46,7 +47,7 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
     if (message->size_bytes > SIZE_MAX - extra)
         return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
     size_t size_bytes = extra + message->size_bytes;
-    void *joined = size_bytes <= sizeof small ? small : malloc(size_bytes);
+    void *joined = size_bytes <= sizeof small ? small : fy_malloc(size_bytes);
     if (joined == NULL)
         return fy_fail(f, FERRY_ENOMEM, "no memory for a message of %zu bytes", size_bytes);
     memcpy(joined, message->words + FY_WIRE_WORDS, extra);

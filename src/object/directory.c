@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "object/protocol.h"
 
 enum { FEW_RANKS = 64 };
@@ -96,7 +97,7 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
     int creator = fy_object_home(fy_objects_of(f), record->object);
     uint32_t count = record->sources.count;
     fy_source few[FEW_RANKS];
-    fy_source *ranks = count <= FEW_RANKS ? few : malloc(count * sizeof *ranks);
+    fy_source *ranks = count <= FEW_RANKS ? few : fy_malloc(count * sizeof *ranks);
     if (ranks != NULL)
         fy_sources_copy(&record->sources, ranks);
     else
@@ -114,7 +115,7 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
 
 fy_record *fy_record_create(ferry_object object)
 {
-    fy_record *record = malloc(sizeof *record);
+    fy_record *record = fy_malloc(sizeof *record);
     if (record == NULL)
         return NULL;
     *record = (fy_record){0};
@@ -169,7 +170,7 @@ static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
     if (entry != NULL && entry->record != NULL)
         return is_leaving(f, entry) ? FY_LEAVE : FY_TAKEN;
     fy_source few[FEW_RANKS];
-    fy_source *ranks = count <= FEW_RANKS ? few : malloc(count * sizeof *ranks);
+    fy_source *ranks = count <= FEW_RANKS ? few : fy_malloc(count * sizeof *ranks);
     if (ranks == NULL)
         return FY_LEAVE;
     if (count != 0)

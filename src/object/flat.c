@@ -6,6 +6,8 @@
 
 #include <ferry/memory.h>
 
+#include "base/alloc.h"
+
 static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
 {
     (void)f;
@@ -16,7 +18,7 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
 {
     (void)f;
     (void)object;
-    void *data = malloc(size_bytes);
+    void *data = fy_malloc(size_bytes);
     return data == NULL ? NULL : memcpy(data, buffer, size_bytes);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/profile.h"
 #include "object/passage.h"
 #include "object/protocol.h"
@@ -46,7 +47,7 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
         return FY_TAKEN;
     if (copied > SIZE_MAX - sizeof(fy_arrival))
         return FY_LEAVE;
-    fy_arrival *arrival = malloc(sizeof *arrival + copied);
+    fy_arrival *arrival = fy_malloc(sizeof *arrival + copied);
     if (arrival == NULL)
         return FY_LEAVE;
     *arrival = (fy_arrival){.source = source,

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/env.h"
 #include "object/protocol.h"
 
@@ -22,10 +23,10 @@ static int open_layer(ferry *f, const ferry_options *options)
     int error = choose_protocol(f, options, &protocol);
     if (error != 0)
         return error;
-    fy_objects *objects = calloc(1, sizeof *objects);
+    fy_objects *objects = fy_calloc(1, sizeof *objects);
     if (objects == NULL)
         return fy_fail(f, FERRY_ENOMEM, "%s", no_memory);
-    objects->types = calloc(FY_TYPES_MAX, sizeof *objects->types);
+    objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
     objects->f = f;

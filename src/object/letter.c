@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 enum { POOLED_BYTES = 64, CHUNK_LETTERS = 64 };
 
 void fy_letter_pool_init(fy_pool *pool)
@@ -17,7 +19,7 @@ fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
     bool pooled = size_bytes <= POOLED_BYTES;
     if (size_bytes > SIZE_MAX - sizeof(fy_letter))
         return NULL;
-    fy_letter *letter = pooled ? fy_pool_get(pool) : malloc(sizeof(fy_letter) + size_bytes);
+    fy_letter *letter = pooled ? fy_pool_get(pool) : fy_malloc(sizeof(fy_letter) + size_bytes);
     if (letter == NULL)
         return NULL;
     letter->next = NULL;

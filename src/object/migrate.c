@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/profile.h"
 #include "object/object.h"
 #include "object/passage.h"
 
 static void *block_get(fy_objects *objects, bool shared, size_t size_bytes)
 {
-    return shared ? objects->port->ops->alloc(objects->port, size_bytes) : malloc(size_bytes);
+    return shared ? objects->port->ops->alloc(objects->port, size_bytes) : fy_malloc(size_bytes);
 }
 
 static void block_release(fy_objects *objects, bool shared, void *block)
@@ -230,7 +231,7 @@ static void repack(ferry *f, fy_record *record)
 {
     const ferry_object_ops *ops = &record->type->ops;
     size_t size_bytes = fy_packed_bytes(f, record->type, record->data);
-    void *buffer = calloc(1, size_bytes != 0 ? size_bytes : 1);
+    void *buffer = fy_calloc(1, size_bytes != 0 ? size_bytes : 1);
     if (buffer == NULL)
         return;
     ops->pack(f, record->data, buffer, size_bytes);
@@ -329,6 +330,6 @@ int ferry_object_move(ferry *f, ferry_object object, int rank)
                        (unsigned long long)object.word, objects->rank);
     int error = fy_record_move(f, record, rank);
     return error == 0 ? 0
-                      : fy_fail(f, error, "object_move: object %016llx cannot be sent to rank %d",
-                                (unsigned long long)object.word, rank);
+                      : fy_fail(f, error, "object_move: object %016llx cannot go to rank %d: %s",
+                                (unsigned long long)object.word, rank, ferry_strerror(error));
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 #define GENERATION_MAX ((1u << FY_GENERATION_BITS) - 1)
 
 void fy_names_init(fy_names *names, int creator)
@@ -30,7 +32,7 @@ static int grow(fy_names *names)
     if (names->capacity > UINT32_MAX / 2)
         return FERRY_ENOMEM;
     uint32_t capacity = names->capacity == 0 ? 64 : names->capacity * 2;
-    fy_name *larger = realloc(names->names, capacity * sizeof *larger);
+    fy_name *larger = fy_realloc(names->names, capacity * sizeof *larger);
     if (larger == NULL)
         return FERRY_ENOMEM;
     names->names = larger;

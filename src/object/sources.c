@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 void fy_sources_fini(fy_sources *sources)
 {
     free(sources->many);
@@ -23,7 +25,7 @@ static int grow(fy_sources *sources)
     uint32_t old_capacity = sources->many != NULL ? sources->capacity : FY_SOURCES_INLINE;
     fy_source *old = sources->many != NULL ? sources->many : sources->few;
     uint32_t capacity = old_capacity * 4;
-    fy_source *table = calloc(capacity, sizeof *table);
+    fy_source *table = fy_calloc(capacity, sizeof *table);
     if (table == NULL)
         return -1;
     for (uint32_t i = 0; i < old_capacity; i++)

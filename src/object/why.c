@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "object/object.h"
 
 enum { OBJECTS_SHOWN = 12, HANDLERS_SHOWN = 8, HANDLERS_MAX = 1024 };
@@ -77,7 +78,7 @@ static void tell_handlers(ferry *f, fy_why *why, const waiting *by_handler)
 void fy_objects_why(ferry *f, fy_why *why)
 {
     const fy_objects *objects = fy_objects_of(f);
-    waiting *by_handler = calloc(HANDLERS_MAX, sizeof *by_handler);
+    waiting *by_handler = fy_calloc(HANDLERS_MAX, sizeof *by_handler);
     size_t index = 0;
     uint32_t told = 0;
     if (by_handler == NULL)

@@ -19,8 +19,6 @@
 
 static _Atomic long countdown = -1, blocks;
 static bool all_fail;
-static bool (*decider)(void *arg);
-static void *decider_arg;
 
 void failing_set(long count)
 {
@@ -35,12 +33,6 @@ bool failing_reached(void)
 void failing_all(bool on)
 {
     all_fail = on;
-}
-
-void ferry_refuse(bool (*refuses)(void *arg), void *arg)
-{
-    decider = refuses;
-    decider_arg = arg;
 }
 
 long failing_blocks(void)
@@ -60,7 +52,7 @@ static bool fails(int error)
 /* Whether the present allocation fails. */
 static bool refused(void)
 {
-    if (!all_fail && (decider == NULL || !decider(decider_arg)))
+    if (!all_fail)
         return fails(ENOMEM);
     errno = ENOMEM;
     return true;

@@ -14,10 +14,6 @@ bool failing_reached(void);
 /* All allocations fail until this is called again. */
 void failing_all(bool on);
 
-/* `refuses` is asked at each allocation whether it fails; NULL: nobody is. The simulator finds this
- * function by its name (port/sim/storage.c). */
-__attribute__((visibility("default"))) void ferry_refuse(bool (*refuses)(void *arg), void *arg);
-
 /* Blocks that wrapped calls have given and not got back. */
 long failing_blocks(void);
 

@@ -162,18 +162,19 @@ rule_globals()
         /file format/ { object = $1; sub(/:$/, "", object); sub(/.*_objects[.]dir[/]/, "", object) }
         { section = ""; for (i = 2; i < NF; i++) if ($i ~ /^[.*]/) { section = $i; break } }
         section ~ /^[.]data[.]rel[.]ro/ { next }
-        section ~ /^[.]t(bss|data)/ && object ~ /^base\/error/ { next }
+        section ~ /^[.]t(bss|data)/ && object ~ /^base\/(error|alloc)/ { next }
         section ~ /^([.]bss|[.]data|[.]tbss|[.]tdata|[*]COM[*])/ && $NF !~ /^[.]/ {
             print object ": writable " $NF " in " section }' >"$found"
 }
 
-# Above port and base nobody asks the system for time, randomness, threads or sleep.
+# Above port and base nobody asks the system for time, randomness, threads, sleep or memory.
 rule_symbols()
 {
     objects | grep -Ev '_objects.dir/(base|port)/' | xargs nm -A -u | awk '
         { object = $1; sub(/:.*/, "", object); sub(/.*_objects[.]dir[/]/, "", object) }
         { sub(/@.*/, "", $NF) }
         $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|(u|nano)?sleep)$/ ||
+        $NF ~ /^((m|c|re|aligned_)alloc|reallocarray|strn?dup|posix_memalign|mmap)$/ ||
         $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
         $NF ~ /^(arc4random.*|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|sched_.*|syscall|fork)$/ {
             print object ": calls " $NF }' >"$found"
@@ -209,7 +210,8 @@ rule_format()
 
 # The core library: at most 300 KiB stripped, needs libc alone, exports ferry_ names and what the
 # data library and the plug-ins are linked to. The data library needs that and the core library
-# alone, exports ferry_ names and its layers. Schedulers need public names alone.
+# alone, exports ferry_ names and its layers. Schedulers need public names alone, and memory that a
+# simulation may refuse (base/alloc.h).
 rule_library()
 {
     strip -o "$scratch/ferry.so" "$build/lib/libferry.so"
@@ -222,7 +224,7 @@ rule_library()
         "$build/lib/ferry/ferry-port-mpi.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
         >"$scratch/needed"
     nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
-        awk '$NF ~ /^fy_/ { print "ferry-schedulers.so: needs " $NF }' >>"$found"
+        awk '$NF ~ /^fy_/ && $NF !~ /^fy_[a-z_]*alloc$/ { print "ferry-schedulers.so: needs " $NF }' >>"$found"
     nm -D --defined-only "$scratch/ferry.so" | awk '$NF !~ /^ferry_/ { print $NF }' | sort |
         comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
     nm -D --defined-only "$build/lib/libferry_data.so" |

@@ -154,6 +154,7 @@ globals)
 symbols)
     spoil 'a clock' to src/core/a.c '#include <time.h>\nlong fy_t(void) { return time(0); }\n'
     spoil 'randomness' to src/core/a.c '#include <stdlib.h>\nint fy_r(void) { return rand(); }\n'
+    spoil 'memory' to src/core/a.c '#include <stdlib.h>\nvoid *fy_m(void) { return malloc(8); }\n'
     spoil 'a thread' to src/core/a.c '#include <pthread.h>\nint fy_l(pthread_mutex_t *m) { return pthread_mutex_lock(m); }\n'
     ;;
 headers)

@@ -6,8 +6,8 @@
  * the runtime: all ranks share this process, so one global account sees each sending and each
  * handling at once. It is for the simulator alone, one thread.
  *
- * Where memory is refused (ferry sim -f malloc=..., of the program linked for that) calls that did
- * nothing are repeated, and what cannot be ends the job with LACK_STATUS.
+ * Where memory is refused (ferry sim -f malloc=...) calls that did nothing are repeated, and what
+ * cannot be ends the job with LACK_STATUS.
  *
  * Run as ferry sim -n N workload [ROUNDS [MESSAGES [CHAIN]]]. */
 #include <inttypes.h>

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* A trade is worth it when what is heaviest there is so much heavier than what is heaviest here. */
 static const float TRADE_FACTOR = 1.25F;
 
@@ -70,10 +72,10 @@ static int add_level(ferry_scheduling *s, fy_desks *desks, int level)
     fy_desk *desk = &desks->levels[level - 1];
     *desk = (fy_desk){.base = base};
     desk->child_count = left < desks->children_max ? left : desks->children_max;
-    desk->children = calloc((size_t)desk->child_count, sizeof *desk->children);
-    desks->own_levels = level;
+    desk->children = fy_calloc((size_t)desk->child_count, sizeof *desk->children);
     if (desk->children == NULL)
         return FERRY_ENOMEM;
+    desks->own_levels = level;
     for (int i = 0; i < desk->child_count; i++)
         desk->children[i].host = host_of(s, desks, base + i * below, level - 1);
     return 0;
@@ -86,16 +88,17 @@ static void free_levels(fy_desks *desks)
     desks->own_levels = 0;
 }
 
-/* Finds the desks above this rank, and makes those that stand on it: the lowest, up to some level.
- */
+/* Finds the desks above this rank, and makes those that stand on it: the lowest, up to some level,
+ * or up to one for which there is no memory. */
 static int make_levels(ferry_scheduling *s, fy_desks *desks)
 {
+    int error = 0;
     for (int level = 1; level <= desks->level_count; level++) {
         desks->hosts[level - 1] = host_of(s, desks, base_of(desks, desks->rank, level), level);
-        if (desks->hosts[level - 1] == desks->rank && add_level(s, desks, level) != 0)
-            return FERRY_ENOMEM;
+        if (desks->hosts[level - 1] == desks->rank && error == 0)
+            error = add_level(s, desks, level);
     }
-    return 0;
+    return error;
 }
 
 int fy_desks_init(ferry_scheduling *s, fy_desks *desks, int children)
@@ -158,7 +161,7 @@ static void park(fy_desks *desks, int wish)
             return;
     if (desks->wish_count == desks->wish_capacity) {
         uint32_t capacity = desks->wish_capacity == 0 ? 64 : 2 * desks->wish_capacity;
-        int *larger = realloc(desks->wishes, capacity * sizeof *larger);
+        int *larger = fy_realloc(desks->wishes, capacity * sizeof *larger);
         if (larger == NULL)
             return;
         desks->wishes = larger;

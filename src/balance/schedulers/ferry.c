@@ -22,6 +22,7 @@
 #include "balance/schedulers/ladder.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
+#include "base/alloc.h"
 
 enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10 };
 
@@ -212,7 +213,7 @@ static void send_note(ferry_scheduling *s, void *context, int rank, const fy_des
 
 static int create(ferry_scheduling *s, void **out)
 {
-    ferry_policy *p = calloc(1, sizeof *p);
+    ferry_policy *p = fy_calloc(1, sizeof *p);
     if (p == NULL)
         return FERRY_ENOMEM;
     p->short_ns = (uint64_t)(ferry_scheduling_parameter(s, "SHORT_US", 200) * 1e3);

@@ -11,6 +11,7 @@
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 typedef struct plain {
     fy_waiting waiting;
@@ -19,7 +20,7 @@ typedef struct plain {
 static int create(ferry_scheduling *s, void **out)
 {
     (void)s;
-    *out = calloc(1, sizeof(plain));
+    *out = fy_calloc(1, sizeof(plain));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 

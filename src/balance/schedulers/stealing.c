@@ -19,6 +19,7 @@
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 enum { REQUEST, REFUSE, HINT, DECLINE };
 enum { BEGGARS_MAX = 64, GIVE_MAX = 32 };
@@ -182,7 +183,7 @@ static void hinted(ferry_scheduling *s, stealing *state, int source)
 
 static int create(ferry_scheduling *s, void **out)
 {
-    stealing *state = calloc(1, sizeof *state);
+    stealing *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
         return FERRY_ENOMEM;
     int ranks = ferry_scheduling_ranks(s);

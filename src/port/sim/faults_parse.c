@@ -9,7 +9,13 @@
 #include "port/sim/faults.h"
 #include "port/sim/net.h"
 
-enum { MILLION = 1000000, FILE_BYTES_MAX = 64 << 20, STREAM_PLAN = 3, FACTOR_MAX = 1000000 };
+enum {
+    MILLION = 1000000,
+    FILE_BYTES_MAX = 64 << 20,
+    STREAM_PLAN = 3,
+    STREAM_MALLOC_ODDS = 5,
+    FACTOR_MAX = 1000000
+};
 
 typedef struct reader {
     const char *item, *at; /* the item that is read, and how far */
@@ -237,10 +243,21 @@ static int choose(fy_faults *faults, int ranks, uint64_t latency_ns, bool all)
     return error;
 }
 
+/* From one refusal in ten thousand allocations to one in fifty. */
+static int choose_malloc(fy_faults *faults)
+{
+    fy_random random;
+    fy_random_init(&random, faults->seed, STREAM_MALLOC_ODDS);
+    faults->odds[FY_FAULT_MALLOC] = (uint32_t)spread(&random, 100, 20000);
+    return 0;
+}
+
 static int read_item(reader *r, uint64_t latency_ns)
 {
     if (take(r, "random-all"))
         return choose(r->faults, r->ranks, latency_ns, true);
+    if (take(r, "random-malloc"))
+        return choose_malloc(r->faults);
     if (take(r, "random"))
         return choose(r->faults, r->ranks, latency_ns, false);
     if (take(r, "drop"))
@@ -263,8 +280,9 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_slow(r);
     if (take(r, "ring="))
         return read_ring(r);
-    return fail(
-        r, "drop, dup, delay, nomem, malloc, stop, die, cut, slow, ring, random or random-all");
+    return fail(r,
+                "drop, dup, delay, nomem, malloc, stop, die, cut, slow, ring, random, random-all "
+                "or random-malloc");
 }
 
 static int read_plan(reader *r, uint64_t latency_ns)

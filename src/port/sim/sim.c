@@ -415,7 +415,7 @@ int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
     if (status == 0) {
         uint64_t start_ns = fy_clock_now_ns();
         loop(world);
-        fy_storage_unwatch(world);
+        fy_storage_unwatch();
         status = world->status;
         if (write_tape(world, true) != 0 && status == 0)
             status = FERRY_ESYSTEM;

@@ -3,10 +3,7 @@
  * What ranks hold is in the process's heap with what the simulator holds for them (frames under
  * way), and all of that has to stay bounded; so what is in use in the whole heap is watched.
  *
- * Allocations are refused by the program, which must have been linked for that: it defines and
- * exports the function FY_REFUSE_SYMBOL, that takes who decides, and asks him at each allocation
- * (tests/core/failing.c is one). Only what ranks allocate is refused, not what the port does for
- * them. */
+ * Refused is what ranks allocate of Ferry's (base/alloc.h), not what the port does for them. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <malloc.h>
@@ -14,21 +11,10 @@
 
 #include <ferry/error.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "port/sim/world.h"
-
-#define FY_REFUSE_SYMBOL "ferry_refuse"
-
-typedef void take_decider(bool (*refuses)(void *arg), void *arg);
-
-static take_decider *find_taker(void)
-{
-    void *symbol = dlsym(RTLD_DEFAULT, FY_REFUSE_SYMBOL);
-    take_decider *taker = NULL;
-    memcpy(&taker, &symbol, sizeof(taker));
-    return taker;
-}
 
 static bool refuses(void *arg)
 {
@@ -64,21 +50,14 @@ int fy_storage_watch(fy_world *world)
     if (world->options.memory_bytes > 0 && world->memory_start_bytes == 0)
         return fy_error_set(FERRY_ENOTSUP, "sim: this C library does not say how much memory is "
                                            "in use; run without a bound");
-    if (!fy_faults_malloc(&world->faults))
-        return 0;
-    take_decider *taker = find_taker();
-    if (taker == NULL)
-        return fy_error_set(FERRY_ENOTSUP, "fault \"malloc\": this program cannot refuse memory; "
-                                           "it defines no " FY_REFUSE_SYMBOL);
-    taker(refuses, world);
+    if (fy_faults_malloc(&world->faults))
+        fy_alloc_refuse(refuses, world);
     return 0;
 }
 
-void fy_storage_unwatch(fy_world *world)
+void fy_storage_unwatch(void)
 {
-    take_decider *taker = fy_faults_malloc(&world->faults) ? find_taker() : NULL;
-    if (taker != NULL)
-        taker(NULL, NULL);
+    fy_alloc_refuse(NULL, NULL);
 }
 
 void fy_storage_check(fy_world *world)

@@ -248,9 +248,9 @@ size_t fy_sim_inline_bytes(const fy_world *world);
 /* Memory (storage.c). */
 
 /* From here on the plan decides about allocations of the ranks, when it has such faults.
- * FERRY_ENOTSUP with fy_error_set: the program cannot refuse any. */
+ * FERRY_ENOTSUP with fy_error_set: memory cannot be watched here. */
 int fy_storage_watch(fy_world *world);
-void fy_storage_unwatch(fy_world *world);
+void fy_storage_unwatch(void);
 /* Ends the run when the process has more memory in use than it may. */
 void fy_storage_check(fy_world *world);
 

@@ -15,6 +15,7 @@
 #include "balance/schedulers/bundle/neighbours.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 enum { QUERY, LOAD, REQUEST, REFUSE };
 enum { BACKOFF_MIN_NS = 100 * 1000 };
@@ -122,7 +123,7 @@ static void add(ferry_scheduling *s, diffusion *state, ferry_schedulable *item)
 
 static int create(ferry_scheduling *s, void **out)
 {
-    diffusion *state = calloc(1, sizeof *state);
+    diffusion *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
         return FERRY_ENOMEM;
     fy_neighbours_init(s, &state->around);

@@ -17,6 +17,7 @@
 #include "balance/schedulers/ladder.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 enum { QUERY, LOAD, OFFER, TAKE };
 enum { PING_PART = 16 };
@@ -145,7 +146,7 @@ static void hear_load(ferry_scheduling *s, sender *state, int source, double loa
 
 static int create(ferry_scheduling *s, void **out)
 {
-    sender *state = calloc(1, sizeof *state);
+    sender *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
         return FERRY_ENOMEM;
     fy_neighbours_init(s, &state->around);

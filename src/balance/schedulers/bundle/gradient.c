@@ -16,6 +16,7 @@
 #include "balance/schedulers/bundle/neighbours.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 enum { STATUS, OFFER, TAKE };
 enum { PROXIMITY_MAX = 1 << 20, PAUSES_MAX = 32 };
@@ -145,7 +146,7 @@ static void choose_neighbours(ferry_scheduling *s, gradient *g)
 
 static int create(ferry_scheduling *s, void **out)
 {
-    gradient *g = calloc(1, sizeof *g);
+    gradient *g = fy_calloc(1, sizeof *g);
     if (g == NULL)
         return FERRY_ENOMEM;
     g->low = (uint32_t)ferry_scheduling_parameter(s, "LOW", 0);

@@ -23,6 +23,7 @@
 #include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 enum { REQUEST };
 enum { CROWD = 4 }; /* workers: fewer would lack the one that is their master */
@@ -166,7 +167,7 @@ static bool askers_reserve(master *m)
         return true;
     }
     uint32_t capacity = m->asker_capacity * 2 + 16;
-    asker *larger = realloc(m->askers, capacity * sizeof *larger);
+    asker *larger = fy_realloc(m->askers, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
     m->askers = larger;
@@ -177,7 +178,7 @@ static bool askers_reserve(master *m)
 static int create(ferry_scheduling *s, void **out)
 {
     double group = ferry_scheduling_parameter(s, "GROUP", 64);
-    master *m = calloc(1, sizeof *m);
+    master *m = fy_calloc(1, sizeof *m);
     if (m == NULL)
         return FERRY_ENOMEM;
     m->chunk = (uint32_t)ferry_scheduling_parameter(s, "CHUNK", 1);

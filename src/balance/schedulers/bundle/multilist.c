@@ -12,6 +12,7 @@
 #include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
+#include "base/alloc.h"
 
 enum { HEAD, REQUEST, NONE };
 enum { LOOKED_AT_MAX = 256 };
@@ -85,7 +86,7 @@ static void ask(ferry_scheduling *s, multilist *m)
 static int create(ferry_scheduling *s, void **out)
 {
     size_t ranks = (size_t)ferry_scheduling_ranks(s);
-    multilist *m = calloc(1, sizeof *m + ranks * sizeof *m->heads);
+    multilist *m = fy_calloc(1, sizeof *m + ranks * sizeof *m->heads);
     if (m == NULL)
         return FERRY_ENOMEM;
     m->asked = -1;
