@@ -1,4 +1,4 @@
-/* Boot: finds out from the environment which rank this process is, and opens it.
+/* Boot: opens the rank that this process is, or starts the ranks that it is to start (place.h).
  *
  * With FERRY_PORT=sim all ranks are simulated in this process. Else, in this order: a place given
  * by Ferry's launcher; ranks as threads of this process; another launcher's job, or a communicator
@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,157 +15,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "core/place.h"
 #include "core/rank.h"
 #include "port/mpi/open.h"
 #include "port/shm/join.h"
 #include "port/shm/launch.h"
 #include "port/sim/sim.h"
-
-#define DEFAULT_SCHEDULER "ferry"
-
-/* What the environment makes of this process. */
-typedef struct place {
-    bool launched; /* rank `rank` of the segment `fd`, of a job of `ranks` */
-    bool threads;  /* `ranks` threads of this process */
-    bool mpi;      /* one of `announced` ranks, as `variable` says; none said it when NULL */
-    uint64_t announced;
-    const char *variable;
-    int ranks;        /* wished for, when it is none of these */
-    int ranks_max;    /* with those that may join later; 0: no more than `ranks` */
-    const char *join; /* the folder of a running job to join; NULL: none */
-    int socket;       /* where this rank asks for more; -1: nowhere */
-    int rank;
-    int fd;
-} place;
-
-/* Zero stays zero: the port has the defaults, and checks what is asked of it. */
-static int read_numbers(ferry_options *o)
-{
-    uint64_t heap = o->heap_bytes, slots = o->ring_slots, bytes = o->ring_bytes;
-    uint64_t backlog = o->backlog_bytes;
-    int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 46, &heap);
-    if (error == 0)
-        error = fy_env_number("FERRY_RING_SLOTS", 2, 65536, &slots);
-    if (error == 0)
-        error = fy_env_number("FERRY_RING_BYTES", 1024, 64 << 20, &bytes);
-    if (error == 0)
-        error = fy_env_number("FERRY_BACKLOG_BYTES", 1, UINT64_C(1) << 46, &backlog);
-    uint64_t stall_s = 0;
-    if (error == 0)
-        error = fy_env_number("FERRY_STALL_S", 0, 1000000, &stall_s);
-    if (error != 0)
-        return error;
-    if (stall_s != 0)
-        o->stall_ns = stall_s * 1000000000u;
-    o->backlog_bytes = (size_t)backlog;
-    o->heap_bytes = (size_t)heap;
-    o->ring_slots = (uint32_t)slots;
-    o->ring_bytes = (uint32_t)bytes;
-    return 0;
-}
-
-/* The options of a rank: the caller's, what the environment says over them, and defaults. */
-static int read_options(const ferry_options *given, ferry_options *out)
-{
-    *out = (ferry_options)FERRY_OPTIONS_DEFAULTS;
-    if (given != NULL) {
-        if (given->size != sizeof(*given))
-            return fy_error_set(FERRY_EINVAL,
-                                "open: options of %zu bytes, expected %zu (FERRY_OPTIONS_DEFAULTS)",
-                                given->size, sizeof(*given));
-        *out = *given;
-    }
-    const char *scheduler = fy_env_get("FERRY_SCHEDULER");
-    if (scheduler != NULL)
-        out->scheduler = scheduler;
-    if (out->scheduler == NULL)
-        out->scheduler = DEFAULT_SCHEDULER;
-    return read_numbers(out);
-}
-
-static bool is_port(const char *name)
-{
-    const char *port = fy_env_get("FERRY_PORT");
-    return port != NULL && strcmp(port, name) == 0;
-}
-
-static bool is_simulated(void)
-{
-    return is_port("sim");
-}
-
-static int check_port(void)
-{
-    const char *port = fy_env_get("FERRY_PORT");
-    if (port == NULL || is_port("shm") || is_port("mpi"))
-        return 0;
-    if (is_simulated())
-        return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
-                                           "whose ranks can share a process");
-    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; expected shm, mpi or sim", port);
-}
-
-static int read_compute(fy_compute *mode)
-{
-    const char *text = fy_env_get("FERRY_COMPUTE");
-    *mode = FY_COMPUTE_NONE;
-    if (text == NULL || strcmp(text, "none") == 0)
-        return 0;
-    if (strcmp(text, "sleep") == 0)
-        *mode = FY_COMPUTE_SLEEP;
-    else if (strcmp(text, "spin") == 0)
-        *mode = FY_COMPUTE_SPIN;
-    else
-        return fy_error_set(FERRY_EINVAL, "FERRY_COMPUTE is \"%s\"; expected none, sleep or spin",
-                            text);
-    return 0;
-}
-
-static int find_place(place *out)
-{
-    *out = (place){.ranks = 1};
-    uint64_t fd = 0, rank = 0, ranks = 1, threads = 0, ranks_max = 0, socket = 0;
-    int error = check_port();
-    if (error == 0)
-        error = fy_env_number(FY_ENV_RANKS, 1, FY_RANKS_MAX, &ranks);
-    if (error == 0)
-        error = fy_env_number(FY_ENV_THREADS, 0, 1, &threads);
-    if (error == 0)
-        error = fy_env_number(FY_ENV_JOB_FD, 0, INT32_MAX, &fd);
-    if (error == 0)
-        error = fy_env_number(FY_ENV_RANK, 0, ranks - 1, &rank);
-    if (error == 0)
-        error = fy_env_number(FY_ENV_JOB_SOCKET, 0, INT32_MAX, &socket);
-    if (error == 0)
-        error = fy_env_number(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
-    if (error != 0)
-        return error;
-    out->ranks = (int)ranks;
-    out->rank = (int)rank;
-    out->fd = (int)fd;
-    out->ranks_max = (int)ranks_max;
-    out->socket = fy_env_get(FY_ENV_JOB_SOCKET) != NULL ? (int)socket : -1;
-    out->launched = fy_env_get(FY_ENV_JOB_FD) != NULL;
-    out->threads = !out->launched && threads == 1;
-    if (out->launched)
-        return 0;
-    out->join = fy_env_get(FY_ENV_JOIN);
-    if (out->join != NULL && (out->threads || out->ranks > 1 || is_port("mpi")))
-        return fy_error_set(FERRY_ELAUNCH,
-                            "%s is set: one process joins a job of port shm; it makes no ranks",
-                            FY_ENV_JOIN);
-    if (out->join != NULL)
-        return 0;
-    out->announced = fy_env_foreign_ranks(&out->variable);
-    out->mpi = out->announced > 1 || is_port("mpi");
-    if (out->announced > 1 && is_port("shm"))
-        return fy_error_set(FERRY_ELAUNCH,
-                            "the environment (%s) says that this is one of %" PRIu64
-                            " ranks, but FERRY_PORT=shm cannot reach the others; start it with "
-                            "\"ferry run -n %" PRIu64 "\" instead",
-                            out->variable, out->announced, out->announced);
-    return 0;
-}
 
 static void unmap(void *arg)
 {
@@ -177,7 +31,7 @@ static void unmap(void *arg)
 static int open_rank(fy_segment *segment, int rank, const ferry_options *options, ferry **out)
 {
     fy_compute mode;
-    int error = read_compute(&mode);
+    int error = fy_compute_read(&mode);
     if (error != 0)
         return error;
     fy_port *port;
@@ -223,7 +77,7 @@ static int keep(int error, fy_segment *segment, ferry *const *f)
 }
 
 /* Opens the rank that a running job gives to this process. */
-static int join(const place *where, const ferry_options *options, ferry **out)
+static int join(const fy_place *where, const ferry_options *options, ferry **out)
 {
     fy_ticket ticket;
     fy_segment *segment;
@@ -244,7 +98,7 @@ static int join(const place *where, const ferry_options *options, ferry **out)
 }
 
 /* Opens the rank of a process that is one rank. */
-static int open_process(const place *where, const ferry_options *options, ferry **out)
+static int open_process(const fy_place *where, const ferry_options *options, ferry **out)
 {
     fy_segment *segment;
     if (where->join != NULL)
@@ -261,7 +115,7 @@ static int open_process(const place *where, const ferry_options *options, ferry 
     return keep(error, segment, out);
 }
 
-static int read_mpi(const place *where, const ferry_options *options, fy_mpi_options *out)
+static int read_mpi(const fy_place *where, const ferry_options *options, fy_mpi_options *out)
 {
     uint64_t share = 1;
     *out = (fy_mpi_options){.communicator = options->communicator,
@@ -272,11 +126,11 @@ static int read_mpi(const place *where, const ferry_options *options, fy_mpi_opt
                                     .ring_bytes = options->ring_bytes}};
     int error = fy_env_number(FY_ENV_MPI_SHM, 0, 1, &share);
     out->share = share == 1;
-    return error != 0 ? error : read_compute(&out->compute);
+    return error != 0 ? error : fy_compute_read(&out->compute);
 }
 
 /* Says why a job of another launcher cannot be joined, and what said that it is one. */
-static int refuse(const place *where, int error)
+static int refuse(const fy_place *where, int error)
 {
     char reason[400];
     if (where->variable == NULL || error != FERRY_ELAUNCH)
@@ -289,7 +143,7 @@ static int refuse(const place *where, int error)
 }
 
 /* Opens the rank that an MPI library makes of this process. */
-static int open_mpi(const place *where, const ferry_options *options, ferry **out)
+static int open_mpi(const fy_place *where, const ferry_options *options, ferry **out)
 {
     const fy_mpi_table *table;
     fy_mpi_options mpi;
@@ -317,11 +171,11 @@ int ferry_open(const ferry_options *options, ferry **out)
 {
     if (out == NULL)
         return fy_error_set(FERRY_EINVAL, "open: no place for the result");
-    place where;
+    fy_place where;
     ferry_options o;
-    int error = read_options(options, &o);
+    int error = fy_options_read(options, &o);
     if (error == 0)
-        error = find_place(&where);
+        error = fy_place_find(&where);
     if (error != 0)
         return error;
     if (where.threads)
@@ -375,7 +229,7 @@ static int run_rank(ferry *f, const program *p)
     return fy_rank_close(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
-static int run_process(const place *where, const program *p)
+static int run_process(const fy_place *where, const program *p)
 {
     ferry *f;
     int error =
@@ -389,11 +243,11 @@ static int run_process(const place *where, const program *p)
 static int run_child(void *arg, int rank)
 {
     (void)rank;
-    place where;
-    return find_place(&where) != 0 ? failed(-1) : run_process(&where, arg);
+    fy_place where;
+    return fy_place_find(&where) != 0 ? failed(-1) : run_process(&where, arg);
 }
 
-static int launch(const place *where, program *p)
+static int launch(const fy_place *where, program *p)
 {
     const fy_shm_options shm = {.ranks = where->ranks,
                                 .ranks_max = where->ranks_max,
@@ -463,7 +317,7 @@ static void join_threads(program *p, int places)
             fy_thread_join(&p->threads[rank].handle);
 }
 
-static int run_threads(const place *where, program *p)
+static int run_threads(const fy_place *where, program *p)
 {
     int error = create_segment(&p->options, where->ranks, where->ranks_max, &p->segment);
     if (error != 0)
@@ -515,16 +369,16 @@ static int simulate(program *p)
 int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
 {
     program p = {.argc = argc, .argv = argv, .rank_main = rank_main, .ending = ATOMIC_FLAG_INIT};
-    place where;
+    fy_place where;
     if (rank_main == NULL) {
         fy_error_set(FERRY_EINVAL, "ferry_main: no function of the rank given");
         return failed(-1);
     }
-    if (read_options(NULL, &p.options) != 0)
+    if (fy_options_read(NULL, &p.options) != 0)
         return failed(-1);
-    if (is_simulated())
+    if (fy_place_is_simulated())
         return simulate(&p);
-    if (find_place(&where) != 0)
+    if (fy_place_find(&where) != 0)
         return failed(-1);
     if (where.threads)
         return run_threads(&where, &p);

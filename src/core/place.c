@@ -1,0 +1,147 @@
+#include "core/place.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "port/shm/join.h"
+#include "port/shm/launch.h"
+
+#define DEFAULT_SCHEDULER "ferry"
+
+/* Zero stays zero: the port has the defaults, and checks what is asked of it. */
+static int read_numbers(ferry_options *o)
+{
+    uint64_t heap = o->heap_bytes, slots = o->ring_slots, bytes = o->ring_bytes;
+    uint64_t backlog = o->backlog_bytes;
+    int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 46, &heap);
+    if (error == 0)
+        error = fy_env_number("FERRY_RING_SLOTS", 2, 65536, &slots);
+    if (error == 0)
+        error = fy_env_number("FERRY_RING_BYTES", 1024, 64 << 20, &bytes);
+    if (error == 0)
+        error = fy_env_number("FERRY_BACKLOG_BYTES", 1, UINT64_C(1) << 46, &backlog);
+    uint64_t stall_s = 0;
+    if (error == 0)
+        error = fy_env_number("FERRY_STALL_S", 0, 1000000, &stall_s);
+    if (error != 0)
+        return error;
+    if (stall_s != 0)
+        o->stall_ns = stall_s * 1000000000u;
+    o->backlog_bytes = (size_t)backlog;
+    o->heap_bytes = (size_t)heap;
+    o->ring_slots = (uint32_t)slots;
+    o->ring_bytes = (uint32_t)bytes;
+    return 0;
+}
+
+int fy_options_read(const ferry_options *given, ferry_options *out)
+{
+    *out = (ferry_options)FERRY_OPTIONS_DEFAULTS;
+    if (given != NULL) {
+        if (given->size != sizeof(*given))
+            return fy_error_set(FERRY_EINVAL,
+                                "open: options of %zu bytes, expected %zu (FERRY_OPTIONS_DEFAULTS)",
+                                given->size, sizeof(*given));
+        *out = *given;
+    }
+    const char *scheduler = fy_env_get("FERRY_SCHEDULER");
+    if (scheduler != NULL)
+        out->scheduler = scheduler;
+    if (out->scheduler == NULL)
+        out->scheduler = DEFAULT_SCHEDULER;
+    return read_numbers(out);
+}
+
+static bool is_port(const char *name)
+{
+    const char *port = fy_env_get("FERRY_PORT");
+    return port != NULL && strcmp(port, name) == 0;
+}
+
+bool fy_place_is_simulated(void)
+{
+    return is_port("sim");
+}
+
+static int check_port(void)
+{
+    const char *port = fy_env_get("FERRY_PORT");
+    if (port == NULL || is_port("shm") || is_port("mpi"))
+        return 0;
+    if (fy_place_is_simulated())
+        return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
+                                           "whose ranks can share a process");
+    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; expected shm, mpi or sim", port);
+}
+
+int fy_compute_read(fy_compute *mode)
+{
+    const char *text = fy_env_get("FERRY_COMPUTE");
+    *mode = FY_COMPUTE_NONE;
+    if (text == NULL || strcmp(text, "none") == 0)
+        return 0;
+    if (strcmp(text, "sleep") == 0)
+        *mode = FY_COMPUTE_SLEEP;
+    else if (strcmp(text, "spin") == 0)
+        *mode = FY_COMPUTE_SPIN;
+    else
+        return fy_error_set(FERRY_EINVAL, "FERRY_COMPUTE is \"%s\"; expected none, sleep or spin",
+                            text);
+    return 0;
+}
+
+static int read_place(fy_place *out)
+{
+    uint64_t fd = 0, rank = 0, ranks = 1, threads = 0, ranks_max = 0, socket = 0;
+    int error = fy_env_number(FY_ENV_RANKS, 1, FY_RANKS_MAX, &ranks);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_THREADS, 0, 1, &threads);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_JOB_FD, 0, INT32_MAX, &fd);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_RANK, 0, ranks - 1, &rank);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_JOB_SOCKET, 0, INT32_MAX, &socket);
+    if (error == 0)
+        error = fy_env_number(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
+    if (error != 0)
+        return error;
+    bool launched = fy_env_get(FY_ENV_JOB_FD) != NULL;
+    *out = (fy_place){.launched = launched,
+                      .threads = !launched && threads == 1,
+                      .ranks = (int)ranks,
+                      .ranks_max = (int)ranks_max,
+                      .join = launched ? NULL : fy_env_get(FY_ENV_JOIN),
+                      .socket = fy_env_get(FY_ENV_JOB_SOCKET) != NULL ? (int)socket : -1,
+                      .rank = (int)rank,
+                      .fd = (int)fd};
+    return 0;
+}
+
+int fy_place_find(fy_place *out)
+{
+    *out = (fy_place){.ranks = 1};
+    int error = check_port();
+    if (error == 0)
+        error = read_place(out);
+    if (error != 0 || out->launched)
+        return error;
+    if (out->join != NULL && (out->threads || out->ranks > 1 || is_port("mpi")))
+        return fy_error_set(FERRY_ELAUNCH,
+                            "%s is set: one process joins a job of port shm; it makes no ranks",
+                            FY_ENV_JOIN);
+    if (out->join != NULL)
+        return 0;
+    out->announced = fy_env_foreign_ranks(&out->variable);
+    out->mpi = out->announced > 1 || is_port("mpi");
+    if (out->announced > 1 && is_port("shm"))
+        return fy_error_set(FERRY_ELAUNCH,
+                            "the environment (%s) says that this is one of %" PRIu64
+                            " ranks, but FERRY_PORT=shm cannot reach the others; start it with "
+                            "\"ferry run -n %" PRIu64 "\" instead",
+                            out->variable, out->announced, out->announced);
+    return 0;
+}
