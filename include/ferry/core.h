@@ -134,6 +134,9 @@ typedef struct ferry_receipt {
     const char *reason;      /* `error` in words, with the values; "" when that is 0 */
 } ferry_receipt;
 
+/* Called with the `..._arg` of its ferry_track when the step it stands for has come. Runs on the
+ * application thread inside a call that polls, as a handler does and never beside one; may start
+ * operations, may not wait. Borrows `receipt`. progressive-messages.txt 5.1.1, 5.1.4. */
 typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 
 /* What a zero `timeout_ns` means beside a `timed_out`. */

@@ -145,23 +145,48 @@ static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
     return record;
 }
 
+/* All fields, one by one, here and below: a whole one would be made elsewhere and copied, and this
+ * comes before the message is on its way. */
+static void fill_receipt(ferry_receipt *receipt, int local_rank)
+{
+    receipt->error = 0;
+    receipt->event = FERRY_SUBMITTED;
+    receipt->local_rank = local_rank;
+    receipt->handler.index = 0;
+    receipt->object.word = 0;
+    receipt->local_address = NULL;
+    receipt->remote_address = 0;
+    receipt->size_max = 0;
+    receipt->reason = "";
+}
+
 static void fill(const ferry *f, fy_op_record *record, const ferry_track *track)
 {
     uint32_t generation = record->generation + 1;
     if (generation % WIRE_GENERATIONS == 0)
         generation++;
-    *record = (fy_op_record){
-        .callbacks = {track->submitted, track->completed, track->timed_out, track->failed},
-        .args = {track->submitted_arg, track->completed_arg, track->timed_out_arg,
-                 track->failed_arg},
-        .handle = track->op,
-        .receipt = {.local_rank = f->rank, .reason = ""},
-        .index = record->index,
-        .generation = generation,
-        .state = FY_OP_PENDING,
-        .open = true,
-        .on_arrival = track->arrival,
-        .has_handle = track->op != NULL};
+    record->timer.tick = 0;
+    record->callbacks[FERRY_SUBMITTED] = track->submitted;
+    record->args[FERRY_SUBMITTED] = track->submitted_arg;
+    record->callbacks[FERRY_COMPLETED] = track->completed;
+    record->args[FERRY_COMPLETED] = track->completed_arg;
+    record->callbacks[FERRY_TIMED_OUT] = track->timed_out;
+    record->args[FERRY_TIMED_OUT] = track->timed_out_arg;
+    record->callbacks[FERRY_FAILED] = track->failed;
+    record->args[FERRY_FAILED] = track->failed_arg;
+    record->handle = track->op;
+    fill_receipt(&record->receipt, f->rank);
+    record->gone = NULL;
+    record->gone_arg = NULL;
+    record->timeout_ns = 0;
+    record->next = NULL;
+    record->generation = generation;
+    record->movement = 0;
+    record->state = FY_OP_PENDING;
+    record->open = true;
+    record->on_arrival = track->arrival;
+    record->lazy = record->submitted_due = record->queued = record->held = false;
+    record->has_handle = track->op != NULL;
     if (track->op != NULL)
         track->op->word = (uint64_t)generation << 32 | record->index;
 }
@@ -197,7 +222,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
 
 void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about)
 {
-    fy_op_record *record = find_open(f, op);
+    fy_op_record *record = find_named(f, op);
     if (record == NULL)
         return;
     record->receipt.handler = about->handler;
@@ -320,11 +345,8 @@ static bool fails_later(const ferry *f, const fy_op_record *record, int error)
            !fy_peer_is_gone(f, rank) && f->ops->peer(f->port, rank) != FY_PEER_ALIVE;
 }
 
-void fy_op_end(ferry *f, uint32_t op, int error)
+static void end_open(ferry *f, fy_op_record *record, int error)
 {
-    fy_op_record *record = find_open(f, op);
-    if (record == NULL)
-        return;
     record->gone = NULL; /* its layer is done with it */
     if (fails_later(f, record, error))
         return;
@@ -335,6 +357,29 @@ void fy_op_end(ferry *f, uint32_t op, int error)
         release(&f->ops_table, record);
 }
 
+void fy_op_end(ferry *f, uint32_t op, int error)
+{
+    fy_op_record *record = find_open(f, op);
+    if (record != NULL)
+        end_open(f, record, error);
+}
+
+static bool may_end(const fy_op_record *record, int source)
+{
+    return record->receipt.rank == source || record->receipt.object.word != 0;
+}
+
+bool fy_op_end_from(ferry *f, int source, uint32_t op, int error)
+{
+    fy_op_record *record = find_open(f, op);
+    if (record == NULL)
+        return true;
+    if (!may_end(record, source))
+        return false;
+    end_open(f, record, error);
+    return true;
+}
+
 bool fy_op_is_pending(const ferry *f, uint32_t op)
 {
     return find_pending(f, op) != NULL;
@@ -343,7 +388,7 @@ bool fy_op_is_pending(const ferry *f, uint32_t op)
 bool fy_op_may_end(const ferry *f, int source, uint32_t op)
 {
     const fy_op_record *record = find_open(f, op);
-    return record == NULL || record->receipt.rank == source || record->receipt.object.word != 0;
+    return record == NULL || may_end(record, source);
 }
 
 bool fy_op_hold(ferry *f, uint32_t op, bool held)

@@ -90,6 +90,9 @@ void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone);
  * an object may be with anybody. */
 bool fy_op_may_end(const ferry *f, int source, uint32_t op);
 
+/* As fy_op_end, if `source` may say so. */
+bool fy_op_end_from(ferry *f, int source, uint32_t op, int error);
+
 /* Ends what has timed out; called when it is time to look. Returns how many operations. */
 int fy_ops_expire(ferry *f);
 

@@ -80,18 +80,21 @@ fy_verdict fy_op_deliver(ferry *f, int source, const fy_frame *frame)
     fy_frame_done(f);
     uint32_t op = (uint32_t)frame->words[0];
     int64_t error = (int64_t)frame->words[1];
-    bool fits = frame->handler == END_PLAIN ? frame->word_count == END_WORDS - 1
-                                            : frame->word_count == END_WORDS;
-    if (!fits || frame->handler > END_MOVED || !fy_op_may_end(f, source, op) ||
+    if (frame->handler == END_PLAIN && frame->word_count == END_WORDS - 1) {
+        error = error > 0 || error < INT16_MIN ? FERRY_EINVAL : error;
+        if (!fy_op_end_from(f, source, op, (int)error))
+            fy_bad_frame(f, source, frame, "the end of an operation");
+        return FY_TAKEN;
+    }
+    if (frame->word_count != END_WORDS || frame->handler == END_PLAIN ||
+        frame->handler > END_MOVED || !fy_op_may_end(f, source, op) ||
         (frame->handler == END_MOVED && (uint64_t)error >= (uint64_t)f->ranks)) {
         fy_bad_frame(f, source, frame, "the end of an operation");
         return FY_TAKEN;
     }
     if (frame->handler == END_TOO_LONG)
         fy_op_too_long(f, op, frame->words[2]);
-    else if (frame->handler == END_MOVED)
-        fy_op_moved(f, op, source, (int)error, (uint32_t)frame->words[2]);
     else
-        fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
+        fy_op_moved(f, op, source, (int)error, (uint32_t)frame->words[2]);
     return FY_TAKEN;
 }

@@ -63,17 +63,6 @@ static __attribute__((cold)) int no_peer(ferry *f, int rank)
     return fy_fail(f, FERRY_ENOMEM, "request: no memory for a record of rank %d", rank);
 }
 
-static int start_tracking(ferry *f, const ferry_track *track, int rank,
-                          const ferry_message *message, fy_frame *frame)
-{
-    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame->op);
-    const fy_op_about about = {.handler = message->handler,
-                               .local_address = (void *)(uintptr_t)message->data};
-    if (error == 0)
-        fy_op_describe(f, frame->op, &about);
-    return error;
-}
-
 /* `waits`: the caller needs its data back before it goes on, so they need not be copied. */
 static inline int send_frame(ferry *f, int rank, const fy_frame *frame, bool waits)
 {
@@ -94,17 +83,20 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
 {
     fy_frame frame;
     fill_frame(f, message, &frame);
-    int error = start_tracking(f, track, rank, message, &frame);
-    if (error == 0)
-        error = send_frame(f, rank, &frame, waits);
-    /* Every way of sending is done with the data by now. */
-    if (frame.op != 0) {
-        if (error == 0)
-            fy_op_submitted(f, frame.op);
-        else
-            fy_op_drop(f, frame.op);
+    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame.op);
+    if (error != 0)
+        return error;
+    error = send_frame(f, rank, &frame, waits);
+    if (error != 0) {
+        fy_op_drop(f, frame.op);
+        return error;
     }
-    return error;
+    /* What the request need not wait for. Every way of sending is done with the data by now. */
+    const fy_op_about about = {.handler = message->handler,
+                               .local_address = (void *)(uintptr_t)message->data};
+    fy_op_describe(f, frame.op, &about);
+    fy_op_submitted(f, frame.op);
+    return 0;
 }
 
 int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
@@ -205,31 +197,24 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
     return 0;
 }
 
-/* The source wants to know that the request is here, if it can be handled. */
-static fy_verdict run_after_telling(ferry *f, int source, const fy_frame *frame, fy_packet *packet)
-{
-    int error = find(f, frame) == NULL ? FERRY_ENOENT : 0;
-    const fy_frame end = {
-        .kind = FY_KIND_END, .word_count = 2, .words = {frame->op, (uint64_t)(int64_t)error}};
-    fy_packet_fill(packet, source, FY_DATA, &end);
-    (void)fy_send_packet(f, packet); /* a source that is gone waits for no end */
-    (void)fy_request_run(f, source, frame);
-    return FY_TAKEN;
-}
-
+/* The source wants to know when its request has been handled, or that it is here. */
 static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, const fy_frame *frame)
 {
-    /* Made before the handler runs, so that the end can be told whatever the handler does. Without
+    /* Kept while the handler runs, so that the end can be told whatever the handler does. Without
      * memory the request stays where it is. */
-    fy_packet *packet = fy_packet_create(&f->packets, 0);
-    if (packet == NULL)
+    void *held = fy_pool_get(&f->packets);
+    if (held == NULL)
         return FY_LEAVE;
-    if (frame->op & FY_OP_ON_ARRIVAL)
-        return run_after_telling(f, source, frame, packet);
+    bool on_arrival = (frame->op & FY_OP_ON_ARRIVAL) != 0;
     fy_frame end = {.kind = FY_KIND_END, .word_count = 2, .words = {frame->op}};
-    end.words[1] = (uint64_t)(int64_t)fy_request_run(f, source, frame);
-    fy_packet_fill(packet, source, FY_DATA, &end);
-    (void)fy_send_packet(f, packet); /* a source that is gone waits for no end */
+    if (on_arrival)
+        end.words[1] = (uint64_t)(int64_t)(find(f, frame) == NULL ? FERRY_ENOENT : 0);
+    else
+        end.words[1] = (uint64_t)(int64_t)fy_request_run(f, source, frame);
+    fy_pool_put(&f->packets, held);
+    fy_op_tell(f, source, &end);
+    if (on_arrival)
+        (void)fy_request_run(f, source, frame);
     return FY_TAKEN;
 }
 
