@@ -10,6 +10,7 @@
  * The channels belong to the source of a link, and its target looks at them after the source has
  * seen the last movement taken. So a target that frees the mover, or binds it anew, says "done",
  * and the source's memory goes when all have said it. "Lost" says it too. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,23 @@
 
 /* What neighbours tell each other about the copies they share. */
 typedef struct fy_greeting {
-    uint64_t sent, expected; /* hashes of the copies to the other, and of those from it */
+    uint64_t sent, expected; /* hashes of the copies to the other, and from it */
+    uint64_t sent_count, expected_count;
 } fy_greeting;
+
+static fy_greeting greeting_of(const fy_link_end *in, const fy_link_end *out)
+{
+    fy_greeting g = {0};
+    if (out != NULL) {
+        g.sent = out->hash;
+        g.sent_count = out->count;
+    }
+    if (in != NULL) {
+        g.expected = in->hash;
+        g.expected_count = in->count;
+    }
+    return g;
+}
 
 static uint32_t number_of(uint64_t name)
 {
@@ -79,21 +95,42 @@ static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *
     return 0;
 }
 
+/* Says how what `source` knows of the copies that the two share differs from what this rank does.
+ */
+static int differ(ferry_mover *m, int source, const fy_greeting *theirs, const fy_greeting *ours)
+{
+    m->explained = m->error == 0;
+    if (theirs->sent_count == ours->expected_count && theirs->expected_count == ours->sent_count)
+        return fy_fail(m->f, FERRY_EINVAL,
+                       "mover_bind: the plans differ: this rank and rank %d have as many copies "
+                       "between them, %" PRIu64 " from there and %" PRIu64
+                       " to there, but of other blocks or regions",
+                       source, ours->expected_count, ours->sent_count);
+    return fy_fail(m->f, FERRY_EINVAL,
+                   "mover_bind: the plans differ: this rank expects %" PRIu64
+                   " copies from rank %d, which sends %" PRIu64 ", and sends it %" PRIu64
+                   ", of which it expects %" PRIu64,
+                   ours->expected_count, source, theirs->sent_count, ours->sent_count,
+                   theirs->expected_count);
+}
+
 /* Takes a greeting at the stage that is made for it. */
 static void meet(ferry_mover *m, int source, const uint64_t *words, const void *data,
                  size_t size_bytes)
 {
     fy_link_end *in = fy_direction_find(&m->in, source);
     fy_link_end *out = fy_direction_find(&m->out, source);
-    fy_greeting greeting;
+    const fy_greeting ours = greeting_of(in, out);
+    fy_greeting greeting = {0};
     int error = 0;
     if (size_bytes >= sizeof greeting)
         memcpy(&greeting, data, sizeof greeting);
     const size_t offered = size_bytes - sizeof greeting;
-    if (size_bytes < sizeof greeting || offered % sizeof(fy_offer) != 0 ||
-        greeting.sent != (in != NULL ? in->hash : 0) ||
-        greeting.expected != (out != NULL ? out->hash : 0) || (in == NULL && out == NULL))
+    if (size_bytes < sizeof greeting || offered % sizeof(fy_offer) != 0)
         error = FERRY_EINVAL;
+    else if (greeting.sent != ours.expected || greeting.expected != ours.sent ||
+             (in == NULL && out == NULL))
+        error = differ(m, source, &greeting, &ours);
     else if (in != NULL && !in->told)
         error = take_offers(in, words,
                             (const fy_offer *)(const void *)((const char *)data + sizeof greeting),
@@ -207,8 +244,7 @@ static int greet(ferry_mover *m, const fy_link_end *in, const fy_link_end *out)
     char *data = fy_calloc(room, 1);
     if (data == NULL)
         return FERRY_ENOMEM;
-    const fy_greeting greeting = {.sent = out != NULL ? out->hash : 0,
-                                  .expected = in != NULL ? in->hash : 0};
+    const fy_greeting greeting = greeting_of(in, out);
     memcpy(data, &greeting, sizeof greeting);
     size_t count = 0;
     if (lists)
@@ -252,6 +288,8 @@ static bool is_dead(ferry *f, int rank)
 /* What went wrong while greetings were awaited. */
 static int explain(const ferry_mover *m)
 {
+    if (m->explained)
+        return m->error;
     if (m->error == FERRY_EINVAL)
         return fy_fail(m->f, m->error,
                        "mover_bind: rank %d failed to bind it, or the plans differ in copies that "

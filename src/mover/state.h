@@ -150,6 +150,7 @@ struct ferry_mover {
     bool astray;             /* blocks of its xarrays may be anywhere: it cannot be started */
     int error;               /* for ever: FERRY_EPEER once a neighbour died; that of a binding */
     int culprit;             /* the rank that told of the error */
+    bool explained;          /* the error's message is that of its cause */
     uint32_t op;
     ferry_plan_entry *own; /* copies within the rank */
     size_t own_count;      /* of own_moves */

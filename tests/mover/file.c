@@ -3,7 +3,8 @@
  * they say.
  * Method: a program of any number of ranks; values made of coordinates. The arguments are a folder
  * and what else to do: "absent" where the plug-in for HDF5 cannot be found, "show" or "show-hdf5"
- * to leave pictures there for open_pictures.py. */
+ * to leave pictures there for open_pictures.py, "keep" and "resume" to write a checkpoint in one
+ * job and to read it in others. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,42 @@ static void show(ferry *f, const char *folder, bool hdf5)
     ferry_xarray_destroy(x);
 }
 
+/* A checkpoint for other jobs; `resume` is one, of another number of ranks. */
+static void keep(ferry *f, const char *folder)
+{
+    char path[512];
+    ferry_xarray *x = make(f, 5, 1);
+    snprintf(path, sizeof path, "%s/kept", folder);
+    fill(x);
+    CHECK(ferry_checkpoint_write(x, path) == 0);
+    ferry_xarray_destroy(x);
+}
+
+static void resume(ferry *f, const char *folder)
+{
+    char path[512];
+    ferry_floorplan blocks;
+    ferry_xarray *x;
+    size_t element_bytes;
+    snprintf(path, sizeof path, "%s/kept", folder);
+    CHECK(ferry_checkpoint_plan(f, path, &blocks, &element_bytes) == 0);
+    CHECK(element_bytes == sizeof(double));
+    int most = 0;
+    for (size_t i = 0; i < blocks.count; i++)
+        most = blocks.blocks[i].owner > most ? blocks.blocks[i].owner : most;
+    if (most >= ferry_ranks(f)) { /* owners of the other job */
+        CHECK(ferry_xarray_create(f, &blocks, element_bytes, ferry_point_all(1), &x) ==
+              FERRY_EINVAL);
+        CHECK(strstr(ferry_error_message(f), "belongs to rank") != NULL);
+    }
+    CHECK(ferry_map_curve(&blocks, ferry_ranks(f), NULL) == 0);
+    CHECK(ferry_xarray_create(f, &blocks, element_bytes, ferry_point_all(1), &x) == 0);
+    CHECK(ferry_checkpoint_read(path, x) == 0);
+    check_values(f, x);
+    ferry_xarray_destroy(x);
+    ferry_floorplan_fini(&blocks);
+}
+
 /* Without the plug-in for HDF5 rank 0 says what is missing; all fail, and nothing is left. */
 static void without_hdf5(ferry *f, const char *path)
 {
@@ -197,6 +234,10 @@ static int rank_main(ferry *f, int argc, char **argv)
              argc > 2 ? argv[2] : "0", ferry_ranks(f));
     if (argc > 2 && strcmp(argv[2], "absent") == 0) {
         without_hdf5(f, path);
+        return 0;
+    }
+    if (argc > 2 && (strcmp(argv[2], "keep") == 0 || strcmp(argv[2], "resume") == 0)) {
+        (strcmp(argv[2], "keep") == 0 ? keep : resume)(f, argv[1]);
         return 0;
     }
     if (argc > 2 && strncmp(argv[2], "show", 4) == 0) {
