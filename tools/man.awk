@@ -42,7 +42,7 @@ function dissect(s,    k, one, at, end)
     body = ""
     references = ""
     errors = 0
-    if (match(s, /\[[^\]]*\]/)) {
+    if (match(s, /\[(as|app|any|main|the|either) [^\]]*\]/)) {
         contract = substr(s, RSTART + 1, RLENGTH - 2)
         s = trim(substr(s, 1, RSTART - 1)) " " trim(substr(s, RSTART + RLENGTH))
         s = trim(s)
@@ -63,6 +63,7 @@ function dissect(s,    k, one, at, end)
             body = body (body == "" ? "" : " ") one
         }
     }
+    return errors
 }
 
 function name_of(declaration)
@@ -233,10 +234,13 @@ function write_page(p,    names, n, i, file, summary, inherited, text, k, parts,
 {
     dissect(page_section[p])
     inherited = contract
+    inherited_errors = errors
     text = page_comment[p]
-    dissect(text)
+    own_errors = dissect(text)
     if (contract == "")
         contract = inherited
+    if (own_errors == 0 && text !~ /\[/)
+        errors = inherited_errors
     n = split(page_names[p], names, ", ")
     file = out "/" names[1] ".3"
     upper = toupper(names[1])

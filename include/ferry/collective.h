@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* Which collective. */
 typedef enum ferry_collective_sort {
     FERRY_BARRIER,
     FERRY_BROADCAST, /* `out` of the root to `out` of all */
@@ -51,7 +52,8 @@ typedef struct ferry_collective {
         .size = sizeof(ferry_collective)                                                           \
     }
 
-/* Does `what` and returns when this rank's part in it is done. Borrows all. [app thread, not in
+/* Does `what` and returns when this rank's part in it is done. Borrows all. Errors as
+ * ferry_allreduce. [app thread, not in
  * handlers | polls | may block] */
 FERRY_API int ferry_collective_run(ferry *f, const ferry_collective *what);
 
@@ -62,18 +64,19 @@ FERRY_API int ferry_collective_run(ferry *f, const ferry_collective *what);
 FERRY_API FERRY_MUST_USE int ferry_collective_start(ferry *f, const ferry_collective *what,
                                                     const ferry_track *track);
 
-/* Combines as ferry_allreduce, into `out` of `root` alone. [app thread, not in handlers | polls |
- * may block] */
+/* Combines as ferry_allreduce, into `out` of `root` alone. Errors as ferry_allreduce. [app thread,
+ * not in handlers | polls | may block] */
 FERRY_API int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction reduction,
                            const void *in, void *out, size_t count);
 
-/* Combines `in` of all ranks below this one into `out`; rank 0's `out` is left as it was. [app
+/* Combines `in` of all ranks below this one into `out`; rank 0's `out` is left as it was. Errors as
+ * ferry_allreduce. [app
  * thread, not in handlers | polls | may block] */
 FERRY_API int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                          void *out, size_t count);
 
 /* Copies `size_bytes` at `in` of each rank, in the order of ranks, to `out` of `root`, or of all.
- * [app thread, not in handlers | polls | may block] */
+ * Errors as ferry_allreduce. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_gather(ferry *f, int root, const void *in, size_t size_bytes, void *out);
 FERRY_API int ferry_allgather(ferry *f, const void *in, size_t size_bytes, void *out);
 

@@ -245,23 +245,27 @@ FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_messa
 
 /* Handles what has arrived: runs handlers, callbacks and, when objects are scheduled (balance.h),
  * at most one task. Returns how many messages and tasks it ran, 0 when there was nothing.
- * FERRY_ESTATE inside a handler. [app thread, not in handlers | polls | never blocks] dmcs.txt 3.3,
- * prema.txt B.2.6. */
+ * FERRY_ESTATE: inside a handler. [app thread, not in handlers | polls | never blocks]
+ * dmcs.txt 3.3, prema.txt B.2.6. */
 FERRY_API int ferry_poll(ferry *f);
 
 /* As ferry_poll, for requests of `tag` alone; others are kept, in order, for later polls. [app
- * thread, not in handlers | polls | never blocks] prema.txt B.2.6. */
+ * thread, not in handlers | polls | never blocks] FERRY_ESTATE: inside a handler. prema.txt B.2.6.
+ */
 FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 
 /* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed
- * (FERRY_FOREVER: no limit). [app thread, not in handlers | polls | may block] */
+ * (FERRY_FOREVER: no limit). FERRY_ESTATE: inside a handler. [app thread, not in handlers | polls |
+ * may block] */
 FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 
 /* Collectives. More of them in collective.h. */
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
  * size. They poll while they wait; handlers and tasks run meanwhile. FERRY_EINVAL: ranks disagree;
- * the message names both calls, and every rank that waits is told. FERRY_EPEER: a rank died and the
- * collective cannot finish. [app thread, not in handlers | polls | may block] */
+ * the message names both calls, and every rank that waits is told; or an argument is wrong.
+ * FERRY_EPEER: a rank died and the collective cannot finish, or the root is no member.
+ * FERRY_ESTATE: inside a handler, or before the first ferry_quiesce of a rank that has joined.
+ * FERRY_ENOMEM: no memory for another call. [app thread, not in handlers | polls | may block] */
 
 /* Returns when every rank has called it. Two close together are safe. dmcs.txt 3.6. */
 FERRY_API int ferry_barrier(ferry *f);
@@ -269,6 +273,7 @@ FERRY_API int ferry_barrier(ferry *f);
 /* Copies `size_bytes` at `data` on `root` to `data` on every rank. */
 FERRY_API int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes);
 
+/* Types of the values of reductions. */
 typedef enum ferry_type {
     FERRY_INT32,
     FERRY_INT64,
@@ -278,6 +283,7 @@ typedef enum ferry_type {
     FERRY_BYTE, /* unsigned */
 } ferry_type;
 
+/* How the values of a reduction are combined. */
 typedef enum ferry_reduction {
     FERRY_SUM,
     FERRY_MIN,

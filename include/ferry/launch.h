@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* How a program is launched: how many ranks, and of what sort. */
 typedef struct ferry_launch_options {
     size_t size;      /* sizeof(ferry_launch_options) */
     int ranks;        /* 1 to 1,024 */

@@ -14,7 +14,8 @@ extern "C" {
 /* Allocates `size_bytes` (at least 1) from this rank's shared heap, 64-byte aligned, not cleared.
  * Gives `*out`, freed with ferry_free by any rank of the node: it stays when this rank has gone, as
  * long as others live that may use it. Data of an object (FERRY_OBJECT_SHARED) is freed when a rank
- * dies that has the object. FERRY_ENOMEM: the heap's limit is reached. [app thread, handlers |
+ * dies that has the object. FERRY_ENOMEM: the heap's limit is
+ * reached. FERRY_EINVAL: 0 bytes. [app thread, handlers |
  * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out);
 
@@ -23,14 +24,17 @@ FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out
 FERRY_API int ferry_free(ferry *f, void *address);
 
 /* Lets other ranks put to and get from `[base, base + size_bytes)` of this rank, until
- * ferry_memory_unregister. Keeps `base` until then. [app thread, handlers | never blocks] */
+ * ferry_memory_unregister. Keeps `base` until then. FERRY_EINVAL: no range, or it overlaps one that
+ * is registered. FERRY_ENOMEM: no memory to note it. FERRY_ENOENT: nothing is registered at `base`.
+ * [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_memory_register(ferry *f, void *base, size_t size_bytes);
 FERRY_API int ferry_memory_unregister(ferry *f, void *base);
 
 /* Copies `size_bytes` from `source` here to `target` on `rank`. On one node and into the shared
  * heap the copy is done on return. Else borrows `source` (without `track`), or keeps it until
  * submitted. Zero bytes complete like any other. FERRY_ERANGE, here or by `track`: the target range
- * is not inside one allocation or registration there. Without `track` a later failure is reported
+ * is not inside one allocation or registration there. FERRY_EINVAL: no such rank, or bytes at NULL.
+ * Other errors as ferry_request_send. Without `track` a later failure is reported
  * by ferry_error_message and a log line. [app thread, handlers | as ferry_request_send]
  * dmcs.txt 3.4. */
 FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const void *source,
@@ -38,7 +42,8 @@ FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const v
 
 /* Copies `size_bytes` from `source` on `rank` to `target` here. Without `track` it waits until the
  * data is here (not in handlers, unless the source is on this node); with it, keeps `target` until
- * completed. [app thread, handlers | may block without track, then polls] dmcs.txt 3.5. */
+ * completed. FERRY_ESTATE: it would wait inside a handler. Other errors as ferry_put, of the source
+ * range. [app thread, handlers | may block without track, then polls] dmcs.txt 3.5. */
 FERRY_API FERRY_MUST_USE int ferry_get(ferry *f, int rank, void *target, const void *source,
                                        size_t size_bytes, const ferry_track *track);
 
@@ -63,7 +68,8 @@ FERRY_API FERRY_MUST_USE int ferry_remote_free(ferry *f, int rank, void *address
 typedef void ferry_memory_fn(ferry *f, int peer, void *address, size_t size_bytes,
                              uint64_t argument);
 
-/* Registers `fn`, in one numbering with the handlers of requests; as ferry_handler_register.
+/* Registers `fn`, in one numbering with the handlers of requests; as ferry_handler_register,
+ * with its errors.
  * [app thread | never blocks] prema.txt B.2.2. */
 FERRY_API FERRY_MUST_USE int ferry_memory_handler_register(ferry *f, const char *name,
                                                            ferry_memory_fn *fn, ferry_handler *out);
@@ -86,7 +92,8 @@ typedef struct ferry_transfer {
 /* As ferry_put, then runs `what->remote` on `rank`, on the data at the target, and when that has
  * returned `what->local` here, on those at the source, which it keeps until then. `track` reports
  * completed after both. A put that fails runs neither. The handlers count as work for
- * ferry_quiesce. [app thread, handlers | as ferry_request_send] prema.txt B.2.3, figure B.1 (c),
+ * ferry_quiesce. FERRY_EINVAL: a handler that is not registered for transfers. Other errors as
+ * ferry_put. [app thread, handlers | as ferry_request_send] prema.txt B.2.3, figure B.1 (c),
  * (d). */
 FERRY_API FERRY_MUST_USE int ferry_put_run(ferry *f, int rank, const ferry_transfer *what,
                                            const ferry_track *track);
@@ -94,7 +101,8 @@ FERRY_API FERRY_MUST_USE int ferry_put_run(ferry *f, int rank, const ferry_trans
 /* As a tracked ferry_get, then runs `what->local` here, on the data at the target, and when that
  * has returned `what->remote` on `rank`, on those at the source. Never waits, with or without
  * `track`, which reports completed after both; keeps the target until then. A get that fails runs
- * neither. [app thread, handlers | as ferry_request_send] prema.txt B.2.3, figure B.1 (a), (b). */
+ * neither. Errors as ferry_put_run. [app thread, handlers | as ferry_request_send] prema.txt B.2.3,
+ * figure B.1 (a), (b). */
 FERRY_API FERRY_MUST_USE int ferry_get_run(ferry *f, int rank, const ferry_transfer *what,
                                            const ferry_track *track);
 
@@ -108,8 +116,8 @@ typedef struct ferry_piece {
 } ferry_piece;
 
 /* As `count` puts (gets), in any order, with one end. Borrows `pieces`. A failure may leave some
- * done. Pieces that overlap in the target have undefined results. [app thread, handlers | as
- * ferry_put (ferry_get)] */
+ * done. Pieces that overlap in the target have undefined results. Errors as ferry_put (ferry_get).
+ * [app thread, handlers | as ferry_put (ferry_get)] */
 FERRY_API FERRY_MUST_USE int ferry_put_vector(ferry *f, int rank, const ferry_piece *pieces,
                                               size_t count, const ferry_track *track);
 FERRY_API FERRY_MUST_USE int ferry_get_vector(ferry *f, int rank, const ferry_piece *pieces,
@@ -133,7 +141,8 @@ typedef struct ferry_strided {
 } ferry_strided;
 
 /* As a put (get) of every block, with one end. Borrows `what->stride`. A failure may leave some
- * done. [app thread, handlers | as ferry_put (ferry_get)] */
+ * done. FERRY_EINVAL: too many levels, or strides that leave the address space. Other errors as
+ * ferry_put (ferry_get). [app thread, handlers | as ferry_put (ferry_get)] */
 FERRY_API FERRY_MUST_USE int ferry_put_strided(ferry *f, int rank, const ferry_strided *what,
                                                const ferry_track *track);
 FERRY_API FERRY_MUST_USE int ferry_get_strided(ferry *f, int rank, const ferry_strided *what,
@@ -141,6 +150,7 @@ FERRY_API FERRY_MUST_USE int ferry_get_strided(ferry *f, int rank, const ferry_s
 
 /* Remote words. */
 
+/* What is done to a remote word. */
 typedef enum ferry_atomic_verb {
     FERRY_FETCH_ADD,
     FERRY_FETCH_AND,
@@ -150,6 +160,7 @@ typedef enum ferry_atomic_verb {
     FERRY_COMPARE_SWAP, /* stores `operand` if the word is `expected` */
 } ferry_atomic_verb;
 
+/* A change of a remote word. */
 typedef struct ferry_atomic {
     ferry_atomic_verb verb;
     uint64_t *target; /* 8-byte aligned */

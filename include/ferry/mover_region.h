@@ -27,6 +27,7 @@ typedef struct ferry_point {
     int64_t at[FERRY_DIMS_MAX];
 } ferry_point;
 
+/* A box of indices, both ends included. */
 typedef struct ferry_region {
     int32_t dims;
     ferry_point low, high;

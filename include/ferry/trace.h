@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* What a rank was doing. */
 typedef enum ferry_activity {
     FERRY_IDLE,    /* waiting with nothing to do */
     FERRY_RUNTIME, /* inside Ferry */
@@ -26,12 +27,14 @@ typedef struct ferry_interval {
 
 /* Starts recording up to `interval_max` intervals; neighbouring stretches shorter than
  * `resolution_ns` are merged into the longer of them, so that a record covers the run. Replaces an
- * earlier record. [app thread | never blocks] */
+ * earlier record. FERRY_EINVAL: fewer than 16 intervals. FERRY_ENOMEM: no memory for them. [app
+ * thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_trace_start(ferry *f, size_t interval_max,
                                                uint64_t resolution_ns);
 
 /* Ends recording; the last interval is closed by one of FERRY_MAIN at the time of the call. Lends
- * `*intervals` until the next ferry_trace_start or ferry_close. [app thread | never blocks] */
+ * `*intervals` until the next ferry_trace_start or ferry_close. FERRY_ESTATE: no trace was started.
+ * [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_trace_stop(ferry *f, const ferry_interval **intervals,
                                               size_t *count);
 
