@@ -1,8 +1,15 @@
-/* Operations on cells as the program sees them: checks, the quick way, and waiting. */
+/* Operations on cells as the program sees them: checks, the quick way, and waiting.
+ *
+ * Fairness: where ranks share processors, one that runs would take all that is there, or fill all
+ * the room, before the next comes to turn, and the others would find nothing, turn after turn. So
+ * those that find nothing say so, and who has had TURN operations gives way. */
+#include "base/relax.h"
 #include "cell/state.h"
 
 /* Before a call notes itself as waiting it looks so often, and polls between. */
 enum { WAIT_ROUNDS = 20, WAIT_LOOKS = 64 };
+
+enum { TURN = 64 };
 
 static const char *const calls[FY_SORTS] = {
     [FY_SORT_ENQ] = "cell_enq",     [FY_SORT_DEQ] = "cell_deq", [FY_SORT_READ] = "cell_read",
@@ -59,6 +66,22 @@ static int attempt(fy_cells *c, fy_cell *cell, const fy_wish *wish)
     }
 }
 
+/* Lets others at the cell, if they have found nothing. */
+static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
+{
+    _Atomic uint32_t *wanted = &cell->wanted[sort == FY_SORT_ENQ];
+    /* relaxed, both: state.h */
+    uint32_t left = atomic_load_explicit(wanted, memory_order_relaxed);
+    if (left == 0)
+        return;
+    fy_port_info info;
+    c->ops->query(c->port, &info);
+    if (!info.crowded)
+        return;
+    atomic_store_explicit(wanted, left - 1, memory_order_relaxed);
+    fy_yield();
+}
+
 /* Looks and polls for a while, since what one waits for often comes at once. */
 static int look(fy_cells *c, fy_cell *cell, const fy_wish *wish)
 {
@@ -70,6 +93,7 @@ static int look(fy_cells *c, fy_cell *cell, const fy_wish *wish)
             if (error != FERRY_EAGAIN)
                 return error;
         }
+        fy_cell_want(cell, wish->sort);
         (void)ferry_poll(c->f);
     }
     return FERRY_EAGAIN;
@@ -97,6 +121,7 @@ static int sleep_for(fy_cells *c, fy_cell *cell, const fy_wish *wish, uint64_t d
         if (!fy_queue_await(c, cell, wish->sort))
             continue;
         noted = true;
+        fy_cell_want(cell, wish->sort);
         c->awaited = cell;
         c->awaited_sort = wish->sort;
         (void)ferry_wait(c->f, deadline == FERRY_FOREVER ? FERRY_FOREVER : deadline - now);
@@ -146,8 +171,11 @@ static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
     if (adds(wish->sort) && c->gone[wish->cell.rank])
         return peer_gone(c, calls[wish->sort], wish->cell.rank);
     error = attempt(c, cell, wish);
-    if (__builtin_expect(error == 0, 1))
+    if (__builtin_expect(error == 0, 1)) {
+        if (__builtin_expect(++c->turns % TURN == 0, 0))
+            give_way(c, cell, wish->sort);
         return 0;
+    }
     if (error == FERRY_EAGAIN && timeout_ns > 0)
         error = wait_for(c, cell, wish, timeout_ns);
     return error == 0 ? 0 : explain(c, wish, error);

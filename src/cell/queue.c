@@ -105,8 +105,10 @@ static __attribute__((cold, noinline)) void unlock_telling(fy_cells *c, fy_cell 
         cell->flags &= ~(uint32_t)(FY_CELL_TAKERS | FY_CELL_READERS);
     } else if (added && (cell->flags & FY_CELL_TAKERS)) {
         w.one = pick(c, cell, cell->takers, FY_CELL_TAKERS);
+        fy_cell_want(cell, FY_SORT_DEQ);
     } else if (!added && (cell->flags & FY_CELL_SPACE)) {
         w.one = pick(c, cell, cell->space, FY_CELL_SPACE);
+        fy_cell_want(cell, FY_SORT_ENQ);
     }
     fy_cell_unlock(cell);
     run_wakes(c, &w);

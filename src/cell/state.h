@@ -57,6 +57,9 @@ typedef struct fy_cell {
     _Atomic uint32_t alarm; /* the handler is due; set under the lock, cleared by its rank */
     uint32_t turn;          /* after whom to look for the next waiting rank */
     uint32_t owner;         /* its rank, once marks were set */
+    /* Somebody has found no parcel, no room: how many who have had much shall give way. Not under
+     * the lock; relaxed: what is missed is seen a few operations later. */
+    _Atomic uint32_t wanted[2];
     _Alignas(64) uint64_t takers[FY_CELL_RANK_WORDS];
     uint64_t space[FY_CELL_RANK_WORDS];
 } fy_cell;
@@ -242,6 +245,7 @@ typedef struct fy_cells {
     size_t alive;
     fy_table names; /* without shared memory: the parcels there are */
     /* Waiting. */
+    uint32_t turns;   /* operations that succeeded at once */
     fy_cell *awaited; /* by the call that blocks; NULL for none */
     fy_cell_sort awaited_sort;
     fy_link pending;
@@ -347,6 +351,16 @@ static inline bool fy_queue_ready(const fy_cell *cell, fy_cell_sort sort)
     }
     return atomic_load_explicit(&cell->lock, memory_order_acquire) != 0 ||
            atomic_load_explicit(&cell->ends, memory_order_acquire) != ends;
+}
+
+/* Has those give way who have had much of what `sort` asks for. */
+static inline void fy_cell_want(fy_cell *cell, fy_cell_sort sort)
+{
+    enum { WANTED = 16 };
+    _Atomic uint32_t *wanted = &cell->wanted[sort == FY_SORT_ENQ];
+    /* relaxed, both: see there; written only when it changes, so that the line stays where it is */
+    if (atomic_load_explicit(wanted, memory_order_relaxed) != WANTED)
+        atomic_store_explicit(wanted, WANTED, memory_order_relaxed);
 }
 
 /* cell.c */
