@@ -136,11 +136,81 @@ static void test_held_requests_keep_their_place_without_memory(void **state)
     job_close(&job);
 }
 
+/* What a rank keeps a copy of, for itself or to pass on, comes from a pool up to this size. */
+enum { KEPT_MAX_BYTES = 100 };
+
+/* One of each: a request of words, of data short and long, tracked; short ones to oneself and to
+ * all others; a put and a get by copy and by frames; a collective. */
+static void send_each(ferry *f, const counts *c, unsigned char *shared, unsigned char *registered)
+{
+    static unsigned char data[100000];
+    static uint64_t ones[2], sums[2];
+    static const size_t sizes[] = {0, 8, 100, 3000, sizeof(data)};
+    int rank = ferry_rank(f);
+    ferry_op ops[4];
+    ferry_track track = {.size = sizeof(track)};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const ferry_message m = {
+            .handler = c->note, .word_count = 1, .data = data, .size_bytes = sizes[i]};
+        CHECK(ferry_request_send(f, 1 - rank, &m, NULL) == 0);
+        if (sizes[i] > KEPT_MAX_BYTES)
+            continue;
+        CHECK(ferry_request_send(f, rank, &m, NULL) == 0);
+        CHECK(ferry_request_broadcast(f, &m, NULL) == 0);
+    }
+    const ferry_message tracked = {.handler = c->note, .data = data, .size_bytes = 300};
+    track.op = &ops[0];
+    CHECK(ferry_request_send(f, 1 - rank, &tracked, &track) == 0);
+    CHECK(ferry_put(f, 1 - rank, shared, data, 3000, NULL) == 0);
+    CHECK(ferry_get(f, 1 - rank, data, shared, 3000, NULL) == 0);
+    track.op = &ops[1];
+    CHECK(ferry_put(f, 1 - rank, registered, data, 3000, &track) == 0);
+    track.op = &ops[2];
+    CHECK(ferry_get(f, 1 - rank, data, registered, 3000, &track) == 0);
+    const ferry_collective all = {.size = sizeof(all),
+                                  .sort = FERRY_ALLREDUCE,
+                                  .in = &ones[rank],
+                                  .out = &sums[rank],
+                                  .count = 1,
+                                  .type = FERRY_UINT64};
+    track.op = &ops[3];
+    CHECK(ferry_collective_start(f, &all, &track) == 0);
+}
+
+/* Goal: traffic of a kind that has been before allocates nothing, on either side. Method: the same
+ * is sent again and again while every allocation is refused. */
+static void test_traffic_allocates_nothing(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 50, NOTES = 5 + 3 + 3 + 1 };
+    static unsigned char registered[2][3000];
+    test_job job;
+    counts c[2] = {{.notes = 0}};
+    void *shared[2];
+    job_open(&job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++) {
+        CHECK(register_all(job.f[rank], &c[rank]));
+        CHECK(ferry_alloc(job.f[rank], 3000, &shared[rank]) == 0);
+        CHECK(ferry_memory_register(job.f[rank], registered[rank], 3000) == 0);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int rank = 0; rank < 2; rank++)
+            send_each(job.f[rank], &c[rank], shared[1 - rank], registered[1 - rank]);
+        job_settle(&job);
+        for (int rank = 0; rank < 2; rank++)
+            CHECK(c[rank].notes == (round + 1) * NOTES && job.f[rank]->ops_table.pending == 0);
+        failing_all(true);
+    }
+    failing_all(false);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation_may_fail),
         cmocka_unit_test(test_held_requests_keep_their_place_without_memory),
+        cmocka_unit_test(test_traffic_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
