@@ -1,6 +1,6 @@
-/* Ferry's side of AMR: the level of tiles is one xarray, whose mover follows it to new owners; the
- * level of fine blocks is a new one at each change, over the program's memory of those that stay.
- */
+/* Ferry's side of AMR: each level is an xarray over the program's memory, as the peer's blocks are,
+ * and a new one when its blocks change: those that stay are where they were, and a mover brings the
+ * others. */
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
@@ -147,39 +147,39 @@ static void point_at_grids(solver *s)
     }
 }
 
-/* The grid of a fine block that shall be here: what it was, or a new one. */
-static ferry_grid grid_of(const solver *s, int t)
+static ferry_region region_of(const solver *s, int t, bool fine)
 {
-    ferry_region region = ferry_region_refine(s->tiles.blocks[t].region, ferry_point_all(2));
-    ferry_grid grid = ferry_grid_over(ferry_region_grow(region, ferry_point_all(1)), sizeof(double),
-                                      s->app.blocks[t]);
-    if (!grid.data)
-        grid.data = bench_memory((size_t)ferry_region_size(grid.region), sizeof(double));
-    return grid;
+    const ferry_region tile = s->tiles.blocks[t].region;
+    return fine ? ferry_region_refine(tile, ferry_point_all(2)) : tile;
 }
 
-/* The xarray of fine blocks that there shall be. Those that stay are where they were. `numbers`
- * gets the number of each tile's block. */
-static ferry_xarray *next_fine(const solver *s, const int *owner, const char *fine,
-                               int32_t *numbers)
+/* The grid of a block that shall be here: what it was, or a new one. */
+static ferry_grid grid_of(const solver *s, int t, bool fine)
+{
+    const ferry_region region = ferry_region_grow(region_of(s, t, fine), ferry_point_all(1));
+    double *data = fine ? s->app.blocks[t] : s->app.coarse[t];
+    if (!data)
+        data = bench_memory((size_t)ferry_region_size(region), sizeof *data);
+    return ferry_grid_over(region, sizeof *data, data);
+}
+
+/* The xarray of a level's blocks that there shall be, `has` NULL: all. Those that stay are where
+ * they were. `numbers` gets the number of each tile's block. */
+static ferry_xarray *next_level(const solver *s, bool fine, const int *owner, const char *has,
+                                int32_t *numbers)
 {
     const bench_amr *a = &s->app;
-    const size_t count = (size_t)(a->n * a->n);
+    const int count = a->n * a->n;
     ferry_floorplan blocks = {.dims = 2};
-    ferry_grid *grids = calloc(count, sizeof *grids);
+    ferry_grid *grids = bench_memory((size_t)count, sizeof *grids);
     size_t here = 0;
-    if (!grids)
-        exit(1);
-    for (int t = 0; t < (int)count; t++) {
+    for (int t = 0; t < count; t++) {
         numbers[t] = (int32_t)blocks.count;
-        if (!fine[t])
+        if (has && !has[t])
             continue;
-        bench_check(s->f,
-                    ferry_floorplan_add(
-                        &blocks, ferry_region_refine(s->tiles.blocks[t].region, ferry_point_all(2)),
-                        owner[t]));
+        bench_check(s->f, ferry_floorplan_add(&blocks, region_of(s, t, fine), owner[t]));
         if (owner[t] == a->rank)
-            grids[here++] = grid_of(s, t);
+            grids[here++] = grid_of(s, t, fine);
     }
     ferry_xarray *next;
     bench_check(s->f, ferry_xarray_create_over(s->f, &blocks, sizeof(double), ferry_point_all(1),
@@ -189,26 +189,51 @@ static ferry_xarray *next_fine(const solver *s, const int *owner, const char *fi
     return next;
 }
 
-/* Brings fine blocks that there were and shall be to their new owners. */
-static void carry(const solver *s, ferry_xarray *next, const int *owner, const char *fine,
-                  const int32_t *numbers)
+/* Brings blocks that there were and shall be to their new owners; `from` and `to` are the numbers
+ * of tiles' blocks, before and after. */
+static void carry(const solver *s, bool fine, ferry_xarray *next, const int *owner, const char *has,
+                  const int32_t *to)
 {
     const bench_amr *a = &s->app;
+    const int32_t *from = fine ? s->block_of : to;
     ferry_plan plan = {0};
     bool any = false;
     for (int t = 0; t < a->n * a->n; t++) {
-        if (!a->fine[t] || !fine[t] || owner[t] == a->owner[t])
+        if ((fine && !(a->fine[t] && has[t])) || owner[t] == a->owner[t])
             continue;
-        ferry_region region = next->blocks.blocks[numbers[t]].region;
+        const ferry_region region = region_of(s, t, fine);
         any = true;
         if (owner[t] == a->rank || a->owner[t] == a->rank)
-            bench_check(s->f, ferry_plan_copy(&plan, numbers[t], region, s->block_of[t], region));
+            bench_check(s->f, ferry_plan_copy(&plan, to[t], region, from[t], region));
     }
     if (!any)
         return;
-    ferry_mover *m = bind(s, &plan, s->fine, next, FERRY_COMBINE_COPY);
+    ferry_mover *m = bind(s, &plan, fine ? s->fine : s->coarse, next, FERRY_COMBINE_COPY);
     move(s, m);
     bench_check(s->f, ferry_mover_free(m));
+}
+
+/* Frees blocks that are here no more. */
+static void drop_blocks(const solver *s, double **blocks, const int *owner, const char *has)
+{
+    for (int t = 0; t < s->app.n * s->app.n; t++)
+        if (blocks[t] && (owner[t] != s->app.rank || (has && !has[t])))
+            free(blocks[t]);
+}
+
+/* Tiles to new owners. */
+static void change_tiles(solver *s, const int *owner)
+{
+    const bench_amr *a = &s->app;
+    int32_t *numbers = bench_memory((size_t)(a->n * a->n), sizeof *numbers);
+    ferry_xarray *next = next_level(s, false, owner, NULL, numbers);
+    bench_check(s->f, ferry_mover_free(s->halo[0]));
+    carry(s, false, next, owner, NULL, numbers);
+    drop_blocks(s, s->app.coarse, owner, NULL);
+    ferry_xarray_destroy(s->coarse);
+    s->coarse = next;
+    s->halo[0] = bind_halo(s, s->coarse, a->n * TILE);
+    free(numbers);
 }
 
 static void change(void *arg, const int *owner, const char *fine)
@@ -216,21 +241,17 @@ static void change(void *arg, const int *owner, const char *fine)
     solver *s = arg;
     bench_amr *a = &s->app;
     const size_t count = (size_t)(a->n * a->n);
-    int32_t *numbers = calloc(count, sizeof *numbers);
-    if (!numbers)
-        exit(1);
-    ferry_xarray *next = next_fine(s, owner, fine, numbers);
+    int32_t *numbers = bench_memory(count, sizeof *numbers);
+    ferry_xarray *next = next_level(s, true, owner, fine, numbers);
     if (s->fine) {
         free_levels(s);
-        carry(s, next, owner, fine, numbers);
+        carry(s, true, next, owner, fine, numbers);
     }
-    for (size_t t = 0; t < count; t++)
-        if (a->blocks[t] && !(fine[t] && owner[t] == a->rank))
-            free(a->blocks[t]);
+    drop_blocks(s, a->blocks, owner, fine);
     ferry_xarray_destroy(s->fine);
     s->fine = next;
     if (memcmp(owner, a->owner, count * sizeof *owner) != 0)
-        bench_check(s->f, ferry_xarray_remap(s->coarse, owner));
+        change_tiles(s, owner);
     memmove(a->owner, owner, count * sizeof *owner);
     memcpy(a->fine, fine, count);
     memcpy(s->block_of, numbers, count * sizeof *numbers);
@@ -244,27 +265,28 @@ static void solver_init(solver *s, int n)
 {
     const int64_t cells = (int64_t)n * TILE;
     bench_amr_init(&s->app, n);
-    s->block_of = calloc((size_t)(n * n), sizeof *s->block_of);
-    if (!s->block_of)
-        exit(1);
+    s->block_of = bench_memory((size_t)(n * n), sizeof *s->block_of);
     bench_check(s->f, ferry_floorplan_tile(ferry_region_sized(2, (int64_t[]){cells, cells}),
                                            ferry_point_all(TILE), &s->tiles));
-    for (int t = 0; t < n * n; t++)
-        s->tiles.blocks[t].owner = s->app.owner[t];
-    s->coarse = array(s, &s->tiles, 1);
+    s->coarse = next_level(s, false, s->app.owner, NULL, s->block_of);
     s->halo[0] = bind_halo(s, s->coarse, cells);
     for (size_t i = 0; i < s->coarse->local_count; i++)
         s->app.coarse[s->coarse->local[i]] = s->coarse->grids[i].data;
+}
+
+static void free_level(ferry_xarray *level)
+{
+    for (size_t i = 0; i < level->local_count; i++)
+        free(level->grids[i].data);
+    ferry_xarray_destroy(level);
 }
 
 static void solver_fini(solver *s)
 {
     free_levels(s);
     bench_check(s->f, ferry_mover_free(s->halo[0]));
-    ferry_xarray_destroy(s->coarse);
-    for (size_t i = 0; i < s->fine->local_count; i++)
-        free(s->fine->grids[i].data);
-    ferry_xarray_destroy(s->fine);
+    free_level(s->coarse);
+    free_level(s->fine);
     ferry_floorplan_fini(&s->tiles);
     free(s->block_of);
     bench_amr_fini(&s->app);

@@ -57,7 +57,7 @@ static size_t partner_of(const fy_move *moves, const sorted_move *sorted, size_t
                          const bool *done, size_t index)
 {
     const fy_move *move = &moves[index];
-    if (move->kind != FY_MOVE_ROWS || move->dims < 2 || move->unit >= LINE_BYTES)
+    if (move->kind != FY_MOVE_ROWS || move->unit >= LINE_BYTES)
         return index;
     const uintptr_t near = (uintptr_t)move->source - LINE_BYTES;
     for (size_t i = place_of(sorted, count, near);

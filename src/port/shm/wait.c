@@ -31,7 +31,7 @@
 
 #define SPINS 20
 #define YIELDS 40
-#define YIELDS_ALONE 400 /* while nobody else runs on this core */
+#define YIELDS_ALONE 1000 /* while nobody else runs on this core */
 #define QUICK_YIELD_NS 1500u
 #define SLOW_YIELD_NS 100000u
 #define YIELDS_TIMED 4 /* together, after the first */
