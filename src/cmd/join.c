@@ -11,7 +11,8 @@ static const char help[] =
     "usage: ferry join FOLDER PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM as one more rank of the job that was started with `ferry run --join FOLDER`, by\n"
-    "the same user. It is what FERRY_JOIN=FOLDER PROGRAM does.\n";
+    "the same user. It is what FERRY_JOIN=FOLDER PROGRAM does. PROGRAM is the one that the job\n"
+    "runs, or registers the same handlers and types as that; its arguments are its own.\n";
 
 int cmd_join(int argc, char **argv)
 {
