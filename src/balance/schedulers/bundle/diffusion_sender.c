@@ -110,13 +110,23 @@ static void decide(ferry_scheduling *s, sender *state)
     fy_neighbours_pass(s, &state->around);
 }
 
+/* Whether what was to come should be here by now. What comes during a task counts when that has
+ * ended. */
+static bool was_let_down(const sender *state, uint64_t now_ns)
+{
+    bool since = state->started_ns > state->promised_ns;
+    if (state->running != NULL && !since)
+        return false;
+    return now_ns - (since ? state->started_ns : state->promised_ns) > state->timeout_ns;
+}
+
 /* `source`, which has `their_load`, would send an object of `load`. */
 static void hear_offer(ferry_scheduling *s, sender *state, int source, double their_load,
                        double load)
 {
     uint64_t now_ns = ferry_scheduling_now(s);
-    if (now_ns - state->promised_ns > state->timeout_ns)
-        state->promised = 0; /* it was not kept */
+    if (was_let_down(state, now_ns))
+        state->promised = 0;
     bool take = load > 0 && load_of(state) + state->promised + load < their_load;
     if (take) {
         state->promised += load;
@@ -213,7 +223,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     sender *state = arg;
     switch (words[0]) {
     case QUERY:
-        fy_policy_tell(s, source, LOAD, words[1], fy_word_of(load_of(state)));
+        fy_policy_tell(s, source, LOAD, words[1], fy_word_of(load_of(state) + state->promised));
         break;
     case LOAD:
         if (state->phase == QUERYING && words[1] == state->round)
