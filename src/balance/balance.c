@@ -198,9 +198,9 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
     if (error != 0)
         return error;
     record->load = load == 0 ? 1 : load;
-    objects->ready_count -= record->pending.count;
     fy_list_remove(&record->link);
     for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
+        fy_letter_uncount(&objects->letters, letter);
         letter->load = fy_record_load(f, record, &letter->message);
         record->item.pending++;
         record->item.load += letter->load;

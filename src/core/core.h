@@ -39,6 +39,7 @@ typedef enum fy_kind {
     FY_KIND_READY,      /* core: the source, which has joined, takes objects from now on */
     FY_KIND_PHASE,      /* balance: whether the job balances, for one that has joined */
     FY_KIND_REFUSAL,    /* core, control lane: the source leaves this rank's requests with it */
+    FY_KIND_CREDIT,     /* core, control lane, either thread: tokens against sending messages */
     FY_KINDS
 } fy_kind;
 
@@ -126,10 +127,27 @@ FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
 FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
-/* Outside handlers polls until `rank` has no backlog; in a handler it does nothing. FERRY_EPEER. */
-int fy_pace(ferry *f, fy_lane lane, int rank);
+/* Bytes that wait for room at `rank`. */
+size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
 
-/* fy_pace, then fy_send. */
+/* Outside handlers polls, and runs tasks, until a message of `size_bytes` to an object on `rank`
+ * may be sent and has room; in a handler it does nothing. */
+void fy_message_pace(ferry *f, int rank, size_t size_bytes);
+
+/* As fy_send in the data lane, for a message of this rank's own to an object on `rank`: while the
+ * rank's credit is withdrawn, or others wait, it waits behind them and in nobody's way. */
+int fy_message_send(ferry *f, int rank, const fy_frame *frame);
+
+/* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */
+int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch);
+
+/* How many are known to have come and gone: tokens of other epochs do not count. */
+uint32_t fy_credit_epoch(const ferry *f);
+
+/* Bytes of messages from one rank that another holds before it gives it a token. */
+size_t fy_credit_bytes(const ferry *f);
+
+/* As fy_send, but outside handlers it polls until there is room. */
 int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
 /* As fy_send_paced. Outside handlers large data that would be copied are left in place instead, and

@@ -129,6 +129,8 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
     case LEAVE_HEIR:
         if (!note_heir(f, (int)whose, (int)who))
             fy_bad_frame(f, source, frame, "heir of a rank that leaves");
+        else if ((int)whose == source && fy_messages_release(f, source) == FERRY_ENOMEM)
+            return FY_LEAVE; /* the answer comes behind all that goes there */
         else if ((int)whose == source)
             return send(f, source, LEAVE_KNOWN, 0, 0) == FERRY_ENOMEM ? FY_LEAVE : FY_TAKEN;
         break;
@@ -260,6 +262,7 @@ int fy_leave(ferry *f)
     if (make_leaves(f) != 0)
         return fy_fail(f, FERRY_ENOMEM, "leave: no memory for the farewell");
     fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
+    fy_credit_waive(f);
     fy_rank_drain(f);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->drain != NULL)

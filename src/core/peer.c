@@ -109,6 +109,7 @@ static void settle(ferry *f, int rank, bool died)
         peers->gone_count--;
         peers->gone_mark -= mark_of(rank);
         peers->shifts++;
+        fy_credit_renew(f);
         fy_quiesce_members_changed(f);
         fy_quiesce_tell(f, rank);
         fy_leave_tell(f, rank);
@@ -189,6 +190,7 @@ static void bury(ferry *f, int rank)
     peers->gone_count++;
     peers->gone_mark += mark_of(rank);
     peers->shifts++;
+    fy_credit_renew(f);
     bool died = f->ops->peer(f->port, rank) == FY_PEER_DEAD;
     if (died)
         fy_group_lose(f->collectives.group, rank);

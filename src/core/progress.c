@@ -71,7 +71,7 @@ static bool is_question(const fy_frame *frame)
 
 static bool is_over(const ferry *f, int source)
 {
-    return fy_backlog_bytes(f, FY_DATA, source) > f->options.backlog_bytes;
+    return fy_answer_bytes(f, source) > f->options.backlog_bytes;
 }
 
 /* Whether to leave a question with a peer that does not take the answers to those before. */
@@ -191,7 +191,7 @@ void fy_control_serve(ferry *f, void (*poll)(ferry *f))
     f->helper_poll = poll;
 }
 
-static int poll_control(ferry *f)
+int fy_control_look(ferry *f)
 {
     if (!f->control_shared)
         return fy_control_poll(f);
@@ -227,7 +227,7 @@ static int serve_the_rest(ferry *f, bool tasks)
     int count = 0;
     if (f->collectives.first != NULL)
         fy_collectives_advance(f);
-    count += poll_control(f);
+    count += fy_control_look(f);
     if (f->slow_lanes != 0 || f->orphans.head != NULL)
         count += fy_backlog_flush(f);
     if (tasks)

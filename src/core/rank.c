@@ -21,6 +21,7 @@ static void set_kinds(ferry *f)
     fy_kind_set(f, FY_KIND_LEAVE, fy_leave_deliver);
     fy_kind_set(f, FY_KIND_READY, fy_ready_deliver);
     fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
+    fy_kind_set(f, FY_KIND_CREDIT, fy_credit_deliver);
 }
 
 /* Closes the layers below `count`, the last first. */
@@ -186,6 +187,7 @@ static int meet(ferry *f)
 int fy_rank_close(ferry *f)
 {
     fy_account_enter(f, FY_DOING_CLOSE);
+    fy_credit_waive(f);
     fy_rank_drain(f);
     int error = meet(f);
     if (error == 0 && f->profile != NULL && f->profile->wanted &&

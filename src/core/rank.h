@@ -44,6 +44,17 @@ typedef struct fy_handlers {
     bool told_unknown; /* a log line about an index without a handler was written */
 } fy_handlers;
 
+/* Whether this rank may send messages to objects (credit.c). */
+typedef struct fy_credit {
+    uint32_t epoch;      /* under the control lock */
+    atomic_int tokens;   /* it must not while there are any; written under the control lock */
+    bool waived;         /* the rank closes or leaves, and sends all it has */
+    size_t unseen_bytes; /* of messages, since the control lane was looked at */
+} fy_credit;
+
+/* What waits for room at a peer: frames by lane, and messages of this rank's own to objects. */
+enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
+
 /* Where the rank's time goes (account.c). */
 typedef struct fy_account {
     ferry_activity activity; /* since stamp_ns */
@@ -103,7 +114,8 @@ struct ferry {
     uint64_t work_created, work_finished;
 
     fy_pool packets;
-    fy_queue_set backlog; /* by rank * FY_LANES + lane */
+    fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
+    fy_credit credit;
     fy_queue_set held;    /* by source */
     fy_queue self;        /* requests of the rank to itself */
     fy_queue orphans;     /* ends of operations that found no memory for a backlog */
@@ -183,11 +195,31 @@ int fy_check_rank(ferry *f, const char *call, int rank);
 
 /* Sending. */
 
+/* Takes what has come in the control lane. */
+int fy_control_look(ferry *f);
+
+fy_verdict fy_credit_deliver(ferry *f, int source, const fy_frame *frame);
+
+/* A rank has come or gone: what tokens there are begins anew. */
+void fy_credit_renew(ferry *f);
+
+/* Credit is asked for no more. [application thread] */
+void fy_credit_waive(ferry *f);
+
+static inline bool fy_credit_is_withdrawn(const ferry *f)
+{
+    /* relaxed: whoever sends looks again and again; nothing stands behind the word */
+    return atomic_load_explicit(&f->credit.tokens, memory_order_relaxed) > 0 && !f->credit.waived;
+}
+
 /* Whether frames for `rank` wait for room. */
 bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
 
-/* Bytes of such frames. */
-size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
+/* Bytes of such frames and of messages to objects that wait, unless it is for credit. */
+size_t fy_answer_bytes(const ferry *f, int rank);
+
+/* Messages to objects on `rank` wait for no credit any more. FERRY_ENOMEM: some do. */
+int fy_messages_release(ferry *f, int rank);
 
 /* Sends what waits for room. Returns packets sent. */
 int fy_backlog_flush(ferry *f);

@@ -6,6 +6,9 @@
  * inside a handler and waiting callers take in what arrives, so two ranks that flood each other
  * both make progress.
  *
+ * Messages to objects need credit as well (credit.c). Those of handlers wait for it in queues of
+ * their own, so that what this rank answers, and passes on for others, is never behind them.
+ *
  * A frame on the data lane from a rank to itself waits in f->self for a poll: a handler is never
  * entered from inside another. */
 #include "core/rank.h"
@@ -19,32 +22,37 @@ enum { LEND_MIN_BYTES = 4096 };
 /* Rounds of polling before a caller without room sleeps, and the shortest and longest sleep. */
 enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
 
-static uint32_t backlog_key(fy_lane lane, int rank)
+/* The queue of a lane, or of FY_MESSAGES, when something waits in it; else NULL. */
+static fy_queue *waiting(const ferry *f, int sort, int rank)
 {
-    return (uint32_t)rank * FY_LANES + (uint32_t)lane;
+    if (f->slow_lanes == 0)
+        return NULL;
+    fy_queue *queue = fy_queue_find(&f->backlog, (uint32_t)(rank * FY_BACKLOGS + sort));
+    return queue != NULL && queue->head != NULL ? queue : NULL;
 }
 
 bool fy_has_backlog(const ferry *f, fy_lane lane, int rank)
 {
-    if (f->slow_lanes == 0)
-        return false;
-    const fy_queue *queue = fy_queue_find(&f->backlog, backlog_key(lane, rank));
-    return queue != NULL && queue->head != NULL;
+    return waiting(f, (int)lane, rank) != NULL;
 }
 
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank)
 {
-    const fy_queue *queue = fy_queue_find(&f->backlog, backlog_key(lane, rank));
-    return queue != NULL && queue->head != NULL ? queue->bytes : 0;
+    const fy_queue *queue = waiting(f, (int)lane, rank);
+    return queue != NULL ? queue->bytes : 0;
+}
+
+size_t fy_answer_bytes(const ferry *f, int rank)
+{
+    const fy_queue *messages = fy_credit_is_withdrawn(f) ? NULL : waiting(f, FY_MESSAGES, rank);
+    return fy_backlog_bytes(f, FY_DATA, rank) + (messages != NULL ? messages->bytes : 0);
 }
 
 /* Takes the packet on success. */
-static bool keep(ferry *f, fy_packet *packet)
+static bool keep(ferry *f, int sort, fy_packet *packet)
 {
-    uint32_t key = backlog_key(packet->lane, packet->rank);
-    const fy_queue *queue = fy_queue_find(&f->backlog, key);
-    bool filled = queue != NULL && queue->head != NULL;
-    if (!fy_queue_set_push(&f->backlog, key, packet))
+    bool filled = waiting(f, sort, packet->rank) != NULL;
+    if (!fy_queue_set_push(&f->backlog, (uint32_t)(packet->rank * FY_BACKLOGS + sort), packet))
         return false;
     f->slow_lanes += !filled;
     return true;
@@ -57,8 +65,9 @@ static int no_memory(ferry *f, int rank, size_t size_bytes)
                    rank);
 }
 
-static __attribute__((cold)) int send_later(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const fy_frame *frame)
 {
+    fy_lane lane = sort == FY_MESSAGES ? FY_DATA : (fy_lane)sort;
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
     if (packet == NULL)
         return no_memory(f, rank, frame->size_bytes);
@@ -67,11 +76,16 @@ static __attribute__((cold)) int send_later(ferry *f, fy_lane lane, int rank, co
         fy_queue_push(&f->self, packet);
         return 0;
     }
-    if (!keep(f, packet)) {
+    if (!keep(f, sort, packet)) {
         fy_packet_destroy(&f->packets, packet);
         return no_memory(f, rank, frame->size_bytes);
     }
     return 0;
+}
+
+static int send_later(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    return keep_copy(f, (int)lane, rank, frame);
 }
 
 static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
@@ -110,10 +124,31 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
                               : send_counted(f, lane, rank, frame, send_now);
 }
 
-/* Waits a little for room at a peer: polls, then sleeps for pauses that grow. */
-static void wait_for_room(ferry *f, fy_patience *patience)
+/* Whether messages of this rank's own to objects on `rank` have to wait. */
+static inline bool must_wait(const ferry *f, int rank)
 {
-    if (fy_progress(f, false) > 0 || patience->rounds++ < ROOM_ROUNDS)
+    return fy_credit_is_withdrawn(f) ||
+           (f->slow_lanes != 0 && (waiting(f, FY_MESSAGES, rank) != NULL ||
+                                   waiting(f, FY_DATA, rank) != NULL));
+}
+
+/* The port is asked behind what waits: see fy_message_send. */
+static int send_message(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    return rank != f->rank && must_wait(f, rank) ? keep_copy(f, FY_MESSAGES, rank, frame)
+                                                 : send_now(f, lane, rank, frame);
+}
+
+int fy_message_send(ferry *f, int rank, const fy_frame *frame)
+{
+    return f->profile == NULL ? send_message(f, FY_DATA, rank, frame)
+                              : send_counted(f, FY_DATA, rank, frame, send_message);
+}
+
+/* Waits a little for room at a peer: polls, then sleeps for pauses that grow. */
+static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
+{
+    if (fy_progress(f, tasks) > 0 || patience->rounds++ < ROOM_ROUNDS)
         return;
     if (patience->pause_ns == 0)
         patience->pause_ns = ROOM_PAUSE_MIN_NS;
@@ -122,16 +157,26 @@ static void wait_for_room(ferry *f, fy_patience *patience)
     fy_account_wait(f, f->ops->now(f->port) + patience->pause_ns);
 }
 
-int fy_pace(ferry *f, fy_lane lane, int rank)
+/* A rank that never finds its ring full never polls, and would not hear that it has lost credit. So
+ * it looks at the control lane each time when it has sent a part of what credit stands for. */
+void fy_message_pace(ferry *f, int rank, size_t size_bytes)
 {
-    if (f->depth > 0 || !fy_has_backlog(f, lane, rank))
-        return 0;
+    enum { MESSAGE_BYTES = 256, PARTS = 8 };
+    fy_credit *credit = &f->credit;
+    if (f->depth > 0)
+        return;
+    credit->unseen_bytes += MESSAGE_BYTES + size_bytes;
+    if (credit->unseen_bytes >= f->options.backlog_bytes / PARTS) {
+        credit->unseen_bytes = 0;
+        (void)fy_control_look(f);
+    }
+    if (!must_wait(f, rank))
+        return;
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
-    while (fy_has_backlog(f, lane, rank))
-        wait_for_room(f, &patience);
+    while (must_wait(f, rank))
+        wait_for_room(f, true, &patience);
     fy_account_leave(f, before);
-    return 0;
 }
 
 static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
@@ -147,7 +192,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
         error = send_later(f, lane, rank, frame);
     }
     while (error == FERRY_EAGAIN) {
-        wait_for_room(f, &patience);
+        wait_for_room(f, false, &patience);
         if (!fy_has_backlog(f, lane, rank))
             error = f->ops->send(f->port, FY_APP, lane, rank, frame);
     }
@@ -207,7 +252,7 @@ static int send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     while (error == FERRY_EAGAIN) {
         if (fy_has_backlog(f, lane, rank) ||
             (error = f->ops->send_lent(f->port, FY_APP, lane, rank, frame, &lent)) == FERRY_EAGAIN)
-            wait_for_room(f, &patience);
+            wait_for_room(f, false, &patience);
     }
     if (error == 0)
         wait_for_return(f, &lent);
@@ -237,7 +282,7 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     if (!fy_has_backlog(f, packet->lane, rank))
         error = f->ops->send(f->port, FY_APP, packet->lane, rank, &packet->frame);
     if (error == FERRY_EAGAIN) {
-        if (!keep(f, packet))
+        if (!keep(f, (int)packet->lane, packet))
             fy_queue_push(&f->orphans, packet);
         return 0;
     }
@@ -270,10 +315,27 @@ int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame,
     }
 }
 
+int fy_messages_release(ferry *f, int rank)
+{
+    for (fy_queue *queue; (queue = waiting(f, FY_MESSAGES, rank)) != NULL;) {
+        fy_packet *packet = queue->head;
+        int error = send_now(f, FY_DATA, rank, &packet->frame);
+        if (error == FERRY_ENOMEM)
+            return error;
+        packet = fy_queue_set_unlink(&f->backlog, queue, NULL);
+        fy_packet_destroy(&f->packets, packet);
+        f->slow_lanes -= queue->head == NULL;
+    }
+    return 0;
+}
+
 /* Sends from one queue until the port has no more room. */
 static int flush_queue(ferry *f, fy_queue *queue)
 {
     int count = 0;
+    if (queue->key % FY_BACKLOGS == FY_MESSAGES &&
+        (fy_credit_is_withdrawn(f) || waiting(f, FY_DATA, queue->head->rank) != NULL))
+        return 0;
     while (queue->head != NULL) {
         const fy_packet *head = queue->head;
         int error = f->ops->send(f->port, FY_APP, head->lane, head->rank, &head->frame);

@@ -13,8 +13,6 @@
 static void depart(ferry *f, fy_record *record, int rank)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (!record->scheduled)
-        objects->ready_count -= record->pending.count;
     fy_control_lock(f);
     record->target = rank;
     record->handed = true;
@@ -46,6 +44,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         fy_record_rest(f, record);
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);
     }
+    fy_holdings_mark(f, record);
     (void)fy_passage_write(record, 0, true, bytes);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes};
     *data = record->data;

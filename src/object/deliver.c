@@ -22,13 +22,13 @@
 
 enum { SMALL_BYTES = 256 };
 
-/* A message is work, which goes with it. */
-static int post(ferry *f, int rank, const fy_frame *frame)
+/* A message is work, which goes with it. `own`: this rank begins it, and may have to wait. */
+static int post(ferry *f, int rank, bool own, const fy_frame *frame)
 {
     int error = fy_work_leaves(f, rank, 1);
     if (error != 0)
         return error;
-    error = fy_send(f, FY_DATA, rank, frame);
+    error = own ? fy_message_send(f, rank, frame) : fy_send(f, FY_DATA, rank, frame);
     if (error != 0)
         (void)fy_work_leaves(f, rank, UINT64_MAX); /* it has not left after all */
     return error;
@@ -41,8 +41,9 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
     frame.data = message->data;
     frame.size_bytes = message->size_bytes;
     size_t extra = fy_wire_extra_bytes(message);
+    bool own = envelope->hops == 0;
     if (extra == 0)
-        return post(f, rank, &frame);
+        return post(f, rank, own, &frame);
     uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
     if (message->size_bytes > SIZE_MAX - extra)
         return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
@@ -55,7 +56,7 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
         memcpy((unsigned char *)joined + extra, message->data, message->size_bytes);
     frame.data = joined;
     frame.size_bytes = size_bytes;
-    int error = post(f, rank, &frame);
+    int error = post(f, rank, own, &frame);
     if (joined != small)
         free(joined);
     return error;
@@ -98,6 +99,7 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     int error = fy_message_post(f, rank, &next, message);
     if (error == FERRY_ENOMEM)
         return error;
+    fy_holding_passed_on(f, envelope->origin, rank);
     if (error != 0)
         fy_message_end(f, envelope, error);
     else
@@ -129,8 +131,10 @@ static void inform(ferry *f, const fy_record *record, const fy_envelope *envelop
 static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
 {
     fy_letters_push(&record->pending, letter);
-    if (record->scheduled)
-        fy_record_task_added(f, record, letter);
+    if (!record->scheduled)
+        return;
+    fy_letter_uncount(&fy_objects_of(f)->letters, letter);
+    fy_record_task_added(f, record, letter);
 }
 
 /* Moves letters whose turn has come from early to pending. */
@@ -195,9 +199,8 @@ int fy_record_reserve(fy_record *record, const fy_letters *letters)
 }
 
 /* Makes an object that is not scheduled run in the next poll when it has something to run. */
-static void make_ready(fy_objects *objects, fy_record *record, uint32_t before)
+static void make_ready(fy_objects *objects, fy_record *record)
 {
-    objects->ready_count += record->pending.count - before;
     if (record->state == FY_RESTING && record->pending.count != 0 && fy_list_empty(&record->link))
         fy_list_insert(&objects->ready, &record->link);
 }
@@ -209,11 +212,11 @@ static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
         return 0;
     }
     inform(f, record, &letter->envelope);
-    uint32_t before = record->pending.count, arrived = 0;
+    uint32_t arrived = 0;
     int origin = letter->envelope.origin;
     int error = accept(f, record, letter, &arrived);
     if (error == 0)
-        make_ready(fy_objects_of(f), record, before);
+        make_ready(fy_objects_of(f), record);
     end_op(f, origin, arrived, 0);
     return refuse_stale(f, error, letter);
 }
@@ -274,7 +277,6 @@ static void release(ferry *f, fy_record *record, const fy_letter *last)
 bool fy_record_close_gaps(ferry *f, fy_record *record)
 {
     fy_control_lock(f);
-    uint32_t before = record->pending.count;
     bool waits = record->early.count != 0;
     if (is_here(record)) {
         for (const fy_letter *letter; (letter = overdue_of(record)) != NULL;)
@@ -282,7 +284,7 @@ bool fy_record_close_gaps(ferry *f, fy_record *record)
         for (fy_letter *letter = record->early.head; letter != NULL; letter = letter->next)
             letter->overdue = true;
         if (!record->scheduled)
-            make_ready(fy_objects_of(f), record, before);
+            make_ready(fy_objects_of(f), record);
     }
     fy_control_unlock(f);
     return waits;
@@ -301,16 +303,13 @@ void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters)
 static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_envelope *envelope,
                         const ferry_message *message)
 {
-    fy_objects *objects = fy_objects_of(f);
     inform(f, record, envelope);
     end_op(f, envelope->origin, take_arrival(f, envelope, message->handler), 0);
     ++*expected;
-    if (record->early.count != 0) {
+    if (record->early.count != 0)
         add_early(f, record, envelope->origin, expected);
-        objects->ready_count += record->pending.count;
-    } else {
+    else
         fy_frame_done(f);
-    }
     record->state = FY_RUNNING;
     if (fy_record_run(f, record, FY_DOING_HANDLER, envelope, message))
         fy_record_rest(f, record);
@@ -371,8 +370,8 @@ static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, fy_envelo
 {
     bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
     fy_entry known = *entry;
-    if (fy_message_forward(f, envelope, message, fy_entry_route(fy_objects_of(f), &known),
-                           known.movement) != 0)
+    int rank = fy_entry_route(fy_objects_of(f), &known);
+    if (fy_message_forward(f, envelope, message, rank, known.movement) != 0)
         return FY_LEAVE;
     if (tell)
         fy_location_send(f, source, envelope->object, known.guess, known.movement);
@@ -420,7 +419,7 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_envelope envelope;
     ferry_message message;
-    if (!fy_wire_read(frame, fy_objects_of(f)->ranks, &envelope, &message)) {
+    if (!fy_wire_read(frame, ferry_ranks(f), &envelope, &message)) {
         fy_log(f, "dropped a malformed message to an object from rank %d", source);
         return FY_TAKEN;
     }
@@ -428,9 +427,11 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     if (envelope.hops > 0)
         fy_op_moved_remote(f, envelope.origin, envelope.op, ferry_rank(f), envelope.movement);
-    fy_verdict verdict = fy_objects_of(f)->costs == NULL
-                             ? deliver(f, source, &envelope, &message)
-                             : deliver_counted(f, source, &envelope, &message);
+    fy_objects *objects = fy_objects_of(f);
+    fy_verdict verdict = objects->costs == NULL ? deliver(f, source, &envelope, &message)
+                                                : deliver_counted(f, source, &envelope, &message);
+    if (objects->letters.unsettled)
+        fy_holdings_settle(f, false);
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
     return verdict;

@@ -124,15 +124,15 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     entry->left = 0;
     objects->count++;
     fy_stats(f)->objects_in++;
+    fy_holdings_arrive(f, record);
     record->item.arrived = true;
     if (record->scheduled)
         for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
+            fy_letter_uncount(&objects->letters, letter);
             letter->load = fy_record_load(f, record, &letter->message);
             record->item.pending++;
             record->item.load += letter->load;
         }
-    else
-        objects->ready_count += record->pending.count;
     fy_record_rest(f, record);
     record->item.arrived = false;
     if (objects->protocol->arrived != NULL)

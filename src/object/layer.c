@@ -29,6 +29,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
+    if (fy_letterbox_init(&objects->letters, fy_credit_bytes(f)) != 0)
+        goto free_directory;
     objects->f = f;
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);
@@ -36,21 +38,22 @@ static int open_layer(ferry *f, const ferry_options *options)
     objects->port = fy_port_of(f);
     objects->port->ops->query(objects->port, &objects->info);
     fy_names_init(&objects->names, objects->rank);
-    fy_letter_pool_init(&objects->letters);
     fy_list_init(&objects->ready);
     fy_list_init(&objects->pinned);
     fy_list_init(&objects->done);
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
     if (fy_costs_init(f) != 0)
-        goto free_directory;
+        goto free_letters;
     fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
     fy_kind_set(f, FY_KIND_LEGACY, fy_legacy_frame);
     return 0;
-free_directory:
+free_letters:
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
     fy_costs_fini(objects);
+    fy_letterbox_fini(&objects->letters);
+free_directory:
     fy_table_fini(&objects->directory);
 free_objects:
     free(objects->types);
@@ -86,7 +89,7 @@ static void close_layer(ferry *f)
     fy_costs_fini(objects);
     fy_table_fini(&objects->directory);
     fy_names_fini(&objects->names);
-    fy_pool_fini(&objects->letters);
+    fy_letterbox_fini(&objects->letters);
     free(objects->types);
     free(objects);
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
@@ -111,6 +114,9 @@ static int progress(ferry *f)
         count += fy_pins_drop(f);
     if (!fy_list_empty(&objects->ready))
         count += fy_ready_run(f);
+    if (objects->letters.unsettled || (objects->letters.tokens != 0 &&
+                                       objects->letters.epoch != fy_credit_epoch(f)))
+        fy_holdings_settle(f, true);
     return count;
 }
 

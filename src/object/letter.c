@@ -7,19 +7,70 @@
 
 enum { POOLED_BYTES = 64, CHUNK_LETTERS = 64 };
 
-void fy_letter_pool_init(fy_pool *pool)
+int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes)
 {
-    fy_pool_init(pool, sizeof(fy_letter) + POOLED_BYTES, CHUNK_LETTERS);
+    *box = (fy_letterbox){.limit_bytes = limit_bytes};
+    fy_pool_init(&box->pool, sizeof(fy_letter) + POOLED_BYTES, CHUNK_LETTERS);
+    return fy_table_init(&box->holdings, sizeof(fy_holding));
 }
 
-fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
+void fy_letterbox_fini(fy_letterbox *box)
+{
+    fy_table_fini(&box->holdings);
+    fy_pool_fini(&box->pool);
+}
+
+fy_holding *fy_holding_of(fy_letterbox *box, int origin)
+{
+    void *slot = fy_table_find(&box->holdings, (uint64_t)origin + 1);
+    if (slot == NULL && fy_table_insert(&box->holdings, (uint64_t)origin + 1, &slot) != 0)
+        return NULL;
+    return slot;
+}
+
+static size_t bytes_of(const fy_letter *letter)
+{
+    return sizeof *letter + (letter->pooled ? POOLED_BYTES : letter->message.size_bytes);
+}
+
+static bool count(fy_letterbox *box, fy_letter *letter)
+{
+    letter->counted = true;
+    fy_holding *holding = fy_holding_of(box, letter->envelope.origin);
+    if (holding == NULL)
+        return false;
+    holding->bytes += bytes_of(letter);
+    box->unsettled |= holding->tokens == 0 && holding->bytes > box->limit_bytes;
+    return true;
+}
+
+void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
+{
+    if (!letter->counted)
+        return;
+    letter->counted = false;
+    fy_holding *holding = fy_holding_of(box, letter->envelope.origin); /* there is one */
+    holding->bytes -= bytes_of(letter);
+    box->unsettled |= holding->tokens != 0 && holding->bytes <= box->limit_bytes / 2;
+}
+
+static void release(fy_letterbox *box, fy_letter *letter)
+{
+    if (letter->pooled)
+        fy_pool_put(&box->pool, letter);
+    else
+        free(letter);
+}
+
+fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
                             const ferry_message *message, uint64_t since_ns)
 {
     size_t size_bytes = message->size_bytes;
     bool pooled = size_bytes <= POOLED_BYTES;
     if (size_bytes > SIZE_MAX - sizeof(fy_letter))
         return NULL;
-    fy_letter *letter = pooled ? fy_pool_get(pool) : fy_malloc(sizeof(fy_letter) + size_bytes);
+    fy_letter *letter =
+        pooled ? fy_pool_get(&box->pool) : fy_malloc(sizeof(fy_letter) + size_bytes);
     if (letter == NULL)
         return NULL;
     letter->next = NULL;
@@ -28,19 +79,22 @@ fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
     letter->since_ns = since_ns;
     letter->pooled = pooled;
     letter->overdue = false;
+    letter->token = false;
     letter->message = *message;
     letter->message.data = size_bytes == 0 ? NULL : letter + 1;
+    if (!count(box, letter)) {
+        release(box, letter);
+        return NULL;
+    }
     if (size_bytes != 0)
         memcpy(letter + 1, message->data, size_bytes);
     return letter;
 }
 
-void fy_letter_destroy(fy_pool *pool, fy_letter *letter)
+void fy_letter_destroy(fy_letterbox *box, fy_letter *letter)
 {
-    if (letter->pooled)
-        fy_pool_put(pool, letter);
-    else
-        free(letter);
+    fy_letter_uncount(box, letter);
+    release(box, letter);
 }
 
 void fy_letters_push(fy_letters *letters, fy_letter *letter)

@@ -1,13 +1,15 @@
 /* Letter: a message to an object that is kept: waiting for its turn, for its object, or to run.
  *
  * Invariant: a letter is in one list or in none. Letters are made and freed by the application
- * thread; the helper only reads those of an object it migrates. */
+ * thread; the helper only reads those of an object it migrates. The bytes of all letters that are
+ * not tasks are counted, by who sent them. */
 #ifndef FY_LETTER_H
 #define FY_LETTER_H
 
 #include <ferry/object.h>
 
 #include "base/pool.h"
+#include "base/table.h"
 
 /* What the way of a message needs beside its contents. */
 typedef struct fy_envelope {
@@ -25,6 +27,9 @@ typedef struct fy_letter {
     double load;       /* as a task */
     uint64_t since_ns; /* when it came here, as far as the clock was read */
     bool pooled;
+    bool counted;          /* in the holding of its origin */
+    bool token;            /* a token of the origin goes with it, on its way to another rank */
+    uint16_t token_epoch;  /* which tokens count there */
     bool overdue;          /* gaps.c has seen it wait before its turn */
     int16_t error;         /* what its sender is still to be told (fy_letters_fail) */
     ferry_message message; /* data points behind the letter */
@@ -35,13 +40,41 @@ typedef struct fy_letters {
     uint32_t count;
 } fy_letters;
 
-/* A pool for letters whose data is small. */
-void fy_letter_pool_init(fy_pool *pool);
+/* What is held of one origin: a slot of a table. */
+typedef struct fy_holding {
+    uint64_t origin_plus_1;
+    size_t bytes;           /* of letters */
+    uint32_t onward_plus_1; /* a rank to which too much of it is on its way from here; 0: none */
+    uint32_t tokens;        /* that keep the origin from sending */
+    uint32_t round;         /* in which one of them was marked to leave */
+} fy_holding;
+
+typedef struct fy_letterbox {
+    fy_pool pool; /* letters whose data is small */
+    fy_table holdings;
+    size_t limit_bytes;
+    uint32_t epoch; /* of all tokens */
+    uint32_t tokens;
+    uint32_t round; /* the last object's that was to leave */
+    bool unsettled; /* some holding has passed its limit, or fallen below half of it */
+} fy_letterbox;
+
+/* FERRY_ENOMEM. */
+int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes);
+
+/* Frees all letters that fit into the pool. */
+void fy_letterbox_fini(fy_letterbox *box);
+
+/* The holding of a rank, until the next call; NULL without memory. */
+fy_holding *fy_holding_of(fy_letterbox *box, int origin);
 
 /* A letter with copies of `message` and its data; NULL when there is no memory. */
-fy_letter *fy_letter_create(fy_pool *pool, const fy_envelope *envelope,
+fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
                             const ferry_message *message, uint64_t since_ns);
-void fy_letter_destroy(fy_pool *pool, fy_letter *letter);
+void fy_letter_destroy(fy_letterbox *box, fy_letter *letter);
+
+/* The letter is a task from now on: work that has arrived, and is the program's to bound. */
+void fy_letter_uncount(fy_letterbox *box, fy_letter *letter);
 
 void fy_letters_push(fy_letters *letters, fy_letter *letter);
 fy_letter *fy_letters_pop(fy_letters *letters);

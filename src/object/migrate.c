@@ -204,6 +204,7 @@ static int drain_departed(ferry *f, fy_record *record)
             return FERRY_ENOMEM;
         /* They are work that has left; there is a record to count that in. */
         (void)fy_work_leaves(f, record->target, record->pending.count + record->early.count);
+        fy_holdings_leave(f, record);
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;
@@ -257,8 +258,6 @@ static int drain_returned(ferry *f, fy_record *record)
         return FERRY_ENOMEM;
     fy_letters late = record->late;
     record->late = (fy_letters){0};
-    if (!record->scheduled)
-        objects->ready_count += record->pending.count;
     fy_record_rest(f, record);
     fy_record_admit(f, record, &late);
     return 0;
@@ -292,15 +291,13 @@ int fy_done_drain(ferry *f)
 
 int fy_record_move(ferry *f, fy_record *record, int rank)
 {
-    fy_objects *objects = fy_objects_of(f);
     if (record->scheduled)
         fy_control_lock(f);
-    else
-        objects->ready_count -= record->pending.count;
     record->state = FY_MIGRATING;
     record->target = rank;
     if (record->scheduled)
         fy_control_unlock(f);
+    fy_holdings_mark(f, record);
     int error = fy_records_ship(f, FY_APP, &record, 1);
     (void)fy_done_drain(f);
     return error;

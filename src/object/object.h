@@ -149,12 +149,11 @@ typedef struct fy_objects {
     fy_names names;
     fy_type *types;
     uint16_t type_count;
-    fy_pool letters;
+    fy_letterbox letters;
     size_t count;       /* objects here */
     uint64_t unhandled; /* letters that closing has found */
     fy_letters failed;  /* without memory so far to tell their senders */
     fy_link ready;
-    uint32_t ready_count; /* letters of the ready */
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
@@ -274,6 +273,21 @@ int fy_failed_tell(ferry *f);
 /* Lets the letters run that wait overdue behind others which never came, and marks the rest that
  * wait. Returns whether there were any. */
 bool fy_record_close_gaps(ferry *f, fy_record *record);
+
+/* Holdings, holding.c. */
+
+/* Sends tokens to ranks of which too much is held here and, with `give`, takes back those of whom
+ * it is no more. */
+void fy_holdings_settle(ferry *f, bool give);
+
+/* A message of `origin` has gone on to `rank`: there may be too many that find no room there. */
+void fy_holding_passed_on(ferry *f, int origin, int rank);
+
+/* The object of `record` is about to leave, with tokens; its letters have left, and are counted here
+ * no more; it has arrived, with tokens. */
+void fy_holdings_mark(ferry *f, const fy_record *record);
+void fy_holdings_leave(ferry *f, const fy_record *record);
+void fy_holdings_arrive(ferry *f, const fy_record *record);
 
 /* Gaps, gaps.c. */
 

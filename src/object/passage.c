@@ -18,6 +18,9 @@ enum {
     PAD_MASK = 7
 };
 
+/* In a letter's `hops`, beside these: a token of its origin comes with it, of this epoch. */
+enum { TOKEN = 1 << 8, EPOCH_SHIFT = 16 };
+
 typedef struct passage_head {
     uint64_t object;
     uint64_t size_bytes;
@@ -84,6 +87,11 @@ static unsigned char *put(unsigned char *at, const void *bytes, size_t size_byte
     return at + size_bytes;
 }
 
+static uint32_t token_of(const fy_letter *letter)
+{
+    return letter->token ? TOKEN | (uint32_t)letter->token_epoch << EPOCH_SHIFT : 0;
+}
+
 static unsigned char *write_letters(const fy_letters *letters, unsigned char *at)
 {
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
@@ -96,7 +104,7 @@ static unsigned char *write_letters(const fy_letters *letters, unsigned char *at
                                      .tag = message->tag,
                                      .handler = message->handler.index,
                                      .word_count = message->word_count,
-                                     .hops = letter->envelope.hops};
+                                     .hops = letter->envelope.hops | token_of(letter)};
         at = put(at, &head, sizeof head);
         at = put(at, message->words, message->word_count * sizeof(uint64_t));
         if (message->size_bytes != 0)
@@ -274,7 +282,11 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
     memcpy(message.words, words, words_bytes);
     *at += padded(head.size_bytes);
     *out = fy_letter_create(&objects->letters, &envelope, &message, fy_stamp(objects->f));
-    return *out != NULL ? 0 : FERRY_ENOMEM;
+    if (*out == NULL)
+        return FERRY_ENOMEM;
+    (*out)->token = (head.hops & TOKEN) != 0;
+    (*out)->token_epoch = (uint16_t)(head.hops >> EPOCH_SHIFT);
+    return 0;
 }
 
 int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void *block,

@@ -144,12 +144,29 @@ void fy_record_end(ferry *f, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     fy_object_bury(f, fy_entry_find(objects, record->object), record);
     objects->count--;
-    if (!record->scheduled)
-        objects->ready_count -= record->pending.count;
     fy_letters_fail(f, &record->pending, FERRY_ENOENT);
     fy_letters_fail(f, &record->early, FERRY_ENOENT);
     record->type->ops.destroy(f, record->data);
     fy_record_destroy(objects, record);
+}
+
+/* Runs some of what waits for an object. Returns how many; more than come in by one look at the
+ * port, or what waits would grow while messages come. */
+static int run_some(ferry *f, fy_record *record)
+{
+    enum { LETTERS_MAX = 128 };
+    int count = 0;
+    bool rests = true;
+    /* The sender may have to be told the end. */
+    while (rests && record->pending.count != 0 && count < LETTERS_MAX && fy_op_end_reserve(f)) {
+        fy_letter *letter = fy_letters_pop(&record->pending);
+        record->state = FY_RUNNING;
+        rests = fy_letter_run(f, record, FY_DOING_HANDLER, letter);
+        count++;
+    }
+    if (rests)
+        fy_record_rest(f, record);
+    return count;
 }
 
 int fy_ready_run(ferry *f)
@@ -160,21 +177,8 @@ int fy_ready_run(ferry *f)
     for (fy_link *link; (link = fy_list_pop(&objects->ready)) != NULL;)
         fy_list_insert(&round, link);
     int count = 0;
-    for (fy_link *link; (link = fy_list_pop(&round)) != NULL; count++) {
-        /* Its sender may have to be told its end. */
-        if (!fy_op_end_reserve(f)) {
-            do
-                fy_list_insert(&objects->ready, link);
-            while ((link = fy_list_pop(&round)) != NULL);
-            break;
-        }
-        fy_record *record = (fy_record *)(void *)link;
-        fy_letter *letter = fy_letters_pop(&record->pending);
-        objects->ready_count--;
-        record->state = FY_RUNNING;
-        if (fy_letter_run(f, record, FY_DOING_HANDLER, letter))
-            fy_record_rest(f, record);
-    }
+    for (fy_link *link; (link = fy_list_pop(&round)) != NULL;)
+        count += run_some(f, (fy_record *)(void *)link);
     return count;
 }
 

@@ -1,8 +1,5 @@
 #include "object/object.h"
 
-/* Letters of ready objects beyond which a sender outside handlers lets some of them run first. */
-enum { READY_MAX = 4096 };
-
 static int check(ferry *f, ferry_object object, const ferry_message *message)
 {
     if ((uint32_t)object.word == 0 || fy_object_creator(object) >= fy_objects_of(f)->ranks)
@@ -20,17 +17,18 @@ static int check(ferry *f, ferry_object object, const ferry_message *message)
 }
 
 /* Outside handlers: waits until the message has room; what it polls may move the object. */
-static int pace(ferry *f, ferry_object object)
+static void pace(ferry *f, ferry_object object, size_t size_bytes)
 {
     fy_objects *objects = fy_objects_of(f);
     const fy_entry *entry = fy_entry_find(objects, object);
+    if (objects->letters.unsettled)
+        fy_holdings_settle(f, false);
     if (entry == NULL)
-        return fy_pace(f, FY_DATA, fy_object_home(objects, object));
-    if (entry->record == NULL)
-        return entry->dead ? 0 : fy_pace(f, FY_DATA, fy_entry_route(objects, entry));
-    while (objects->ready_count >= READY_MAX)
-        (void)ferry_poll(f);
-    return 0;
+        fy_message_pace(f, fy_object_home(objects, object), size_bytes);
+    else if (entry->record != NULL)
+        fy_message_pace(f, objects->rank, size_bytes);
+    else if (!entry->dead)
+        fy_message_pace(f, fy_entry_route(objects, entry), size_bytes);
 }
 
 static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
@@ -94,10 +92,10 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
 {
     fy_objects *objects = fy_objects_of(f);
     int error = check(f, object, message);
-    if (error == 0 && !fy_in_handler(f))
-        error = pace(f, object);
     if (error != 0)
         return error;
+    if (!fy_in_handler(f))
+        pace(f, object, message->size_bytes);
     fy_entry *entry = fy_entry_find(objects, object);
     if (entry == NULL ? fy_object_home(objects, object) == objects->rank : entry->dead)
         return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",

@@ -44,19 +44,19 @@ static void test_names_are_never_given_twice(void **state)
 static void test_letters_sort_by_origin_and_sequence(void **state)
 {
     (void)state;
-    fy_pool pool;
-    fy_letter_pool_init(&pool);
+    fy_letterbox box;
+    assert_int_equal(fy_letterbox_init(&box, 1024), 0);
     fy_letters letters = {0};
     const ferry_message message = {.word_count = 0};
     const uint32_t sequences[] = {2, UINT32_MAX, 1, 0, UINT32_MAX - 1};
     for (int origin = 2; origin >= 0; origin--)
         for (size_t i = 0; i < 5; i++) {
             fy_envelope envelope = {.origin = origin, .sequence = sequences[i]};
-            fy_letter *letter = fy_letter_create(&pool, &envelope, &message, 0);
+            fy_letter *letter = fy_letter_create(&box, &envelope, &message, 0);
             assert_true(fy_letters_insert(&letters, letter));
-            fy_letter *again = fy_letter_create(&pool, &envelope, &message, 0);
+            fy_letter *again = fy_letter_create(&box, &envelope, &message, 0);
             assert_false(fy_letters_insert(&letters, again));
-            fy_letter_destroy(&pool, again);
+            fy_letter_destroy(&box, again);
         }
     assert_int_equal(letters.count, 15);
     assert_null(fy_letters_take(&letters, 1, 3));
@@ -64,11 +64,12 @@ static void test_letters_sort_by_origin_and_sequence(void **state)
         for (uint32_t i = 0; i < 5; i++) {
             fy_letter *letter = fy_letters_take(&letters, origin, UINT32_MAX - 1 + i);
             assert_non_null(letter);
-            fy_letter_destroy(&pool, letter);
+            fy_letter_destroy(&box, letter);
         }
     assert_int_equal(letters.count, 0);
     assert_null(letters.head);
-    fy_pool_fini(&pool);
+    assert_int_equal(fy_holding_of(&box, 1)->bytes, 0);
+    fy_letterbox_fini(&box);
 }
 
 /* Goal: expected numbers are kept per rank, few or many. Method: count in a model beside. */

@@ -1,0 +1,78 @@
+/* Credit: leave to send messages to objects.
+ *
+ * Messages that find no object, or come before their turn, or whose object waits, are held where
+ * they are, since what is behind them in the ring may be what they wait for. A rank that holds many
+ * of another's (object/holding.c) gives that rank a token, and takes it back when most of them are
+ * gone. A rank with tokens sends no messages to objects: outside handlers the call polls until it
+ * may, and what handlers send waits in queues of its own (send.c). What is held never waits for what
+ * is waited with: objects under way come in the control lane, and older messages are on their way
+ * already, where no rank refuses them or keeps them behind others.
+ *
+ * Tokens pass from rank to rank with objects, and who takes one back need not be who gave it. So
+ * only their number counts, in whatever order they come and go; for a moment it may be negative.
+ * When ranks come or go some may be lost: all forget those there were, and say again what is too
+ * much. Which tokens these are the epoch tells, a number that all ranks come to agree on. */
+#include "core/rank.h"
+
+void fy_credit_waive(ferry *f)
+{
+    f->credit.waived = true;
+}
+
+size_t fy_credit_bytes(const ferry *f)
+{
+    return f->options.backlog_bytes;
+}
+
+uint32_t fy_credit_epoch(const ferry *f)
+{
+    return (uint32_t)f->peers.shifts;
+}
+
+/* [lock held] */
+static void begin(ferry *f, uint32_t epoch)
+{
+    if (epoch <= f->credit.epoch)
+        return;
+    f->credit.epoch = epoch;
+    /* relaxed: see fy_credit_is_withdrawn */
+    atomic_store_explicit(&f->credit.tokens, 0, memory_order_relaxed);
+}
+
+/* [lock held] */
+static void add(ferry *f, int tokens, uint32_t epoch)
+{
+    begin(f, epoch);
+    if (epoch == f->credit.epoch) /* relaxed: see fy_credit_is_withdrawn */
+        atomic_fetch_add_explicit(&f->credit.tokens, tokens, memory_order_relaxed);
+}
+
+int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_CREDIT, .word_count = 2, .words = {(uint64_t)(int64_t)tokens, epoch}};
+    if (rank != f->rank)
+        return fy_send(f, FY_CONTROL, rank, &frame);
+    fy_control_lock(f);
+    add(f, tokens, epoch);
+    fy_control_unlock(f);
+    return 0;
+}
+
+fy_verdict fy_credit_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    int64_t tokens = (int64_t)frame->words[0];
+    if (frame->word_count == 2 && tokens >= INT16_MIN && tokens <= INT16_MAX &&
+        frame->words[1] <= INT32_MAX)
+        add(f, (int)tokens, (uint32_t)frame->words[1]);
+    else
+        fy_bad_frame(f, source, frame, "credit");
+    return FY_TAKEN;
+}
+
+void fy_credit_renew(ferry *f)
+{
+    fy_control_lock(f);
+    begin(f, (uint32_t)f->peers.shifts);
+    fy_control_unlock(f);
+}
