@@ -224,7 +224,8 @@ rule_library()
         "$build/lib/ferry/ferry-port-mpi.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
         >"$scratch/needed"
     nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
-        awk '$NF ~ /^fy_/ && $NF !~ /^fy_[a-z_]*alloc$/ { print "ferry-schedulers.so: needs " $NF }' >>"$found"
+        awk '$NF ~ /^fy_/ && $NF !~ /^fy_[a-z_]*alloc$/ {
+            print "ferry-schedulers.so: needs " $NF }' >>"$found"
     nm -D --defined-only "$scratch/ferry.so" | awk '$NF !~ /^ferry_/ { print $NF }' | sort |
         comm -23 - "$scratch/needed" | sed 's/^/libferry.so: exports /' >>"$found"
     nm -D --defined-only "$build/lib/libferry_data.so" |
