@@ -448,12 +448,39 @@ static void mistakes(ferry *f)
     ferry_floorplan_fini(&blocks);
 }
 
+/* Tall blocks beside each other on one rank, whose columns of ghost cells are copied in pairs, part
+ * by part. */
+static void columns(ferry *f)
+{
+    const int64_t extents[2] = {300, 8 * ferry_ranks(f)};
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    ferry_floorplan blocks;
+    ferry_plan plan = {0};
+    ferry_mover *m;
+    halo.domain = ferry_region_sized(2, extents);
+    halo.low = halo.high = ferry_point_all(1);
+    halo.faces_only = halo.periodic[1] = true;
+    CHECK(ferry_floorplan_tile(halo.domain, ferry_point_of(300, 4, 1), &blocks) == 0);
+    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    ferry_xarray *x = make_array(f, &blocks, halo.low, false);
+    CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
+    CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
+    ferry_plan_fini(&plan);
+    fill(x, 1);
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    check_halo(f, x, &halo, 1);
+    CHECK(ferry_mover_free(m) == 0);
+    free_array(x);
+    ferry_floorplan_fini(&blocks);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     dice common = {argc > 1 ? strtoull(argv[1], NULL, 10) : 1};
     dice own = {common.state + 1000 + (uint64_t)ferry_rank(f)};
     int rounds = argc > 2 ? atoi(argv[2]) : 12;
     mistakes(f);
+    columns(f);
     for (int round = 0; round < rounds; round++) {
         halos(f, &common, &own);
         redistributions(f, &common, &own);
