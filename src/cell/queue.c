@@ -28,7 +28,14 @@ static uint32_t limit_of(const fy_cell *cell)
 
 static uint32_t mask_of(const fy_cell *cell)
 {
-    return cell->ring == 0 ? FY_CELL_INLINE - 1 : cell->mask;
+    return cell->ring == 0 ? FY_CELL_INLINE - 1 : cell->mask & FY_CELL_MASK;
+}
+
+/* What a cell says of a ring with `mask`. */
+static uint32_t mask_checked(uint64_t ring, uint32_t mask)
+{
+    uint32_t check = (uint32_t)((ring + mask) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    return mask | (check & ~(uint32_t)FY_CELL_MASK);
 }
 
 static uint64_t *slot_at(fy_cell *cell, uint32_t index)
@@ -41,6 +48,35 @@ static uint64_t ends_of(const fy_cell *cell)
 {
     /* relaxed: read under the lock */
     return atomic_load_explicit(&cell->ends, memory_order_relaxed);
+}
+
+/* Whether ring and ends of a locked cell can be what Ferry has written. */
+static inline bool is_sound(const fy_cell *cell)
+{
+    uint32_t mask = mask_of(cell);
+    if (fy_ends_count(ends_of(cell)) > mask + (uint64_t)1)
+        return false;
+    return cell->ring == 0 || cell->mask == mask_checked(cell->ring, mask);
+}
+
+/* Empties a locked cell that was written over; the parcels that it had are lost. */
+static __attribute__((cold, noinline)) void repair(fy_cells *c, fy_cell *cell)
+{
+    uint32_t tail = fy_ends_tail(ends_of(cell));
+    fy_log(c->f,
+           "a cell has %" PRIu32 " parcels in %" PRIu32 " slots at 0x%" PRIx64
+           ": memory was overwritten, and the cell is emptied",
+           fy_ends_count(ends_of(cell)), mask_of(cell) + 1, cell->ring);
+    cell->ring = 0;
+    /* release: as in fy_change_apply */
+    atomic_store_explicit(&cell->ends, fy_ends_make(tail, tail), memory_order_release);
+}
+
+static inline void lock_sound(fy_cells *c, fy_cell *cell)
+{
+    fy_cell_lock(c, cell);
+    if (__builtin_expect(!is_sound(cell), 0))
+        repair(c, cell);
 }
 
 static bool is_alive(const fy_cells *c, int place)
@@ -150,7 +186,7 @@ static __attribute__((cold, noinline)) bool grow(fy_cells *c, fy_cell *cell, fy_
     for (uint32_t i = fy_ends_head(ends); i != fy_ends_tail(ends); i++)
         ring[i & mask] = *slot_at(cell, i);
     change->ring = (uintptr_t)ring;
-    change->mask = mask;
+    change->mask = mask_checked(change->ring, mask);
     change->parts |= FY_CHANGE_RING;
     return true;
 }
@@ -166,7 +202,7 @@ static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32
     if (count > mask_of(cell)) {
         if (!grow(c, cell, change))
             return FERRY_ENOMEM;
-        change->slot = change->ring + (tail & change->mask) * sizeof(uint64_t);
+        change->slot = change->ring + (tail & change->mask & FY_CELL_MASK) * sizeof(uint64_t);
     }
     /* relaxed: a held parcel keeps its name; the rest is read under the lock */
     change->slot_value = atomic_load_explicit(&p->name, memory_order_relaxed);
@@ -186,7 +222,7 @@ int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
 {
     if (!fy_queue_ready(cell, FY_SORT_ENQ))
         return FERRY_EAGAIN;
-    fy_cell_lock(c, cell);
+    lock_sound(c, cell);
     int error = FERRY_EAGAIN;
     if (fy_ends_count(ends_of(cell)) < limit_of(cell))
         error = add(c, cell, p, hold, c->place);
@@ -225,7 +261,7 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
 {
     if (!fy_queue_ready(cell, FY_SORT_DEQ))
         return FERRY_EAGAIN;
-    fy_cell_lock(c, cell);
+    lock_sound(c, cell);
     fy_parcel *p = first_of(c, cell);
     if (p == NULL) {
         fy_cell_unlock(cell);
@@ -299,7 +335,7 @@ static void empty(fy_cells *c, fy_cell *cell, fy_intent_plan plan)
 {
     /* release: the plan's details stand before it counts */
     atomic_store_explicit(&c->intent->plan, plan, memory_order_release);
-    fy_cell_lock(c, cell);
+    lock_sound(c, cell);
     fy_queue_finish_plan(c, cell);
 }
 
@@ -319,7 +355,7 @@ void fy_queue_zap(fy_cells *c, fy_cell *cell)
 
 size_t fy_queue_count(fy_cells *c, fy_cell *cell)
 {
-    fy_cell_lock(c, cell);
+    lock_sound(c, cell);
     size_t count = fy_ends_count(ends_of(cell));
     fy_cell_unlock(cell);
     return count;

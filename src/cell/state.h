@@ -30,7 +30,8 @@
 enum {
     FY_CELL_INLINE = 4,      /* slots inside the cell */
     FY_CELL_RANK_WORDS = 16, /* bits for 1,024 ranks */
-    FY_PARCEL_BYTES = 64,    /* alignment of headers and data */
+    FY_CELL_MASK = (1 << 18) - 1,
+    FY_PARCEL_BYTES = 64, /* alignment of headers and data */
 };
 
 /* Who is interested in a cell. Bits of `flags`, guarded by the cell's lock; 0 for most. */
@@ -47,7 +48,7 @@ typedef struct fy_cell {
     uint32_t flags;
     _Atomic uint64_t ends;  /* running counts: head in the low half, tail in the high one */
     uint64_t ring;          /* address of the slots; 0: those in the cell */
-    uint32_t mask;          /* slots - 1; with ring 0 it is FY_CELL_INLINE - 1 */
+    uint32_t mask;          /* slots - 1, and a check of it and ring above FY_CELL_MASK */
     _Atomic uint32_t limit; /* 0: the default; relaxed: it only bounds */
     uint64_t slots[FY_CELL_INLINE];
     /* Guarded by the lock too. */

@@ -222,7 +222,8 @@ static uint32_t times_in_cell(fy_cell *inside, uint64_t name)
 {
     uint64_t ends = atomic_load(&inside->ends);
     uint64_t *slots = inside->ring == 0 ? inside->slots : (uint64_t *)(uintptr_t)inside->ring;
-    uint32_t mask = inside->ring == 0 ? FY_CELL_INLINE - 1 : inside->mask, count = 0;
+    uint32_t mask = inside->ring == 0 ? FY_CELL_INLINE - 1 : inside->mask & FY_CELL_MASK;
+    uint32_t count = 0;
     for (uint32_t i = fy_ends_head(ends); i != fy_ends_tail(ends); i++)
         count += slots[i & mask] == name;
     return count;
