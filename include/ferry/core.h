@@ -37,7 +37,9 @@ typedef struct ferry_options {
     const void *communicator; /* the address of an MPI_Comm of a program that has initialised MPI:
                                  the job is its ranks; borrows; NULL: all ranks of the launcher */
     size_t backlog_bytes;  /* of what handlers here have sent to a peer without room for it: beyond,
-                              that peer's requests are left with it; FERRY_BACKLOG_BYTES; 256 KiB */
+                              that peer's requests are left with it; and of one peer's messages that
+                              wait here for objects: beyond, it sends no more of them until half
+                              have gone; FERRY_BACKLOG_BYTES; 256 KiB */
     const char *directory; /* how ranks learn where objects are: "lazy", who asks; "home", their
                               creator too; "eager", all. The same on all; FERRY_DIRECTORY; "lazy" */
     uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so

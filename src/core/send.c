@@ -128,8 +128,8 @@ int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 static inline bool must_wait(const ferry *f, int rank)
 {
     return fy_credit_is_withdrawn(f) ||
-           (f->slow_lanes != 0 && (waiting(f, FY_MESSAGES, rank) != NULL ||
-                                   waiting(f, FY_DATA, rank) != NULL));
+           (f->slow_lanes != 0 &&
+            (waiting(f, FY_MESSAGES, rank) != NULL || waiting(f, FY_DATA, rank) != NULL));
 }
 
 /* The port is asked behind what waits: see fy_message_send. */

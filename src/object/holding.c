@@ -1,8 +1,8 @@
-/* Holdings: how much of each origin this rank keeps: letters that are not tasks, and messages passed
- * on that wait for room. Who passes the limit is sent a token, which keeps it from sending messages
- * to objects (core/credit.c), and is taken back when half of the limit is gone. What comes meanwhile
- * is what was on its way, so all that is ever held of an origin is a few times the limit and what
- * rings hold.
+/* Holdings: how much of each origin this rank keeps: letters that are not tasks, and messages
+ * passed on that wait for room. Who passes the limit is sent a token, which keeps it from sending
+ * messages to objects (core/credit.c), and is taken back when half of the limit is gone. What comes
+ * meanwhile is what was on its way, so all that is ever held of an origin is a few times the limit
+ * and what rings hold.
  *
  * When an object leaves with letters of an origin that has a token of this rank's, the token goes
  * with one of them: otherwise the origin would send whenever they are under way, and more with each
@@ -85,8 +85,7 @@ static void each(fy_letterbox *box, const fy_record *record,
 
 static void mark(fy_letterbox *box, fy_letter *letter)
 {
-    fy_holding *holding =
-        fy_table_find(&box->holdings, (uint64_t)letter->envelope.origin + 1);
+    fy_holding *holding = fy_table_find(&box->holdings, (uint64_t)letter->envelope.origin + 1);
     letter->token = holding != NULL && holding->tokens != 0 && holding->round != box->round;
     letter->token_epoch = (uint16_t)box->epoch;
     if (letter->token)

@@ -114,8 +114,8 @@ static int progress(ferry *f)
         count += fy_pins_drop(f);
     if (!fy_list_empty(&objects->ready))
         count += fy_ready_run(f);
-    if (objects->letters.unsettled || (objects->letters.tokens != 0 &&
-                                       objects->letters.epoch != fy_credit_epoch(f)))
+    if (objects->letters.unsettled ||
+        (objects->letters.tokens != 0 && objects->letters.epoch != fy_credit_epoch(f)))
         fy_holdings_settle(f, true);
     return count;
 }

@@ -283,8 +283,8 @@ void fy_holdings_settle(ferry *f, bool give);
 /* A message of `origin` has gone on to `rank`: there may be too many that find no room there. */
 void fy_holding_passed_on(ferry *f, int origin, int rank);
 
-/* The object of `record` is about to leave, with tokens; its letters have left, and are counted here
- * no more; it has arrived, with tokens. */
+/* The object of `record` is about to leave, with tokens; its letters have left, and are counted
+ * here no more; it has arrived, with tokens. */
 void fy_holdings_mark(ferry *f, const fy_record *record);
 void fy_holdings_leave(ferry *f, const fy_record *record);
 void fy_holdings_arrive(ferry *f, const fy_record *record);

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Goal: a job that mpirun has started says why it hangs: `ferry why`, by the number of mpirun or of a
+# rank; and, where its ranks share no memory, when ferry_quiesce makes no progress.
+# Method: a job that hangs in a known way is asked until what must come has come.
+# Usage: why.sh MPIRUN FERRY HANG_PROGRAM
+mpirun=$1 ferry=$2 program=$3
+run=$(dirname "$0")/mpirun.sh
+work=$(mktemp -d) || exit 1
+job=
+end_job()
+{
+    [ -z "$job" ] || kill -TERM "$job" 2>/dev/null
+    [ -z "$job" ] || wait "$job" 2>/dev/null
+    job=
+}
+trap 'end_job; rm -rf "$work"' EXIT
+
+# until_told COMMAND...: runs it until its output holds the lines of $work/wanted, while the job lives.
+until_told()
+{
+    while kill -0 "$job" 2>/dev/null; do
+        "$@" >"$work/out" 2>&1
+        missing=0
+        while read -r line; do
+            grep -q -- "$line" "$work/out" || missing=1
+        done <"$work/wanted"
+        [ $missing -eq 0 ] && return 0
+        sleep 0.05
+    done
+    echo "FAILED: not all was told:" >&2
+    cat "$work/wanted" "$work/out" "$work/err" >&2
+    exit 1
+}
+
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): waiting for messages$
+waits for rank 1, which has not sent what is to be received from it, tag 7
+rank 2 (process [0-9]*): in a barrier
+a circle: rank 0 waits for rank 1, which waits for rank 0
+L
+sh "$run" "$mpirun" 3 "$program" receive >"$work/err" 2>&1 &
+job=$!
+until_told "$ferry" why $job
+until_told "$ferry" why "$(sed -n 's/.*rank 1 (process \([0-9]*\)).*/\1/p' "$work/out")"
+end_job
+
+cat >"$work/wanted" <<'L'
+rank 0: ferry_quiesce makes no progress
+3 messages wait for object 0000100000000001, the oldest for [0-9.]* s: it has not arrived here
+rank 1: what it waits for
+rank 2: what it waits for
+L
+FERRY_MPI_SHM=0 FERRY_STALL_S=1 sh "$run" "$mpirun" 3 "$program" object >"$work/err" 2>&1 &
+job=$!
+until_told cat "$work/err"
+echo "all is well"
