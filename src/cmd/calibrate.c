@@ -204,9 +204,17 @@ int cmd_calibrate(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
         if (option == 'h')
             fputs(help, stdout);
-        if (option != 'o')
-            return option == 'h' ? 0 : CMD_USAGE_STATUS;
+        if (option == 'h')
+            return 0;
+        if (option != 'o') {
+            fprintf(stderr, "Try `ferry calibrate --help`.\n");
+            return CMD_USAGE_STATUS;
+        }
         output = optarg;
+    }
+    if (optind < argc) {
+        fprintf(stderr, "ferry calibrate: %s: expected no arguments\n", argv[optind]);
+        return CMD_USAGE_STATUS;
     }
     char *const ranks[] = {self, word, rank, output, NULL};
     ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;

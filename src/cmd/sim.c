@@ -10,8 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "cmd/cmd.h"
+#include "port/sim/fiber.h"
 #include "port/sim/sim.h"
+
+/* As in fy_sim_options_read. */
+enum { CPU_PERMILLE_MAX = 1000000, STACK_BYTES_MAX = 1 << 30 };
 
 static const char help[] =
     "usage: ferry sim [-n N] [--seed S] [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -82,14 +87,27 @@ static bool set_scaled(const char *name, const char *value, bool plain, const ch
                        int letter)
 {
     uint64_t number;
-    if (!read_scaled(value, plain, &number)) {
+    if (!read_scaled(value, plain, &number) || (plain && number > CPU_PERMILLE_MAX)) {
         fprintf(stderr, "ferry %s: -%c %s: expected %s\n", command, letter, value,
-                plain ? "a factor" : "a time such as 10us");
+                plain ? "a factor, at most 1000" : "a time such as 10us");
         return false;
     }
     char text[32];
     snprintf(text, sizeof(text), "%" PRIu64, number);
     return set(name, text);
+}
+
+static bool set_number(const char *name, const char *value, uint64_t min, uint64_t max,
+                       const char *command, int letter)
+{
+    uint64_t number = 0;
+    if (!set(name, value))
+        return false;
+    if (fy_env_number(name, min, max, &number) == 0)
+        return true;
+    fprintf(stderr, "ferry %s: -%c %s: expected a number from %" PRIu64 " to %" PRIu64 "\n",
+            command, letter, value, min, max);
+    return false;
 }
 
 static bool set_ranks(const char *name, const char *value, const char *command, int letter)
@@ -106,15 +124,17 @@ bool cmd_sim_option(const char *command, int letter, const char *value)
     case 'm':
         return set_ranks("FERRY_RANKS_MAX", value, command, letter);
     case 's':
-        return set("FERRY_SIM_SEED", value) && setenv("FERRY_SEED", value, 0) == 0;
+        return set_number("FERRY_SIM_SEED", value, 0, UINT64_MAX, command, letter) &&
+               setenv("FERRY_SEED", value, 0) == 0;
     case 'N':
         return set("FERRY_SIM_NET", value);
     case 'c':
         return set("FERRY_SIM_SPEEDS", value);
     case 'S':
-        return set("FERRY_SIM_STACK_BYTES", value);
+        return set_number("FERRY_SIM_STACK_BYTES", value, FY_FIBER_STACK_MIN, STACK_BYTES_MAX,
+                          command, letter);
     case 'M':
-        return set("FERRY_SIM_MEMORY_BYTES", value);
+        return set_number("FERRY_SIM_MEMORY_BYTES", value, 0, UINT64_MAX / 2, command, letter);
     case 'f':
         return set("FERRY_SIM_FAULTS", value);
     case 't':

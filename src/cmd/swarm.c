@@ -2,6 +2,7 @@
  * shrunk: fewer ranks, then fewer faults, as long as it fails the same way. */
 #include "cmd/swarm.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,16 +47,32 @@ static const struct option long_options[] = {
 
 static bool read_seeds(const char *text, swarm *s)
 {
-    unsigned long long first, last;
-    char rest;
-    int count = sscanf(text, "%llu..%llu%c", &first, &last, &rest);
-    if (*text < '0' || *text > '9' || count != 2 || last < first) {
+    unsigned long long first = 0, last = 0;
+    const char *dots = strstr(text, "..");
+    char *end = NULL;
+    errno = 0;
+    if (*text >= '0' && *text <= '9' && dots != NULL && dots[2] >= '0' && dots[2] <= '9') {
+        first = strtoull(text, &end, 10);
+        last = end == dots ? strtoull(dots + 2, &end, 10) : 0;
+    }
+    if (end == NULL || *end != '\0' || errno != 0 || last < first) {
         fprintf(stderr, "ferry swarm: --seeds %s: expected A..B, with A at most B\n", text);
         return false;
     }
     s->first = first;
     s->last = last;
     return true;
+}
+
+static bool read_limit(const char *text, swarm *s)
+{
+    char *end;
+    s->limit_s = strtod(text, &end);
+    if (end != text && *end == '\0' && s->limit_s > 0 && s->limit_s < 1e6)
+        return true;
+    fprintf(stderr, "ferry swarm: -l %s: expected seconds, more than 0 and less than a million\n",
+            text);
+    return false;
 }
 
 static bool read_option(swarm *s, int option, const char *value)
@@ -76,11 +93,7 @@ static bool read_option(swarm *s, int option, const char *value)
         s->keep_going = true;
         return true;
     case 'l':
-        s->limit_s = atof(value);
-        if (s->limit_s > 0 && s->limit_s < 1e6)
-            return true;
-        fprintf(stderr, "ferry swarm: -l %s: expected seconds\n", value);
-        return false;
+        return read_limit(value, s);
     default:
         return cmd_sim_option("swarm", option, value);
     }

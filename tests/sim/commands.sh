@@ -43,6 +43,18 @@ expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.n
 expect 0 '0 of 3 seeds failed, from 4 to 6' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
 expect 0 '--seeds behind the program' "$ferry" swarm -n 2 --seeds 1..1 "$canary" --seeds 5
 expect 2 'expected A..B' "$ferry" swarm --seeds 5 "$canary"
+expect 2 'expected A..B' "$ferry" swarm --seeds 1..99999999999999999999 "$canary"
+expect 2 'expected A..B' "$ferry" swarm --seeds 1..2..3 "$canary"
+expect 2 '-l 1x: expected seconds' "$ferry" swarm -l 1x "$canary"
+expect 2 '-s -1: expected a number' "$ferry" sim --seed -1 "$canary"
+expect 2 '-S 5: expected a number from 16384' "$ferry" sim --stack 5 "$canary"
+expect 2 '-M much: expected a number' "$ferry" sim --memory much "$canary"
+expect 2 '-C 1e9: expected a factor' "$ferry" sim --cpu 1e9 "$canary"
+expect 2 'here.net: expected no arguments' "$ferry" calibrate here.net
+expect 2 'calibrate --help' "$ferry" calibrate -x
+expect 1 'random-malloc' "$ferry" sim --faults nonsense "$canary"
+expect 0 'ended with an error for want of memory' \
+    "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
 expect 0 'shrink what fails' "$ferry" --help
 expect 0 'ferry sim' "$ferry" sim --help
 expect 0 'ferry swarm' "$ferry" swarm --help
