@@ -174,18 +174,21 @@ int ferry_checkpoint_write(const ferry_xarray *x, const char *path)
     return error ? error : fy_disk_replace(x->f, 0, path, &writer);
 }
 
-/* A checkpoint that is open for reading. */
+enum { RECORDS_HELD = 256 };
+
+/* A checkpoint that is open for reading. Of its table a part is held. */
 typedef struct reader {
     ferry *f;
     const char *path;
     int fd;
     fy_checkpoint_header header;
-    fy_checkpoint_record *records;
+    fy_checkpoint_record *records; /* from number `first` on */
+    size_t first, held;
 } reader;
 
 static int check_record(const reader *r, size_t i, uint64_t file_bytes)
 {
-    const fy_checkpoint_record *record = &r->records[i];
+    const fy_checkpoint_record *record = &r->records[i - r->first];
     ferry_region region = ferry_region_make((int)r->header.dims, record->low, record->high);
     uint64_t size = ferry_region_size(region);
     bool good = record->check == fy_checksum(0, record, offsetof(fy_checkpoint_record, check)) &&
@@ -198,6 +201,26 @@ static int check_record(const reader *r, size_t i, uint64_t file_bytes)
                          r->path, i);
 }
 
+/* Lends record `i` until the next one, after the checks. */
+static int find_record(reader *r, size_t i, const fy_checkpoint_record **out)
+{
+    int error = 0;
+    if (i < r->first || i >= r->first + r->held) {
+        const size_t left = (size_t)r->header.block_count - i;
+        r->first = i;
+        r->held = left < RECORDS_HELD ? left : RECORDS_HELD;
+        if (fy_disk_read(r->fd, r->records, r->held * sizeof *r->records, record_offset(i)))
+            error = refused(r->f, "read", r->path);
+        for (size_t k = i; k < i + r->held && error == 0; k++)
+            error = check_record(r, k, r->header.file_bytes);
+        if (error)
+            r->held = 0;
+    }
+    *out = &r->records[i - r->first];
+    return error;
+}
+
+/* All of it is checked before anything is made of it. */
 static int read_table(reader *r)
 {
     struct stat status;
@@ -217,13 +240,12 @@ static int read_table(reader *r)
     if (h->dims < 1 || h->dims > FERRY_DIMS_MAX || h->element_bytes == 0 ||
         h->block_count > INT32_MAX || data_start(h->block_count) > h->file_bytes)
         return damaged(r->f, r->path, "has a header that cannot be");
-    r->records = fy_malloc((h->block_count + 1) * sizeof *r->records);
+    r->records = fy_malloc(RECORDS_HELD * sizeof *r->records);
     if (r->records == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for %s", r->path);
-    if (fy_disk_read(r->fd, r->records, h->block_count * sizeof *r->records, record_offset(0)))
-        return refused(r->f, "read", r->path);
+    const fy_checkpoint_record *unused;
     for (size_t i = 0; i < h->block_count && error == 0; i++)
-        error = check_record(r, i, h->file_bytes);
+        error = find_record(r, i, &unused);
     return error;
 }
 
@@ -245,20 +267,25 @@ static int reader_open(reader *r, ferry *f, const char *path)
     return error;
 }
 
-static int make_plan(const reader *r, ferry_floorplan *out)
+static int make_plan(reader *r, ferry_floorplan *out)
 {
     ferry_floorplan plan = {.dims = (int32_t)r->header.dims};
     int error = 0;
     for (size_t i = 0; i < r->header.block_count && error == 0; i++) {
-        const fy_checkpoint_record *record = &r->records[i];
+        const fy_checkpoint_record *record;
+        error = find_record(r, i, &record);
+        if (error)
+            break;
         error = ferry_floorplan_add(&plan, ferry_region_make(plan.dims, record->low, record->high),
                                     (int)record->owner);
+        if (error)
+            (void)fy_mover_fail(r->f, error, "checkpoint: no memory for %s", r->path);
     }
     if (error)
         ferry_floorplan_fini(&plan);
     else
         *out = plan;
-    return error ? fy_mover_fail(r->f, error, "checkpoint: no memory for %s", r->path) : 0;
+    return error;
 }
 
 int ferry_checkpoint_plan(ferry *f, const char *path, ferry_floorplan *blocks,
@@ -276,9 +303,14 @@ int ferry_checkpoint_plan(ferry *f, const char *path, ferry_floorplan *blocks,
 }
 
 /* Reads block `i` of the file and copies it to the grids of `x` that it meets, if there are any. */
-static int read_block(const reader *r, size_t i, const ferry_region *region, const fy_tree *grids,
-                      ferry_xarray *x)
+static int read_block(reader *r, size_t i, const fy_tree *grids, ferry_xarray *x)
 {
+    const fy_checkpoint_record *record;
+    int error = find_record(r, i, &record);
+    if (error)
+        return error;
+    const ferry_region block = ferry_region_make(x->blocks.dims, record->low, record->high);
+    const ferry_region *region = &block;
     fy_tree_walk walk;
     uint32_t number;
     const ferry_region *whole;
@@ -289,10 +321,10 @@ static int read_block(const reader *r, size_t i, const ferry_region *region, con
     void *dense = fy_malloc(bytes);
     if (dense == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for block %zu", i);
-    int error = fy_disk_read(r->fd, dense, bytes, r->records[i].offset);
+    error = fy_disk_read(r->fd, dense, bytes, record->offset);
     if (error == FERRY_ESYSTEM)
         error = refused(r->f, "read", r->path);
-    else if (error || fy_checksum(0, dense, bytes) != r->records[i].data_check)
+    else if (error || fy_checksum(0, dense, bytes) != record->data_check)
         error = fy_mover_fail(r->f, FERRY_EINVAL, "checkpoint: %s: block %zu %s is damaged",
                               r->path, i, fy_region_says(region).text);
     const ferry_grid packed = ferry_grid_over(*region, x->element_bytes, dense);
@@ -323,11 +355,8 @@ int ferry_checkpoint_read(const char *path, ferry_xarray *x)
     }
     error =
         fy_tree_init(&grids, x->blocks.dims, &x->grids->region, sizeof *x->grids, x->local_count);
-    for (size_t i = 0; i < r.header.block_count && error == 0; i++) {
-        ferry_region region =
-            ferry_region_make(x->blocks.dims, r.records[i].low, r.records[i].high);
-        error = read_block(&r, i, &region, &grids, x);
-    }
+    for (size_t i = 0; i < r.header.block_count && error == 0; i++)
+        error = read_block(&r, i, &grids, x);
     fy_tree_fini(&grids);
     reader_close(&r);
     return error;

@@ -110,6 +110,15 @@ static void checkpoints(ferry *f, const char *path)
     check_values(f, coarse);
     CHECK(ferry_checkpoint_read(path, fine) == 0);
     check_values(f, fine);
+    ferry_xarray *many = make(f, 1, 0); /* more records than are held at a time */
+    fill(many);
+    CHECK(ferry_checkpoint_write(many, path) == 0);
+    for (size_t i = 0; i < fine->local_count; i++)
+        *(double *)fine->grids[i].data = -1;
+    CHECK(ferry_checkpoint_read(path, fine) == 0);
+    check_values(f, fine);
+    ferry_xarray_destroy(many);
+    CHECK(ferry_checkpoint_write(x, path) == 0);
     CHECK(ferry_checkpoint_plan(f, path, &blocks, &element_bytes) == 0);
     CHECK(blocks.count == x->blocks.count && element_bytes == sizeof(double));
     for (size_t i = 0; i < blocks.count; i++)
