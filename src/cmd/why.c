@@ -13,9 +13,8 @@ static const char help[] =
     "\n"
     "Prints what each rank of a running job on this machine does, the messages that wait, the\n"
     "objects they wait for, and which ranks wait for each other. JOB is the number of the process\n"
-    "that started the ranks (ferry run, or the program itself with FERRY_RANKS), or of a rank, "
-    "which\n"
-    "may be a thread.\n"
+    "that started the ranks (ferry run, mpirun on one machine, or the program itself with\n"
+    "FERRY_RANKS), or of a rank, which may be a thread.\n"
     "The job goes on undisturbed. A rank that does not call Ferry is shown by what it does only.\n"
     "SIGUSR1 to the process that started the ranks prints the same on its standard error.\n";
 

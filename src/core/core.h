@@ -39,6 +39,7 @@ typedef enum fy_kind {
     FY_KIND_READY,      /* core: the source, which has joined, takes objects from now on */
     FY_KIND_PHASE,      /* balance: whether the job balances, for one that has joined */
     FY_KIND_REFUSAL,    /* core, control lane: the source leaves this rank's requests with it */
+    FY_KIND_WHY,        /* core, control lane, either thread: this rank is to say what it does */
     FY_KIND_CREDIT,     /* core, control lane, either thread: tokens against sending messages */
     FY_KINDS
 } fy_kind;

@@ -27,6 +27,7 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_LEAVE] = {"leave", "core"},
     [FY_KIND_READY] = {"ready", "core"},
     [FY_KIND_REFUSAL] = {"refusal", "core"},
+    [FY_KIND_WHY] = {"why", "core"},
     [FY_KIND_CREDIT] = {"credit", "core"},
     [FY_KIND_PUT] = {"put", "memory"},
     [FY_KIND_GET] = {"get", "memory"},

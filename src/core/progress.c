@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "core/rank.h"
+#include "core/why.h"
 
 /* Bytes of other tags' requests held per source before the rest is left in the port. */
 enum { HELD_BYTES_MAX = 256 * 1024 };
@@ -228,6 +229,9 @@ static int serve_the_rest(ferry *f, bool tasks)
     if (f->collectives.first != NULL)
         fy_collectives_advance(f);
     count += fy_control_look(f);
+    /* relaxed: fy_why_tell looks again */
+    if (atomic_load_explicit(&f->why_asked, memory_order_relaxed))
+        fy_why_tell(f);
     if (f->slow_lanes != 0 || f->orphans.head != NULL)
         count += fy_backlog_flush(f);
     if (tasks)

@@ -1,5 +1,6 @@
 /* The life of a rank: made over a port, closed with the others, freed. */
 #include "core/rank.h"
+#include "core/why.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -21,6 +22,7 @@ static void set_kinds(ferry *f)
     fy_kind_set(f, FY_KIND_LEAVE, fy_leave_deliver);
     fy_kind_set(f, FY_KIND_READY, fy_ready_deliver);
     fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
+    fy_kind_set(f, FY_KIND_WHY, fy_why_deliver);
     fy_kind_set(f, FY_KIND_CREDIT, fy_credit_deliver);
 }
 

@@ -116,10 +116,11 @@ struct ferry {
     fy_pool packets;
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
     fy_credit credit;
-    fy_queue_set held; /* by source */
-    fy_queue self;     /* requests of the rank to itself */
-    fy_queue orphans;  /* ends of operations that found no memory for a backlog */
-    fy_pool spreads;   /* broadcasts passed on whose end is awaited (spread.c) */
+    atomic_bool why_asked; /* by a frame, and not told yet */
+    fy_queue_set held;     /* by source */
+    fy_queue self;         /* requests of the rank to itself */
+    fy_queue orphans;      /* ends of operations that found no memory for a backlog */
+    fy_pool spreads;       /* broadcasts passed on whose end is awaited (spread.c) */
 
     fy_ops ops_table;
     fy_peers peers;

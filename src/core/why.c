@@ -93,15 +93,57 @@ void fy_why_look(ferry *f)
     f->ops->answer(f->port, why.text, why.used);
 }
 
+/* Whether a frame has asked and nobody has answered. */
+static bool is_asked(ferry *f)
+{
+    /* relaxed: a word, and nothing behind it; whoever takes it back answers */
+    return atomic_load_explicit(&f->why_asked, memory_order_relaxed) &&
+           atomic_exchange_explicit(&f->why_asked, false, memory_order_relaxed);
+}
+
+static void print(ferry *f, const char *lead, const fy_why *why)
+{
+    fy_log(f, "%s\n%.*s", lead, (int)why->used, why->text);
+}
+
+void fy_why_tell(ferry *f)
+{
+    fy_why why;
+    if (!is_asked(f))
+        return;
+    tell(f, &why);
+    print(f, why.used == 0 ? "waits, and nothing waits here" : "what it waits for:", &why);
+}
+
 void fy_why_helper(ferry *f)
 {
     fy_why why = {.used = 0};
-    if (f->ops->asked == NULL || !f->ops->asked(f->port))
+    bool asked = f->ops->asked != NULL && f->ops->asked(f->port), framed = is_asked(f);
+    if (!asked && !framed)
         return;
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->why_helper != NULL)
             fy_layer_at(i)->why_helper(f, &why);
-    f->ops->answer(f->port, why.text, why.used);
+    if (asked)
+        f->ops->answer(f->port, why.text, why.used);
+    if (framed)
+        print(f, "runs a task, and behind it:", &why);
+}
+
+fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    (void)source, (void)frame;
+    atomic_store_explicit(&f->why_asked, true, memory_order_relaxed); /* see is_asked */
+    return FY_TAKEN;
+}
+
+/* As the port would, by frames. */
+static void ask_by_frames(ferry *f)
+{
+    const fy_frame frame = {.kind = FY_KIND_WHY};
+    for (int rank = 0; rank < f->ranks; rank++)
+        if (rank != f->rank && !fy_peer_is_gone(f, rank))
+            (void)fy_send(f, FY_CONTROL, rank, &frame); /* who is not asked is not told of */
 }
 
 void fy_why_ask(ferry *f)
@@ -114,5 +156,6 @@ void fy_why_ask(ferry *f)
     }
     fy_why why;
     tell(f, &why);
-    fy_log(f, "ferry_quiesce makes no progress:\n%.*s", (int)why.used, why.text);
+    print(f, "ferry_quiesce makes no progress:", &why);
+    ask_by_frames(f);
 }

@@ -127,16 +127,22 @@ static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_
         int fd = node->self == 0 ? mine.fd : open_segment(&cards[0]);
         if (fd < 0 || fy_segment_map(fd, &node->segment) != 0)
             fy_log_line(rank, "shared memory of this node is not used: %s", fy_error_text());
-        if (fd >= 0 && node->self != 0)
-            close(fd);
+        node->fd = fd;
     }
     if (error == 0)
         error = agree(mpi, comm, node, flags);
-    if (mine.fd >= 0)
+    if (mine.fd >= 0 && mine.fd != node->fd)
         close(mine.fd);
     free(flags);
     free(cards);
     return error;
+}
+
+static void close_file(fy_mpi_node *node)
+{
+    if (node->fd >= 0)
+        close(node->fd);
+    node->fd = -1;
 }
 
 int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
@@ -148,7 +154,7 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
     int error = mpi->comm_node(comm, &near);
     if (error != 0)
         return mpi_failed(mpi, "MPI_Comm_split_type", error);
-    *out = (fy_mpi_node){0};
+    *out = (fy_mpi_node){.fd = -1};
     mpi->comm_place(near, &out->self, &out->count);
     out->ranks = calloc((size_t)out->count, sizeof(*out->ranks));
     out->pids = calloc((size_t)out->count, sizeof(*out->pids));
@@ -156,6 +162,9 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", out->count);
     else if (share && out->count > 1 && out->count <= FY_RANKS_MAX)
         error = form_together(mpi, near, shm, rank, out);
+    /* Ranks have other numbers in the segment when there are more nodes. */
+    if (error == 0 && (out->segment == NULL || out->count < ranks))
+        close_file(out);
     if (error == 0 && out->segment == NULL)
         error = form_alone(shm, rank, out);
     mpi->comm_close(near);
@@ -168,7 +177,8 @@ void fy_mpi_node_free(fy_mpi_node *node)
 {
     if (node->segment != NULL)
         fy_segment_unmap(node->segment);
+    close_file(node);
     free(node->ranks);
     free(node->pids);
-    *node = (fy_mpi_node){0};
+    *node = (fy_mpi_node){.fd = -1};
 }

@@ -13,6 +13,7 @@ typedef struct fy_mpi_node {
     int self;  /* this rank's place among them */
     int *ranks;
     int32_t *pids;
+    int fd; /* of the segment of a job that is all on this node, for `ferry why`; else -1 */
 } fy_mpi_node;
 
 /* Finds the ranks of this node and maps a segment with them; alone when `share` is false, or when

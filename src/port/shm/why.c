@@ -20,6 +20,9 @@ enum { WAIT_NS = 2000 * 1000 * 1000, BUSY_WAIT_NS = 100 * 1000 * 1000, LOOK_NS =
 
 enum { EDGES_MAX = 8 };
 
+/* From a launcher to its ranks, at most. */
+enum { GENERATIONS = 3 };
+
 /* A rank, as its block was when the answers were read. */
 typedef struct told {
     bool lives, answered;
@@ -63,16 +66,20 @@ static int open_of_parent(long pid)
     return parent > 0 ? open_segment(parent) : -1;
 }
 
-/* Where the ranks are threads, the one child of the launcher holds it. */
-static int open_of_child(long pid)
+/* Where the ranks are threads, the one child of the launcher holds it; where MPI has started them,
+ * each does, and may be a child's child. */
+static int open_of_child(long pid, int depth)
 {
     char path[64];
     long child;
     int fd = -1;
     (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fd < 0 && fscanf(file, "%ld", &child) == 1)
+    while (file != NULL && fd < 0 && fscanf(file, "%ld", &child) == 1) {
         fd = open_segment(child);
+        if (fd < 0 && depth > 1)
+            fd = open_of_child(child, depth - 1);
+    }
     if (file != NULL)
         (void)fclose(file);
     return fd;
@@ -81,8 +88,8 @@ static int open_of_child(long pid)
 int fy_segment_of_process(long pid, bool or_parent)
 {
     int fd = open_segment(pid);
-    if (fd < 0)
-        fd = open_of_child(pid);
+    if (fd < 0 && pid > 1)
+        fd = open_of_child(pid, GENERATIONS);
     return fd >= 0 || !or_parent ? fd : open_of_parent(pid);
 }
 
