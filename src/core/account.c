@@ -104,7 +104,7 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
         stretch = fy_profile_begin(f);
     f->ops->wait(f->port, FY_APP, deadline_ns);
     if (f->profile != NULL)
-        fy_profile_end(f, &stretch, &f->profile->other[FY_PROFILE_IDLE], 0);
+        fy_profile_waited(f, &stretch);
     fy_account_to(f, FERRY_RUNTIME, 0);
     if (f->account.timed)
         fy_account_start_cpu(f);

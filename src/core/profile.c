@@ -120,6 +120,25 @@ int fy_profile_init(ferry *f)
     return 0;
 }
 
+void fy_profile_waited(ferry *f, const fy_stretch *stretch)
+{
+    fy_profile *p = f->profile;
+    fy_profile_end(f, stretch, &p->other[FY_PROFILE_IDLE], 0);
+    p->idle_ns[0] = stretch->start_ns;
+    p->idle_ns[1] = f->ops->now(f->port);
+}
+
+void fy_profile_awaited(ferry *f, uint64_t left_ns)
+{
+    fy_profile *p = f->profile;
+    uint64_t from_ns = left_ns > p->idle_ns[0] ? left_ns : p->idle_ns[0];
+    if (left_ns == 0 || from_ns >= p->idle_ns[1])
+        return;
+    p->other[FY_PROFILE_AWAITING].calls++;
+    p->other[FY_PROFILE_AWAITING].ns += p->idle_ns[1] - from_ns;
+    p->idle_ns[1] = from_ns; /* for those that come with it, and left before */
+}
+
 void fy_profile_fini(ferry *f)
 {
     free(f->profile);
@@ -189,18 +208,20 @@ static void print_rank(FILE *file, const char *name, const report *r)
         bytes += r->sent[kind].bytes;
     }
     double wall = r->wall_ns == 0 ? 1 : (double)r->wall_ns;
-    fprintf(file, "%-6s %12" PRIu64 " %12" PRIu64 " %15" PRIu64 " %9.2f %9.2f %9.2f %9.2f %9.3f\n",
+    fprintf(file,
+            "%-6s %12" PRIu64 " %12" PRIu64 " %15" PRIu64 " %9.2f %9.2f %9.2f %9.2f %9.3f %10.2f\n",
             name, sent, handled, bytes, 100 * (double)r->runtime_ns / wall,
             100 * (double)(r->runtime_cpu_ns + r->helper_ns) / wall,
             100 * (double)r->other[FY_PROFILE_APPLICATION].ns / wall,
-            100 * (double)r->other[FY_PROFILE_IDLE].ns / wall, (double)r->wall_ns / 1e9);
+            100 * (double)r->other[FY_PROFILE_IDLE].ns / wall, (double)r->wall_ns / 1e9,
+            100 * (double)r->other[FY_PROFILE_AWAITING].ns / wall);
 }
 
 static void print_ranks(FILE *file, const report *reports, const fy_group *group)
 {
     report sum = {.wall_ns = 0};
-    fprintf(file, "%-6s %12s %12s %15s %9s %9s %9s %9s %9s\n", "rank", "sent", "handled",
-            "bytes sent", "runtime %", "of cpu %", "program %", "idle %", "wall s");
+    fprintf(file, "%-6s %12s %12s %15s %9s %9s %9s %9s %9s %10s\n", "rank", "sent", "handled",
+            "bytes sent", "runtime %", "of cpu %", "program %", "idle %", "wall s", "awaiting %");
     for (int i = 0; i < group->size; i++) {
         const report *r = &reports[i];
         char name[16];
@@ -279,8 +300,9 @@ void fy_profile_trace(ferry *f, FILE *out)
     categories c = divide(&own);
     fprintf(out,
             "stat send_ns %" PRIu64 "\nstat pack_ns %" PRIu64 "\nstat unpack_ns %" PRIu64
-            "\nstat scheduler_ns %" PRIu64 "\nstat poll_ns %" PRIu64 "\n",
-            c.send, c.pack, c.unpack, c.scheduler, c.poll);
+            "\nstat scheduler_ns %" PRIu64 "\nstat poll_ns %" PRIu64 "\nstat awaiting_ns %" PRIu64
+            "\n",
+            c.send, c.pack, c.unpack, c.scheduler, c.poll, own.other[FY_PROFILE_AWAITING].ns);
     for (int i = 0; i < FY_HOPS_COUNTED; i++)
         if (own.hops[i] != 0)
             fprintf(out, "stat messages_forwarded_%d %" PRIu64 "\n", i, own.hops[i]);

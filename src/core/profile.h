@@ -13,6 +13,7 @@ typedef enum fy_profile_sort {
     FY_PROFILE_GET,
     FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
     FY_PROFILE_IDLE,
+    FY_PROFILE_AWAITING,  /* of that, while an object was on its way here */
     FY_PROFILE_PACK,      /* objects that leave, and sending them, by the application thread */
     FY_PROFILE_UNPACK,    /* and making those that arrive */
     FY_PROFILE_SCHEDULER, /* the scheduler's functions, on the application thread */
@@ -28,7 +29,8 @@ enum { FY_HOPS_COUNTED = 8 };
 
 typedef struct fy_profile {
     uint64_t opened_ns;
-    uint64_t nested_ns; /* counted within the present stretch */
+    uint64_t nested_ns;  /* counted within the present stretch */
+    uint64_t idle_ns[2]; /* the last wait, from and to, as far as it is not awaiting */
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
     uint64_t hops[FY_HOPS_COUNTED];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function */
@@ -50,6 +52,12 @@ void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, ui
 
 /* Counts `ns` of the present stretch for `sort` instead. */
 void fy_profile_count(ferry *f, fy_profile_sort sort, uint64_t ns);
+
+/* The rank has waited, since `start_ns`. */
+void fy_profile_waited(ferry *f, const fy_stretch *stretch);
+
+/* An object has come that left another rank at `left_ns`: so much of the last wait was for it. */
+void fy_profile_awaited(ferry *f, uint64_t left_ns);
 
 /* Adds this rank's account by category to a trace file. */
 void fy_profile_trace(ferry *f, FILE *out);

@@ -209,6 +209,7 @@ static void count_install(ferry *f, const fy_passage *passage, uint64_t start_ns
     /* Clocks of other nodes may be behind. */
     uint64_t transit = passage->left_ns < start_ns ? start_ns - passage->left_ns : 0;
     cost->transit_ns += passage->left_ns != 0 ? transit : 0;
+    fy_profile_awaited(f, passage->left_ns);
 }
 
 /* Makes the next object live here, and passes on to the one behind it unless it has to wait. */

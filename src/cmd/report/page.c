@@ -49,13 +49,16 @@ static void put_facts(FILE *out, const trace_run *run)
 
 static void put_ranks(FILE *out, const trace_run *run)
 {
-    static const char *const names[] = {"send_ns",      "pack_ns", "unpack_ns",
+    static const char *const names[] = {"awaiting_ns",  "send_ns", "pack_ns",  "unpack_ns",
                                         "scheduler_ns", "poll_ns", "helper_ns"};
     fputs(
         "<h2>Ranks</h2><p>Milliseconds. The runtime's time is divided as in Tables 7.1 and 7.2 of "
-        "prema.txt; the helper's is processor time of its own thread.</p><div class=\"scroll\">"
+        "prema.txt; the helper's is processor time of its own thread; awaiting is idle time while "
+        "an object was "
+        "on its way to the rank.</p><div class=\"scroll\">"
         "<table><tr><th>rank</th><th>tasks</th><th>in tasks</th><th>on processor</th>"
-        "<th>program</th><th>idle</th><th>runtime</th><th>its processor time</th><th>send</th>"
+        "<th>program</th><th>idle</th><th>runtime</th><th>its processor "
+        "time</th><th>awaiting</th><th>send</th>"
         "<th>pack</th><th>unpack</th><th>scheduler</th><th>poll</th><th>helper</th><th>in</th>"
         "<th>out</th></tr>\n",
         out);
