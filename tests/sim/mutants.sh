@@ -83,7 +83,7 @@ program=workload options= sort=more
 mutant port_early src/port/sim/wire.c 'channel->early->number == channel->expected' '0' 5
 mutant port_acknowledged src/port/sim/wire.c 'queue->first->number < number' \
     'queue->first->number <= number' 5
-mutant backlog_passed src/core/send.c 'return queue != NULL && queue->head != NULL;' 'return false;' 5
+mutant backlog_passed src/core/send.c 'return waiting(f, (int)lane, rank) != NULL;' 'return false;' 5
 mutant work_unfinished src/object/deliver.c 'fy_work_finished(f, 1);' ';' 5
 mutant late_left src/object/migrate.c 'while (record->late.head != NULL) {' 'while (0) {' 5
 mutant held_dropped src/object/install.c 'fy_record_admit(f, record, &held);' '(void)&held;' 5
