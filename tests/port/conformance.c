@@ -40,9 +40,10 @@ typedef struct tally {
     fy_port *port;
     uint64_t next[FY_LANES][64]; /* next number expected of each source */
     uint64_t count[FY_LANES];
-    uint64_t last; /* KIND_LAST frames */
-    uint64_t told; /* the first word of the latest of those */
-    bool leave;    /* take nothing */
+    uint64_t last;    /* KIND_LAST frames, but for those with a word */
+    uint64_t tellers; /* these */
+    uint64_t told;    /* the sum of their words */
+    bool leave;       /* take nothing */
     bool check_data;
 } tally;
 
@@ -53,8 +54,10 @@ static fy_verdict take(void *context, int source, const fy_frame *frame)
     if (t->leave)
         return FY_LEAVE;
     if (frame->kind == KIND_LAST) {
-        t->last++;
-        t->told = frame->word_count > 0 ? frame->words[0] : 0;
+        bool tells = frame->word_count > 0;
+        t->last += !tells;
+        t->tellers += tells;
+        t->told += tells ? frame->words[0] : 0;
         return FY_TAKEN;
     }
     fy_expect(frame->word_count >= 2);
@@ -114,14 +117,25 @@ static void meet(tally *t, uint64_t round)
         poll_both(t);
 }
 
+/* Where the machine is so busy that whoever waits for another waits for a turn, fewer rounds must
+ * do. */
+static bool is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
+{
+    enum { LEAST = 40, PATIENCE_S = 8 };
+    return round >= most ||
+           (round >= LEAST && port->ops->now(port) - start_ns > PATIENCE_S * 1000 * MS);
+}
+
 /* Goal: each frame arrives once, unchanged and in order, between all pairs at once, a rank and
- * itself included, on both lanes. Method: numbered frames. */
+ * itself included, on both lanes. Method: numbered frames; the last on the data lane says how many
+ * there were on each. */
 static void all_to_all(fy_port *port)
 {
     enum { FRAMES = 3000 };
     tally t = {.port = port, .check_data = true};
     fy_port_info info = info_of_port(port);
-    for (uint64_t number = 0; number < FRAMES; number++) {
+    uint64_t start = port->ops->now(port), number = 0;
+    for (; !is_enough(port, start, number, FRAMES); number++) {
         for (int rank = 0; rank < info.ranks; rank++) {
             fy_frame frame = numbered(number, FY_DATA);
             send_paced(&t, FY_DATA, rank, &frame);
@@ -129,11 +143,13 @@ static void all_to_all(fy_port *port)
             send_paced(&t, FY_CONTROL, rank, &frame);
         }
     }
-    uint64_t all = FRAMES * (uint64_t)info.ranks;
-    while (t.count[FY_DATA] < all || t.count[FY_CONTROL] < all)
+    const fy_frame last = {.kind = KIND_LAST, .word_count = 1, .words = {number}};
+    for (int rank = 0; rank < info.ranks; rank++)
+        send_paced(&t, FY_DATA, rank, &last);
+    while (t.tellers < (uint64_t)info.ranks || t.count[FY_CONTROL] < t.told)
         poll_both(&t);
     meet(&t, 1);
-    fy_expect(t.count[FY_DATA] == all && t.count[FY_CONTROL] == all);
+    fy_expect(t.count[FY_DATA] == t.told && t.count[FY_CONTROL] == t.told);
     fy_expect(!port->ops->pending(port, FY_DATA) && !port->ops->pending(port, FY_CONTROL));
 }
 
@@ -268,14 +284,6 @@ static void delay(fy_port *port, uint64_t ns)
     }
 }
 
-/* Where the machine is so busy that each sleeper waits its turn, fewer rounds must do. */
-static bool is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
-{
-    enum { LEAST = 40, PATIENCE_S = 8 };
-    return round >= most ||
-           (round >= LEAST && port->ops->now(port) - start_ns > PATIENCE_S * 1000 * MS);
-}
-
 /* Goal: no wake-up is lost. Method: two ranks pass a frame to and fro, on a random lane, with
  * random delays around the time that it takes to fall asleep; each waits for ever. Whose turn it is
  * to send ends it. */
@@ -374,7 +382,7 @@ static void helper_answers(fy_port *port)
     fy_expect(port->ops->spawn(port, help, &h) == 0);
     /* Frames that came before `serve` wake nobody: the contract asks for a look. */
     port->ops->wake(port, FY_HELPER);
-    while (t.last == 0)
+    while (t.tellers == 0)
         port->ops->poll(port, FY_DATA, 16, take, &t);
     port->ops->serve(port, FY_APP);
     h.stop = true;
