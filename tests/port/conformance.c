@@ -35,6 +35,9 @@ static unsigned char pattern(size_t i, uint64_t seed)
     return (unsigned char)(i * 31 + (i >> 8) + seed * 7);
 }
 
+/* Larger ones are left out where the machine is too busy for them. */
+#define SIZE_SURE_BYTES ((size_t)1 << 20)
+
 /* What a rank has received. */
 typedef struct tally {
     fy_port *port;
@@ -119,11 +122,15 @@ static void meet(tally *t, uint64_t round)
 
 /* Where the machine is so busy that whoever waits for another waits for a turn, fewer rounds must
  * do. */
+static bool is_late(fy_port *port, uint64_t start_ns)
+{
+    return port->ops->now(port) - start_ns > 8000 * MS;
+}
+
 static bool is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
 {
-    enum { LEAST = 40, PATIENCE_S = 8 };
-    return round >= most ||
-           (round >= LEAST && port->ops->now(port) - start_ns > PATIENCE_S * 1000 * MS);
+    enum { LEAST = 40 };
+    return round >= most || (round >= LEAST && is_late(port, start_ns));
 }
 
 /* Goal: each frame arrives once, unchanged and in order, between all pairs at once, a rank and
@@ -179,8 +186,10 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
     fy_port_info info = info_of_port(port);
     unsigned char *data = malloc(size_max_bytes);
     fy_expect(data != NULL);
-    uint64_t number = 0;
+    uint64_t start = port->ops->now(port), number = 0;
     for (size_t size = 0; size <= size_max_bytes; size = next_size(size)) {
+        if (size > SIZE_SURE_BYTES && is_late(port, start))
+            break;
         fy_frame frame = numbered(number, FY_DATA);
         frame.word_count = (uint8_t)(2 + number % 3);
         for (size_t i = 0; i < size; i++)
@@ -193,8 +202,11 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
             send_paced(&t, FY_DATA, 1 - info.rank, &frame);
         number++;
     }
-    while (t.count[FY_DATA] < number)
+    const fy_frame last = {.kind = KIND_LAST, .word_count = 1, .words = {number}};
+    send_paced(&t, FY_DATA, 1 - info.rank, &last);
+    while (t.tellers == 0)
         poll_both(&t);
+    fy_expect(t.count[FY_DATA] == t.told);
     meet(&t, 1);
     free(data);
 }
