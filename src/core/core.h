@@ -216,6 +216,15 @@ uint32_t fy_handler_signature(const ferry *f, uint16_t index);
 FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
                           uint32_t *op);
 FY_SHARED void fy_op_submitted(ferry *f, uint32_t op);
+
+/* Whether anybody learns of the end of what `track` stands for. If not, its target need not tell
+ * it: it ends when it has been submitted. progressive-messages.txt 5.2. */
+static inline bool fy_track_asks(const ferry_track *track)
+{
+    return track->size != sizeof(*track) || track->completed != NULL || track->failed != NULL ||
+           track->timed_out != NULL || track->op != NULL;
+}
+
 FY_SHARED void fy_op_end(ferry *f, uint32_t op, int error);
 /* Unmakes an operation whose call fails: nothing is reported of it, whatever has become of it. */
 FY_SHARED void fy_op_drop(ferry *f, uint32_t op);

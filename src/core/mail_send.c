@@ -101,25 +101,28 @@ static int send_offer(ferry *f, int rank, const fy_frame *message, const ferry_t
 
 static int send_eager(ferry *f, fy_peer *peer, int rank, fy_frame *frame, const ferry_track *track)
 {
-    int error = fy_op_start(f, track, rank, frame->tag, frame->size_bytes, &frame->op);
+    uint32_t op;
+    int error = fy_op_start(f, track, rank, frame->tag, frame->size_bytes, &op);
     if (error != 0)
         return error;
-    const fy_op_about about = {.local_address = (void *)(uintptr_t)frame->data};
-    if (frame->op != 0)
-        fy_op_describe(f, frame->op, &about);
+    frame->op = op != 0 && fy_track_asks(track) ? op : 0;
     /* Waiting for room polls, and others may send meanwhile. */
     peer->mail_out += fy_mail_cost(frame->size_bytes);
     error = fy_send_paced(f, FY_DATA, rank, frame);
     if (error != 0)
         peer->mail_out -= fy_mail_cost(frame->size_bytes);
-    if (frame->op == 0)
+    if (op == 0)
         return error;
     if (error != 0) {
-        fy_op_drop(f, frame->op);
+        fy_op_drop(f, op);
         return error;
     }
-    fy_op_lazy(f, frame->op);
-    fy_op_submitted(f, frame->op);
+    const fy_op_about about = {.local_address = (void *)(uintptr_t)frame->data};
+    fy_op_describe(f, op, &about);
+    fy_op_lazy(f, op);
+    fy_op_submitted(f, op);
+    if (frame->op == 0)
+        fy_op_end(f, op, 0);
     return 0;
 }
 

@@ -293,8 +293,14 @@ int fy_progress(ferry *f, bool tasks)
     int count = fy_peers_look(f);
     if (f->ops_table.timers != 0 && f->ops_table.polls_left-- == 0)
         count += fy_ops_expire(f);
-    if (f->ops_table.events != NULL)
-        count += fy_ops_deliver(f);
+    if (f->ops_table.events != NULL) {
+        int told = fy_ops_deliver(f);
+        count += told;
+        if (told > 0 && f->hasty_rounds < HASTY_ROUNDS) {
+            f->hasty_rounds++;
+            return count;
+        }
+    }
     if (f->held.first != NULL)
         count += run_all_held(f);
     if (f->self.head != NULL)
@@ -303,7 +309,8 @@ int fy_progress(ferry *f, bool tasks)
     int taken = poll_data(f);
     if (f->refused != 0 || f->relieved != 0)
         settle_refusals(f);
-    /* Whoever waits for one of them goes on at once; the rest can wait for a few rounds. */
+    /* Here as above: whoever waits for one of them goes on at once; the rest can wait for a few
+     * rounds. */
     if (taken > 0 && f->hasty_frames - hasty == (uint32_t)taken && f->hasty_rounds < HASTY_ROUNDS) {
         f->hasty_rounds++;
         return count + taken;

@@ -82,20 +82,24 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
                                                   const ferry_track *track, bool waits)
 {
     fy_frame frame;
+    uint32_t op;
     fill_frame(f, message, &frame);
-    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &frame.op);
+    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &op);
     if (error != 0)
         return error;
+    frame.op = fy_track_asks(track) ? op : 0;
     error = send_frame(f, rank, &frame, waits);
     if (error != 0) {
-        fy_op_drop(f, frame.op);
+        fy_op_drop(f, op);
         return error;
     }
     /* What the request need not wait for. Every way of sending is done with the data by now. */
     const fy_op_about about = {.handler = message->handler,
                                .local_address = (void *)(uintptr_t)message->data};
-    fy_op_describe(f, frame.op, &about);
-    fy_op_submitted(f, frame.op);
+    fy_op_describe(f, op, &about);
+    fy_op_submitted(f, op);
+    if (frame.op == 0)
+        fy_op_end(f, op, 0);
     return 0;
 }
 
