@@ -72,11 +72,13 @@ static void deliver(ferry *f, fy_op_record *record)
     }
     if (record->state != FY_OP_ENDED)
         return;
+    ferry_event event = fy_op_event_of(record);
+    if (record->callbacks[event] == NULL) {
+        fy_op_finish(f, record);
+        return;
+    }
     fy_op_record copy = *record;
     fy_op_finish(f, record);
-    ferry_event event = fy_op_event_of(&copy);
-    if (copy.callbacks[event] == NULL)
-        return;
     char reason[REASON_BYTES] = "";
     if (copy.receipt.error != 0)
         explain(f, &copy, reason);
