@@ -20,7 +20,7 @@ static bool read_kill(void *arg, const char *text)
     options *o = arg;
     int rank, ms, read = 0;
     if (o->kill_count == KILLS_MAX || sscanf(text, "%7d@%7d%n", &rank, &ms, &read) != 2 ||
-        text[read] != '\0' || rank < 0 || ms < 0)
+        text[read] != '\0' || rank < 0 || rank >= o->ranks || ms < 0)
         return false;
     o->kills[o->kill_count].rank = rank;
     o->kills[o->kill_count++].ms = ms;
@@ -36,8 +36,8 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
         {"units", "of work", 1, 1 << 20, .whole = &units},
         {"unit-us", "microseconds of a light one", 1, 1 << 20, .whole = &unit_us},
         {"threshold", "units below which a rank asks for more", 0, 1 << 20, .whole = &threshold},
-        {"kill", "R@MS: rank R dies after MS milliseconds; 16 at most", .take = read_kill,
-         .arg = o},
+        {"kill", "R@MS: rank R of the job dies after MS milliseconds; 16 at most",
+         .take = read_kill, .arg = o},
         {"told", "each says when it is told of a death", .flag = &o->told},
         {0},
     };
@@ -92,7 +92,7 @@ static void ignore(ferry *f, void *arg, const ferry_peer_event *event)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    options o = {.style = EVENTS};
+    options o = {.style = EVENTS, .ranks = ferry_ranks(f)};
     int wrong = read_options(f, argc, argv, &o);
     if (wrong >= 0)
         return wrong;

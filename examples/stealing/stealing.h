@@ -19,6 +19,7 @@ enum { KILLS_MAX = 16 };
 
 typedef struct options {
     style style;
+    int ranks; /* of the job */
     int units;
     int unit_us;   /* of a light unit; one in four is four times as long */
     int threshold; /* units below which a rank asks for more */
