@@ -47,13 +47,6 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
     o->units = (int)units;
     o->unit_us = (int)unit_us;
     o->threshold = (int)threshold;
-    for (int i = 0; status < 0 && i < o->kill_count; i++)
-        if (o->kills[i].rank >= ferry_ranks(f)) {
-            status = 2;
-            if (ferry_rank(f) == 0)
-                fprintf(stderr, "stealing: --kill is '%d@%d': expected a rank from 0 to %d\n",
-                        o->kills[i].rank, o->kills[i].ms, ferry_ranks(f) - 1);
-        }
     return status;
 }
 
