@@ -8,7 +8,7 @@
 
 #include <ferry/ferry.h>
 
-enum { SINK, LEAVER, HEIR, SENDERS, REQUESTS = 60, WRONG = 3 };
+enum { SINK, LEAVER, HEIR, SENDERS, REQUESTS = 60, RANKS_MAX = 64, WRONG = 3 };
 
 typedef struct state {
     ferry_handler pass, work, report;
@@ -88,25 +88,28 @@ static int run(ferry *f, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
+    static state states[RANKS_MAX]; /* ranks are told of others while they close, too */
     int rank = ferry_rank(f);
-    state s = {.told = false};
+    if (ferry_ranks(f) > RANKS_MAX)
+        return WRONG;
+    state *s = &states[rank];
     if (ferry_ranks(f) <= SENDERS)
         return 0; /* nothing to be seen */
-    ferry_user_data_set(f, &s);
-    if (ferry_on_peer(f, on_peer, &s) != 0 ||
-        ferry_handler_register(f, "pass", pass, &s.pass) != 0 ||
-        ferry_handler_register(f, "work", work, &s.work) != 0 ||
-        ferry_handler_register(f, "report", report, &s.report) != 0 || ferry_barrier(f) != 0)
+    ferry_user_data_set(f, s);
+    if (ferry_on_peer(f, on_peer, s) != 0 ||
+        ferry_handler_register(f, "pass", pass, &s->pass) != 0 ||
+        ferry_handler_register(f, "work", work, &s->work) != 0 ||
+        ferry_handler_register(f, "report", report, &s->report) != 0 || ferry_barrier(f) != 0)
         return WRONG;
-    if (rank >= SENDERS && send_all(f, &s) != 0)
+    if (rank >= SENDERS && send_all(f, s) != 0)
         return WRONG;
     if (rank == LEAVER)
-        return ferry_leave(f) == 0 && !s.wrong ? 0 : WRONG;
-    while (!is_done(f, &s))
+        return ferry_leave(f) == 0 && !s->wrong ? 0 : WRONG;
+    while (!is_done(f, s))
         (void)ferry_wait(f, FERRY_FOREVER);
-    if (!s.wrong && s.handled >= s.sent)
+    if (!s->wrong && s->handled >= s->sent)
         return 0;
-    fprintf(stderr, "rank %d: %d of %d requests handled\n", rank, s.handled, s.sent);
+    fprintf(stderr, "rank %d: %d of %d requests handled\n", rank, s->handled, s->sent);
     return WRONG;
 }
 
