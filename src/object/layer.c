@@ -131,8 +131,14 @@ static bool busy(ferry *f)
 
 static uint64_t deadline(ferry *f)
 {
-    uint64_t gap_ns = fy_objects_of(f)->gap_ns;
-    return gap_ns != 0 ? gap_ns : UINT64_MAX;
+    enum { PAUSE_NS = 500 * 1000 };
+    const fy_objects *objects = fy_objects_of(f);
+    uint64_t at = objects->gap_ns != 0 ? objects->gap_ns : UINT64_MAX;
+    if (!objects->letters.unsettled)
+        return at;
+    /* Neither memory to tell of tokens nor room for what is passed on is announced. */
+    uint64_t look_ns = objects->port->ops->now(objects->port) + PAUSE_NS;
+    return look_ns < at ? look_ns : at;
 }
 
 static void peer_gone(ferry *f, int rank)
