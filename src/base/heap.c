@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/elsewhere.h"
 #include "base/heap_spans.h"
 #include "base/mutex.h"
 
@@ -115,6 +116,7 @@ static void take_remote(fy_heap *heap)
         if (record_state(record) != BLOCK_REMOTE)
             return;
         at = record_value(record);
+        fy_elsewhere_returns(data_of(&heap->spans.arena, 0) + b.start);
         atomic_store_explicit(b.record, record_make(BLOCK_FREE, 0), memory_order_relaxed);
         free_block(heap, &b);
     }

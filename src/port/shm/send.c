@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/copy.h"
+#include "base/elsewhere.h"
 
 /* Bytes of copied blocks that may be in flight in a ring, in units of ring_bytes: so few that they
  * stay in the caches of two processors. One block always may, and another that is as large. */
@@ -164,6 +165,7 @@ static int send_bytes(shm_port *p, outbox *o, fy_lane lane, uint32_t state, cons
 static void place_block(const shm_port *p, shm_slot *slot, const void *block)
 {
     uint64_t units = (uint64_t)((const char *)block - p->segment->base) / FY_HEAP_ALIGN;
+    fy_elsewhere_goes((void *)(uintptr_t)block);
     slot->position = (uint32_t)units;
     slot->size |= units >> 32 << SHM_SIZE_BITS;
 }
