@@ -65,21 +65,17 @@ cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Debug -DFERRY_WERROR=OFF -D
 "$ferry" swarm -n 5 --seeds 1..20 "$copy/workload" || { echo "the unchanged sources fail"; exit 1; }
 
 mutant port_order src/port/sim/wire.c 'cargo->number > channel->expected' '0' 5
-mutant port_doubles src/port/sim/wire.c 'cargo->number < channel->expected' '0' 5
-mutant port_repair src/port/sim/wire.c 'fy_events_set(&world->events, &channel->timer, sent_ns' \
-    '(void)(sent_ns' 5
 mutant credit_return src/port/sim/channel.c 'channel->ring_frames--;' ';' 5
 mutant one_wave src/core/quiesce.c 'balanced && q->was_balanced && created == q->last_created' 'balanced' 7 \
     10 2 60
-mutant quiesce_counts src/core/quiesce.c 'bool balanced = created == finished;' 'bool balanced = true;' 5
 mutant object_order src/object/deliver.c 'letter->envelope.sequence - *expected' '0' 5
 mutant object_moves src/object/directory.c ' || (int32_t)(movement - entry->movement) <= 0' '' 5
 
-program=flood options='--memory 6291456'
-mutant answers_unbounded src/core/progress.c 'if (f->slow_lanes != 0 && refuses(f, source, frame))' \
-    'if (0)' 6 4000 1000 20
-
 program=workload options= sort=more
+mutant port_doubles src/port/sim/wire.c 'cargo->number < channel->expected' '0' 5
+mutant port_repair src/port/sim/wire.c 'fy_events_set(&world->events, &channel->timer, sent_ns' \
+    '(void)(sent_ns' 5
+mutant quiesce_counts src/core/quiesce.c 'bool balanced = created == finished;' 'bool balanced = true;' 5
 mutant port_early src/port/sim/wire.c 'channel->early->number == channel->expected' '0' 5
 mutant port_acknowledged src/port/sim/wire.c 'queue->first->number < number' \
     'queue->first->number <= number' 5
@@ -88,11 +84,15 @@ mutant work_unfinished src/object/deliver.c 'fy_work_finished(f, 1);' ';' 5
 mutant late_left src/object/migrate.c 'while (record->late.head != NULL) {' 'while (0) {' 5
 mutant held_dropped src/object/install.c 'fy_record_admit(f, record, &held);' '(void)&held;' 5
 
+program=flood options='--memory 6291456'
+mutant answers_unbounded src/core/progress.c 'if (f->slow_lanes != 0 && refuses(f, source, frame))' \
+    'if (0)' 6 4000 1000 20
+
 program=death options=--all sort=more
+mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank);' ';' 5
 mutant death_collective src/core/progress.c 'fy_collectives_fail_dead(f);' ';' 5
 
 program=death options=--all sort=quick
-mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank);' ';' 5
 mutant death_counted src/core/quiesce.c '(gone ? peer->work_sent : 0)' '0' 5
 
 program=orphans sort=slow
