@@ -21,7 +21,7 @@ typedef enum fy_kind {
     FY_KIND_SPREAD,     /* core: pass on, and run a handler */
     FY_KIND_END,        /* core: an operation has ended (words: op, error) */
     FY_KIND_COLLECTIVE, /* core */
-    FY_KIND_WAVE,       /* core, control lane: termination waves */
+    FY_KIND_WAVE,       /* core, control lane, either thread: termination waves */
     FY_KIND_PUT,        /* memory */
     FY_KIND_GET,        /* memory */
     FY_KIND_GOT,        /* memory */
@@ -38,7 +38,8 @@ typedef enum fy_kind {
     FY_KIND_LEGACY,     /* object: what it knew of objects */
     FY_KIND_READY,      /* core: the source, which has joined, takes objects from now on */
     FY_KIND_PHASE,      /* balance: whether the job balances, for one that has joined */
-    FY_KIND_REFUSAL,    /* core, control lane: the source leaves this rank's requests with it */
+    FY_KIND_REFUSAL,    /* core, control lane, either thread: the source leaves this rank's requests
+                           with it */
     FY_KIND_WHY,        /* core, control lane, either thread: this rank is to say what it does */
     FY_KIND_CREDIT,     /* core, control lane, either thread: tokens against sending messages */
     FY_KINDS

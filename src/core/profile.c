@@ -92,12 +92,17 @@ static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
+/* Kinds of the control lane, which the helper polls too (core.h). */
+static bool is_control(fy_kind kind)
+{
+    return kind == FY_KIND_WAVE || kind == FY_KIND_ARRIVAL || kind == FY_KIND_SCHEDULER ||
+           kind == FY_KIND_REFUSAL || kind == FY_KIND_WHY || kind == FY_KIND_CREDIT;
+}
+
 void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
 {
-    bool either_thread =
-        kind == FY_KIND_WAVE || kind == FY_KIND_ARRIVAL || kind == FY_KIND_SCHEDULER;
     f->kinds[kind] = fn;
-    if (f->profile == NULL || either_thread)
+    if (f->profile == NULL || is_control(kind))
         return;
     f->profile->kinds[kind] = fn;
     f->kinds[kind] = count_handled;
