@@ -33,12 +33,12 @@ void mesh_options_help(void)
 __attribute__((format(printf, 2, 3))) static int bad(bool talk, const char *format, ...)
 {
     if (talk) {
+        char what[512]; /* one line in one piece: other processes write to this terminal too */
         va_list arguments;
         va_start(arguments, format);
-        fputs("mesh: ", stderr);
-        vfprintf(stderr, format, arguments);
-        fputs("; see mesh --help\n", stderr);
+        vsnprintf(what, sizeof what, format, arguments);
         va_end(arguments);
+        fprintf(stderr, "mesh: %s; see mesh --help\n", what);
     }
     return -1;
 }
