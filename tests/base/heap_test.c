@@ -201,10 +201,17 @@ static void test_heap_returns_pages_that_stay_free(void **state)
     }
 }
 
+/* What the pages take when those that hold no block have been given back, as for want of room. */
+static size_t needed_bytes(const fixture *f)
+{
+    assert_null(fy_heap_alloc(f->heap, f->arena.span_count * FY_HEAP_SPAN_BYTES));
+    return resident_bytes(f);
+}
+
 /* Goal: no growth over a long random use.
  * Method: random allocations and frees with a bound on what lives; what the pages take at the end
- * is what they took when every size had come up often, and as much again: pages stay for a while
- * after their blocks, which on a busy machine is more blocks or fewer. */
+ * is what they took when every size had come up often, and a quarter. Pages stay for a while after
+ * their blocks, which on a busy machine is more blocks or fewer: those are given back first. */
 static void test_heap_does_not_grow(void **state)
 {
     fixture *f = *state;
@@ -224,9 +231,9 @@ static void test_heap_does_not_grow(void **state)
         assert_non_null(blocks[slot]);
         memset(blocks[slot], 1, size);
         if (i == 60000)
-            early = resident_bytes(f);
+            early = needed_bytes(f);
     }
-    assert_true(resident_bytes(f) < 2 * early);
+    assert_true(needed_bytes(f) < early + early / 4);
 }
 
 static bool holds(const unsigned char *block, size_t size, int fill)
