@@ -41,7 +41,13 @@ static int rank_main(ferry *f, int argc, char **argv)
     int status = parameters_read(f, argc, argv, "Laplace's equation on a mesh.", table);
     if (status >= 0)
         return status;
-    laplace_init(&l, mesh, ferry_rank(f), ferry_ranks(f));
+    /* Rank 0 reads first: what is wrong with the file is said once, and ends the job. */
+    if (ferry_rank(f) == 0)
+        laplace_init(&l, mesh, 0, ferry_ranks(f));
+    if (ferry_barrier(f) != 0)
+        return 1;
+    if (ferry_rank(f) != 0)
+        laplace_init(&l, mesh, ferry_rank(f), ferry_ranks(f));
     laplace_halo_bind(&halo, f, &l);
     bool good = run(f, &l);
     laplace_halo_free(&halo);
