@@ -34,6 +34,7 @@ typedef struct ferry_floorplan {
     size_t count, capacity;
     int32_t *numbers; /* of a share: the number of each block, ascending; NULL when whole */
     size_t total;     /* of a share: blocks of all ranks */
+    int32_t rank;     /* of a share: the rank that has it */
 } ferry_floorplan;
 
 /* The block of that number; NULL when there is none or, in a share, when it is not near. Lends
@@ -80,15 +81,16 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int cou
 
 /* Makes `*out` this rank's share of a floor plan that nobody has whole: the blocks of `own`, which
  * belong to this rank whatever their owners say, and those of other ranks that meet a region of
- * `near`. Blocks are numbered rank by rank, in the order given. What a rank keeps, and the time it
- * takes, is in proportion to its own blocks and those near, and a few words per rank of the job.
- * Collective; borrows `own` and `near`. Motion plans, xarrays, movers and checkpoints take a share
- * as a whole plan when it has what touches this rank's blocks: for a halo what ferry_halo_near
- * names; for ferry_plan_meet in the source's share the target's own regions, and the other way
- * round. Remaps, pictures, datasets and blocks that are objects want whole plans. FERRY_EINVAL:
- * blocks or regions of other dimensions, empty blocks, `own` is a share; over 2^31 - 1 blocks;
- * FERRY_ENOMEM; FERRY_EPEER; an error on one rank is one on all. [app thread, not in handlers |
- * polls | may block] kelp-data-mover.txt 5. */
+ * `near`. Blocks are numbered rank by rank, in the order given. When `own` is a share itself on
+ * every rank, its blocks of this rank are meant and keep their numbers: so what is near is found
+ * anew after blocks have changed owners. What a rank keeps, and the time it takes, is in proportion
+ * to its own blocks and those near, and a few words per rank of the job. Collective; borrows `own`
+ * and `near`. A share serves as a whole plan does when it has what touches this rank's blocks: for
+ * a halo what ferry_halo_near names; for ferry_plan_meet in the source's share the target's own
+ * regions, and the other way round. FERRY_EINVAL: blocks or regions of other dimensions, empty
+ * blocks, shares on some ranks alone; over 2^31 - 1 blocks; FERRY_ENOMEM; FERRY_EPEER; an error on
+ * one rank is one on all. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5.
+ */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_share(ferry *f, const ferry_floorplan *own,
                                                    const ferry_regions *near, ferry_floorplan *out);
 
@@ -211,8 +213,8 @@ typedef struct ferry_halo {
 FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
                                              const ferry_halo *halo, int rank);
 
-/* Appends to `near` the regions where blocks lie that a halo of the blocks `own` reads or fills,
- * for ferry_floorplan_share. Errors as ferry_plan_halo. */
+/* Appends to `near` the regions where blocks lie that a halo of the blocks `own`, of a share those
+ * of its rank, reads or fills, for ferry_floorplan_share. Errors as ferry_plan_halo. */
 FERRY_API FERRY_MUST_USE int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo,
                                              ferry_regions *near);
 

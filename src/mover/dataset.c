@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "mover/box.h"
 #include "mover/disk.h"
 #include "mover/fail.h"
 #include "mover/link.h"
@@ -24,23 +25,45 @@ size_t fy_number_bytes(ferry_number number)
     return (size_t)number < sizeof bytes / sizeof *bytes ? bytes[number] : 0;
 }
 
-int fy_dataset_init(fy_dataset *set, const ferry_xarray *x, const char *name, ferry_number number,
-                    const char *who)
+int fy_xarray_span(const ferry_xarray *x, ferry_region *hull)
+{
+    int64_t ends[2 * FERRY_DIMS_MAX]; /* the lowest of low, and of -high */
+    for (int i = 0; i < 2 * FERRY_DIMS_MAX; i++)
+        ends[i] = FERRY_COORDINATE_MAX;
+    for (size_t i = 0; i < x->local_count; i++) {
+        const ferry_region *r = &ferry_floorplan_block(&x->blocks, x->local[i])->region;
+        for (int d = 0; d < x->blocks.dims; d++) {
+            ends[2 * d] = fy_min(ends[2 * d], r->low.at[d]);
+            ends[2 * d + 1] = fy_min(ends[2 * d + 1], -r->high.at[d]);
+        }
+    }
+    int error =
+        ferry_allreduce(x->f, FERRY_INT64, FERRY_MIN, ends, ends, sizeof ends / sizeof *ends);
+    *hull = (ferry_region){.dims = x->blocks.dims};
+    for (int d = 0; d < x->blocks.dims; d++) {
+        hull->low.at[d] = ends[2 * d];
+        hull->high.at[d] = -ends[2 * d + 1];
+    }
+    if (ferry_region_is_empty(*hull))
+        *hull = ferry_region_make(x->blocks.dims, (int64_t[FERRY_DIMS_MAX]){0},
+                                  (int64_t[FERRY_DIMS_MAX]){-1, -1, -1, -1, -1, -1});
+    return error;
+}
+
+int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const char *name,
+                    ferry_number number, const char *who)
 {
     size_t bytes = fy_number_bytes(number);
     *set = (fy_dataset){.name = name, .number = number};
-    int error = fy_xarray_check_whole(x, who);
-    if (error)
-        return error;
+    int spanned = fy_xarray_span(x, &set->hull);
+    if (error || spanned)
+        return error ? error : spanned;
     if (bytes == 0 || x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
                              "%s: elements of %zu bytes, numbers %d: they need to be whole numbers",
                              who, x->element_bytes, (int)number);
     if (name[0] == '\0')
         return fy_mover_fail(x->f, FERRY_EINVAL, "%s: the name of the values is empty", who);
-    for (size_t i = 0; i < x->blocks.count; i++)
-        set->hull = ferry_region_bound(set->hull, x->blocks.blocks[i].region);
-    set->hull.dims = x->blocks.dims;
     uint64_t size = ferry_region_size(set->hull);
     if (size == 0 || size > INT64_MAX / x->element_bytes)
         return fy_mover_fail(x->f, FERRY_EINVAL, "%s: the blocks span %s: nothing, or too much",
@@ -143,7 +166,7 @@ static int fill(void *arg, int fd, const char *path, uint64_t offset)
     const writing *w = arg;
     int error = 0;
     for (size_t i = 0; i < w->x->local_count && error == 0; i++) {
-        ferry_region region = w->x->blocks.blocks[w->x->local[i]].region;
+        ferry_region region = ferry_floorplan_block(&w->x->blocks, w->x->local[i])->region;
         ferry_grid packed = {0};
         error = make_packed(w->x->f, region, w->x->element_bytes, w->who, &packed);
         if (error == 0)
@@ -157,14 +180,34 @@ static int fill(void *arg, int fd, const char *path, uint64_t offset)
     return error;
 }
 
+/* Whether the blocks cover `hull` and do not overlap. With shares each rank looks at a part of the
+ * hull, of which it learns all blocks. */
+static int check_cover(const ferry_xarray *x, ferry_region hull)
+{
+    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_COVER;
+    const int ranks = ferry_ranks(x->f);
+    if (x->blocks.numbers == NULL)
+        return ferry_floorplan_check(x->f, &x->blocks, ranks, hull, rules);
+    ferry_region part =
+        ferry_floorplan_part(hull, ferry_floorplan_parts(hull, ranks), ferry_rank(x->f));
+    const ferry_regions near = {.items = &part, .count = !ferry_region_is_empty(part)};
+    ferry_floorplan known;
+    int error = ferry_floorplan_share(x->f, &x->blocks, &near, &known);
+    if (error)
+        return error;
+    error = ferry_floorplan_check(x->f, &known, ranks, part, rules);
+    ferry_floorplan_fini(&known);
+    return error;
+}
+
 int fy_dataset_write(int error, const ferry_xarray *x, const char *path, const fy_dataset *set,
                      const fy_image *image, const char *who)
 {
-    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_COVER;
     writing w = {.x = x, .set = set, .image = image, .who = who};
     const fy_disk_writer writer = {.who = who, .create = create, .fill = fill, .arg = &w};
+    error = fy_mover_agree(x->f, error);
     if (error == 0)
-        error = ferry_floorplan_check(x->f, &x->blocks, ferry_ranks(x->f), set->hull, rules);
+        error = check_cover(x, set->hull);
     return fy_disk_replace(x->f, error, path, &writer);
 }
 
@@ -175,10 +218,11 @@ static const char *name_of(const ferry_dataset *dataset)
 
 static int init(fy_dataset *set, const ferry_xarray *x, const ferry_dataset *dataset)
 {
+    int error = 0;
     if (dataset->size != sizeof *dataset)
-        return fy_mover_fail(x->f, FERRY_EINVAL, "dataset: options of %zu bytes, not %zu",
-                             dataset->size, sizeof *dataset);
-    return fy_dataset_init(set, x, name_of(dataset), dataset->number, "dataset");
+        error = fy_mover_fail(x->f, FERRY_EINVAL, "dataset: options of %zu bytes, not %zu",
+                              dataset->size, sizeof *dataset);
+    return fy_dataset_init(error, set, x, name_of(dataset), dataset->number, "dataset");
 }
 
 int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dataset *dataset)

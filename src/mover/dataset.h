@@ -42,9 +42,13 @@ typedef struct fy_hdf5_table {
 /* Bytes of a number, or 0: there is none such. */
 size_t fy_number_bytes(ferry_number number);
 
-/* Describes the array of `x`; `who` begins messages. FERRY_EINVAL. */
-int fy_dataset_init(fy_dataset *set, const ferry_xarray *x, const char *name, ferry_number number,
-                    const char *who);
+/* What the blocks of all ranks span. Collective; errors as ferry_allreduce. */
+int fy_xarray_span(const ferry_xarray *x, ferry_region *hull);
+
+/* Describes the array of `x`; `who` begins messages. Collective; with an `error` that this rank has
+ * already found it takes part and returns that. FERRY_EINVAL. */
+int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const char *name,
+                    ferry_number number, const char *who);
 
 /* Writes a file; `error` is what this rank has already found. Collective; an error is one of all
  * ranks. FERRY_ELAUNCH: there is no plug-in. */

@@ -14,6 +14,20 @@ void fy_exchange_begin(fy_exchange *x, ferry *f)
     movers->exchanges = x;
 }
 
+int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *asking)
+{
+    const int ranks = ferry_ranks(x->f);
+    int64_t *counts = fy_calloc((size_t)ranks, sizeof *counts);
+    int failed = fy_mover_agree(x->f, error ? error : counts == NULL ? FERRY_ENOMEM : 0);
+    for (int r = 0; r < ranks && failed == 0; r++)
+        counts[r] = asked[r];
+    if (failed == 0)
+        failed = ferry_allreduce(x->f, FERRY_INT64, FERRY_SUM, counts, counts, (size_t)ranks);
+    *asking = failed == 0 ? (size_t)counts[ferry_rank(x->f)] : 0;
+    free(counts);
+    return failed;
+}
+
 /* Who asks and is not kept is told at once: it waits for an answer. */
 static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
                  size_t size_bytes)

@@ -27,6 +27,10 @@ struct fy_exchange {
 
 void fy_exchange_begin(fy_exchange *x, ferry *f);
 
+/* Tells every rank how many ask it, when this one is going to ask those marked. Collective; an
+ * `error` is one of all ranks. FERRY_ENOMEM, FERRY_EPEER. */
+int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *asking);
+
 /* Sends to `rank`, which may be this one. With `error` the receiver learns that instead of data.
  * FERRY_EPEER, FERRY_ENOMEM. */
 int fy_exchange_send(fy_exchange *x, int rank, fy_exchange_round round, int error, const void *data,

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "mover/array.h"
 #include "mover/fail.h"
-#include "mover/tree.h"
+#include "mover/plan.h"
 
 void ferry_floorplan_fini(ferry_floorplan *plan)
 {
@@ -30,7 +30,7 @@ int ferry_floorplan_add(ferry_floorplan *plan, ferry_region region, int owner)
 
 int ferry_floorplan_copy(const ferry_floorplan *plan, ferry_floorplan *out)
 {
-    ferry_floorplan copy = {.dims = plan->dims, .total = plan->total};
+    ferry_floorplan copy = {.dims = plan->dims, .total = plan->total, .rank = plan->rank};
     int error = fy_array_reserve((void **)&copy.blocks, &copy.capacity, plan->count + 1,
                                  sizeof *copy.blocks);
     if (error == 0 && plan->numbers != NULL &&
@@ -68,17 +68,18 @@ static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t 
                        const ferry_region *domain, int rules)
 {
     const ferry_block *block = &plan->blocks[i];
+    const int32_t number = fy_block_number(plan, i);
     if (block->region.dims != plan->dims)
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu has %d dimensions, not %d", i,
-                             block->region.dims, plan->dims);
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d has %d dimensions, not %d",
+                             number, block->region.dims, plan->dims);
     if (ferry_region_is_empty(block->region))
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu %s is empty", i,
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is empty", number,
                              fy_region_says(&block->region).text);
     if (block->owner < 0 || block->owner >= ranks)
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu belongs to rank %d of %d", i,
-                             block->owner, ranks);
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d belongs to rank %d of %d",
+                             number, block->owner, ranks);
     if ((rules & FERRY_PLAN_INSIDE) && !ferry_region_contains(*domain, block->region))
-        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %zu %s is not inside %s", i,
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is not inside %s", number,
                              fy_region_says(&block->region).text, fy_region_says(domain).text);
     return 0;
 }
@@ -92,10 +93,10 @@ static int check_disjoint(ferry *f, const ferry_floorplan *plan, const fy_tree *
         fy_tree_find(&walk, tree, &plan->blocks[i].region);
         while (fy_tree_next(&walk, &other, &region))
             if (other > i)
-                return fy_mover_fail(f, FERRY_EINVAL,
-                                     "floor plan: block %zu %s overlaps block %u %s", i,
-                                     fy_region_says(&plan->blocks[i].region).text, (unsigned)other,
-                                     fy_region_says(region).text);
+                return fy_mover_fail(
+                    f, FERRY_EINVAL, "floor plan: block %d %s overlaps block %d %s",
+                    fy_block_number(plan, i), fy_region_says(&plan->blocks[i].region).text,
+                    fy_block_number(plan, other), fy_region_says(region).text);
     }
     return 0;
 }

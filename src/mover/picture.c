@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ferry/collective.h>
 #include <ferry/mover_file.h>
 
 #include "base/alloc.h"
@@ -65,10 +66,15 @@ static void print_array(FILE *out, const ferry_xarray *x, const ferry_picture *p
             x->element_bytes / fy_number_bytes(picture->number), rest);
 }
 
+static const ferry_region *region_of(const ferry_xarray *x, size_t i)
+{
+    return &ferry_floorplan_block(&x->blocks, x->local[i])->region;
+}
+
 /* The values of a block, dense; free() it. */
 static void *pack(const ferry_xarray *x, size_t i, size_t *bytes)
 {
-    ferry_region r = x->blocks.blocks[x->local[i]].region;
+    ferry_region r = *region_of(x, i);
     *bytes = (size_t)ferry_region_size(r) * x->element_bytes;
     void *dense = fy_malloc(*bytes);
     if (dense == NULL)
@@ -102,7 +108,7 @@ static int write_piece(const ferry_xarray *x, const char *path, const ferry_pict
         return fy_mover_fail(x->f, FERRY_ESYSTEM, "picture: cannot create %s: %s", path,
                              strerror(errno));
     }
-    const ferry_region *r = &x->blocks.blocks[x->local[i]].region;
+    const ferry_region *r = region_of(x, i);
     uint64_t length = bytes;
     print_head(out, "ImageData", r, picture);
     fprintf(out, "<Piece Extent=\"");
@@ -117,37 +123,70 @@ static int write_piece(const ferry_xarray *x, const char *path, const ferry_pict
     return close_file(x->f, out, path);
 }
 
+/* A rank's part of the index: the lines of its pieces, from `offset` on. */
+typedef struct part {
+    char *text;
+    size_t bytes;
+    uint64_t offset;
+} part;
+
+/* The first rank begins the file, the last one ends it. */
+static int print_part(const ferry_xarray *x, const char *path, const ferry_region *hull,
+                      const ferry_picture *picture, part *out)
+{
+    const char *slash = strrchr(path, '/');
+    FILE *text = open_memstream(&out->text, &out->bytes);
+    if (text == NULL)
+        return fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
+    if (ferry_rank(x->f) == 0) {
+        print_head(text, "PImageData", hull, picture);
+        fprintf(text, "<PCellData Scalars=\"%s\">\n", name_of(picture));
+        print_array(text, x, picture, "PDataArray", "");
+        fprintf(text, "</PCellData>\n");
+    }
+    for (size_t i = 0; i < x->local_count; i++) {
+        fprintf(text, "<Piece Extent=\"");
+        print_extent(text, region_of(x, i));
+        fprintf(text, "\" Source=\"%s_%" PRId32 ".vti\"/>\n", slash != NULL ? slash + 1 : path,
+                x->local[i]);
+    }
+    if (ferry_rank(x->f) == ferry_ranks(x->f) - 1)
+        fprintf(text, "</PImageData>\n</VTKFile>\n");
+    const bool failed = ferror(text) != 0;
+    return fclose(text) != 0 || failed
+               ? fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory for %zu pieces",
+                               x->local_count)
+               : 0;
+}
+
+static int write_part(void *arg, int fd, const char *path, uint64_t number)
+{
+    const part *p = arg;
+    (void)path;
+    (void)number;
+    return fy_disk_write(fd, p->text, p->bytes, p->offset);
+}
+
+/* Writes `index`, which names the pieces of all ranks. Nobody has all of it. */
 static int write_index(const ferry_xarray *x, const char *path, const char *index,
                        const ferry_picture *picture)
 {
-    ferry_region hull = {0};
-    for (size_t i = 0; i < x->blocks.count; i++)
-        hull = ferry_region_bound(hull, x->blocks.blocks[i].region);
-    hull.dims = x->blocks.dims;
-    FILE *out = fopen(index, "wb");
-    if (out == NULL)
-        return fy_mover_fail(x->f, FERRY_ESYSTEM, "picture: cannot create %s: %s", index,
-                             strerror(errno));
-    const char *slash = strrchr(path, '/');
-    print_head(out, "PImageData", &hull, picture);
-    fprintf(out, "<PCellData Scalars=\"%s\">\n", name_of(picture));
-    print_array(out, x, picture, "PDataArray", "");
-    fprintf(out, "</PCellData>\n");
-    for (size_t i = 0; i < x->blocks.count; i++) {
-        fprintf(out, "<Piece Extent=\"");
-        print_extent(out, &x->blocks.blocks[i].region);
-        fprintf(out, "\" Source=\"%s_%zu.vti\"/>\n", slash != NULL ? slash + 1 : path, i);
-    }
-    fprintf(out, "</PImageData>\n</VTKFile>\n");
-    return close_file(x->f, out, index);
+    ferry_region hull;
+    part own = {0};
+    const fy_disk_writer writer = {.who = "picture", .fill = write_part, .arg = &own};
+    int error = fy_xarray_span(x, &hull);
+    if (error == 0)
+        error = print_part(x, path, &hull, picture, &own);
+    uint64_t bytes = own.bytes;
+    int failed = ferry_scan(x->f, FERRY_UINT64, FERRY_SUM, &bytes, &own.offset, 1);
+    error = fy_disk_replace(x->f, error ? error : failed, index, &writer);
+    free(own.text);
+    return error;
 }
 
 static int check(const ferry_xarray *x, const ferry_picture *picture)
 {
     size_t bytes = fy_number_bytes(picture->number);
-    int error = fy_xarray_check_whole(x, "picture");
-    if (error)
-        return error;
     if (picture->size != sizeof *picture || x->blocks.dims > 3 || bytes == 0 ||
         x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
@@ -209,8 +248,7 @@ static int write_image(const ferry_xarray *x, const char *path, const ferry_pict
         error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
     if (full != NULL)
         sprintf(full, "/VTKHDF/%s/%s", picture->points ? "PointData" : "CellData", name);
-    if (error == 0)
-        error = fy_dataset_init(&set, x, full, picture->number, "picture");
+    error = fy_dataset_init(error, &set, x, full, picture->number, "picture");
     if (error == 0) {
         image = image_of(&set.hull, picture);
         fit_dimensions(&set, picture->points);
@@ -241,10 +279,11 @@ int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_pic
         sprintf(name, "%s_%" PRId32 ".vti", path, x->local[i]);
         error = write_piece(x, name, picture, i);
     }
-    if (error == 0 && ferry_rank(x->f) == 0) {
+    if (error == 0)
         sprintf(name, "%s.pvti", path);
+    error = fy_mover_agree(x->f, error);
+    if (error == 0)
         error = write_index(x, path, name, picture);
-    }
     free(name);
-    return fy_mover_agree(x->f, error);
+    return error;
 }

@@ -225,6 +225,8 @@ int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo, ferry_re
     int error = check(own, halo);
     for (size_t i = 0; i < own->count && error == 0; i++) {
         ferry_point width = {{0}};
+        if (own->numbers != NULL && own->blocks[i].owner != own->rank)
+            continue;
         for (int d = 0; d < own->dims; d++)
             width.at[d] = fy_max(halo->low.at[d], halo->high.at[d]);
         const ferry_region wide = widen(&own->blocks[i].region, &width, &width);

@@ -33,7 +33,7 @@ typedef struct records {
 typedef struct summary {
     int64_t low[FERRY_DIMS_MAX], high[FERRY_DIMS_MAX];
     uint64_t count;
-    int64_t dims;
+    int64_t dims, total; /* -1: the blocks have no numbers yet */
 } summary;
 
 typedef struct sharing {
@@ -60,11 +60,15 @@ static int append(records *list, const record *r)
     return error;
 }
 
+/* Whether block `i` of the table is this rank's: in an older share there are others. */
+static bool is_own(const sharing *s, size_t i)
+{
+    return s->own->numbers == NULL || s->own->blocks[i].owner == s->rank;
+}
+
 static int check(sharing *s)
 {
     int error = ferry_floorplan_check(s->f, s->own, INT32_MAX, (ferry_region){0}, 0);
-    if (error == 0 && s->own->numbers != NULL)
-        error = fy_fail(s->f, FERRY_EINVAL, "floorplan_share: the own blocks are a share already");
     for (size_t i = 0; i < s->near->count && error == 0; i++)
         if (s->near->items[i].dims != s->own->dims)
             error = fy_fail(s->f, FERRY_EINVAL,
@@ -73,19 +77,31 @@ static int check(sharing *s)
     return error;
 }
 
+/* What this rank tells the others of its blocks. */
+static summary describe(const sharing *s)
+{
+    const ferry_floorplan *own = s->own;
+    summary mine = {.dims = own->dims, .total = own->numbers != NULL ? (int64_t)own->total : -1};
+    ferry_region hull = {.dims = own->dims};
+    for (size_t i = 0; i < own->count; i++) {
+        const ferry_region region = own->blocks[i].region;
+        if (is_own(s, i))
+            hull = mine.count++ == 0 ? region : ferry_region_bound(hull, region);
+    }
+    memcpy(mine.low, hull.low.at, sizeof mine.low);
+    memcpy(mine.high, hull.high.at, sizeof mine.high);
+    return mine;
+}
+
 /* Learns what all blocks span, how many there are, and how many before this rank's. */
 static int summarise(sharing *s, int error)
 {
-    summary mine = {.count = s->own->count, .dims = s->own->dims};
+    summary mine = {0};
     summary *all = fy_malloc((size_t)s->ranks * sizeof *all);
-    ferry_region hull = {.dims = s->own->dims};
     if (all == NULL || s->out == NULL || s->marks == NULL)
         error = error ? error : FERRY_ENOMEM;
-    for (size_t i = 0; i < s->own->count && error == 0; i++)
-        hull =
-            i == 0 ? s->own->blocks[0].region : ferry_region_bound(hull, s->own->blocks[i].region);
-    memcpy(mine.low, hull.low.at, sizeof mine.low);
-    memcpy(mine.high, hull.high.at, sizeof mine.high);
+    if (error == 0)
+        mine = describe(s);
     int failed = fy_mover_agree(s->f, error);
     if (failed == 0)
         failed = ferry_allgather(s->f, &mine, sizeof mine, all);
@@ -101,6 +117,13 @@ static int summarise(sharing *s, int error)
         s->first += r < s->rank ? all[r].count : 0;
         s->total += all[r].count;
     }
+    for (int r = 0; r < s->ranks && failed == 0; r++)
+        if (all[r].total != mine.total || (mine.total >= 0 && (uint64_t)mine.total != s->total))
+            failed = fy_fail(s->f, FERRY_EINVAL,
+                             "floorplan_share: blocks with numbers up to %lld on rank %d, %lld on "
+                             "rank %d, and %llu in all",
+                             (long long)all[r].total - 1, r, (long long)mine.total - 1, s->rank,
+                             (unsigned long long)s->total);
     free(all);
     if (failed == 0 && s->total > INT32_MAX)
         failed = fy_fail(s->f, FERRY_EINVAL, "floorplan_share: %llu blocks, more than 2^31 - 1",
@@ -159,9 +182,12 @@ static int post_all(sharing *s)
 {
     int error = 0;
     for (size_t i = 0; i < s->own->count && error == 0; i++) {
+        const int32_t *numbers = s->own->numbers;
         const record r = {.region = s->own->blocks[i].region,
-                          .number = (int32_t)(s->first + i),
+                          .number = numbers != NULL ? numbers[i] : (int32_t)(s->first + i),
                           .owner = s->rank};
+        if (!is_own(s, i))
+            continue;
         error = append(&s->known, &r);
         if (error == 0)
             error = post(s, &r);
@@ -174,15 +200,10 @@ static int post_all(sharing *s)
 /* Sends what is to be sent; `*asked` and `*asking` are how many ranks this one hears from. */
 static int send_all(sharing *s, int error, size_t *asked, size_t *asking)
 {
-    int64_t *counts = fy_calloc((size_t)s->ranks, sizeof *counts);
-    int failed = fy_mover_agree(s->f, error ? error : counts == NULL ? FERRY_ENOMEM : 0);
-    for (int r = 0; r < s->ranks && failed == 0; r++)
-        counts[r] = s->out[r].count > 0;
-    if (failed == 0)
-        failed = ferry_allreduce(s->f, FERRY_INT64, FERRY_SUM, counts, counts, (size_t)s->ranks);
-    *asked = *asking = 0;
-    if (failed == 0)
-        *asked = (size_t)counts[s->rank];
+    for (int r = 0; r < s->ranks; r++)
+        s->marks[r] = s->out[r].count > 0;
+    int failed = fy_exchange_expect(&s->exchange, error, s->marks, asked);
+    *asking = 0;
     for (int r = 0; r < s->ranks && failed == 0; r++) {
         records *out = &s->out[r];
         if (out->count == 0)
@@ -193,7 +214,6 @@ static int send_all(sharing *s, int error, size_t *asked, size_t *asking)
         free(out->items);
         *out = (records){0};
     }
-    free(counts);
     return failed;
 }
 
@@ -278,7 +298,7 @@ static int by_number(const void *a, const void *b)
 /* What is known in the end, each block once. */
 static int make_plan(sharing *s, ferry_floorplan *out)
 {
-    ferry_floorplan plan = {.dims = s->own->dims, .total = (size_t)s->total};
+    ferry_floorplan plan = {.dims = s->own->dims, .total = (size_t)s->total, .rank = s->rank};
     int error = 0;
     for (const fy_post *p = s->exchange.inbox[FY_EXCHANGE_ANSWER]; p != NULL; p = p->next) {
         size_t count;

@@ -13,6 +13,7 @@
 #include <ferry/mover_file.h>
 
 #include "cells.h"
+#include "shares.h"
 
 typedef struct kind {
     const char *file, *name, *full; /* full: of the dataset in the file */
@@ -163,6 +164,8 @@ static ferry_xarray *make(ferry *f, const kind *k, int64_t extent, int ghosts)
     size_t bytes = number_bytes(k) * (size_t)k->components;
     CHECK(ferry_floorplan_tile(domain_of(k), ferry_point_all(extent), &blocks) == 0);
     CHECK(ferry_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
+    if ((k->dims + extent) % 2 != 0)
+        blocks = only_own(f, &blocks);
     CHECK(ferry_xarray_create(f, &blocks, bytes, ferry_point_all(ghosts), &x) == 0);
     ferry_floorplan_fini(&blocks);
     return x;
@@ -172,7 +175,7 @@ static ferry_xarray *make(ferry *f, const kind *k, int64_t extent, int ghosts)
 static void give_numbers(const kind *k, ferry_xarray *x)
 {
     for (size_t i = 0; i < x->local_count; i++) {
-        ferry_region own = x->blocks.blocks[x->local[i]].region;
+        ferry_region own = ferry_floorplan_block(&x->blocks, x->local[i])->region;
         ferry_point p = x->grids[i].region.low;
         do
             for (int c = 0; c < k->components; c++)
@@ -432,6 +435,27 @@ static void read_damaged(ferry *f, const char *path)
     ferry_xarray_destroy(x);
 }
 
+/* Block 0 is a row higher or lower than it should be; the rank in whose part of the whole that is
+ * says so. */
+static void write_bad_shares(ferry *f, const char *path)
+{
+    ferry_xarray *x = make(f, &small, 3, 0);
+    CHECK(x->blocks.numbers != NULL);
+    for (int change = -1; change <= 1; change += 2) {
+        ferry_block *first = ferry_rank(f) == 0 ? &x->blocks.blocks[0] : NULL;
+        if (first != NULL)
+            first->region.high.at[0] += change;
+        uint64_t told;
+        CHECK(write_kind(&small, x, path, "value") == FERRY_EINVAL);
+        const char *says = ferry_error_message(f);
+        told = strstr(says, change > 0 ? "overlaps block" : "no block has [") != NULL;
+        CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &told, &told, 1) == 0 && told > 0);
+        if (first != NULL)
+            first->region.high.at[0] -= change;
+    }
+    ferry_xarray_destroy(x);
+}
+
 /* What cannot be written leaves the earlier file, and no other. */
 static void write_badly(ferry *f, const char *path)
 {
@@ -447,6 +471,7 @@ static void write_badly(ferry *f, const char *path)
     CHECK(refused(f, write_kind(&picture, x, path_of(other, path, ".vtkhdf"), "a/b"), "a/b"));
     CHECK(write_kind(&small, x, path, "/") < 0);
     CHECK(write_kind(&small, x, "/nonexistent/file.h5", "value") < 0);
+    write_bad_shares(f, path);
     ferry_region region = x->blocks.blocks[0].region;
     x->blocks.blocks[0].region.high.at[0]++;
     CHECK(refused(f, write_kind(&small, x, path, "value"), "block 0"));

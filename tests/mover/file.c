@@ -28,12 +28,14 @@ static void check_that(ferry *f, bool condition, const char *text, int line)
     abort();
 }
 
+#include "shares.h"
+
 static double value_of(ferry_point p)
 {
     return (double)(p.at[0] * 10000 + p.at[1] * 100 + p.at[2]);
 }
 
-static ferry_xarray *make(ferry *f, int64_t extent, int ghosts)
+static ferry_xarray *make_of(ferry *f, int64_t extent, int ghosts, bool shares)
 {
     int64_t extents[3] = {12, 10, 8};
     ferry_floorplan blocks;
@@ -41,9 +43,16 @@ static ferry_xarray *make(ferry *f, int64_t extent, int ghosts)
     CHECK(ferry_floorplan_tile(ferry_region_sized(3, extents), ferry_point_all(extent), &blocks) ==
           0);
     CHECK(ferry_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
+    if (shares)
+        blocks = only_own(f, &blocks);
     CHECK(ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(ghosts), &x) == 0);
     ferry_floorplan_fini(&blocks);
     return x;
+}
+
+static ferry_xarray *make(ferry *f, int64_t extent, int ghosts)
+{
+    return make_of(f, extent, ghosts, false);
 }
 
 static void fill(ferry_xarray *x)
@@ -164,7 +173,7 @@ static void pictures(ferry *f, const char *path)
 static void show(ferry *f, const char *folder, bool hdf5)
 {
     char path[512];
-    ferry_xarray *x = make(f, 5, 1);
+    ferry_xarray *x = make_of(f, 5, 1, true);
     ferry_picture picture = FERRY_PICTURE_DEFAULTS;
     picture.name = "density";
     for (int d = 0; d < 3; d++) {
