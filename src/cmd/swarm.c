@@ -29,6 +29,7 @@ static const char help[] =
     "                          an error of PROGRAM's that speaks of memory\n"
     "  -2, --twice             run each seed twice and compare hash, status and output\n"
     "  -k, --keep-going        run all seeds, do not shrink, and count the failures\n"
+    "  -x, --no-shrink         do not shrink the run that fails\n"
     "  -l, --limit SECONDS     of real time for one run; 60 by default\n"
     "  -h, --help              this text\n"
     "\n"
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
     {"out-of-memory", no_argument, NULL, 'o'},
     {"twice", no_argument, NULL, '2'},
     {"keep-going", no_argument, NULL, 'k'},
+    {"no-shrink", no_argument, NULL, 'x'},
     {"limit", required_argument, NULL, 'l'},
     {NULL, 0, NULL, 0},
 };
@@ -91,6 +93,9 @@ static bool read_option(swarm *s, int option, const char *value)
         return true;
     case 'k':
         s->keep_going = true;
+        return true;
+    case 'x':
+        s->no_shrink = true;
         return true;
     case 'l':
         return read_limit(value, s);
@@ -297,11 +302,11 @@ static int run_seeds(swarm *s)
         if (good)
             continue;
         failures++;
-        if (s->keep_going) {
+        if (s->keep_going || s->no_shrink)
             printf("seed %" PRIu64 " %s (status %d)\n", seed, describe(end.status), end.status);
+        if (s->keep_going)
             continue;
-        }
-        if (end.status != 0)
+        if (end.status != 0 && !s->no_shrink)
             explain(s, seed, plan, end.status);
         printf("failed at seed %" PRIu64 ", the %" PRIu64 ". of %" PRIu64 "\n", seed, i + 1, count);
         return EXIT_FAILURE;
@@ -320,7 +325,7 @@ int cmd_swarm(int argc, char **argv)
     swarm s = {.limit_s = 60, .first = 1, .last = 100};
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:ao2kl:", long_options, NULL)) !=
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:ao2kxl:", long_options, NULL)) !=
            -1) {
         if (option == 'h') {
             fputs(help, stdout);

@@ -14,6 +14,7 @@ typedef struct swarm {
     bool starves;    /* Ferry's allocations fail too */
     bool twice;      /* each seed runs twice, and must do the same */
     bool keep_going; /* count failures instead of stopping at the first */
+    bool no_shrink;  /* nor tell what of the first failure's faults mattered */
     uint64_t first, last;
     uint64_t runs;
 } swarm;

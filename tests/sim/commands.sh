@@ -52,6 +52,7 @@ expect 2 '-M much: expected a number' "$ferry" sim --memory much "$canary"
 expect 2 '-C 1e9: expected a factor' "$ferry" sim --cpu 1e9 "$canary"
 expect 2 'here.net: expected no arguments' "$ferry" calibrate here.net
 expect 2 'calibrate --help' "$ferry" calibrate -x
+expect 1 'failed at seed 1, the 1. of 2' "$ferry" swarm --no-shrink --seeds 1..2 false
 expect 1 'random-malloc' "$ferry" sim --faults nonsense "$canary"
 expect 0 'ended with an error for want of memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
