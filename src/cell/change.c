@@ -1,32 +1,128 @@
-/* Locks that are not free: waiting for their owners, or outliving them. */
+/* Locks that are not free: waiting for their owners, outliving them, or finding that they have
+ * none.
+ *
+ * A lock that was written over may name a rank that lives and does not have it. Only that rank
+ * knows for sure: it is asked on its board, and frees in its next poll, or when it waits for a lock
+ * itself, what it has not got. Whoever asks waits for the lock, so what the lock is part of stays
+ * until nobody looks at it for that: the one who is asked marks the question while it does. */
 #include "cell/change.h"
 #include "base/relax.h"
 
-enum { SPINS = 200 };
+/* After so many turns of the others, of some microseconds each, the owner is asked. */
+enum { SPINS = 200, TURNS = 64, LOOKING = 1 };
 
-/* Waits until a lock may be free. False: its owner is dead; `*dead` says who. */
-static bool wait_for(const fy_cells *c, _Atomic uint32_t *lock, int *dead)
+/* Frees a lock whose value nobody gave it. */
+static __attribute__((cold, noinline)) void free_overwritten(const fy_cells *c,
+                                                             _Atomic uint32_t *lock, uint32_t owner)
+{
+    /* release: as an unlock; relaxed else */
+    if (atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_release,
+                                                memory_order_relaxed))
+        fy_log(c->f, "a lock at %p has the value %u, and nobody has it: memory was overwritten",
+               (void *)lock, (unsigned)owner);
+}
+
+/* Whether a word at `address` is a lock. */
+static bool is_lock(const fy_cells *c, uint64_t address)
+{
+    if (fy_cell_at_address(c, address) != NULL)
+        return true;
+    uint64_t parcel = address - offsetof(fy_parcel, lock);
+    if (parcel % FY_PARCEL_BYTES != 0 || parcel - c->start >= c->bytes)
+        return false;
+    const fy_parcel *p = (const fy_parcel *)(uintptr_t)parcel;
+    return fy_parcel_find(c, atomic_load_explicit(&p->name, memory_order_relaxed)) == p;
+}
+
+void fy_lock_answer(const fy_cells *c, const fy_cell *mine)
+{
+    _Atomic uint64_t *doubted = &c->board->doubted;
+    /* relaxed: marking it is what acquires */
+    uint64_t address = atomic_load_explicit(doubted, memory_order_relaxed);
+    if (address == 0 || address == (uintptr_t)mine)
+        return;
+    /* acquire: pairs with the release in ask; of one question only we make an answer */
+    if (!atomic_compare_exchange_strong_explicit(doubted, &address, address | LOOKING,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return;
+    if (is_lock(c, address))
+        free_overwritten(c, (_Atomic uint32_t *)(uintptr_t)address, c->self);
+    /* release: the look is over; pairs with the acquire in take_back */
+    atomic_store_explicit(doubted, 0, memory_order_release);
+}
+
+static void ask(const fy_cells *c, const _Atomic uint32_t *lock, int owner)
+{
+    fy_board *board = c->boards[owner];
+    uint64_t none = 0;
+    (void)atomic_compare_exchange_strong_explicit(&board->doubted, &none, (uintptr_t)lock,
+                                                  memory_order_release, memory_order_relaxed);
+    /* release: pairs with the acquire in progress */
+    atomic_store_explicit(&board->attention, 1, memory_order_release);
+    c->ops->rouse(c->port, owner);
+}
+
+static void take_back(const fy_cells *c, const _Atomic uint32_t *lock, int owner)
+{
+    _Atomic uint64_t *doubted = &c->boards[owner]->doubted;
+    uint64_t address = (uintptr_t)lock;
+    /* relaxed: nothing was looked at */
+    if (atomic_compare_exchange_strong_explicit(doubted, &address, 0, memory_order_relaxed,
+                                                memory_order_relaxed))
+        return;
+    /* acquire: pairs with the release in fy_lock_answer */
+    while (atomic_load_explicit(doubted, memory_order_acquire) == ((uintptr_t)lock | LOOKING) &&
+           c->ops->peer(c->port, owner) == FY_PEER_ALIVE)
+        fy_yield();
+}
+
+/* The owner of a lock that stays taken; -1: it may be free. */
+static int owner_of(const fy_cells *c, _Atomic uint32_t *lock)
 {
     uint32_t owner;
     for (int i = 0; i < SPINS; i++) {
         /* relaxed: taking it is what acquires */
         owner = atomic_load_explicit(lock, memory_order_relaxed);
         if (owner == 0)
-            return true;
+            return -1;
         fy_relax();
     }
-    /* A number that is no rank's was never a lock: the memory was overwritten. */
-    if (owner > c->places) {
-        atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_relaxed,
-                                                memory_order_relaxed);
-        return true;
+    /* We have none of this sort; others are no ranks, or none that was ever here. */
+    if (owner > c->places || owner == c->self || c->boards[owner - 1] == NULL ||
+        c->ops->peer(c->port, (int)owner - 1) == FY_PEER_ABSENT) {
+        free_overwritten(c, lock, owner);
+        return -1;
     }
-    *dead = (int)owner - 1;
-    if (c->ops->peer(c->port, *dead) != FY_PEER_ALIVE &&
-        atomic_load_explicit(lock, memory_order_relaxed) == owner)
-        return false;
-    fy_yield();
-    return true;
+    return (int)owner - 1;
+}
+
+/* Waits for a lock that this rank does not get at once; `recover` frees it for a dead owner. */
+static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
+                        void (*recover)(fy_cells *c, _Atomic uint32_t *lock, int dead))
+{
+    int asked = -1;
+    for (uint32_t turns = 1; !fy_try_lock(lock, c->self); turns++) {
+        int owner = owner_of(c, lock);
+        if (owner < 0)
+            continue;
+        if (c->ops->peer(c->port, owner) != FY_PEER_ALIVE) {
+            if (atomic_load_explicit(lock, memory_order_relaxed) == (uint32_t)owner + 1)
+                recover(c, lock, owner);
+            continue;
+        }
+        /* relaxed: our own note */
+        fy_lock_answer(c, (const fy_cell *)(uintptr_t)atomic_load_explicit(&c->intent->cell,
+                                                                           memory_order_relaxed));
+        if (turns % TURNS == 0) {
+            if (asked >= 0 && asked != owner)
+                take_back(c, lock, asked);
+            asked = owner;
+            ask(c, lock, owner);
+        }
+        fy_yield();
+    }
+    if (asked >= 0)
+        take_back(c, lock, asked);
 }
 
 /* A recovered rank owns nothing: what still says so was overwritten. */
@@ -37,26 +133,27 @@ static void break_lock(_Atomic uint32_t *lock, int dead)
                                             memory_order_relaxed);
 }
 
+static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
+{
+    uint64_t noted = atomic_load_explicit(&c->intent->cell, memory_order_relaxed);
+    fy_recover(c, dead);
+    break_lock(lock, dead);
+    atomic_store_explicit(&c->intent->cell, noted, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void recover_parcel(fy_cells *c, _Atomic uint32_t *lock, int dead)
+{
+    fy_recover_change(c, dead);
+    break_lock(lock, dead);
+}
+
 void fy_cell_lock_slowly(fy_cells *c, fy_cell *cell)
 {
-    do {
-        int dead;
-        if (!wait_for(c, &cell->lock, &dead)) {
-            fy_recover(c, dead);
-            break_lock(&cell->lock, dead);
-            atomic_store_explicit(&c->intent->cell, (uintptr_t)cell, memory_order_relaxed);
-            atomic_thread_fence(memory_order_release);
-        }
-    } while (!fy_try_lock(&cell->lock, c->self));
+    lock_slowly(c, &cell->lock, recover_cell);
 }
 
 void fy_parcel_lock_slowly(fy_cells *c, fy_parcel *p)
 {
-    do {
-        int dead;
-        if (!wait_for(c, &p->lock, &dead)) {
-            fy_recover_change(c, dead);
-            break_lock(&p->lock, dead);
-        }
-    } while (!fy_try_lock(&p->lock, c->self));
+    lock_slowly(c, &p->lock, recover_parcel);
 }

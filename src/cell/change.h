@@ -23,6 +23,9 @@ static inline bool fy_try_lock(_Atomic uint32_t *lock, uint32_t self)
 /* Waits for a lock that somebody has; recovers its owner if that is dead. */
 void fy_cell_lock_slowly(fy_cells *c, fy_cell *cell);
 void fy_parcel_lock_slowly(fy_cells *c, fy_parcel *p);
+/* Frees a lock that names this rank and that somebody waits for in vain, since this rank has none
+ * but `mine`, perhaps. */
+void fy_lock_answer(const fy_cells *c, const fy_cell *mine);
 
 /* [no lock held] */
 static inline void fy_cell_lock(fy_cells *c, fy_cell *cell)

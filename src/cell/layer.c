@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cell/state.h"
+#include "cell/change.h"
 
 /* Handlers that one poll runs. */
 enum { HANDLER_BUDGET = 16 };
@@ -115,8 +115,10 @@ static int progress(ferry *f)
         atomic_load_explicit(c->changes, memory_order_relaxed) != c->changes_seen)
         (void)fy_cells_look(c); /* nothing of the application's */
     /* acquire: pairs with the release of who set the alarm */
-    if (atomic_load_explicit(&c->board->attention, memory_order_acquire) != 0)
+    if (atomic_load_explicit(&c->board->attention, memory_order_acquire) != 0) {
+        fy_lock_answer(c, NULL);
         count += fy_marks_run(c, INT64_MIN, HANDLER_BUDGET);
+    }
     if (!fy_list_empty(&c->pending))
         count += fy_pending_advance(c);
     if (c->awaited != NULL && fy_queue_ready(c->awaited, c->awaited_sort))

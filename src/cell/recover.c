@@ -19,6 +19,8 @@ static bool claim(const fy_cells *c, fy_board *board)
         if (atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
                                                     memory_order_acquire, memory_order_relaxed))
             return true;
+        if (owner == c->self)
+            return false; /* it is what we are doing, and met a lock that was overwritten */
         if (owner > c->places || c->ops->peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) {
             /* acquire: as above; of those who take over, one succeeds */
             if (atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
@@ -34,8 +36,7 @@ static void disclaim(fy_board *board)
     atomic_store_explicit(&board->recoverer, 0, memory_order_release);
 }
 
-/* The cell at `address`, if that is one: the dead may have scribbled on its board. */
-static fy_cell *cell_at(const fy_cells *c, uint64_t address)
+fy_cell *fy_cell_at_address(const fy_cells *c, uint64_t address)
 {
     for (uint32_t rank = 0; rank < c->places; rank++) {
         uintptr_t first = c->boards[rank] == NULL ? 0 : (uintptr_t)c->boards[rank]->cells;
@@ -81,7 +82,8 @@ static void redo(fy_cells *c, fy_board *board, uint32_t dead)
     bool committed =
         atomic_load_explicit(&intent->state, memory_order_acquire) == FY_INTENT_COMMITTED;
     uint64_t parcel = atomic_load_explicit(&intent->parcel, memory_order_relaxed);
-    fy_cell *cell = cell_at(c, atomic_load_explicit(&intent->cell, memory_order_relaxed));
+    fy_cell *cell =
+        fy_cell_at_address(c, atomic_load_explicit(&intent->cell, memory_order_relaxed));
     if (committed && is_sound(c, intent, cell, parcel))
         fy_change_apply(intent);
     atomic_thread_fence(memory_order_release);
@@ -107,7 +109,8 @@ void fy_recover_change(fy_cells *c, int dead)
 static void finish(fy_cells *c, fy_board *board, uint32_t dead)
 {
     fy_intent *theirs = &board->intent, *ours = c->intent;
-    fy_cell *cell = cell_at(c, atomic_load_explicit(&theirs->cell, memory_order_relaxed));
+    fy_cell *cell =
+        fy_cell_at_address(c, atomic_load_explicit(&theirs->cell, memory_order_relaxed));
     /* relaxed: nobody but who recovers it takes a dead rank's lock */
     if (cell == NULL || atomic_load_explicit(&cell->lock, memory_order_relaxed) != dead + 1)
         return;

@@ -148,8 +148,10 @@ typedef struct fy_board {
     /* Written by the survivors. */
     _Alignas(64) _Atomic uint32_t recoverer; /* as a lock */
     _Atomic uint32_t recovery;               /* fy_recovery */
-    /* Written by whoever sets an alarm, or frees a parcel that this rank created. */
+    /* Written by whoever sets an alarm, waits for a lock of this rank's, or frees a parcel that
+     * this rank created. */
     _Alignas(64) _Atomic uint32_t attention;
+    _Atomic uint64_t doubted; /* address of a lock that names this rank for long; change.c */
     _Alignas(64) _Atomic uint64_t returned; /* address of the parcel freed last */
     /* The rank's own: the parcels it has created, by index; 0 or an address. */
     _Alignas(64) _Atomic uint64_t registry; /* address of an array */
@@ -307,6 +309,8 @@ bool fy_cells_look(fy_cells *c);
 void fy_recover(fy_cells *c, int dead);
 /* The part that frees a parcel's lock; may be called with a cell locked. */
 void fy_recover_change(fy_cells *c, int dead);
+/* The cell at `address`, NULL when that is none: boards may have been scribbled on. */
+fy_cell *fy_cell_at_address(const fy_cells *c, uint64_t address);
 
 static inline void fy_cells_check_peers(fy_cells *c)
 {

@@ -337,6 +337,61 @@ static void test_waiting_ends_when_it_should(void **state)
     run_ranks(3, 8, 1024, wait_and_wake, NULL);
 }
 
+/* Locks that were written over. */
+
+enum { OVERWRITTEN = 4 };
+
+static void work_on(ferry *f, ferry_cell at, ferry_parcel parcel)
+{
+    ferry_parcel taken;
+    CHECK(ferry_cell_enq(f, at, parcel, FERRY_KEEP, 0) == 0);
+    CHECK(ferry_cell_deq(f, at, &taken, 0) == 0 && taken.word == parcel.word);
+    CHECK(ferry_parcel_release(f, taken) == 0);
+}
+
+static void overwrite(ferry *f, void *arg)
+{
+    _Atomic uint32_t *met = arg;
+    const uint32_t own = (uint32_t)ferry_rank(f) + 1;
+    const uint32_t next = own % OVERWRITTEN + 1;
+    const uint32_t values[] = {own, next, UINT32_MAX, FERRY_CELLS};
+    const ferry_cell at = {ferry_rank(f), 3};
+    const fy_cells *c = fy_cells_of(f);
+    fy_cell *inside = &c->board->cells[at.number];
+    ferry_parcel parcel = make(f, 5);
+    fy_parcel *p = fy_parcel_find(c, parcel.word);
+    CHECK(ferry_barrier(f) == 0);
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        /* All at once: who is asked may be waiting for a lock itself. */
+        atomic_store(&inside->lock, values[i]);
+        work_on(f, at, parcel);
+        atomic_store(&p->lock, values[i]);
+        work_on(f, at, parcel);
+        CHECK(atomic_load(&inside->lock) == 0 && atomic_load(&p->lock) == 0);
+    }
+    /* Or asleep. */
+    if (ferry_rank(f) == 0) {
+        atomic_store(&inside->lock, next);
+        work_on(f, at, parcel);
+        atomic_store(met, 1);
+    }
+    CHECK(ferry_barrier(f) == 0);
+    CHECK(atomic_load(met) == 1);
+    CHECK(ferry_parcel_release(f, parcel) == 0);
+    check_all_free(f);
+}
+
+/* Goal: a lock that was written over, with whatever number, wedges nobody: not with one's own, not
+ * with that of a rank that lives, nor with what is no rank's. Method: each rank has one of its
+ * cells and a parcel name each of these, and works on them. */
+static void test_overwritten_locks_wedge_nobody(void **state)
+{
+    (void)state;
+    static _Atomic uint32_t met;
+    atomic_store(&met, 0);
+    run_ranks(OVERWRITTEN, 8, 1024, overwrite, &met);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_changes_are_isolated),
         cmocka_unit_test(test_histories_have_an_order),
         cmocka_unit_test(test_waiting_ends_when_it_should),
+        cmocka_unit_test(test_overwritten_locks_wedge_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
