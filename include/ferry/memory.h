@@ -12,16 +12,24 @@ extern "C" {
 #endif
 
 /* Allocates `size_bytes` (at least 1) from this rank's shared heap, 64-byte aligned, not cleared.
- * Gives `*out`, freed with ferry_free by any rank of the node: it stays when this rank has gone, as
- * long as others live that may use it. Data of an object (FERRY_OBJECT_SHARED) is freed when a rank
- * dies that has the object. FERRY_ENOMEM: the heap's limit is
- * reached. FERRY_EINVAL: 0 bytes. [app thread, handlers |
- * never blocks] */
+ * Gives `*out`, freed with ferry_free by any rank of the node. It stays when this rank has gone,
+ * since others may use it, until one of them frees it or calls ferry_free_gone; data of an object
+ * (FERRY_OBJECT_SHARED) is freed when a rank dies that has the object. FERRY_ENOMEM: the heap's
+ * limit is reached. FERRY_EINVAL: 0 bytes. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out);
 
 /* Frees what ferry_alloc gave, on whichever rank of the node. NULL is nothing. FERRY_EINVAL: not
  * such an address, or freed before; nothing was freed. [app thread, handlers | never blocks] */
 FERRY_API int ferry_free(ferry *f, void *address);
+
+/* Frees all that `rank`, which has died or left, had from ferry_alloc and nobody has freed, grids
+ * and arrays included, other than data of objects and what others were sent. To be called when the
+ * program knows that nobody uses any of it any more, as after a ferry_quiesce that ended without
+ * that rank; by one rank of its node, or several. Addresses there are then refused as any that was
+ * freed. Where ranks share no memory it went with its rank, and this does nothing. FERRY_EINVAL: no
+ * such rank. FERRY_ESTATE: it is not known here to be gone (ferry_peer_is_gone). [app thread,
+ * handlers | never blocks] */
+FERRY_API int ferry_free_gone(ferry *f, int rank);
 
 /* Lets other ranks put to and get from `[base, base + size_bytes)` of this rank, until
  * ferry_memory_unregister. Keeps `base` until then. FERRY_EINVAL: no range, or it overlaps one that

@@ -136,7 +136,7 @@ static bool add_run(fy_heap *heap, uint32_t size_class)
     return true;
 }
 
-static char *alloc_small(fy_heap *heap, size_t size_bytes)
+static char *alloc_small(fy_heap *heap, size_t size_bytes, uint32_t keeper)
 {
     uint32_t size_class = fy_class_of((size_bytes + FY_HEAP_ALIGN - 1) / FY_HEAP_ALIGN);
     const fy_arena *arena = &heap->spans.arena;
@@ -157,11 +157,11 @@ static char *alloc_small(fy_heap *heap, size_t size_bytes)
     if (run->free_first == 0 && run->carved == fy_run_blocks(size_class))
         unlist_run(heap, size_class, span);
     /* release: pairs with the acquire in fy_arena_holds */
-    atomic_store_explicit(record, record_make(BLOCK_LIVE, size_bytes), memory_order_release);
+    atomic_store_explicit(record, record_live(size_bytes, keeper), memory_order_release);
     return data_of(arena, span) + fy_run_first(size_class) + index * fy_class_bytes(size_class);
 }
 
-static char *alloc_large(fy_heap *heap, size_t size_bytes)
+static char *alloc_large(fy_heap *heap, size_t size_bytes, uint32_t keeper)
 {
     size_t span;
     size_t count = (size_bytes + FY_HEAP_SPAN_BYTES - 1) / FY_HEAP_SPAN_BYTES;
@@ -169,11 +169,17 @@ static char *alloc_large(fy_heap *heap, size_t size_bytes)
         return NULL;
     /* release: as in alloc_small */
     atomic_store_explicit(&info_of(&heap->spans.arena, span)->record[0],
-                          record_make(BLOCK_LIVE, size_bytes), memory_order_release);
+                          record_live(size_bytes, keeper), memory_order_release);
     return data_of(&heap->spans.arena, span);
 }
 
-void *fy_heap_alloc(fy_heap *heap, size_t size_bytes)
+static char *alloc_any(fy_heap *heap, size_t size_bytes, uint32_t keeper)
+{
+    return size_bytes <= LARGE_BYTES ? alloc_small(heap, size_bytes, keeper)
+                                     : alloc_large(heap, size_bytes, keeper);
+}
+
+void *fy_heap_alloc(fy_heap *heap, size_t size_bytes, uint32_t keeper)
 {
     if (size_bytes == 0)
         size_bytes = 1;
@@ -182,12 +188,10 @@ void *fy_heap_alloc(fy_heap *heap, size_t size_bytes)
     fy_mutex_lock(&heap->lock);
     if (size_bytes >= FETCH_BYTES || --heap->until_fetch > FETCH_INTERVAL)
         take_remote(heap);
-    char *address =
-        size_bytes <= LARGE_BYTES ? alloc_small(heap, size_bytes) : alloc_large(heap, size_bytes);
+    char *address = alloc_any(heap, size_bytes, keeper);
     if (address == NULL) {
         take_remote(heap);
-        address = size_bytes <= LARGE_BYTES ? alloc_small(heap, size_bytes)
-                                            : alloc_large(heap, size_bytes);
+        address = alloc_any(heap, size_bytes, keeper);
     }
     fy_mutex_unlock(&heap->lock);
     return address;

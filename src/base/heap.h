@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #define FY_HEAP_ALIGN 64
+#define FY_HEAP_KEEPERS (1u << 14)
 #define FY_HEAP_SPAN_BYTES (64u * 1024)
 
 /* Where an arena is. A value: every process makes its own. */
@@ -73,8 +74,8 @@ size_t fy_arena_block_bytes(const fy_arena *arena, const void *address);
 int fy_arena_release(const fy_arena *arena, void *address);
 
 /* Says for whom a live block is kept: when that rank has gone somebody releases it
- * (fy_arena_release_kept). 0, as at first: for nobody in particular. FERRY_EINVAL: no live block
- * starts there. */
+ * (fy_arena_release_kept). 0: for nobody in particular. At most FY_HEAP_KEEPERS - 1. FERRY_EINVAL:
+ * no live block starts there. */
 int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper);
 
 /* Releases all blocks that are kept for `keeper`, who has gone. Any number of threads and processes
@@ -91,9 +92,10 @@ void fy_arena_discard(const fy_arena *arena, const void *address);
 int fy_heap_create(const fy_arena *arena, fy_heap **out);
 void fy_heap_destroy(fy_heap *heap);
 
-/* A block of at least `size_bytes` (0 counts as 1), FY_HEAP_ALIGN aligned, page aligned from 1 MiB.
- * The block freed last is reused first. NULL: the arena is full. */
-void *fy_heap_alloc(fy_heap *heap, size_t size_bytes);
+/* A block of at least `size_bytes` (0 counts as 1), FY_HEAP_ALIGN aligned, page aligned from 1 MiB,
+ * that is kept for `keeper` (fy_arena_keep_for). The block freed last is reused first. NULL: the
+ * arena is full. */
+void *fy_heap_alloc(fy_heap *heap, size_t size_bytes, uint32_t keeper);
 
 /* As fy_arena_release, for immediate reuse. */
 int fy_heap_release(fy_heap *heap, void *address);

@@ -330,7 +330,7 @@ int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper)
     do {
         if (record_state(record) != BLOCK_LIVE)
             return FERRY_EINVAL;
-        kept = record_make(BLOCK_LIVE, record_size(record) | (uint64_t)keeper << SIZE_BITS);
+        kept = record_live(record_size(record), keeper);
         /* release: who finds the block by this finds what was written before */
     } while (!atomic_compare_exchange_weak_explicit(b.record, &record, kept, memory_order_release,
                                                     memory_order_relaxed));

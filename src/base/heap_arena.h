@@ -97,6 +97,11 @@ static inline uint64_t record_value(uint64_t record)
     return record >> 2;
 }
 
+static inline uint64_t record_live(size_t size_bytes, uint32_t keeper)
+{
+    return record_make(BLOCK_LIVE, size_bytes | (uint64_t)keeper << SIZE_BITS);
+}
+
 /* Of live ones. */
 static inline size_t record_size(uint64_t record)
 {

@@ -91,7 +91,7 @@ void *fy_cells_alloc(const fy_cells *c, size_t size_bytes)
     if (size_bytes > SIZE_MAX / 2)
         return NULL;
     if (c->shared)
-        return c->ops->alloc(c->port, size_bytes);
+        return c->ops->alloc(c->port, size_bytes, -1);
     size_t rounded = (size_bytes + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES * FY_PARCEL_BYTES;
     return fy_aligned_alloc(FY_PARCEL_BYTES, rounded);
 }

@@ -63,14 +63,28 @@ int ferry_alloc(ferry *f, size_t size_bytes, void **out)
     if (out == NULL || size_bytes == 0)
         return fy_fail(f, FERRY_EINVAL, "alloc: %s",
                        out == NULL ? "no place for the result" : "0 bytes; expected at least 1");
-    void *address =
-        ops->alloc == NULL ? alloc_private(f, size_bytes) : ops->alloc(fy_port_of(f), size_bytes);
+    void *address = ops->alloc == NULL ? alloc_private(f, size_bytes)
+                                       : ops->alloc(fy_port_of(f), size_bytes, FY_KEEP_ALL);
     if (address == NULL)
         return fy_fail(f, FERRY_ENOMEM,
                        "alloc: %zu bytes are more than the shared heap of rank %d has left "
                        "(FERRY_HEAP_BYTES)",
                        size_bytes, ferry_rank(f));
     *out = address;
+    return 0;
+}
+
+int ferry_free_gone(ferry *f, int rank)
+{
+    const fy_port_ops *ops = fy_port_of(f)->ops;
+    if (rank < 0 || rank >= ferry_ranks(f))
+        return fy_fail(f, FERRY_EINVAL, "free_gone: rank %d is outside 0..%d", rank,
+                       ferry_ranks(f) - 1);
+    if (!fy_peer_is_gone(f, rank))
+        return fy_fail(f, FERRY_ESTATE, "free_gone: rank %d is not known to be gone", rank);
+    /* One that is absent may be coming. */
+    if (ops->free_gone != NULL && ops->peer(fy_port_of(f), rank) != FY_PEER_ABSENT)
+        ops->free_gone(fy_port_of(f), rank);
     return 0;
 }
 

@@ -16,7 +16,8 @@
 
 static void *block_get(fy_objects *objects, bool shared, size_t size_bytes)
 {
-    return shared ? objects->port->ops->alloc(objects->port, size_bytes) : fy_malloc(size_bytes);
+    return shared ? objects->port->ops->alloc(objects->port, size_bytes, -1)
+                  : fy_malloc(size_bytes);
 }
 
 static void block_release(fy_objects *objects, bool shared, void *block)

@@ -23,8 +23,9 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 6
+#define FY_PORT_VERSION 7
 #define FY_FRAME_WORDS 4
+#define FY_KEEP_ALL (-2) /* for alloc and keep_for: until free_gone, when its rank has gone */
 /* A board is shared by layers: the last bytes of it are core's, for calls that meet there and marks
  * of messages, the others the cells'. */
 #define FY_BOARD_CORE_BYTES 2048u
@@ -139,18 +140,22 @@ struct fy_port_ops {
     /* Whether a frame waits on `lane`; exact, at a cost that may grow with the number of peers. */
     bool (*pending)(fy_port *port, fy_lane lane);
 
-    /* Memory that every rank of the node sees at the same address. `release` takes blocks of any
-     * rank's. All may be called by either thread. `owner` finds the allocated block that contains
-     * [address, address + size): its rank, or -1. NULL when no ranks share memory. A port over
-     * several nodes has them, for the ranks of this node, although `shares_memory` is false. */
-    void *(*alloc)(fy_port *port, size_t size_bytes);
+    /* Memory that every rank of the node sees at the same address. `alloc` gives a block that is
+     * kept for `rank` (keep_for). `release` takes blocks of any rank's. All may be called by either
+     * thread. `owner` finds the allocated block that contains [address, address + size): its rank,
+     * or -1. NULL when no ranks share memory. A port over several nodes has them, for the ranks of
+     * this node, although `shares_memory` is false. */
+    void *(*alloc)(fy_port *port, size_t size_bytes, int rank);
     int (*release)(fy_port *port, void *address);
     int (*owner)(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
-    /* Says for which rank of the node a block from `alloc` is kept: it is released when that one
-     * has gone and all of the node have seen it (`bury`). -1, as at first: for none. What `send`
-     * and `send_block` put into a block is kept for the target. FERRY_EINVAL: no block starts
-     * there. NULL: nothing is released so. */
+    /* Says for which rank of the node a block is kept: it is released when that one has gone and
+     * all of the node have seen it (`bury`). -1: for none; FY_KEEP_ALL: for whoever uses it. What
+     * `send` and `send_block` put into a block is kept for the target. FERRY_EINVAL: no block
+     * starts there. NULL: nothing is released so. */
     int (*keep_for)(fy_port *port, void *address, int rank);
+    /* Releases what `rank`, which has gone, had allocated and is kept for FY_KEEP_ALL. NULL where
+     * keep_for is. */
+    void (*free_gone)(fy_port *port, int rank);
 
     /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
      * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state

@@ -68,7 +68,7 @@ static void test_heap_gives_blocks_of_each_size(void **state)
 {
     fixture *f = *state;
     for (size_t size = 1; size <= (2u << 20); size = size * 5 / 4 + 1) {
-        unsigned char *a = fy_heap_alloc(f->heap, size), *b = fy_heap_alloc(f->heap, size);
+        unsigned char *a = fy_heap_alloc(f->heap, size, 0), *b = fy_heap_alloc(f->heap, size, 0);
         assert_non_null(a);
         assert_non_null(b);
         assert_true((uintptr_t)a % FY_HEAP_ALIGN == 0 && (uintptr_t)b % FY_HEAP_ALIGN == 0);
@@ -94,10 +94,10 @@ static void test_heap_refuses_double_and_wild_free(void **state)
 {
     fixture *f = *state;
     for (size_t size = 64; size <= (4u << 20); size *= 8) {
-        char *a = fy_heap_alloc(f->heap, size), *b = fy_heap_alloc(f->heap, size);
+        char *a = fy_heap_alloc(f->heap, size, 0), *b = fy_heap_alloc(f->heap, size, 0);
         assert_int_equal(fy_heap_release(f->heap, a + 64), size > 64 ? FERRY_EINVAL : 0);
         if (size == 64)
-            b = fy_heap_alloc(f->heap, size);
+            b = fy_heap_alloc(f->heap, size, 0);
         assert_int_equal(fy_heap_release(f->heap, a + 1), FERRY_EINVAL);
         assert_int_equal(fy_arena_release(&f->arena, a + 32), FERRY_EINVAL);
         assert_int_equal(fy_heap_release(f->heap, a), 0);
@@ -130,7 +130,7 @@ static void test_heap_answers_for_any_address(void **state)
     fixture *f = *state;
     uint64_t seed = 7;
     for (int i = 0; i < 2000; i++)
-        (void)fy_heap_alloc(f->heap, random_size(&seed) / 64 + 1);
+        (void)fy_heap_alloc(f->heap, random_size(&seed) / 64 + 1, 0);
     for (int i = 0; i < 1000000; i++) {
         char *at = (char *)f->base + next_random(&seed) % fy_arena_bytes(HEAP_BYTES);
         size_t size = (size_t)next_random(&seed);
@@ -147,19 +147,20 @@ static void test_heap_reaches_its_limit_and_recovers(void **state)
     static void *blocks[HEAP_BYTES / 1024];
     for (int round = 0; round < 3; round++) {
         size_t count = 0;
-        while (count < HEAP_BYTES / 1024 && (blocks[count] = fy_heap_alloc(f->heap, 1000)) != NULL)
+        while (count < HEAP_BYTES / 1024 &&
+               (blocks[count] = fy_heap_alloc(f->heap, 1000, 0)) != NULL)
             count++;
         assert_true(count > HEAP_BYTES / 1024 * 9 / 10);
-        assert_null(fy_heap_alloc(f->heap, 1000));
+        assert_null(fy_heap_alloc(f->heap, 1000, 0));
         for (size_t i = 0; i < count; i++) {
             int error = i % 2 == 0 ? fy_heap_release(f->heap, blocks[i])
                                    : fy_arena_release(&f->arena, blocks[i]);
             assert_int_equal(error, 0);
         }
-        void *all = fy_heap_alloc(f->heap, HEAP_BYTES * 9 / 10);
+        void *all = fy_heap_alloc(f->heap, HEAP_BYTES * 9 / 10, 0);
         assert_non_null(all);
-        assert_null(fy_heap_alloc(f->heap, HEAP_BYTES / 2));
-        assert_null(fy_heap_alloc(f->heap, SIZE_MAX));
+        assert_null(fy_heap_alloc(f->heap, HEAP_BYTES / 2, 0));
+        assert_null(fy_heap_alloc(f->heap, SIZE_MAX, 0));
         assert_int_equal(fy_heap_release(f->heap, all), 0);
     }
 }
@@ -183,7 +184,7 @@ static size_t resident_bytes(const fixture *f)
 static void test_heap_returns_pages_that_stay_free(void **state)
 {
     fixture *f = *state;
-    char *big = fy_heap_alloc(f->heap, 32u << 20);
+    char *big = fy_heap_alloc(f->heap, 32u << 20, 0);
     memset(big, 1, 32u << 20);
     assert_true(resident_bytes(f) > (32u << 20));
     assert_int_equal(fy_heap_release(f->heap, big), 0);
@@ -192,7 +193,7 @@ static void test_heap_returns_pages_that_stay_free(void **state)
         fy_heap_trim(f->heap);
     assert_true(resident_bytes(f) < (4u << 20));
     for (int i = 0; i < 1000; i++) {
-        big = fy_heap_alloc(f->heap, 8u << 20);
+        big = fy_heap_alloc(f->heap, 8u << 20, 0);
         if (i == 0)
             memset(big, 1, 8u << 20);
         else
@@ -204,7 +205,7 @@ static void test_heap_returns_pages_that_stay_free(void **state)
 /* What the pages take when those that hold no block have been given back, as for want of room. */
 static size_t needed_bytes(const fixture *f)
 {
-    assert_null(fy_heap_alloc(f->heap, f->arena.span_count * FY_HEAP_SPAN_BYTES));
+    assert_null(fy_heap_alloc(f->heap, f->arena.span_count * FY_HEAP_SPAN_BYTES, 0));
     return resident_bytes(f);
 }
 
@@ -227,7 +228,7 @@ static void test_heap_does_not_grow(void **state)
             assert_int_equal(error, 0);
         }
         size_t size = random_size(&seed) / 4 + 1;
-        blocks[slot] = fy_heap_alloc(f->heap, size);
+        blocks[slot] = fy_heap_alloc(f->heap, size, 0);
         assert_non_null(blocks[slot]);
         memset(blocks[slot], 1, size);
         if (i == 60000)
@@ -259,7 +260,7 @@ static void test_heap_of_the_dead_is_given_back(void **state)
         if (blocks[slot] != NULL)
             assert_int_equal(fy_heap_release(f->heap, blocks[slot]), 0);
         sizes[slot] = random_size(&seed) / 4 + 1;
-        blocks[slot] = fy_heap_alloc(f->heap, sizes[slot]);
+        blocks[slot] = fy_heap_alloc(f->heap, sizes[slot], 0);
         assert_non_null(blocks[slot]);
         memset(blocks[slot], (int)slot, sizes[slot]);
     }
@@ -295,7 +296,7 @@ static void test_heap_releases_what_was_kept(void **state)
     uint64_t seed = 99;
     for (int i = 0; i < BLOCKS; i++) {
         sizes[i] = random_size(&seed) / 16 + 1;
-        blocks[i] = fy_heap_alloc(f->heap, sizes[i]);
+        blocks[i] = fy_heap_alloc(f->heap, sizes[i], 0);
         assert_non_null(blocks[i]);
         if (i % KEEPERS != 0)
             assert_int_equal(fy_arena_keep_for(&f->arena, blocks[i], (uint32_t)(i % KEEPERS)), 0);
@@ -342,7 +343,7 @@ static void *act(void *arg)
         uint64_t put = 0;
         if (a->owner && (next_random(&a->seed) & 1)) {
             size_t size = random_size(&a->seed) / 8 + 16;
-            uint64_t *block = fy_heap_alloc(a->f->heap, size);
+            uint64_t *block = fy_heap_alloc(a->f->heap, size, 0);
             if (block == NULL)
                 continue;
             block[0] = size;

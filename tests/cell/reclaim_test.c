@@ -1,8 +1,9 @@
 /* Goal: memory that dead ranks held is given back: rank after rank joins, allocates, shares, sends
  * and is killed, and the job's memory does not grow by what they had: what they allocated, an
  * object that had moved to them, and what was sent to them and they had not taken, which are in the
- * memory of others. Method: one rank survives them all; the pages of the job's segment are counted
- * after each death that it has seen. The number of deaths is an argument. */
+ * memory of others; and what it had from ferry_alloc, when that is freed for it. Method: one rank
+ * survives them all; the pages of the job's segment are counted after each death that it has seen.
+ * The number of deaths is an argument. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ enum {
     PARCELS = 24,
     PARCEL_BYTES = 100000,
     MESSAGES = 50,
+    PLAIN = 5, /* blocks of ferry_alloc, of PLAIN_BYTES << 0 .. 4 */
+    PLAIN_BYTES = 40000,
     UNTAKEN = 15, /* messages that a rank has not taken when it dies */
     PATIENCE_S = 60,
     /* What a rank's number costs for good: its control block and board, the tables of its heap. */
@@ -37,6 +40,7 @@ enum {
 /* What the processes tell each other. */
 typedef struct shared {
     _Atomic uint32_t ready, met, sent, buried, stop;
+    unsigned char *plain[PLAIN]; /* of the rank that is to die */
 } shared;
 
 typedef struct actor {
@@ -94,14 +98,29 @@ static void welcome(ferry *f, actor *me)
     me->newcomer = 0;
 }
 
+/* What a dead rank had from ferry_alloc is there until it is freed for the dead. */
+static void free_plain(ferry *f, shared *s, int dead)
+{
+    for (int i = 0; i < PLAIN; i++)
+        for (int at = 0; at < PLAIN_BYTES << i; at++)
+            must(s->plain[i][at] == i + 1, "memory of a dead rank has changed");
+    must(ferry_free(f, s->plain[0]) == 0, "a survivor frees what a dead rank had");
+    must(ferry_free_gone(f, dead) == 0, "free_gone");
+    for (int i = 0; i < PLAIN; i++)
+        must(ferry_free(f, s->plain[i]) == FERRY_EINVAL, "memory of a dead rank stays");
+    must(ferry_free_gone(f, dead) == 0, "free_gone, again");
+    must(ferry_free_gone(f, 0) == FERRY_ESTATE, "free_gone of one that lives");
+    must(ferry_free_gone(f, -1) == FERRY_EINVAL, "free_gone of no rank");
+}
+
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {
-    (void)f;
     actor *me = arg;
     if (event->joined) {
         me->newcomer = event->rank;
         atomic_store(&me->s->met, (uint32_t)event->rank);
     } else {
+        free_plain(f, me->s, event->rank);
         atomic_store(&me->s->buried, (uint32_t)event->rank);
     }
 }
@@ -188,6 +207,11 @@ static void die(fy_segment *segment, shared *s, int rank)
                                 FERRY_FOREVER) == 0,
                  "enq");
     }
+    for (int i = 0; i < PLAIN; i++) {
+        void *bytes;
+        must(ferry_alloc(f, PLAIN_BYTES << i, &bytes) == 0, "alloc");
+        s->plain[i] = memset(bytes, i + 1, PLAIN_BYTES << i);
+    }
     send_many(f, &me, 0, MESSAGES);
     while (!me.settled)
         ferry_poll(f);
@@ -256,7 +280,7 @@ int main(int argc, char **argv)
     long growth = (pages_bytes(fd) - before) / (deaths - warm);
     fy_segment_unmap(segment);
     printf("%d deaths; a rank wrote %d KiB, and %ld KiB of it stay\n", deaths,
-           (PARCELS + MESSAGES) * PARCEL_BYTES / 1024, growth / 1024);
+           ((PARCELS + MESSAGES) * PARCEL_BYTES + (PLAIN_BYTES << PLAIN)) / 1024, growth / 1024);
     must(growth < KEPT_BYTES, "memory that dead ranks held is not given back");
     return 0;
 }

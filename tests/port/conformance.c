@@ -495,7 +495,7 @@ static void memory(fy_port *port)
     if (!info.shares_memory)
         return;
     for (uint64_t round = 0; round < BLOCKS && info.rank == 0; round++) {
-        char *block = port->ops->alloc(port, 1000), *given = port->ops->alloc(port, 5000);
+        char *block = port->ops->alloc(port, 1000, -1), *given = port->ops->alloc(port, 5000, -1);
         fy_expect(block != NULL && given != NULL);
         block[999] = 17;
         given[4999] = 42;

@@ -100,7 +100,7 @@ static void test_shm_survives_damaged_frames(void **state)
     dup2(null, STDERR_FILENO);
     for (uint32_t i = 1; i < 20000; i++) {
         if (i % 100 == 0)
-            (void)from->ops->alloc(from, 1000);
+            (void)from->ops->alloc(from, 1000, -1);
         shm_slot *slot = &ring_slots(ring)[i % j->segment->ring_slots];
         write_noise(slot, &seed);
         atomic_store(&slot->turn, i / j->segment->ring_slots + 1);
@@ -236,7 +236,7 @@ static void test_shm_checks_sizes(void **state)
     assert_int_equal(fy_segment_map(fd, &segment), 0);
     fy_port *port;
     assert_int_equal(fy_shm_join(segment, FY_RANKS_MAX - 1, &port), 0);
-    char *block = port->ops->alloc(port, 8u << 20);
+    char *block = port->ops->alloc(port, 8u << 20, -1);
     assert_non_null(block);
     block[(8u << 20) - 1] = 1;
     port->ops->close(port);

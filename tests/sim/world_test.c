@@ -216,12 +216,12 @@ static int allocating(void *arg, fy_port *port)
 {
     notes *n = arg;
     for (int i = 0; i < 100; i++) {
-        void *block = port->ops->alloc(port, 100);
+        void *block = port->ops->alloc(port, 100, -1);
         n->count += block == NULL;
         if (block != NULL && port->ops->release(port, block) != 0)
             return 1;
     }
-    n->error = port->ops->alloc(port, 2000) == NULL ? FERRY_ENOMEM : 0;
+    n->error = port->ops->alloc(port, 2000, -1) == NULL ? FERRY_ENOMEM : 0;
     port->ops->close(port);
     return 0;
 }

@@ -104,10 +104,11 @@ static bool mpi_pending(fy_port *port, fy_lane lane)
     return ready;
 }
 
-static void *mpi_alloc(fy_port *port, size_t size_bytes)
+static void *mpi_alloc(fy_port *port, size_t size_bytes, int rank)
 {
-    fy_port *near = port_of(port)->near;
-    return near->ops->alloc(near, size_bytes);
+    const mpi_port *p = port_of(port);
+    int place = rank < 0 ? rank : p->place[rank];
+    return p->near->ops->alloc(p->near, size_bytes, place);
 }
 
 static int mpi_release(fy_port *port, void *address)
@@ -126,10 +127,17 @@ static int mpi_owner(fy_port *port, fy_thread thread, const void *address, size_
 static int mpi_keep_for(fy_port *port, void *address, int rank)
 {
     const mpi_port *p = port_of(port);
-    int place = rank < 0 ? -1 : p->place[rank];
+    int place = rank < 0 ? rank : p->place[rank];
     if (rank >= 0 && place < 0)
         return FERRY_EINVAL;
     return p->near->ops->keep_for(p->near, address, place);
+}
+
+static void mpi_free_gone(fy_port *port, int rank)
+{
+    const mpi_port *p = port_of(port);
+    if (p->place[rank] >= 0)
+        p->near->ops->free_gone(p->near, p->place[rank]);
 }
 
 static void *mpi_board(fy_port *port, int rank)
@@ -280,6 +288,7 @@ static const fy_port_ops mpi_ops = {
     .release = mpi_release,
     .owner = mpi_owner,
     .keep_for = mpi_keep_for,
+    .free_gone = mpi_free_gone,
     .board = mpi_board,
     .rouse = mpi_rouse,
     .changes = mpi_changes,

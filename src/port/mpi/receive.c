@@ -111,7 +111,7 @@ static bool payload_room(mpi_port *p, slot *s, size_t size_bytes)
 {
     if (s->payload != NULL)
         return true;
-    s->payload = p->closed ? NULL : p->near->ops->alloc(p->near, size_bytes);
+    s->payload = p->closed ? NULL : p->near->ops->alloc(p->near, size_bytes, -1);
     s->block = s->payload != NULL;
     if (s->payload == NULL)
         s->payload = malloc(size_bytes);

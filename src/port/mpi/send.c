@@ -188,7 +188,7 @@ static departure *prepare_payload(mpi_port *p, const fy_frame *frame, terms how,
         atomic_store_explicit(lent, true, memory_order_relaxed);
     if (how != COPIED)
         return d;
-    d->payload = p->near->ops->alloc(p->near, frame->size_bytes);
+    d->payload = p->near->ops->alloc(p->near, frame->size_bytes, -1);
     d->block = d->payload != NULL;
     if (d->payload == NULL)
         d->payload = malloc(frame->size_bytes);

@@ -104,12 +104,13 @@ void fy_shm_answer(fy_port *port, const char *text, size_t size_bytes);
 void fy_shm_ask(fy_port *port, bool print);
 
 /* heap.c */
-void *fy_shm_alloc(fy_port *port, size_t size_bytes);
+void *fy_shm_alloc(fy_port *port, size_t size_bytes, int rank);
 int fy_shm_release(fy_port *port, void *address);
 int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
 /* 0: for nobody, else 1 + the rank. As fy_arena_keep_for. */
 int fy_shm_keep(const fy_segment *segment, void *address, uint32_t keeper);
 int fy_shm_keep_for(fy_port *port, void *address, int rank);
+void fy_shm_free_gone(fy_port *port, int rank);
 /* Size of the live block that starts at `address`, on any rank; 0 for none. */
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address);
 

@@ -175,7 +175,7 @@ static int send_copy(shm_port *p, outbox *o, fy_lane lane, uint32_t state, const
 {
     if (!has_room(p, o, 0, frame->size_bytes) && !wait_for_room(p, o, 0, frame->size_bytes))
         return FERRY_EAGAIN;
-    void *block = fy_heap_alloc(p->heap, frame->size_bytes);
+    void *block = fy_heap_alloc(p->heap, frame->size_bytes, 0);
     if (block == NULL)
         return FERRY_ENOMEM;
     (void)fy_shm_keep(p->segment, block, rank + 1);

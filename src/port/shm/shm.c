@@ -197,6 +197,7 @@ static const fy_port_ops shm_ops = {
     .release = fy_shm_release,
     .owner = fy_shm_owner,
     .keep_for = fy_shm_keep_for,
+    .free_gone = fy_shm_free_gone,
     .wait = fy_shm_wait,
     .wake = fy_shm_wake,
     .serve = fy_shm_serve,

@@ -105,7 +105,7 @@ static fy_cargo *cargo_fill(fy_channel *channel, const fy_frame *frame, bool blo
     bool as_block = copied && world->net.shared && frame->size_bytes > fy_sim_inline_bytes(world);
     void *room = NULL;
     if (as_block) {
-        room = channel->source->port.ops->alloc(&channel->source->port, frame->size_bytes);
+        room = channel->source->port.ops->alloc(&channel->source->port, frame->size_bytes, -1);
         if (room == NULL)
             return NULL;
     }

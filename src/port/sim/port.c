@@ -181,8 +181,9 @@ static bool sim_pending(fy_port *port, fy_lane lane)
     return rank->inbox[lane].first != NULL;
 }
 
-static void *sim_alloc(fy_port *port, size_t size_bytes)
+static void *sim_alloc(fy_port *port, size_t size_bytes, int keeper)
 {
+    (void)keeper; /* memory of a rank that is dead went with it */
     fy_sim_rank *rank = fy_sim_rank_of(port);
     fy_world *world = rank->world;
     size_t limit = world->options.heap_bytes;
