@@ -13,6 +13,7 @@ extern char **environ;
 static const fy_env_variable known[] = {
     {"FERRY_RANKS", "number of ranks that the program starts on this machine, 1 to 1024"},
     {"FERRY_RANKS_MAX", "how many ranks there may be when some join during the run (member.h)"},
+    {"FERRY_RANKS_JOIN", "folder to make, by which others may join them"},
     {"FERRY_THREADS", "1: the ranks of FERRY_RANKS are threads of one process"},
     {"FERRY_PORT", "the port to use: shm, mpi, or sim to simulate the ranks in one process"},
     {"FERRY_PLUGIN_PATH", "folders with plug-ins (ferry-*.so), with ':' between"},

@@ -185,11 +185,11 @@ int ferry_open(const ferry_options *options, ferry **out)
                             FY_ENV_THREADS);
     if (where.mpi || o.communicator != NULL)
         return open_mpi(&where, &o, out);
-    if (!where.launched && where.ranks > 1)
+    if (!where.launched && where.join == NULL && (where.ranks > 1 || where.door != NULL))
         return fy_error_set(FERRY_ELAUNCH,
-                            "open: %s is %d, but only programs of ferry_main start ranks "
+                            "open: %s is set, but only programs of ferry_main start ranks "
                             "themselves; start this one with \"ferry run -n %d\"",
-                            FY_ENV_RANKS, where.ranks, where.ranks);
+                            where.ranks > 1 ? FY_ENV_RANKS : FY_ENV_RANKS_JOIN, where.ranks);
     return open_process(&where, &o, out);
 }
 
@@ -254,7 +254,7 @@ static int launch(const fy_place *where, program *p)
                                 .heap_bytes = p->options.heap_bytes,
                                 .ring_slots = p->options.ring_slots,
                                 .ring_bytes = p->options.ring_bytes};
-    const fy_launch_plan plan = {.shm = &shm, .child = run_child, .arg = p};
+    const fy_launch_plan plan = {.shm = &shm, .join = where->door, .child = run_child, .arg = p};
     int status = fy_launch(&plan);
     return status < 0 ? failed(-1) : status;
 }
@@ -382,7 +382,8 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
         return failed(-1);
     if (where.threads)
         return run_threads(&where, &p);
-    if (!where.launched && !where.mpi && (where.ranks > 1 || where.ranks_max > 1))
+    bool starts = where.ranks > 1 || where.ranks_max > 1 || where.door != NULL;
+    if (!where.launched && !where.mpi && where.join == NULL && starts)
         return launch(&where, &p);
     return run_process(&where, &p);
 }

@@ -77,9 +77,9 @@ int ferry_alloc(ferry *f, size_t size_bytes, void **out)
 int ferry_free_gone(ferry *f, int rank)
 {
     const fy_port_ops *ops = fy_port_of(f)->ops;
-    if (rank < 0 || rank >= ferry_ranks(f))
-        return fy_fail(f, FERRY_EINVAL, "free_gone: rank %d is outside 0..%d", rank,
-                       ferry_ranks(f) - 1);
+    int error = fy_memory_check(f, "free_gone", rank, NULL, NULL, 0);
+    if (error != 0)
+        return error;
     if (!fy_peer_is_gone(f, rank))
         return fy_fail(f, FERRY_ESTATE, "free_gone: rank %d is not known to be gone", rank);
     /* One that is absent may be coming. */

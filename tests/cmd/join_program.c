@@ -2,13 +2,16 @@
  *   meet    quiesces until COUNT ranks are members, then all add up and send to each other
  *   linger  leaves the job, and waits until a file named by LINGER has gone
  *   await   as meet, then waits for ever in a quiescence that cannot end
- *   endure  goes on when others die or leave, until COUNT have */
+ *   endure  goes on when others die or leave, until COUNT have
+ * After `main` as the first argument it is a program of ferry_main, which may start its ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <ferry/ferry.h>
+
+enum { LEFT = 1 };
 
 typedef struct state {
     ferry_handler greet;
@@ -56,17 +59,11 @@ static void meet(ferry *f, state *s, int count)
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
+static int rank_main(ferry *f, int argc, char **argv)
 {
-    state s = {0};
-    ferry *f;
+    static state s; /* callbacks run until Ferry is closed */
     const char *mode = argc > 1 ? argv[1] : "";
     int count = argc > 2 ? atoi(argv[2]) : 0;
-    int error = ferry_open(NULL, &f);
-    if (error != 0) {
-        fprintf(stderr, "%s: %s\n", ferry_strerror(error), ferry_error_message(NULL));
-        return 3;
-    }
     ferry_user_data_set(f, &s);
     check(f, ferry_handler_register(f, "greet", on_greet, &s.greet) == 0, "register");
     if (strcmp(mode, "endure") == 0) {
@@ -81,11 +78,26 @@ int main(int argc, char **argv)
         fflush(stdout);
         while (access(getenv("LINGER"), F_OK) == 0)
             usleep(1000);
-        return 0;
+        return LEFT;
     } else {
         meet(f, &s, count);
         while (strcmp(mode, "await") == 0)
             check(f, ferry_poll(f) >= 0 && usleep(1000) == 0, "poll");
     }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    ferry *f;
+    if (argc > 1 && strcmp(argv[1], "main") == 0)
+        return ferry_main(argc - 1, argv + 1, rank_main);
+    int error = ferry_open(NULL, &f);
+    if (error != 0) {
+        fprintf(stderr, "%s: %s\n", ferry_strerror(error), ferry_error_message(NULL));
+        return 3;
+    }
+    if (rank_main(f, argc, argv) == LEFT)
+        return 0;
     return ferry_close(f) == 0 ? 0 : 1;
 }

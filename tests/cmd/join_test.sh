@@ -31,6 +31,33 @@ mkdir -m 700 "$work/empty"
 expect 3 "$ferry" join "$work/empty" "$program" meet 1
 says err "no job lets processes join at $work/empty: there is no file nonce; expected the folder"
 
+# What has not joined is told of; one that fails says why itself; signals are passed on.
+expect 1 "$ferry" join "$door" true
+says err "true has ended without joining the job at $door"
+expect 1 "$ferry" join "$door" false
+[ ! -s "$work/err" ] || fail "it says why another program failed"
+expect 127 "$ferry" join "$door" "$work/nothing"
+expect 7 "$ferry" join "$door" \
+    sh -c 'trap "exit 7" USR1; kill -USR1 $PPID; while :; do sleep 0.01; done'
+expect 137 "$ferry" join "$door" sh -c 'kill -KILL $$'
+
+# Ranks that a program of ferry_main starts itself can be joined too.
+expect 1 env FERRY_RANKS=2 FERRY_RANKS_JOIN="$door" "$program" main meet 2
+says err 'starts with 2 ranks and has room for no more; expected --ranks-max 3 or more'
+expect 1 env FERRY_RANKS=2 FERRY_RANKS_MAX=3 FERRY_THREADS=1 FERRY_RANKS_JOIN="$door" \
+    "$program" main meet 2
+says err 'FERRY_RANKS_JOIN is set: only ranks can be joined that are processes'
+expect 3 env FERRY_RANKS_JOIN="$door" "$program" meet 1
+says err 'FERRY_RANKS_JOIN is set, but only programs of ferry_main'
+absent "$door" || fail "a refused job has made its folder"
+start job env FERRY_RANKS=1 FERRY_RANKS_MAX=2 FERRY_RANKS_JOIN="$door" "$program" main meet 2
+await exists "$door/socket"
+start first "$ferry" join "$door" "$program" main meet 2
+ends job 0
+ends first 0
+says first.out 'rank 1 of 2 members'
+absent "$door" || fail "the folder is left behind"
+
 # Two ranks and two that join; one more finds no number left.
 start job "$ferry" run -n 2 -m 4 --join "$door" "$program" await 4
 await exists "$door/socket"

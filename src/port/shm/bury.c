@@ -128,3 +128,10 @@ void fy_shm_bury(fy_port *port, int rank)
             reclaim(p, other);
     }
 }
+
+void fy_shm_free_gone(fy_port *port, int rank)
+{
+    fy_arena arena = arena_at(state_of(port)->segment, (uint32_t)rank);
+    fy_arena_release_kept(&arena, KEEPER_ALL);
+    fy_arena_discard(&arena, NULL);
+}

@@ -1,9 +1,6 @@
 /* The shared heap: one arena per rank, and whose arena an address is in. */
 #include "port/shm/port_state.h"
 
-/* Of blocks that are kept for FY_KEEP_ALL: above those for ranks. */
-enum { KEEPER_ALL = FY_RANKS_MAX + 1 };
-
 /* The rank whose arena `address` lies in, or -1. */
 static int arena_rank(const fy_segment *s, const void *address)
 {
@@ -74,13 +71,6 @@ int fy_shm_keep(const fy_segment *segment, void *address, uint32_t keeper)
 int fy_shm_keep_for(fy_port *port, void *address, int rank)
 {
     return fy_shm_keep(state_of(port)->segment, address, keeper_of(rank));
-}
-
-void fy_shm_free_gone(fy_port *port, int rank)
-{
-    fy_arena arena = arena_at(state_of(port)->segment, (uint32_t)rank);
-    fy_arena_release_kept(&arena, KEEPER_ALL);
-    fy_arena_discard(&arena, NULL);
 }
 
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address)

@@ -65,6 +65,7 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *c
         set_number(FY_ENV_RANK, rank);
         set_number(FY_ENV_RANKS, j->ranks);
         unsetenv(FY_ENV_RANKS_MAX);
+        unsetenv(FY_ENV_RANKS_JOIN);
     }
     if (j->recruits_theirs >= 0) {
         fcntl(j->recruits_theirs, F_SETFD, 0);
@@ -218,6 +219,11 @@ int fy_launch(const fy_launch_plan *plan)
         return fy_error_set(FERRY_EINVAL, "%d ranks: must be 1 to %d", j.ranks, FY_RANKS_MAX);
     if (plan->shm != NULL && plan->shm->ranks_max > j.ranks && plan->shm->ranks_max <= FY_RANKS_MAX)
         j.ranks = plan->shm->ranks_max;
+    if (plan->join != NULL && j.ranks == j.starting)
+        return fy_error_set(FERRY_EINVAL,
+                            "nobody could join at %s: the job starts with %d ranks and has room "
+                            "for no more; expected --ranks-max %d or more (-m, FERRY_RANKS_MAX)",
+                            plan->join, j.starting, j.starting + 1);
     fy_door_init(&j.door);
     int error = prepare(&j);
     if (error == 0 && plan->bindings)

@@ -11,6 +11,7 @@
 #define FY_ENV_RANK "FERRY_RANK"     /* from 0 */
 #define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: places of the job; alone: a wish */
 #define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many there may be when some join later */
+#define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which others may join */
 #define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET" /* where ranks ask the launcher for more; likewise */
 #define FY_ENV_THREADS "FERRY_THREADS"       /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
@@ -25,7 +26,8 @@ typedef struct fy_launch_plan {
     const char *program;       /* for messages */
     const fy_shm_options *shm; /* the segment to make; NULL: one child, without segment and place */
     bool label;                /* lines of output begin with "[rank] " */
-    const char *join;          /* the folder by which processes may join; NULL: none */
+    const char *join;          /* the folder by which processes may join, where there is room for
+                                  more ranks; NULL: none */
     bool bindings;             /* prints which processors each rank may use */
     fy_launch_child *child;
     void *arg;

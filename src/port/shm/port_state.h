@@ -84,6 +84,7 @@ bool fy_shm_pending(fy_port *port, fy_lane lane);
 
 /* bury.c */
 void fy_shm_bury(fy_port *port, int rank);
+void fy_shm_free_gone(fy_port *port, int rank);
 bool fy_shm_silent(fy_port *port, int rank);
 
 /* wait.c */
@@ -110,7 +111,8 @@ int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t si
 /* 0: for nobody, else 1 + the rank. As fy_arena_keep_for. */
 int fy_shm_keep(const fy_segment *segment, void *address, uint32_t keeper);
 int fy_shm_keep_for(fy_port *port, void *address, int rank);
-void fy_shm_free_gone(fy_port *port, int rank);
+/* Of blocks that are kept for FY_KEEP_ALL: above those for ranks. */
+enum { KEEPER_ALL = FY_RANKS_MAX + 1 };
 /* Size of the live block that starts at `address`, on any rank; 0 for none. */
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address);
 

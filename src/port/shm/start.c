@@ -69,13 +69,10 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
     int error = read_options(&shm);
     if (error != 0)
         return error;
+    if (o.join == NULL)
+        o.join = fy_env_get(FY_ENV_RANKS_JOIN);
     if (o.join != NULL && o.threads)
         return fy_error_set(FERRY_EINVAL, "no process can join ranks that are threads");
-    if (o.join != NULL && shm.ranks_max <= o.ranks)
-        return fy_error_set(FERRY_EINVAL,
-                            "nobody could join at %s: the job starts with %d ranks and has room "
-                            "for no more; expected --ranks-max %d or more (-m, FERRY_RANKS_MAX)",
-                            o.join, o.ranks, o.ranks + 1);
     program p = {.argv = argv, .threads = o.threads ? o.ranks : 0, .ranks_max = shm.ranks_max};
     fy_launch_plan plan = {
         .program = argv[0],
