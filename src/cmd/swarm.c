@@ -30,7 +30,7 @@ static const char help[] =
     "  -2, --twice             run each seed twice and compare hash, status and output\n"
     "  -k, --keep-going        run all seeds, do not shrink, and count the failures\n"
     "  -x, --no-shrink         do not shrink the run that fails\n"
-    "  -l, --limit SECONDS     of real time for one run; 60 by default\n"
+    "  -l, --limit SECONDS     of processor time for one run; 60 by default\n"
     "  -h, --help              this text\n"
     "\n"
     "Exit status: 0 when every run was good; 1 when one failed; 2 for wrong usage.\n";

@@ -9,7 +9,7 @@
 typedef struct swarm {
     char **argv;     /* the program */
     char folder[64]; /* for outputs, plans and tapes; the swarm's own */
-    double limit_s;  /* of real time per run */
+    double limit_s;  /* of processor time per run */
     bool all;        /* deaths and a shared heap that refuses too */
     bool starves;    /* Ferry's allocations fail too */
     bool twice;      /* each seed runs twice, and must do the same */

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "port/sim/sim.h"
@@ -83,19 +84,32 @@ static _Noreturn void run_child(const swarm *s, uint64_t seed, const char *plan)
     _exit(127);
 }
 
-/* Waits for the child until its time is over. False: it had to be killed. */
+static double seconds(clockid_t clock)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Waits for the child until it has had its processor time, so that a busy machine fails no run; one
+ * that sleeps has SLEEP times as long. False: it had to be killed. */
 static bool wait_for(pid_t child, double limit_s)
 {
+    enum { SLEEP = 20 };
+    clockid_t used;
     int fd = (int)syscall(SYS_pidfd_open, child, 0);
     if (fd < 0)
         return true; /* without the call there is no limit */
     struct pollfd one = {.fd = fd, .events = POLLIN};
-    int ready;
-    do
-        ready = poll(&one, 1, (int)(limit_s * 1000));
-    while (ready < 0);
+    double end_s = seconds(CLOCK_MONOTONIC) + SLEEP * limit_s, left_s = limit_s;
+    int ready = 0;
+    bool known = clock_getcpuclockid(child, &used) == 0;
+    while (ready <= 0 && left_s > 0 && seconds(CLOCK_MONOTONIC) < end_s) {
+        ready = poll(&one, 1, (int)(left_s * 1000) + 1);
+        left_s = known ? limit_s - seconds(used) : 0;
+    }
     close(fd);
-    if (ready == 0)
+    if (ready <= 0)
         kill(child, SIGKILL);
     return ready > 0;
 }
