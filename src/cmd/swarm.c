@@ -325,8 +325,8 @@ int cmd_swarm(int argc, char **argv)
     swarm s = {.limit_s = 60, .first = 1, .last = 100};
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:ao2kxl:", long_options, NULL)) !=
-           -1) {
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:ao2kxl:", long_options,
+                                 NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);
             return 0;
