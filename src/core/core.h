@@ -121,7 +121,7 @@ static inline fy_port *fy_port_of(const ferry *f)
  * waits for it can go on at once. [application thread] */
 void fy_frame_done(ferry *f);
 
-/* Sets the function for `kind`. `polled_by_helper` kinds may run on either thread, under the lock
+/* Sets the function for `kind`. Those of the control lane may run on either thread, under the lock
  * that fy_control_poll's caller holds; all others run on the application thread. */
 FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
 

@@ -82,7 +82,6 @@ void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort
     fy_profile_end(f, stretch, &f->profile->other[sort], bytes);
 }
 
-/* Frames on the control lane that the helper takes are its own time, not this thread's. */
 static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
 {
     fy_profile *p = f->profile;
@@ -92,17 +91,10 @@ static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
-/* Kinds of the control lane, which the helper polls too (core.h). */
-static bool is_control(fy_kind kind)
-{
-    return kind == FY_KIND_WAVE || kind == FY_KIND_ARRIVAL || kind == FY_KIND_SCHEDULER ||
-           kind == FY_KIND_REFUSAL || kind == FY_KIND_WHY || kind == FY_KIND_CREDIT;
-}
-
 void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
 {
     f->kinds[kind] = fn;
-    if (f->profile == NULL || is_control(kind))
+    if (f->profile == NULL)
         return;
     f->profile->kinds[kind] = fn;
     f->kinds[kind] = count_handled;

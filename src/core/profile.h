@@ -33,7 +33,8 @@ typedef struct fy_profile {
     uint64_t idle_ns[2]; /* the last wait, from and to, as far as it is not awaiting */
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
     uint64_t hops[FY_HOPS_COUNTED];
-    fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function */
+    fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function, and, on the
+                                    control lane, without it */
     const char *path;            /* where to write; NULL: standard error */
     bool wanted;                 /* a report at the end; else FERRY_TRACE alone counts */
 } fy_profile;

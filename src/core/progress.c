@@ -9,6 +9,7 @@
  * too, so that what waits for room stays bounded; the peer will find no room, and poll. */
 #include <inttypes.h>
 
+#include "core/profile.h"
 #include "core/rank.h"
 #include "core/why.h"
 
@@ -32,10 +33,11 @@ static bool is_application(const ferry *f, int source, const fy_frame *frame)
            frame->kind == FY_KIND_TRANSFER || (frame->kind == FY_KIND_SPREAD && source == f->rank);
 }
 
-static fy_verdict dispatch(ferry *f, int source, const fy_frame *frame)
+static fy_verdict dispatch(ferry *f, fy_kind_fn *const kinds[FY_KINDS], int source,
+                           const fy_frame *frame)
 {
-    if (frame->kind < FY_KINDS && f->kinds[frame->kind] != NULL && source >= 0 && source < f->ranks)
-        return f->kinds[frame->kind](f, source, frame);
+    if (frame->kind < FY_KINDS && kinds[frame->kind] != NULL && source >= 0 && source < f->ranks)
+        return kinds[frame->kind](f, source, frame);
     fy_bad_frame(f, source, frame, "a frame of unknown kind");
     return FY_TAKEN;
 }
@@ -93,13 +95,13 @@ static fy_verdict deliver(void *context, int source, const fy_frame *frame)
     if (f->slow_lanes != 0 && refuses(f, source, frame))
         return FY_LEAVE;
     if (!f->filtered && f->held.first == NULL)
-        return dispatch(f, source, frame);
+        return dispatch(f, f->kinds, source, frame);
     const fy_queue *queue = fy_queue_find(&f->held, (uint32_t)source);
     bool held = queue != NULL && queue->head != NULL;
     if (!f->filtered)
-        return held ? FY_LEAVE : dispatch(f, source, frame);
+        return held ? FY_LEAVE : dispatch(f, f->kinds, source, frame);
     if (!is_application(f, source, frame) || frame->tag == f->filter_tag)
-        return dispatch(f, source, frame);
+        return dispatch(f, f->kinds, source, frame);
     return hold(f, source, frame, held ? queue->bytes : 0);
 }
 
@@ -114,7 +116,7 @@ static int run_held(ferry *f, fy_queue *queue)
             before = packet;
             continue;
         }
-        if (dispatch(f, packet->rank, &packet->frame) == FY_LEAVE)
+        if (dispatch(f, f->kinds, packet->rank, &packet->frame) == FY_LEAVE)
             break;
         packet = fy_queue_set_unlink(&f->held, queue, before);
         fy_packet_destroy(&f->packets, packet);
@@ -155,9 +157,12 @@ static int run_self(ferry *f)
     return count;
 }
 
+/* Not counted by a profile: its rows are the application thread's, and the helper polls here too.
+ */
 static fy_verdict deliver_control(void *context, int source, const fy_frame *frame)
 {
-    return dispatch(context, source, frame);
+    ferry *f = context;
+    return dispatch(f, f->profile != NULL ? f->profile->kinds : f->kinds, source, frame);
 }
 
 int fy_control_poll(ferry *f)

@@ -2,9 +2,12 @@
 # Goal: FERRY_PROFILE reports what a run did, and its parts fit together. Method: runs the program
 # in $1, whose ranks send each other a known number of requests, and the one in $2, which puts and
 # gets a known number of bytes, as processes and as threads; looks at the report's rows and sums.
+# The program in $3 balances, so that its helpers poll the control lane: frames of that lane must have
+# no rows of handling, which only application threads may write.
 set -u
 storm=$1
 ring=$2
+under=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -69,6 +72,12 @@ for threads in 0 1; do
     bytes=$(awk '/^memory *put *sent/ { print $5 }' "$folder/report")
     [ "$bytes" = 300000 ] || fail "put by frames: $bytes bytes"
     sums
+    FERRY_PROFILE=$folder/report FERRY_RANKS=3 FERRY_THREADS=$threads FERRY_SCHEDULER=stealing \
+        FERRY_HEAP_BYTES=64M timeout 60 "$under" flood || fail "threads $threads: $under: status $?"
+    grep -q '^balance *scheduler *sent' "$folder/report" || fail "no words of schedulers"
+    grep -q '^core *request *handled' "$folder/report" || fail "no requests"
+    grep -E '^[a-z]+ +(quiesce|arrival|scheduler|refusal|why|credit) +handled' "$folder/report" &&
+        fail "frames of the control lane are counted"
 done
 
 FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
