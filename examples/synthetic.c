@@ -2,6 +2,7 @@
  * balancer beforehand; the heavy ones all begin on the first ranks.
  *
  *     ferry run -n 8 build/examples/synthetic --tasks 16 --heavy 25 --light 20 --factor 2
+ *     ferry sim -n 64 build/examples/synthetic
  *
  * Rank 0 prints the makespan, the bound (what a balancer without knowledge of costs can reach when
  * an idle rank takes a waiting task at once), and what each rank did. */
@@ -15,7 +16,7 @@
 
 #include "common/parameters.h"
 
-typedef enum work { SLEEP, SPIN, COMPUTE } work;
+typedef enum work { COMPUTE, SLEEP, SPIN } work;
 
 typedef struct options {
     long tasks; /* per rank */
@@ -61,6 +62,9 @@ static void work_for(ferry *f, work how, double ms)
                             .tv_nsec = (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
     uint64_t end_ns = ferry_now(f) + (uint64_t)(ms * 1e6);
     switch (how) {
+    case COMPUTE:
+        ferry_compute(f, ms / 1e3);
+        break;
     case SLEEP:
         while (nanosleep(&time, &time) != 0 && errno == EINTR)
             continue;
@@ -68,9 +72,6 @@ static void work_for(ferry *f, work how, double ms)
     case SPIN:
         while (ferry_now(f) < end_ns)
             continue;
-        break;
-    case COMPUTE:
-        ferry_compute(f, ms / 1e3);
         break;
     }
 }
@@ -236,7 +237,7 @@ static int run(ferry *f, state *s)
 
 static int read_options(ferry *f, int argc, char **argv, options *o)
 {
-    static const char *const works[] = {"sleep", "spin", "compute", NULL};
+    static const char *const works[] = {"compute", "sleep", "spin", NULL};
     bool alone = false;
     int how = (int)o->work;
     const parameter table[] = {
@@ -245,7 +246,8 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
         {"light", "milliseconds of a light task", 0, 1e6, .real = &o->light_ms},
         {"factor", "of a heavy task's time to a light one's", 0, 1e6, .real = &o->factor},
         {"bytes", "of data per object", 0, 1e9, .whole = &o->bytes},
-        {"work", "what a task does: sleep, spin or compute", .choice = &how, .of = works},
+        {"work", "what a task does: compute, which the simulator counts, sleep or spin",
+         .choice = &how, .of = works},
         {"no-balance", "every task where it was made", .flag = &alone},
         {"scheduler", "by name", .text = &o->scheduler},
         {"loads", "tell the balancer what tasks cost", .flag = &o->loads},
@@ -276,5 +278,6 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    setenv("FERRY_COMPUTE", "sleep", 0); /* what ferry_compute does outside the simulator */
     return ferry_main(argc, argv, rank_main);
 }
