@@ -1,8 +1,9 @@
 /* Gradient (prema.txt 5.4.2.3): word of an idle rank spreads from neighbour to neighbour, and who
  * has too much offers it work.
  *
- * A rank at or below LOW waiting objects is underloaded, above HIGH overloaded; LOW counts when no
- * task runs, and without preemption always. An underloaded rank sends STATUS (itself, proximity 0)
+ * A rank at or below LOW waiting objects is underloaded, above HIGH (LOW at least) overloaded; at 0
+ * it is underloaded when no task runs either, but without preemption already during its last. An
+ * underloaded rank sends STATUS (itself, proximity 0)
  * to its neighbours: the NEIGHBOURS / 2 ranks before it, and as many behind, and at growing powers
  * of two if FAR is 1, so that word reaches all in logarithmic time. Who hears it and is not
  * overloaded keeps it when it is nearer than what it knows, and passes it on with proximity + 1. An
@@ -42,7 +43,7 @@ typedef struct gradient {
 
 static bool underloaded(const ferry_scheduling *s, const gradient *g)
 {
-    bool ahead = !ferry_scheduling_preempts(s);
+    bool ahead = g->low > 0 || !ferry_scheduling_preempts(s);
     return (g->waiting.running == NULL || ahead) && g->waiting.count + g->promised <= g->low;
 }
 
@@ -151,6 +152,7 @@ static int create(ferry_scheduling *s, void **out)
         return FERRY_ENOMEM;
     g->low = (uint32_t)ferry_scheduling_parameter(s, "LOW", 0);
     g->high = (uint32_t)ferry_scheduling_parameter(s, "HIGH", 0);
+    g->high = g->high < g->low ? g->low : g->high;
     g->batch = (uint32_t)ferry_scheduling_parameter(s, "BATCH", 1);
     g->expire_ns = (uint64_t)(ferry_scheduling_parameter(s, "EXPIRE_US", 2e3) * 1e3);
     g->pause_ns = g->expire_ns;

@@ -1,12 +1,14 @@
-/* Prioritized multi-list (prema.txt 5.4.2.4): every rank knows whose next object is most wanted.
+/* Prioritized multi-list (prema.txt 5.4.2.4): every rank knows where the object is that is most
+ * wanted on it.
  *
- * An object has a priority for each rank (ferry_scheduling_priority). Each rank keeps one number
- * per rank: the priority of the object it could get there, 0 for none. Ranks tell all others by
- * HEAD when theirs comes, goes, or changes by a quarter. A rank without work (or, without
- * preemption, with its last task) sends REQUEST to the one with the greatest number, which sends
- * the object that is best for the asker, whatever its priority has become, or NONE. Of equal ones
- * each rank begins with another. Telling all others costs messages in proportion to the ranks:
- * meant for up to a few hundred. */
+ * An object has a priority for each rank (ferry_scheduling_priority), so what waits here has a head
+ * for each: the object that is best for it. Each rank keeps one number per rank: the priority, for
+ * itself, of the head that it could get there, 0 for none. A rank tells another by HEAD when its
+ * head for that comes, goes, or changes by a quarter. A rank without work (or, without preemption,
+ * with its last task) sends REQUEST to the one with the greatest number, which sends the object
+ * that is best for the asker, whatever its priority has become, or NONE. Of equal ones each rank
+ * begins with another. What a rank has it runs before it asks for better. Telling all others costs
+ * messages in proportion to the ranks: meant for up to a few hundred. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -17,12 +19,18 @@
 enum { HEAD, REQUEST, NONE };
 enum { LOOKED_AT_MAX = 256 };
 
+static const double NEWS_FACTOR = 1.25, LEAST = 1e-9; /* to be had at all, however little wanted */
+
+typedef struct other {
+    double theirs; /* priority here of what could be had there; 0: nothing */
+    double told;   /* what it was told of this rank */
+} other;
+
 typedef struct multilist {
     fy_waiting waiting;
-    double told; /* what the others know of this rank */
-    int asked;   /* a rank, or -1 */
+    int asked; /* a rank, or -1 */
     int start;
-    double heads[]; /* by rank */
+    other others[]; /* by rank */
 } multilist;
 
 static void tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
@@ -52,17 +60,44 @@ static bool can_give(ferry_scheduling *s, const multilist *m)
     return m->waiting.count > (m->waiting.running == NULL ? 1u : 0u) && ferry_scheduling_on(s);
 }
 
-/* Tells everybody what is to be had here, when that is news. */
-static void announce(ferry_scheduling *s, multilist *m)
+static double wanted(ferry_scheduling *s, const ferry_schedulable *item, int rank)
 {
-    const ferry_schedulable *head = m->waiting.last;
-    double now = can_give(s, m) ? head->load + 1e-9 : 0;
-    bool news = (now > 0) != (m->told > 0) || now > 1.25 * m->told || m->told > 1.25 * now;
-    if (!news)
-        return;
-    m->told = now;
-    for (int i = 1; i <= ferry_scheduling_takers(s); i++)
-        tell(s, ferry_scheduling_taker(s, i), HEAD, now);
+    double priority = ferry_scheduling_priority(s, item, rank);
+    return priority > LEAST ? priority : LEAST;
+}
+
+/* What `rank` is to know now; `changed` has come, or gone. What it was told stays true when the
+ * head has not become much less: then a good one is found soon. */
+static double head_now(ferry_scheduling *s, const multilist *m, int rank,
+                       const ferry_schedulable *changed)
+{
+    double told = m->others[rank].told, highest = 0;
+    int looked_at = 0;
+    if (told > 0 && changed != NULL && NEWS_FACTOR * wanted(s, changed, rank) < told)
+        return told;
+    for (const ferry_schedulable *item = m->waiting.last; item != NULL && looked_at < LOOKED_AT_MAX;
+         item = item->prev, looked_at++) {
+        double priority = wanted(s, item, rank);
+        highest = priority > highest ? priority : highest;
+        if (told > 0 && NEWS_FACTOR * highest >= told)
+            break;
+    }
+    return highest;
+}
+
+/* Tells each what is to be had here, when that is news to it. `changed` may be NULL. */
+static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable *changed)
+{
+    bool gives = can_give(s, m);
+    for (int i = 1; i <= ferry_scheduling_takers(s); i++) {
+        int rank = ferry_scheduling_taker(s, i);
+        double *told = &m->others[rank].told;
+        double now = gives ? head_now(s, m, rank, changed) : 0;
+        if ((now > 0) == (*told > 0) && now <= NEWS_FACTOR * *told && *told <= NEWS_FACTOR * now)
+            continue;
+        *told = now;
+        tell(s, rank, HEAD, now);
+    }
 }
 
 static void ask(ferry_scheduling *s, multilist *m)
@@ -74,7 +109,7 @@ static void ask(ferry_scheduling *s, multilist *m)
         return;
     for (int i = 0; i < ranks; i++) {
         int rank = (m->start + i) % ranks;
-        if (m->heads[rank] > (best < 0 ? 0 : m->heads[best]))
+        if (m->others[rank].theirs > (best < 0 ? 0 : m->others[best].theirs))
             best = rank;
     }
     if (best < 0)
@@ -86,7 +121,7 @@ static void ask(ferry_scheduling *s, multilist *m)
 static int create(ferry_scheduling *s, void **out)
 {
     size_t ranks = (size_t)ferry_scheduling_ranks(s);
-    multilist *m = fy_calloc(1, sizeof *m + ranks * sizeof *m->heads);
+    multilist *m = fy_calloc(1, sizeof *m + ranks * sizeof *m->others);
     if (m == NULL)
         return FERRY_ENOMEM;
     m->asked = -1;
@@ -101,7 +136,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     m->waiting.running = head_for(s, m, ferry_scheduling_rank(s));
     if (m->waiting.running != NULL)
         fy_waiting_remove(&m->waiting, m->waiting.running);
-    announce(s, m);
+    announce(s, m, m->waiting.running);
     ask(s, m);
     return m->waiting.running;
 }
@@ -110,7 +145,7 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     multilist *m = arg;
     if (fy_waiting_add(&m->waiting, item) && m->waiting.running != NULL)
-        announce(s, m);
+        announce(s, m, item);
 }
 
 static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
@@ -132,8 +167,8 @@ static void give(ferry_scheduling *s, multilist *m, int thief)
         return;
     }
     fy_waiting_remove(&m->waiting, item);
+    announce(s, m, item);
     ferry_scheduling_migrate(s, item, thief);
-    announce(s, m);
 }
 
 static void message(ferry_scheduling *s, void *arg, int source,
@@ -144,7 +179,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
         give(s, m, source);
     } else if (words[0] == HEAD || words[0] == NONE) {
         double head = fy_number_of(words[1]);
-        m->heads[source] = words[0] == HEAD && head > 0 ? head : 0;
+        m->others[source].theirs = words[0] == HEAD && head > 0 ? head : 0;
         if (words[0] == NONE)
             m->asked = -1;
         ask(s, m);
@@ -155,13 +190,14 @@ static void message(ferry_scheduling *s, void *arg, int source,
 static void members(ferry_scheduling *s, void *arg)
 {
     multilist *m = arg;
-    for (int rank = 0; rank < ferry_scheduling_ranks(s); rank++)
+    for (int rank = 0; rank < ferry_scheduling_ranks(s); rank++) {
+        m->others[rank].told = 0;
         if (!ferry_scheduling_takes(s, rank))
-            m->heads[rank] = 0;
+            m->others[rank].theirs = 0;
+    }
     if (m->asked >= 0 && !ferry_scheduling_takes(s, m->asked))
         m->asked = -1;
-    m->told = 0;
-    announce(s, m);
+    announce(s, m, NULL);
     ask(s, m);
 }
 

@@ -1,0 +1,71 @@
+/* World: ranks of a scheduler without a runtime, for tests of what a policy decides. Words and
+ * objects travel when the test says so, and time passes when it says so; the functions that
+ * balance.h offers to schedulers are those of this world. */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include <ferry/balance.h>
+
+enum { WORLD_RANKS = 64, WORLD_ITEMS = 256, WORLD_MAIL = 4096 };
+
+typedef struct world world;
+
+struct ferry_scheduling {
+    world *w;
+    int rank;
+    void *state;
+    uint64_t wake_ns; /* 0: none */
+    ferry_schedulable *running;
+};
+
+/* An object: its place, and how much it wants to be on each rank, if that is not its load. */
+typedef struct thing {
+    ferry_schedulable item;
+    int rank; /* -1: on its way */
+    double priorities[WORLD_RANKS];
+    bool choosy;
+} thing;
+
+/* What is under way, and all that was: words, or an object. */
+typedef struct mail {
+    int from, to;
+    uint64_t words[FERRY_SCHEDULER_WORDS];
+    thing *object; /* NULL: words */
+} mail;
+
+struct world {
+    const ferry_scheduler *policy;
+    int ranks;
+    uint64_t now_ns, random;
+    bool on, preempts;
+    ferry_scheduling of[WORLD_RANKS];
+    thing things[WORLD_ITEMS];
+    int thing_count;
+    mail mail[WORLD_MAIL];
+    int sent, delivered;
+};
+
+/* Opens `ranks` ranks under `policy`, with parameters as in "HIGH=3 PING_US=0". */
+world *world_open(const ferry_scheduler *policy, int ranks, const char *parameters);
+void world_close(world *w);
+
+/* An object of `load` with one task, on `rank`; or one with a priority for each of the ranks. */
+thing *world_add(world *w, int rank, double load);
+thing *world_add_choosy(world *w, int rank, const double *priorities);
+
+/* Gives `rank` its next task, which runs until world_end; NULL: there is none. */
+ferry_schedulable *world_run(world *w, int rank);
+void world_end(world *w, int rank);
+
+/* Delivers the oldest, or all and what comes of it. */
+void world_deliver(world *w);
+void world_deliver_all(world *w);
+
+/* Lets time pass until the timer of `rank` is due, and calls it. */
+void world_wake(world *w, int rank);
+
+/* Since mail number `since`: words `what` from a rank (-1: any) to a rank (-1: any); objects. */
+int world_words(const world *w, int since, uint64_t what, int from, int to);
+int world_moves(const world *w, int since, int from, int to);
+
+#endif
