@@ -2,8 +2,8 @@
 # Goal: FERRY_PROFILE reports what a run did, and its parts fit together. Method: runs the program
 # in $1, whose ranks send each other a known number of requests, and the one in $2, which puts and
 # gets a known number of bytes, as processes and as threads; looks at the report's rows and sums.
-# The program in $3 balances, so that its helpers poll the control lane: frames of that lane must have
-# no rows of handling, which only application threads may write.
+# The program in $3 balances, so that its helpers poll the control lane: frames of that lane must
+# have no rows of handling, which only application threads may write.
 set -u
 storm=$1
 ring=$2
