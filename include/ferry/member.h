@@ -22,10 +22,11 @@ extern "C" {
  * call next, and which they do not leave without it. On the calling rank a `died` tells of one that
  * ended before. ferry_ranks counts the numbers that the job has for ranks, used or not
  * (FERRY_RANKS_MAX, --ranks-max of `ferry run` and `ferry sim`); those that are not there are gone
- * in the sense of ferry_peer_is_gone. FERRY_ENOMEM: no numbers are left. FERRY_ENOTSUP: the job has
- * no launcher of Ferry's, or no room was asked for; with `argv`, also where ranks share one
- * process. FERRY_EINVAL. [app thread, handlers | never blocks] cds.txt 6.
- */
+ * in the sense of ferry_peer_is_gone. Under mpirun the caller's process starts them, on its node,
+ * and they die with it; MPI does not know them. FERRY_ENOMEM: no numbers are left. FERRY_ENOTSUP:
+ * no room was asked for, or the job has no launcher; under mpirun, not all ranks share memory
+ * (several nodes, FERRY_MPI_SHM=0); with `argv`, also where ranks share one process. FERRY_EINVAL.
+ * [app thread, handlers | never blocks] cds.txt 6. */
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 
 /* Leaves the job while the others stay: moves the objects that are here to them, with the messages

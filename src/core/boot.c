@@ -121,7 +121,8 @@ static int read_mpi(const fy_place *where, const ferry_options *options, fy_mpi_
     *out = (fy_mpi_options){.communicator = options->communicator,
                             .announced = where->announced,
                             .library = fy_env_get("FERRY_MPI"),
-                            .shm = {.heap_bytes = options->heap_bytes,
+                            .shm = {.ranks_max = where->ranks_max,
+                                    .heap_bytes = options->heap_bytes,
                                     .ring_slots = options->ring_slots,
                                     .ring_bytes = options->ring_bytes}};
     int error = fy_env_number(FY_ENV_MPI_SHM, 0, 1, &share);
@@ -183,7 +184,7 @@ int ferry_open(const ferry_options *options, ferry **out)
                             "open: %s=1 makes ranks threads of one process, which "
                             "only programs of ferry_main can be",
                             FY_ENV_THREADS);
-    if (where.mpi || o.communicator != NULL)
+    if (where.mpi || (o.communicator != NULL && !where.launched))
         return open_mpi(&where, &o, out);
     if (!where.launched && where.join == NULL && (where.ranks > 1 || where.door != NULL))
         return fy_error_set(FERRY_ELAUNCH,

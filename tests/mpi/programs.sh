@@ -30,6 +30,14 @@ for shm in 1 0; do
         "$examples/mesh" --input "$input" --size 40 --subdomains 8 --check
 done
 
+expect 0 "lost 0, done twice 0" env FERRY_RANKS_MAX=12 "$run" "$mpirun" 2 "$examples/elastic"
+# Nobody may come: the farm goes on with those that are there.
+expect 0 "1 workers at most, 0 came" "$run" "$mpirun" 2 "$examples/elastic"
+expect 0 "1 workers at most, 0 came" \
+    env FERRY_MPI_SHM=0 FERRY_RANKS_MAX=12 "$run" "$mpirun" 2 "$examples/elastic"
+expect 1 "at most 2 ranks (FERRY_RANKS_MAX): must be 3 to 1024" \
+    env FERRY_RANKS_MAX=2 "$run" "$mpirun" 3 "$examples/hello"
+
 expect 1 "ferry-port-none.so is missing" env FERRY_MPI=none "$run" "$mpirun" 2 "$examples/hello"
 expect 1 "FERRY_PORT=shm cannot reach the others" \
     env FERRY_PORT=shm "$run" "$mpirun" 2 "$examples/hello"

@@ -83,7 +83,7 @@ static int form_alone(const fy_shm_options *shm, int rank, fy_mpi_node *node)
     if (error != 0)
         return error;
     error = fy_segment_map(mine.fd, &node->segment);
-    close(mine.fd);
+    node->fd = mine.fd;
     node->count = 1;
     node->self = 0;
     node->ranks[0] = rank;
@@ -156,17 +156,23 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
         return mpi_failed(mpi, "MPI_Comm_split_type", error);
     *out = (fy_mpi_node){.fd = -1};
     mpi->comm_place(near, &out->self, &out->count);
+    fy_shm_options here = *shm;
+    if (out->count < ranks)
+        here.ranks_max = 0; /* nobody joins later */
     out->ranks = calloc((size_t)out->count, sizeof(*out->ranks));
     out->pids = calloc((size_t)out->count, sizeof(*out->pids));
     if (out->ranks == NULL || out->pids == NULL)
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", out->count);
     else if (share && out->count > 1 && out->count <= FY_RANKS_MAX)
-        error = form_together(mpi, near, shm, rank, out);
-    /* Ranks have other numbers in the segment when there are more nodes. */
-    if (error == 0 && (out->segment == NULL || out->count < ranks))
+        error = form_together(mpi, near, &here, rank, out);
+    if (error == 0 && out->segment == NULL) {
         close_file(out);
-    if (error == 0 && out->segment == NULL)
-        error = form_alone(shm, rank, out);
+        here.ranks_max = ranks == 1 ? shm->ranks_max : 0;
+        error = form_alone(&here, rank, out);
+    }
+    /* Ranks have other numbers in the segment when there are more nodes. */
+    if (error == 0 && out->count < ranks)
+        close_file(out);
     mpi->comm_close(near);
     if (error != 0)
         fy_mpi_node_free(out);

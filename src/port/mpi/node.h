@@ -13,25 +13,35 @@ typedef struct fy_mpi_node {
     int self;  /* this rank's place among them */
     int *ranks;
     int32_t *pids;
-    int fd; /* of the segment of a job that is all on this node, for `ferry why`; else -1 */
+    int fd; /* of the segment of a job that is all on this node, for ranks that are started later
+               and for `ferry why`; else -1 */
 } fy_mpi_node;
 
 /* Finds the ranks of this node and maps a segment with them; alone when `share` is false, or when
- * they cannot reach each other's descriptors, which is logged. Collective over `comm`. On failure
- * an FERRY_E code with fy_error_set. */
+ * they cannot reach each other's descriptors, which is logged. The segment has places for ranks
+ * that join later, as `shm` says, when the job is all on this node. Collective over `comm`. On
+ * failure an FERRY_E code with fy_error_set. */
 int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
                      bool share, fy_mpi_node *out);
 void fy_mpi_node_free(fy_mpi_node *node);
 
-/* Under Ferry's launcher deaths are the launcher's to notice; here nobody else does. A thread
- * sleeps until the next rank of the node ends, marks it dead if it had not left, says so, and goes
- * on with the one after that: together the watches see every death that one rank survives. */
+/* Under Ferry's launcher deaths are the launcher's to notice, and ranks are its to start; here
+ * nobody else does. A thread sleeps until the next rank of the node ends, marks it dead if it had
+ * not left, says so, and goes on with the one after that: together the watches see every death that
+ * one rank survives.
+ *
+ * Where one node holds the whole job and its segment has places left, the thread also starts ranks,
+ * for this one and for those that it has started (port/shm/recruit.c), and sees to their ends as
+ * the launcher does (port/shm/end.c). They are processes that MPI does not know: its launcher ends
+ * them by ending this one, with which they die. */
 typedef struct fy_mpi_watch fy_mpi_watch;
 
 /* Starts the watch once all ranks of the node have joined. Borrows `node` until fy_mpi_watch_stop.
- * NULL when there is nobody to watch or the system has no way to. */
+ * NULL when there is nothing to do or the system has no way to. [application thread] */
 fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node);
-/* Returns whether it has seen a death. Takes `watch`, which may be NULL. */
-bool fy_mpi_watch_stop(fy_mpi_watch *watch);
+/* Ends it, after the processes that it has started when the job is `whole`: none of those that MPI
+ * has started has died. Does not return when one of those that it has started ended with an error.
+ * Returns whether it has seen a death. Takes `watch`, which may be NULL. [application thread] */
+bool fy_mpi_watch_stop(fy_mpi_watch *watch, bool whole);
 
 #endif

@@ -68,9 +68,15 @@ static int start(const fy_mpi_options *options, fy_mpi_job *job)
     return error != 0 ? mpi_failed(job, "MPI_Init_thread", error) : 0;
 }
 
-/* A job in which each rank is alone in a world of its own must not begin. */
+/* A job in which each rank is alone in a world of its own must not begin, nor one with more ranks
+ * than it may ever have. */
 static int check_world(const fy_mpi_options *options, const fy_mpi_job *job)
 {
+    int most = options->shm.ranks_max;
+    if (most != 0 && most < job->ranks)
+        return fy_error_set(FERRY_EINVAL,
+                            "open: at most %d ranks (FERRY_RANKS_MAX): must be %d to %d", most,
+                            job->ranks, FY_RANKS_MAX);
     if (options->communicator != NULL || options->announced <= (uint64_t)job->ranks)
         return 0;
     char library[128];
@@ -159,16 +165,16 @@ free_job:
     return error;
 }
 
-/* How many ranks of this node are there still; `*dead`: one has died. */
+/* How many ranks of this node are there still; `*dead`: one that MPI knows has died. */
 static int count_near(const fy_mpi_job *job, bool *dead)
 {
     int count = 0;
-    for (int i = 0; i < job->node.count; i++) {
+    for (int i = 0; i < fy_segment_ranks(job->node.segment); i++) {
         const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)i);
         /* acquire: pairs with fy_controls_mark */
         uint32_t state = atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
-        count += state < SHM_LEFT;
-        *dead = *dead || state == SHM_DEAD;
+        count += state == SHM_JOINED;
+        *dead = *dead || (state == SHM_DEAD && i < job->node.count);
     }
     return count;
 }
@@ -198,7 +204,7 @@ void fy_mpi_leave(void *arg)
     fy_mpi_job *job = arg;
     /* The watch goes on meanwhile: others may be seen by it alone. */
     bool whole = linger(job);
-    whole = !fy_mpi_watch_stop(job->watch) && whole;
+    whole = !fy_mpi_watch_stop(job->watch, whole) && whole;
     if (job->port != NULL && whole)
         fy_mpi_port_destroy(job->port);
     fy_mpi_node_free(&job->node);

@@ -20,7 +20,8 @@ typedef struct fy_mpi_options {
     const void *communicator; /* an MPI_Comm, by its address; NULL: MPI_COMM_WORLD */
     uint64_t announced;       /* ranks of the job as the launcher's environment says; 0: nothing */
     const char *library;      /* the MPI library's name (find.h); NULL: as fy_mpi_wanted says */
-    fy_shm_options shm;       /* of the node's segment; `ranks` is not looked at */
+    fy_shm_options shm;       /* of the node's segment; `ranks` is not looked at, `ranks_max` where
+                                 one node holds all */
     fy_compute compute;
     bool share; /* the ranks of a node use shared memory */
 } fy_mpi_options;

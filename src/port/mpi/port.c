@@ -232,6 +232,18 @@ static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)
     near->ops->name_handler(near, handler, name);
 }
 
+static int mpi_recruit(fy_port *port, int count, char *const argv[], int *first)
+{
+    const mpi_port *p = port_of(port);
+    (void)count;
+    (void)argv;
+    (void)first;
+    return fy_error_set(FERRY_ENOTSUP,
+                        "the job's %d ranks do not all share memory (%d share it here), and only "
+                        "where all do can ranks join later",
+                        p->ranks, p->node->count);
+}
+
 static void mpi_bury(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
@@ -303,6 +315,7 @@ static const fy_port_ops mpi_ops = {
     .peer = mpi_peer,
     .doing = mpi_doing,
     .name_handler = mpi_name_handler,
+    .recruit = mpi_recruit,
     .bury = mpi_bury,
     .silent = mpi_silent,
 };

@@ -1,87 +1,248 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "port/mpi/child.h"
 #include "port/mpi/node.h"
-#include "port/shm/layout.h"
+#include "port/shm/job.h"
+
+/* What tells the thread to end. */
+enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
+
+enum { SET_STOP, SET_NEXT, SET_RECRUITS, SET_CHILDREN };
 
 struct fy_mpi_watch {
     const fy_mpi_node *node;
     int stop_fd;
+    uint64_t stops;    /* STOP_..., or 0; the thread's */
+    int next, next_fd; /* how many places on is the rank whose end is awaited; -1: none is */
+    bool saw_death;    /* read after the thread has ended */
+    bool starts;       /* it starts ranks; the rest is only for that */
+    /* Of the ranks that this process has started. It counts as one of them itself, so that the job
+     * is not at its end with the last of them. */
+    job job;
+    fy_launch_plan plan;
+    fy_mpi_program program;
+    struct pollfd *set;
     pthread_t thread;
-    bool saw_death; /* read after the thread has ended */
 };
 
-/* Sleeps until process `pid` has ended. False: the watch is to stop, or cannot see it. */
-static bool wait_for_end(const fy_mpi_watch *w, int32_t pid)
+static uint32_t state_at(const fy_mpi_watch *w, int place)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0)
-        return errno == ESRCH;
-    struct pollfd set[] = {{.fd = pidfd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN}};
-    while (poll(set, 2, -1) < 0 && errno == EINTR) {
+    const shm_rank *rank = rank_at(w->node->segment->base, (uint32_t)place);
+    /* acquire: pairs with the mark that the rank left before it ended */
+    return atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
+}
+
+static void note_end(fy_mpi_watch *w, int place)
+{
+    const fy_mpi_node *node = w->node;
+    if (state_at(w, place) >= SHM_LEFT)
+        return;
+    w->saw_death = true;
+    fy_controls_mark(node->segment->base, node->segment->ranks, (uint32_t)place, SHM_DEAD);
+    fy_log_line(-1, "rank %d (process %d) has died", node->ranks[place], (int)node->pids[place]);
+}
+
+/* Goes on to the next rank that has not ended. One that the system does not let us watch ends the
+ * watch. */
+static void watch_next(fy_mpi_watch *w)
+{
+    if (w->next_fd >= 0)
+        close(w->next_fd);
+    while (++w->next < w->node->count) {
+        int place = (w->node->self + w->next) % w->node->count;
+        w->next_fd = (int)syscall(SYS_pidfd_open, w->node->pids[place], 0);
+        if (w->next_fd >= 0 || errno != ESRCH)
+            return;
+        note_end(w, place);
     }
-    close(pidfd);
-    return set[0].revents != 0 && set[1].revents == 0;
+    w->next_fd = -1;
+}
+
+/* A rank that this process has started has ended. Whether its status is still to be had depends on
+ * the program, which may have waited for all its children. */
+static void reap(fy_mpi_watch *w, int rank)
+{
+    job *j = &w->job;
+    job_child *child = &j->children[rank];
+    siginfo_t info = {0};
+    int error = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG) != 0 ? errno : 0;
+    if (error == 0 && info.si_pid == 0)
+        return;
+    if (error != 0)
+        info =
+            (siginfo_t){.si_code = CLD_EXITED, .si_status = state_at(w, rank) == SHM_LEFT ? 0 : 1};
+    info.si_pid = child->pid;
+    close(child->pidfd);
+    child->pidfd = -1;
+    j->left--;
+    fy_job_child_gone(j, rank, &info);
+}
+
+static nfds_t fill_set(const fy_mpi_watch *w)
+{
+    const job *j = &w->job;
+    w->set[SET_STOP] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->stop_fd, .events = POLLIN};
+    w->set[SET_NEXT] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->next_fd, .events = POLLIN};
+    w->set[SET_RECRUITS] = (struct pollfd){.fd = w->starts ? j->recruits : -1, .events = POLLIN};
+    for (int rank = j->starting; rank < j->ranks; rank++)
+        w->set[SET_CHILDREN + rank] =
+            (struct pollfd){.fd = j->children[rank].pidfd, .events = POLLIN};
+    return SET_CHILDREN + (nfds_t)j->ranks;
+}
+
+static int until_ms(const job *j)
+{
+    uint64_t now = fy_clock_now_ns();
+    if (j->stage == JOB_RUNS)
+        return -1;
+    return now >= j->stage_end_ns ? 0 : (int)((j->stage_end_ns - now) / 1000000 + 1);
+}
+
+static void serve_set(fy_mpi_watch *w)
+{
+    job *j = &w->job;
+    if (w->set[SET_STOP].revents != 0 &&
+        read(w->stop_fd, &w->stops, sizeof(w->stops)) != (ssize_t)sizeof(w->stops))
+        w->stops = 0;
+    if (w->set[SET_NEXT].revents != 0) {
+        note_end(w, (w->node->self + w->next) % w->node->count);
+        watch_next(w);
+    }
+    if (w->set[SET_RECRUITS].revents != 0)
+        (void)fy_job_recruit(j, j->recruits);
+    for (int rank = j->starting; rank < j->ranks; rank++)
+        if (w->set[SET_CHILDREN + rank].revents != 0)
+            reap(w, rank);
+}
+
+static bool is_over(const fy_mpi_watch *w)
+{
+    return w->stops == STOP_AT_ONCE || (w->stops == STOP_AFTER_CHILDREN && w->job.left == 1);
+}
+
+/* A rank that it has started has ended, and not all that live go on without it: this process ends
+ * as that one did, and so MPI's launcher ends the job. */
+static void end_job(const job *j)
+{
+    if (j->stage != JOB_RUNS && until_ms(j) == 0)
+        _exit(j->status);
 }
 
 static void *watch(void *arg)
 {
     fy_mpi_watch *w = arg;
-    const fy_mpi_node *node = w->node;
-    void *base = node->segment->base;
-    for (int i = 1; i < node->count; i++) {
-        int next = (node->self + i) % node->count;
-        if (!wait_for_end(w, node->pids[next]))
-            break;
-        /* acquire: pairs with the mark that the rank left before it ended */
-        uint32_t state =
-            atomic_load_explicit(&rank_at(base, (uint32_t)next)->state, memory_order_acquire);
-        if ((state & SHM_STATE_MASK) >= SHM_LEFT)
-            continue;
-        w->saw_death = true;
-        fy_controls_mark(base, (uint32_t)node->count, (uint32_t)next, SHM_DEAD);
-        fy_log_line(-1, "rank %d (process %d) has died", node->ranks[next], (int)node->pids[next]);
+    watch_next(w);
+    while (!is_over(w)) {
+        if (poll(w->set, fill_set(w), until_ms(&w->job)) > 0)
+            serve_set(w);
+        end_job(&w->job);
     }
     return NULL;
 }
 
+/* Makes this process one that starts ranks. */
+static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
+{
+    job *j = &w->job;
+    fy_segment *segment = w->node->segment;
+    w->plan = (fy_launch_plan){.program = w->program.path,
+                               .child = fy_mpi_program_execute,
+                               .arg = &w->program,
+                               .executes = true,
+                               .prepare = fy_mpi_child_prepare};
+    j->plan = &w->plan;
+    j->segment_fd = w->node->fd;
+    j->controls = (fy_controls){
+        .base = segment->base, .ranks = segment->ranks, .starting = segment->starting};
+    j->launcher = getpid();
+    j->old_mask = *mask;
+    sigaction(SIGCHLD, NULL, &j->old_child_action);
+    int error = fy_mpi_program_read(&w->program);
+    if (error != 0)
+        return error;
+    for (uint32_t rank = 0; rank < segment->ranks; rank++) {
+        job_child *child = &j->children[rank];
+        child->pidfd = child->link = child->streams[0].fd = child->streams[1].fd = -1;
+    }
+    if (pipe2(j->start_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+        return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
+    error = fy_job_recruits_open(j);
+    if (error != 0)
+        return error;
+    j->ranks = (int)segment->ranks;
+    j->starting = (int)segment->starting;
+    w->starts = true;
+    /* The segment has our end from now on, and closes it. */
+    fy_segment_recruiter_set(segment, fy_launch_recruit, (void *)(intptr_t)j->recruits_theirs);
+    return 0;
+}
+
+static void free_watch(fy_mpi_watch *w)
+{
+    const int files[] = {w->stop_fd, w->next_fd, w->job.recruits, w->job.start_pipe[0],
+                         w->job.start_pipe[1]};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] >= 0)
+            close(files[i]);
+    fy_mpi_program_free(&w->program);
+    free(w->job.children);
+    free(w->set);
+    free(w);
+}
+
 fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node)
 {
-    fy_mpi_watch *w = node->count < 2 ? NULL : calloc(1, sizeof(*w));
+    bool starts = node->fd >= 0 && node->segment->ranks > (uint32_t)node->count;
+    fy_mpi_watch *w = node->count < 2 && !starts ? NULL : calloc(1, sizeof(*w));
     if (w == NULL)
         return NULL;
     w->node = node;
+    w->next_fd = -1;
+    w->job = (job){.left = 1, .recruits = -1, .signal_fd = -1, .start_pipe = {-1, -1}};
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
+    w->set = calloc(SET_CHILDREN + (size_t)node->segment->ranks, sizeof(*w->set));
+    w->job.children = calloc(node->segment->ranks, sizeof(*w->job.children));
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool started = w->stop_fd >= 0 && pthread_create(&w->thread, NULL, watch, w) == 0;
+    bool ready = w->stop_fd >= 0 && w->set != NULL && w->job.children != NULL;
+    if (ready && starts && prepare_job(w, &old) != 0)
+        fy_log_line(node->ranks[node->self], "ferry_spawn cannot start ranks: %s", fy_error_text());
+    bool started = ready && pthread_create(&w->thread, NULL, watch, w) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (started)
         return w;
-    if (w->stop_fd >= 0)
-        close(w->stop_fd);
-    free(w);
+    if (w->starts)
+        fy_segment_recruiter_set(node->segment, NULL, NULL);
+    free_watch(w);
     return NULL;
 }
 
-bool fy_mpi_watch_stop(fy_mpi_watch *w)
+bool fy_mpi_watch_stop(fy_mpi_watch *w, bool whole)
 {
     if (w == NULL)
         return false;
-    uint64_t one = 1;
-    ssize_t written = write(w->stop_fd, &one, sizeof(one));
+    uint64_t how = whole ? STOP_AFTER_CHILDREN : STOP_AT_ONCE;
+    ssize_t written = write(w->stop_fd, &how, sizeof(how));
     (void)written;
     pthread_join(w->thread, NULL);
+    /* Of one that had left the job; nobody is there any more who could end with its status. */
+    if (w->job.status != 0)
+        _exit(w->job.status);
     bool saw_death = w->saw_death;
-    close(w->stop_fd);
-    free(w);
+    free_watch(w);
     return saw_death;
 }

@@ -118,11 +118,11 @@ void fy_job_next_stage(job *j)
 /* The child could not execute the program: all cannot, and one line says so. */
 static bool report_start(job *j)
 {
-    int error;
-    if (read(j->start_pipe[0], &error, sizeof(error)) != (ssize_t)sizeof(error))
+    job_failure failure;
+    if (read(j->start_pipe[0], &failure, sizeof(failure)) != (ssize_t)sizeof(failure))
         return false;
     if (!j->start_failed)
-        fy_log_line(-1, "cannot run %s: %s", j->plan->program, strerror(error));
+        fy_log_line(-1, "cannot run %s: %s", failure.program, strerror(failure.error));
     j->start_failed = true;
     return true;
 }
@@ -140,13 +140,15 @@ static bool is_consequence(const job *j, int rank, const siginfo_t *info)
     return info->si_code == CLD_EXITED || info->si_status == SIGTERM || info->si_status == SIGKILL;
 }
 
-/* Whether some have joined the job and live, and every one of them goes on without `rank`. */
+/* Whether some have joined the job and live, and every one of them goes on without `rank`; those
+ * that the job began with are waited for. */
 static bool others_endure(const job *j, int rank)
 {
     int living = 0;
     for (int other = 0; other < j->ranks && j->controls.base != NULL; other++) {
-        if (other == rank || j->children[other].pidfd < 0 || fy_job_state(j, other) == SHM_LEFT)
-            continue;
+        shm_state state = fy_job_state(j, other);
+        if (other == rank || state >= SHM_LEFT || (state == SHM_ABSENT && other >= j->starting))
+            continue; /* it is not there, or not yet */
         /* seq_cst: as in shm_endure */
         if (!atomic_load(&rank_at(j->controls.base, (uint32_t)other)->endures))
             return false;

@@ -1,4 +1,5 @@
-/* A running job as its launcher sees it. For launch.c, watch.c, end.c and label.c. */
+/* A running job as its launcher sees it, or as a rank under another launcher does, of the ranks
+ * that it has started (port/mpi/watch.c). For launch.c, watch.c, end.c, recruit.c and label.c. */
 #ifndef FY_SHM_JOB_H
 #define FY_SHM_JOB_H
 
@@ -33,6 +34,12 @@ typedef struct job_guest {
 
 enum { JOB_GUESTS = 8 }; /* so many at once; others wait for their turn */
 
+/* What a child writes that cannot execute its program; as one piece. */
+typedef struct job_failure {
+    int error; /* errno */
+    char program[252];
+} job_failure;
+
 /* Where processes join. */
 typedef struct job_door {
     int folder, listener; /* -1: closed */
@@ -63,7 +70,7 @@ typedef struct job {
     job_child *children;
     int left; /* children that live */
     int signal_fd;
-    int start_pipe[2]; /* a child writes errno when it cannot exec */
+    int start_pipe[2]; /* children write a job_failure */
     bool start_failed;
     int status;
     job_stage stage;
@@ -95,9 +102,9 @@ typedef struct job_request {
 enum { JOB_REQUEST_BYTES = 64 * 1024 };
 
 /* Makes the socket. FERRY_ESYSTEM. */
-int fy_job_recruits_open(job *j);
+FY_SHARED int fy_job_recruits_open(job *j);
 /* Serves one request that came by `fd`. False: nobody asks by it any more. */
-bool fy_job_recruit(job *j, int fd);
+FY_SHARED bool fy_job_recruit(job *j, int fd);
 
 /* door.c. `path` is made, and removed however the launcher ends. FERRY_EINVAL, FERRY_ESYSTEM: close
  * is still to be called. No process may have been started before that knows the job's files. */
@@ -119,7 +126,7 @@ void fy_guest_gone(job *j, int rank, bool process);
 /* end.c */
 shm_state fy_job_state(const job *j, int rank);
 /* Accounts for a child that has gone. */
-void fy_job_child_gone(job *j, int rank, const siginfo_t *info);
+FY_SHARED void fy_job_child_gone(job *j, int rank, const siginfo_t *info);
 void fy_job_next_stage(job *j);
 
 /* orphans.c: processes that ranks started and did not wait for. */

@@ -73,13 +73,17 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *c
     }
     sigaction(SIGCHLD, &j->old_child_action, NULL);
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+    if (j->plan->prepare != NULL)
+        j->plan->prepare();
     int status = argv == NULL ? j->plan->child(j->plan->arg, rank) : execvp(argv[0], argv);
     if (status >= 0)
         exit(status);
-    int error = argv == NULL ? -status : errno;
-    ssize_t written = write(j->start_pipe[1], &error, sizeof(error));
+    job_failure failure = {.error = argv == NULL ? -status : errno};
+    const char *program = argv == NULL ? j->plan->program : argv[0];
+    strncpy(failure.program, program, sizeof(failure.program) - 1);
+    ssize_t written = write(j->start_pipe[1], &failure, sizeof(failure));
     (void)written;
-    _exit(error == ENOENT ? 127 : 126);
+    _exit(failure.error == ENOENT ? 127 : 126);
 }
 
 /* In the launcher from here. */

@@ -31,6 +31,8 @@ typedef struct fy_launch_plan {
     bool bindings;             /* prints which processors each rank may use */
     fy_launch_child *child;
     void *arg;
+    bool executes;         /* `child` executes a program: output that waits here stays here */
+    void (*prepare)(void); /* in a child, before it runs anything; NULL: nothing to do */
 } fy_launch_plan;
 
 /* Starts the children and returns when all have ended: the job's exit status as ferry_launch
@@ -44,6 +46,6 @@ int fy_launch(const fy_launch_plan *plan);
 void fy_launch_settle(int fd, int socket);
 
 /* A fy_recruiter: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
-int fy_launch_recruit(void *arg, int first, int count, char *const argv[]);
+FY_SHARED int fy_launch_recruit(void *arg, int first, int count, char *const argv[]);
 
 #endif

@@ -95,7 +95,8 @@ static char **read_arguments(char *text, const job_request *head)
 
 static void start(job *j, const job_request *head, char *const argv[])
 {
-    fflush(NULL); /* else each child would write it again */
+    if (!j->plan->executes)
+        fflush(NULL); /* else each child would write it again */
     for (uint32_t i = 0; i < head->count; i++) {
         int rank = (int)(head->first + i);
         /* A job that ends takes nobody in. */

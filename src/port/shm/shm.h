@@ -44,13 +44,13 @@ FY_SHARED int fy_shm_join(fy_segment *segment, int rank, fy_port **out);
 FY_SHARED void fy_shm_compute_set(fy_port *port, fy_compute mode);
 
 /* How many places for ranks the segment has. */
-int fy_segment_ranks(const fy_segment *segment);
+FY_SHARED int fy_segment_ranks(const fy_segment *segment);
 
 /* Has ranks [first, first + count) started, with `argv` or, when that is NULL, as the others were.
  * 0, or an error with fy_error_set: none was. [application thread of any rank] */
 typedef int fy_recruiter(void *arg, int first, int count, char *const argv[]);
 
-/* Sets how ranks of this process have others started; without, they cannot. Before they join. */
-void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg);
+/* Sets how ranks of this process have others started; without, they cannot. Before they do. */
+FY_SHARED void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg);
 
 #endif

@@ -82,6 +82,7 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
         .bindings = o.bindings,
         .child = execute,
         .arg = &p,
+        .executes = true,
     };
     return fy_launch(&plan);
 }

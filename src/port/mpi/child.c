@@ -1,0 +1,116 @@
+#include "port/mpi/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ferry/error.h>
+
+#include "base/error.h"
+
+/* Reads a file of /proc, which does not tell its size. Gives `*out`; 0 or errno. */
+static int read_all(const char *path, char **out, size_t *bytes)
+{
+    enum { PIECE_BYTES = 16384 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = NULL;
+    size_t used = 0;
+    ssize_t got = fd < 0 ? -1 : 1;
+    while (got > 0) {
+        char *more = realloc(text, used + PIECE_BYTES);
+        got = more == NULL ? -1 : read(fd, more + used, PIECE_BYTES);
+        text = more == NULL ? text : more;
+        used += got > 0 ? (size_t)got : 0;
+    }
+    int error = got < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (error != 0)
+        free(text);
+    *out = error != 0 ? NULL : text;
+    *bytes = used;
+    return error;
+}
+
+/* Makes one piece of memory of the strings, each of which has its end, and of what points to them.
+ */
+static char **point_at(const char *text, size_t bytes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bytes; i++)
+        count += text[i] == '\0';
+    char **argv = malloc((count + 1) * sizeof(*argv) + bytes);
+    if (argv == NULL)
+        return NULL;
+    char *at = memcpy((char *)(argv + count + 1), text, bytes);
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
+        argv[i] = at;
+    argv[count] = NULL;
+    return argv;
+}
+
+int fy_mpi_program_read(fy_mpi_program *out)
+{
+    char *text;
+    size_t bytes;
+    out->argv = NULL;
+    ssize_t length = readlink("/proc/self/exe", out->path, sizeof(out->path) - 1);
+    if (length <= 0)
+        return fy_error_set(FERRY_ESYSTEM, "/proc/self/exe: %s", strerror(errno));
+    out->path[length] = '\0';
+    int error = read_all("/proc/self/cmdline", &text, &bytes);
+    if (error != 0)
+        return fy_error_set(FERRY_ESYSTEM, "/proc/self/cmdline: %s", strerror(error));
+    out->argv = point_at(text, bytes);
+    free(text);
+    return out->argv == NULL ? fy_error_set(FERRY_ENOMEM, "no memory for arguments") : 0;
+}
+
+void fy_mpi_program_free(fy_mpi_program *program)
+{
+    free((void *)program->argv);
+}
+
+int fy_mpi_program_execute(void *program, int rank)
+{
+    const fy_mpi_program *p = program;
+    (void)rank;
+    execv(p->path, p->argv);
+    return -errno;
+}
+
+static bool is_launchers(const char *variable)
+{
+    static const char *const begins[] = {"OMPI_", "ORTE_", "PRTE_",    "PMIX_",
+                                         "PMI_",  "HYDI_", "MPI_LOCAL"};
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+void fy_mpi_child_prepare(void)
+{
+    const char *connection = getenv("PMI_FD");
+    if (connection != NULL && atoi(connection) > STDERR_FILENO)
+        close(atoi(connection));
+    char name[256];
+    for (char **at = environ; at != NULL && *at != NULL;) {
+        size_t length = strcspn(*at, "=");
+        if (length >= sizeof(name) || !is_launchers(*at)) {
+            at++;
+            continue;
+        }
+        memcpy(name, *at, length);
+        name[length] = '\0';
+        unsetenv(name); /* what follows moves up */
+    }
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof(all));
+    (void)sched_setaffinity(0, sizeof(all), &all); /* the kernel leaves out what is not ours */
+}
