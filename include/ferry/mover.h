@@ -113,17 +113,19 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floo
 
 /* Gives each block a new owner: the grids of those that change move, ghost cells too, the others
  * stay where they are. The movers bound to `x` stay valid: the old owner of a block tells the new
- * one which copies touch it, and no plan is made again. Collective; borrows `owners`, one per block
- * and the same on every rank. FERRY_EINVAL: an owner that is no rank, grids of the caller's, or
- * blocks that are objects (mover_blocks.h);
- * FERRY_ESTATE: a mover of `x` is under way; FERRY_ENOMEM, FERRY_EPEER. `x` is as before on every
- * rank then, unless movers could not follow: those report the error from their next start on, and
- * can only be freed. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
+ * one which copies touch it, and no plan is made again. Collective; borrows `owners`, one per entry
+ * of x->blocks: the same on every rank or, with a share of a floor plan, that of each own block,
+ * the others do not count. Shares of `x`, and of xarrays that its movers connect it with, have own
+ * blocks and those that movers name from then on; for other plans ferry_floorplan_share finds what
+ * is near anew. FERRY_EINVAL: an owner that is no rank, grids of the caller's, or blocks that are
+ * objects (mover_blocks.h); FERRY_ESTATE: a mover of `x` is under way; FERRY_ENOMEM, FERRY_EPEER.
+ * `x` is as before on every rank then, unless movers could not follow: those report the error from
+ * their next start on, and can only be freed. [app thread, not in handlers | polls | may block]
+ * kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners);
 
 /* Frees the part of this rank. No mover may be bound to it, no set of blocks may have it. NULL is
- * nothing. [app thread | never
- * blocks] */
+ * nothing. [app thread | never blocks] */
 FERRY_API void ferry_xarray_destroy(ferry_xarray *x);
 
 /* The grid of a block, or NULL when it is not here. Lends until ferry_xarray_destroy or

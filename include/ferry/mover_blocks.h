@@ -27,18 +27,20 @@ typedef struct ferry_block_data {
 
 typedef struct ferry_blocks ferry_blocks;
 
-/* Makes an object of each block of the `count` arrays, which have one floor plan and grids of their
- * own. Collective, in the same order as other collectives and as ferry_object_type_register.
- * Borrows `arrays`, keeps the xarrays themselves until ferry_blocks_destroy; they may be remapped
- * no more. Gives `*out`. FERRY_EINVAL: no arrays, other floor plans, grids of the caller's, or an
- * xarray that is in another set; FERRY_ENOMEM; after an error on one rank the call fails on all.
- * [app thread, not in handlers | polls | may block] */
+/* Makes an object of each block of the `count` arrays, which have one floor plan (of shares: one
+ * whose blocks here are the same) and grids of their own. Collective, in the same order as other
+ * collectives and as ferry_object_type_register. Borrows `arrays`, keeps the xarrays themselves
+ * until ferry_blocks_destroy; they may be remapped no more. Gives `*out`. FERRY_EINVAL: no arrays,
+ * other floor plans, grids of the caller's, or an xarray that is in another set; FERRY_ENOMEM;
+ * after an error on one rank the call fails on all. [app thread, not in handlers | polls | may
+ * block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_create(ferry *f, ferry_xarray *const *arrays,
                                                  size_t count, ferry_blocks **out);
 
 /* The name of the object of block number `block`, wherever it is: to send it messages, to move it
  * and, on the rank where it is, to let a scheduler have it (ferry_balance_add). None when there is
- * no such block. [app thread, handlers | never blocks] */
+ * no such block or, with a share of a floor plan, when it was neither here nor in the first
+ * xarray's share at the last ferry_blocks_settle. [app thread, handlers | never blocks] */
 FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t block);
 
 /* Sends `message` to the objects of the blocks that were here at the last ferry_blocks_settle. From
@@ -49,12 +51,13 @@ FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry
 
 /* Waits as ferry_quiesce until all messages have been handled, and until no block is on its way.
  * Then makes the xarrays what they have become: `x->local`, `x->grids` and owners are those of now
- * on every rank, and movers go on, without new plans. Nothing but two words per rank is exchanged
- * when no block has moved. Collective. Sets `*moved` to the number of blocks that changed owners,
- * unless it is NULL. FERRY_ESTATE: a mover is under way on some rank; FERRY_ENOMEM: of some rank,
- * and the call fails on all; the xarrays are as before and movers cannot be started until another
- * call succeeds. FERRY_EPEER; movers that could not follow report it, as after ferry_xarray_remap.
- * [app thread, not in handlers | polls | may block] */
+ * on every rank (of shares: as ferry_xarray_remap leaves them), and movers go on, without new
+ * plans. Nothing but five words per rank is exchanged when no block has moved. Collective. Sets
+ * `*moved` to the number of blocks that changed owners, unless it is NULL. FERRY_ESTATE: a mover is
+ * under way on some rank; FERRY_ENOMEM: of some rank, and the call fails on all; the xarrays are as
+ * before and movers cannot be started until another call succeeds. FERRY_EPEER; movers that could
+ * not follow report it, as after ferry_xarray_remap. [app thread, not in handlers | polls | may
+ * block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_settle(ferry_blocks *blocks, size_t *moved);
 
 /* Settles, and makes an end of the objects: the xarrays keep the grids, where they are. Collective.

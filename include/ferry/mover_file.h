@@ -83,7 +83,7 @@ typedef struct ferry_picture {
 /* Writes `x`, of 1 to 3 dimensions, as cell data of a VTK image: `path`.pvti, and one
  * `path`_BLOCK.vti per block from its owner; or, when `path` ends in ".vtkhdf", that one file, as
  * ferry_dataset_write does, with the dataset VTKHDF/CellData/NAME or, with `points`,
- * VTKHDF/PointData/NAME, which is all that ParaView before 5.12 reads of it. Collective; borrows
+ * VTKHDF/PointData/NAME, which is all that ParaView 5.11 reads of it. Collective; borrows
  * all. FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
  * FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_picture_write(const ferry_xarray *x, const char *path,

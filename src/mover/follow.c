@@ -9,22 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "mover/fail.h"
 #include "mover/link.h"
 #include "mover/plan.h"
 
-/* A mover that follows `arrays`, whose owners were those of `old`. */
+/* A mover that follows `arrays`. */
 typedef struct following {
     ferry_mover *m;
     fy_arrays arrays;
-    const ferry_floorplan *old;
+    const fy_outcome *outcome;
     ferry_plan known; /* what touches this rank: before, then after */
     size_t before;
 } following;
 
+/* A copy, and the blocks that it names with the owners of now. */
+typedef struct told_copy {
+    ferry_plan_entry copy;
+    ferry_block source, target;
+} told_copy;
+
 static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
 {
-    const ferry_floorplan *blocks = fy_arrays_have(w->arrays, of) ? w->old : &of->blocks;
+    const ferry_floorplan *blocks = &of->blocks;
+    for (size_t i = 0; i < w->arrays.count; i++)
+        if (w->arrays.items[i] == of)
+            blocks = &w->outcome->old[i];
     return fy_block_owner(blocks, block);
 }
 
@@ -69,33 +79,64 @@ static int list_known(following *w)
 
 static int tell(following *w, int rank)
 {
-    ferry_plan told = {0};
-    int error = 0;
-    for (size_t i = 0; i < w->before && error == 0; i++)
-        if (tells(w, &w->known.copies[i], rank))
-            error = ferry_plan_add(&told, &w->known.copies[i]);
+    const ferry_mover *m = w->m;
+    size_t count = 0;
+    for (size_t i = 0; i < w->before; i++)
+        count += tells(w, &w->known.copies[i], rank);
+    told_copy *told = fy_malloc((count + 1) * sizeof *told);
+    int error = told == NULL ? FERRY_ENOMEM : 0;
+    count = 0;
+    for (size_t i = 0; i < w->before && error == 0; i++) {
+        const ferry_plan_entry *copy = &w->known.copies[i];
+        if (tells(w, copy, rank))
+            told[count++] =
+                (told_copy){.copy = *copy,
+                            .source = *ferry_floorplan_block(&m->source->blocks, copy->source),
+                            .target = *ferry_floorplan_block(&m->target->blocks, copy->target)};
+    }
     /* Even after an error: the other waits for a word, and will find that copies are missing. */
-    int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told.copies,
-                             told.count * sizeof *told.copies);
-    ferry_plan_fini(&told);
+    int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
+    free(told);
     return error ? error : sent;
 }
 
 /* Marks the ranks that get blocks of this one, or with `inward` from which it gets some; returns
  * how many. */
-static int partners(const following *w, bool inward, bool *marks)
+static int partners(const following *w, bool inward)
 {
+    const fy_changes *changes = w->outcome->changes;
+    bool *marks = w->outcome->marks;
     int self = ferry_rank(w->m->f), count = 0;
     memset(marks, 0, (size_t)ferry_ranks(w->m->f) * sizeof *marks);
-    for (size_t b = 0; b < w->old->count; b++) {
-        int from = w->old->blocks[b].owner, to = w->arrays.items[0]->blocks.blocks[b].owner;
-        int other = inward ? from : to;
-        if (from == to || (inward ? to : from) != self || marks[other])
+    for (size_t i = 0; i < changes->count; i++) {
+        const fy_change *c = &changes->items[i];
+        int other = inward ? c->from : c->to;
+        if ((inward ? c->to : c->from) != self || marks[other])
             continue;
         marks[other] = true;
         count++;
     }
     return count;
+}
+
+/* The blocks that the copies heard of name, where they are of `x`. */
+static int learn(const ferry_mover *m, ferry_xarray *x)
+{
+    fy_changes known = {0};
+    int error = 0;
+    for (const fy_ask *ask = m->asks; ask != NULL && x->blocks.numbers != NULL; ask = ask->next) {
+        const told_copy *told = (const told_copy *)(const void *)ask->pairs;
+        for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++) {
+            if (m->source == x)
+                error = fy_changes_add(&known, told[i].copy.source, &told[i].source, 0);
+            if (m->target == x && error == 0)
+                error = fy_changes_add(&known, told[i].copy.target, &told[i].target, 0);
+        }
+    }
+    if (error == 0 && known.count > 0)
+        error = fy_floorplan_learn(&x->blocks, &known);
+    free(known.items);
+    return error;
 }
 
 static int hear(following *w, int expected)
@@ -107,19 +148,26 @@ static int hear(following *w, int expected)
             return FERRY_EPEER;
     }
     int error = m->error;
-    for (const fy_ask *ask = m->asks; ask != NULL && error == 0; ask = ask->next)
-        error = keep_all(&w->known, (const ferry_plan_entry *)(const void *)ask->pairs,
-                         ask->size_bytes / sizeof(ferry_plan_entry));
+    for (const fy_ask *ask = m->asks; ask != NULL && error == 0; ask = ask->next) {
+        const told_copy *told = (const told_copy *)(const void *)ask->pairs;
+        for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++)
+            error = ferry_plan_add(&w->known, &told[i].copy);
+    }
+    if (error == 0)
+        error = learn(m, m->source);
+    if (error == 0 && m->target != m->source)
+        error = learn(m, m->target);
     return error;
 }
 
 /* Tells and hears what changes; leaves in `known` the copies of this rank from now on. After an
  * error the others learn that instead. */
-static int exchange(following *w, bool *marks)
+static int exchange(following *w)
 {
     ferry_mover *m = w->m;
+    const bool *marks = w->outcome->marks;
     int error = m->error != 0 ? m->error : list_known(w);
-    (void)partners(w, false, marks);
+    (void)partners(w, false);
     for (int rank = 0; rank < ferry_ranks(m->f); rank++) {
         int told = !marks[rank] ? 0
                    : error == 0 ? tell(w, rank)
@@ -128,7 +176,7 @@ static int exchange(following *w, bool *marks)
                                                 (uint64_t)(int64_t)error);
         error = error ? error : told;
     }
-    const int expected = partners(w, true, marks);
+    const int expected = partners(w, true);
     if (error == 0)
         error = hear(w, expected);
     size_t kept = 0;
@@ -139,10 +187,10 @@ static int exchange(following *w, bool *marks)
     return error;
 }
 
-static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old, bool *marks)
+static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
 {
-    following w = {.m = m, .arrays = arrays, .old = old};
-    int error = exchange(&w, marks);
+    following w = {.m = m, .arrays = arrays, .outcome = outcome};
+    int error = exchange(&w);
     fy_mover_drop_asks(m);
     fy_mover_unlink(m);
     m->round++;
@@ -158,11 +206,11 @@ static int follow(ferry_mover *m, fy_arrays arrays, const ferry_floorplan *old, 
     return error;
 }
 
-int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old, bool *marks)
+int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome)
 {
     int error = 0;
     for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
-        int followed = follow(m, arrays, old, marks);
+        int followed = follow(m, arrays, outcome);
         error = error ? error : followed;
     }
     return error;

@@ -2,6 +2,7 @@
 #ifndef FY_MOVER_LINK_H
 #define FY_MOVER_LINK_H
 
+#include "mover/change.h"
 #include "mover/state.h"
 
 /* What differs between movers over regions and over indices. Errors: FERRY_ENOMEM, FERRY_EINVAL. */
@@ -61,11 +62,19 @@ void fy_mover_drop_asks(ferry_mover *m);
 /* The part of binding over regions that needs nobody else. FERRY_EINVAL, FERRY_ENOMEM. */
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
 
-/* Brings the movers of `arrays` into line with their new owners; `old` are the blocks with those
- * before; `marks` has room for one per rank, so that nothing can fail before others were told.
+/* What has become of the blocks of `arrays`: those that left this rank or came to it, and the floor
+ * plans of each array as they were. `marks` has room for one per rank, so that nothing can fail
+ * before others were told. */
+typedef struct fy_outcome {
+    const fy_changes *changes;
+    const ferry_floorplan *old;
+    bool *marks;
+} fy_outcome;
+
+/* Brings the movers of `arrays`, whose floor plans have the owners of now, into line with them.
  * Collective. After an error the movers concerned report it for ever, on this and other ranks.
  */
-int fy_mover_follow(ferry *f, fy_arrays arrays, const ferry_floorplan *old, bool *marks);
+int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
 
 /* Whether a mover of `arrays` is under way. */
 bool fy_mover_any_under_way(ferry *f, fy_arrays arrays);

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "mover/array.h"
+#include "mover/change.h"
 #include "mover/exchange.h"
 #include "mover/link.h"
 #include "mover/tree.h"
@@ -332,10 +333,10 @@ static int make_plan(sharing *s, ferry_floorplan *out)
     return 0;
 }
 
-static int share(sharing *s, ferry_floorplan *out)
+static int share(sharing *s, int error, ferry_floorplan *out)
 {
     size_t asked, asking;
-    int error = summarise(s, check(s));
+    error = summarise(s, error ? error : check(s));
     if (error)
         return error;
     if (s->total > 0) {
@@ -353,17 +354,15 @@ static int share(sharing *s, ferry_floorplan *out)
     return error ? error : make_plan(s, out);
 }
 
-int ferry_floorplan_share(ferry *f, const ferry_floorplan *own, const ferry_regions *near,
-                          ferry_floorplan *out)
+int fy_floorplan_share(ferry *f, int error, const ferry_floorplan *own, const ferry_regions *near,
+                       ferry_floorplan *out)
 {
     ferry_floorplan plan = {0};
     sharing s = {.f = f, .own = own, .near = near, .ranks = ferry_ranks(f), .rank = ferry_rank(f)};
-    if (fy_in_handler(f))
-        return fy_fail(f, FERRY_ESTATE, "floorplan_share: not allowed inside a handler");
     s.out = fy_calloc((size_t)s.ranks, sizeof *s.out);
     s.marks = fy_calloc((size_t)s.ranks, sizeof *s.marks);
     fy_exchange_begin(&s.exchange, f);
-    int error = share(&s, &plan);
+    error = share(&s, error, &plan);
     error = fy_mover_agree(
         f, error == FERRY_ENOMEM ? fy_fail(f, error, "floorplan_share: no memory") : error);
     fy_exchange_end(&s.exchange);
@@ -377,4 +376,12 @@ int ferry_floorplan_share(ferry *f, const ferry_floorplan *own, const ferry_regi
     else
         *out = plan;
     return error;
+}
+
+int ferry_floorplan_share(ferry *f, const ferry_floorplan *own, const ferry_regions *near,
+                          ferry_floorplan *out)
+{
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "floorplan_share: not allowed inside a handler");
+    return fy_floorplan_share(f, 0, own, near, out);
 }

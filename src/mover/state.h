@@ -205,8 +205,9 @@ typedef struct fy_arrays {
     size_t count;
 } fy_arrays;
 
-/* FERRY_EINVAL when the floor plan of `x` is a share: `call` wants a whole one. */
-int fy_xarray_check_whole(const ferry_xarray *x, const char *call);
+/* Makes all of an xarray but the data of its grids. Errors as ferry_xarray_create. */
+int fy_xarray_make(ferry *f, const ferry_floorplan *blocks, size_t element_bytes,
+                   ferry_point ghosts, ferry_xarray **out);
 
 bool fy_arrays_have(fy_arrays arrays, const ferry_xarray *x);
 

@@ -171,6 +171,17 @@ int ferry_object_locate(ferry *f, ferry_object object, int *rank)
     return 0;
 }
 
+bool fy_object_next(ferry *f, ferry_object_type type, size_t *index, ferry_object *out)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    for (const fy_entry *entry; (entry = fy_table_next(&objects->directory, index)) != NULL;)
+        if (entry->record != NULL && entry->record->type_index == type.index) {
+            *out = (ferry_object){entry->object};
+            return true;
+        }
+    return false;
+}
+
 size_t ferry_object_count(const ferry *f)
 {
     return fy_objects_of(f)->count;

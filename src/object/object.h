@@ -183,6 +183,10 @@ static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object ob
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
 
+/* The next object of `type` of which there is a record here, perhaps because it has not gone yet or
+ * has still to come; start with `*index` 0. Nothing may poll meanwhile. [application thread] */
+FY_SHARED bool fy_object_next(ferry *f, ferry_object_type type, size_t *index, ferry_object *out);
+
 /* The record of an object that rests or runs here; NULL when it is not here or is leaving. Takes
  * and gives back the lock when the object is scheduled. */
 fy_record *fy_record_here(ferry *f, ferry_object object);

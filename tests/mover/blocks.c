@@ -4,14 +4,15 @@
  * Method: a program of any number of ranks. Two arrays are a set, a third stands beside it. In each
  * round every block gets a message whose handler fills it with the round's values; some move
  * themselves, the scheduler moves others. After settling, a halo within an array of the set and
- * copies within the set, out of it and into it must bring what they would bring at rest. The first
- * argument is the seed. */
+ * copies within the set, out of it and into it must bring what they would bring at rest. Floor
+ * plans are whole, or in every second game shares. The first argument is the seed. */
 #include <string.h>
 
 #include <ferry/mover_blocks.h>
 
 #include "cells.h"
 #include "dice.h"
+#include "shares.h"
 
 typedef struct state {
     ferry_halo halo;
@@ -20,6 +21,7 @@ typedef struct state {
     ferry_mover *ghosts, *within, *out, *into;
     ferry_blocks *set;
     ferry_handler handler;
+    bool shares;
     uint64_t seed, handled, sent; /* here; in all */
 } state;
 
@@ -28,16 +30,38 @@ typedef struct round_message {
     int32_t round, moves;
 } round_message;
 
+/* Tiles by owner, as shares number them. */
 static ferry_floorplan deal(ferry *f, dice *d, ferry_region domain)
 {
-    ferry_floorplan tiles;
+    ferry_floorplan tiles, out = {.dims = domain.dims};
     ferry_point extents;
     for (int i = 0; i < FERRY_DIMS_MAX; i++)
         extents.at[i] = dice_between(d, 3, 7);
     CHECK(ferry_floorplan_tile(domain, extents, &tiles) == 0);
     for (size_t i = 0; i < tiles.count; i++)
         tiles.blocks[i].owner = (int32_t)dice_between(d, 0, ferry_ranks(f) - 1);
-    return tiles;
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        for (size_t i = 0; i < tiles.count; i++)
+            if (tiles.blocks[i].owner == rank)
+                CHECK(ferry_floorplan_add(&out, tiles.blocks[i].region, rank) == 0);
+    ferry_floorplan_fini(&tiles);
+    return out;
+}
+
+/* Of two plans, the share of the first with what is near it and the second. */
+static ferry_floorplan share_beside(ferry *f, const ferry_floorplan *whole,
+                                    const ferry_floorplan *other, const ferry_halo *halo)
+{
+    ferry_floorplan share, own = own_of(f, whole), theirs = own_of(f, other);
+    ferry_regions near = {0};
+    CHECK(ferry_halo_near(&own, halo, &near) == 0);
+    for (size_t i = 0; i < theirs.count; i++)
+        CHECK(ferry_regions_add(&near, theirs.blocks[i].region) == 0);
+    CHECK(ferry_floorplan_share(f, &own, &near, &share) == 0);
+    ferry_regions_fini(&near);
+    ferry_floorplan_fini(&own);
+    ferry_floorplan_fini(&theirs);
+    return share;
 }
 
 /* Fills the block's first grid; now and then takes its time, and goes elsewhere. */
@@ -50,7 +74,10 @@ static void run_block(ferry *f, ferry_object object, void *data, int source,
     round_message told;
     memcpy(&told, message->data, sizeof told);
     (void)source;
-    CHECK(b->count == 2 && ferry_object_equal(object, ferry_blocks_object(s->set, b->block)));
+    const ferry_object name = ferry_blocks_object(s->set, b->block);
+    CHECK(b->count == 2);
+    /* With a share the name may not be known here before the block has settled. */
+    CHECK(ferry_object_equal(object, name) || (s->shares && ferry_object_is_none(name)));
     ferry_region own = s->blocks.blocks[b->block].region;
     ferry_point p = g->region.low;
     do
@@ -94,10 +121,20 @@ static void init(ferry *f, state *s, dice *d)
     s->blocks = deal(f, d, s->halo.domain);
     s->others = deal(f, d, s->halo.domain);
     const ferry_point none = ferry_point_all(0);
-    CHECK(ferry_xarray_create(f, &s->blocks, sizeof(double), s->halo.low, &s->x) == 0);
-    CHECK(ferry_xarray_create(f, &s->blocks, sizeof(double), none, &s->y) == 0);
-    CHECK(ferry_xarray_create(f, &s->others, sizeof(double), none, &s->beside) == 0);
-    CHECK(ferry_plan_halo(&plan, &s->blocks, &s->halo, ferry_rank(f)) == 0);
+    ferry_floorplan blocks, others;
+    if (s->shares) {
+        blocks = share_beside(f, &s->blocks, &s->others, &s->halo);
+        others = share_beside(f, &s->others, &s->blocks, &s->halo);
+    } else {
+        CHECK(ferry_floorplan_copy(&s->blocks, &blocks) == 0);
+        CHECK(ferry_floorplan_copy(&s->others, &others) == 0);
+    }
+    CHECK(ferry_xarray_create(f, &blocks, sizeof(double), s->halo.low, &s->x) == 0);
+    CHECK(ferry_xarray_create(f, &blocks, sizeof(double), none, &s->y) == 0);
+    CHECK(ferry_xarray_create(f, &others, sizeof(double), none, &s->beside) == 0);
+    CHECK(ferry_plan_halo(&plan, &blocks, &s->halo, ferry_rank(f)) == 0);
+    ferry_floorplan_fini(&blocks);
+    ferry_floorplan_fini(&others);
     s->ghosts = bind(f, &plan, s->x, s->x, dice_between(d, 0, 1));
     s->within = bind_meeting(f, s->x, s->y, dice_between(d, 0, 1));
     s->out = bind_meeting(f, s->y, s->beside, dice_between(d, 0, 1));
@@ -126,30 +163,41 @@ static void move(ferry *f, ferry_mover *m)
     CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
 }
 
-/* The xarrays' lists agree with each other and with the owners, which are the same everywhere. */
+/* The xarrays' lists agree with each other, and the owners and names that a rank knows are those of
+ * all. */
 static void check_lists(ferry *f, const state *s)
 {
-    uint64_t sums[2] = {s->x->local_count, 0}, most = 0;
+    uint64_t sum = s->x->local_count;
+    const size_t count = s->blocks.count;
+    int32_t *owners = calloc(count + 1, sizeof *owners);
+    ferry_object *names = calloc(count + 1, sizeof *names);
     CHECK(s->y->local_count == s->x->local_count);
     for (size_t i = 0; i < s->x->local_count; i++) {
-        CHECK(s->x->local[i] == s->y->local[i] && (i == 0 || s->x->local[i - 1] < s->x->local[i]));
-        CHECK(s->x->blocks.blocks[s->x->local[i]].owner == ferry_rank(f));
+        const int32_t number = s->x->local[i];
+        CHECK(number == s->y->local[i] && (i == 0 || s->x->local[i - 1] < number));
+        owners[number] = ferry_rank(f);
+        names[number] = ferry_blocks_object(s->set, number);
+        CHECK(ferry_object_data(f, names[number]) != NULL);
     }
-    for (size_t b = 0; b < s->blocks.count; b++) {
-        CHECK(s->x->blocks.blocks[b].owner == s->y->blocks.blocks[b].owner);
-        most = most * 31 + (uint64_t)s->x->blocks.blocks[b].owner;
+    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &sum, &sum, 1) == 0 && sum == count);
+    CHECK(ferry_allreduce(f, FERRY_INT32, FERRY_MAX, owners, owners, count) == 0);
+    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, names, names, count) == 0);
+    for (int32_t b = 0; (size_t)b < count; b++) {
+        const ferry_block *x = ferry_floorplan_block(&s->x->blocks, b);
+        const ferry_block *y = ferry_floorplan_block(&s->y->blocks, b);
+        CHECK(s->shares || (x != NULL && y != NULL));
+        CHECK(x == NULL || x->owner == owners[b]);
+        CHECK(y == NULL || y->owner == owners[b]);
+        CHECK(x == NULL || ferry_object_equal(ferry_blocks_object(s->set, b), names[b]));
     }
-    uint64_t least = most;
-    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 2) == 0);
-    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &most, &most, 1) == 0);
-    CHECK(ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, &least, &least, 1) == 0);
-    CHECK(sums[0] == s->blocks.count && least == most);
+    free(owners);
+    free(names);
 }
 
 static void check_values(ferry *f, const ferry_xarray *x, int round)
 {
     for (size_t i = 0; i < x->local_count; i++) {
-        ferry_region own = x->blocks.blocks[x->local[i]].region;
+        ferry_region own = ferry_floorplan_block(&x->blocks, x->local[i])->region;
         ferry_point p = own.low;
         do
             CHECK(*(double *)ferry_grid_at(&x->grids[i], p) == value_of(p, own.dims, round));
@@ -264,8 +312,10 @@ static int rank_main(ferry *f, int argc, char **argv)
     state s = {.seed = common.state};
     ferry_user_data_set(f, &s);
     CHECK(ferry_object_handler_register(f, "run_block", run_block, &s.handler) == 0);
-    for (int i = 0; i < repeats; i++)
+    for (int i = 0; i < repeats; i++) {
+        s.shares = (s.seed + (uint64_t)i) % 2 != 0;
         play(f, &s, &common);
+    }
     CHECK(ferry_object_count(f) == 0);
     return 0;
 }

@@ -2,8 +2,8 @@
  * leaks, and the next one works. Method: a session of two ranks that shares a floor plan, binds,
  * moves, binds and moves over indices, gives blocks to other ranks, makes them objects, and writes
  * and reads a file, is repeated with the first, second, ... allocation of the mover layer failing,
- * on one rank and then on the other, until none is left to fail. The layer is compiled into this
- * program with its allocations renamed. */
+ * on one rank and then on the other, until none is left to fail, with whole floor plans and with
+ * shares. The layer is compiled into this program with its allocations renamed. */
 #include <string.h>
 #include <unistd.h>
 
@@ -52,6 +52,7 @@ typedef struct session {
     ferry_handler handler;
     const char *path;
     bool hdf5; /* there is a plug-in for it */
+    bool shares;
     ferry_floorplan blocks;
     ferry_halo halo;
     ferry_xarray *x;
@@ -123,6 +124,7 @@ static bool move(ferry *f, const session *s, int round)
     return true;
 }
 
+enum { BLOCKS = 4 };                /* of 4 rows of 16 */
 enum { OWN = 3000, GHOSTS = 2100 }; /* links that are direct */
 
 /* A ghost is an element of another rank, or, the last ten, of this one. */
@@ -179,7 +181,8 @@ static bool move_indices(ferry *f, const session *s)
 }
 
 /* A share of a floor plan, from this rank's blocks alone. */
-static bool share(ferry *f, const session *s)
+/* In every second session what is made is what the others use. */
+static bool share(ferry *f, session *s)
 {
     ferry_floorplan own = {.dims = 2}, out = {0};
     ferry_regions near = {0};
@@ -191,6 +194,11 @@ static bool share(ferry *f, const session *s)
         error = ferry_halo_near(&own, &s->halo, &near);
     bool good = all_worked(f, error) && worked(f, ferry_floorplan_share(f, &own, &near, &out));
     CHECK(!good || out.total == s->blocks.count);
+    if (good && s->shares) {
+        const ferry_floorplan whole = s->blocks;
+        s->blocks = out;
+        out = whole;
+    }
     ferry_floorplan_fini(&own);
     ferry_floorplan_fini(&out);
     ferry_regions_fini(&near);
@@ -200,19 +208,24 @@ static bool share(ferry *f, const session *s)
 static void nothing(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
 {
-    const ferry_block_data *b = data;
+    (void)data;
     (void)source;
     (void)message;
-    CHECK(ferry_object_move(f, object, (b->block + 1) % ferry_ranks(f)) == 0);
+    CHECK(ferry_object_move(f, object, (ferry_rank(f) + 1) % ferry_ranks(f)) == 0);
 }
 
-/* Settles until it works: what failed once is done by the next call. */
+static bool move_once(ferry_mover *m)
+{
+    return ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0;
+}
+
+/* Settles until it works: what failed once is done by the next call, but for movers that could not
+ * follow. */
 static bool settle(ferry *f, const session *s)
 {
     if (worked(f, ferry_blocks_settle(s->set, NULL)))
         return true;
-    return worked(f, ferry_blocks_settle(s->set, NULL)) && ferry_mover_start(s->m, NULL) == 0 &&
-           ferry_mover_wait(s->m) == 0;
+    return worked(f, ferry_blocks_settle(s->set, NULL)) && move_once(s->m) && move_once(s->sums);
 }
 
 static bool change_owners(ferry *f, session *s)
@@ -250,7 +263,7 @@ static void remove_files(ferry *f, const session *s)
 {
     char name[600];
     CHECK(ferry_barrier(f) == 0);
-    for (size_t i = 0; i < s->blocks.count && ferry_rank(f) == 0; i++) {
+    for (size_t i = 0; i < BLOCKS && ferry_rank(f) == 0; i++) {
         (void)snprintf(name, sizeof name, "%s_%zu.vti", s->path, i);
         (void)unlink(name);
     }
@@ -273,11 +286,12 @@ static bool play(ferry *f, session *s)
     int error = ferry_floorplan_tile(s->halo.domain, ferry_point_of(4, 2100, 0), &s->blocks);
     if (error == 0)
         error = ferry_map_cyclic(&s->blocks, ferry_ranks(f), 1);
-    if (error == 0)
+    bool good = all_worked(f, error) && share(f, s);
+    if (good)
         error = ferry_xarray_create(f, &s->blocks, sizeof(double), s->halo.low, &s->x);
-    bool good = all_worked(f, error) && share(f, s) && bind(f, s) && move(f, s, 1) &&
-                bind_and_move_once(f, s) && bind_indices(f, s) && move_indices(f, s) &&
-                change_owners(f, s) && write_and_read(f, s);
+    good = good && all_worked(f, error) && bind(f, s) && move(f, s, 1) &&
+           bind_and_move_once(f, s) && bind_indices(f, s) && move_indices(f, s) &&
+           change_owners(f, s) && write_and_read(f, s);
     countdown = -1;
     CHECK(ferry_blocks_destroy(s->set) == 0);
     CHECK(ferry_mover_free(s->sums) == 0 && ferry_mover_free(s->m) == 0);
@@ -286,7 +300,7 @@ static bool play(ferry *f, session *s)
     ferry_xarray_destroy(s->x);
     remove_files(f, s);
     ferry_floorplan_fini(&s->blocks);
-    *s = (session){.handler = s->handler, .path = s->path, .hdf5 = s->hdf5};
+    *s = (session){.handler = s->handler, .path = s->path, .hdf5 = s->hdf5, .shares = s->shares};
     return good;
 }
 
@@ -298,10 +312,11 @@ static int rank_main(ferry *f, int argc, char **argv)
     CHECK(ferry_object_handler_register(f, "nothing", nothing, &s.handler) == 0);
     CHECK(play(f, &s));
     long failures = 0;
-    for (int victim = 0; victim < ferry_ranks(f); victim++) {
+    for (int victim = 0; victim < 2 * ferry_ranks(f); victim++) {
         uint64_t failed = 1;
+        s.shares = victim >= ferry_ranks(f);
         for (long n = 0; failed; n++) {
-            countdown = ferry_rank(f) == victim ? n : -1;
+            countdown = ferry_rank(f) == victim % ferry_ranks(f) ? n : -1;
             reached = false;
             (void)play(f, &s);
             failed = reached;

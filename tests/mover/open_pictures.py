@@ -9,7 +9,7 @@ from paraview.simple import OpenDataFile, VTKHDFReader
 EXTENTS = (8, 10, 12)  # of file.c's array, in VTK's order
 ORIGIN = (3, 2, 1)
 SPACING = (0.75, 0.5, 0.25)
-CELLS_IN_HDF = (5, 12)  # the first version that reads values of cells in images of .vtkhdf
+CELLS_IN_HDF = (5, 13)  # the first version seen to read values of cells in images of .vtkhdf
 
 
 def version():

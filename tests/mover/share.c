@@ -1,10 +1,11 @@
-/* Goal: with a share of a floor plan a rank plans, moves and saves just what it does with the whole
- * one, and keeps no more than its own blocks and those near; what wants a whole plan refuses it.
+/* Goal: with a share of a floor plan a rank plans, moves, remaps and saves just what it does with
+ * the whole one, and keeps no more than its own blocks and those near.
  * Method: a program of any number of ranks. Random tiles with random owners, periodic or not, as a
  * table that every rank has, numbered rank by rank, and as shares of the same; plans from both must
  * have the same entries, and movements over the shares leave what they should. The first argument
- * is the seed, the second a folder. With "measure N" instead: N blocks in a cube, and what a rank
- * takes and keeps for the plan of a halo with corners. */
+ * is the seed, the second a folder. With "measure N" instead: N blocks in a cube, what a rank takes
+ * and keeps for the plan of a halo with corners, and what it takes when every sixteenth block goes
+ * to the next rank. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,18 +90,25 @@ static ferry_mover *bind(ferry *f, ferry_plan *plan, ferry_xarray *from, ferry_x
     return m;
 }
 
-/* What wants whole plans says so. */
+static ferry_mover *bind_unchecked(ferry *f, ferry_plan *plan, ferry_xarray *x)
+{
+    ferry_mover *m;
+    CHECK(ferry_mover_bind(f, plan, x, x, NULL, &m) == 0);
+    ferry_plan_fini(plan);
+    return m;
+}
+
+/* What wants whole plans says so, and owners that are none are refused on every rank. */
 static void check_refusals(ferry *f, ferry_xarray *x)
 {
     ferry_floorplan none;
-    ferry_blocks *set = NULL;
     const ferry_regions nothing = {0};
     int32_t *owners = calloc(x->blocks.total + 1, sizeof *owners);
     CHECK(ferry_map_block(&x->blocks, ferry_ranks(f)) == FERRY_EINVAL);
     CHECK(ferry_map_curve(&x->blocks, ferry_ranks(f), NULL) == FERRY_EINVAL);
     CHECK(ferry_floorplan_add(&x->blocks, x->blocks.blocks[0].region, 0) == FERRY_EINVAL);
+    owners[0] = ferry_ranks(f);
     CHECK(ferry_xarray_remap(x, owners) == FERRY_EINVAL);
-    CHECK(ferry_blocks_create(f, &x, 1, &set) == FERRY_EINVAL);
     if (ferry_ranks(f) > 1) {
         const ferry_floorplan flat = {.dims = x->blocks.dims};
         CHECK(ferry_floorplan_share(f, ferry_rank(f) == 1 ? &flat : &x->blocks, &nothing, &none) ==
@@ -164,6 +172,67 @@ static void show(ferry *f, const ferry_xarray *x, const char *folder)
     CHECK(ferry_rank(f) != 0 || unlink(name) == 0);
 }
 
+/* New owners for all blocks, for both. */
+static void remap(ferry *f, dice *d, ferry_xarray *x, ferry_floorplan *whole)
+{
+    int32_t *owners = calloc(x->blocks.count + 1, sizeof *owners);
+    for (size_t i = 0; i < whole->count; i++)
+        if (dice_between(d, 0, 1) == 0)
+            whole->blocks[i].owner = (int32_t)dice_between(d, 0, ferry_ranks(f) - 1);
+    for (size_t i = 0; i < x->blocks.count; i++)
+        owners[i] = x->blocks.blocks[i].owner == ferry_rank(f)
+                        ? whole->blocks[x->blocks.numbers[i]].owner
+                        : -1; /* does not count */
+    CHECK(ferry_xarray_remap(x, owners) == 0);
+    free(owners);
+}
+
+static int named(const ferry_plan *plan, int32_t number)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->copies[i].source == number || plan->copies[i].target == number)
+            return true;
+    return false;
+}
+
+/* The share has own blocks and those that the mover's plan names, no others, with their owners. */
+static void check_kept(ferry *f, const ferry_floorplan *share, const ferry_floorplan *whole,
+                       const ferry_plan *plan)
+{
+    for (size_t i = 0; i < whole->count; i++) {
+        const ferry_block *b = ferry_floorplan_block(share, (int32_t)i);
+        const bool own = whole->blocks[i].owner == ferry_rank(f);
+        CHECK((b != NULL) == (own || named(plan, (int32_t)i)));
+        CHECK(b == NULL || b->owner == whole->blocks[i].owner);
+    }
+}
+
+/* Blocks change owners again and again; movers stay, and plans can be made anew. */
+static void remap_halos(ferry *f, dice *d, ferry_xarray *x, ferry_mover *m, ferry_floorplan *whole,
+                        const ferry_halo *halo)
+{
+    for (int round = 4; round < 8; round++) {
+        ferry_plan plan = {0}, wanted = {0};
+        ferry_regions near = {0};
+        ferry_floorplan share;
+        remap(f, d, x, whole);
+        CHECK(ferry_plan_halo(&wanted, whole, halo, ferry_rank(f)) == 0);
+        check_kept(f, &x->blocks, whole, &wanted);
+        fill(x, round);
+        CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+        check_halo(f, x, halo, round);
+        CHECK(ferry_halo_near(&x->blocks, halo, &near) == 0);
+        CHECK(ferry_floorplan_share(f, &x->blocks, &near, &share) == 0);
+        check_share(f, &share, whole, &near);
+        CHECK(ferry_plan_halo(&plan, &share, halo, ferry_rank(f)) == 0);
+        check_same(f, &plan, &wanted);
+        ferry_plan_fini(&plan);
+        ferry_plan_fini(&wanted);
+        ferry_regions_fini(&near);
+        ferry_floorplan_fini(&share);
+    }
+}
+
 static void halos(ferry *f, dice *d, const char *folder)
 {
     int dims = (int)dice_between(d, 1, 3);
@@ -201,6 +270,7 @@ static void halos(ferry *f, dice *d, const char *folder)
         CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
         check_halo(f, x, &halo, round);
     }
+    remap_halos(f, d, x, m, &whole, &halo);
     CHECK(ferry_mover_free(m) == 0);
     save(f, x, &whole, folder);
     show(f, x, folder);
@@ -239,14 +309,18 @@ static void redistributions(ferry *f, dice *d)
     CHECK(ferry_plan_meet(&wanted, &whole[0], &whole[1], NULL, ferry_rank(f)) == 0);
     check_same(f, &plan, &wanted);
     ferry_mover *m = bind(f, &plan, x[0], x[1]);
-    fill(x[0], 3);
-    fill(x[1], 4);
-    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
-    for (size_t i = 0; i < x[1]->local_count; i++) {
-        ferry_point p = x[1]->grids[i].region.low;
-        do
-            CHECK(*(double *)ferry_grid_at(&x[1]->grids[i], p) == value_of(p, 2, 3));
-        while (ferry_region_next(&x[1]->grids[i].region, &p));
+    for (int round = 3; round < 8; round++) {
+        if (round > 3)
+            remap(f, d, x[round % 2], &whole[round % 2]);
+        fill(x[0], round);
+        fill(x[1], -round);
+        CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+        for (size_t i = 0; i < x[1]->local_count; i++) {
+            ferry_point p = x[1]->grids[i].region.low;
+            do
+                CHECK(*(double *)ferry_grid_at(&x[1]->grids[i], p) == value_of(p, 2, round));
+            while (ferry_region_next(&x[1]->grids[i].region, &p));
+        }
     }
     CHECK(ferry_mover_free(m) == 0);
     for (int k = 0; k < 2; k++) {
@@ -295,10 +369,58 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* The sixteenth block and every sixteenth after it goes to the next rank. */
+static bool goes(size_t i)
+{
+    return i % 16 == 15;
+}
+
+/* Prints the most that any rank took to change owners of an xarray with a mover, by a remap and
+ * then as objects, and what it knows afterwards. */
+static void measure_changes(ferry *f, const ferry_floorplan *share, ferry_plan *plan,
+                            const ferry_halo *halo)
+{
+    const int next = (ferry_rank(f) + 1) % ferry_ranks(f);
+    ferry_xarray *x;
+    ferry_blocks *set;
+    size_t moved = 0;
+    CHECK(ferry_xarray_create(f, share, 1, halo->low, &x) == 0);
+    double times[5] = {0}, at = cpu_seconds();
+    ferry_mover *m = bind_unchecked(f, plan, x);
+    times[0] = cpu_seconds() - at;
+    int32_t *owners = calloc(x->blocks.count + 1, sizeof *owners);
+    size_t own = 0;
+    for (size_t i = 0; i < x->blocks.count; i++)
+        if (x->blocks.blocks[i].owner == ferry_rank(f))
+            owners[i] = goes(own++) ? next : ferry_rank(f);
+    at = cpu_seconds();
+    CHECK(ferry_xarray_remap(x, owners) == 0);
+    times[1] = cpu_seconds() - at;
+    free(owners);
+    at = cpu_seconds();
+    CHECK(ferry_blocks_create(f, &x, 1, &set) == 0);
+    times[2] = cpu_seconds() - at;
+    for (size_t i = 0; i < x->local_count; i++)
+        if (goes(i))
+            CHECK(ferry_object_move(f, ferry_blocks_object(set, x->local[i]), next) == 0);
+    at = cpu_seconds();
+    CHECK(ferry_blocks_settle(set, &moved) == 0);
+    times[3] = cpu_seconds() - at;
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    times[4] = (double)x->blocks.count;
+    CHECK(ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, times, times, 5) == 0);
+    if (ferry_rank(f) == 0)
+        printf("bind %.1f ms, remap %.1f ms, objects %.1f ms, settle %zu moved %.1f ms; %.0f known "
+               "then\n",
+               times[0] * 1e3, times[1] * 1e3, times[2] * 1e3, moved, times[3] * 1e3, times[4]);
+    CHECK(ferry_blocks_destroy(set) == 0 && ferry_mover_free(m) == 0);
+    ferry_xarray_destroy(x);
+}
+
 /* Prints the most that any rank took and keeps. */
 static void measure(ferry *f, int count)
 {
-    enum { EDGE = 8 };
+    enum { EDGE = 2 };
     ferry_region unit = ferry_region_sized(3, (int64_t[]){count, count, count});
     const ferry_point parts = ferry_floorplan_parts(unit, count);
     ferry_region domain = unit;
@@ -336,7 +458,7 @@ static void measure(ferry *f, int count)
         printf("%d blocks, %d ranks: %.0f own, %.0f known; share %.1f ms, plan %.1f ms; %.2f MiB "
                "kept, %.2f MiB at most\n",
                count, ferry_ranks(f), most[0], most[1], most[2], most[3], most[4], most[5]);
-    ferry_plan_fini(&plan);
+    measure_changes(f, &share, &plan, &halo);
     ferry_floorplan_fini(&share);
     ferry_floorplan_fini(&own);
 }
