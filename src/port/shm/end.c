@@ -115,11 +115,12 @@ void fy_job_next_stage(job *j)
     j->stage_end_ns = terminate ? fy_clock_now_ns() + TERMINATE_NS : UINT64_MAX;
 }
 
-/* The child could not execute the program: all cannot, and one line says so. */
-static bool report_start(job *j)
+/* Whether the child could not execute the program: one line says so, since all cannot. */
+static bool report_start(job *j, const siginfo_t *info)
 {
     job_failure failure;
-    if (read(j->start_pipe[0], &failure, sizeof(failure)) != (ssize_t)sizeof(failure))
+    if (info->si_code != CLD_EXITED || (info->si_status != 126 && info->si_status != 127) ||
+        read(j->start_pipe[0], &failure, sizeof(failure)) != (ssize_t)sizeof(failure))
         return false;
     if (!j->start_failed)
         fy_log_line(-1, "cannot run %s: %s", failure.program, strerror(failure.error));
@@ -169,10 +170,11 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     if (j->status == 0 && !endured)
         j->status = status;
     if (endured) {
-        if (state == SHM_JOINED || !report_start(j))
+        if (state == SHM_JOINED || !report_start(j, info))
             say_death(j, rank, info, "; the others go on");
         j->start_failed = false;
-    } else if (!clean && !report_start(j) && !j->start_failed && !is_consequence(j, rank, info)) {
+    } else if (!clean && !report_start(j, info) && !j->start_failed &&
+               !is_consequence(j, rank, info)) {
         const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
             more = state == SHM_JOINED ? " without ferry_close; the job ends"
