@@ -20,9 +20,9 @@ typedef struct state {
     bool reference;
     ferry_handler mark, ask, answer, done;
     uint64_t answers, submitted;
-    _Atomic bool over; /* relaxed: says only when to stop */
-    unsigned char *out, *in;
-    unsigned char *shared, *theirs; /* in this rank's heap, and in rank 1's */
+    _Atomic bool over;              /* relaxed: says only when to stop */
+    unsigned char *out, *in;        /* one after the other */
+    unsigned char *shared, *theirs; /* in this rank's heap, for two, and in rank 1's */
     int timeouts;
 } state;
 
@@ -180,29 +180,38 @@ static void send_and_wait(state *s, const unsigned char *data, size_t size_bytes
     wait_for(s, completion, before, &op);
 }
 
-static void post(state *s, size_t size_bytes, ferry_op *op)
+static void post(state *s, unsigned char *in, size_t size_bytes, ferry_op *op)
 {
     const ferry_track track = {.size = sizeof(track), .op = op};
-    check(s->f, ferry_receive(s->f, 1 - s->rank, PING_TAG, s->in, size_bytes, &track));
+    check(s->f, ferry_receive(s->f, 1 - s->rank, PING_TAG, in, size_bytes, &track));
 }
 
-/* There and back. */
-static double pong(state *s, const bench_job *job, const unsigned char *data, bool completion,
-                   bool late)
+static void swap(unsigned char **a, unsigned char **b)
+{
+    unsigned char *was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* There and back. What goes back is what has come: data that nobody has written since they were
+ * last sent would be in the receiver's cache still. `out` has room for two. */
+static double pong(state *s, const bench_job *job, unsigned char *out, bool completion, bool late)
 {
     uint64_t warm = bench_warmup(job), start = 0;
+    unsigned char *in = out + BUFFER_BYTES;
     for (uint64_t i = 0; i < warm + job->count; i++) {
         ferry_op op;
         if (i == warm)
             start = bench_now();
-        post(s, job->size_bytes, &op);
+        post(s, in, job->size_bytes, &op);
         if (s->rank == 0)
-            send_and_wait(s, data, job->size_bytes, completion);
+            send_and_wait(s, out, job->size_bytes, completion);
         check(s->f, ferry_op_wait(s->f, &op));
         if (late && s->rank == 1)
             nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
         if (s->rank == 1)
-            send_and_wait(s, data, job->size_bytes, completion);
+            send_and_wait(s, in, job->size_bytes, completion);
+        swap(&out, &in);
     }
     return (double)(bench_now() - start);
 }
@@ -211,13 +220,15 @@ static double pong(state *s, const bench_job *job, const unsigned char *data, bo
 static double ping(state *s, const bench_job *job, bool completion)
 {
     uint64_t warm = bench_warmup(job), start = 0;
+    unsigned char *out = s->out, *in = s->in;
     for (uint64_t i = 0; i < warm + job->count; i++) {
         ferry_op op;
         if (i == warm)
             start = bench_now();
-        post(s, job->size_bytes, &op);
-        send_and_wait(s, s->out, job->size_bytes, completion);
+        post(s, in, job->size_bytes, &op);
+        send_and_wait(s, out, job->size_bytes, completion);
         check(s->f, ferry_op_wait(s->f, &op));
+        swap(&out, &in);
     }
     return (double)(bench_now() - start);
 }
@@ -295,8 +306,8 @@ static void allocate(state *s)
         exit(1);
     s->in = s->out + BUFFER_BYTES;
     memset(s->out, 1, (size_t)2 * BUFFER_BYTES);
-    check(s->f, ferry_alloc(s->f, BUFFER_BYTES, (void **)&s->shared));
-    memset(s->shared, 1, BUFFER_BYTES);
+    check(s->f, ferry_alloc(s->f, (size_t)2 * BUFFER_BYTES, (void **)&s->shared));
+    memset(s->shared, 1, (size_t)2 * BUFFER_BYTES);
     s->theirs = s->shared;
     check(s->f, ferry_broadcast(s->f, ferry_ranks(s->f) - 1, &s->theirs, sizeof s->theirs));
 }

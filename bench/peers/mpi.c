@@ -1,6 +1,7 @@
 /* The MPI side, built once with each MPI library that is installed. Each job is written the way
  * that library does best: receives are posted before the data comes, one-sided operations go to
- * memory that MPI allocated. */
+ * memory that MPI allocated. What goes there and back is what has come, as on Ferry's side: data
+ * that nobody has written since they were last sent would be in the receiver's cache still. */
 #include <mpi.h>
 
 #include "common/team.h"
@@ -32,19 +33,25 @@ static double request(void *context, const bench_job *job)
     state *s = context;
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes;
-    unsigned char *in = s->own + BUFFER_BYTES / 2;
     for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
         if (i == warm)
             start = bench_now();
         if (s->rank == 0) {
             MPI_Send(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-            MPI_Recv(in, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(s->own, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
-            MPI_Recv(in, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Send(s->own, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
         }
     }
     return (double)(bench_now() - start);
+}
+
+static void swap(unsigned char **a, unsigned char **b)
+{
+    unsigned char *was = *a;
+    *a = *b;
+    *b = was;
 }
 
 /* As request, by a receive from any rank that is posted before and tested, and a send that does
@@ -54,7 +61,7 @@ static double posted_request(void *context, const bench_job *job)
     state *s = context;
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes, done = 0;
-    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    unsigned char *out = s->own, *in = s->own + BUFFER_BYTES / 2;
     MPI_Request received, sent;
     MPI_Status status;
     MPI_Irecv(in, size, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &received);
@@ -62,13 +69,14 @@ static double posted_request(void *context, const bench_job *job)
         if (i == 2 * warm)
             start = bench_now();
         if ((int)(i % 2) == s->rank) {
-            MPI_Isend(s->own, size, MPI_BYTE, 1 - s->rank, 1, MPI_COMM_WORLD, &sent);
+            MPI_Isend(out, size, MPI_BYTE, 1 - s->rank, 1, MPI_COMM_WORLD, &sent);
             for (done = 0; !done;)
                 MPI_Test(&sent, &done, MPI_STATUS_IGNORE);
             continue;
         }
         for (done = 0; !done;)
             MPI_Test(&received, &done, &status);
+        swap(&out, &in);
         MPI_Irecv(in, size, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &received);
     }
     uint64_t end = bench_now();
@@ -83,12 +91,11 @@ typedef int start_fn(const void *data, int count, MPI_Datatype type, int rank, i
                      MPI_Comm communicator, MPI_Request *request);
 
 /* As request, with receives posted before; a synchronous send is one that waits for completion. */
-static double pong(state *s, const bench_job *job, send_fn *send, const unsigned char *out,
-                   bool late)
+static double pong(state *s, const bench_job *job, send_fn *send, unsigned char *out, bool late)
 {
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes, other = 1 - s->rank;
-    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    unsigned char *in = out + BUFFER_BYTES / 2;
     for (uint64_t i = 0; i < warm + job->count; i++) {
         MPI_Request received;
         if (i == warm)
@@ -100,7 +107,8 @@ static double pong(state *s, const bench_job *job, send_fn *send, const unsigned
         if (late && s->rank == 1)
             nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
         if (s->rank == 1)
-            send(out, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+            send(in, size, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+        swap(&out, &in);
     }
     return (double)(bench_now() - start);
 }
@@ -109,15 +117,16 @@ static double ping(state *s, const bench_job *job, start_fn *start_send)
 {
     uint64_t warm = bench_warmup(job), start = 0;
     int size = (int)job->size_bytes, other = 1 - s->rank;
-    unsigned char *in = s->own + BUFFER_BYTES / 2;
+    unsigned char *out = s->own, *in = s->own + BUFFER_BYTES / 2;
     for (uint64_t i = 0; i < warm + job->count; i++) {
         MPI_Request requests[2];
         MPI_Status statuses[2];
         if (i == warm)
             start = bench_now();
         MPI_Irecv(in, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[0]);
-        start_send(s->own, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[1]);
+        start_send(out, size, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[1]);
         MPI_Waitall(2, requests, statuses);
+        swap(&out, &in);
     }
     return (double)(bench_now() - start);
 }
