@@ -64,9 +64,10 @@ static bool same(double a, double b)
     return a <= b * SAME_STATE && b <= a * SAME_STATE;
 }
 
-static bool probed(const bench_case *which)
+static bool probed(const bench_options *options, const bench_case *which)
 {
-    return which->ranks > 1 && which->kind != BENCH_RING_BUSY && which->kind < BENCH_MEMORY;
+    return !options->smoke && which->ranks > 1 && which->kind != BENCH_RING_BUSY &&
+           which->kind < BENCH_MEMORY;
 }
 
 /* The sample in the case's unit. */
@@ -94,10 +95,10 @@ static double figure(const bench_case *which, const entry *e, double value)
     return value;
 }
 
-static bench_job job_of(const bench_case *which, uint64_t count)
+static bench_job job_of(const bench_options *options, const bench_case *which, uint64_t count)
 {
     return (bench_job){.kind = (uint32_t)which->kind,
-                       .probe = probed(which),
+                       .probe = probed(options, which),
                        .use = which->use,
                        .size_bytes = which->size_bytes,
                        .count = count};
@@ -125,9 +126,13 @@ static bool calibrate(const bench_options *options, const bench_case *which, ent
         return bench_side_run(
             e->side, &(bench_job){.kind = BENCH_REQUEST, .size_bytes = 8, .count = 1000}, &answer);
     }
+    if (options->smoke) {
+        e->count = 1;
+        return true;
+    }
     for (uint64_t count = is_slow(which) ? 1 : 16;;) {
         bench_answer answer;
-        bench_job job = job_of(which, count);
+        bench_job job = job_of(options, which, count);
         job.probe = job.use = 0;
         if (!bench_side_run(e->side, &job, &answer))
             return false;
@@ -148,7 +153,8 @@ static bool sits_out(const bench_options *options, const entry *e)
     return e->taken >= SAMPLES_MIN && e->used_ns > (options->quick ? 300000000 : 4000000000u);
 }
 
-static bool sample(const work *w, entry *e, double *value, double *hand_off_ns)
+static bool sample(const bench_options *options, const work *w, entry *e, double *value,
+                   double *hand_off_ns)
 {
     const bench_case *which = w->which;
     if (which->start) {
@@ -158,7 +164,7 @@ static bool sample(const work *w, entry *e, double *value, double *hand_off_ns)
         return ms >= 0;
     }
     bench_answer answer;
-    bench_job job = job_of(which, e->count);
+    bench_job job = job_of(options, which, e->count);
     if (!bench_side_run(e->side, &job, &answer))
         return false;
     *value = figure(which, e, answer.value);
@@ -170,7 +176,7 @@ static bool sample(const work *w, entry *e, double *value, double *hand_off_ns)
 static void run_round(comparison *c, work *w)
 {
     round *r = &w->rounds[w->round_count];
-    bool clean = true, probe = probed(w->which);
+    bool clean = true, probe = probed(c->options, w->which);
     r->hand_off_ns = 0;
     for (int k = 0; k < c->side_count; k++) {
         double hand_off_ns;
@@ -179,7 +185,7 @@ static void run_round(comparison *c, work *w)
         if (!e->takes_part || sits_out(c->options, e))
             continue;
         uint64_t start = bench_now();
-        e->takes_part = sample(w, e, &e->samples[w->round_count], &hand_off_ns);
+        e->takes_part = sample(c->options, w, e, &e->samples[w->round_count], &hand_off_ns);
         if (!e->takes_part)
             continue;
         e->used_ns += bench_now() - start;

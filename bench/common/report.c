@@ -15,6 +15,7 @@ static void usage(const bench_about *about)
            "  --case NAME  this case only; may be repeated\n"
            "  --runs N     measures each side N times; %d, with --quick %d\n"
            "  --quick      a look: short runs\n"
+           "  --smoke      each case once, to see that it works; the figures mean nothing\n"
            "  --json       one object per line\n",
            about->bench, about->bench, about->runs_long, about->runs_quick);
 }
@@ -83,6 +84,8 @@ int bench_options_read(int argc, char **argv, const bench_about *about, bench_op
             out->json = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
             out->quick = true;
+        } else if (strcmp(argv[i], "--smoke") == 0) {
+            out->quick = out->smoke = true;
         } else if (strcmp(argv[i], "--list") == 0) {
             listing = true;
         } else if (strcmp(argv[i], "--case") == 0) {
@@ -96,7 +99,9 @@ int bench_options_read(int argc, char **argv, const bench_about *about, bench_op
             status = bad(about->bench, "unknown option", argv[i]);
         }
     }
-    if (out->runs == 0)
+    if (out->smoke)
+        out->runs = 1;
+    else if (out->runs == 0)
         out->runs = out->quick ? about->runs_quick : about->runs_long;
     return status >= 0 ? status : listing ? list(about) : -1;
 }

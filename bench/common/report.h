@@ -10,6 +10,7 @@
 
 typedef struct bench_options {
     bool json, quick;
+    bool smoke;     /* each case once, to see that it works: its figures mean nothing */
     int runs;       /* how often each side is measured */
     int case_count; /* 0: all */
     const char *cases[64];

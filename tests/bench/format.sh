@@ -1,6 +1,6 @@
 #!/bin/sh
-# One benchmark on short runs: format.sh PROGRAM. Each line of --quick --json must be one object of
-# the eight members that docs/performance.md names, each case of --list must have one, no other
+# One benchmark, each case once: format.sh PROGRAM. Each line of --smoke --json must be one object
+# of the eight members that docs/performance.md names, each case of --list must have one, no other
 # may; a case of Ferry's own must have a figure; bad options must be refused in words.
 set -u
 program=$1
@@ -37,7 +37,7 @@ refuses --frobnicate
 [ -s "$scratch/list" ] || fail "--list is empty"
 grep -vnE '^[a-z0-9][A-Za-z0-9-]*$' "$scratch/list" && fail "--list has such names"
 
-"$program" --quick --runs 1 --json >"$scratch/json" 2>"$scratch/err" || fail "--json failed"
+"$program" --smoke --json >"$scratch/json" 2>"$scratch/err" || fail "--json failed"
 cat "$scratch/err"
 number='-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?'
 member="($number|null)"
