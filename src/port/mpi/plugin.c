@@ -124,13 +124,8 @@ static int allgather(fy_mpi_comm *c, const void *mine, size_t size_bytes, void *
     return MPI_Allgather(mine, (int)size_bytes, MPI_BYTE, all, (int)size_bytes, MPI_BYTE, c->comm);
 }
 
-/* The type and count for `size_bytes`. A type that was made is the caller's to free. */
-static int choose_type(size_t size_bytes, MPI_Datatype *type, int *count)
+static __attribute__((noinline)) int make_type(size_t size_bytes, MPI_Datatype *type)
 {
-    *type = MPI_BYTE;
-    *count = (int)size_bytes;
-    if (size_bytes <= CHUNK_BYTES)
-        return MPI_SUCCESS;
     MPI_Datatype chunk;
     int error = MPI_Type_contiguous(CHUNK_BYTES, MPI_BYTE, &chunk);
     if (error != MPI_SUCCESS)
@@ -141,8 +136,16 @@ static int choose_type(size_t size_bytes, MPI_Datatype *type, int *count)
     MPI_Datatype types[2] = {chunk, MPI_BYTE};
     error = MPI_Type_create_struct(2, lengths, places, types, type);
     MPI_Type_free(&chunk);
-    *count = 1;
     return error != MPI_SUCCESS ? error : MPI_Type_commit(type);
+}
+
+/* The type and count for `size_bytes`. A type that was made is the caller's to free. */
+static inline int choose_type(size_t size_bytes, MPI_Datatype *type, int *count)
+{
+    bool small = size_bytes <= CHUNK_BYTES;
+    *type = MPI_BYTE;
+    *count = small ? (int)size_bytes : 1;
+    return small ? MPI_SUCCESS : make_type(size_bytes, type);
 }
 
 static MPI_Request load(const fy_mpi_request *request)

@@ -11,10 +11,9 @@
 /* How long a rank that leaves waits for what it has sent to be received. */
 #define FLUSH_NS UINT64_C(1000000000)
 
-peer *fy_mpi_peer(mpi_port *p, int rank)
+peer *fy_mpi_peer_make(mpi_port *p, int rank)
 {
-    if (p->peers[rank] == NULL)
-        p->peers[rank] = calloc(1, sizeof(peer));
+    p->peers[rank] = calloc(1, sizeof(peer));
     for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++)
         p->peers[rank]->in[lane].source = rank;
     return p->peers[rank];

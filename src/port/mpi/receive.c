@@ -148,9 +148,8 @@ static void list(inlets *set, inlet *in)
     set->tail = in;
 }
 
-static void line_up(mpi_port *p, fy_lane lane, slot *s)
+static void line_up(mpi_port *p, fy_lane lane, inlet *in, slot *s)
 {
-    inlet *in = &p->peers[s->source]->in[lane];
     s->next = NULL;
     if (in->head == NULL)
         in->head = s;
@@ -174,14 +173,19 @@ static void take_notice(mpi_port *p, const slot *s, uint64_t flags)
                               memory_order_seq_cst);
 }
 
-/* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
- * a second call would do again. */
-static bool take_in(mpi_port *p, fy_lane lane, slot *s)
+/* Whether a message is a frame without its head. */
+static bool is_brief(const slot *s)
+{
+    return s->size_bytes < sizeof(wire) && s->size_bytes % sizeof(uint64_t) == 0;
+}
+
+/* Puts a message with a head in its place; see take_in. `in`: of its source; NULL: no memory. */
+static bool take_in_whole(mpi_port *p, fy_lane lane, inlet *in, slot *s)
 {
     wire head = head_of(s);
-    bool sound = is_sound(s, &head);
+    bool sound = in != NULL && is_sound(s, &head);
     uint64_t flags = sound ? flags_of(&head) : 0;
-    if (!sound || fy_mpi_peer(p, s->source) == NULL) {
+    if (!sound) {
         fy_log_line(p->rank, "dropped a damaged message of %zu bytes from rank %d", s->size_bytes,
                     s->source);
         slot_put(p, s);
@@ -192,15 +196,42 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
     if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, s, payload_bytes(&head)))
         return false;
     fy_mpi_credit(p, s->source, head.taken);
-    if (flags & WIRE_NOTICE)
+    if (flags & WIRE_NOTICE) {
         take_notice(p, s, flags);
+    } else {
+        in->last = head;
+        in->headed = true;
+    }
     if (!wanted) {
         slot_put(p, s);
         return true;
     }
+    s->head = head;
+    s->word_count = head.word_count;
+    s->words = s->message + sizeof(wire);
+    s->data_bytes = payload_bytes(&head);
     if (flags & WIRE_FOLLOWS)
-        start_payload(p, lane, s, payload_bytes(&head));
-    line_up(p, lane, s);
+        start_payload(p, lane, s, s->data_bytes);
+    line_up(p, lane, in, s);
+    return true;
+}
+
+/* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
+ * a second call would do again. */
+static bool take_in(mpi_port *p, fy_lane lane, slot *s)
+{
+    peer *from = fy_mpi_peer(p, s->source);
+    inlet *in = from == NULL ? NULL : &from->in[lane];
+    if (in == NULL || !in->headed || !is_brief(s))
+        return take_in_whole(p, lane, in, s);
+    if (p->closed) {
+        slot_put(p, s);
+        return true;
+    }
+    s->head = in->last;
+    s->word_count = (uint8_t)(s->size_bytes / sizeof(uint64_t));
+    s->words = s->message;
+    line_up(p, lane, in, s);
     return true;
 }
 
@@ -208,7 +239,7 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
 static bool has_come(const mpi_port *p, slot *s)
 {
     if (!s->done && p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0)
-        s->size_bytes = 0;
+        s->size_bytes = 1; /* no message has that length */
     return s->done;
 }
 
@@ -252,11 +283,13 @@ bool fy_mpi_may_skip(mpi_port *p, fy_lane lane)
 }
 
 /* Whether the first frame of a source is whole. */
-static bool is_whole(mpi_port *p, inlet *in)
+static inline bool is_whole(mpi_port *p, inlet *in)
 {
     slot *s = in->head;
-    bool done = !s->waiting;
-    if (s->waiting && p->mpi->test(&s->request, &done, NULL, NULL) != 0)
+    bool done;
+    if (!s->waiting)
+        return true;
+    if (p->mpi->test(&s->request, &done, NULL, NULL) != 0)
         done = true;
     s->waiting = !done;
     return done;
@@ -270,24 +303,32 @@ bool fy_mpi_ready(mpi_port *p, fy_lane lane)
     return false;
 }
 
-static fy_frame frame_of(const slot *s)
+static inline uint64_t word_of(const slot *s, unsigned i)
 {
-    wire head = head_of(s);
-    const unsigned char *words = s->message + sizeof(wire);
-    fy_frame frame = {
-        .kind = head.kind,
-        .word_count = head.word_count,
-        .handler = head.handler,
-        .op = head.op,
-        .tag = head.tag,
-        .aux = head.aux,
-        .size_bytes = payload_bytes(&head),
+    uint64_t word = 0;
+    if (i < s->word_count)
+        memcpy(&word, s->words + i * sizeof(word), sizeof(word));
+    return word;
+}
+
+/* Words are read one by one, as they may have been written: a longer load would have to wait until
+ * they are in the cache. They are written at once, as they will be read. */
+static inline void fill_frame(const slot *s, fy_frame *out)
+{
+    const void *behind = s->words + s->word_count * sizeof(uint64_t);
+    const void *data = s->payload != NULL ? s->payload : behind;
+    *out = (fy_frame){
+        .kind = s->head.kind,
+        .word_count = s->word_count,
+        .handler = s->head.handler,
+        .op = s->head.op,
+        .tag = s->head.tag,
+        .aux = s->head.aux,
+        .words = {word_of(s, 0), word_of(s, 1), word_of(s, 2), word_of(s, 3)},
+        .data = s->data_bytes > 0 ? data : NULL,
+        .size_bytes = s->data_bytes,
         .block = s->block,
     };
-    memcpy(frame.words, words, head.word_count * sizeof(uint64_t));
-    if (frame.size_bytes > 0)
-        frame.data = s->payload != NULL ? s->payload : words + head.word_count * sizeof(uint64_t);
-    return frame;
 }
 
 /* The first frame of `in` was taken. */
@@ -310,7 +351,8 @@ static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *
 {
     int taken = 0;
     while (taken < budget && in->head != NULL && is_whole(p, in)) {
-        fy_frame frame = frame_of(in->head);
+        fy_frame frame;
+        fill_frame(in->head, &frame);
         unlock(p);
         fy_verdict verdict = deliver(context, in->source, &frame);
         lock(p);

@@ -9,7 +9,8 @@
 /* A frame's cost in the ring: its bytes, and in the top bit whether its payload follows. */
 #define COST_FOLLOWS (UINT64_C(1) << 63)
 
-enum { REAP_MAX = 4 };
+/* Frames of a peer that were taken, and may stay untold for the sake of a shorter message. */
+enum { REAP_MAX = 4, UNTOLD_BRIEF_MAX = FRAMES_MAX / 8 };
 
 static const size_t class_bytes[CLASSES] = {SMALL_BYTES, MESSAGE_MAX};
 static const uint32_t class_kept_max[CLASSES] = {64, 8};
@@ -200,9 +201,38 @@ static departure *prepare_payload(mpi_port *p, const fy_frame *frame, terms how,
     return d;
 }
 
+/* Whether a frame may go without its head: the target knows what it would say, and can wait to be
+ * told what was taken of it. */
+static bool is_brief(const peer *to, fy_lane lane, const fy_frame *frame)
+{
+    const wire *last = &to->out[lane].last;
+    if (frame->size_bytes != 0 || frame->word_count > BRIEF_WORDS_MAX || to->out[lane].sent == 0 ||
+        frame->kind != last->kind || frame->handler != last->handler || frame->op != last->op ||
+        frame->tag != last->tag || frame->aux != last->aux)
+        return false;
+    for (int i = 0; i < FY_LANES; i++)
+        if (to->in[i].taken - to->in[i].told >= UNTOLD_BRIEF_MAX)
+            return false;
+    return true;
+}
+
+static int send_brief(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame)
+{
+    size_t size_bytes = frame->word_count * sizeof(uint64_t);
+    departure *d = departure_get(p, size_bytes);
+    if (d == NULL)
+        return FERRY_ENOMEM;
+    for (unsigned i = 0; i < frame->word_count; i++)
+        memcpy(d->message + i * sizeof(uint64_t), &frame->words[i], sizeof(uint64_t));
+    start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+    return 0;
+}
+
 static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
                       atomic_bool *lent)
 {
+    if (is_brief(p->peers[rank], lane, frame))
+        return send_brief(p, lane, rank, frame);
     bool follows = frame->size_bytes > EAGER_MAX;
     size_t words = frame->word_count * sizeof(uint64_t);
     size_t size_bytes = sizeof(wire) + words + (follows ? 0 : frame->size_bytes);
@@ -215,6 +245,7 @@ static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame
         return FERRY_ENOMEM;
     }
     unsigned char *at = write_head(p, rank, frame, follows ? WIRE_FOLLOWS : 0, d->message);
+    memcpy(&p->peers[rank]->out[lane].last, d->message, sizeof(wire));
     memcpy(at, frame->words, words);
     if (!follows && frame->size_bytes > 0)
         memcpy(at + words, frame->data, frame->size_bytes);
