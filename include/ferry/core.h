@@ -302,8 +302,9 @@ typedef enum ferry_reduction {
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
-/* Returns when no request and no object message is in flight and no task is left on any rank; runs
- * handlers and tasks until then. Never early, always in the end. Repeatable. Collective.
+/* Returns when no request, no object message and no object is in flight (but for objects that the
+ * program carries, ferry_object_uninstall) and no task is left on any rank; runs handlers and tasks
+ * until then. Never early, always in the end. Repeatable. Collective.
  * prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 

@@ -142,8 +142,9 @@ typedef struct ferry_move_info {
 /* Takes an object from this rank for the program to carry to `rank`, another one: its messages
  * follow it there, and those that come before it are kept until it is installed. Gives
  * `info->bytes`, freed with free, and `*data`, which is the program's from now on. ferry_quiesce
- * does not return before the object is installed, if messages wait for it. FERRY_ENOENT: not here,
- * or leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM: it stays. [app thread,
+ * waits for messages to the object and for those that go with it, but not for what the program
+ * carries: ranks may meet there before one hands it to the other. FERRY_ENOENT: not here, or
+ * leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM: it stays. [app thread,
  * handlers | never blocks] prema.txt C.2.5 (mol_uninstall_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object object, int rank,
                                                     ferry_move_info *info, void **data);

@@ -185,6 +185,9 @@ bool fy_control_is_shared(const ferry *f);
 FY_SHARED void fy_work_created(ferry *f, uint64_t count);
 FY_SHARED void fy_work_finished(ferry *f, uint64_t count);
 
+/* As fy_work_created, for what is about to be sent. [either thread] */
+void fy_work_shipped(ferry *f, uint64_t count);
+
 /* Runs `call` as application code: sets depth, activity, stats and what the rank is doing. */
 typedef void fy_call(ferry *f, void *arg);
 FY_SHARED void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);

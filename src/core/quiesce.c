@@ -73,7 +73,7 @@ static int child_count(const ferry *f)
 /* Work of the living that this rank has created and finished. */
 static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
 {
-    *created = f->work_created;
+    *created = f->work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
     *finished = f->work_finished;
     for (int rank = 0; rank < f->ranks; rank++) {
         const fy_peer *page = f->peers.pages[rank >> FY_PEER_PAGE_BITS];

@@ -112,6 +112,7 @@ struct ferry {
     fy_account account;
     ferry_stats stats;
     uint64_t work_created, work_finished;
+    _Atomic uint64_t work_shipped; /* created as well, by either thread */
 
     fy_pool packets;
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */

@@ -194,7 +194,10 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
         abort();
     }
     fy_data_keep(objects, record);
-    (void)fy_work_arrives(f, arrival->source, record->pending.count + record->early.count);
+    bool worked = arrival->given == NULL;
+    uint64_t letters = (uint64_t)record->pending.count + record->early.count;
+    (void)fy_work_arrives(f, arrival->source, letters + worked);
+    fy_work_finished(f, worked);
     commit(f, passage, record);
     return 0;
 }

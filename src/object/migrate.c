@@ -145,13 +145,16 @@ int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int c
     fy_objects *objects = fy_objects_of(f);
     bool counted = objects->costs != NULL && thread == FY_APP;
     int result = 0;
+    fy_work_shipped(f, (uint64_t)count);
     for (int first = 0, taken; first < count; first += taken) {
         fy_stretch stretch = {0};
         if (counted)
             stretch = fy_profile_begin(f);
         uint64_t left_ns = fy_cost_now(objects);
-        for (int i = first; i < count; i++)
+        for (int i = first; i < count; i++) {
             records[i]->left_ns = left_ns;
+            records[i]->worked = true;
+        }
         const cargo c = load(f, thread, records + first, count - first);
         taken = c.count;
         int error = pack_and_send(f, thread, &c);
@@ -203,8 +206,9 @@ static int drain_departed(ferry *f, fy_record *record)
             tell_senders(f, record, &record->pending) != 0 ||
             tell_senders(f, record, &record->early) != 0)
             return FERRY_ENOMEM;
-        /* They are work that has left; there is a record to count that in. */
-        (void)fy_work_leaves(f, record->target, record->pending.count + record->early.count);
+        /* It and they are work that has left; there is a record to count that in. */
+        (void)fy_work_leaves(f, record->target,
+                             record->pending.count + record->early.count + record->worked);
         fy_holdings_leave(f, record);
         entry->record = NULL;
         entry->guess = record->target;
@@ -255,6 +259,8 @@ static int drain_returned(ferry *f, fy_record *record)
         repack(f, record);
     record->handed = false;
     record->target = -1;
+    fy_work_finished(f, record->worked);
+    record->worked = false;
     if (fy_record_reserve(record, &record->late) != 0)
         return FERRY_ENOMEM;
     fy_letters late = record->late;

@@ -68,6 +68,7 @@ typedef struct fy_record {
     bool scheduled;
     bool handed; /* its data has been given away as it is: not to be destroyed */
     bool doomed; /* to be destroyed when its handler returns */
+    bool worked; /* it is work, since it is under way, and not carried by the program */
     int target;  /* where it moves, or shall when its handler returns; else -1 */
     int from;    /* AWAITED: the rank that says it has sent it */
     uint32_t movement;

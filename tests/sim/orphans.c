@@ -258,16 +258,6 @@ static void check_collective(ferry *f, int error)
             wrong(f, "wait failed", 0, 0);
 }
 
-/* Objects without messages may be under way when a quiescence ends; they arrive: the simulator says
- * when one never does. */
-static void await_objects(ferry *f)
-{
-    for (int object = 0; object < truth.objects; object++)
-        while (!is_somewhere(object) && !somebody_is_gone(f))
-            if (ferry_wait(f, 1000000) < 0)
-                wrong(f, "wait failed", 0, 0);
-}
-
 static void play_round(ferry *f, account *a)
 {
     for (int i = 0; i < MESSAGES; i++) {
@@ -372,7 +362,6 @@ static int rank_main(ferry *f, int argc, char **argv)
         if (ferry_wait(f, 1000000) < 0)
             wrong(f, "wait failed", 0, 0);
     check_collective(f, ferry_barrier(f));
-    await_objects(f);
     check_end(f);
     if (truth.ended == 1)
         printf("%" PRIu64 " handled, %" PRIu64 " failed, %" PRIu64 " moves\n", truth.handled,

@@ -341,6 +341,8 @@ static void check_quiescence(ferry *f)
     for (int i = 0; i < truth.objects; i++)
         if (truth.alive[i] > !truth.destroyed[i])
             wrong(f, "object doubled", (uint64_t)i, (uint64_t)truth.alive[i]);
+        else if (truth.alive[i] < !truth.destroyed[i])
+            wrong(f, "quiescence declared with an object under way", (uint64_t)i, 0);
 }
 
 /* How long to play, and how many handlings one sending may lead to. */
