@@ -24,11 +24,12 @@ typedef struct worker {
 } worker;
 
 typedef struct farm {
-    ferry_handler want, task, done, over, leave;
+    ferry_handler want, task, done, leave;
     long waves, per_wave, longest, task_us;
     bool tells;
-    bool is_over, goes; /* of a worker: nothing is left to do; it is to leave */
-    bool is_orphan;     /* the owner has died */
+    bool goes;      /* of a worker: it is to leave */
+    bool is_orphan; /* the owner has died */
+    bool is_over;   /* of the owner: nothing is left to do */
 
     /* The owner's. */
     int *states; /* of tasks */
@@ -76,30 +77,25 @@ static void on_task(ferry *f, int source, const ferry_message *message)
     send(f, source, m->done, message->words[0], (uint64_t)count_primes(first, first + RANGE));
 }
 
-static void on_over(ferry *f, int source, const ferry_message *message)
-{
-    (void)source;
-    (void)message;
-    ((farm *)ferry_user_data(f))->is_over = true;
-}
-
 static void on_leave(ferry *f, int source, const ferry_message *message)
 {
     (void)source;
     (void)message;
     ((farm *)ferry_user_data(f))->goes = true;
+    ferry_quiesce_break(f);
 }
 
-/* False: it was told to leave, and has. */
+/* Works until nobody has anything left to do. False: it was told to leave before, and has. */
 static bool serve(ferry *f, farm *m)
 {
     send(f, 0, m->want, 0, 0);
-    while (!m->is_over && !m->goes)
-        (void)ferry_wait(f, FERRY_FOREVER);
-    if (m->is_over)
-        return true;
-    check(f, ferry_leave(f));
-    return false;
+    int error = m->goes ? FERRY_ECANCELED : ferry_quiesce(f);
+    if (error == FERRY_ECANCELED)
+        error = ferry_leave(f);
+    else
+        m->goes = false;
+    check(f, error);
+    return !m->goes;
 }
 
 /* The owner's side. */
@@ -188,9 +184,7 @@ static void on_want(ferry *f, int source, const ferry_message *message)
     (void)message;
     appear(m, source);
     m->workers[source].is_idle = true;
-    if (m->is_over)
-        send(f, source, m->over, 0, 0);
-    else
+    if (!m->is_over)
         look(f, m);
 }
 
@@ -230,7 +224,6 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
         printf("told %d %d %" PRIu64 "\n", ferry_rank(f), event->rank, ferry_now(f));
     if (ferry_rank(f) != 0) {
         m->is_orphan = m->is_orphan || (event->rank == 0 && event->died);
-        m->is_over = m->is_over || event->rank == 0; /* nobody is left to work for */
         return;
     }
     if (event->joined) {
@@ -266,9 +259,8 @@ static void own(ferry *f, farm *m)
             (void)ferry_wait(f, m->worker_count == 0 && m->coming == 0 ? 0 : FERRY_FOREVER);
         }
     }
-    const ferry_message over = {.handler = m->over};
     m->is_over = true;
-    check(f, ferry_request_broadcast(f, &over, NULL));
+    check(f, ferry_quiesce(f)); /* newcomers that came too late find nothing to do */
 }
 
 static int report(const farm *m)
@@ -289,8 +281,6 @@ static int open_farm(ferry *f, farm *m)
     if (error == 0)
         error = ferry_handler_register(f, "done", on_done, &m->done);
     if (error == 0)
-        error = ferry_handler_register(f, "over", on_over, &m->over);
-    if (error == 0)
         error = ferry_handler_register(f, "leave", on_leave, &m->leave);
     if (error == 0)
         error = ferry_on_peer(f, on_peer, m);
@@ -309,7 +299,6 @@ static int play(ferry *f, farm *m)
         own(f, m);
     else if (!serve(f, m))
         return 0;
-    check(f, ferry_quiesce(f)); /* newcomers that came too late have heard that it is over */
     if (ferry_rank(f) == 0)
         status = report(m);
     else if (m->is_orphan && ferry_member_place(f, ferry_rank(f)) == 0)

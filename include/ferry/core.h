@@ -305,8 +305,14 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
 /* Returns when no request, no object message and no object is in flight (but for objects that the
  * program carries, ferry_object_uninstall) and no task is left on any rank; runs handlers and tasks
  * until then. Never early, always in the end. Repeatable. Collective.
- * prema.txt 5.1 (termination). */
+ * FERRY_ECANCELED: ferry_quiesce_break was called. prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
+
+/* Has the ferry_quiesce that this rank is in return soon, on this rank alone, so that it can leave
+ * (ferry_leave) or do what handlers may not. The others' goes on, and does not end before this rank
+ * has called ferry_quiesce again, which takes it up, or is gone. When it has ended already it
+ * returns 0. Outside it does nothing. [handlers, tasks | never blocks] cds.txt 6. */
+FERRY_API void ferry_quiesce_break(ferry *f);
 
 /* Account. */
 

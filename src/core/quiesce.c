@@ -357,7 +357,9 @@ static int run(ferry *f)
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
         fy_progress_wait(f, true, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
         end_pause(f);
-        if (f->peers.news || !fy_rank_idle(f))
+        if (f->quiescence.broken)
+            error = is_announced(f) ? 0 : FERRY_ECANCELED;
+        if (error != 0 || f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;
         fy_control_lock(f);
@@ -409,5 +411,18 @@ int ferry_quiesce(ferry *f)
     if (error != 0)
         return error;
     fy_join_ready(f);
-    return fy_quiesce(f, FY_DOING_QUIESCE);
+    f->quiescence.inside = true;
+    error = fy_quiesce(f, FY_DOING_QUIESCE);
+    f->quiescence.inside = f->quiescence.broken = false;
+    if (error == FERRY_ECANCELED) { /* the next call is for the same epoch */
+        fy_control_lock(f);
+        f->quiescence.epoch--;
+        fy_control_unlock(f);
+    }
+    return error;
+}
+
+void ferry_quiesce_break(ferry *f)
+{
+    f->quiescence.broken = f->quiescence.inside;
 }

@@ -8,10 +8,11 @@
 typedef struct fy_quiescence {
     uint64_t epoch;           /* of the ferry_quiesce that runs, or of the last one */
     uint64_t announced_epoch; /* the last one known to have ended */
-    bool shifted;             /* members have gone or joined */
-    bool regroups;            /* it ended among others than the group so far: */
-    uint64_t *members;        /* these; a bit per rank */
-    uint32_t number;          /* and what the collectives that follow are counted from */
+    bool inside, broken; /* the program is in ferry_quiesce; it is to return. Application thread */
+    bool shifted;        /* members have gone or joined */
+    bool regroups;       /* it ended among others than the group so far: */
+    uint64_t *members;   /* these; a bit per rank */
+    uint32_t number;     /* and what the collectives that follow are counted from */
 
     /* The wave this rank has to answer; at the root, the one it has started. */
     bool asked, passed_on;

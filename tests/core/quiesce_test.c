@@ -13,6 +13,8 @@ typedef struct oracle {
     _Atomic int64_t under_way; /* sent and not yet handled */
     _Atomic uint64_t sent;
     uint64_t rounds;
+    uint64_t breaks; /* one in so many handlers breaks its rank's quiescence; 0: none */
+    _Atomic uint64_t broken;
     int64_t slow; /* handlers loiter for up to so many microseconds */
     int part;     /* others have other storms */
 } oracle;
@@ -38,11 +40,28 @@ static void blow(ferry *f, int source, const ferry_message *message)
     storm *s = ferry_user_data(f);
     if (s->oracle->slow > 0)
         loiter(&s->random, (uint32_t)s->oracle->slow);
+    if (s->oracle->breaks > 0 && next_random(&s->random) % s->oracle->breaks == 0)
+        ferry_quiesce_break(f);
     /* On average each sends less than one until its life is over. */
     uint64_t life = message->words[0], children = next_random(&s->random) % 3;
     for (uint64_t i = 0; life > 0 && i < children; i++)
         send_one(f, s, life - 1);
     atomic_fetch_sub(&s->oracle->under_way, 1);
+}
+
+/* Who was told to return does what it likes, and more work too, before it goes on. */
+static void take_up(ferry *f, storm *s)
+{
+    int error;
+    while ((error = ferry_quiesce(f)) == FERRY_ECANCELED) {
+        atomic_fetch_add(&s->oracle->broken, 1);
+        loiter(&s->random, 20);
+        if (next_random(&s->random) % 2 == 0)
+            send_one(f, s, 3);
+        if (next_random(&s->random) % 2 == 0)
+            CHECK(ferry_poll(f) >= 0);
+    }
+    CHECK(error == 0);
 }
 
 static void blow_rounds(ferry *f, void *arg)
@@ -57,7 +76,7 @@ static void blow_rounds(ferry *f, void *arg)
             loiter(&s.random, 300);
         for (uint64_t i = 0; i < seeds; i++)
             send_one(f, &s, 60);
-        CHECK(ferry_quiesce(f) == 0);
+        take_up(f, &s);
         /* A rank that has left already may not send before all have looked. */
         CHECK(atomic_load(&o->under_way) == 0);
         CHECK(ferry_barrier(f) == 0);
@@ -76,6 +95,20 @@ static void test_quiesce_is_never_early(void **state)
     oracle o = {.rounds = 4};
     for (test_parts p = {.most = 5}; next_part(&p); o.part++)
         run_ranks(22, 8, 0, blow_rounds, &o); /* a tree of more than two levels */
+}
+
+/* Goal: a rank that leaves a quiescence for a while (ferry_quiesce_break) is waited for, and
+ * nothing that it sends meanwhile is missed; the numbers of the quiescences stay the same
+ * everywhere. */
+static void test_quiesce_waits_for_who_broke_it(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 8; ranks++) {
+        oracle o = {.rounds = 10, .breaks = 8};
+        for (test_parts p = {.most = 6}; next_part(&p); o.part++)
+            run_ranks(ranks, 8, 0, blow_rounds, &o);
+        CHECK(atomic_load(&o.under_way) == 0 && atomic_load(&o.broken) > 0);
+    }
 }
 
 /* Without barriers: ranks that leave early send to ranks still inside. */
@@ -144,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiesce_is_never_early),
         cmocka_unit_test(test_quiesce_repeats_without_barriers),
+        cmocka_unit_test(test_quiesce_waits_for_who_broke_it),
         cmocka_unit_test(test_quiesce_waits_for_a_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
