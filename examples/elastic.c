@@ -7,7 +7,8 @@
  * its death is, so each result counts once. With --told the owner tells deaths with their time.
  * Here a task is to count the primes in a range.
  *
- *     ferry run -n 2 -m 12 build/examples/elastic */
+ *     ferry run -n 2 -m 12 build/examples/elastic
+ *     FERRY_RANKS_MAX=12 mpirun -n 2 build/examples/elastic */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
