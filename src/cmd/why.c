@@ -13,10 +13,11 @@ static const char help[] =
     "\n"
     "Prints what each rank of a running job on this machine does, the messages that wait, the\n"
     "objects they wait for, and which ranks wait for each other. JOB is the number of the process\n"
-    "that started the ranks (ferry run, mpirun on one machine, or the program itself with\n"
-    "FERRY_RANKS), or of a rank, which may be a thread.\n"
+    "that started the ranks (ferry run, mpirun, or the program itself with FERRY_RANKS), or of a\n"
+    "rank, which may be a thread. Of a job of mpirun on several machines, one's ranks are asked.\n"
     "The job goes on undisturbed. A rank that does not call Ferry is shown by what it does only.\n"
-    "SIGUSR1 to the process that started the ranks prints the same on its standard error.\n";
+    "SIGUSR1 to the process that started the ranks prints the same on its standard error, that to\n"
+    "mpirun for each machine.\n";
 
 static int fail(const char *job, const char *why)
 {

@@ -222,7 +222,8 @@ struct fy_port_ops {
     /* Tells it: lines of text, at most FY_ANSWER_BYTES. */
     void (*answer)(fy_port *port, const char *text, size_t size_bytes);
     /* Asks all ranks; with `print`, waits a moment for their answers instead and writes them to
-     * standard error. All three are NULL where nobody asks. [application thread] */
+     * standard error. NULL: the port reaches some of them only, or nobody asks, and then all three
+     * are. [application thread] */
     void (*ask)(fy_port *port, bool print);
 };
 

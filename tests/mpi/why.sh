@@ -1,6 +1,7 @@
 #!/bin/sh
 # Goal: a job that mpirun has started says why it hangs: `ferry why`, by the number of mpirun or of a
-# rank; and, where its ranks share no memory, when ferry_quiesce makes no progress.
+# rank; SIGUSR1 to mpirun; and, where its ranks share no memory, when ferry_quiesce makes no
+# progress.
 # Method: a job that hangs in a known way is asked until what must come has come.
 # Usage: why.sh MPIRUN FERRY HANG_PROGRAM
 mpirun=$1 ferry=$2 program=$3
@@ -42,6 +43,13 @@ sh "$run" "$mpirun" 3 "$program" receive >"$work/err" 2>&1 &
 job=$!
 until_told "$ferry" why $job
 until_told "$ferry" why "$(sed -n 's/.*rank 1 (process \([0-9]*\)).*/\1/p' "$work/out")"
+launcher=$(cat /proc/$job/task/$job/children) # of timeout
+ask()
+{
+    kill -USR1 $launcher
+    cat "$work/err"
+}
+until_told ask
 end_job
 
 cat >"$work/wanted" <<'L'

@@ -170,9 +170,6 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
         here.ranks_max = ranks == 1 ? shm->ranks_max : 0;
         error = form_alone(&here, rank, out);
     }
-    /* Ranks have other numbers in the segment when there are more nodes. */
-    if (error == 0 && out->count < ranks)
-        close_file(out);
     mpi->comm_close(near);
     if (error != 0)
         fy_mpi_node_free(out);

@@ -13,8 +13,7 @@ typedef struct fy_mpi_node {
     int self;  /* this rank's place among them */
     int *ranks;
     int32_t *pids;
-    int fd; /* of the segment of a job that is all on this node, for ranks that are started later
-               and for `ferry why`; else -1 */
+    int fd; /* of the segment, for ranks that are started later and for `ferry why` */
 } fy_mpi_node;
 
 /* Finds the ranks of this node and maps a segment with them; alone when `share` is false, or when
@@ -36,9 +35,20 @@ void fy_mpi_node_free(fy_mpi_node *node);
  * them by ending this one, with which they die. */
 typedef struct fy_mpi_watch fy_mpi_watch;
 
-/* Starts the watch once all ranks of the node have joined. Borrows `node` until fy_mpi_watch_stop.
- * NULL when there is nothing to do or the system has no way to. [application thread] */
-fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node);
+/* From here on SIGUSR1 is a question, until close; false: the program has use for it, and nothing
+ * is to be closed. Called before MPI begins, whose threads are not to take what the watch waits
+ * for. */
+bool fy_mpi_questions_open(void);
+void fy_mpi_questions_close(void);
+
+/* A file that is readable when somebody asks, -1 for none; and what to do then. [the watch] */
+int fy_mpi_question_fd(void);
+void fy_mpi_question_answer(const fy_mpi_node *node, int fd);
+
+/* Starts the watch once all ranks of the node have joined; `questions`: those are open. Borrows
+ * `node` until fy_mpi_watch_stop. NULL when there is nothing to do or the system has no way to.
+ * [application thread] */
+fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions);
 /* Ends it, after the processes that it has started when the job is `whole`: none of those that MPI
  * has started has died. Does not return when one of those that it has started ended with an error.
  * Returns whether it has seen a death. Takes `watch`, which may be NULL. [application thread] */

@@ -16,7 +16,8 @@
 struct fy_mpi_job {
     const fy_mpi_binding *mpi;
     fy_mpi_comm *comm;
-    bool started; /* MPI was initialised here */
+    bool started;   /* MPI was initialised here */
+    bool questions; /* SIGUSR1 asks */
     fy_mpi_level level;
     int rank, ranks;
     fy_mpi_node node;
@@ -63,6 +64,7 @@ static int start(const fy_mpi_options *options, fy_mpi_job *job)
         return fy_error_set(FERRY_ELAUNCH,
                             "open: MPI was finalised in this process, and cannot begin again; "
                             "initialise it yourself to open more than once");
+    job->questions = fy_mpi_questions_open();
     job->level = options->share && is_one_node() ? FY_MPI_FUNNELED : FY_MPI_SERIALIZED;
     error = job->mpi->start(&job->level, &job->started);
     return error != 0 ? mpi_failed(job, "MPI_Init_thread", error) : 0;
@@ -108,6 +110,11 @@ static int meet(fy_mpi_job *job)
 static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
 {
     fy_port *near;
+    shm_rank *self = rank_at(job->node.segment->base, (uint32_t)job->node.self);
+    if (job->node.count < job->ranks)
+        /* relaxed: nobody asks a rank that has not joined */
+        atomic_store_explicit(&self->in_job, (uint64_t)job->ranks << 32 | (uint32_t)(job->rank + 1),
+                              memory_order_relaxed);
     int error = fy_shm_join(job->node.segment, job->node.self, &near);
     if (error != 0)
         return error;
@@ -124,7 +131,7 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
         return error;
     }
     *port = job->port != NULL ? &job->port->port : near;
-    job->watch = fy_mpi_watch_start(&job->node);
+    job->watch = fy_mpi_watch_start(&job->node, job->questions);
     return 0;
 }
 
@@ -161,6 +168,8 @@ finish_mpi:
     if (job->started)
         job->mpi->finish();
 free_job:
+    if (job->questions)
+        fy_mpi_questions_close();
     free(job);
     return error;
 }
@@ -205,6 +214,8 @@ void fy_mpi_leave(void *arg)
     /* The watch goes on meanwhile: others may be seen by it alone. */
     bool whole = linger(job);
     whole = !fy_mpi_watch_stop(job->watch, whole) && whole;
+    if (job->questions)
+        fy_mpi_questions_close();
     if (job->port != NULL && whole)
         fy_mpi_port_destroy(job->port);
     fy_mpi_node_free(&job->node);

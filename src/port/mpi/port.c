@@ -285,6 +285,19 @@ static void mpi_close(fy_port *port)
     p->near->ops->close(p->near);
 }
 
+/* Questions come by the segment of this node. */
+static bool mpi_asked(fy_port *port)
+{
+    fy_port *near = port_of(port)->near;
+    return near->ops->asked(near);
+}
+
+static void mpi_answer(fy_port *port, const char *text, size_t size_bytes)
+{
+    fy_port *near = port_of(port)->near;
+    near->ops->answer(near, text, size_bytes);
+}
+
 static const fy_port_ops mpi_ops = {
     .version = FY_PORT_VERSION,
     .name = "mpi",
@@ -317,6 +330,8 @@ static const fy_port_ops mpi_ops = {
     .recruit = mpi_recruit,
     .bury = mpi_bury,
     .silent = mpi_silent,
+    .asked = mpi_asked,
+    .answer = mpi_answer,
 };
 
 static void free_port(mpi_port *p)

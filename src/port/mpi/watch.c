@@ -20,11 +20,12 @@
 /* What tells the thread to end. */
 enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
 
-enum { SET_STOP, SET_NEXT, SET_RECRUITS, SET_CHILDREN };
+enum { SET_STOP, SET_NEXT, SET_RECRUITS, SET_QUESTION, SET_CHILDREN };
 
 struct fy_mpi_watch {
     const fy_mpi_node *node;
     int stop_fd;
+    int question_fd;   /* -1: nobody asks */
     uint64_t stops;    /* STOP_..., or 0; the thread's */
     int next, next_fd; /* how many places on is the rank whose end is awaited; -1: none is */
     bool saw_death;    /* read after the thread has ended */
@@ -97,6 +98,7 @@ static nfds_t fill_set(const fy_mpi_watch *w)
     w->set[SET_STOP] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->stop_fd, .events = POLLIN};
     w->set[SET_NEXT] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->next_fd, .events = POLLIN};
     w->set[SET_RECRUITS] = (struct pollfd){.fd = w->starts ? j->recruits : -1, .events = POLLIN};
+    w->set[SET_QUESTION] = (struct pollfd){.fd = w->question_fd, .events = POLLIN};
     for (int rank = j->starting; rank < j->ranks; rank++)
         w->set[SET_CHILDREN + rank] =
             (struct pollfd){.fd = j->children[rank].pidfd, .events = POLLIN};
@@ -123,6 +125,8 @@ static void serve_set(fy_mpi_watch *w)
     }
     if (w->set[SET_RECRUITS].revents != 0)
         (void)fy_job_recruit(j, j->recruits);
+    if (w->set[SET_QUESTION].revents != 0)
+        fy_mpi_question_answer(w->node, w->question_fd);
     for (int rank = j->starting; rank < j->ranks; rank++)
         if (w->set[SET_CHILDREN + rank].revents != 0)
             reap(w, rank);
@@ -192,8 +196,8 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
 
 static void free_watch(fy_mpi_watch *w)
 {
-    const int files[] = {w->stop_fd, w->next_fd, w->job.recruits, w->job.start_pipe[0],
-                         w->job.start_pipe[1]};
+    const int files[] = {w->stop_fd,      w->next_fd,           w->question_fd,
+                         w->job.recruits, w->job.start_pipe[0], w->job.start_pipe[1]};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
@@ -203,14 +207,15 @@ static void free_watch(fy_mpi_watch *w)
     free(w);
 }
 
-fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node)
+fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions)
 {
     bool starts = node->fd >= 0 && node->segment->ranks > (uint32_t)node->count;
-    fy_mpi_watch *w = node->count < 2 && !starts ? NULL : calloc(1, sizeof(*w));
+    fy_mpi_watch *w = node->count < 2 && !starts && !questions ? NULL : calloc(1, sizeof(*w));
     if (w == NULL)
         return NULL;
     w->node = node;
     w->next_fd = -1;
+    w->question_fd = questions ? fy_mpi_question_fd() : -1;
     w->job = (job){.left = 1, .recruits = -1, .signal_fd = -1, .start_pipe = {-1, -1}};
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
     w->set = calloc(SET_CHILDREN + (size_t)node->segment->ranks, sizeof(*w->set));

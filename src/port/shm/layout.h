@@ -76,6 +76,8 @@ typedef struct shm_rank {
     _Atomic uint32_t endures;        /* it goes on when others die */
     _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
     _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
+    /* Where a job has more segments than this: its ranks << 32 | the number there + 1; else 0. */
+    _Atomic uint64_t in_job;
     char name[SHM_HANDLERS_MAX][SHM_NAME_BYTES];
 
     /* What it tells who asks (why.c): the numbers of the last question and of the last answered. */
@@ -214,8 +216,8 @@ void fy_doing_describe(const shm_rank *control, const char *lead, char *out, siz
 
 /* Asks every rank that lives what it does, and wakes it; then waits a moment for the answers and
  * writes them, and who waits for whom, to `fd`. */
-void fy_why_question(const fy_controls *controls);
-void fy_why_print(const fy_controls *controls, int fd);
+FY_SHARED void fy_why_question(const fy_controls *controls);
+FY_SHARED void fy_why_print(const fy_controls *controls, int fd);
 
 /* Wakes a thread that sleeps on `asleep`, if one does. */
 void fy_rouse(_Atomic uint32_t *asleep);

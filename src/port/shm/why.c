@@ -170,23 +170,46 @@ static void await_answers(void *base, uint32_t ranks, told *all)
     }
 }
 
+/* Ranks of the job that the segment belongs to, which may be more than are in it. */
+static uint32_t ranks_of_job(void *base, uint32_t ranks)
+{
+    uint64_t in_job = atomic_load_explicit(&rank_at(base, 0)->in_job, memory_order_relaxed);
+    return in_job != 0 ? (uint32_t)(in_job >> 32) : ranks;
+}
+
+/* The number in the job of the rank at `index` of the segment, and back; -1: it is not in it. */
+static uint32_t number_of(const shm_rank *rank, uint32_t index)
+{
+    uint64_t in_job = atomic_load_explicit(&rank->in_job, memory_order_relaxed);
+    return in_job != 0 ? (uint32_t)in_job - 1 : index;
+}
+
+static int index_of(void *base, uint32_t ranks, uint32_t number)
+{
+    for (uint32_t i = 0; i < ranks; i++)
+        if (number_of(rank_at(base, i), i) == number)
+            return (int)i;
+    return -1;
+}
+
 /* A line ">N words": this rank waits for rank N. */
-static void print_line(told *t, uint32_t ranks, char *line, int fd)
+static void print_line(void *base, told *t, uint32_t ranks, char *line, FILE *out)
 {
     for (char *c = line; *c != '\0'; c++)
         *c = (unsigned char)*c < ' ' ? '?' : *c;
     char *words = line + 1;
     long rank = line[0] == '>' ? strtol(line + 1, &words, 10) : -1;
-    if (rank < 0 || rank >= (long)ranks) {
-        dprintf(fd, "    %s\n", line);
+    if (rank < 0 || rank >= (long)ranks_of_job(base, ranks)) {
+        fprintf(out, "    %s\n", line);
         return;
     }
-    if (t->edge_count < EDGES_MAX)
-        t->edges[t->edge_count++] = (int)rank;
-    dprintf(fd, "    waits for rank %ld, which%s\n", rank, words);
+    int index = index_of(base, ranks, (uint32_t)rank);
+    if (index >= 0 && t->edge_count < EDGES_MAX)
+        t->edges[t->edge_count++] = index;
+    fprintf(out, "    waits for rank %ld, which%s\n", rank, words);
 }
 
-static void print_answer(const shm_rank *rank, told *t, uint32_t ranks, int fd)
+static void print_answer(void *base, const shm_rank *rank, told *t, uint32_t ranks, FILE *out)
 {
     uint64_t words[FY_ANSWER_BYTES / sizeof(uint64_t) + 1] = {0};
     for (size_t i = 0; i + 1 < sizeof(words) / sizeof(words[0]); i++)
@@ -194,29 +217,30 @@ static void print_answer(const shm_rank *rank, told *t, uint32_t ranks, int fd)
     char *save = NULL;
     for (char *line = strtok_r((char *)words, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save))
-        print_line(t, ranks, line, fd);
+        print_line(base, t, ranks, line, out);
 }
 
-static void print_rank(void *base, uint32_t ranks, uint32_t index, told *t, int fd)
+static void print_rank(void *base, uint32_t ranks, uint32_t index, told *t, FILE *out)
 {
     static const char *const states[] = {"has not opened Ferry", "", "has left", "is dead"};
     const shm_rank *rank = rank_at(base, index);
     uint32_t state = state_of_rank(rank);
     char doing[128];
     if (!t->lives) {
-        dprintf(fd, "  rank %u %s\n", index, state <= SHM_DEAD ? states[state] : "?");
+        fprintf(out, "  rank %u %s\n", number_of(rank, index),
+                state <= SHM_DEAD ? states[state] : "?");
         return;
     }
     fy_doing_describe(rank, "", doing, sizeof(doing));
     uint64_t since = atomic_load_explicit(&rank->since_ns, memory_order_relaxed);
     uint64_t now = fy_clock_now_ns();
-    dprintf(fd, "  rank %u (process %d): %s", index,
+    fprintf(out, "  rank %u (process %d): %s", number_of(rank, index),
             (int)atomic_load_explicit(&rank->pid, memory_order_relaxed), doing);
     if (since != 0 && since < now)
-        dprintf(fd, " for %.2f s", (double)(now - since) / 1e9);
-    dprintf(fd, t->answered ? "\n" : "; it does not call Ferry, so it tells no more\n");
+        fprintf(out, " for %.2f s", (double)(now - since) / 1e9);
+    fputs(t->answered ? "\n" : "; it does not call Ferry, so it tells no more\n", out);
     if (t->answered)
-        print_answer(rank, t, ranks, fd);
+        print_answer(base, rank, t, ranks, out);
 }
 
 /* Whether a rank in a call of all waits for another, which is not in it. */
@@ -236,25 +260,24 @@ static bool waits_for(const told *all, uint32_t rank, uint32_t other)
 }
 
 /* "ranks 0-2 wait in a barrier for ranks 3 5" once for all that are in one sort of call. */
-static void print_missing(const told *all, const shm_rank *named, uint32_t ranks, uint32_t rank,
-                          int fd)
+static void print_missing(void *base, const told *all, uint32_t ranks, uint32_t rank, FILE *out)
 {
     char doing[128];
     bool any = false;
     for (uint32_t i = 0; i < rank; i++)
         if (all[i].lives && all[i].doing == all[rank].doing)
             return;
-    fy_doing_describe(named, "", doing, sizeof(doing));
+    fy_doing_describe(rank_at(base, rank), "", doing, sizeof(doing));
     for (uint32_t other = 0; other < ranks; other++) {
         if (!missed(all, rank, other))
             continue;
         if (!any)
-            dprintf(fd, "  who is %s waits for rank", doing);
-        dprintf(fd, " %u", other);
+            fprintf(out, "  who is %s waits for rank", doing);
+        fprintf(out, " %u", number_of(rank_at(base, other), other));
         any = true;
     }
     if (any)
-        dprintf(fd, "\n");
+        fputs("\n", out);
 }
 
 /* Follows who waits for whom from `start`, nearest first. True when that leads back to it: the way
@@ -276,7 +299,7 @@ static bool leads_back(const told *all, uint32_t ranks, uint32_t start, uint32_t
     return false;
 }
 
-static void print_circle(const told *all, uint32_t ranks, int fd)
+static void print_circle(void *base, const told *all, uint32_t ranks, FILE *out)
 {
     enum { STARTS_MAX = 64 };
     uint32_t *from = calloc(ranks * 2, sizeof(*from));
@@ -286,33 +309,53 @@ static void print_circle(const told *all, uint32_t ranks, int fd)
         uint32_t *way = from + ranks, count = 0;
         for (uint32_t at = from[start]; at != start; at = from[at])
             way[count++] = at;
-        dprintf(fd, "  a circle: rank %u waits", start);
-        while (count > 0)
-            dprintf(fd, " for rank %u, which waits", way[--count]);
-        dprintf(fd, " for rank %u\n", start);
+        uint32_t first = number_of(rank_at(base, start), start);
+        fprintf(out, "  a circle: rank %u waits", first);
+        while (count-- > 0)
+            fprintf(out, " for rank %u, which waits",
+                    number_of(rank_at(base, way[count]), way[count]));
+        fprintf(out, " for rank %u\n", first);
         break;
     }
     free(from);
 }
 
+/* Written at once: what ranks of several machines print goes through one launcher. */
+static void write_all(int fd, const char *text, size_t left)
+{
+    for (ssize_t wrote; left > 0; text += wrote, left -= (size_t)wrote)
+        if ((wrote = write(fd, text, left)) <= 0)
+            return;
+}
+
 void fy_why_print(const fy_controls *controls, int fd)
 {
     void *base = controls->base;
-    uint32_t ranks = controls->ranks, count = 0;
+    uint32_t ranks = controls->ranks, count = 0, in_job = ranks_of_job(base, ranks);
+    char *text = NULL;
+    size_t length = 0;
     told *all = calloc(ranks, sizeof(*all));
-    if (all == NULL)
+    FILE *out = all != NULL ? open_memstream(&text, &length) : NULL;
+    if (out == NULL) {
+        free(all);
         return;
+    }
     await_answers(base, ranks, all);
     for (uint32_t rank = 0; rank < ranks; rank++)
         count += all[rank].lives;
-    dprintf(fd, "ferry: what %u ranks do\n", count);
+    fprintf(out, "ferry: what %u ranks%s do\n", count, in_job > ranks ? " of this machine" : "");
+    if (in_job > ranks)
+        fprintf(out, "  the job has %u; those elsewhere share no memory with these\n", in_job);
     /* Places that nobody has been started for are not worth a line. */
     for (uint32_t rank = 0; rank < ranks; rank++)
         if (rank < controls->starting || state_of_rank(rank_at(base, rank)) != SHM_ABSENT)
-            print_rank(base, ranks, rank, &all[rank], fd);
+            print_rank(base, ranks, rank, &all[rank], out);
     for (uint32_t rank = 0; rank < ranks; rank++)
-        print_missing(all, rank_at(base, rank), ranks, rank, fd);
-    print_circle(all, ranks, fd);
+        print_missing(base, all, ranks, rank, out);
+    print_circle(base, all, ranks, out);
+    if (fclose(out) == 0)
+        write_all(fd, text, length);
+    free(text);
     free(all);
 }
 

@@ -1,0 +1,101 @@
+/* Questions: SIGUSR1, which MPI's launchers pass on to all ranks, asks what they do.
+ *
+ * It has a handler, so that a program may put its own in its place at any time. A handler can reach
+ * no rank, so it sends on another signal, which all threads block and the watch reads; the first
+ * rank of a node that is there prints what those of its segment answer. Threads: the application
+ * thread opens and closes, the watch answers. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "port/mpi/node.h"
+#include "port/shm/layout.h"
+
+static int question_signal(void)
+{
+    return SIGRTMIN + 9;
+}
+
+static sigset_t question_set(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, question_signal());
+    return set;
+}
+
+static void pass_on(int number)
+{
+    int kept = errno;
+    (void)number;
+    (void)kill(getpid(), question_signal());
+    errno = kept;
+}
+
+/* Of the other signal, where a thread of the program does not block it. */
+static void lose(int number)
+{
+    (void)number;
+}
+
+static void handle(int number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    (void)sigaction(number, &action, NULL);
+}
+
+static bool has_handler(int number, void (*handler)(int))
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+           action.sa_handler == handler;
+}
+
+bool fy_mpi_questions_open(void)
+{
+    const sigset_t set = question_set();
+    if (!has_handler(SIGUSR1, SIG_DFL) || !has_handler(question_signal(), SIG_DFL))
+        return false;
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    handle(question_signal(), lose);
+    handle(SIGUSR1, pass_on);
+    return true;
+}
+
+void fy_mpi_questions_close(void)
+{
+    const sigset_t set = question_set();
+    if (has_handler(SIGUSR1, pass_on))
+        handle(SIGUSR1, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* what is pending is lost */
+    handle(question_signal(), SIG_DFL);
+}
+
+int fy_mpi_question_fd(void)
+{
+    const sigset_t set = question_set();
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void fy_mpi_question_answer(const fy_mpi_node *node, int fd)
+{
+    const fy_segment *segment = node->segment;
+    const fy_controls controls = {
+        .base = segment->base, .ranks = segment->ranks, .starting = segment->starting};
+    struct signalfd_siginfo info;
+    int first = 0;
+    while (read(fd, &info, sizeof(info)) > 0)
+        continue; /* several are one */
+    while (first < node->self &&
+           /* acquire: pairs with fy_controls_mark */
+           (atomic_load_explicit(&rank_at(controls.base, (uint32_t)first)->state,
+                                 memory_order_acquire) &
+            SHM_STATE_MASK) >= SHM_LEFT)
+        first++;
+    if (first != node->self)
+        return;
+    fy_why_question(&controls);
+    fy_why_print(&controls, STDERR_FILENO);
+}
