@@ -41,8 +41,9 @@ typedef struct ferry_object_ops {
     size_t (*packed_size)(ferry *f, const void *data);
     /* Writes the object to `buffer` of the size asked for, 8-byte aligned. Does not free `data`. */
     void (*pack)(ferry *f, const void *data, void *buffer, size_t size_bytes);
-    /* Makes the object again from the buffer, which is gone afterwards. NULL: it could not; the job
-     * ends, since the object would be lost. */
+    /* Makes the object again from the buffer, which is gone afterwards. NULL: it could not, for
+     * want of memory say; it is asked again in each poll, and after 10 s the job ends (abort, with
+     * a line that says so), since the object would be lost. */
     void *(*unpack)(ferry *f, ferry_object object, const void *buffer, size_t size_bytes);
     /* Frees `data`, after a migration has left or when the object is destroyed. */
     void (*destroy)(ferry *f, void *data);

@@ -61,6 +61,8 @@ int ferry_object_install(ferry *f, const ferry_move_info *info, void *data, int 
     fy_arrival arrival = {
         .source = source, .given = data, .data = info->bytes, .size_bytes = info->size_bytes};
     int error = fy_arrival_install(f, &arrival);
+    if (arrival.record != NULL)
+        fy_record_destroy(fy_objects_of(f), arrival.record);
     return error == 0 ? 0
                       : fy_fail(f, error, "object_install: %zu bytes of info from rank %d: %s",
                                 info->size_bytes, source,

@@ -40,11 +40,6 @@ static void destroy_shared(ferry *f, void *data)
     (void)ferry_free(f, data);
 }
 
-bool fy_flat_made(const ferry_object_ops *ops)
-{
-    return ops->unpack == unpack || ops->unpack == unpack_shared;
-}
-
 bool fy_flat_fill(ferry_object_ops *ops)
 {
     bool shared = (ops->flags & FERRY_OBJECT_SHARED) != 0;

@@ -22,41 +22,46 @@ static void arrival_destroy(ferry *f, fy_arrival *arrival)
 {
     if (arrival->block)
         release_block(f, arrival->data);
+    if (arrival->record != NULL)
+        fy_record_destroy(fy_objects_of(f), arrival->record);
     free(arrival);
 }
 
 /* Installs a frame without keeping it, where only this thread can be concerned. False: there is a
- * helper, or something has to wait behind `*done_bytes`. */
-static bool install_at_once(ferry *f, int source, const fy_frame *frame, size_t *done_bytes)
+ * helper, or what is left of it has to wait. */
+static bool install_at_once(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
     if (fy_control_is_shared(f) || objects->arrivals != NULL)
         return false;
-    fy_arrival arrival = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
-    int error = fy_arrival_install(f, &arrival);
+    int error = fy_arrival_install(f, arrival);
     objects->installed++;
-    *done_bytes = arrival.done_bytes;
     return error != FERRY_ENOMEM && error != FERRY_EAGAIN;
+}
+
+/* The frame comes again: what was made of it is not kept. */
+static fy_verdict leave(fy_objects *objects, const fy_arrival *arrival)
+{
+    if (arrival->record != NULL)
+        fy_record_destroy(objects, arrival->record);
+    return FY_LEAVE;
 }
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
-    size_t copied = frame->block ? 0 : frame->size_bytes, done_bytes = 0;
-    if (install_at_once(f, source, frame, &done_bytes))
+    size_t copied = frame->block ? 0 : frame->size_bytes;
+    fy_arrival now = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
+    if (install_at_once(f, &now))
         return FY_TAKEN;
-    if (copied > SIZE_MAX - sizeof(fy_arrival))
-        return FY_LEAVE;
-    fy_arrival *arrival = fy_malloc(sizeof *arrival + copied);
+    fy_arrival *arrival =
+        copied > SIZE_MAX - sizeof now ? NULL : fy_malloc(sizeof *arrival + copied);
     if (arrival == NULL)
-        return FY_LEAVE;
-    *arrival = (fy_arrival){.source = source,
-                            .block = frame->block,
-                            .data = frame->block ? frame->data : arrival + 1,
-                            .size_bytes = frame->size_bytes,
-                            .done_bytes = done_bytes};
+        return leave(objects, &now);
+    *arrival = now;
+    arrival->block = frame->block;
     if (copied != 0)
-        memcpy(arrival + 1, frame->data, copied);
+        arrival->data = memcpy(arrival + 1, frame->data, copied);
     if (objects->arrivals == NULL)
         objects->arrivals = arrival;
     else
@@ -67,8 +72,8 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     return frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-/* The record to fill: a new one, or that of an object whose messages came before it. FERRY_EAGAIN:
- * its last stay here has not ended. FERRY_EINVAL: the object cannot be on its way here. */
+/* Makes the record to fill, unless there is one. FERRY_EAGAIN: the object's last stay here has not
+ * ended. FERRY_EINVAL: it cannot be on its way here. */
 static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -89,7 +94,8 @@ static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
     int error = fy_entry_make(objects, object, &entry);
     if (error != 0)
         return error;
-    *out = fy_record_create(object);
+    if (*out == NULL)
+        *out = fy_record_create(object);
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
@@ -158,7 +164,21 @@ static void *data_of(ferry *f, const fy_arrival *arrival, const fy_passage *pass
     return record->type->ops.unpack(f, record->object, packed, data_bytes);
 }
 
-static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, fy_record *record)
+/* No data could be made. FERRY_ENOMEM: there may be memory for them later. */
+static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
+{
+    enum { WAIT_NS = 1000 * 1000 * 1000, WAITS = 10 };
+    uint64_t now = ferry_now(f);
+    if (arrival->since_ns == 0)
+        arrival->since_ns = now;
+    if ((now - arrival->since_ns) / WAIT_NS < WAITS)
+        return FERRY_ENOMEM;
+    fy_log(f, "%s: unpack of object %016llx has failed for %d s; it is lost, and so is the job",
+           record->type->name, (unsigned long long)record->object.word, WAITS);
+    abort();
+}
+
+static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const void *data = NULL;
@@ -186,13 +206,8 @@ static int fill(ferry *f, const fy_arrival *arrival, const fy_passage *passage, 
     record->type_index = (uint16_t)passage->type;
     record->type = &objects->types[passage->type];
     record->data = data_of(f, arrival, passage, record, data, data_bytes);
-    if (record->data == NULL && fy_flat_made(&record->type->ops))
-        return FERRY_ENOMEM; /* there may be memory later */
-    if (record->data == NULL) {
-        fy_log(f, "%s: unpack of object %016llx failed; the object is lost, and so is the job",
-               record->type->name, (unsigned long long)record->object.word);
-        abort();
-    }
+    if (record->data == NULL)
+        return await_data(f, arrival, record);
     fy_data_keep(objects, record);
     bool worked = arrival->given == NULL;
     uint64_t letters = (uint64_t)record->pending.count + record->early.count;
@@ -222,21 +237,22 @@ static int install(ferry *f, fy_arrival *arrival)
     uint64_t start_ns = fy_cost_now(objects);
     size_t left_bytes = arrival->size_bytes - arrival->done_bytes, taken_bytes = left_bytes;
     fy_passage passage;
-    fy_record *record = NULL;
     int error = FERRY_EINVAL;
     if (fy_passage_read(objects, next_passage(arrival), left_bytes, &passage) &&
         passage.bare == (arrival->given != NULL)) {
         taken_bytes = passage.size_bytes;
-        error = record_for(f, &passage, &record);
+        error = record_for(f, &passage, &arrival->record);
         if (error == 0)
-            error = fill(f, arrival, &passage, record);
+            error = fill(f, arrival, &passage, arrival->record);
     }
     if (error == 0 && objects->costs != NULL)
         count_install(f, &passage, start_ns);
-    if (error != 0 && record != NULL)
-        fy_record_destroy(objects, record);
     if (error == FERRY_ENOMEM || error == FERRY_EAGAIN)
         return error;
+    if (error != 0 && arrival->record != NULL)
+        fy_record_destroy(objects, arrival->record);
+    arrival->record = NULL;
+    arrival->since_ns = 0;
     if (error != 0 && arrival->given == NULL)
         fy_log(f, "dropped a malformed object of %zu bytes from rank %d", taken_bytes,
                arrival->source);
@@ -338,7 +354,10 @@ static bool end_next(ferry *f, fy_arrival *arrival)
                          &passage) ||
         passage.bare)
         return false;
-    fy_record *record = fy_record_create((ferry_object){passage.object});
+    fy_record *record = arrival->record;
+    arrival->record = NULL;
+    if (record == NULL)
+        record = fy_record_create((ferry_object){passage.object});
     if (record == NULL)
         return false;
     record->type = &objects->types[passage.type];

@@ -52,8 +52,6 @@ typedef struct fy_type {
 
 /* Sets what stands for callbacks that are NULL. False: too many of them are. */
 bool fy_flat_fill(ferry_object_ops *ops);
-/* Whether it is the library that makes the object again: without memory it is asked once more. */
-bool fy_flat_made(const ferry_object_ops *ops);
 
 static inline size_t fy_packed_bytes(ferry *f, const fy_type *type, const void *data)
 {
@@ -118,6 +116,8 @@ typedef struct fy_arrival {
     const void *data;
     size_t size_bytes;
     size_t done_bytes; /* of passages that were installed */
+    fy_record *record; /* of the next one, as far as there was memory; or NULL */
+    uint64_t since_ns; /* when its data could not be made for the first time; or 0 */
 } fy_arrival;
 
 /* What an object cost this rank (costs.c): a slot of a table. */

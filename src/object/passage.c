@@ -1,5 +1,6 @@
 #include "object/passage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "object/wire.h"
@@ -253,6 +254,7 @@ static int read_sources(const fy_objects *objects, const fy_passage *passage,
     return 0;
 }
 
+/* `out` is NULL: the letter has been read before. */
 static int read_letter(fy_objects *objects, ferry_object object, const unsigned char **at,
                        const unsigned char *end, fy_letter **out)
 {
@@ -280,10 +282,15 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
                              .data = head.size_bytes != 0 ? *at : NULL,
                              .size_bytes = head.size_bytes};
     memcpy(message.words, words, words_bytes);
-    *at += padded(head.size_bytes);
+    const unsigned char *next = *at + padded(head.size_bytes);
+    if (out == NULL) {
+        *at = next;
+        return 0;
+    }
     *out = fy_letter_create(&objects->letters, &envelope, &message, fy_stamp(objects->f));
     if (*out == NULL)
         return FERRY_ENOMEM;
+    *at = next;
     (*out)->token = (head.hops & TOKEN) != 0;
     (*out)->token_epoch = (uint16_t)(head.hops >> EPOCH_SHIFT);
     return 0;
@@ -295,19 +302,22 @@ int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void
     const unsigned char *at = (const unsigned char *)block + passage->head_bytes;
     const unsigned char *end = (const unsigned char *)block + passage->size_bytes;
     int error = read_sources(objects, passage, &at, end, record);
+    free(record->affinity);
+    record->affinity = NULL;
     if (error == 0 && passage->has_affinity)
         error = fy_affinity_read(&at, end, passage->priority_count, passage->dependency_count,
                                  &record->affinity);
+    uint32_t pending_before = record->pending.count, early_before = record->early.count;
     for (uint32_t i = 0; error == 0 && i < passage->pending_count; i++) {
         fy_letter *letter = NULL;
-        error = read_letter(objects, record->object, &at, end, &letter);
-        if (error == 0)
+        error = read_letter(objects, record->object, &at, end, i < pending_before ? NULL : &letter);
+        if (letter != NULL)
             fy_letters_push(&record->pending, letter);
     }
     for (uint32_t i = 0; error == 0 && i < passage->early_count; i++) {
         fy_letter *letter = NULL;
-        error = read_letter(objects, record->object, &at, end, &letter);
-        if (error == 0 && !fy_letters_insert(&record->early, letter)) {
+        error = read_letter(objects, record->object, &at, end, i < early_before ? NULL : &letter);
+        if (letter != NULL && !fy_letters_insert(&record->early, letter)) {
             fy_letter_destroy(&objects->letters, letter);
             error = FERRY_EINVAL;
         }

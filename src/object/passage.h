@@ -48,7 +48,8 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
                      fy_passage *out);
 
 /* Fills sources and letters of `record` from a block whose header was read. Gives the data.
- * FERRY_ENOMEM; FERRY_EINVAL: the block is malformed. Either leaves some letters in the record. */
+ * FERRY_ENOMEM: called again with the same record it goes on behind the letters that are in it by
+ * now. FERRY_EINVAL: the block is malformed. */
 int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void *block,
                       fy_record *record, const void **data, size_t *data_bytes);
 
