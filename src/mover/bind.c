@@ -292,6 +292,12 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
         error = init_own(m);
     if (error == 0)
         error = fy_mover_open(m);
+    if (error == 0)
+        error = fy_copies_add(&m->kept, m->own, m->own_count);
+    if (error == 0)
+        error = fy_copies_add(&m->kept, m->in.copies, m->in.count);
+    if (error == 0)
+        error = fy_copies_add(&m->kept, m->out.copies, m->out.count);
     if (error)
         return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
     m->own_points = points_of(m->own, m->own_count);

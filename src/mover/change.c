@@ -199,28 +199,22 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static size_t name_blocks(const ferry_plan_entry *copies, size_t count, bool source, int32_t *out)
-{
-    for (size_t i = 0; i < count && out != NULL; i++)
-        out[i] = source ? copies[i].source : copies[i].target;
-    return count;
-}
-
 /* The blocks of `x` that the copies of its movers name, into `out` unless that is NULL. */
 static size_t name_all(ferry *f, ferry_xarray *x, int32_t *out)
 {
     const fy_arrays self = {.items = &x, .count = 1};
     size_t count = 0;
-    for (ferry_mover *m = NULL; (m = fy_movers_next(f, self, m)) != NULL;)
-        for (int source = 0; source < 2; source++) {
-            if ((source ? m->source : m->target) != x)
-                continue;
-            count += name_blocks(m->own, m->own_count, source, out != NULL ? out + count : NULL);
-            count +=
-                name_blocks(m->in.copies, m->in.count, source, out != NULL ? out + count : NULL);
-            count +=
-                name_blocks(m->out.copies, m->out.count, source, out != NULL ? out + count : NULL);
+    for (ferry_mover *m = NULL; (m = fy_movers_next(f, self, m)) != NULL;) {
+        fy_copies_walk walk = {.list = &m->kept};
+        if (out == NULL)
+            count += (size_t)((m->source == x) + (m->target == x)) * m->kept.count;
+        while (out != NULL && fy_copies_next(&walk)) {
+            if (m->source == x)
+                out[count++] = walk.copy.source;
+            if (m->target == x)
+                out[count++] = walk.copy.target;
         }
+    }
     return count;
 }
 

@@ -58,21 +58,12 @@ static bool touches(const ferry_mover *m, const ferry_plan_entry *copy)
            fy_block_owner(&m->target->blocks, copy->target) == self;
 }
 
-static int keep_all(ferry_plan *plan, const ferry_plan_entry *copies, size_t count)
-{
-    int error = 0;
-    for (size_t i = 0; i < count && error == 0; i++)
-        error = ferry_plan_add(plan, &copies[i]);
-    return error;
-}
-
 static int list_known(following *w)
 {
-    int error = keep_all(&w->known, w->m->own, w->m->own_count);
-    if (error == 0)
-        error = keep_all(&w->known, w->m->in.copies, w->m->in.count);
-    if (error == 0)
-        error = keep_all(&w->known, w->m->out.copies, w->m->out.count);
+    fy_copies_walk walk = {.list = &w->m->kept};
+    int error = 0;
+    while (error == 0 && fy_copies_next(&walk))
+        error = ferry_plan_add(&w->known, &walk.copy);
     w->before = w->known.count;
     return error;
 }

@@ -235,6 +235,15 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
     return 0;
 }
 
+/* What binding alone needs of a direction. */
+static void forget_copies(fy_direction *direction)
+{
+    free(direction->copies);
+    free(direction->ranks);
+    direction->copies = NULL;
+    direction->ranks = NULL;
+}
+
 int fy_mover_link(ferry_mover *m)
 {
     int error = connect(m);
@@ -243,6 +252,10 @@ int fy_mover_link(ferry_mover *m)
         fy_mover_spread(m);
     } else {
         m->stage = FY_STAGE_BOUND;
+        forget_copies(&m->in);
+        forget_copies(&m->out);
+        free(m->own);
+        m->own = NULL;
     }
     return error;
 }
@@ -284,8 +297,7 @@ static void fini_direction(fy_direction *direction)
     }
     free(direction->ends);
     free(direction->left);
-    free(direction->copies);
-    free(direction->ranks);
+    forget_copies(direction);
     free(direction->pairs);
     *direction = (fy_direction){0};
 }
@@ -306,6 +318,7 @@ void fy_mover_unlink(ferry_mover *m)
         fy_move_fini(&m->own_moves[i]);
     free(m->own_moves);
     free(m->own);
+    fy_copies_fini(&m->kept);
     fy_mover_part(m);
     fini_direction(&m->in);
     fini_direction(&m->out);

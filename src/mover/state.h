@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "core/core.h"
+#include "mover/copies.h"
 #include "mover/move.h"
 
 #include <ferry/mover_blocks.h>
@@ -90,9 +91,9 @@ typedef struct fy_step {
 /* The copies of one direction, sorted by rank, beginning after this rank's own, then by
  * fy_copy_compare. */
 typedef struct fy_direction {
-    ferry_plan_entry *copies; /* movers over regions */
+    ferry_plan_entry *copies; /* movers over regions: until it is bound */
     fy_pair *pairs;           /* movers over indices */
-    int *ranks;               /* the other's, per copy or pair */
+    int *ranks;               /* the other's, per copy or pair: until it is bound */
     size_t count;
     uint64_t points;
     fy_link_end *ends;
@@ -152,7 +153,8 @@ struct ferry_mover {
     int culprit;             /* the rank that told of the error */
     bool explained;          /* the error's message is that of its cause */
     uint32_t op;
-    ferry_plan_entry *own; /* copies within the rank */
+    fy_copies kept;        /* all copies: within, in, out */
+    ferry_plan_entry *own; /* copies within the rank, until it is bound */
     size_t own_count;      /* of own_moves */
     fy_move *own_moves;
     uint64_t own_points;

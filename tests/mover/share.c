@@ -3,9 +3,9 @@
  * Method: a program of any number of ranks. Random tiles with random owners, periodic or not, as a
  * table that every rank has, numbered rank by rank, and as shares of the same; plans from both must
  * have the same entries, and movements over the shares leave what they should. The first argument
- * is the seed, the second a folder. With "measure N" instead: N blocks in a cube, what a rank takes
- * and keeps for the plan of a halo with corners, and what it takes when every sixteenth block goes
- * to the next rank. */
+ * is the seed, the second a folder. With "measure N [faces]" instead: N blocks in a cube, what a
+ * rank takes and keeps for the plan of a halo with corners, or of faces alone, and what it takes
+ * when every sixteenth block goes to the next rank. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -418,7 +418,7 @@ static void measure_changes(ferry *f, const ferry_floorplan *share, ferry_plan *
 }
 
 /* Prints the most that any rank took and keeps. */
-static void measure(ferry *f, int count)
+static void measure(ferry *f, int count, bool faces)
 {
     enum { EDGE = 2 };
     ferry_region unit = ferry_region_sized(3, (int64_t[]){count, count, count});
@@ -432,6 +432,7 @@ static void measure(ferry *f, int count)
     ferry_plan plan = {0};
     struct rusage before, after;
     halo.low = halo.high = ferry_point_all(1);
+    halo.faces_only = faces;
     const int64_t first = (int64_t)count * ferry_rank(f) / ferry_ranks(f);
     const int64_t end = (int64_t)count * (ferry_rank(f) + 1) / ferry_ranks(f);
     (void)getrusage(RUSAGE_SELF, &before);
@@ -465,8 +466,8 @@ static void measure(ferry *f, int count)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "measure") == 0) {
-        measure(f, atoi(argv[2]));
+    if (argc >= 3 && strcmp(argv[1], "measure") == 0) {
+        measure(f, atoi(argv[2]), argc > 3 && strcmp(argv[3], "faces") == 0);
         return 0;
     }
     dice d = {argc > 1 ? strtoull(argv[1], NULL, 10) : 1};

@@ -1,0 +1,31 @@
+/* Copies: entries of a plan as a mover keeps them while it is bound, for the day when blocks change
+ * owners. Entry after entry, each in some 20 bytes: numbers of variable length, those of block and
+ * place counted from the entry before, extents and distances as they are, and axes, ratios and
+ * relation where they are not the plain ones. Read from the beginning alone. */
+#ifndef FY_MOVER_COPIES_H
+#define FY_MOVER_COPIES_H
+
+#include <ferry/mover_plan.h>
+
+/* All zero is an empty list. */
+typedef struct fy_copies {
+    unsigned char *bytes;
+    size_t size_bytes, count;
+} fy_copies;
+
+/* Appends entries. FERRY_ENOMEM: nothing has changed. */
+int fy_copies_add(fy_copies *list, const ferry_plan_entry *copies, size_t count);
+
+void fy_copies_fini(fy_copies *list);
+
+/* Where reading stands. Start with `list` set, the rest zero. */
+typedef struct fy_copies_walk {
+    const fy_copies *list;
+    size_t at, index;
+    ferry_plan_entry copy; /* the last one read */
+} fy_copies_walk;
+
+/* Reads the next entry into `walk->copy`; false after the last. */
+bool fy_copies_next(fy_copies_walk *walk);
+
+#endif
