@@ -27,6 +27,7 @@ static const fy_env_variable known[] = {
     {"FERRY_SCHEDULER", "scheduler that balances objects: a name, or the path of a shared object"},
     {"FERRY_SCHEDULER_", "FERRY_SCHEDULER_<NAME>: a parameter of the scheduler"},
     {"FERRY_HELPER", "0: no helper thread; control messages wait for the task to end"},
+    {"FERRY_QUANTUM_US", "how often the helper looks for messages between nodes; 200"},
     {"FERRY_SEED", "seed of the random numbers that schedulers use"},
     {"FERRY_PROFILE", "1, or a file: what each operation cost is written at ferry_close"},
     {"FERRY_TRACE",

@@ -18,6 +18,7 @@ struct fy_mpi_job {
     fy_mpi_comm *comm;
     bool started;   /* MPI was initialised here */
     bool questions; /* SIGUSR1 asks */
+    uint64_t quantum_us;
     fy_mpi_level level;
     int rank, ranks;
     fy_mpi_node node;
@@ -53,7 +54,11 @@ static int start(const fy_mpi_options *options, fy_mpi_job *job)
         return fy_error_set(FERRY_ELAUNCH,
                             "the launcher offers neither PMI nor PMIx, and the program "
                             "has loaded no MPI library (srun: add --mpi=pmix)");
-    int error = fy_mpi_find(name == NULL ? fy_mpi_names[0] : name, &job->mpi);
+    job->quantum_us = 200;
+    int error = fy_env_number("FERRY_QUANTUM_US", 1, 1000000, &job->quantum_us);
+    if (error != 0)
+        return error;
+    error = fy_mpi_find(name == NULL ? fy_mpi_names[0] : name, &job->mpi);
     if (error != 0 && name == NULL)
         error = fy_mpi_find(fy_mpi_names[1], &job->mpi);
     if (error != 0)
@@ -130,6 +135,8 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
         near->ops->close(near);
         return error;
     }
+    if (job->port != NULL)
+        job->port->quantum_ns = job->quantum_us * 1000;
     *port = job->port != NULL ? &job->port->port : near;
     job->watch = fy_mpi_watch_start(&job->node, job->questions);
     return 0;

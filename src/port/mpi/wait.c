@@ -1,7 +1,7 @@
 /* Waiting: MPI cannot sleep and wake, so a thread looks again and again, for less and less of the
  * time: spins, then yields while they come back quickly, then sleeps in port shm, where the ranks
  * of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes. The helper
- * looks once per quantum. */
+ * looks once per quantum (FERRY_QUANTUM_US). */
 #include "port/mpi/port_state.h"
 
 #include <sched.h>
@@ -13,8 +13,8 @@
 #define SLOW_YIELD_NS 100000u
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
-#define QUANTUM_NS 200000u       /* of the helper that serves the control lane */
-#define IDLE_QUANTUM_NS 1000000u /* of one that does not: it may be told to at any time */
+/* Of a helper that does not serve the control lane: it may be told to at any time. */
+#define IDLE_QUANTUM_NS 1000000u
 
 static bool near_pending(mpi_port *p)
 {
@@ -84,6 +84,6 @@ void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
     }
     /* relaxed: a change that is missed now is seen after a quantum */
     bool serves = atomic_load_explicit(&p->serve, memory_order_relaxed) == FY_HELPER;
-    uint64_t quantum = serves ? QUANTUM_NS : IDLE_QUANTUM_NS;
+    uint64_t quantum = serves ? p->quantum_ns : IDLE_QUANTUM_NS;
     p->near->ops->wait(p->near, FY_HELPER, earlier(deadline_ns, fy_clock_now_ns() + quantum));
 }
