@@ -1,7 +1,8 @@
 /* Goal: the program chooses its scheduler and is told what it may not; a scheduler sees the
  * priorities, the granularity and the dependencies of objects, also after they have moved.
  * Method: a scheduler that checks each item it is given, over objects with static priorities, with
- * dependencies, and with callbacks; it sends each object to the rank that it wants most. */
+ * dependencies, and with callbacks; it sends each object to the rank that it wants most, once
+ * balancing is on. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #include <ferry/ferry.h>
 
-enum { TASKS = 8 };
+enum { TASKS = 8, OBJECTS = 3, RANKS_MAX = 8 };
 
 typedef struct account {
     ferry_handler handler;
@@ -21,6 +22,8 @@ typedef struct seeker {
 } seeker;
 
 static _Atomic int unlike; /* priorities that were not as expected */
+
+static ferry_object made[RANKS_MAX][OBJECTS]; /* by each rank */
 
 static int create(ferry_scheduling *s, void **state)
 {
@@ -47,6 +50,21 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return item;
 }
 
+/* Before any has moved it is known where they are: the second depends on the third. */
+static void check_at_home(ferry_scheduling *s, const ferry_schedulable *item)
+{
+    int rank = ferry_scheduling_rank(s), which = 0;
+    while (which < OBJECTS && !ferry_object_equal(made[rank][which], item->object))
+        which++;
+    unlike += which == OBJECTS;
+    for (int there = 0; there < ferry_scheduling_ranks(s); there++) {
+        double static_one = there == ferry_scheduling_ranks(s) - 1 ? 5 : 0;
+        double near = there == rank ? 2 * item->load : item->load;
+        double expected = which == 1 ? near : static_one;
+        unlike += !(ferry_scheduling_priority(s, item, there) == expected);
+    }
+}
+
 /* The last rank has priority 5 on all but objects with dependencies, which want to be with them. */
 static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
@@ -57,6 +75,8 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
         return;
     unlike += !(ferry_scheduling_granularity(s, item) == 3);
     unlike += !(there == 5 || there == item->load || there == 2 * item->load);
+    if (!ferry_scheduling_on(s))
+        check_at_home(s, item);
     if (there == 5 && ferry_scheduling_rank(s) != last && ferry_scheduling_on(s)) {
         ferry_scheduling_migrate(s, item, last);
         return;
@@ -120,8 +140,8 @@ static void check(ferry *f, account *a, int error, int expected)
 static void add_objects(ferry *f, account *a, ferry_object_type plain, ferry_object_type calling)
 {
     double *priorities = calloc((size_t)ferry_ranks(f), sizeof *priorities);
-    ferry_object objects[3];
-    for (int i = 0; i < 3; i++)
+    ferry_object *objects = made[ferry_rank(f)];
+    for (int i = 0; i < OBJECTS; i++)
         check(f, a, ferry_object_create(f, i == 2 ? calling : plain, calloc(1, 1), &objects[i]), 0);
     ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
     options.granularity = NAN;
@@ -136,11 +156,13 @@ static void add_objects(ferry *f, account *a, ferry_object_type plain, ferry_obj
     check(f, a, ferry_balance_add_with(f, objects[1], &options), 0);
     check(f, a, ferry_balance_add(f, objects[2], 0), 0);
     free(priorities);
-    check(f, a, ferry_balance_phase(f, true), 0);
     const ferry_message m = {.handler = a->handler};
-    for (int i = 0; i < 3 * TASKS; i++)
-        check(f, a, ferry_object_send(f, objects[i % 3], &m, NULL), 0);
-    check(f, a, ferry_quiesce(f), 0);
+    for (int half = 0; half < 2; half++) {
+        check(f, a, ferry_balance_phase(f, half == 1), 0);
+        for (int i = 0; i < OBJECTS * TASKS / 2; i++)
+            check(f, a, ferry_object_send(f, objects[i % OBJECTS], &m, NULL), 0);
+        check(f, a, ferry_quiesce(f), 0);
+    }
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -174,10 +196,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, &a, ferry_balance_choose(f, "none"), FERRY_ESTATE);
     int64_t sums[2] = {a.wrong, a.ran};
     check(f, &a, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2), 0);
-    if (sums[1] != 3 * TASKS * ferry_ranks(f) || unlike != 0)
+    if (sums[1] != OBJECTS * TASKS * ferry_ranks(f) || unlike != 0)
         fprintf(stderr, "%lld tasks ran, %d priorities were wrong\n", (long long)sums[1], unlike);
-    return sums[0] == 0 && a.wrong == 0 && unlike == 0 && sums[1] == 3 * TASKS * ferry_ranks(f) ? 0
-                                                                                                : 1;
+    return sums[0] == 0 && a.wrong == 0 && unlike == 0 &&
+                   sums[1] == OBJECTS * TASKS * ferry_ranks(f)
+               ? 0
+               : 1;
 }
 
 int main(int argc, char **argv)
