@@ -120,9 +120,11 @@ int fy_profile_init(ferry *f)
 void fy_profile_waited(ferry *f, const fy_stretch *stretch)
 {
     fy_profile *p = f->profile;
-    fy_profile_end(f, stretch, &p->other[FY_PROFILE_IDLE], 0);
+    fy_profile_row *idle = &p->other[FY_PROFILE_IDLE];
+    uint64_t before_ns = idle->ns;
+    fy_profile_end(f, stretch, idle, 0);
     p->idle_ns[0] = stretch->start_ns;
-    p->idle_ns[1] = f->ops->now(f->port);
+    p->idle_ns[1] = stretch->start_ns + (idle->ns - before_ns); /* no more than was counted */
 }
 
 void fy_profile_awaited(ferry *f, uint64_t left_ns)
