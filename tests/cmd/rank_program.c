@@ -37,14 +37,15 @@ static fy_verdict count_frame(void *context, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* Every rank tells every other that it is here, and hears the same of all. */
+/* Every rank tells every other that it is here, and hears the same of all. One that is dead by then
+ * ends the job with status 1, as its death does a little later. */
 static void meet(fy_port *port, int rank, int ranks)
 {
     fy_frame frame = {.kind = 1};
     int heard = 0;
     for (int other = 0; other < ranks; other++)
         if (other != rank && port->ops->send(port, FY_APP, FY_DATA, other, &frame) != 0)
-            exit(97);
+            exit(port->ops->peer(port, other) == FY_PEER_DEAD ? 1 : 97);
     while (heard < ranks - 1) {
         port->ops->wait(port, FY_APP, UINT64_MAX);
         port->ops->poll(port, FY_DATA, 16, count_frame, &heard);
