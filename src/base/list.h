@@ -52,4 +52,16 @@ static inline fy_link *fy_list_pop(fy_link *list)
     return first;
 }
 
+/* Makes `list` what `other` is, and that empty. */
+static inline void fy_list_move(fy_link *list, fy_link *other)
+{
+    fy_list_init(list);
+    if (fy_list_empty(other))
+        return;
+    *list = *other;
+    list->prev->next = list;
+    list->next->prev = list;
+    fy_list_init(other);
+}
+
 #endif

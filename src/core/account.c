@@ -237,26 +237,11 @@ bool fy_in_handler(const ferry *f)
     return f->depth > 0;
 }
 
-void fy_work_created(ferry *f, uint64_t count)
-{
-    f->work_created += count;
-}
-
 void fy_work_shipped(ferry *f, uint64_t count)
 {
     /* relaxed: the target has the frame that is sent after this before it can count it, and answers
      * a wave after that; the next wave asks this rank later still. */
     atomic_fetch_add_explicit(&f->work_shipped, count, memory_order_relaxed);
-}
-
-void fy_work_finished(ferry *f, uint64_t count)
-{
-    f->work_finished += count;
-}
-
-ferry_stats *fy_stats(ferry *f)
-{
-    return &f->stats;
 }
 
 void ferry_stats_get(const ferry *f, ferry_stats *out)

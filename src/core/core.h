@@ -90,13 +90,16 @@ typedef struct fy_layer_ops {
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
 extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer;
 
-/* The first fields of a rank, which every layer may read; constant after open. */
+/* The first fields of a rank, which every layer may read; constant after open but for what is
+ * counted. */
 typedef struct __attribute__((may_alias)) fy_head {
     fy_port *port;
     const fy_port_ops *ops;
     int rank, ranks;
     void *layers[FY_LAYERS];
     struct fy_profile *profile; /* NULL: nothing is counted */
+    uint64_t work_created, work_finished;
+    ferry_stats stats;
 } fy_head;
 
 static inline const fy_head *fy_head_of(const ferry *f)
@@ -136,9 +139,10 @@ size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
  * may be sent and has room; in a handler it does nothing. */
 void fy_message_pace(ferry *f, int rank, size_t size_bytes);
 
-/* As fy_send in the data lane, for a message of this rank's own to an object on `rank`: while the
- * rank's credit is withdrawn, or others wait, it waits behind them and in nobody's way. */
-int fy_message_send(ferry *f, int rank, const fy_frame *frame);
+/* As fy_send in the data lane, for a message to an object on `rank`, with which its work goes there
+ * (fy_work_leaves). `own`: it is this rank's own: while the rank's credit is withdrawn, or others
+ * wait, it waits behind them and in nobody's way. */
+int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 
 /* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */
 int fy_credit_tell(ferry *f, int rank, int tokens, uint32_t epoch);
@@ -182,8 +186,15 @@ bool fy_control_is_shared(const ferry *f);
 /* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
  * A message counts as created when it is sent and finished when its handler has returned, or it has
  * failed. [application thread] */
-FY_SHARED void fy_work_created(ferry *f, uint64_t count);
-FY_SHARED void fy_work_finished(ferry *f, uint64_t count);
+static inline void fy_work_created(ferry *f, uint64_t count)
+{
+    ((fy_head *)(void *)f)->work_created += count;
+}
+
+static inline void fy_work_finished(ferry *f, uint64_t count)
+{
+    ((fy_head *)(void *)f)->work_finished += count;
+}
 
 /* As fy_work_created, for what is about to be sent. [either thread] */
 void fy_work_shipped(ferry *f, uint64_t count);
@@ -280,8 +291,9 @@ void fy_op_moved_remote(ferry *f, int rank, uint32_t op, int new_rank, uint32_t 
 /* Whether `rank` has died or left, and everything it sent has been handled. */
 bool fy_peer_is_gone(const ferry *f, int rank);
 
-/* An object has gone to `rank` for good, or one from it has come, of which a record is kept. */
-void fy_move_leaves(ferry *f, int rank);
+/* An object has gone to `rank` for good, with `count` units of work (fy_work_leaves), or one from
+ * it has come, of which a record is kept. FERRY_ENOMEM: not counted. */
+int fy_move_leaves(ferry *f, int rank, uint64_t count);
 void fy_move_arrives(ferry *f, int rank);
 
 /* Who asks for `rank` asks this one: its heir, when it has left in order; else `rank`. */
@@ -338,6 +350,9 @@ double fy_why_age(const ferry *f, uint64_t since_ns);
 void fy_why_helper(ferry *f);
 
 /* This rank's account, for layers to add to. */
-ferry_stats *fy_stats(ferry *f);
+static inline ferry_stats *fy_stats(ferry *f)
+{
+    return &((fy_head *)(void *)f)->stats;
+}
 
 #endif

@@ -272,11 +272,15 @@ int fy_leave(ferry *f)
     return 0;
 }
 
-void fy_move_leaves(ferry *f, int rank)
+int fy_move_leaves(ferry *f, int rank, uint64_t count)
 {
     fy_peer *peer = fy_peer_of(&f->peers, rank);
-    if (peer != NULL)
-        peer->moved_out++;
+    if (peer == NULL)
+        return FERRY_ENOMEM;
+    peer->moved_out++;
+    peer->work_sent += count;
+    f->work_finished += count;
+    return 0;
 }
 
 void fy_move_arrives(ferry *f, int rank)

@@ -93,6 +93,8 @@ struct ferry {
     int rank, ranks;
     void *layers[FY_LAYERS];
     fy_profile *profile; /* NULL: nothing is counted */
+    uint64_t work_created, work_finished;
+    ferry_stats stats;
 
     fy_kind_fn *kinds[FY_KINDS];
     uint32_t depth;      /* application code that runs inside Ferry */
@@ -110,8 +112,6 @@ struct ferry {
     uint64_t done; /* handlers, tasks, callbacks run and operations ended */
     fy_handlers handlers;
     fy_account account;
-    ferry_stats stats;
-    uint64_t work_created, work_finished;
     _Atomic uint64_t work_shipped; /* created as well, by either thread */
 
     fy_pool packets;
@@ -150,7 +150,7 @@ struct ferry {
 };
 
 _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
-                   offsetof(struct ferry, profile) == offsetof(fy_head, profile),
+                   offsetof(struct ferry, stats) == offsetof(fy_head, stats),
                "the head of a rank");
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */

@@ -45,7 +45,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);
     }
     fy_holdings_mark(f, record);
-    (void)fy_passage_write(record, 0, true, bytes);
+    (void)fy_passage_write(record, size_bytes, 0, true, bytes);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes};
     *data = record->data;
     depart(f, record, rank);

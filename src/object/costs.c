@@ -44,11 +44,6 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object)
     return slot != NULL ? slot : &costs->others;
 }
 
-uint64_t fy_cost_now(const fy_objects *objects)
-{
-    return objects->costs != NULL ? objects->port->ops->now(objects->port) : 0;
-}
-
 void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops)
 {
     fy_profile *profile = fy_head_of(objects->f)->profile;

@@ -22,29 +22,12 @@
 
 enum { SMALL_BYTES = 256 };
 
-/* A message is work, which goes with it. `own`: this rank begins it, and may have to wait. */
-static int post(ferry *f, int rank, bool own, const fy_frame *frame)
+/* The user's words that the frame has no room for stand before the data. */
+static __attribute__((noinline)) int post_joined(ferry *f, int rank, bool own, fy_frame *frame,
+                                                 const ferry_message *message)
 {
-    int error = fy_work_leaves(f, rank, 1);
-    if (error != 0)
-        return error;
-    error = own ? fy_message_send(f, rank, frame) : fy_send(f, FY_DATA, rank, frame);
-    if (error != 0)
-        (void)fy_work_leaves(f, rank, UINT64_MAX); /* it has not left after all */
-    return error;
-}
-
-int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
-{
-    fy_frame frame;
-    fy_wire_write(&frame, envelope, message);
-    frame.data = message->data;
-    frame.size_bytes = message->size_bytes;
-    size_t extra = fy_wire_extra_bytes(message);
-    bool own = envelope->hops == 0;
-    if (extra == 0)
-        return post(f, rank, own, &frame);
     uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
+    size_t extra = fy_wire_extra_bytes(message);
     if (message->size_bytes > SIZE_MAX - extra)
         return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
     size_t size_bytes = extra + message->size_bytes;
@@ -54,12 +37,21 @@ int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry
     memcpy(joined, message->words + FY_WIRE_WORDS, extra);
     if (message->size_bytes != 0)
         memcpy((unsigned char *)joined + extra, message->data, message->size_bytes);
-    frame.data = joined;
-    frame.size_bytes = size_bytes;
-    int error = post(f, rank, own, &frame);
+    frame->data = joined;
+    frame->size_bytes = size_bytes;
+    int error = fy_message_send(f, rank, own, frame);
     if (joined != small)
         free(joined);
     return error;
+}
+
+int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
+{
+    fy_frame frame;
+    bool own = envelope->hops == 0;
+    fy_wire_write(&frame, envelope, message);
+    return fy_wire_extra_bytes(message) == 0 ? fy_message_send(f, rank, own, &frame)
+                                             : post_joined(f, rank, own, &frame, message);
 }
 
 static void end_op(ferry *f, int origin, uint32_t op, int error)
@@ -123,9 +115,8 @@ static uint32_t take_arrival(ferry *f, fy_envelope *envelope, ferry_handler hand
 
 static void inform(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
-    const fy_protocol *protocol = fy_objects_of(f)->protocol;
-    if (protocol->found != NULL)
-        protocol->found(f, record, envelope);
+    if (envelope->hops > 0)
+        fy_objects_of(f)->protocol->found(f, record, envelope);
 }
 
 static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
@@ -345,7 +336,7 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
 {
     fy_objects *objects = fy_objects_of(f);
     fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
-    fy_record *record = letter == NULL ? NULL : fy_record_create(envelope->object);
+    fy_record *record = letter == NULL ? NULL : fy_record_create(objects, envelope->object);
     fy_entry *entry = NULL;
     if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {
         if (record != NULL)

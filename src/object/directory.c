@@ -113,17 +113,37 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record)
         free(ranks);
 }
 
-fy_record *fy_record_create(ferry_object object)
+/* All fields, one by one: it comes before the object's first message here. */
+static void fill(fy_record *record, ferry_object object)
 {
-    fy_record *record = fy_malloc(sizeof *record);
-    if (record == NULL)
-        return NULL;
-    *record = (fy_record){0};
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
+    record->scheduled = record->handed = record->doomed = record->worked = false;
     record->target = -1;
+    record->from = 0;
+    record->movement = 0;
     record->object = object;
-    record->item.object = object;
+    record->type = NULL;
+    record->type_index = 0;
+    record->data = NULL;
+    record->left_ns = record->pack_ns = 0;
+    record->load = 0;
+    record->affinity = NULL;
+    record->item = (ferry_schedulable){.object = object};
+    record->sources.many = NULL;
+    record->sources.capacity = record->sources.count = 0;
+    record->pending = record->early = record->late = (fy_letters){0};
+}
+
+fy_record *fy_record_create(fy_objects *objects, ferry_object object)
+{
+    fy_record *record = (fy_record *)(void *)fy_list_pop(&objects->spares);
+    if (record != NULL)
+        objects->spare_count--;
+    else
+        record = fy_malloc(sizeof *record);
+    if (record != NULL)
+        fill(record, object);
     return record;
 }
 
@@ -140,7 +160,12 @@ void fy_record_destroy(fy_objects *objects, fy_record *record)
     letters_free(objects, &record->late);
     fy_sources_fini(&record->sources);
     free(record->affinity);
-    free(record);
+    if (objects->spare_count == FY_SPARES_MAX) {
+        free(record);
+        return;
+    }
+    objects->spare_count++;
+    fy_list_insert(&objects->spares, &record->link);
 }
 
 /* Messages that wait for an object which will not come have failed, and it is forgotten. */

@@ -74,18 +74,21 @@ void fy_holding_passed_on(ferry *f, int origin, int rank)
 }
 
 /* Calls `fn` for the letters of `record` that it takes along. */
-static void each(fy_letterbox *box, const fy_record *record,
-                 void (*fn)(fy_letterbox *box, fy_letter *letter))
+static inline void each(ferry *f, const fy_record *record, void (*fn)(ferry *f, fy_letter *letter))
 {
     for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next)
-        fn(box, letter);
+        fn(f, letter);
     for (fy_letter *letter = record->early.head; letter != NULL; letter = letter->next)
-        fn(box, letter);
+        fn(f, letter);
 }
 
-static void mark(fy_letterbox *box, fy_letter *letter)
+/* Letters that were to leave before, and stayed, may be marked from then. */
+static void mark(ferry *f, fy_letter *letter)
 {
-    fy_holding *holding = fy_table_find(&box->holdings, (uint64_t)letter->envelope.origin + 1);
+    fy_letterbox *box = &fy_objects_of(f)->letters;
+    fy_holding *holding =
+        box->tokens == 0 ? NULL
+                         : fy_table_find(&box->holdings, (uint64_t)letter->envelope.origin + 1);
     letter->token = holding != NULL && holding->tokens != 0 && holding->round != box->round;
     letter->token_epoch = (uint16_t)box->epoch;
     if (letter->token)
@@ -95,14 +98,15 @@ static void mark(fy_letterbox *box, fy_letter *letter)
 void fy_holdings_mark(ferry *f, const fy_record *record)
 {
     fy_letterbox *box = &fy_objects_of(f)->letters;
-    renew(f);
+    if (box->tokens != 0)
+        renew(f);
     box->round++;
-    each(box, record, mark);
+    each(f, record, mark);
 }
 
-static void let_go(fy_letterbox *box, fy_letter *letter)
+static void let_go(ferry *f, fy_letter *letter)
 {
-    fy_letter_uncount(box, letter);
+    fy_letterbox *box = &fy_objects_of(f)->letters;
     fy_holding *holding = letter->token ? fy_holding_of(box, letter->envelope.origin) : NULL;
     if (holding == NULL || holding->tokens == 0)
         return;
@@ -113,21 +117,25 @@ static void let_go(fy_letterbox *box, fy_letter *letter)
 
 void fy_holdings_leave(ferry *f, const fy_record *record)
 {
-    each(&fy_objects_of(f)->letters, record, let_go);
+    if (fy_objects_of(f)->letters.tokens != 0)
+        each(f, record, let_go);
+}
+
+static void take_token(ferry *f, fy_letter *letter)
+{
+    fy_letterbox *box = &fy_objects_of(f)->letters;
+    if (!letter->token)
+        return;
+    renew(f);
+    if (letter->token_epoch != (uint16_t)box->epoch)
+        return;
+    letter->token = false;
+    fy_holding_of(box, letter->envelope.origin)->tokens++; /* it is there: the letter counts */
+    box->tokens++;
+    box->unsettled = true;
 }
 
 void fy_holdings_arrive(ferry *f, const fy_record *record)
 {
-    fy_letterbox *box = &fy_objects_of(f)->letters;
-    renew(f);
-    for (int i = 0; i < 2; i++)
-        for (fy_letter *l = i == 0 ? record->pending.head : record->early.head; l != NULL;
-             l = l->next) {
-            if (!l->token || l->token_epoch != (uint16_t)box->epoch)
-                continue;
-            l->token = false;
-            fy_holding_of(box, l->envelope.origin)->tokens++; /* it is there: the letter counts */
-            box->tokens++;
-            box->unsettled = true;
-        }
+    each(f, record, take_token);
 }

@@ -72,9 +72,9 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     return frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-/* Makes the record to fill, unless there is one. FERRY_EAGAIN: the object's last stay here has not
+/* Finds the entry of what arrives, or makes it. FERRY_EAGAIN: the object's last stay here has not
  * ended. FERRY_EINVAL: it cannot be on its way here. */
-static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
+static int entry_for(ferry *f, const fy_passage *passage, fy_entry **out)
 {
     fy_objects *objects = fy_objects_of(f);
     ferry_object object = {passage->object};
@@ -82,29 +82,28 @@ static int record_for(ferry *f, const fy_passage *passage, fy_record **out)
     bool own = fy_object_creator(object) == objects->rank;
     if (own && !fy_names_alive(&objects->names, object))
         return FERRY_EINVAL;
-    const fy_record *old = entry == NULL ? NULL : entry->record;
-    fy_object_state state = old == NULL ? FY_AWAITED : fy_record_state(f, old);
-    int32_t ahead = (int32_t)(passage->movement - (entry == NULL ? 0 : entry->movement));
+    if (entry == NULL)
+        return (int32_t)passage->movement > 0 ? fy_entry_make(objects, object, out) : FERRY_EINVAL;
+    fy_object_state state = entry->record == NULL ? FY_AWAITED : fy_record_state(f, entry->record);
+    int32_t ahead = (int32_t)(passage->movement - entry->movement);
     /* It has left, but for what the application thread has yet to do about it, and is back before
      * that: the helper, which sent it, marks it later. */
     if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
         return FERRY_EAGAIN;
-    if ((entry != NULL && entry->dead) || state != FY_AWAITED || ahead <= 0)
+    if (entry->dead || state != FY_AWAITED || ahead <= 0)
         return FERRY_EINVAL;
-    int error = fy_entry_make(objects, object, &entry);
-    if (error != 0)
-        return error;
-    if (*out == NULL)
-        *out = fy_record_create(object);
-    return *out != NULL ? 0 : FERRY_ENOMEM;
+    *out = entry;
+    return 0;
 }
 
 /* Letters that came with the object have left the rank that had them. FERRY_ENOMEM: not all their
  * senders have been told; it does no harm to tell one again. */
-static int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
+static inline int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
 {
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
-        if (letter->envelope.op != 0 && !fy_op_end_reserve(f))
+        if (letter->envelope.op == 0)
+            continue;
+        if (!fy_op_end_reserve(f))
             return FERRY_ENOMEM;
         fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, ferry_rank(f),
                            record->movement);
@@ -116,7 +115,7 @@ static int tell_senders(ferry *f, const fy_record *record, const fy_letters *let
 static void commit(ferry *f, const fy_passage *passage, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_entry *entry = fy_entry_find(objects, record->object);
+    fy_entry *entry = fy_entry_find(objects, record->object); /* unpack may have made others */
     fy_letters held = {0};
     if (entry->record != NULL) {
         held = entry->record->late;
@@ -178,21 +177,38 @@ static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
     abort();
 }
 
-static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, fy_record *record)
+/* Without them nothing has happened. */
+static int make_data(ferry *f, fy_arrival *arrival, const fy_passage *passage,
+                     fy_record *record, const void *packed, size_t data_bytes)
+{
+    bool worked = arrival->given == NULL;
+    uint64_t count = (uint64_t)record->pending.count + record->early.count + worked;
+    int error = fy_work_arrives(f, arrival->source, count);
+    if (error != 0)
+        return error;
+    record->data = data_of(f, arrival, passage, record, packed, data_bytes);
+    if (record->data == NULL) {
+        (void)fy_work_arrives(f, arrival->source, 0 - count);
+        return await_data(f, arrival, record);
+    }
+    fy_data_keep(fy_objects_of(f), record);
+    fy_work_finished(f, worked);
+    return 0;
+}
+
+static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage,
+                const fy_entry *entry, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const void *data = NULL;
     size_t data_bytes = 0;
     int error =
         fy_passage_unload(objects, passage, next_passage(arrival), record, &data, &data_bytes);
-    const fy_entry *entry = fy_entry_find(objects, record->object);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
     /* Who has had the object hears of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
-    if (error == 0)
-        error = fy_work_arrives(f, arrival->source, 0);
     if (error == 0 && passage->scheduled)
         error = objects->watch != NULL ? objects->watch->prepare(f) : FERRY_EINVAL;
     if (error != 0)
@@ -205,16 +221,10 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, fy_rec
     record->load = passage->load;
     record->type_index = (uint16_t)passage->type;
     record->type = &objects->types[passage->type];
-    record->data = data_of(f, arrival, passage, record, data, data_bytes);
-    if (record->data == NULL)
-        return await_data(f, arrival, record);
-    fy_data_keep(objects, record);
-    bool worked = arrival->given == NULL;
-    uint64_t letters = (uint64_t)record->pending.count + record->early.count;
-    (void)fy_work_arrives(f, arrival->source, letters + worked);
-    fy_work_finished(f, worked);
-    commit(f, passage, record);
-    return 0;
+    error = make_data(f, arrival, passage, record, data, data_bytes);
+    if (error == 0)
+        commit(f, passage, record);
+    return error;
 }
 
 static void count_install(ferry *f, const fy_passage *passage, uint64_t start_ns)
@@ -237,13 +247,18 @@ static int install(ferry *f, fy_arrival *arrival)
     uint64_t start_ns = fy_cost_now(objects);
     size_t left_bytes = arrival->size_bytes - arrival->done_bytes, taken_bytes = left_bytes;
     fy_passage passage;
+    fy_entry *entry = NULL;
     int error = FERRY_EINVAL;
     if (fy_passage_read(objects, next_passage(arrival), left_bytes, &passage) &&
         passage.bare == (arrival->given != NULL)) {
         taken_bytes = passage.size_bytes;
-        error = record_for(f, &passage, &arrival->record);
+        error = entry_for(f, &passage, &entry);
+        if (error == 0 && arrival->record == NULL) {
+            arrival->record = fy_record_create(objects, (ferry_object){passage.object});
+            error = arrival->record != NULL ? 0 : FERRY_ENOMEM;
+        }
         if (error == 0)
-            error = fill(f, arrival, &passage, arrival->record);
+            error = fill(f, arrival, &passage, entry, arrival->record);
     }
     if (error == 0 && objects->costs != NULL)
         count_install(f, &passage, start_ns);
@@ -357,7 +372,7 @@ static bool end_next(ferry *f, fy_arrival *arrival)
     fy_record *record = arrival->record;
     arrival->record = NULL;
     if (record == NULL)
-        record = fy_record_create((ferry_object){passage.object});
+        record = fy_record_create(objects, (ferry_object){passage.object});
     if (record == NULL)
         return false;
     record->type = &objects->types[passage.type];

@@ -41,6 +41,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_list_init(&objects->ready);
     fy_list_init(&objects->pinned);
     fy_list_init(&objects->done);
+    fy_list_init(&objects->spares);
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
     if (fy_costs_init(f) != 0)
         goto free_letters;
@@ -90,6 +91,8 @@ static void close_layer(ferry *f)
     fy_table_fini(&objects->directory);
     fy_names_fini(&objects->names);
     fy_letterbox_fini(&objects->letters);
+    for (fy_link *link; (link = fy_list_pop(&objects->spares)) != NULL;)
+        free(link);
     free(objects->types);
     free(objects);
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);

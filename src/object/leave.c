@@ -118,7 +118,7 @@ static int inherit(ferry *f, int source, const legacy *item)
     if (entry == NULL && fy_entry_make(objects, (ferry_object){item->object}, &entry) != 0)
         return FERRY_ENOMEM;
     if (item->place == objects->rank) {
-        entry->record = fy_record_create((ferry_object){item->object});
+        entry->record = fy_record_create(objects, (ferry_object){item->object});
         if (entry->record != NULL)
             entry->record->from = source;
         return entry->record == NULL ? FERRY_ENOMEM : 0;

@@ -22,10 +22,13 @@ void fy_letterbox_fini(fy_letterbox *box)
 
 fy_holding *fy_holding_of(fy_letterbox *box, int origin)
 {
-    void *slot = fy_table_find(&box->holdings, (uint64_t)origin + 1);
-    if (slot == NULL && fy_table_insert(&box->holdings, (uint64_t)origin + 1, &slot) != 0)
-        return NULL;
-    return slot;
+    uint64_t key = (uint64_t)origin + 1;
+    if (box->last != NULL && box->last->origin_plus_1 == key)
+        return box->last;
+    void *slot = fy_table_find(&box->holdings, key);
+    if (slot == NULL && fy_table_insert(&box->holdings, key, &slot) != 0)
+        return NULL; /* nothing has moved */
+    return box->last = slot;
 }
 
 static size_t bytes_of(const fy_letter *letter)
@@ -95,28 +98,6 @@ void fy_letter_destroy(fy_letterbox *box, fy_letter *letter)
 {
     fy_letter_uncount(box, letter);
     release(box, letter);
-}
-
-void fy_letters_push(fy_letters *letters, fy_letter *letter)
-{
-    letter->next = NULL;
-    if (letters->head == NULL)
-        letters->head = letter;
-    else
-        letters->tail->next = letter;
-    letters->tail = letter;
-    letters->count++;
-}
-
-fy_letter *fy_letters_pop(fy_letters *letters)
-{
-    fy_letter *letter = letters->head;
-    if (letter == NULL)
-        return NULL;
-    letters->head = letter->next;
-    letter->next = NULL;
-    letters->count--;
-    return letter;
 }
 
 /* Order of the early list. Sequence numbers of one origin lie close together, so their difference

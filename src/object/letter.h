@@ -52,6 +52,7 @@ typedef struct fy_holding {
 typedef struct fy_letterbox {
     fy_pool pool; /* letters whose data is small */
     fy_table holdings;
+    fy_holding *last; /* that was asked for; NULL: none was */
     size_t limit_bytes;
     uint32_t epoch; /* of all tokens */
     uint32_t tokens;
@@ -76,8 +77,27 @@ void fy_letter_destroy(fy_letterbox *box, fy_letter *letter);
 /* The letter is a task from now on: work that has arrived, and is the program's to bound. */
 void fy_letter_uncount(fy_letterbox *box, fy_letter *letter);
 
-void fy_letters_push(fy_letters *letters, fy_letter *letter);
-fy_letter *fy_letters_pop(fy_letters *letters);
+static inline void fy_letters_push(fy_letters *letters, fy_letter *letter)
+{
+    letter->next = NULL;
+    if (letters->head == NULL)
+        letters->head = letter;
+    else
+        letters->tail->next = letter;
+    letters->tail = letter;
+    letters->count++;
+}
+
+static inline fy_letter *fy_letters_pop(fy_letters *letters)
+{
+    fy_letter *letter = letters->head;
+    if (letter == NULL)
+        return NULL;
+    letters->head = letter->next;
+    letter->next = NULL;
+    letters->count--;
+    return letter;
+}
 
 /* Keeps `letters` sorted by origin and then sequence. False when one like it is there already: the
  * letter is the caller's. */

@@ -62,34 +62,38 @@ static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *dat
 typedef struct cargo {
     fy_record *const *records;
     int count;
-    size_t data_bytes[FY_SHIP_MAX];
     size_t size_bytes; /* 0: no size_t holds it */
+    struct {
+        size_t size_bytes, data_bytes;
+    } each[FY_SHIP_MAX];
 } cargo;
 
 /* The first of `records`, and those behind it that are small too. */
-static cargo load(ferry *f, fy_thread thread, fy_record *const *records, int count)
+static inline void load(ferry *f, fy_thread thread, fy_record *const *records, int count, cargo *c)
 {
-    cargo c = {.records = records, .count = 1};
-    c.size_bytes = measure(f, thread, records[0], &c.data_bytes[0]);
-    while (c.count < count && c.count < FY_SHIP_MAX && c.size_bytes != 0 &&
-           c.size_bytes < TOGETHER_BYTES) {
-        size_t more = measure(f, thread, records[c.count], &c.data_bytes[c.count]);
+    c->records = records;
+    c->count = 1;
+    c->size_bytes = c->each[0].size_bytes = measure(f, thread, records[0], &c->each[0].data_bytes);
+    while (c->count < count && c->count < FY_SHIP_MAX && c->size_bytes != 0 &&
+           c->size_bytes < TOGETHER_BYTES) {
+        size_t more = measure(f, thread, records[c->count], &c->each[c->count].data_bytes);
         if (more == 0 || more >= TOGETHER_BYTES)
             break;
-        c.size_bytes += more;
-        c.count++;
+        c->size_bytes += more;
+        c->each[c->count++].size_bytes = more;
     }
-    return c;
 }
 
-static void pack(ferry *f, const cargo *c, unsigned char *at)
+static inline void pack(ferry *f, const cargo *c, unsigned char *at)
 {
     for (int i = 0; i < c->count; i++) {
         const fy_record *record = c->records[i];
-        unsigned char *data = fy_passage_write(record, c->data_bytes[i], false, at);
+        size_t data_bytes = c->each[i].data_bytes;
+        unsigned char *data =
+            fy_passage_write(record, c->each[i].size_bytes, data_bytes, false, at);
         if (!record->handed)
-            record->type->ops.pack(f, record->data, data, c->data_bytes[i]);
-        at = data + (c->data_bytes[i] + 7) / 8 * 8;
+            record->type->ops.pack(f, record->data, data, data_bytes);
+        at += c->each[i].size_bytes;
     }
 }
 
@@ -140,29 +144,41 @@ static void set_down(ferry *f, fy_record *const *records, int count, int error)
     fy_control_unlock(f);
 }
 
-int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count)
+/* Sends the first of `records` and those that go along. Returns how many these are. */
+static int ship_some(ferry *f, fy_thread thread, fy_record *const *records, int count, int *error)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool counted = objects->costs != NULL && thread == FY_APP;
+    fy_stretch stretch = {0};
+    cargo c;
+    if (objects->costs == NULL) {
+        load(f, thread, records, count, &c);
+        *error = pack_and_send(f, thread, &c);
+        return c.count;
+    }
+    if (thread == FY_APP)
+        stretch = fy_profile_begin(f);
+    uint64_t left_ns = fy_cost_now(objects);
+    for (int i = 0; i < count; i++)
+        records[i]->left_ns = left_ns;
+    load(f, thread, records, count, &c);
+    *error = pack_and_send(f, thread, &c);
+    uint64_t passed_ns = fy_cost_now(objects) - left_ns;
+    for (int i = 0; i < c.count; i++)
+        records[i]->pack_ns = passed_ns / (unsigned)c.count;
+    if (thread == FY_APP)
+        fy_profile_copied(f, &stretch, FY_PROFILE_PACK, 0);
+    return c.count;
+}
+
+int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int count)
+{
     int result = 0;
     fy_work_shipped(f, (uint64_t)count);
+    for (int i = 0; i < count; i++)
+        records[i]->worked = true;
     for (int first = 0, taken; first < count; first += taken) {
-        fy_stretch stretch = {0};
-        if (counted)
-            stretch = fy_profile_begin(f);
-        uint64_t left_ns = fy_cost_now(objects);
-        for (int i = first; i < count; i++) {
-            records[i]->left_ns = left_ns;
-            records[i]->worked = true;
-        }
-        const cargo c = load(f, thread, records + first, count - first);
-        taken = c.count;
-        int error = pack_and_send(f, thread, &c);
-        uint64_t passed_ns = fy_cost_now(objects) - left_ns;
-        for (int i = 0; i < taken; i++)
-            records[first + i]->pack_ns = passed_ns / (unsigned)taken;
-        if (counted)
-            fy_profile_copied(f, &stretch, FY_PROFILE_PACK, 0);
+        int error = 0;
+        taken = ship_some(f, thread, records + first, count - first, &error);
         set_down(f, records + first, taken, error);
         result = error != 0 ? error : result;
     }
@@ -186,10 +202,12 @@ static int send_late(ferry *f, fy_record *record)
 
 /* The senders of letters that went with the object learn where to. FERRY_ENOMEM: not all have; it
  * does no harm to tell one again. */
-static int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
+static inline int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
 {
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
-        if (letter->envelope.op != 0 && !fy_op_end_reserve(f))
+        if (letter->envelope.op == 0)
+            continue;
+        if (!fy_op_end_reserve(f))
             return FERRY_ENOMEM;
         fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, record->target,
                            record->movement + 1);
@@ -202,13 +220,11 @@ static int drain_departed(ferry *f, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object);
     if (entry != NULL && entry->record == record) {
-        if (fy_work_leaves(f, record->target, 0) != 0 ||
-            tell_senders(f, record, &record->pending) != 0 ||
-            tell_senders(f, record, &record->early) != 0)
+        if (tell_senders(f, record, &record->pending) != 0 ||
+            tell_senders(f, record, &record->early) != 0 ||
+            fy_move_leaves(f, record->target,
+                           record->pending.count + record->early.count + record->worked) != 0)
             return FERRY_ENOMEM;
-        /* It and they are work that has left; there is a record to count that in. */
-        (void)fy_work_leaves(f, record->target,
-                             record->pending.count + record->early.count + record->worked);
         fy_holdings_leave(f, record);
         entry->record = NULL;
         entry->guess = record->target;
@@ -220,7 +236,6 @@ static int drain_departed(ferry *f, fy_record *record)
             fy_cost_of(objects, record->object)->out++;
             fy_cost_of(objects, record->object)->pack_ns += record->pack_ns;
         }
-        fy_move_leaves(f, record->target);
         if (!record->handed)
             record->type->ops.destroy(f, record->data);
         record->data = NULL;
@@ -278,35 +293,45 @@ static fy_record *done_pop(ferry *f)
     return record;
 }
 
+/* Goes on with an object that is DEPARTED or RETURNED. False: without memory it waits. */
+static bool finish(ferry *f, fy_record *record)
+{
+    bool departed = record->state == FY_DEPARTED;
+    if ((departed ? drain_departed(f, record) : drain_returned(f, record)) == 0)
+        return true;
+    set_down(f, &record, 1, departed ? 0 : FERRY_ENOMEM);
+    return false;
+}
+
 int fy_done_drain(ferry *f)
 {
-    fy_objects *objects = fy_objects_of(f);
     int count = 0;
-    for (fy_record *record; (record = done_pop(f)) != NULL; count++) {
-        int error =
-            record->state == FY_DEPARTED ? drain_departed(f, record) : drain_returned(f, record);
-        if (error == 0)
-            continue;
-        fy_control_lock(f);
-        fy_list_insert(&objects->done, &record->link);
-        atomic_store_explicit(&objects->mail, true, memory_order_release);
-        fy_control_unlock(f);
-        break;
-    }
+    for (fy_record *record; (record = done_pop(f)) != NULL; count++)
+        if (!finish(f, record))
+            break;
     return count;
+}
+
+static void set_state(ferry *f, fy_record *record, fy_object_state state)
+{
+    if (record->scheduled)
+        fy_control_lock(f);
+    record->state = state;
+    if (record->scheduled)
+        fy_control_unlock(f);
 }
 
 int fy_record_move(ferry *f, fy_record *record, int rank)
 {
-    if (record->scheduled)
-        fy_control_lock(f);
-    record->state = FY_MIGRATING;
+    int error = 0;
+    fy_work_created(f, 1);
+    record->worked = true;
     record->target = rank;
-    if (record->scheduled)
-        fy_control_unlock(f);
+    set_state(f, record, FY_MIGRATING);
     fy_holdings_mark(f, record);
-    int error = fy_records_ship(f, FY_APP, &record, 1);
-    (void)fy_done_drain(f);
+    (void)ship_some(f, FY_APP, &record, 1, &error);
+    set_state(f, record, error == 0 ? FY_DEPARTED : FY_RETURNED);
+    (void)finish(f, record);
     return error;
 }
 

@@ -42,7 +42,7 @@ static int create(ferry *f, ferry_object_type type, void *data, ferry_object *ou
     error = fy_entry_make(objects, object, &entry);
     if (error != 0)
         goto end_name;
-    fy_record *record = fy_record_create(object);
+    fy_record *record = fy_record_create(objects, object);
     if (record == NULL)
         goto remove_entry;
     record->state = FY_RESTING;

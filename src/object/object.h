@@ -33,7 +33,7 @@
 #include "object/names.h"
 #include "object/sources.h"
 
-enum { FY_TYPES_MAX = 256 };
+enum { FY_TYPES_MAX = 256, FY_SPARES_MAX = 64 };
 
 typedef enum fy_object_state {
     FY_AWAITED,
@@ -151,6 +151,8 @@ typedef struct fy_objects {
     fy_type *types;
     uint16_t type_count;
     fy_letterbox letters;
+    fy_link spares; /* records that nobody uses, FY_SPARES_MAX at most */
+    uint32_t spare_count;
     size_t count;       /* objects here */
     uint64_t unhandled; /* letters that closing has found */
     fy_letters failed;  /* without memory so far to tell their senders */
@@ -238,7 +240,7 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
 void fy_directory_peer_gone(ferry *f, int rank);
 
 /* A record of the state AWAITED, or NULL. */
-fy_record *fy_record_create(ferry_object object);
+fy_record *fy_record_create(fy_objects *objects, ferry_object object);
 
 /* Frees a record and its letters, which were taken care of. */
 void fy_record_destroy(fy_objects *objects, fy_record *record);
@@ -288,8 +290,8 @@ void fy_holdings_settle(ferry *f, bool give);
 /* A message of `origin` has gone on to `rank`: there may be too many that find no room there. */
 void fy_holding_passed_on(ferry *f, int origin, int rank);
 
-/* The object of `record` is about to leave, with tokens; its letters have left, and are counted
- * here no more; it has arrived, with tokens. */
+/* The object of `record` is about to leave, with tokens; its letters have left, and will be freed;
+ * it has arrived, with tokens. */
 void fy_holdings_mark(ferry *f, const fy_record *record);
 void fy_holdings_leave(ferry *f, const fy_record *record);
 void fy_holdings_arrive(ferry *f, const fy_record *record);
@@ -381,7 +383,10 @@ void fy_costs_fini(fy_objects *objects);
 fy_cost *fy_cost_of(fy_objects *objects, ferry_object object);
 
 /* The time; 0 without reading the clock where nothing is counted. [either thread] */
-uint64_t fy_cost_now(const fy_objects *objects);
+static inline uint64_t fy_cost_now(const fy_objects *objects)
+{
+    return objects->costs != NULL ? objects->port->ops->now(objects->port) : 0;
+}
 
 /* A handler of `object` has run since `start_ns`, for a message that came after `hops` forwards. */
 void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops);

@@ -45,12 +45,12 @@ typedef struct passage_letter {
 
 _Static_assert(sizeof(passage_head) == 32 && sizeof(passage_letter) == 32, "they have no holes");
 
-static size_t padded(size_t size_bytes)
+static inline size_t padded(size_t size_bytes)
 {
     return (size_bytes + 7) & ~(size_t)7;
 }
 
-static size_t letters_bytes(const fy_letters *letters)
+static inline size_t letters_bytes(const fy_letters *letters)
 {
     size_t sum = 0;
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
@@ -59,14 +59,14 @@ static size_t letters_bytes(const fy_letters *letters)
     return sum;
 }
 
-static unsigned flags_of(const fy_record *record)
+static inline unsigned flags_of(const fy_record *record)
 {
     return (record->early.count != 0 ? HAS_EARLY : 0u) | (record->handed ? HAS_ADDRESS : 0u) |
            (record->left_ns != 0 ? HAS_LEFT : 0u) | (record->load != 0 ? HAS_LOAD : 0u) |
            (record->affinity != NULL ? HAS_AFFINITY : 0u) | (record->scheduled ? SCHEDULED : 0u);
 }
 
-static size_t words_behind(unsigned flags)
+static inline size_t words_behind(unsigned flags)
 {
     size_t words = 0;
     for (unsigned left = flags & WORDS; left != 0; left &= left - 1)
@@ -77,8 +77,10 @@ static size_t words_behind(unsigned flags)
 size_t fy_passage_bytes(const fy_record *record, size_t data_bytes)
 {
     size_t head = sizeof(passage_head) + words_behind(flags_of(record)) +
-                  record->sources.count * sizeof(fy_source) + fy_affinity_bytes(record->affinity) +
-                  letters_bytes(&record->pending) + letters_bytes(&record->early);
+                  record->sources.count * sizeof(fy_source) + letters_bytes(&record->pending) +
+                  letters_bytes(&record->early);
+    if (record->affinity != NULL)
+        head += fy_affinity_bytes(record->affinity);
     return data_bytes > SIZE_MAX - head - 8 ? 0 : head + padded(data_bytes);
 }
 
@@ -93,7 +95,7 @@ static uint32_t token_of(const fy_letter *letter)
     return letter->token ? TOKEN | (uint32_t)letter->token_epoch << EPOCH_SHIFT : 0;
 }
 
-static unsigned char *write_letters(const fy_letters *letters, unsigned char *at)
+static inline unsigned char *write_letters(const fy_letters *letters, unsigned char *at)
 {
     for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
         const ferry_message *message = &letter->message;
@@ -107,10 +109,12 @@ static unsigned char *write_letters(const fy_letters *letters, unsigned char *at
                                      .word_count = message->word_count,
                                      .hops = letter->envelope.hops | token_of(letter)};
         at = put(at, &head, sizeof head);
-        at = put(at, message->words, message->word_count * sizeof(uint64_t));
+        for (unsigned i = 0; i < message->word_count; i++)
+            at = put(at, &message->words[i], sizeof(uint64_t));
         if (message->size_bytes != 0)
             at = put(at, message->data, message->size_bytes);
-        memset(at, 0, pad);
+        if (pad != 0)
+            memset(at, 0, pad);
         at += pad;
     }
     return at;
@@ -135,13 +139,14 @@ static unsigned char *write_behind(const fy_record *record, unsigned flags, unsi
     return at;
 }
 
-void *fy_passage_write(const fy_record *record, size_t data_bytes, bool bare, void *block)
+void *fy_passage_write(const fy_record *record, size_t size_bytes, size_t data_bytes, bool bare,
+                       void *block)
 {
     unsigned flags = flags_of(record);
     size_t pad = padded(data_bytes) - data_bytes;
     const passage_head head = {
         .object = record->object.word,
-        .size_bytes = fy_passage_bytes(record, data_bytes),
+        .size_bytes = size_bytes,
         .movement = record->movement + 1,
         .type = record->type_index,
         .flags = (uint16_t)(flags | (bare ? BARE : 0u) | (unsigned)pad << PAD_SHIFT),
@@ -149,13 +154,16 @@ void *fy_passage_write(const fy_record *record, size_t data_bytes, bool bare, vo
         .pending_count = record->pending.count,
     };
     unsigned char *at = put(block, &head, sizeof head);
-    at = write_behind(record, flags, at);
+    if (flags & WORDS)
+        at = write_behind(record, flags, at);
     fy_sources_copy(&record->sources, (fy_source *)(void *)at);
     at += record->sources.count * sizeof(fy_source);
-    at = fy_affinity_write(record->affinity, at);
+    if (flags & HAS_AFFINITY)
+        at = fy_affinity_write(record->affinity, at);
     at = write_letters(&record->pending, at);
     at = write_letters(&record->early, at);
-    memset(at + data_bytes, 0, pad);
+    if (pad != 0)
+        memset(at + data_bytes, 0, pad);
     return at;
 }
 
@@ -219,20 +227,22 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
     size_t head_bytes = sizeof head + words_behind(head.flags);
     if (head.size_bytes > size_bytes || head.size_bytes % 8 != 0 || head_bytes > head.size_bytes)
         return false;
-    *out = (fy_passage){
-        .object = head.object,
-        .size_bytes = head.size_bytes,
-        .head_bytes = head_bytes,
-        .data_pad = head.flags >> PAD_SHIFT & PAD_MASK,
-        .movement = head.movement,
-        .type = head.type,
-        .source_count = head.source_count,
-        .pending_count = head.pending_count,
-        .scheduled = (head.flags & SCHEDULED) != 0,
-        .has_affinity = (head.flags & HAS_AFFINITY) != 0,
-        .bare = (head.flags & BARE) != 0,
-    };
-    read_behind((const unsigned char *)block + sizeof head, head.flags, out);
+    out->object = head.object;
+    out->address = out->left_ns = 0;
+    out->size_bytes = head.size_bytes;
+    out->head_bytes = head_bytes;
+    out->data_pad = head.flags >> PAD_SHIFT & PAD_MASK;
+    out->movement = head.movement;
+    out->type = head.type;
+    out->source_count = head.source_count;
+    out->pending_count = head.pending_count;
+    out->early_count = out->priority_count = out->dependency_count = 0;
+    out->scheduled = (head.flags & SCHEDULED) != 0;
+    out->has_affinity = (head.flags & HAS_AFFINITY) != 0;
+    out->bare = (head.flags & BARE) != 0;
+    out->load = 0;
+    if (head.flags & WORDS)
+        read_behind((const unsigned char *)block + sizeof head, head.flags, out);
     return is_sound(objects, head.flags, out);
 }
 
@@ -281,7 +291,8 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
                              .tag = head.tag,
                              .data = head.size_bytes != 0 ? *at : NULL,
                              .size_bytes = head.size_bytes};
-    memcpy(message.words, words, words_bytes);
+    for (unsigned i = 0; i < head.word_count; i++)
+        memcpy(&message.words[i], words + i * sizeof(uint64_t), sizeof(uint64_t));
     const unsigned char *next = *at + padded(head.size_bytes);
     if (out == NULL) {
         *at = next;

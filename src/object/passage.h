@@ -31,9 +31,11 @@ typedef struct fy_passage {
  */
 size_t fy_passage_bytes(const fy_record *record, size_t data_bytes);
 
-/* Writes all but the data, whose room it clears behind them; returns where they belong. `bare`: the
- * program carries them, and `data_bytes` is 0. */
-void *fy_passage_write(const fy_record *record, size_t data_bytes, bool bare, void *block);
+/* Writes all but the data, whose room it clears behind them; returns where they belong. The passage
+ * has `size_bytes`, as fy_passage_bytes has said. `bare`: the program carries the data, and
+ * `data_bytes` is 0. */
+void *fy_passage_write(const fy_record *record, size_t size_bytes, size_t data_bytes, bool bare,
+                       void *block);
 
 /* Whether `address` is in an allocation of the shared heap, so that other ranks can use it as it
  * is. [either thread] */

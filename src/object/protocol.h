@@ -4,8 +4,9 @@
  * sent the object on knows where to. A protocol decides who else is told, and so how many forwards
  * there are, for how many messages of its own. All ranks of a job have the same one.
  *
- * Functions may be NULL. Invariant: news are told by the rank that the object has reached, or by
- * its creator, and never before it is there. Application thread. prema.txt 4.2.4.1. */
+ * Functions but `found` may be NULL. Invariant: news are told by the rank that the object has
+ * reached, or by its creator, and never before it is there. Application thread. prema.txt 4.2.4.1.
+ */
 #ifndef FY_PROTOCOL_H
 #define FY_PROTOCOL_H
 
@@ -15,7 +16,7 @@ typedef struct fy_protocol {
     const char *name;
     /* The object of `record` has come to live here. */
     void (*arrived)(ferry *f, const fy_record *record);
-    /* A message has found it here, after `envelope->hops` forwards. */
+    /* A message has found it here, after `envelope->hops` forwards, one at least. */
     void (*found)(ferry *f, const fy_record *record, const fy_envelope *envelope);
     /* This rank, its creator, has learnt a newer place from the rank where it is. */
     void (*learnt)(ferry *f, const fy_entry *entry);

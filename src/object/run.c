@@ -62,7 +62,8 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
             fy_cost_handled(objects, record->object, start_ns, envelope->hops);
         fy_stats(f)->messages_handled++;
     }
-    fy_op_end_release(f, held);
+    if (held != NULL)
+        fy_op_end_release(f, held);
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
     return settle(f, record);
 }
@@ -173,9 +174,7 @@ int fy_ready_run(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_link round;
-    fy_list_init(&round);
-    for (fy_link *link; (link = fy_list_pop(&objects->ready)) != NULL;)
-        fy_list_insert(&round, link);
+    fy_list_move(&round, &objects->ready);
     int count = 0;
     for (fy_link *link; (link = fy_list_pop(&round)) != NULL;)
         count += run_some(f, (fy_record *)(void *)link);

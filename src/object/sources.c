@@ -4,12 +4,6 @@
 
 #include "base/alloc.h"
 
-void fy_sources_fini(fy_sources *sources)
-{
-    free(sources->many);
-    *sources = (fy_sources){0};
-}
-
 /* The place of `key`, or the empty one where it belongs. */
 static fy_source *place(fy_source *table, uint32_t capacity, uint32_t key)
 {
@@ -52,29 +46,22 @@ static uint32_t *of_many(fy_sources *sources, uint32_t key)
     return &source->expected;
 }
 
-uint32_t *fy_sources_of(fy_sources *sources, int rank)
+uint32_t *fy_sources_find(fy_sources *sources, int rank)
 {
     uint32_t key = (uint32_t)rank + 1;
-    if (sources->many != NULL)
-        return of_many(sources, key);
-    for (uint32_t i = 0; i < sources->count; i++)
-        if (sources->few[i].rank_plus_1 == key)
-            return &sources->few[i].expected;
-    if (sources->count == FY_SOURCES_INLINE) {
-        if (grow(sources) != 0)
-            return NULL;
-        return of_many(sources, key);
+    if (sources->many == NULL && sources->count < FY_SOURCES_INLINE) {
+        fy_source *source = &sources->few[sources->count++];
+        *source = (fy_source){.rank_plus_1 = key};
+        return &source->expected;
     }
-    fy_source *source = &sources->few[sources->count++];
-    source->rank_plus_1 = key;
-    return &source->expected;
+    if (sources->many == NULL && grow(sources) != 0)
+        return NULL;
+    return of_many(sources, key);
 }
 
-void fy_sources_copy(const fy_sources *sources, fy_source *out)
+void fy_sources_copy_many(const fy_sources *sources, fy_source *out)
 {
-    const fy_source *table = sources->many != NULL ? sources->many : sources->few;
-    uint32_t capacity = sources->many != NULL ? sources->capacity : FY_SOURCES_INLINE;
-    for (uint32_t i = 0; i < capacity; i++)
-        if (table[i].rank_plus_1 != 0)
-            *out++ = table[i];
+    for (uint32_t i = 0; i < sources->capacity; i++)
+        if (sources->many[i].rank_plus_1 != 0)
+            *out++ = sources->many[i];
 }

@@ -5,8 +5,8 @@
 #ifndef FY_SOURCES_H
 #define FY_SOURCES_H
 
-#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 enum { FY_SOURCES_INLINE = 4 };
 
@@ -22,13 +22,34 @@ typedef struct fy_sources {
     uint32_t count;
 } fy_sources;
 
-void fy_sources_fini(fy_sources *sources);
+static inline void fy_sources_fini(fy_sources *sources)
+{
+    free(sources->many);
+}
+
+/* As fy_sources_of, for a rank that is not among few. */
+uint32_t *fy_sources_find(fy_sources *sources, int rank);
 
 /* The number expected from `rank`, to be changed in place until the next call; NULL when a place
  * for it had to be made and there is no memory. */
-uint32_t *fy_sources_of(fy_sources *sources, int rank);
+static inline uint32_t *fy_sources_of(fy_sources *sources, int rank)
+{
+    for (uint32_t i = 0; sources->many == NULL && i < sources->count; i++)
+        if (sources->few[i].rank_plus_1 == (uint32_t)rank + 1)
+            return &sources->few[i].expected;
+    return fy_sources_find(sources, rank);
+}
+
+/* As fy_sources_copy, of many. */
+void fy_sources_copy_many(const fy_sources *sources, fy_source *out);
 
 /* Copies all, `count` of them, to `out`. */
-void fy_sources_copy(const fy_sources *sources, fy_source *out);
+static inline void fy_sources_copy(const fy_sources *sources, fy_source *out)
+{
+    if (sources->many != NULL)
+        fy_sources_copy_many(sources, out);
+    for (uint32_t i = 0; sources->many == NULL && i < sources->count; i++)
+        out[i] = sources->few[i];
+}
 
 #endif

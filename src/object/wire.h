@@ -19,7 +19,7 @@ static inline size_t fy_wire_extra_bytes(const ferry_message *message)
                : 0;
 }
 
-/* Writes all of the frame but its data and size. */
+/* Writes a frame, with the message's data and not the words that stand before them. */
 void fy_wire_write(fy_frame *frame, const fy_envelope *envelope, const ferry_message *message);
 
 /* Reads a frame; `message->data` borrows from it. False when it cannot be one of a job of `ranks`.

@@ -173,7 +173,8 @@ static size_t make_passage(ferry *f, account *a, unsigned char *block, size_t si
     const fy_record *record = fy_record_here(f, object);
     size_t size_bytes = fy_passage_bytes(record, sizeof(uint64_t));
     CHECK(size_bytes <= size_max);
-    memset(fy_passage_write(record, sizeof(uint64_t), false, block), 7, sizeof(uint64_t));
+    memset(fy_passage_write(record, size_bytes, sizeof(uint64_t), false, block), 7,
+           sizeof(uint64_t));
     CHECK(ferry_object_uninstall(f, object, 1, &info, &data) == 0);
     CHECK(info.size_bytes + sizeof(uint64_t) == size_bytes);
     destroy(f, data);

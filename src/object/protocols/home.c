@@ -9,8 +9,7 @@ static void arrived(ferry *f, const fy_record *record)
 
 static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
-    if (envelope->hops > 0)
-        fy_protocol_tell(f, envelope->origin, record);
+    fy_protocol_tell(f, envelope->origin, record);
 }
 
 const fy_protocol fy_protocol_home = {.name = "home", .arrived = arrived, .found = found};

@@ -4,8 +4,6 @@
 
 static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
-    if (envelope->hops == 0)
-        return;
     int creator = fy_object_home(fy_objects_of(f), record->object);
     fy_protocol_tell(f, envelope->origin, record);
     if (envelope->hops > 1 && creator != envelope->origin)
