@@ -232,11 +232,6 @@ void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
     f->depth--;
 }
 
-bool fy_in_handler(const ferry *f)
-{
-    return f->depth > 0;
-}
-
 void fy_work_shipped(ferry *f, uint64_t count)
 {
     /* relaxed: the target has the frame that is sent after this before it can count it, and answers

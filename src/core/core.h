@@ -99,6 +99,7 @@ typedef struct __attribute__((may_alias)) fy_head {
     void *layers[FY_LAYERS];
     struct fy_profile *profile; /* NULL: nothing is counted */
     uint64_t work_created, work_finished;
+    uint64_t depth; /* application code that runs inside Ferry */
     ferry_stats stats;
 } fy_head;
 
@@ -202,7 +203,10 @@ void fy_work_shipped(ferry *f, uint64_t count);
 /* Runs `call` as application code: sets depth, activity, stats and what the rank is doing. */
 typedef void fy_call(ferry *f, void *arg);
 FY_SHARED void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);
-FY_SHARED bool fy_in_handler(const ferry *f);
+static inline bool fy_in_handler(const ferry *f)
+{
+    return fy_head_of(f)->depth > 0;
+}
 
 /* fy_run of a task opens a batch unless one is open, and closes it when enough time has passed in
  * it. While it is open the next task costs less, if it is run at once; otherwise fy_batch_end is

@@ -94,10 +94,10 @@ struct ferry {
     void *layers[FY_LAYERS];
     fy_profile *profile; /* NULL: nothing is counted */
     uint64_t work_created, work_finished;
+    uint64_t depth; /* application code that runs inside Ferry */
     ferry_stats stats;
 
     fy_kind_fn *kinds[FY_KINDS];
-    uint32_t depth;      /* application code that runs inside Ferry */
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;

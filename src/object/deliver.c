@@ -94,7 +94,7 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     fy_holding_passed_on(f, envelope->origin, rank);
     if (error != 0)
         fy_message_end(f, envelope, error);
-    else
+    else if (envelope->op != 0)
         fy_op_moved_remote(f, envelope->origin, envelope->op, rank, movement);
     fy_stats(f)->messages_forwarded += error == 0;
     return 0;
@@ -116,7 +116,7 @@ static uint32_t take_arrival(ferry *f, fy_envelope *envelope, ferry_handler hand
 static void inform(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
     if (envelope->hops > 0)
-        fy_objects_of(f)->protocol->found(f, record, envelope);
+        fy_objects_of(f)->protocol->found(f, record->movement, envelope);
 }
 
 static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
@@ -158,7 +158,8 @@ static int accept(ferry *f, fy_record *record, fy_letter *letter, uint32_t *arri
         *arrived = take_arrival(f, &letter->envelope, letter->message.handler);
         add_pending(f, record, letter);
         ++*expected;
-        add_early(f, record, origin, expected);
+        if (record->early.count != 0)
+            add_early(f, record, origin, expected);
     } else {
         *arrived = take_arrival(f, &letter->envelope, letter->message.handler);
         fy_gaps_watch(f);
@@ -208,8 +209,9 @@ static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
     int error = accept(f, record, letter, &arrived);
     if (error == 0)
         make_ready(fy_objects_of(f), record);
-    end_op(f, origin, arrived, 0);
-    return refuse_stale(f, error, letter);
+    if (arrived != 0)
+        end_op(f, origin, arrived, 0);
+    return error == 0 ? 0 : refuse_stale(f, error, letter);
 }
 
 int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
@@ -290,12 +292,23 @@ void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters)
     }
 }
 
+/* Those who are to know where the object is hear it after its handler: who waits for an answer is
+ * not woken by less. */
+static __attribute__((noinline)) void inform_late(ferry *f, uint32_t movement,
+                                                  const fy_envelope *envelope)
+{
+    const fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
+    if (entry != NULL && !entry->dead)
+        fy_objects_of(f)->protocol->found(f, movement, envelope);
+}
+
 /* Runs a message in its turn straight from its frame. Afterwards the object may be gone. */
 static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_envelope *envelope,
                         const ferry_message *message)
 {
-    inform(f, record, envelope);
-    end_op(f, envelope->origin, take_arrival(f, envelope, message->handler), 0);
+    uint32_t movement = record->movement;
+    if (envelope->op != 0)
+        end_op(f, envelope->origin, take_arrival(f, envelope, message->handler), 0);
     ++*expected;
     if (record->early.count != 0)
         add_early(f, record, envelope->origin, expected);
@@ -304,6 +317,8 @@ static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_enve
     record->state = FY_RUNNING;
     if (fy_record_run(f, record, FY_DOING_HANDLER, envelope, message))
         fy_record_rest(f, record);
+    if (envelope->hops > 0)
+        inform_late(f, movement, envelope);
 }
 
 static fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
@@ -416,7 +431,7 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     }
     if ((envelope.op != 0 && !fy_op_end_reserve(f)) || fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
-    if (envelope.hops > 0)
+    if (envelope.hops > 0 && envelope.op != 0)
         fy_op_moved_remote(f, envelope.origin, envelope.op, ferry_rank(f), envelope.movement);
     fy_objects *objects = fy_objects_of(f);
     fy_verdict verdict = objects->costs == NULL ? deliver(f, source, &envelope, &message)

@@ -23,12 +23,16 @@ void fy_letterbox_fini(fy_letterbox *box)
 fy_holding *fy_holding_of(fy_letterbox *box, int origin)
 {
     uint64_t key = (uint64_t)origin + 1;
-    if (box->last != NULL && box->last->origin_plus_1 == key)
-        return box->last;
+    fy_holding **last = &box->last[origin & 1];
+    if (*last != NULL && (*last)->origin_plus_1 == key)
+        return *last;
     void *slot = fy_table_find(&box->holdings, key);
-    if (slot == NULL && fy_table_insert(&box->holdings, key, &slot) != 0)
-        return NULL; /* nothing has moved */
-    return box->last = slot;
+    if (slot == NULL) {
+        if (fy_table_insert(&box->holdings, key, &slot) != 0)
+            return NULL;
+        box->last[0] = box->last[1] = NULL; /* they may have moved */
+    }
+    return *last = slot;
 }
 
 static size_t bytes_of(const fy_letter *letter)

@@ -52,7 +52,7 @@ typedef struct fy_holding {
 typedef struct fy_letterbox {
     fy_pool pool; /* letters whose data is small */
     fy_table holdings;
-    fy_holding *last; /* that was asked for; NULL: none was */
+    fy_holding *last[2]; /* of the origins asked for last, even and odd ones; NULL: none */
     size_t limit_bytes;
     uint32_t epoch; /* of all tokens */
     uint32_t tokens;

@@ -246,15 +246,36 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
     return is_sound(objects, head.flags, out);
 }
 
+/* A few sources, each of another rank. */
+static int read_few(const fy_objects *objects, uint32_t count, const unsigned char *at,
+                    fy_sources *out)
+{
+    fy_source *few = out->few;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&few[i], at + i * sizeof *few, sizeof *few);
+        if (few[i].rank_plus_1 - 1 >= (uint32_t)objects->ranks)
+            return FERRY_EINVAL;
+        for (uint32_t j = 0; j < i; j++)
+            if (few[j].rank_plus_1 == few[i].rank_plus_1)
+                return FERRY_EINVAL;
+    }
+    out->count = count;
+    return 0;
+}
+
 static int read_sources(const fy_objects *objects, const fy_passage *passage,
                         const unsigned char **at, const unsigned char *end, fy_record *record)
 {
     if ((size_t)(end - *at) / sizeof(fy_source) < passage->source_count)
         return FERRY_EINVAL;
-    for (uint32_t i = 0; i < passage->source_count; i++, *at += sizeof(fy_source)) {
+    const unsigned char *from = *at;
+    *at += passage->source_count * sizeof(fy_source);
+    if (passage->source_count <= FY_SOURCES_INLINE)
+        return read_few(objects, passage->source_count, from, &record->sources);
+    for (uint32_t i = 0; i < passage->source_count; i++, from += sizeof(fy_source)) {
         fy_source source;
-        memcpy(&source, *at, sizeof source);
-        if (source.rank_plus_1 == 0 || source.rank_plus_1 > (uint32_t)objects->ranks)
+        memcpy(&source, from, sizeof source);
+        if (source.rank_plus_1 - 1 >= (uint32_t)objects->ranks)
             return FERRY_EINVAL;
         uint32_t *expected = fy_sources_of(&record->sources, (int)source.rank_plus_1 - 1);
         if (expected == NULL)

@@ -16,8 +16,9 @@ typedef struct fy_protocol {
     const char *name;
     /* The object of `record` has come to live here. */
     void (*arrived)(ferry *f, const fy_record *record);
-    /* A message has found it here, after `envelope->hops` forwards, one at least. */
-    void (*found)(ferry *f, const fy_record *record, const fy_envelope *envelope);
+    /* A message has found the object of `envelope` here, where its move `movement` has brought it,
+     * after `envelope->hops` forwards, one at least. It may have gone on since. */
+    void (*found)(ferry *f, uint32_t movement, const fy_envelope *envelope);
     /* This rank, its creator, has learnt a newer place from the rank where it is. */
     void (*learnt)(ferry *f, const fy_entry *entry);
     /* Every rank keeps what the creator tells it, asked or not, and must hear of the end. */
@@ -29,7 +30,7 @@ extern const fy_protocol fy_protocol_lazy, fy_protocol_home, fy_protocol_eager;
 /* The protocol called `name`, the default for NULL; NULL when there is none. */
 const fy_protocol *fy_protocol_find(const char *name);
 
-/* For protocols: tells `rank`, unless it is this one, that the object of `record` is here. */
-void fy_protocol_tell(ferry *f, int rank, const fy_record *record);
+/* For protocols: tells `rank`, unless it is this one, that `movement` has brought `object` here. */
+void fy_protocol_tell(ferry *f, int rank, ferry_object object, uint32_t movement);
 
 #endif

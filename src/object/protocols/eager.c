@@ -17,12 +17,13 @@ static void arrived(ferry *f, const fy_record *record)
     if (fy_object_home(fy_objects_of(f), record->object) == rank)
         tell_all(f, record->object, rank, record->movement);
     else
-        fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record);
+        fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record->object,
+                         record->movement);
 }
 
-static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
+static void found(ferry *f, uint32_t movement, const fy_envelope *envelope)
 {
-    fy_protocol_tell(f, envelope->origin, record);
+    fy_protocol_tell(f, envelope->origin, envelope->object, movement);
 }
 
 static void learnt(ferry *f, const fy_entry *entry)

@@ -4,12 +4,13 @@
 
 static void arrived(ferry *f, const fy_record *record)
 {
-    fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record);
+    fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record->object,
+                     record->movement);
 }
 
-static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
+static void found(ferry *f, uint32_t movement, const fy_envelope *envelope)
 {
-    fy_protocol_tell(f, envelope->origin, record);
+    fy_protocol_tell(f, envelope->origin, envelope->object, movement);
 }
 
 const fy_protocol fy_protocol_home = {.name = "home", .arrived = arrived, .found = found};

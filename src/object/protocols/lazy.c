@@ -2,12 +2,12 @@
  * creator learns it too, so that others who ask it find a short way. */
 #include "object/protocol.h"
 
-static void found(ferry *f, const fy_record *record, const fy_envelope *envelope)
+static void found(ferry *f, uint32_t movement, const fy_envelope *envelope)
 {
-    int creator = fy_object_home(fy_objects_of(f), record->object);
-    fy_protocol_tell(f, envelope->origin, record);
+    int creator = fy_object_home(fy_objects_of(f), envelope->object);
+    fy_protocol_tell(f, envelope->origin, envelope->object, movement);
     if (envelope->hops > 1 && creator != envelope->origin)
-        fy_protocol_tell(f, creator, record);
+        fy_protocol_tell(f, creator, envelope->object, movement);
 }
 
 const fy_protocol fy_protocol_lazy = {.name = "lazy", .found = found};

@@ -18,9 +18,9 @@ const fy_protocol *fy_protocol_find(const char *name)
     return NULL;
 }
 
-void fy_protocol_tell(ferry *f, int rank, const fy_record *record)
+void fy_protocol_tell(ferry *f, int rank, ferry_object object, uint32_t movement)
 {
     int here = ferry_rank(f);
     if (rank != here)
-        fy_location_send(f, rank, record->object, here, record->movement);
+        fy_location_send(f, rank, object, here, movement);
 }
