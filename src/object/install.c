@@ -178,8 +178,8 @@ static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
 }
 
 /* Without them nothing has happened. */
-static int make_data(ferry *f, fy_arrival *arrival, const fy_passage *passage,
-                     fy_record *record, const void *packed, size_t data_bytes)
+static int make_data(ferry *f, fy_arrival *arrival, const fy_passage *passage, fy_record *record,
+                     const void *packed, size_t data_bytes)
 {
     bool worked = arrival->given == NULL;
     uint64_t count = (uint64_t)record->pending.count + record->early.count + worked;
@@ -196,8 +196,8 @@ static int make_data(ferry *f, fy_arrival *arrival, const fy_passage *passage,
     return 0;
 }
 
-static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage,
-                const fy_entry *entry, fy_record *record)
+static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, const fy_entry *entry,
+                fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const void *data = NULL;

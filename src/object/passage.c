@@ -246,7 +246,7 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
     return is_sound(objects, head.flags, out);
 }
 
-/* A few sources, each of another rank. */
+/* A few sources, each of another rank, in place of what is there from an earlier try. */
 static int read_few(const fy_objects *objects, uint32_t count, const unsigned char *at,
                     fy_sources *out)
 {
@@ -270,7 +270,7 @@ static int read_sources(const fy_objects *objects, const fy_passage *passage,
         return FERRY_EINVAL;
     const unsigned char *from = *at;
     *at += passage->source_count * sizeof(fy_source);
-    if (passage->source_count <= FY_SOURCES_INLINE)
+    if (passage->source_count <= FY_SOURCES_INLINE && record->sources.many == NULL)
         return read_few(objects, passage->source_count, from, &record->sources);
     for (uint32_t i = 0; i < passage->source_count; i++, from += sizeof(fy_source)) {
         fy_source source;
