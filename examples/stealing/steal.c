@@ -1,5 +1,4 @@
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -177,6 +176,7 @@ static void work(state *s, int unit)
     }
 }
 
+/* Who misses a report waits for the unit for ever: each is sent as soon as there is memory. */
 static void tell_all(state *s, int unit)
 {
     const ferry_message message = {
@@ -184,11 +184,9 @@ static void tell_all(state *s, int unit)
     s->reports[unit]++;
     steal_know(s, unit);
     for (int rank = 0; rank < ferry_ranks(s->f); rank++)
-        if (rank != ferry_rank(s->f) && !ferry_peer_is_gone(s->f, rank)) {
-            int error = ferry_request_send(s->f, rank, &message, NULL);
-            if (error == FERRY_ENOMEM)
-                fprintf(stderr, "stealing: no memory to tell rank %d\n", rank);
-        }
+        if (rank != ferry_rank(s->f))
+            while (ferry_request_send(s->f, rank, &message, NULL) == FERRY_ENOMEM)
+                (void)ferry_wait(s->f, PAUSE_NS);
 }
 
 static void answer_waiting(state *s)

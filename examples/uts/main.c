@@ -157,6 +157,8 @@ static void on_search(ferry *f, ferry_object object, void *data, int source,
     state *s = ferry_user_data(f);
     bag *b = data;
     (void)source;
+    if (s->error != 0)
+        return; /* what is left of the tree does not matter any more */
     s->counts.tasks++;
     if (!search(s->options.tree, b, s->options.grain, &s->counts)) {
         s->error = FERRY_ENOMEM;
