@@ -246,6 +246,9 @@ static int format_of(fy_cells *c, int rank, uint8_t *format)
     *format = board != NULL ? c->board->format : c->formats[rank];
     if (*format != 0)
         return 0;
+    if (c->ops->peer(c->port, rank) != FY_PEER_ALIVE)
+        return fy_fail(c->f, FERRY_EPEER, "transtab: rank %d is gone, and its format not known",
+                       rank);
     fy_remote_ask_format(c, rank);
     return FERRY_EAGAIN;
 }
@@ -261,7 +264,7 @@ int ferry_transtab(ferry *f, int from, int to, int *conversion)
     int error = format_of(c, from, &a);
     int other = format_of(c, to, &b);
     if (error != 0 || other != 0)
-        return FERRY_EAGAIN;
+        return error == FERRY_EPEER || other == FERRY_EPEER ? FERRY_EPEER : FERRY_EAGAIN;
     *conversion = (a & FY_FORMAT_BIG ? FERRY_CONVERT_FROM_BIG : 0) |
                   (b & FY_FORMAT_BIG ? FERRY_CONVERT_TO_BIG : 0) |
                   (a & FY_FORMAT_LONG4 ? FERRY_CONVERT_FROM_LONG4 : 0) |

@@ -12,10 +12,34 @@
 /* Shown as the handler that runs: none of the registered ones. */
 enum { NO_HANDLER = UINT16_MAX };
 
+/* In `alarm`: of a rank that had no memory to count it as gone to another. */
+#define ALARM_STAYS UINT32_MAX
+
 static bool is_passed(const fy_cell *cell, uint64_t ends)
 {
     int64_t count = fy_ends_count(ends);
     return (cell->high >= 0 && count > cell->high) || count < cell->low;
+}
+
+/* An alarm of another rank's cell is work that goes there, so that it is told from the rest when
+ * either has gone. What `alarm` then is. */
+static uint32_t count_alarm(fy_cells *c, int owner)
+{
+    int self = ferry_rank(c->f);
+    fy_work_created(c->f, 1);
+    if (owner != self && fy_work_leaves(c->f, owner, 1) != 0)
+        return ALARM_STAYS;
+    return (uint32_t)self + 1;
+}
+
+static void uncount_alarm(fy_cells *c, uint32_t alarm)
+{
+    int setter = (int)(alarm - 1);
+    if (alarm == 0)
+        return;
+    if (alarm <= (uint32_t)ferry_ranks(c->f) && setter != ferry_rank(c->f))
+        (void)fy_work_arrives(c->f, setter, 1); /* without memory it is finished all the same */
+    fy_work_finished(c->f, 1);
 }
 
 int fy_marks_check(fy_cells *c, fy_cell *cell)
@@ -25,11 +49,10 @@ int fy_marks_check(fy_cells *c, fy_cell *cell)
     if (!is_passed(cell, ends) || ends == cell->alarm_ends ||
         atomic_load_explicit(&cell->alarm, memory_order_relaxed) != 0)
         return -1;
-    atomic_store_explicit(&cell->alarm, 1, memory_order_relaxed);
-    fy_work_created(c->f, 1);
     int owner = (int)cell->owner;
-    if (owner >= ferry_ranks(c->f) || c->boards[owner] == NULL)
+    if ((uint32_t)owner >= (uint32_t)ferry_ranks(c->f) || c->boards[owner] == NULL)
         return -1;
+    atomic_store_explicit(&cell->alarm, count_alarm(c, owner), memory_order_relaxed);
     /* release: pairs with the acquire in progress */
     atomic_store_explicit(&c->boards[owner]->attention, 1, memory_order_release);
     return owner == ferry_rank(c->f) ? -1 : owner;
@@ -97,6 +120,7 @@ static int run(fy_cells *c, fy_marked *m)
     fy_cell_lock(c, cell);
     uint64_t ends = atomic_load_explicit(&cell->ends, memory_order_relaxed);
     bool passed = is_passed(cell, ends);
+    uint32_t alarm = atomic_load_explicit(&cell->alarm, memory_order_relaxed);
     cell->alarm_ends = ends;
     atomic_store_explicit(&cell->alarm, 0, memory_order_relaxed);
     fy_cell_unlock(cell);
@@ -116,7 +140,7 @@ static int run(fy_cells *c, fy_marked *m)
         if (m != NULL)
             m->running = false;
     }
-    fy_work_finished(c->f, 1);
+    uncount_alarm(c, alarm);
     return passed;
 }
 
@@ -181,7 +205,7 @@ static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *hand
     cell->high = handler == NULL ? -1 : handler->high;
     cell->low = handler == NULL ? 0 : handler->low;
     cell->alarm_ends = ~atomic_load_explicit(&cell->ends, memory_order_relaxed);
-    bool alarm = atomic_load_explicit(&cell->alarm, memory_order_relaxed) != 0;
+    uint32_t alarm = atomic_load_explicit(&cell->alarm, memory_order_relaxed);
     if (handler != NULL) {
         cell->flags |= FY_CELL_MARKS;
         (void)fy_marks_check(c, cell);
@@ -190,8 +214,8 @@ static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *hand
         atomic_store_explicit(&cell->alarm, 0, memory_order_relaxed);
     }
     fy_cell_unlock(cell);
-    if (handler == NULL && alarm)
-        fy_work_finished(c->f, 1);
+    if (handler == NULL)
+        uncount_alarm(c, alarm);
 }
 
 int ferry_cell_handler_set(ferry *f, int number, const ferry_cell_handler *handler)

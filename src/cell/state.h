@@ -55,7 +55,8 @@ typedef struct fy_cell {
     _Alignas(64) int64_t high;
     int64_t low;
     uint64_t alarm_ends;    /* `ends` when the handler was last called */
-    _Atomic uint32_t alarm; /* the handler is due; set under the lock, cleared by its rank */
+    _Atomic uint32_t alarm; /* the handler is due: 1 + who says so; set under the lock, cleared by
+                               its rank */
     uint32_t turn;          /* after whom to look for the next waiting rank */
     uint32_t owner;         /* its rank, once marks were set */
     /* Somebody has found no parcel, no room: how many who have had much shall give way. Not under

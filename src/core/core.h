@@ -317,8 +317,8 @@ int fy_peer_taker(const ferry *f, int after);
 /* `count` units of work go to another rank, or have come from it, beside what the other calls
  * count: they are finished here and created there, and if either rank dies its share can be told
  * from the rest. FERRY_ENOMEM: not counted. [application thread] */
-int fy_work_leaves(ferry *f, int rank, uint64_t count);
-int fy_work_arrives(ferry *f, int rank, uint64_t count);
+FY_SHARED int fy_work_leaves(ferry *f, int rank, uint64_t count);
+FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 
 /* Whether fy_op_end_remote and fy_op_moved_remote have the memory they may need, once each, if
  * nothing else is sent before. A kind that finds they have not answers FY_LEAVE, and is asked again

@@ -239,6 +239,22 @@ static void handlers(ferry *f, uint64_t hops)
     CHECK(f, ferry_cell_handler_set(f, own.number, NULL) == 0);
 }
 
+/* The last rank leaves; whoever never heard its format is not left asking for it. */
+static void part(ferry *f)
+{
+    const int last = ferry_ranks(f) - 1;
+    int conversion, error;
+    if (ferry_rank(f) == last && last > 0)
+        CHECK(f, ferry_leave(f) == 0);
+    if (ferry_rank(f) == last)
+        return;
+    while (!ferry_peer_is_gone(f, last))
+        ferry_wait(f, 1000000);
+    while ((error = ferry_transtab(f, ferry_rank(f), last, &conversion)) == FERRY_EAGAIN)
+        ferry_wait(f, 1000000);
+    CHECK(f, error == FERRY_EPEER || (error == 0 && conversion == 0));
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 200;
@@ -253,6 +269,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     /* What was read is kept while it may be read again. */
     size_t alive = ferry_parcels_alive(f);
     CHECK(f, alive <= 2);
+    CHECK(f, ferry_barrier(f) == 0);
+    part(f);
     return 0;
 }
 
