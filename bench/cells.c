@@ -98,7 +98,18 @@ static const bench_case cases[] = {
      .parts = 1,
      .against = "load",
      .aims = {{"limit", BENCH_OURS_MAX, 5}}},
-    {.name = "crowd-16", .kind = BENCH_RATE, .unit = BENCH_MPS, .ranks = 16, .parts = 1},
+    {.name = "crowd-16",
+     .kind = BENCH_RATE,
+     .unit = BENCH_MPS,
+     .ranks = 16,
+     .parts = 1,
+     .against = "mutex"},
+    {.name = "fairness-16",
+     .kind = BENCH_SHARES,
+     .unit = BENCH_PERCENT,
+     .ranks = 16,
+     .parts = 1,
+     .against = "mutex"},
 };
 
 int main(int argc, char **argv)

@@ -56,6 +56,7 @@ typedef enum bench_kind {
     BENCH_AMR, /* count times eight steps and a change of blocks, on size^2 tiles and finer ones */
     BENCH_EXPOSED, /* of a halo as BENCH_HALO_8, what background progress does not hide, percent */
     BENCH_EXPOSED_SLEEP, /* likewise, sleeping in place of computing */
+    BENCH_SHARES,        /* how even the shares of ranks are that add and take at will, percent */
     BENCH_TRACKED,       /* count requests whose end is waited for */
     BENCH_BACKGROUND,    /* likewise, to a rank that computes */
     BENCH_POLL,          /* count polls beside many pending timeouts; one rank */

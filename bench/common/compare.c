@@ -116,7 +116,8 @@ static bool is_slow(const bench_case *which)
 static bool calibrate(const bench_options *options, const bench_case *which, entry *e)
 {
     double goal_ns = options->quick ? 2e6 : 4e6;
-    if (which->kind == BENCH_EXPOSED || which->kind == BENCH_EXPOSED_SLEEP) {
+    if (which->kind == BENCH_EXPOSED || which->kind == BENCH_EXPOSED_SLEEP ||
+        which->kind == BENCH_SHARES) {
         e->count = 1;
         return true;
     }

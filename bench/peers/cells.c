@@ -4,12 +4,16 @@
  *   wake     of a rank that waits for a cell the same by a bare futex
  *   local    enq and deq by one rank         the four compare-exchanges of that, on own lines
  *   lookup   mod of an unshared parcel       one load
- *   rate     half of the ranks add, half take; every fourth taken parcel is read
+ *   rate     half of the ranks add, half take,   a ring of words under a mutex that processes
+ *            each as many as the others          share, with two conditions
+ *   shares   half add, half take, who comes      the same
+ *            first: how even their shares are
  */
 #include <ferry/ferry.h>
 
 #include "common/team.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +22,22 @@ typedef struct line {
     _Alignas(64) _Atomic uint64_t word;
 } line;
 
-/* What both ranks of the reference see. */
+enum { RING = 65536, SHARE_ROOM = 1024, SHARE_COUNT = 1000000 };
+
+/* What a cell is compared with where many ranks use it. */
+typedef struct ring {
+    pthread_mutex_t lock;
+    pthread_cond_t filled, emptied;
+    uint64_t head, tail, room;
+    uint64_t words[RING];
+} ring;
+
+/* What all ranks see. */
 typedef struct lines {
-    line call, reply, own[2];
+    line call, reply, own[2], drawn;
     uint64_t woken_ns;
+    uint64_t done[BENCH_RANKS_MAX]; /* by each rank */
+    ring ring;
 } lines;
 
 typedef struct state {
@@ -213,28 +229,163 @@ static double load_own(void *context, const bench_job *job)
     return (double)(bench_now() - start);
 }
 
-/* Every consumer takes its share: as many as each producer adds. */
-static double crowd(void *context, const bench_job *job)
+/* One way from those who add to those who take; `last` ends one who takes. */
+typedef struct way {
+    void (*room)(state *s, uint64_t count); /* rank 0, before the others come */
+    void (*add)(state *s, bool last);
+    bool (*take)(state *s); /* false: it was a last one */
+} way;
+
+static const ferry_cell crowded = {0, 3};
+
+static void cell_room(state *s, uint64_t count)
 {
-    state *s = context;
-    const ferry_cell cell = {0, 3};
-    uint64_t half = (uint64_t)ferry_ranks(s->f) / 2, each = (job->count + half - 1) / half;
+    check(s->f, ferry_cell_limit_set(s->f, crowded.number, count));
+}
+
+static void cell_add(state *s, bool last)
+{
     ferry_parcel parcel;
+    void *data;
+    check(s->f, ferry_parcel_create(s->f, 64, &parcel, &data));
+    *(uint64_t *)data = last;
+    check(s->f, ferry_cell_enq(s->f, crowded, parcel, FERRY_GIVE, FERRY_FOREVER));
+}
+
+static bool cell_take(state *s)
+{
+    ferry_parcel parcel;
+    check(s->f, ferry_cell_deq(s->f, crowded, &parcel, FERRY_FOREVER));
+    uint64_t last = *(const uint64_t *)ferry_parcel_data(s->f, parcel, NULL);
+    check(s->f, ferry_parcel_release(s->f, parcel));
+    return last == 0;
+}
+
+static void ring_room(state *s, uint64_t count)
+{
+    s->shared->ring.room = count;
+}
+
+static void ring_add(state *s, bool last)
+{
+    ring *r = &s->shared->ring;
+    pthread_mutex_lock(&r->lock);
+    while (r->tail - r->head == r->room)
+        pthread_cond_wait(&r->emptied, &r->lock);
+    r->words[r->tail++ % RING] = last;
+    pthread_mutex_unlock(&r->lock);
+    pthread_cond_signal(&r->filled);
+}
+
+static bool ring_take(state *s)
+{
+    ring *r = &s->shared->ring;
+    pthread_mutex_lock(&r->lock);
+    while (r->tail == r->head)
+        pthread_cond_wait(&r->filled, &r->lock);
+    uint64_t last = r->words[r->head++ % RING];
+    pthread_mutex_unlock(&r->lock);
+    pthread_cond_signal(&r->emptied);
+    return last == 0;
+}
+
+static void open_ring(ring *r)
+{
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t condition;
+    pthread_mutexattr_init(&mutex);
+    pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&r->lock, &mutex);
+    pthread_condattr_init(&condition);
+    pthread_condattr_setpshared(&condition, PTHREAD_PROCESS_SHARED);
+    pthread_cond_init(&r->filled, &condition);
+    pthread_cond_init(&r->emptied, &condition);
+}
+
+static void meet(state *s, const way *w, uint64_t room)
+{
+    if (s->rank == 0) {
+        w->room(s, room);
+        atomic_store(&s->shared->drawn.word, 0);
+    }
     check(s->f, ferry_barrier(s->f));
+}
+
+/* Every consumer takes its share: as many as each producer adds. */
+static double crowd(state *s, const way *w, const bench_job *job)
+{
+    uint64_t half = (uint64_t)ferry_ranks(s->f) / 2, each = (job->count + half - 1) / half;
+    meet(s, w, RING);
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < each; i++) {
-        if ((uint64_t)s->rank < half) {
-            check(s->f, ferry_parcel_create(s->f, 64, &parcel, NULL));
-            check(s->f, ferry_cell_enq(s->f, cell, parcel, FERRY_GIVE, FERRY_FOREVER));
-            continue;
-        }
-        check(s->f, ferry_cell_deq(s->f, cell, &parcel, FERRY_FOREVER));
-        const uint64_t *data = ferry_parcel_data(s->f, parcel, NULL);
-        s->sum += i % 4 == 0 ? *data : 0;
-        check(s->f, ferry_parcel_release(s->f, parcel));
+        if ((uint64_t)s->rank < half)
+            w->add(s, false);
+        else
+            s->sum += !w->take(s);
     }
     check(s->f, ferry_barrier(s->f));
     return (double)(bench_now() - start) * (double)job->count / (double)(each * half);
+}
+
+/* Jain's index, in percent: 100 for equal shares, 100 / count when one has all. */
+static double evenness(const uint64_t *done, uint64_t count)
+{
+    double sum = 0, squares = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sum += (double)done[i];
+        squares += (double)done[i] * (double)done[i];
+    }
+    return 100 * sum * sum / ((double)count * squares);
+}
+
+/* Each adds and takes as long as there is something to do; then each who takes gets a last one. */
+static double shares(state *s, const way *w)
+{
+    uint64_t half = (uint64_t)ferry_ranks(s->f) / 2, done = 0;
+    meet(s, w, SHARE_ROOM);
+    if ((uint64_t)s->rank < half) {
+        /* relaxed: a ticket says nothing of other memory */
+        while (atomic_fetch_add_explicit(&s->shared->drawn.word, 1, memory_order_relaxed) <
+               SHARE_COUNT) {
+            w->add(s, false);
+            done++;
+        }
+        w->add(s, true);
+    } else {
+        while (w->take(s))
+            done++;
+    }
+    s->shared->done[s->rank] = done;
+    check(s->f, ferry_barrier(s->f));
+    double adders = evenness(s->shared->done, half);
+    double takers = evenness(s->shared->done + half, (uint64_t)ferry_ranks(s->f) - half);
+    check(s->f, ferry_barrier(s->f));
+    return adders < takers ? adders : takers;
+}
+
+static const way cell_way = {cell_room, cell_add, cell_take};
+static const way ring_way = {ring_room, ring_add, ring_take};
+
+static double crowd_cell(void *context, const bench_job *job)
+{
+    return crowd(context, &cell_way, job);
+}
+
+static double crowd_ring(void *context, const bench_job *job)
+{
+    return crowd(context, &ring_way, job);
+}
+
+static double shares_cell(void *context, const bench_job *job)
+{
+    (void)job;
+    return shares(context, &cell_way);
+}
+
+static double shares_ring(void *context, const bench_job *job)
+{
+    (void)job;
+    return shares(context, &ring_way);
 }
 
 static void share_lines(state *s)
@@ -243,6 +394,7 @@ static void share_lines(state *s)
     if (s->rank == 0) {
         check(s->f, ferry_alloc(s->f, sizeof(lines), &address));
         memset(address, 0, sizeof(lines));
+        open_ring(&((lines *)address)->ring);
     }
     check(s->f, ferry_broadcast(s->f, 0, &address, sizeof address));
     s->shared = address;
@@ -264,7 +416,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     team.kinds[BENCH_WAKE] = reference ? wake_futex : wake;
     team.kinds[BENCH_LOCAL] = reference ? exchange_own : pass_own;
     team.kinds[BENCH_LOOKUP] = reference ? load_own : mod;
-    team.kinds[BENCH_RATE] = reference ? NULL : crowd;
+    team.kinds[BENCH_RATE] = reference ? crowd_ring : crowd_cell;
+    team.kinds[BENCH_SHARES] = reference ? shares_ring : shares_cell;
     bench_team_serve(&team);
     return s.sum == 1 ? 2 : 0;
 }
