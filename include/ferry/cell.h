@@ -205,7 +205,8 @@ FERRY_API FERRY_MUST_USE int ferry_copy_fields(ferry *f, ferry_extent target, fe
 
 /* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`.
  * FERRY_EAGAIN: the format of a rank on another node is not known yet, it has been asked for; poll
- * and call again. FERRY_EPEER: such a rank has gone before it told. [app thread, handlers | never blocks] cds.txt 4 (transtab). */
+ * and call again. FERRY_EPEER: such a rank has gone before it told. [app thread, handlers | never
+ * blocks] cds.txt 4 (transtab). */
 FERRY_API FERRY_MUST_USE int ferry_transtab(ferry *f, int from, int to, int *conversion);
 
 /* How ferry_cell_send and ferry_cell_recv copy. Borrowed. */
