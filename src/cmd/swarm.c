@@ -27,6 +27,7 @@ static const char help[] =
     "                          must survive\n"
     "  -o, --out-of-memory     also allocations of Ferry's own that fail; then a run may end with\n"
     "                          an error of PROGRAM's that speaks of memory\n"
+    "  -R, --starve RANK       as --out-of-memory, but of this rank alone\n"
     "  -2, --twice             run each seed twice and compare hash, status and output\n"
     "  -k, --keep-going        run all seeds, do not shrink, and count the failures\n"
     "  -x, --no-shrink         do not shrink the run that fails\n"
@@ -40,6 +41,7 @@ static const struct option long_options[] = {
     {"seeds", required_argument, NULL, 's'},
     {"all", no_argument, NULL, 'a'},
     {"out-of-memory", no_argument, NULL, 'o'},
+    {"starve", required_argument, NULL, 'R'},
     {"twice", no_argument, NULL, '2'},
     {"keep-going", no_argument, NULL, 'k'},
     {"no-shrink", no_argument, NULL, 'x'},
@@ -87,6 +89,10 @@ static bool read_option(swarm *s, int option, const char *value)
         return true;
     case 'o':
         s->starves = true;
+        return true;
+    case 'R':
+        s->starves = true;
+        s->starved = value;
         return true;
     case '2':
         s->twice = true;
@@ -288,7 +294,9 @@ static int run_seeds(swarm *s)
 {
     static const char *const plans[2][2] = {{"random", "random-all"},
                                             {"random,random-malloc", "random-all,random-malloc"}};
-    const char *plan = plans[s->starves][s->all];
+    char plan[96];
+    snprintf(plan, sizeof(plan), "%s%s%.20s", plans[s->starves][s->all],
+             s->starved != NULL ? ",starve=" : "", s->starved != NULL ? s->starved : "");
     uint64_t failures = 0, excused = 0, count = s->last - s->first + 1;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t seed = s->first + i;
@@ -325,7 +333,7 @@ int cmd_swarm(int argc, char **argv)
     swarm s = {.limit_s = 60, .first = 1, .last = 100};
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:ao2kxl:", long_options,
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:aoR:2kxl:", long_options,
                                  NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);

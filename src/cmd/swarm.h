@@ -7,14 +7,15 @@
 #include <stdint.h>
 
 typedef struct swarm {
-    char **argv;     /* the program */
-    char folder[64]; /* for outputs, plans and tapes; the swarm's own */
-    double limit_s;  /* of processor time per run */
-    bool all;        /* deaths and a shared heap that refuses too */
-    bool starves;    /* Ferry's allocations fail too */
-    bool twice;      /* each seed runs twice, and must do the same */
-    bool keep_going; /* count failures instead of stopping at the first */
-    bool no_shrink;  /* nor tell what of the first failure's faults mattered */
+    char **argv;         /* the program */
+    char folder[64];     /* for outputs, plans and tapes; the swarm's own */
+    double limit_s;      /* of processor time per run */
+    bool all;            /* deaths and a shared heap that refuses too */
+    bool starves;        /* Ferry's allocations fail too */
+    const char *starved; /* of this rank alone; NULL: of all */
+    bool twice;          /* each seed runs twice, and must do the same */
+    bool keep_going;     /* count failures instead of stopping at the first */
+    bool no_shrink;      /* nor tell what of the first failure's faults mattered */
     uint64_t first, last;
     uint64_t runs;
 } swarm;

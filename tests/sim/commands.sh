@@ -56,6 +56,9 @@ expect 1 'failed at seed 1, the 1. of 2' "$ferry" swarm --no-shrink --seeds 1..2
 expect 1 'random-malloc' "$ferry" sim --faults nonsense "$canary"
 expect 0 'ended with an error for want of memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
+expect 0 'ended with an error for want of memory' \
+    "$ferry" swarm -n 3 --seeds 1..3 --starve 2 "$canary"
+expect 1 'expected starve=RANK' "$ferry" sim -n 3 --faults starve=3 "$canary"
 expect 0 'shrink what fails' "$ferry" --help
 expect 0 'ferry sim' "$ferry" sim --help
 expect 0 'ferry swarm' "$ferry" swarm --help

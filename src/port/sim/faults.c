@@ -170,6 +170,10 @@ void fy_faults_print(const fy_faults *faults, bool tape, FILE *file)
         fprintf(file, "%sring=%u", comma, faults->ring_slots);
         comma = ",";
     }
+    if (faults->starved_plus_1 > 0) {
+        fprintf(file, "%sstarve=%d", comma, faults->starved_plus_1 - 1);
+        comma = ",";
+    }
     print_classes(faults, !tape, file, &comma);
     print_decisions(tape ? &faults->tape : &faults->named, file, &comma);
 }

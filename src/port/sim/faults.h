@@ -58,6 +58,7 @@ typedef struct fy_faults {
     uint32_t odds[FY_FAULT_CLASSES]; /* per million */
     uint64_t delay_max_ns;
     uint32_t ring_slots; /* 0: as configured */
+    int starved_plus_1;  /* the only rank whose allocations of FY_FAULT_MALLOC fail; 0: all */
     fy_fault *timed;
     size_t timed_count;
     fy_slow *slow;

@@ -186,6 +186,15 @@ static int read_ring(reader *r)
     return 0;
 }
 
+static int read_starve(reader *r)
+{
+    int rank;
+    if (!take_rank(r, &rank))
+        return fail(r, "starve=RANK");
+    r->faults->starved_plus_1 = rank + 1;
+    return 0;
+}
+
 /* A number of any size up to `max`, small ones as likely as big ones. */
 static uint64_t spread(fy_random *random, uint64_t min, uint64_t max)
 {
@@ -280,9 +289,10 @@ static int read_item(reader *r, uint64_t latency_ns)
         return read_slow(r);
     if (take(r, "ring="))
         return read_ring(r);
-    return fail(r,
-                "drop, dup, delay, nomem, malloc, stop, die, cut, slow, ring, random, random-all "
-                "or random-malloc");
+    if (take(r, "starve="))
+        return read_starve(r);
+    return fail(r, "drop, dup, delay, nomem, malloc, starve, stop, die, cut, slow, ring, random, "
+                   "random-all or random-malloc");
 }
 
 static int read_plan(reader *r, uint64_t latency_ns)

@@ -20,7 +20,8 @@ static bool refuses(void *arg)
 {
     fy_world *world = arg;
     fy_actor *actor = world->running;
-    if (actor == NULL || actor->inside)
+    int starved = world->faults.starved_plus_1;
+    if (actor == NULL || actor->inside || (starved != 0 && actor->rank->rank + 1 != starved))
         return false;
     actor->inside = true; /* the tape allocates too */
     bool refused = fy_faults_allocation(&world->faults, FY_FAULT_MALLOC);
