@@ -112,12 +112,6 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
     s->closed = s->closed || event->rank == EXCHANGE;
 }
 
-/* While ferry_close waits for the others, when the state is no more. */
-static void ignore(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f, (void)arg, (void)event;
-}
-
 static void send_price(state *s)
 {
     s->last_price += 3 + random_below(s, 5) - 5;
@@ -281,7 +275,6 @@ static int rank_main(ferry *f, int argc, char **argv)
                      .random = (uint64_t)ferry_rank(f) + 1};
         ferry_user_data_set(f, s);
         status = run(s);
-        (void)ferry_on_peer(f, ignore, NULL);
     }
     if (status != 0)
         fprintf(stderr, "orders: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));

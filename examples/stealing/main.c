@@ -82,14 +82,6 @@ static int run(state *s)
     return error;
 }
 
-/* While it closes, this rank goes on without others, but has nothing more to do for it. */
-static void ignore(ferry *f, void *arg, const ferry_peer_event *event)
-{
-    (void)f;
-    (void)arg;
-    (void)event;
-}
-
 static int rank_main(ferry *f, int argc, char **argv)
 {
     options o = {.style = EVENTS, .ranks = ferry_ranks(f)};
@@ -103,7 +95,6 @@ static int rank_main(ferry *f, int argc, char **argv)
         fprintf(stderr, "stealing: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
     int status = error != 0 ? 1 : report(&s);
     ferry_user_data_set(f, NULL);
-    ferry_on_peer(f, ignore, NULL);
     steal_close(&s);
     return status;
 }

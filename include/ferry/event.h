@@ -30,9 +30,9 @@ typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
  * job of which any rank has registered none ends with a line that says why, as always. Afterwards
  * every operation that names a rank that is gone fails with FERRY_EPEER; so do collectives, until a
  * ferry_quiesce has counted it out: those that follow are of the members that are left (member.h).
- * ferry_close waits for those that live and returns 0. `fn`
- * NULL: no longer. `arg` is kept until then. [app thread, handlers | never blocks]
- * progressive-messages.txt 3.4, 4.2. */
+ * ferry_close waits for those that live and returns 0; it calls `fn` no more, as what `arg` stands
+ * on may be gone. `fn` NULL: no longer. `arg` is kept until then. [app thread, handlers | never
+ * blocks] progressive-messages.txt 3.4, 4.2. */
 FERRY_API int ferry_on_peer(ferry *f, ferry_peer_fn *fn, void *arg);
 
 /* Whether `rank` has gone, as far as this rank has been told. [app thread | never blocks] */

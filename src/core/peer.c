@@ -280,6 +280,19 @@ int ferry_on_peer(ferry *f, ferry_peer_fn *fn, void *arg)
     return 0;
 }
 
+static void ignore(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f;
+    (void)arg;
+    (void)event;
+}
+
+void fy_peers_ignore(ferry *f)
+{
+    if (f->peers.fn != NULL)
+        f->peers.fn = ignore;
+}
+
 bool ferry_peer_is_gone(const ferry *f, int rank)
 {
     return rank >= 0 && rank < f->ranks && fy_peer_is_gone(f, rank);

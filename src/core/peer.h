@@ -51,6 +51,9 @@ int fy_peers_look(ferry *f);
  * for the same reason. */
 int fy_peers_bury(ferry *f);
 
+/* The program is told of no more deaths, and goes on if it has said so. */
+void fy_peers_ignore(ferry *f);
+
 /* Whether a frame from `rank`, which is gone, comes from one that has just joined. */
 bool fy_peers_arrived(ferry *f, int rank);
 

@@ -189,6 +189,7 @@ static int meet(ferry *f)
 int fy_rank_close(ferry *f)
 {
     fy_account_enter(f, FY_DOING_CLOSE);
+    fy_peers_ignore(f);
     fy_credit_waive(f);
     fy_rank_drain(f);
     int error = meet(f);

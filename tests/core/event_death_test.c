@@ -120,9 +120,23 @@ static void test_event_none_comes_of_a_call_that_fails(void **state)
     assert_true(count > 1);
 }
 
+/* What the function was given stands on the program's stack, say. */
+static void test_event_closing_tells_of_no_death(void **state)
+{
+    (void)state;
+    scene s;
+    scene_open(&s, 0, 0);
+    mark_dead(s.job.f[0], &s, NULL);
+    assert_int_equal(fy_rank_close(s.job.f[0]), 0);
+    assert_false(s.told);
+    fy_rank_destroy(s.job.f[1]);
+    fy_segment_unmap(s.job.segment);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_event_closing_tells_of_no_death),
         cmocka_unit_test(test_event_failure_follows_the_death),
         cmocka_unit_test(test_event_none_comes_of_a_call_that_fails),
     };
