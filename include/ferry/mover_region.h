@@ -99,7 +99,8 @@ FERRY_API ferry_region ferry_region_sized(int dims, const int64_t *extents);
 /* Number of points; UINT64_MAX when there are more. */
 FERRY_API uint64_t ferry_region_size(ferry_region r);
 
-/* `r` wider by `width` at both ends of each dimension; negative widths narrow it. */
+/* `r` wider by `width` at both ends of each dimension; negative widths narrow it. The corners of an
+ * empty region move as those of any other, so that growing undoes shrinking. */
 FERRY_API ferry_region ferry_region_grow(ferry_region r, ferry_point width);
 
 /* `r` narrower by `width` at both ends of each dimension. */

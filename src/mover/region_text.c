@@ -4,14 +4,12 @@
 
 #include "mover/box.h"
 
-/* Appends `text` to one that may be cut: `*length` counts what was needed. */
+/* Appends `text` to one that may be cut: `*length` counts what was needed. finish ends it. */
 static void append_text(char *buffer, size_t size_bytes, int *length, const char *text)
 {
     for (; *text != '\0'; text++, ++*length)
-        if ((size_t)*length + 1 < size_bytes) {
+        if ((size_t)*length + 1 < size_bytes)
             buffer[*length] = *text;
-            buffer[*length + 1] = '\0';
-        }
 }
 
 static void append(char *buffer, size_t size_bytes, int *length, const char *before, int64_t value)
@@ -28,6 +26,8 @@ static int finish(char *buffer, size_t size_bytes, int length, char open, char c
     if (length > 0 && size_bytes > 1)
         buffer[0] = open;
     append_text(buffer, size_bytes, &length, tail);
+    if (size_bytes > 0)
+        buffer[(size_t)length < size_bytes ? (size_t)length : size_bytes - 1] = '\0';
     return length;
 }
 

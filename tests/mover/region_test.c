@@ -14,12 +14,46 @@
 
 enum { ROUNDS = 4000, REACH = 4 };
 
+/* How far random boxes reach: less in many dimensions, where points are many. */
+static int64_t reach_of(int dims)
+{
+    return dims > 3 ? 1 : REACH;
+}
+
 static ferry_region around(int dims)
 {
     ferry_region r = {.dims = dims};
-    r.low = ferry_point_all(-REACH - 3);
-    r.high = ferry_point_all(REACH + 3);
+    r.low = ferry_point_all(-reach_of(dims) - (dims > 3 ? 1 : 3));
+    r.high = ferry_point_all(reach_of(dims) + (dims > 3 ? 1 : 3));
     return r;
+}
+
+/* 1 to 3 dimensions, now and then up to 6. */
+static int dice_dims(dice *d, int round)
+{
+    return (int)(round % 16 == 0 ? dice_between(d, 4, 6) : dice_between(d, 1, 3));
+}
+
+/* A value per dimension, the rest 0. */
+static ferry_point dice_point(dice *d, int dims, int64_t low, int64_t high)
+{
+    ferry_point p = {{0}};
+    for (int i = 0; i < dims; i++)
+        p.at[i] = dice_between(d, low, high);
+    return p;
+}
+
+/* Makes `box`, empty at first, the smallest one with `p` too. */
+static void stretch(ferry_region *box, int dims, ferry_point p)
+{
+    if (box->dims == 0)
+        *box = (ferry_region){.dims = dims, .low = p, .high = p};
+    for (int i = 0; i < dims; i++) {
+        if (p.at[i] < box->low.at[i])
+            box->low.at[i] = p.at[i];
+        if (p.at[i] > box->high.at[i])
+            box->high.at[i] = p.at[i];
+    }
 }
 
 /* Goal: intersect, bound, difference, contains and equal mean what sets of points mean.
@@ -29,8 +63,9 @@ static void test_region_calculus_agrees_with_sets(void **state)
     (void)state;
     dice d = {1};
     for (int round = 0; round < ROUNDS; round++) {
-        int dims = (int)dice_between(&d, 1, 3);
-        ferry_region a = dice_region(&d, dims, REACH, true), b = dice_region(&d, dims, REACH, true);
+        int dims = dice_dims(&d, round);
+        ferry_region a = dice_region(&d, dims, reach_of(dims), true);
+        ferry_region b = dice_region(&d, dims, reach_of(dims), true), smallest = {.dims = 0};
         ferry_region both = ferry_region_intersect(a, b), hull = ferry_region_bound(a, b);
         ferry_region rest[2 * FERRY_DIMS_MAX];
         int count = ferry_region_difference(a, b, rest);
@@ -41,7 +76,7 @@ static void test_region_calculus_agrees_with_sets(void **state)
             bool of_a = ferry_region_contains_point(a, p), of_b = ferry_region_contains_point(b, p);
             assert_int_equal(ferry_region_contains_point(both, p), of_a && of_b);
             if (of_a || of_b)
-                assert_true(ferry_region_contains_point(hull, p));
+                stretch(&smallest, dims, p);
             int in_rest = 0;
             for (int i = 0; i < count; i++)
                 in_rest += ferry_region_contains_point(rest[i], p);
@@ -49,6 +84,7 @@ static void test_region_calculus_agrees_with_sets(void **state)
             in_a += of_a;
             outside += of_a && !of_b;
         } while (ferry_region_next(&all, &p));
+        assert_true(ferry_region_equal(hull, smallest));
         assert_int_equal(ferry_region_size(a), in_a);
         assert_int_equal(ferry_region_is_empty(a), in_a == 0);
         assert_int_equal(ferry_region_contains(b, a), outside == 0);
@@ -64,20 +100,29 @@ static void test_region_transformations_agree_with_points(void **state)
     (void)state;
     dice d = {2};
     for (int round = 0; round < ROUNDS; round++) {
-        int dims = (int)dice_between(&d, 1, 3);
-        ferry_region r = dice_region(&d, dims, REACH, false);
-        ferry_point by = ferry_point_of(dice_between(&d, -2, 2), dice_between(&d, -2, 2),
-                                        dice_between(&d, -2, 2));
-        ferry_point ratio =
-            ferry_point_of(dice_between(&d, 1, 3), dice_between(&d, 1, 3), dice_between(&d, 1, 3));
-        int8_t axis[3] = {0, 1, 2};
-        if (dims == 3 && round % 2)
-            memcpy(axis, (int8_t[]){2, 0, 1}, sizeof axis);
-        assert_true(ferry_region_equal(ferry_region_shrink(ferry_region_grow(r, ratio), ratio), r));
-        assert_int_equal(ferry_region_size(ferry_region_shift(r, by)), ferry_region_size(r));
-        ferry_region coarse = ferry_region_coarsen(r, ratio);
+        int dims = dice_dims(&d, round);
+        ferry_region r = dice_region(&d, dims, reach_of(dims), false), reached = {.dims = 0};
+        ferry_point by = dice_point(&d, dims, -2, 2), ratio = dice_point(&d, dims, 1, 3);
+        int8_t axis[FERRY_DIMS_MAX];
+        uint64_t grown = 1, fine = 1;
+        for (int i = 0; i < dims; i++) {
+            int k = (int)dice_between(&d, 0, i);
+            axis[i] = axis[k];
+            axis[k] = (int8_t)i;
+        }
+        ferry_region wide = ferry_region_grow(r, ratio), coarse = ferry_region_coarsen(r, ratio);
         ferry_region turned = ferry_region_permute(r, axis);
-        assert_true(ferry_region_contains(ferry_region_refine(coarse, ratio), r));
+        ferry_region refined = ferry_region_refine(coarse, ratio);
+        for (int i = 0; i < dims; i++) {
+            grown *= ferry_region_extent(r, i) + 2 * (uint64_t)ratio.at[i];
+            fine *= ferry_region_extent(coarse, i) * (uint64_t)ratio.at[i];
+        }
+        assert_true(ferry_region_contains(wide, r) && ferry_region_size(wide) == grown);
+        assert_true(ferry_region_equal(ferry_region_shrink(wide, ratio), r));
+        assert_int_equal(ferry_region_size(ferry_region_shift(r, by)), ferry_region_size(r));
+        assert_int_equal(ferry_region_size(turned), ferry_region_size(r));
+        assert_true(ferry_region_contains(refined, r) && ferry_region_size(refined) == fine);
+        assert_true(ferry_region_equal(ferry_region_coarsen(refined, ratio), coarse));
         ferry_point p = r.low;
         do {
             ferry_point q = p, c = p, t = p;
@@ -87,10 +132,47 @@ static void test_region_transformations_agree_with_points(void **state)
                 t.at[i] = p.at[axis[i]];
             }
             assert_true(ferry_region_contains_point(ferry_region_shift(r, by), q));
-            assert_true(ferry_region_contains_point(coarse, c));
             assert_true(ferry_region_contains_point(turned, t));
+            stretch(&reached, dims, c);
         } while (ferry_region_next(&r, &p));
+        assert_true(ferry_region_equal(coarse, reached));
     }
+}
+
+/* Goal: empty regions are as documented. Method: each function on boxes empty in one dimension, and
+ * on those of none. */
+static void test_region_empty_is_one(void **state)
+{
+    (void)state;
+    const ferry_region none = {.dims = 0}, full = box(2, 3);
+    const ferry_region thin = ferry_region_make(2, (int64_t[]){0, 5}, (int64_t[]){9, 4});
+    ferry_region rest[2 * FERRY_DIMS_MAX];
+    assert_true(ferry_region_is_empty(none) && ferry_region_is_empty(thin));
+    assert_true(ferry_region_equal(none, thin) && !ferry_region_equal(thin, full));
+    assert_int_equal(ferry_region_size(thin), 0);
+    assert_int_equal(ferry_region_extent(thin, 1), 0);
+    assert_true(ferry_region_contains(full, thin) && ferry_region_contains(none, thin));
+    assert_false(ferry_region_contains(thin, full));
+    assert_false(ferry_region_contains_point(none, ferry_point_all(0)));
+    assert_true(ferry_region_equal(ferry_region_bound(thin, full), full));
+    assert_true(ferry_region_equal(ferry_region_bound(full, none), full));
+    assert_true(ferry_region_is_empty(ferry_region_bound(full, box(3, 3))));
+    assert_true(ferry_region_is_empty(ferry_region_intersect(full, box(3, 3))));
+    assert_false(ferry_region_contains(box(3, 3), full));
+    assert_int_equal(ferry_region_difference(thin, full, rest), 0);
+    assert_int_equal(ferry_region_difference(full, thin, rest), 1);
+    assert_int_equal(ferry_region_difference(full, box(3, 3), rest), 1);
+    assert_true(ferry_region_is_empty(ferry_region_coarsen(thin, ferry_point_all(2))));
+    assert_true(ferry_region_is_empty(ferry_region_refine(thin, ferry_point_all(2))));
+    assert_true(ferry_region_is_empty(ferry_region_sized(2, (int64_t[]){3, 0})));
+    assert_true(ferry_region_is_empty(ferry_region_sized(2, (int64_t[]){3, INT64_MIN})));
+    const ferry_point two = ferry_point_all(2);
+    assert_true(ferry_region_is_empty(ferry_region_shrink(full, two)));
+    assert_true(ferry_region_equal(ferry_region_grow(ferry_region_shrink(full, two), two), full));
+    ferry_regions list = {0};
+    assert_int_equal(ferry_regions_add(&list, thin), 0);
+    assert_int_equal(list.count, 0);
+    ferry_regions_fini(&list);
 }
 
 /* Goal: no argument overflows. Method: extremes, under the undefined-behaviour sanitizer too. */
@@ -103,8 +185,24 @@ static void test_region_extremes_are_cut_to_the_limit(void **state)
     assert_true(more.high.at[1] == FERRY_COORDINATE_MAX);
     assert_true(ferry_region_is_empty(ferry_region_shrink(far, ferry_point_all(INT64_MAX))));
     assert_true(ferry_region_size(more) == UINT64_MAX);
-    (void)ferry_region_shift(far, ferry_point_all(INT64_MIN));
-    (void)ferry_region_refine(far, ferry_point_all(INT64_MAX));
+    ferry_region corner = ferry_region_shift(far, ferry_point_all(INT64_MIN));
+    assert_true(corner.low.at[0] == -FERRY_COORDINATE_MAX && corner.high.at[0] == 0);
+    assert_int_equal(ferry_region_extent(corner, 1), 2);
+    corner = ferry_region_grow(corner, ferry_point_all(INT64_MIN));
+    assert_true(ferry_region_is_empty(corner));
+    ferry_region fine = ferry_region_refine(far, ferry_point_all(INT64_MAX));
+    assert_true(ferry_region_equal(fine, ferry_region_make(2, (int64_t[]){INT64_MIN, INT64_MIN},
+                                                           (int64_t[]){INT64_MAX, INT64_MAX})));
+    ferry_region coarse = ferry_region_coarsen(far, ferry_point_all(INT64_MAX));
+    assert_true(coarse.low.at[0] == -1 && coarse.high.at[0] == 0);
+    assert_true(ferry_region_equal(ferry_region_coarsen(far, ferry_point_all(-1)), far));
+    assert_true(ferry_region_equal(ferry_region_refine(far, ferry_point_all(INT64_MIN)), far));
+    ferry_regions list = {0};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(ferry_regions_add(&list, ferry_region_make(1, far.low.at, far.high.at)),
+                         0);
+    assert_true(ferry_regions_size(&list) == UINT64_MAX);
+    ferry_regions_fini(&list);
     assert_true(ferry_region_is_empty(ferry_region_make(7, more.low.at, more.high.at)));
     assert_true(ferry_region_is_empty(ferry_region_permute(far, (int8_t[]){0, 0})));
     assert_int_equal(ferry_region_size(ferry_region_sized(2, (int64_t[]){10, 5})), 50);
@@ -135,6 +233,20 @@ static void test_region_text_comes_back(void **state)
     ferry_region r = ferry_region_make(2, (int64_t[]){0, 0}, (int64_t[]){9, 4});
     ferry_region_format(r, text, sizeof text);
     assert_string_equal(text, "[0:9,0:4]");
+    memset(cut, 'x', sizeof cut);
+    assert_int_equal(ferry_region_format(r, cut, 1), 9);
+    assert_int_equal(cut[0], 0);
+    assert_int_equal(cut[1], 'x');
+    assert_int_equal(ferry_region_format(r, NULL, 0), 9);
+    assert_int_equal(ferry_region_format((ferry_region){.dims = 0}, text, sizeof text), 2);
+    assert_string_equal(text, "[]");
+    assert_int_equal(ferry_region_parse(text, &r), 0);
+    assert_int_equal(r.dims, 0);
+    const ferry_point limit = ferry_point_all(FERRY_COORDINATE_MAX);
+    ferry_region all = {.dims = 6, .low = ferry_point_all(-FERRY_COORDINATE_MAX), .high = limit};
+    assert_int_equal(ferry_region_format(all, text, sizeof text), 247);
+    assert_int_equal(ferry_region_parse(text, &r), 0);
+    assert_memory_equal(&r, &all, sizeof r);
     const char *bad[] = {"",
                          "[",
                          "[1]",
@@ -144,12 +256,22 @@ static void test_region_text_comes_back(void **state)
                          "[1:2] x",
                          "[a:b]",
                          "[0:99999999999999999999]",
+                         "[0:2305843009213693953]",
+                         "[-2305843009213693953:0]",
+                         "[- 1:2]",
+                         "[1:2 3:4]",
+                         "[,1:2]",
                          "[0:1,0:1,0:1,0:1,0:1,0:1,0:1]"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(ferry_region_parse(bad[i], &r), FERRY_EINVAL);
     int dims;
     ferry_point p;
-    assert_int_equal(ferry_point_parse("(1,2", &p, &dims), FERRY_EINVAL);
+    const char *bad_points[] = {"",      "(1,2",  "(1,)",  "1,2",
+                                "(1) x", "(1:2)", "(1 2)", "(1,2,3,4,5,6,7)"};
+    for (size_t i = 0; i < sizeof bad_points / sizeof *bad_points; i++)
+        assert_int_equal(ferry_point_parse(bad_points[i], &p, &dims), FERRY_EINVAL);
+    assert_int_equal(ferry_point_parse(" ( ) ", &p, &dims), 0);
+    assert_int_equal(dims, 0);
     assert_int_equal(ferry_region_parse(" [ -3 : 4 ]", &r), 0);
     assert_int_equal(ferry_region_size(r), 8);
 }
@@ -191,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_region_calculus_agrees_with_sets),
         cmocka_unit_test(test_region_transformations_agree_with_points),
+        cmocka_unit_test(test_region_empty_is_one),
         cmocka_unit_test(test_region_extremes_are_cut_to_the_limit),
         cmocka_unit_test(test_region_text_comes_back),
         cmocka_unit_test(test_region_list_subtracts),
