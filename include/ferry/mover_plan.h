@@ -53,7 +53,8 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_copy(const ferry_floorplan *plan,
                                                   ferry_floorplan *out);
 
 /* How many parts to cut each dimension of `domain` into, `count` in all, so that the parts' surface
- * is least. Each is at least 1; the product is `count` when the domain has that many indices. */
+ * is least. Each is at least 1, and none more than its dimension has indices where that can be; a
+ * `count` below 1 counts as 1. */
 FERRY_API ferry_point ferry_floorplan_parts(ferry_region domain, int count);
 
 /* Makes `*out` of `domain` cut into `parts` per dimension, as equal as can be, the last dimension
@@ -73,7 +74,7 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_tile(ferry_region domain, ferry_poi
 
 /* Makes `*out` of `domain` cut in `count` boxes of nearly equal weight by recursive bisection
  * across the longest side; box i belongs to rank i. `weight` gives the weight of a box, not
- * negative; NULL: its size. FERRY_EINVAL, FERRY_ENOMEM. */
+ * negative; NULL: its size. FERRY_EINVAL: fewer indices than boxes, or no box. FERRY_ENOMEM. */
 typedef double ferry_weight_fn(void *arg, ferry_region region);
 FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int count,
                                                     ferry_weight_fn *weight, void *arg,
@@ -106,7 +107,7 @@ FERRY_API FERRY_MUST_USE int ferry_map_cyclic(ferry_floorplan *plan, int ranks, 
 
 /* For plans cut by ferry_floorplan_cut or _tile: block (i, j, ...) of `parts` to the rank at (i mod
  * p, j mod q, ...) of a grid of ranks, as dense linear algebra wants it. FERRY_EINVAL too when the
- * product of `parts` is not the number of blocks. */
+ * product of `parts` is not the number of blocks, or that of `ranks` is over 2^31 - 1. */
 FERRY_API FERRY_MUST_USE int ferry_map_grid(ferry_floorplan *plan, ferry_point parts,
                                             ferry_point ranks);
 
@@ -130,8 +131,9 @@ typedef enum ferry_floorplan_rule {
 } ferry_floorplan_rule;
 
 /* Checks a plan for `ranks` ranks against `rules`, a sum of the above. `domain` may be empty
- * without FERRY_PLAN_INSIDE and FERRY_PLAN_COVER. FERRY_EINVAL: ferry_error_message(f) names the
- * blocks and regions; `f` may be NULL. FERRY_ENOMEM. [app thread | never blocks] */
+ * without FERRY_PLAN_INSIDE and FERRY_PLAN_COVER, else it has the plan's dimensions. FERRY_EINVAL:
+ * ferry_error_message(f) names the blocks and regions; `f` may be NULL. FERRY_ENOMEM. [app thread |
+ * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks,
                                                    ferry_region domain, int rules);
 

@@ -165,12 +165,13 @@ static double weight_up_to(const bisection *b, ferry_region r, int d, int64_t la
     return b->weight(b->arg, r);
 }
 
-/* The last index of the lower part along `d` so that it has nearly `share` of the weight and each
- * side keeps an index. */
-static int64_t cut_at(const bisection *b, ferry_region r, int d, double share)
+/* The last index of the lower part along `d` so that it has nearly `share` of the weight, from
+ * `low` to `high`. */
+static int64_t cut_at(const bisection *b, ferry_region r, int d, double share, int64_t low,
+                      int64_t high)
 {
-    double wanted = share * b->weight(b->arg, r);
-    int64_t low = r.low.at[d], high = r.high.at[d] - 1;
+    const double wanted = share * b->weight(b->arg, r);
+    const int64_t first = low;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (weight_up_to(b, r, d, middle) >= wanted)
@@ -178,22 +179,35 @@ static int64_t cut_at(const bisection *b, ferry_region r, int d, double share)
         else
             low = middle + 1;
     }
-    if (low > r.low.at[d] &&
+    if (low > first &&
         wanted - weight_up_to(b, r, d, low - 1) < weight_up_to(b, r, d, low) - wanted)
         low--;
     return low;
 }
 
+/* How many layers of `layer` indices give each of `count` boxes one. */
+static int64_t layers_for(int count, uint64_t layer)
+{
+    return (int64_t)(((uint64_t)count - 1) / layer) + 1;
+}
+
+/* `r` has `count` indices or more, and so has each side for its boxes, wherever the weight is: with
+ * hardly more the lower side gets whole layers, each of their indices a box. */
 static int bisect(const bisection *b, ferry_region r, int first, int count)
 {
-    int d = longest_side(&r);
     if (count == 1)
         return ferry_floorplan_add(b->out, r, first);
-    if (ferry_region_extent(r, d) < 2)
-        return FERRY_EINVAL;
-    int lower_count = count / 2;
+    const int d = longest_side(&r);
     ferry_region lower = r, upper = r;
-    lower.high.at[d] = cut_at(b, r, d, (double)lower_count / count);
+    lower.high.at[d] = r.low.at[d];
+    const uint64_t layer = ferry_region_size(lower);
+    int lower_count = count / 2;
+    if (layers_for(lower_count, layer) + layers_for(count - lower_count, layer) >
+        (int64_t)ferry_region_extent(r, d))
+        lower_count -= (int)((uint64_t)lower_count % layer);
+    lower.high.at[d] = cut_at(b, r, d, (double)lower_count / count,
+                              r.low.at[d] + layers_for(lower_count, layer) - 1,
+                              r.high.at[d] - layers_for(count - lower_count, layer));
     upper.low.at[d] = lower.high.at[d] + 1;
     int error = bisect(b, lower, first, lower_count);
     return error ? error : bisect(b, upper, first + lower_count, count - lower_count);
@@ -202,7 +216,7 @@ static int bisect(const bisection *b, ferry_region r, int first, int count)
 int ferry_floorplan_bisect(ferry_region domain, int count, ferry_weight_fn *weight, void *arg,
                            ferry_floorplan *out)
 {
-    if (ferry_region_is_empty(domain) || count < 1)
+    if (count < 1 || ferry_region_size(domain) < (uint64_t)count)
         return FERRY_EINVAL;
     ferry_floorplan plan = {.dims = domain.dims};
     bisection b = {.weight = weight ? weight : size_weight, .arg = arg, .out = &plan};

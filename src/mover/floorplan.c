@@ -133,6 +133,9 @@ int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferr
     if (plan->dims < 1 || plan->dims > FERRY_DIMS_MAX)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: %d dimensions, not 1 to %d", plan->dims,
                              FERRY_DIMS_MAX);
+    if ((rules & (FERRY_PLAN_INSIDE | FERRY_PLAN_COVER)) && domain.dims != plan->dims)
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: domain %s has %d dimensions, not %d",
+                             fy_region_says(&domain).text, domain.dims, plan->dims);
     for (size_t i = 0; i < plan->count; i++) {
         int error = check_block(f, plan, ranks, i, &domain, rules);
         if (error)

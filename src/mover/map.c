@@ -26,13 +26,10 @@ int ferry_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
 
 int ferry_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_point ranks)
 {
-    ferry_region grid = {.dims = plan->dims};
-    for (int d = 0; d < plan->dims; d++) {
-        grid.high.at[d] = parts.at[d] - 1;
-        if (parts.at[d] < 1 || ranks.at[d] < 1 || ranks.at[d] > INT32_MAX)
-            return FERRY_EINVAL;
-    }
-    if (ferry_region_size(grid) != plan->count || plan->numbers != NULL)
+    const ferry_region grid = ferry_region_sized(plan->dims, parts.at);
+    const uint64_t all = ferry_region_size(ferry_region_sized(plan->dims, ranks.at));
+    if (ferry_region_size(grid) != plan->count || all < 1 || all > INT32_MAX ||
+        plan->numbers != NULL)
         return FERRY_EINVAL;
     ferry_point at = grid.low;
     for (size_t i = 0; i < plan->count; i++, ferry_region_next(&grid, &at)) {

@@ -21,8 +21,8 @@ static void test_floorplan_decompositions_cover(void **state)
     dice d = {11};
     const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_INSIDE | FERRY_PLAN_COVER;
     for (int round = 0; round < 300; round++) {
-        int dims = (int)dice_between(&d, 1, 4), count = (int)dice_between(&d, 1, 12);
-        ferry_region domain = dice_region(&d, dims, 20, false);
+        int dims = (int)dice_between(&d, 1, 6), count = (int)dice_between(&d, 1, 12);
+        ferry_region domain = dice_region(&d, dims, dims > 4 ? 8 : 20, false);
         ferry_floorplan plan;
         ferry_point parts = ferry_floorplan_parts(domain, count);
         assert_int_equal(ferry_floorplan_cut(domain, parts, &plan), 0);
@@ -33,14 +33,41 @@ static void test_floorplan_decompositions_cover(void **state)
         ferry_floorplan_fini(&plan);
         if (ferry_region_size(domain) < 100)
             continue;
-        if (ferry_floorplan_bisect(domain, count, NULL, NULL, &plan) == 0) {
-            assert_int_equal(plan.count, count);
-            assert_int_equal(ferry_floorplan_check(NULL, &plan, count, domain, rules), 0);
-            ferry_floorplan_fini(&plan);
-        }
+        assert_int_equal(ferry_floorplan_bisect(domain, count, NULL, NULL, &plan), 0);
+        assert_int_equal(plan.count, count);
+        assert_int_equal(ferry_floorplan_check(NULL, &plan, count, domain, rules), 0);
+        ferry_floorplan_fini(&plan);
     }
     ferry_point parts = ferry_floorplan_parts(box(3, 64), 8);
     assert_true(parts.at[0] == 2 && parts.at[1] == 2 && parts.at[2] == 2);
+    parts = ferry_floorplan_parts(ferry_region_sized(2, (int64_t[]){2, 100}), 7);
+    assert_true(parts.at[0] == 1 && parts.at[1] == 7);
+    parts = ferry_floorplan_parts(box(2, 8), 0);
+    assert_true(parts.at[0] == 1 && parts.at[1] == 1);
+}
+
+/* Goal: a part made alone is the block of the whole cut; numbers beyond are empty.
+ * Method: every number of a cut in 6 dimensions, one before and one after. */
+static void test_floorplan_part_is_block_of_cut(void **state)
+{
+    (void)state;
+    const ferry_region domain = ferry_region_shift(box(6, 5), ferry_point_all(-3));
+    const ferry_point parts = {{1, 2, 3, 1, 5, 2}};
+    ferry_floorplan plan;
+    assert_int_equal(ferry_floorplan_cut(domain, parts, &plan), 0);
+    assert_int_equal(plan.count, 60);
+    for (size_t i = 0; i < plan.count; i++)
+        assert_true(ferry_region_equal(ferry_floorplan_part(domain, parts, (int64_t)i),
+                                       plan.blocks[i].region));
+    assert_true(ferry_region_is_empty(ferry_floorplan_part(domain, parts, 60)));
+    assert_true(ferry_region_is_empty(ferry_floorplan_part(domain, parts, -1)));
+    assert_true(ferry_region_is_empty(ferry_floorplan_part(domain, ferry_point_all(0), 0)));
+    ferry_floorplan_fini(&plan);
+    assert_int_equal(ferry_floorplan_cut(domain, ferry_point_all(0), &plan), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_cut(domain, ferry_point_all(INT64_MAX), &plan), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_cut(box(2, 0), ferry_point_all(1), &plan), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(0), &plan), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_tile(box(2, 0), ferry_point_all(1), &plan), FERRY_EINVAL);
 }
 
 /* Goal: maps give each rank its share. Method: 16^2 blocks with random weights; counts and weights
@@ -74,6 +101,12 @@ static void test_floorplan_maps_share_weights(void **state)
     }
     assert_int_equal(ferry_map_block(&plan, 0), FERRY_EINVAL);
     assert_int_equal(ferry_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)), FERRY_EINVAL);
+    const ferry_point cut = ferry_point_all(16);
+    assert_int_equal(ferry_map_grid(&plan, cut, ferry_point_all(0)), FERRY_EINVAL);
+    assert_int_equal(ferry_map_grid(&plan, cut, ferry_point_of(1 << 16, 1 << 15, 1)), FERRY_EINVAL);
+    assert_int_equal(ferry_map_grid(&plan, cut, ferry_point_of(4, 3, 1)), 0);
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(plan.blocks[i].owner, i / 16 % 4 * 3 + i % 16 % 3);
     ferry_floorplan_fini(&plan);
 }
 
@@ -92,6 +125,20 @@ static void test_floorplan_check_names_blocks(void **state)
     plan.blocks[5].region.high.at[0] -= 2;
     assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_COVER), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "[7:7,4:7]"));
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(2, 15), FERRY_PLAN_INSIDE),
+                     FERRY_EINVAL);
+    assert_non_null(
+        strstr(ferry_error_message(NULL), "block 3 [0:3,12:15] is not inside [0:14,0:14]"));
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(3, 16), FERRY_PLAN_COVER),
+                     FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "3 dimensions, not 2"));
+    plan.blocks[2].region.dims = 1;
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, 0), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "block 2 has 1 dimensions, not 2"));
+    plan.blocks[2].region = box(2, 0);
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, 0), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "block 2 [0:-1,0:-1] is empty"));
+    plan.blocks[2].region = box(2, 4);
     plan.blocks[3].owner = 4;
     assert_int_equal(ferry_floorplan_check(NULL, &plan, 4, domain, 0), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "block 3"));
@@ -122,13 +169,41 @@ static void test_floorplan_bisection_follows_weight(void **state)
     ferry_floorplan_fini(&plan);
 }
 
+/* Goal: bisection makes its boxes wherever the weight is and however few the indices are; more
+ * boxes than indices are refused. Method: all weight in one corner; every count for small boxes. */
+static void test_floorplan_bisection_always_makes_its_boxes(void **state)
+{
+    (void)state;
+    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_INSIDE | FERRY_PLAN_COVER;
+    const int64_t shapes[][3] = {{3, 1, 1}, {3, 2, 1}, {2, 2, 2}, {5, 3, 2}, {4, 4, 3}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        ferry_region domain = ferry_region_sized(3, shapes[i]), heavy = domain;
+        const int size = (int)ferry_region_size(domain);
+        ferry_floorplan plan;
+        heavy.low = domain.high;
+        for (int count = 1; count <= size; count++)
+            for (int weighted = 0; weighted < 2; weighted++) {
+                assert_int_equal(ferry_floorplan_bisect(domain, count, weighted ? right_half : NULL,
+                                                        &heavy, &plan),
+                                 0);
+                assert_int_equal(plan.count, count);
+                assert_int_equal(ferry_floorplan_check(NULL, &plan, count, domain, rules), 0);
+                ferry_floorplan_fini(&plan);
+            }
+        assert_int_equal(ferry_floorplan_bisect(domain, size + 1, NULL, NULL, &plan), FERRY_EINVAL);
+        assert_int_equal(ferry_floorplan_bisect(domain, 0, NULL, NULL, &plan), FERRY_EINVAL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floorplan_decompositions_cover),
+        cmocka_unit_test(test_floorplan_part_is_block_of_cut),
         cmocka_unit_test(test_floorplan_maps_share_weights),
         cmocka_unit_test(test_floorplan_check_names_blocks),
         cmocka_unit_test(test_floorplan_bisection_follows_weight),
+        cmocka_unit_test(test_floorplan_bisection_always_makes_its_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
