@@ -74,8 +74,9 @@ typedef struct ferry_operation {
 } ferry_operation;
 
 /* Does one entry of a plan between two grids here. `operation` NULL: copies. FERRY_EINVAL: the
- * regions are not inside the grids or do not fit each other, or the elements do not fit the
- * operation; see ferry_error_message(NULL). FERRY_ENOMEM. [any thread | never blocks] */
+ * regions are not inside the grids or do not fit each other, or the elements have 0 bytes or do not
+ * fit each other or the operation; see ferry_error_message(NULL). FERRY_ENOMEM. [any thread | never
+ * blocks] */
 FERRY_API FERRY_MUST_USE int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
                                              const ferry_plan_entry *copy,
                                              const ferry_operation *operation);

@@ -171,8 +171,8 @@ FERRY_API void ferry_plan_fini(ferry_plan *plan);
 /* Appends an entry of any kind as it is. FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy);
 
-/* Appends "block `target` on `to` <= block `source` on `from`", one to one. FERRY_EINVAL: sizes
- * differ. FERRY_ENOMEM. kelp-data-mover.txt 2 (copy). */
+/* Appends "block `target` on `to` <= block `source` on `from`", one to one; nothing when both are
+ * empty. FERRY_EINVAL: sizes differ. FERRY_ENOMEM. kelp-data-mover.txt 2 (copy). */
 FERRY_API FERRY_MUST_USE int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to,
                                              int32_t source, ferry_region from);
 
@@ -183,7 +183,9 @@ FERRY_API FERRY_MUST_USE int ferry_plan_append(ferry_plan *plan, const ferry_pla
 typedef bool ferry_plan_keep_fn(void *arg, const ferry_plan_entry *copy);
 FERRY_API void ferry_plan_filter(ferry_plan *plan, ferry_plan_keep_fn *keep, void *arg);
 
-/* Swaps source and target of every entry: what filled ghost cells then sends them back. */
+/* Swaps source and target of every entry: what filled ghost cells then sends them back. Entries of
+ * FERRY_SAMPLE have no reverse with a ratio above 1: ferry_plan_check refuses what becomes of them.
+ */
 FERRY_API void ferry_plan_reverse(ferry_plan *plan);
 
 /* Appends to `out` what `first` and then `second` would do as one step: for each target point of
@@ -240,7 +242,8 @@ typedef struct ferry_meeting {
  * common: redistribution and regridding, with `meeting` transposes, restriction (FERRY_SAMPLE:
  * coarse point p gets fine point p * ratio; FERRY_COARSEN: every fine point of it, to be added) and
  * prolongation (FERRY_REFINE). `meeting` may be NULL. Those alone that touch `rank`'s blocks (-1:
- * all). FERRY_EINVAL: dimensions, axes or ratios; FERRY_ENOMEM. */
+ * all). FERRY_EINVAL: dimensions, axes or ratios, negative widths, with FERRY_REFINE a shift that
+ * is no multiple of the ratio, coordinates too near the limit; FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_plan_meet(ferry_plan *plan, const ferry_floorplan *source,
                                              const ferry_floorplan *target,
                                              const ferry_meeting *meeting, int rank);

@@ -46,7 +46,7 @@ int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
                              fy_region_says(&copy->to).text, fy_region_says(&copy->from).text,
                              fy_region_says(&target->region).text,
                              fy_region_says(&source->region).text);
-    if (source->element_bytes != target->element_bytes)
+    if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
         return fy_mover_fail(NULL, FERRY_EINVAL, "grid: elements of %zu and %zu bytes",
                              target->element_bytes, source->element_bytes);
     int error = fy_plan_check_entry(NULL, &plan, 0);

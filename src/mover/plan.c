@@ -46,8 +46,11 @@ void fy_copy_plain(ferry_plan_entry *copy)
 int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to, int32_t source,
                     ferry_region from)
 {
-    if (ferry_region_size(to) != ferry_region_size(from) || to.dims < 1 || from.dims < 1)
+    const uint64_t size = ferry_region_size(to);
+    if (size != ferry_region_size(from))
         return FERRY_EINVAL;
+    if (size == 0)
+        return 0;
     ferry_plan_entry copy = {.source = source, .target = target, .from = from, .to = to};
     fy_copy_plain(&copy);
     return ferry_plan_add(plan, &copy);
@@ -84,6 +87,8 @@ static void reverse(ferry_plan_entry *copy)
     copy->from = old.to;
     copy->to = old.from;
     for (int d = 0; d < old.to.dims && old.from.dims == old.to.dims; d++) {
+        if (old.axis[d] < 0 || old.axis[d] >= old.to.dims)
+            continue; /* no permutation: ferry_plan_check says so */
         copy->axis[old.axis[d]] = (int8_t)d;
         copy->ratio[old.axis[d]] = old.ratio[d];
     }

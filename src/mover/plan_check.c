@@ -30,15 +30,15 @@ static int check_end(const checker *c, size_t entry, int32_t block, const ferry_
     return 0;
 }
 
-/* How many source points along an axis `count` target points from `first` need. */
-static int64_t need(const ferry_plan_entry *copy, int d)
+/* Whether `extent` source points are what axis `d` of the target needs. */
+static bool suffices(const ferry_plan_entry *copy, int d, int64_t extent)
 {
     int64_t ratio = copy->ratio[d];
     int64_t count = (int64_t)ferry_region_extent(copy->to, d);
     int64_t phase = copy->to.low.at[d] - fy_floor_div(copy->to.low.at[d], ratio) * ratio;
     if (copy->relation == FERRY_SAMPLE)
-        return (count - 1) * ratio + 1;
-    return copy->relation == FERRY_REFINE ? (phase + count - 1) / ratio + 1 : count;
+        return (extent - 1) / ratio == count - 1 && (extent - 1) % ratio == 0;
+    return extent == (copy->relation == FERRY_REFINE ? (phase + count - 1) / ratio + 1 : count);
 }
 
 static bool fits(const ferry_plan_entry *copy)
@@ -63,7 +63,7 @@ static bool fits(const ferry_plan_entry *copy)
                 fy_floor_div(copy->from.high.at[a], ratio) - fy_floor_div(low, ratio) + 1;
             same &= cells == (int64_t)ferry_region_extent(copy->to, d);
         } else {
-            same &= extent == need(copy, d);
+            same &= suffices(copy, d, extent);
         }
     }
     return same || (ordered && copy->relation == FERRY_PLAIN &&

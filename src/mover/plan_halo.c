@@ -179,6 +179,8 @@ static int images(planner *p, uint32_t block, bool as_source)
 
 static int check(const ferry_floorplan *blocks, const ferry_halo *halo)
 {
+    if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
+        return FERRY_EINVAL;
     for (int d = 0; d < blocks->dims; d++) {
         int64_t low = halo->low.at[d], high = halo->high.at[d];
         if (low < 0 || high < 0 || low > FERRY_COORDINATE_MAX || high > FERRY_COORDINATE_MAX)

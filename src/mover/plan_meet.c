@@ -173,11 +173,10 @@ static int as_sources(planner *p)
     return error;
 }
 
-/* Coordinates stay far below overflow when each factor does. */
+/* What is added to coordinates leaves room for the ratio, as they do (check_coordinates). */
 static int check(planner *p)
 {
     unsigned seen = 0;
-    const int64_t far = INT64_C(1) << 40;
     if (p->source->dims != p->dims || p->dims < 1 || p->dims > FERRY_DIMS_MAX)
         return FERRY_EINVAL;
     if (p->how.relation > FERRY_COARSEN)
@@ -192,6 +191,8 @@ static int check(planner *p)
             return FERRY_EINVAL;
         if (p->how.relation == FERRY_REFINE && p->how.shift.at[d] % p->how.ratio[d] != 0)
             return FERRY_EINVAL;
+        const int64_t ratio = p->how.relation == FERRY_PLAIN ? 1 : p->how.ratio[d];
+        const int64_t far = FERRY_COORDINATE_MAX / 4 / ratio;
         if (p->how.shift.at[d] > far || p->how.shift.at[d] < -far || p->how.low.at[d] < 0 ||
             p->how.low.at[d] > far || p->how.high.at[d] < 0 || p->how.high.at[d] > far)
             return FERRY_EINVAL;

@@ -69,7 +69,7 @@ static ferry_point target_of(const ferry_plan_entry *c, ferry_point q)
 static ferry_plan_entry random_copy(dice *d, int dims)
 {
     ferry_plan_entry c = {.relation = (uint8_t)dice_between(d, 0, 3)};
-    c.to = dice_region(d, dims, dims < 3 ? 14 : 5, false);
+    c.to = dice_region(d, dims, dims < 3 ? 14 : dims < 5 ? 5 : 1, false);
     c.from.dims = dims;
     for (int i = 0; i < dims; i++) {
         int k = (int)dice_between(d, 0, i);
@@ -77,7 +77,7 @@ static ferry_plan_entry random_copy(dice *d, int dims)
         c.axis[k] = (int8_t)i;
     }
     for (int i = 0; i < dims; i++) {
-        int64_t ratio = c.relation == FERRY_PLAIN ? 1 : dice_between(d, 1, 3);
+        int64_t ratio = c.relation == FERRY_PLAIN ? 1 : dice_between(d, 1, dims < 5 ? 3 : 2);
         int64_t extent = (int64_t)ferry_region_extent(c.to, i), low = dice_between(d, -9, 9);
         c.ratio[i] = (int32_t)ratio;
         if (c.relation == FERRY_SAMPLE)
@@ -143,10 +143,12 @@ static void test_grid_move_agrees_with_points(void **state)
     dice d = {21};
     static const size_t sizes[] = {1, 2, 4, 8, 12, 16, 24, 40, 100};
     for (int round = 0; round < ROUNDS; round++) {
-        ferry_plan_entry c = random_copy(&d, (int)dice_between(&d, 1, 4));
+        const bool many = round % 64 == 0;
+        ferry_plan_entry c = random_copy(&d, (int)dice_between(&d, many ? 5 : 1, many ? 6 : 4));
         ferry_operation op = {.combine = (ferry_combine)dice_between(&d, 0, 3),
                               .number = FERRY_NUMBER_INT32};
-        size_t element = sizes[dice_between(&d, op.combine ? 2 : 0, 8)], to_bytes, from_bytes;
+        size_t element = sizes[dice_between(&d, op.combine ? 2 : 0, many ? 3 : 8)];
+        size_t to_bytes, from_bytes;
         if (op.combine && element == 2)
             element = 4;
         if (c.relation == FERRY_COARSEN && op.combine == FERRY_COMBINE_COPY)
@@ -226,7 +228,15 @@ static void test_grid_move_combines(void **state)
     op = (ferry_operation){.combine = FERRY_COMBINE_ADD, .number = FERRY_NUMBER_DOUBLE};
     assert_int_equal(ferry_grid_move(&gx, &gy, &copy, &op), FERRY_EINVAL);
     assert_int_equal(ferry_grid_move(&ga, &gy, &copy, NULL), FERRY_EINVAL);
+    ferry_grid na = ferry_grid_over(r, 0, a), nb = ferry_grid_over(r, 0, b);
+    assert_int_equal(ferry_grid_move(&na, &nb, &copy, &op), FERRY_EINVAL);
+    assert_int_equal(ferry_grid_move(&na, &nb, &copy, NULL), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "elements of 0 and 0 bytes"));
+    assert_true(a[0] == 100);
     copy.to.high.at[0] = 4;
+    assert_int_equal(ferry_grid_move(&ga, &gb, &copy, NULL), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "[0:4] <= [0:3] is not inside"));
+    copy.to.high.at[0] = -1;
     assert_int_equal(ferry_grid_move(&ga, &gb, &copy, NULL), FERRY_EINVAL);
 }
 

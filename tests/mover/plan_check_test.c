@@ -1,0 +1,288 @@
+/* What is wrong with motion plans: builders refuse what cannot be planned, and checks name it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <ferry/mover_plan.h>
+
+#include "dice.h"
+
+/* Goal: what cannot be planned is refused, and the plan is as before. Method: one fault at a time.
+ */
+static void test_plan_halo_refuses(void **state)
+{
+    (void)state;
+    ferry_floorplan blocks;
+    ferry_plan plan = {0};
+    ferry_regions near = {0};
+    assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &blocks), 0);
+    for (int fault = 0; fault < 7; fault++) {
+        ferry_halo halo = FERRY_HALO_DEFAULTS;
+        halo.low = halo.high = ferry_point_all(1);
+        halo.periodic[1] = true;
+        halo.domain = box(2, 8);
+        blocks.dims = 2;
+        if (fault == 1)
+            halo.low.at[1] = -1;
+        if (fault == 2)
+            halo.high.at[0] = INT64_MAX;
+        if (fault == 3)
+            halo.domain = box(2, 0);
+        if (fault == 4)
+            halo.domain = box(3, 8);
+        if (fault == 5)
+            halo.low.at[1] = 65 * 8;
+        if (fault == 6)
+            blocks.dims = FERRY_DIMS_MAX + 1;
+        const size_t before = plan.count, named = near.count;
+        const int wanted = fault == 0 ? 0 : FERRY_EINVAL;
+        assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, -1), wanted);
+        assert_int_equal(ferry_halo_near(&blocks, &halo, &near), wanted);
+        assert_int_equal(plan.count > before, fault == 0);
+        assert_int_equal(near.count > named, fault == 0);
+    }
+    blocks.dims = 2;
+    blocks.blocks[3].region.dims = 1;
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, -1), FERRY_EINVAL);
+    ferry_regions_fini(&near);
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
+/* Goal: meetings that cannot be are refused, and none overflows at the limits that are let through.
+ * Method: one fault at a time; the largest ratio with the largest shift and widths. */
+static void test_plan_meet_refuses(void **state)
+{
+    (void)state;
+    ferry_floorplan a, b;
+    ferry_plan plan = {0};
+    assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &a), 0);
+    assert_int_equal(ferry_floorplan_tile(box(3, 8), ferry_point_all(4), &b), 0);
+    for (int fault = 0; fault < 12; fault++) {
+        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        meeting.relation = FERRY_REFINE;
+        meeting.ratio[0] = meeting.ratio[1] = 2;
+        meeting.permuted = true;
+        meeting.axis[0] = 1;
+        switch (fault) {
+        case 1:
+            meeting.ratio[1] = 0;
+            break;
+        case 2:
+            meeting.axis[1] = 1;
+            break;
+        case 3:
+            meeting.axis[1] = 2;
+            break;
+        case 4:
+            meeting.axis[1] = -1;
+            break;
+        case 5:
+            meeting.shift.at[0] = 3;
+            break;
+        case 6:
+            meeting.low.at[0] = -1;
+            break;
+        case 7:
+            meeting.high.at[1] = -1;
+            break;
+        case 8:
+            meeting.high.at[1] = INT64_MAX;
+            break;
+        case 9:
+            meeting.shift.at[0] = INT64_MIN;
+            break;
+        case 10:
+            meeting.relation = (ferry_relation)(FERRY_COARSEN + 1);
+            break;
+        default:
+            break;
+        }
+        const size_t before = plan.count;
+        assert_int_equal(ferry_plan_meet(&plan, &a, fault == 11 ? &b : &a, &meeting, -1),
+                         fault == 0 ? 0 : FERRY_EINVAL);
+        assert_int_equal(plan.count > before, fault == 0);
+    }
+    for (int relation = FERRY_PLAIN; relation <= FERRY_COARSEN; relation++) {
+        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        meeting.relation = (ferry_relation)relation;
+        meeting.ratio[0] = meeting.ratio[1] = INT32_MAX;
+        const int64_t ratio = relation == FERRY_PLAIN ? 1 : INT32_MAX;
+        int64_t far = FERRY_COORDINATE_MAX / 4 / ratio;
+        meeting.low = meeting.high = ferry_point_all(far);
+        meeting.shift = ferry_point_all(-(far - far % ratio));
+        const int64_t room = FERRY_COORDINATE_MAX / 2 / ratio;
+        a.blocks[0].region.low = ferry_point_all(-room);
+        assert_int_equal(ferry_plan_meet(&plan, &a, &a, &meeting, 0), 0);
+        a.blocks[0].region.low = ferry_point_all(-room - 1);
+        assert_int_equal(ferry_plan_meet(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
+        a.blocks[0].region.low = ferry_point_all(0);
+        meeting.shift = ferry_point_all((far + 1) * ratio);
+        assert_int_equal(ferry_plan_meet(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
+    }
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&a);
+    ferry_floorplan_fini(&b);
+}
+
+/* A change to a good entry, and what the check must say of it. */
+typedef struct misfit {
+    void (*spoil)(ferry_plan_entry *copy);
+    const char *says;
+} misfit;
+
+static void no_source(ferry_plan_entry *copy)
+{
+    copy->source = -1;
+}
+
+static void no_target(ferry_plan_entry *copy)
+{
+    copy->target = 4;
+}
+
+static void source_outside(ferry_plan_entry *copy)
+{
+    copy->from.low.at[0]--;
+}
+
+static void target_outside(ferry_plan_entry *copy)
+{
+    copy->to.high.at[1] += 20;
+}
+
+static void empty(ferry_plan_entry *copy)
+{
+    copy->from.high.at[0] = copy->from.low.at[0] - 1;
+}
+
+static void other_dims(ferry_plan_entry *copy)
+{
+    copy->to.dims = 1;
+}
+
+static void other_size(ferry_plan_entry *copy)
+{
+    copy->to.high.at[0]--;
+}
+
+static void axis_twice(ferry_plan_entry *copy)
+{
+    copy->axis[1] = 0;
+}
+
+static void axis_beyond(ferry_plan_entry *copy)
+{
+    copy->axis[0] = 2;
+}
+
+static void no_ratio(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_SAMPLE;
+    copy->ratio[0] = 0;
+}
+
+static void sample_short(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_SAMPLE;
+    copy->ratio[0] = 2;
+}
+
+static void coarse_long(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_COARSEN;
+    copy->ratio[0] = 2;
+}
+
+static void sample_far(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_SAMPLE;
+    copy->ratio[0] = INT32_MAX;
+}
+
+static void no_relation(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_COARSEN + 1;
+}
+
+/* Goal: the check finds every kind of mistake, and names entry and block. Method: the second of two
+ * good entries is spoiled in each way. */
+static void test_plan_check_finds_every_misfit(void **state)
+{
+    (void)state;
+    static const misfit misfits[] = {
+        {no_source, "entry 1: no source block -1 of 4"},
+        {no_target, "entry 1: no target block 4 of 4"},
+        {source_outside, "entry 1: source region [-1:2,0:2] is not inside block 0"},
+        {target_outside, "entry 1: target region [10:12,0:22] is not inside block 2"},
+        {empty, "entry 1: source region"},
+        {other_dims, "entry 1: target region"},
+        {other_size, "entry 1: source block 0 on [0:2,0:2] does not fit target block 2"},
+        {axis_twice, "entry 1: source block 0"},
+        {axis_beyond, "entry 1: source block 0"},
+        {no_ratio, "entry 1: source block 0"},
+        {sample_short, "entry 1: source block 0"},
+        {coarse_long, "entry 1: source block 0"},
+        {sample_far, "entry 1: source block 0"},
+        {no_relation, "entry 1: source block 0"},
+    };
+    const ferry_point none = ferry_point_all(0);
+    ferry_floorplan blocks;
+    ferry_plan plan = {0};
+    assert_int_equal(ferry_floorplan_tile(box(2, 20), ferry_point_all(10), &blocks), 0);
+    ferry_region from = box(2, 3), to = ferry_region_shift(from, ferry_point_of(10, 0, 0));
+    assert_int_equal(
+        ferry_plan_copy(&plan, 1, ferry_region_shift(from, ferry_point_of(0, 10, 0)), 0, from), 0);
+    assert_int_equal(ferry_plan_copy(&plan, 2, to, 0, from), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true), 0);
+    const ferry_plan_entry good = plan.copies[1];
+    for (size_t i = 0; i < sizeof misfits / sizeof *misfits; i++) {
+        plan.copies[1] = good;
+        misfits[i].spoil(&plan.copies[1]);
+        assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false),
+                         FERRY_EINVAL);
+        if (strstr(ferry_error_message(NULL), misfits[i].says) == NULL)
+            fail_msg("misfit %zu: \"%s\"", i, ferry_error_message(NULL));
+    }
+    /* Regions without memory may be as large as coordinates go. */
+    const ferry_region huge = {2, ferry_point_all(-FERRY_COORDINATE_MAX),
+                               ferry_point_all(FERRY_COORDINATE_MAX)};
+    ferry_floorplan wide = {.dims = 2};
+    assert_int_equal(ferry_floorplan_add(&wide, huge, 0), 0);
+    ferry_plan far = {0};
+    assert_int_equal(ferry_plan_copy(&far, 0, huge, 0, huge), 0);
+    assert_int_equal(ferry_plan_check(NULL, &far, &wide, none, &wide, none, true), 0);
+    for (int relation = FERRY_SAMPLE; relation <= FERRY_COARSEN; relation++) {
+        far.copies[0].relation = (uint8_t)relation;
+        far.copies[0].ratio[1] = INT32_MAX;
+        assert_int_equal(ferry_plan_check(NULL, &far, &wide, none, &wide, none, true),
+                         FERRY_EINVAL);
+    }
+    ferry_plan_fini(&far);
+    ferry_floorplan_fini(&wide);
+    plan.copies[1] = good;
+    assert_int_equal(ferry_plan_add(&plan, &good), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false), 0);
+    assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true),
+                     FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(NULL), "entries 1 [10:12,0:2] and 2"));
+    assert_non_null(strstr(ferry_error_message(NULL), "target block 2"));
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_halo_refuses),
+        cmocka_unit_test(test_plan_meet_refuses),
+        cmocka_unit_test(test_plan_check_finds_every_misfit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
