@@ -29,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rank.rank = 0;
     draw_page(out, &run, 1);
     draw_chrome(out, &run);
+    draw_load(out, &run, 1);
+    (void)(trace_run_during(&run, "unit", error) && (draw_page(out, &run, 1), true));
     trace_rank_fini(&rank);
     return 0;
 }

@@ -54,6 +54,7 @@ holds report.html 'Why objects moved'
 holds report.html 'synthetic --work sleep --heavy 25'
 holds bars.svg 'rank 2: in tasks'
 holds timeline.svg '</svg>'
+holds load.svg '>scheduler rotate, 3 ranks<'
 holds trace.json '"name":"unit"'
 [ "$(grep -c '"thread_name"' "$work/run/trace.json")" -eq 3 ] || fail "not a thread per rank"
 [ "$(grep -c 'src=\|href=\|@import' "$work/run/report.html")" -eq 0 ] ||
@@ -65,15 +66,49 @@ draws 0 -o "$work/both" "$work/run" "$work/run"
 if python3 -c '' 2>/dev/null; then
     python3 -m json.tool "$work/run/trace.json" /dev/null || fail "trace.json is no JSON"
     python3 -c 'import sys, xml.dom.minidom as m; [m.parse(p) for p in sys.argv[1:]]' \
-        "$work/run/bars.svg" "$work/run/timeline.svg" || fail "a picture is no XML"
+        "$work/run/bars.svg" "$work/run/load.svg" "$work/run/timeline.svg" "$work/both/load.svg" ||
+        fail "a picture is no XML"
 fi
 
 # Two runs on one scale, elsewhere; a rank without a file.
 rm "$work/run/rank-1.trace"
 draws 0 -o "$work/both" "$traces" "$work/run"
 grep -q 'rank 1 left no trace' "$work/both/bars.svg" || fail "the missing rank is not shown"
+grep -q '>rank 1<.*>left no trace<' "$work/both/load.svg" || fail "the missing rank has no row"
+[ "$(grep -c '>scheduler [a-z]*, [23] ranks<' "$work/both/load.svg")" -eq 2 ] ||
+    fail "not a panel per run"
 grep -q 'a name with &lt;blanks&gt; &amp; &quot;signs&quot;' "$work/both/report.html" ||
     fail "a handler's name is not escaped"
+
+# parts PICTURE RANK PARTS: what the time of a rank of $traces went to.
+parts()
+{
+    grep -q ">rank $2<.*>$3<" "$work/$1/load.svg" || fail "rank $2 is not $3 in $1"
+}
+
+# The whole run lasts 4 us; one handler is at work in 1 us of it, the other in 2.6.
+draws 0 -o "$work/whole" "$traces"
+parts whole 0 'busy 92.5%, runtime 5.00%, idle 2.5%'
+parts whole 1 'busy 72.5%, runtime 0.00%, idle 27.5%'
+draws 0 --during unit -o "$work/unit" "$traces"
+parts unit 0 'busy 100.0%, runtime 0.00%, idle 0.0%'
+parts unit 1 'busy 100.0%, runtime 0.00%, idle 0.0%'
+grep -q '>0 objects sent away' "$work/unit/timeline.svg" || fail "moves before unit's are there"
+draws 0 -d 'a name with <blanks> & "signs"' -o "$work/signs" "$traces"
+parts signs 0 'busy 100.0%, runtime 0.00%, idle 0.0%'
+parts signs 1 'busy 65.4%, runtime 0.00%, idle 34.6%'
+grep -q '>2 objects sent away' "$work/signs/timeline.svg" || fail "moves are not there"
+grep -q 'during a name with &lt;blanks' "$work/signs/load.svg" || fail "the phase has no title"
+grep -q 'from the first task of a name with &lt;' "$work/signs/report.html" ||
+    fail "the page does not say what it shows"
+# Tasks with half the processor, two of one handler, and one that began before them.
+cp -r "$traces" "$work/half"
+sed -i 's/^t 1300 3 0/t 1300 0 1300/' "$work/half/rank-0.trace"
+sed -i 's/^t 0 5 2900/t 0 5 1450/' "$work/half/rank-1.trace"
+draws 0 --during unit "$work/half"
+parts half 0 'busy 97.3%, runtime 0.00%, idle 2.7%'
+parts half 1 'busy 75.7%, runtime 0.00%, idle 24.3%'
+grep -q 'rank 1: in tasks 50.00%' "$work/half/bars.svg" || fail "a task was cut and its time was not"
 
 # Wrong usage, wrong folders, wrong files.
 draws 2
@@ -82,6 +117,10 @@ draws 0 --help
 draws 1 "$work/none"
 says 'none: there is no file rank-0.trace; expected the folder that FERRY_TRACE named'
 draws 1 -o /dev/null/x "$traces"
+draws 2 "$traces" --during
+draws 1 -o "$work/nothing" --during units "$traces"
+says 'traces: no task of a handler "units" is in this run; expected the name of a handler'
+[ ! -e "$work/nothing" ] || fail "files of a phase that is not there"
 
 # breaks SED-SCRIPT ERROR...: the file of rank 0, changed.
 breaks()

@@ -2,7 +2,6 @@
  * have one scale, so that runs compare at a glance; a dashed line shows where the work would end if
  * it were spread evenly. */
 #include <math.h>
-#include <string.h>
 
 #include "cmd/report/draw.h"
 
@@ -14,7 +13,8 @@ enum {
     PLOT = 300,
     GAP_X = 84,
     GAP_Y = 108,
-    BAR_MAX = 90
+    BAR_MAX = 90,
+    LETTER = 7 /* of bold text, in width */
 };
 
 typedef struct panel {
@@ -95,38 +95,23 @@ static double mean_work(const trace_run *run)
     return sum / run->ranks;
 }
 
-/* The command, as much of its end as the panel is wide: what tells runs apart stands there. All of
- * it shows where the pointer rests. */
-static void draw_command(const panel *p, const char *command)
-{
-    enum { LETTER = 7 }; /* of bold letters of this size */
-    size_t room = (size_t)p->width / LETTER, length = strlen(command);
-    const char *shown = length > room ? command + (length - room + 1) : command;
-    while ((*shown & 0xc0) == 0x80) /* the middle of a letter */
-        shown++;
-    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"600\">%s", p->x, p->y - 34,
-            shown != command ? "\xe2\x80\xa6" : "");
-    draw_text(p->out, shown);
-    fprintf(p->out, "<title>");
-    draw_text(p->out, command);
-    fprintf(p->out, "</title></text>\n");
-}
-
 static void draw_title(const panel *p)
 {
     const trace_run *run = p->run;
     char length[32], mean[32];
     uint64_t runtime = 0, all = 0;
-    const trace_rank *told = NULL;
+    const trace_rank *told = draw_told(run);
     for (int rank = 0; rank < run->ranks; rank++) {
         const trace_rank *t = &run->rank[rank];
-        told = told == NULL && t->present ? t : told;
         runtime += draw_shares_of(t).ns[DRAW_RUNTIME];
         all += t->close_ns - t->open_ns;
     }
     draw_duration(length, span(run));
     draw_duration(mean, mean_work(run));
-    draw_command(p, told != NULL && told->command != NULL ? told->command : run->folder);
+    fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"600\">", p->x, p->y - 34);
+    draw_text_end(p->out, told != NULL && told->command != NULL ? told->command : run->folder,
+                  (size_t)p->width / LETTER);
+    fputs("</text>\n", p->out);
     fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\">%d ranks, ", p->x, p->y - 16,
             run->ranks);
     draw_text(p->out, told != NULL && told->scheduler != NULL ? told->scheduler : "no scheduler");
@@ -151,15 +136,7 @@ static void draw_panel(const panel *p)
 
 static void draw_legend(FILE *out)
 {
-    double x = LEFT;
-    for (int share = 0; share < DRAW_SHARES; share++) {
-        fprintf(out,
-                "<rect x=\"%.1f\" y=\"22\" width=\"14\" height=\"14\" rx=\"2\" fill=\"%s\"/><text "
-                "x=\"%.1f\" y=\"34\">%s</text>\n",
-                x, draw_share_colours[share], x + 20, draw_share_names[share]);
-        static const double widths[DRAW_SHARES] = {100, 250, 100, 100, 70};
-        x += widths[share];
-    }
+    double x = draw_share_keys(out, LEFT);
     fprintf(out,
             "<path d=\"M%.1f 29h22\" stroke=\"#16212e\" stroke-dasharray=\"5 4\"/><text x=\"%.1f\" "
             "y=\"34\">the work, spread evenly</text>\n",

@@ -1,6 +1,7 @@
 #include "cmd/report/draw.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const draw_share_names[DRAW_SHARES] = {"in tasks", "in tasks, without the processor",
                                                    "program", "runtime", "idle"};
@@ -24,6 +25,25 @@ draw_shares draw_shares_of(const trace_rank *rank)
     return s;
 }
 
+double draw_share_keys(FILE *out, double x)
+{
+    static const double widths[DRAW_SHARES] = {100, 250, 100, 100, 70};
+    for (int share = 0; share < DRAW_SHARES; x += widths[share++])
+        fprintf(out,
+                "<rect x=\"%.1f\" y=\"22\" width=\"14\" height=\"14\" rx=\"2\" fill=\"%s\"/><text "
+                "x=\"%.1f\" y=\"34\">%s</text>\n",
+                x, draw_share_colours[share], x + 20, draw_share_names[share]);
+    return x;
+}
+
+const trace_rank *draw_told(const trace_run *run)
+{
+    for (int rank = 0; rank < run->ranks; rank++)
+        if (run->rank[rank].present)
+            return &run->rank[rank];
+    return NULL;
+}
+
 void draw_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -43,6 +63,20 @@ void draw_text(FILE *out, const char *text)
         default:
             fputc((unsigned char)*text < 0x7f ? *text : '?', out);
         }
+}
+
+void draw_text_end(FILE *out, const char *text, size_t room)
+{
+    size_t length = strlen(text);
+    const char *shown = length > room ? text + (length - room + 1) : text;
+    while ((*shown & 0xc0) == 0x80) /* the middle of a letter */
+        shown++;
+    if (shown != text)
+        fputs("\xe2\x80\xa6", out);
+    draw_text(out, shown);
+    fputs("<title>", out);
+    draw_text(out, text);
+    fputs("</title>", out);
 }
 
 const char *draw_handler_name(const trace_rank *rank, uint32_t index, char buffer[32])

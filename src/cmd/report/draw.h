@@ -4,6 +4,7 @@
 #ifndef FY_CMD_DRAW_H
 #define FY_CMD_DRAW_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cmd/report/trace.h"
@@ -28,8 +29,52 @@ extern const char *const draw_share_colours[DRAW_SHARES];
 /* Sums up the stretches of a rank. */
 draw_shares draw_shares_of(const trace_rank *rank);
 
+/* The part of a stretch that had the processor, 0 to 1. Only tasks have theirs measured; another
+ * stretch is short, and counts whole. */
+double draw_processor_part(const trace_rank *rank, size_t index);
+
+/* A row of a picture of what was when. Time is divided into bins, each coloured by what filled most
+ * of it, and neighbours of one colour are one stroke: so the size of a picture goes with its rows,
+ * not with the length of the record. */
+typedef struct draw_row {
+    int bins, colours;
+    double bin_ns, width; /* of a bin, in time and in the picture */
+    double *ns;           /* bins x colours */
+} draw_row;
+
+typedef struct draw_span {
+    double from_ns, to_ns; /* since the row's beginning */
+} draw_span;
+
+/* A row of time up to `end_ns`, for a picture of that width and as many rows; false without memory.
+ * The caller frees `ns`. */
+bool draw_row_init(draw_row *row, int colours, double end_ns, int width, int rows);
+
+/* How high each of so many rows is, and which of them have room for a line of text: 1 is all, 2
+ * every second. */
+double draw_row_height(int rows);
+int draw_row_every(double height);
+
+void draw_row_clear(const draw_row *row);
+
+/* Counts that `part` of the span, 0 to 1, is of the colour. */
+void draw_row_fill(const draw_row *row, draw_span at, int colour, double part);
+
+/* Paths around the height y, as thick as the element around them says. */
+void draw_row_put(FILE *out, const draw_row *row, const char *const *colours, double x, double y);
+
+/* The keys of the shares from x on; returns where the last ends. */
+double draw_share_keys(FILE *out, double x);
+
 /* Text with what XML reserves replaced; bytes outside ASCII become '?'. */
 void draw_text(FILE *out, const char *text);
+
+/* A rank that left a trace; NULL when there is none. */
+const trace_rank *draw_told(const trace_run *run);
+
+/* The end of a text, as much as `room` letters hold: what tells commands apart stands there. All of
+ * it shows where the pointer rests. Inside a text element. */
+void draw_text_end(FILE *out, const char *text, size_t room);
 
 /* The name of a handler; `buffer` holds it when the trace has none. */
 const char *draw_handler_name(const trace_rank *rank, uint32_t index, char buffer[32]);
@@ -42,10 +87,14 @@ double draw_step(double end_ns);
  * scale. */
 void draw_bars(FILE *out, const trace_run *runs, int run_count);
 
+/* An svg element: what each rank did when, a panel per run below each other on one time axis, and
+ * beside each rank what its time went to. */
+void draw_load(FILE *out, const trace_run *runs, int run_count);
+
 /* An svg element: what each rank did when, above it how many ranks were busy. */
 void draw_timeline(FILE *out, const trace_run *run);
 
-/* One page with both pictures and tables, which needs no other file. */
+/* One page with the pictures and tables, which needs no other file. */
 void draw_page(FILE *out, const trace_run *runs, int run_count);
 
 /* The first run in the trace event format, which Chrome's tracing page and Perfetto read. */

@@ -1,4 +1,4 @@
-/* The page: facts, both pictures, and tables of what the pictures cannot say. */
+/* The page: facts, the pictures, and tables of what the pictures cannot say. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +42,13 @@ static void put_facts(FILE *out, const trace_run *run)
     draw_text(out, t->scheduler != NULL ? t->scheduler : "?");
     fputs(", Ferry ", out);
     draw_text(out, t->version != NULL ? t->version : "?");
+    if (run->during != NULL) {
+        fputs("<br>Times are from the first task of ", out);
+        draw_text(out, run->during);
+        fputs(" to the end of its last; counts, what the runtime's time went to, and objects are "
+              "of the whole run.",
+              out);
+    }
     if (absent > 0)
         fprintf(out, "<br><b>%d ranks left no trace: they died, or did not close.</b>", absent);
     fputs("</p>\n", out);
@@ -248,6 +255,8 @@ void draw_page(FILE *out, const trace_run *runs, int run_count)
     for (int i = 0; i < run_count; i++)
         put_facts(out, &runs[i]);
     draw_bars(out, runs, run_count);
+    if (run_count > 1)
+        draw_load(out, runs, run_count);
     for (int i = 0; i < run_count; i++) {
         fputs(run_count == 1 ? "<h2>When</h2>\n" : "<hr>\n", out);
         if (run_count > 1)

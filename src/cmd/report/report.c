@@ -9,17 +9,20 @@
 #include "cmd/report/draw.h"
 
 static const char help[] =
-    "usage: ferry report [-o FOLDER] RUN...\n"
+    "usage: ferry report [-o FOLDER] [-d HANDLER] RUN...\n"
     "\n"
     "Draws what the ranks of a run did. RUN is the folder that FERRY_TRACE named when it ran.\n"
-    "Writes report.html, which holds everything, and bars.svg, timeline.svg and trace.json (for\n"
-    "Perfetto and chrome://tracing) of the first RUN. Several runs are drawn on one scale.\n"
+    "Writes report.html, which holds everything, and its pictures: bars.svg and load.svg of all\n"
+    "runs on one scale; timeline.svg and trace.json (for Perfetto and chrome://tracing) of the\n"
+    "first.\n"
     "\n"
-    "  -o, --output FOLDER  write there; into the first RUN by default\n"
-    "  -h, --help           this text\n";
+    "  -o, --output FOLDER   write there; into the first RUN by default\n"
+    "  -d, --during HANDLER  draw from the first task of HANDLER to the end of its last\n"
+    "  -h, --help            this text\n";
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
+    {"during", required_argument, NULL, 'd'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -27,7 +30,7 @@ static const struct option long_options[] = {
 enum { RUNS_MAX = 64 };
 
 typedef struct pictures {
-    const char *folder;
+    const char *folder, *during; /* during: a handler; NULL: the whole run */
     trace_run runs[RUNS_MAX];
     int run_count;
 } pictures;
@@ -40,6 +43,11 @@ static void write_page(FILE *out, const pictures *p)
 static void write_bars(FILE *out, const pictures *p)
 {
     draw_bars(out, p->runs, p->run_count);
+}
+
+static void write_load(FILE *out, const pictures *p)
+{
+    draw_load(out, p->runs, p->run_count);
 }
 
 static void write_timeline(FILE *out, const pictures *p)
@@ -76,10 +84,10 @@ static bool write_all(const pictures *p)
         return false;
     }
     if (!write_file(p, "report.html", write_page) || !write_file(p, "bars.svg", write_bars) ||
-        !write_file(p, "timeline.svg", write_timeline) ||
+        !write_file(p, "load.svg", write_load) || !write_file(p, "timeline.svg", write_timeline) ||
         !write_file(p, "trace.json", write_chrome))
         return false;
-    printf("wrote report.html, bars.svg, timeline.svg and trace.json to %s\n", p->folder);
+    printf("wrote report.html, bars.svg, load.svg, timeline.svg and trace.json to %s\n", p->folder);
     return true;
 }
 
@@ -89,20 +97,35 @@ static int wrong_usage(void)
     return CMD_USAGE_STATUS;
 }
 
+/* Reads the run of that folder as the next; it is there to be freed when it is not cut as wanted.
+ */
+static bool add_run(pictures *p, const char *folder)
+{
+    char error[TRACE_ERROR_BYTES];
+    trace_run *run = &p->runs[p->run_count];
+    bool good = trace_run_read(folder, run, error);
+    p->run_count += good;
+    if (good && p->during != NULL)
+        good = trace_run_during(run, p->during, error);
+    if (!good)
+        fprintf(stderr, "ferry report: %s\n", error);
+    return good;
+}
+
 int cmd_report(int argc, char **argv)
 {
     static pictures p;
-    char name[] = "ferry report", error[TRACE_ERROR_BYTES];
-    int option, status = 0;
+    char name[] = "ferry report";
+    int option;
     argv[0] = name;
-    while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "o:d:h", long_options, NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);
             return 0;
         }
-        if (option != 'o')
+        if (option != 'o' && option != 'd')
             return wrong_usage();
-        p.folder = optarg;
+        *(option == 'o' ? &p.folder : &p.during) = optarg;
     }
     if (optind == argc || argc - optind > RUNS_MAX) {
         fprintf(stderr, "ferry report: %d runs: expected 1 to %d folders\n", argc - optind,
@@ -111,15 +134,11 @@ int cmd_report(int argc, char **argv)
     }
     if (p.folder == NULL)
         p.folder = argv[optind];
-    for (; optind < argc && status == 0; optind++, p.run_count++)
-        if (!trace_run_read(argv[optind], &p.runs[p.run_count], error)) {
-            fprintf(stderr, "ferry report: %s\n", error);
-            status = EXIT_FAILURE;
-            break;
-        }
-    if (status == 0 && !write_all(&p))
-        status = EXIT_FAILURE;
+    bool good = true;
+    for (; optind < argc && good; optind++)
+        good = add_run(&p, argv[optind]);
+    good = good && write_all(&p);
     for (int i = 0; i < p.run_count; i++)
         trace_run_fini(&p.runs[i]);
-    return status;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

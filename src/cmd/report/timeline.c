@@ -1,6 +1,4 @@
-/* Timeline: a row per rank, from the opening of the first to the closing of the last. Time is
- * divided into bins, each coloured by what filled most of it, and neighbours of one colour are one
- * stroke; so the size of the picture goes with ranks, not with the length of the record. */
+/* Timeline: a row per rank, from the opening of the first to the closing of the last. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +6,6 @@
 #include "cmd/report/draw.h"
 
 enum { LEFT = 76, WIDE = 1040, RIGHT = 40, LOAD = 84, LOAD_TOP = 74, ROWS_TOP = 196 };
-enum { STROKES_MAX = 200000, BINS_MAX = 2 * WIDE, BINS_MIN = 300 };
 
 /* Colours: idle, runtime, program, then tasks by handler, those of the longest first, each with the
  * processor and without. */
@@ -22,13 +19,12 @@ static const char *const colours[COLOURS] = {
 typedef struct chart {
     FILE *out;
     const trace_run *run;
-    int bins;
-    double bin_ns, row; /* the height of a row */
+    double row; /* the height of a row */
     int place[TRACE_HANDLERS_MAX];
     uint32_t shown[HANDLERS]; /* handlers by their place */
     int shown_count;
-    double *fill; /* of the row that is drawn: bins x COLOURS ns */
-    double *load; /* bins x 2: ns in tasks, and of these on the processor */
+    draw_row line; /* the row that is drawn */
+    double *load;  /* bins x 2: ns in tasks, and of these on the processor */
 } chart;
 
 static int colour_of(const chart *c, const trace_stretch *v)
@@ -45,69 +41,29 @@ static int colour_of(const chart *c, const trace_stretch *v)
     }
 }
 
-/* Spreads [from, to) over the bins of a row, `cpu` of 0 to 1 of it with the processor. */
-static void fill(const chart *c, double from, double to, int colour, double cpu)
-{
-    int last = c->bins - 1;
-    for (int b = (int)fmin(from / c->bin_ns, last); b <= last && b * c->bin_ns < to; b++) {
-        double ns = fmin(to, (b + 1) * c->bin_ns) - fmax(from, b * c->bin_ns);
-        if (ns <= 0)
-            continue;
-        c->fill[b * COLOURS + colour] += ns * cpu;
-        if (colour >= FIRST_TASK) {
-            c->fill[b * COLOURS + colour + 1] += ns * (1 - cpu);
-            c->load[2 * b] += ns;
-            c->load[2 * b + 1] += ns * cpu;
-        }
-    }
-}
-
 static void fill_row(const chart *c, const trace_rank *t)
 {
     double open = (double)(t->open_ns - c->run->start_ns);
-    memset(c->fill, 0, sizeof *c->fill * (size_t)c->bins * COLOURS);
+    draw_row_clear(&c->line);
     for (size_t i = 0; i < t->stretch_count; i++) {
         const trace_stretch *v = &t->stretches[i];
-        double from = open + (double)v->start_ns, to = open + (double)trace_stretch_end(t, i);
-        double cpu = v->kind == TRACE_TASK && v->cpu_ns != 0 && to > from
-                         ? fmin(1, (double)v->cpu_ns / (to - from))
-                         : 1;
-        fill(c, from, to, colour_of(c, v), cpu);
+        const draw_span at = {open + (double)v->start_ns, open + (double)trace_stretch_end(t, i)};
+        double cpu = draw_processor_part(t, i);
+        draw_row_fill(&c->line, at, colour_of(c, v), cpu);
+        if (v->kind == TRACE_TASK)
+            draw_row_fill(&c->line, at, colour_of(c, v) + 1, 1 - cpu);
     }
 }
 
-/* What filled most of a bin; -1 when nothing did. */
-static int fullest(const chart *c, int bin)
+/* Adds what of a row is in tasks to the strip. */
+static void add_load(const chart *c)
 {
-    int most = -1;
-    double ns = 0;
-    for (int colour = 0; colour < COLOURS; colour++)
-        if (c->fill[bin * COLOURS + colour] > ns) {
-            ns = c->fill[bin * COLOURS + colour];
-            most = colour;
+    for (int b = 0; b < c->line.bins; b++)
+        for (int colour = FIRST_TASK; colour < COLOURS; colour++) {
+            double ns = c->line.ns[b * COLOURS + colour];
+            c->load[2 * b] += ns;
+            c->load[2 * b + 1] += (colour - FIRST_TASK) % 2 == 0 ? ns : 0;
         }
-    return most;
-}
-
-static void draw_row(const chart *c, int rank)
-{
-    double y = ROWS_TOP + (rank + 0.5) * c->row, width = (double)WIDE / c->bins;
-    for (int colour = 0; colour < COLOURS; colour++) {
-        bool open = false;
-        for (int b = 0; b < c->bins;) {
-            int first = b, kind = fullest(c, b);
-            while (b < c->bins && fullest(c, b) == kind)
-                b++;
-            if (kind != colour)
-                continue;
-            if (!open)
-                fprintf(c->out, "<path stroke=\"%s\" d=\"", colours[colour]);
-            open = true;
-            fprintf(c->out, "M%.1f %.1fh%.1f", LEFT + first * width, y, (b - first) * width);
-        }
-        if (open)
-            fputs("\"/>\n", c->out);
-    }
 }
 
 static void draw_rows(chart *c)
@@ -117,12 +73,11 @@ static void draw_rows(chart *c)
             c->row > 6 ? c->row - 2 : c->row + 0.05);
     for (int rank = 0; rank < ranks; rank++) {
         fill_row(c, &c->run->rank[rank]);
-        draw_row(c, rank);
+        add_load(c);
+        draw_row_put(c->out, &c->line, colours, LEFT, ROWS_TOP + (rank + 0.5) * c->row);
     }
     fputs("</g>\n", c->out);
-    int every = 1;
-    while (every * c->row < 13)
-        every *= 2;
+    int every = draw_row_every(c->row);
     for (int rank = 0; rank < ranks; rank += every)
         fprintf(c->out, "<text x=\"%d\" y=\"%.1f\" class=\"s\" text-anchor=\"end\">%s%d</text>\n",
                 LEFT - 8, ROWS_TOP + (rank + 0.5) * c->row + 4, rank == 0 ? "rank " : "", rank);
@@ -131,15 +86,15 @@ static void draw_rows(chart *c)
 /* One line of the strip above the rows: part 0 all that was in tasks, 1 with the processor. */
 static void draw_area(const chart *c, int part, const char *colour)
 {
-    double width = (double)WIDE / c->bins, all = c->bin_ns * c->run->ranks;
+    double width = c->line.width, all = c->line.bin_ns * c->run->ranks;
     fprintf(c->out, "<path fill=\"%s\" d=\"M%d %d", colour, LEFT, LOAD_TOP + LOAD);
-    for (int b = 0; b < c->bins; b++)
+    for (int b = 0; b < c->line.bins; b++)
         fprintf(c->out, "L%.1f %.1fh%.1f", LEFT + b * width,
                 LOAD_TOP + LOAD * (1 - fmin(1, c->load[2 * b + part] / all)), width);
     fprintf(c->out, "V%dz\"/>\n", LOAD_TOP + LOAD);
 }
 
-static void draw_load(const chart *c)
+static void draw_strip(const chart *c)
 {
     fprintf(c->out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#f5f7f9\"/>\n", LEFT,
             LOAD_TOP, WIDE, LOAD);
@@ -232,9 +187,7 @@ static double draw_key(const chart *c, double x, int colour, const char *name)
 static void draw_legend(const chart *c)
 {
     double x = LEFT;
-    const trace_rank *told = &c->run->rank[0];
-    for (int rank = 0; rank < c->run->ranks && !told->present; rank++)
-        told = &c->run->rank[rank];
+    const trace_rank *told = draw_told(c->run);
     for (int i = 0; i < c->shown_count && x < 620; i++) {
         char name[32];
         bool others = i == HANDLERS - 1;
@@ -260,7 +213,7 @@ static void draw_whole(chart *c)
             width, height, width);
     draw_legend(c);
     draw_rows(c);
-    draw_load(c);
+    draw_strip(c);
     draw_moves(c);
     draw_grid(c);
     fputs("</svg>\n", c->out);
@@ -268,21 +221,14 @@ static void draw_whole(chart *c)
 
 void draw_timeline(FILE *out, const trace_run *run)
 {
-    int ranks = run->ranks, bins = STROKES_MAX / ranks;
-    bins = bins > BINS_MAX ? BINS_MAX : bins < BINS_MIN ? BINS_MIN : bins;
-    chart c = {.out = out,
-               .run = run,
-               .bins = bins,
-               .bin_ns = fmax(1, (double)(run->end_ns - run->start_ns)) / bins,
-               .row = ranks <= 16   ? 26
-                      : ranks <= 64 ? 13
-                                    : fmax(2.5, 800.0 / ranks)};
-    c.fill = calloc((size_t)bins * COLOURS, sizeof *c.fill);
-    c.load = calloc((size_t)bins * 2, sizeof *c.load);
-    if (c.fill != NULL && c.load != NULL) {
+    chart c = {.out = out, .run = run, .row = draw_row_height(run->ranks)};
+    bool room =
+        draw_row_init(&c.line, COLOURS, (double)(run->end_ns - run->start_ns), WIDE, run->ranks);
+    c.load = room ? calloc((size_t)c.line.bins * 2, sizeof *c.load) : NULL;
+    if (c.load != NULL) {
         choose_handlers(&c);
         draw_whole(&c);
     }
-    free(c.fill);
+    free(c.line.ns);
     free(c.load);
 }

@@ -67,6 +67,7 @@ typedef struct trace_run {
     int ranks;
     trace_rank *rank;
     uint64_t start_ns, end_ns; /* of the first and of the last rank */
+    const char *during;        /* the handler whose phase this is; NULL: the whole run */
 } trace_run;
 
 /* Reads one file's text. False, with a line in `error`, when it is not as it must be; then nothing
@@ -78,6 +79,11 @@ void trace_rank_fini(trace_rank *rank);
 /* Reads the files rank-N.trace of `folder`. Ranks that left none (they died) are absent. */
 bool trace_run_read(const char *folder, trace_run *out, char error[TRACE_ERROR_BYTES]);
 void trace_run_fini(trace_run *run);
+
+/* Cuts the run down to what lies between the first task of a handler and the end of its last; its
+ * stats and objects stay those of the whole run. Keeps `handler` until trace_run_fini. False, with
+ * a line in `error`, when no rank was in a task of it. */
+bool trace_run_during(trace_run *run, const char *handler, char error[TRACE_ERROR_BYTES]);
 
 /* The value of a stat, 0 when it is not there. */
 uint64_t trace_stat_of(const trace_rank *rank, const char *name);
