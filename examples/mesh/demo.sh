@@ -11,7 +11,8 @@ scheduler=${SCHEDULER:-stealing}
 
 # refine SCHEDULER FOLDER
 refine() {
-    "$build/bin/ferry" run -n "$ranks" "$build/examples/mesh" \
+    mkdir -p "$out/$2"
+    FERRY_TRACE=$out/$2 "$build/bin/ferry" run -n "$ranks" "$build/examples/mesh" \
         --input examples/data/great-britain.poly --subdomains 192 --angle 25 --size 1.2 \
         --work-share 0.2 --feature=-8,5730,40,12 --scheduler "$1" --out "$out/$2" --check
 }
@@ -32,4 +33,6 @@ awk -v before="$(number unbalanced makespan_s)" -v after="$(number balanced make
     -v bound="$(number balanced bound_s)" 'BEGIN {
         printf "Balanced %.2f times as fast: %.3f s instead of %.3f s; ", before / after, after, before
         printf "the work divided by the processors is %.3f s.\n", bound }'
-echo "Pictures: $out/unbalanced and $out/balanced, mesh.svg and load.svg; mesh.vtu opens in ParaView."
+"$build/bin/ferry" report --during refine -o "$out" "$out/unbalanced" "$out/balanced"
+echo "Pictures: load.svg in $out shows what each rank did in both runs; mesh.svg in $out/unbalanced and"
+echo "$out/balanced shows which rank refined what, and mesh.vtu there opens in ParaView."

@@ -264,11 +264,8 @@ static ferry_stats since(ferry *f, const ferry_stats *before)
 
 int mesh_refine_all(ferry *f, mesh_program *p)
 {
-    enum { INTERVALS_MAX = 20000, RESOLUTION_NS = 200 * 1000 };
     ferry_stats before;
-    int error = ferry_trace_start(f, INTERVALS_MAX, RESOLUTION_NS);
-    if (error == 0)
-        error = ferry_balance_phase(f, true);
+    int error = ferry_balance_phase(f, true);
     if (error != 0)
         return error;
     ferry_stats_get(f, &before);

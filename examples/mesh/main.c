@@ -58,7 +58,6 @@ static void release(mesh_program *p)
     mesh_splits_fini(&p->splits);
     free(p->objects);
     free(p->accounts);
-    free(p->intervals);
 }
 
 static int run(ferry *f, mesh_program *p)

@@ -25,7 +25,7 @@ void mesh_options_help(void)
          "  --scheduler NAME        ferry, stealing, diffusion, none, ..., or a path\n"
          "  --work-share W          sub-domains of equal area (0) to equal work (1; default 0.5)\n"
          "  --slice POINTS          a task makes at most so many points (default 0: no limit)\n"
-         "  --out DIR               writes mesh.vtu, mesh.svg, load.svg and summary.json there\n"
+         "  --out DIR               writes mesh.vtu, mesh.svg and summary.json there\n"
          "  --check                 verifies the result; the exit status is 1 if it is wrong\n"
          "  --help                  this text");
 }

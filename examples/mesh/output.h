@@ -1,4 +1,4 @@
-/* Files for people and programs: mesh.vtu, mesh.svg, load.svg, summary.json.
+/* Files for people and programs: mesh.vtu, mesh.svg, summary.json.
  *
  * Every function writes one file, returns 0, or -1 with log->error naming the file; a file that
  * could not be written whole is removed. Arguments are borrowed. Threads: no shared state. */
@@ -26,32 +26,6 @@ int mesh_write_vtu(const char *path, const mesh_picture *picture, mesh_log *log)
 /* A map coloured by rank. All triangles are drawn while there are at most 60,000; in larger meshes
  * those whose edges are longer than 2.5 pixels are, and a magnified part shows the rest. */
 int mesh_write_svg(const char *path, const mesh_picture *picture, mesh_log *log);
-
-typedef enum mesh_load_kind {
-    MESH_LOAD_BUSY,
-    MESH_LOAD_RUNTIME,
-    MESH_LOAD_IDLE,
-    MESH_LOAD_KINDS
-} mesh_load_kind;
-
-typedef struct mesh_interval {
-    int32_t rank;
-    mesh_load_kind kind;
-    double start, end; /* seconds */
-} mesh_interval;
-
-/* One run's timelines. Time not covered by an interval counts as idle. */
-typedef struct mesh_load_panel {
-    const char *title;
-    int32_t rank_count;
-    const mesh_interval *interval; /* in any order */
-    int64_t interval_count;
-    double makespan; /* seconds; 0: the last interval's end */
-} mesh_load_panel;
-
-/* Draws the panels below each other on one time axis, so that runs can be compared. */
-int mesh_write_load_svg(const char *path, const char *title, const mesh_load_panel *panel,
-                        int32_t count, mesh_log *log);
 
 typedef struct mesh_rank_summary {
     double busy_s, runtime_s, idle_s;

@@ -27,7 +27,6 @@ typedef struct mesh_start {
 typedef struct mesh_account {
     ferry_stats stats; /* of the refinement alone */
     uint64_t splits;
-    uint64_t interval_count;
 } mesh_account;
 
 /* One rank's state: its ferry_user_data. */
@@ -36,9 +35,9 @@ typedef struct mesh_program {
     mesh_start start;
     ferry_object *objects; /* by sub-domain, the same on every rank */
     ferry_object_type type;
-    ferry_handler refine, split;               /* of objects */
-    ferry_handler progress, account, interval; /* of ranks */
-    mesh_splits splits;                        /* of the task that runs */
+    ferry_handler refine, split;     /* of objects */
+    ferry_handler progress, account; /* of ranks */
+    mesh_splits splits;              /* of the task that runs */
     uint64_t splits_sent;
     uint64_t begin_ns, end_ns; /* of the refinement */
 
@@ -50,8 +49,6 @@ typedef struct mesh_program {
     int32_t refined, shown; /* sub-domains whose first refinement is done; as last printed */
     mesh_account *accounts; /* by rank */
     int32_t account_count;
-    mesh_interval *intervals;
-    int64_t interval_count, interval_room;
 } mesh_program;
 
 /* Registers the object type and every handler. 0 or FERRY_E... */
@@ -69,7 +66,7 @@ int mesh_distribute(ferry *f, mesh_program *p);
 /* Refines until nothing is left to do anywhere. Collective. 0 or FERRY_E... */
 int mesh_refine_all(ferry *f, mesh_program *p);
 
-/* Brings sub-domains, accounts and timelines to rank 0. Collective. 0 or FERRY_E... */
+/* Brings sub-domains and accounts to rank 0. Collective. 0 or FERRY_E... */
 int mesh_collect(ferry *f, mesh_program *p);
 
 /* Rank 0: prints the table, writes the files, checks. The exit status. */

@@ -129,20 +129,13 @@ static int write_files(const mesh_program *p, mesh_sub *const *subs, const mesh_
                                   .title = title,
                                   .subtitle = about,
                                   .unit = "km"};
-    const mesh_load_panel panel = {.title = about,
-                                   .rank_count = s->ranks,
-                                   .interval = p->intervals,
-                                   .interval_count = p->interval_count,
-                                   .makespan = s->makespan_s};
     if (make_folder(folder) != 0)
         return mesh_fail(log, "%s: cannot be made: %s", folder, strerror(errno));
     if (mesh_write_vtu(file_in(folder, "mesh.vtu", path), &picture, log) != 0 ||
         mesh_write_svg(file_in(folder, "mesh.svg", path), &picture, log) != 0 ||
-        mesh_write_load_svg(file_in(folder, "load.svg", path), "What each rank did", &panel, 1,
-                            log) != 0 ||
         mesh_write_summary(file_in(folder, "summary.json", path), s, log) != 0)
         return -1;
-    printf("wrote mesh.vtu, mesh.svg, load.svg and summary.json to %s\n", folder);
+    printf("wrote mesh.vtu, mesh.svg and summary.json to %s\n", folder);
     return 0;
 }
 

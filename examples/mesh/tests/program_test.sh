@@ -25,7 +25,7 @@ refine() {
         --feature=560,6220,15,8 --subdomains "$subdomains" --scheduler "$scheduler" --slice 300 \
         --out "$work/out" --check >"$work/log" 2>&1 || { cat "$work/log"; fail "exit status $?"; }
     grep -q '^ok   Euler' "$work/log" || { cat "$work/log"; fail "the check did not run to its end"; }
-    for file in mesh.vtu mesh.svg load.svg summary.json; do
+    for file in mesh.vtu mesh.svg summary.json; do
         [ -s "$work/out/$file" ] || fail "$file is missing or empty"
     done
 }
