@@ -99,6 +99,22 @@ static void test_floorplan_maps_share_weights(void **state)
             for (int r = 0; r < RANKS; r++)
                 assert_true(share[r] > sum / RANKS - 25 && share[r] < sum / RANKS + 25);
     }
+    /* Weights below 0 count as 0; without any weight blocks count. */
+    for (int which = 0; which < 4; which++) {
+        int share[RANKS] = {0};
+        for (int i = 0; i < 256; i++)
+            weights[i] = which < 2 ? 0 : i < 64 ? -1 : 1;
+        assert_int_equal(which % 2 ? ferry_map_bisect(&plan, RANKS, weights)
+                                   : ferry_map_curve(&plan, RANKS, weights),
+                         0);
+        for (int i = 0; i < 256; i++) {
+            assert_in_range(plan.blocks[i].owner, 0, RANKS - 1);
+            share[plan.blocks[i].owner] += which < 2 || weights[i] > 0;
+        }
+        for (int r = 0; r < RANKS; r++)
+            assert_in_range(share[r], (which < 2 ? 256 : 192) / RANKS - 3,
+                            (which < 2 ? 256 : 192) / RANKS + 3);
+    }
     assert_int_equal(ferry_map_block(&plan, 0), FERRY_EINVAL);
     assert_int_equal(ferry_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)), FERRY_EINVAL);
     const ferry_point cut = ferry_point_all(16);

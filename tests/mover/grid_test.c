@@ -236,6 +236,12 @@ static void test_grid_move_combines(void **state)
     copy.to.high.at[0] = 4;
     assert_int_equal(ferry_grid_move(&ga, &gb, &copy, NULL), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "[0:4] <= [0:3] is not inside"));
+    copy.to = ferry_region_sized(1, (int64_t[]){3});
+    copy.from = ferry_region_shift(copy.to, ferry_point_all(2));
+    assert_int_equal(ferry_grid_move(&ga, &gb, &copy, NULL), FERRY_EINVAL);
+    copy.from = copy.to;
+    ferry_grid odd = ferry_grid_over(copy.to, 10, a);
+    assert_int_equal(ferry_grid_move(&odd, &odd, &copy, &op), FERRY_EINVAL);
     copy.to.high.at[0] = -1;
     assert_int_equal(ferry_grid_move(&ga, &gb, &copy, NULL), FERRY_EINVAL);
 }

@@ -194,6 +194,13 @@ static void sample_short(ferry_plan_entry *copy)
     copy->ratio[0] = 2;
 }
 
+static void sample_between(ferry_plan_entry *copy)
+{
+    copy->relation = FERRY_SAMPLE;
+    copy->ratio[0] = 2;
+    copy->from.high.at[0] += 3;
+}
+
 static void coarse_long(ferry_plan_entry *copy)
 {
     copy->relation = FERRY_COARSEN;
@@ -228,6 +235,7 @@ static void test_plan_check_finds_every_misfit(void **state)
         {axis_beyond, "entry 1: source block 0"},
         {no_ratio, "entry 1: source block 0"},
         {sample_short, "entry 1: source block 0"},
+        {sample_between, "entry 1: source block 0"},
         {coarse_long, "entry 1: source block 0"},
         {sample_far, "entry 1: source block 0"},
         {no_relation, "entry 1: source block 0"},

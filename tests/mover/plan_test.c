@@ -118,6 +118,75 @@ static bool of_rank(const ferry_plan_entry *c, const ferry_floorplan *s, const f
     return s->blocks[c->source].owner == r || t->blocks[c->target].owner == r;
 }
 
+/* Goal: where blocks overlap, points of another are no ghosts of a block, and those beyond it are.
+ * Method: a block and one that covers it and more, with and without corners. */
+static void test_plan_halo_of_overlapping_blocks(void **state)
+{
+    (void)state;
+    for (int faces = 0; faces < 2; faces++) {
+        ferry_floorplan blocks = {.dims = 2};
+        ferry_plan plan = {0};
+        ferry_halo halo = FERRY_HALO_DEFAULTS;
+        uint64_t points[2] = {0};
+        halo.low = halo.high = ferry_point_all(2);
+        halo.faces_only = faces;
+        const ferry_region small = ferry_region_shift(box(2, 4), ferry_point_all(3));
+        assert_int_equal(ferry_floorplan_add(&blocks, small, 0), 0);
+        assert_int_equal(ferry_floorplan_add(&blocks, box(2, 10), 1), 0);
+        assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, -1), 0);
+        for (size_t i = 0; i < plan.count; i++) {
+            const ferry_plan_entry *c = &plan.copies[i];
+            assert_true(ferry_region_is_empty(ferry_region_intersect(c->to, small)));
+            assert_true(ferry_region_equal(c->to, c->from));
+            points[c->target] += ferry_plan_entry_points(c);
+        }
+        assert_int_equal(points[0], faces ? 4 * 2 * 4 : 8 * 8 - 4 * 4);
+        assert_int_equal(points[1], 0);
+        ferry_plan_fini(&plan);
+        ferry_floorplan_fini(&blocks);
+    }
+}
+
+/* Goal: ferry_halo_near names the places of all blocks that a halo of a rank's blocks connects.
+ * Method: for each copy of the rank's plan the other block meets a region named. */
+static void test_halo_near_names_what_a_plan_connects(void **state)
+{
+    (void)state;
+    dice d = {15};
+    for (int round = 0; round < 60; round++) {
+        ferry_floorplan blocks = irregular(&d, box(2, 24), 4, 4), own = {.dims = 2};
+        ferry_halo halo = FERRY_HALO_DEFAULTS;
+        ferry_regions near = {0};
+        ferry_plan plan = {0};
+        halo.domain = box(2, 24);
+        for (int i = 0; i < 2; i++) {
+            halo.low.at[i] = dice_between(&d, 0, 9);
+            halo.high.at[i] = dice_between(&d, 0, 9);
+            halo.periodic[i] = dice_between(&d, 0, 1);
+        }
+        for (size_t i = 0; i < blocks.count; i++)
+            if (blocks.blocks[i].owner == 1)
+                assert_int_equal(ferry_floorplan_add(&own, blocks.blocks[i].region, 1), 0);
+        assert_int_equal(ferry_halo_near(&own, &halo, &near), 0);
+        assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, 1), 0);
+        for (size_t i = 0; i < plan.count; i++) {
+            const ferry_block *ends[] = {&blocks.blocks[plan.copies[i].source],
+                                         &blocks.blocks[plan.copies[i].target]};
+            for (int end = 0; end < 2; end++) {
+                bool found = ends[end]->owner == 1;
+                for (size_t k = 0; k < near.count && !found; k++)
+                    found = !ferry_region_is_empty(
+                        ferry_region_intersect(near.items[k], ends[end]->region));
+                assert_true(found);
+            }
+        }
+        ferry_plan_fini(&plan);
+        ferry_regions_fini(&near);
+        ferry_floorplan_fini(&own);
+        ferry_floorplan_fini(&blocks);
+    }
+}
+
 /* Goal: what a rank plans for itself is what touches it of the whole plan, once each.
  * Method: both plans as sorted lists of entries. */
 static void compare_share(const ferry_plan *whole, const ferry_plan *own, const ferry_floorplan *s,
@@ -154,6 +223,7 @@ static void test_plan_of_a_rank_is_its_share(void **state)
         halo.periodic[0] = halo.periodic[1] = round % 2;
         ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
         meeting.low = halo.low;
+        meeting.high = ferry_point_of(dice_between(&d, 0, 3), dice_between(&d, 0, 3), 0);
         meeting.shift = ferry_point_of(dice_between(&d, -3, 3), 2, 0);
         meeting.relation = (ferry_relation)dice_between(&d, 0, 3);
         meeting.ratio[0] = 2;
@@ -201,7 +271,17 @@ static void test_plan_meet_moves_each_point_once(void **state)
     assert_int_equal(stats.points, 24 * 24);
     assert_int_equal(stats.pair_count, 3);
     assert_int_equal(stats.local_points, 24 * 7);
+    assert_int_equal(stats.copies, 5 * 4);
+    assert_int_equal(stats.local_copies, 5);
+    for (int i = 0; i < 3; i++) {
+        const ferry_plan_pair *pair = &stats.pairs[i];
+        assert_true(pair->source == 0 && pair->target == i + 1 && pair->copies == 5);
+        assert_int_equal(pair->points, 24 * (i == 2 ? 3 : 7));
+    }
     free(stats.pairs);
+    ab.copies[0].target = 4;
+    assert_int_equal(ferry_plan_account(&ab, &a, &b, &stats), FERRY_EINVAL);
+    ab.copies[0].target = 0;
     for (size_t i = 0; i < ac.count; i++) {
         ferry_point p = ac.copies[i].to.low;
         int count = 0;
@@ -324,6 +404,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_halo_equals_all_pairs),
+        cmocka_unit_test(test_plan_halo_of_overlapping_blocks),
+        cmocka_unit_test(test_halo_near_names_what_a_plan_connects),
         cmocka_unit_test(test_plan_of_a_rank_is_its_share),
         cmocka_unit_test(test_plan_meet_moves_each_point_once),
         cmocka_unit_test(test_plan_prints_and_reverses_every_relation),
