@@ -440,6 +440,17 @@ static void mistakes(ferry *f)
         m = NULL;
     }
     ferry_plan_fini(&plan);
+    /* Safety mode finds two copies to one place, unless they are combined there. */
+    const ferry_region cell = ferry_region_sized(1, (int64_t[]){1});
+    const ferry_region ghost = ferry_region_shift(cell, ferry_point_all(-1));
+    for (int i = 0; i < 2 && ferry_rank(f) == 0; i++)
+        CHECK(ferry_plan_copy(&plan, 0, ghost, 0, cell) == 0);
+    options.check = true;
+    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
+    CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entries 0 [-1:-1] and 1") != NULL);
+    options.operation.combine = FERRY_COMBINE_ADD;
+    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == 0 && ferry_mover_free(m) == 0);
+    ferry_plan_fini(&plan);
     CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
     CHECK(ferry_mover_wait(m) == 0 && ferry_mover_test(m) == 0);
     CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
