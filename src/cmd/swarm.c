@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "cmd/cmd.h"
 #include "cmd/sim.h"
 
@@ -76,6 +77,25 @@ static bool read_limit(const char *text, swarm *s)
         return true;
     fprintf(stderr, "ferry swarm: -l %s: expected seconds, more than 0 and less than a million\n",
             text);
+    return false;
+}
+
+/* Once all options are read: ranks may be given behind it. */
+static bool check_starved(const swarm *s)
+{
+    uint64_t ranks = 1, rank = 0;
+    char *end = NULL;
+    if (s->starved == NULL)
+        return true;
+    if (fy_env_number("FERRY_RANKS", 1, INT32_MAX, &ranks) == 0 &&
+        fy_env_number("FERRY_RANKS_MAX", 1, INT32_MAX, &ranks) == 0) {
+        errno = 0;
+        rank = strtoull(s->starved, &end, 10);
+        if (*s->starved >= '0' && *s->starved <= '9' && *end == '\0' && errno == 0 && rank < ranks)
+            return true;
+    }
+    fprintf(stderr, "ferry swarm: --starve %s: expected a rank from 0 to %" PRIu64 "\n", s->starved,
+            ranks - 1);
     return false;
 }
 
@@ -346,6 +366,10 @@ int cmd_swarm(int argc, char **argv)
     }
     if (optind == argc) {
         fprintf(stderr, "ferry swarm: which program?\nTry `ferry swarm --help`.\n");
+        return CMD_USAGE_STATUS;
+    }
+    if (!check_starved(&s)) {
+        fprintf(stderr, "Try `ferry swarm --help`.\n");
         return CMD_USAGE_STATUS;
     }
     s.argv = argv + optind;

@@ -58,6 +58,8 @@ expect 0 'ended with an error for want of memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"
 expect 0 'ended with an error for want of memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --starve 2 "$canary"
+expect 2 '--starve 3: expected a rank from 0 to 2' "$ferry" swarm --starve 3 -n 3 "$canary"
+expect 2 '--starve one: expected a rank from 0 to 2' "$ferry" swarm -n 3 --starve one "$canary"
 expect 1 'expected starve=RANK' "$ferry" sim -n 3 --faults starve=3 "$canary"
 expect 0 'shrink what fails' "$ferry" --help
 expect 0 'ferry sim' "$ferry" sim --help
