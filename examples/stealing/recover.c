@@ -86,7 +86,7 @@ static int tell(state *s, uint8_t *marks)
     for (int rank = 0; rank < ferry_ranks(s->f); rank++) {
         if (rank == ferry_rank(s->f) || ferry_peer_is_gone(s->f, rank))
             continue;
-        int error = ferry_request_send(s->f, rank, &message, NULL);
+        int error = steal_send(s, rank, &message);
         if (error != 0 && error != FERRY_EPEER)
             return error;
     }

@@ -1,7 +1,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "stealing.h"
 
@@ -169,11 +168,19 @@ static void work(state *s, int unit)
     uint64_t us = (uint64_t)s->options->unit_us * (unit < s->options->units / 4 ? 4 : 1);
     uint64_t end_ns = ferry_now(s->f) + us * 1000;
     while (ferry_now(s->f) < end_ns) {
-        nanosleep(&(struct timespec){.tv_nsec = SLICE_NS}, NULL);
+        ferry_compute(s->f, SLICE_NS * 1e-9);
         die_if_due(s);
         if (s->options->style != PASSING)
             ferry_poll(s->f);
     }
+}
+
+int steal_send(state *s, int rank, const ferry_message *message)
+{
+    int error;
+    while ((error = ferry_request_send(s->f, rank, message, NULL)) == FERRY_ENOMEM)
+        (void)ferry_wait(s->f, PAUSE_NS);
+    return error;
 }
 
 /* Who misses a report waits for the unit for ever: each is sent as soon as there is memory. */
@@ -185,8 +192,7 @@ static void tell_all(state *s, int unit)
     steal_know(s, unit);
     for (int rank = 0; rank < ferry_ranks(s->f); rank++)
         if (rank != ferry_rank(s->f))
-            while (ferry_request_send(s->f, rank, &message, NULL) == FERRY_ENOMEM)
-                (void)ferry_wait(s->f, PAUSE_NS);
+            (void)steal_send(s, rank, &message);
 }
 
 static void answer_waiting(state *s)

@@ -69,6 +69,8 @@ void steal_close(state *s);
 /* Does one unit, or waits a little for one. */
 int steal_step(state *s);
 void steal_know(state *s, int unit);
+/* Sends what others cannot go on without: as soon as there is memory. */
+int steal_send(state *s, int rank, const ferry_message *message);
 void steal_died(state *s, int rank);
 
 /* recover.c */
