@@ -11,6 +11,7 @@
 #include <ferry/mover.h>
 
 #include "dice.h"
+#include "mover/move.h"
 
 enum { ROUNDS = 6000 };
 
@@ -134,7 +135,8 @@ static char *expect(const ferry_plan_entry *c, const ferry_operation *op, const 
     return copy;
 }
 
-/* Goal: any entry between any two grids moves what a loop over its points moves, and nothing else.
+/* Goal: any entry between any two grids moves what a loop over its points moves, and nothing else,
+ * in one step or packed between.
  * Method: random entries, grids with gaps and permuted memory, sizes, operations; whole memory
  * compared. */
 static void test_grid_move_agrees_with_points(void **state)
@@ -157,9 +159,22 @@ static void test_grid_move_agrees_with_points(void **state)
             random_grid(&d, ferry_region_grow(c.to, ferry_point_all(1)), element, &to_bytes);
         ferry_grid from =
             random_grid(&d, ferry_region_grow(c.from, ferry_point_all(1)), element, &from_bytes);
-        char *expected = expect(&c, &op, &to, &from, to_bytes);
+        char *expected = expect(&c, &op, &to, &from, to_bytes), *before = malloc(to_bytes);
+        memcpy(before, to.data, to_bytes);
         assert_int_equal(ferry_grid_move(&to, &from, &c, &op), 0);
         assert_memory_equal(to.data, expected, to_bytes);
+        /* And in two steps, as a message carries it. */
+        ferry_plan_entry pack, unpack;
+        ferry_region dense;
+        fy_copy_split(&c, &dense, &pack, &unpack);
+        ferry_grid buffer =
+            ferry_grid_over(dense, element, malloc(ferry_region_size(dense) * element));
+        memcpy(to.data, before, to_bytes);
+        assert_int_equal(ferry_grid_move(&buffer, &from, &pack, NULL), 0);
+        assert_int_equal(ferry_grid_move(&to, &buffer, &unpack, &op), 0);
+        assert_memory_equal(to.data, expected, to_bytes);
+        free(buffer.data);
+        free(before);
         free(expected);
         free(to.data);
         free(from.data);
