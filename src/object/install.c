@@ -252,6 +252,9 @@ static int install(ferry *f, fy_arrival *arrival)
     if (fy_passage_read(objects, next_passage(arrival), left_bytes, &passage) &&
         passage.bare == (arrival->given != NULL)) {
         taken_bytes = passage.size_bytes;
+        /* A kind that is yet to be registered here is waited for. */
+        if (passage.type >= objects->type_count)
+            return FERRY_EAGAIN;
         error = entry_for(f, &passage, &entry);
         if (error == 0 && arrival->record == NULL) {
             arrival->record = fy_record_create(objects, (ferry_object){passage.object});
@@ -367,7 +370,7 @@ static bool end_next(ferry *f, fy_arrival *arrival)
     size_t data_bytes = 0;
     if (!fy_passage_read(objects, next_passage(arrival), arrival->size_bytes - arrival->done_bytes,
                          &passage) ||
-        passage.bare)
+        passage.bare || passage.type >= objects->type_count)
         return false;
     fy_record *record = arrival->record;
     arrival->record = NULL;

@@ -213,7 +213,7 @@ static bool is_sound(const fy_objects *objects, unsigned flags, const fy_passage
         !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)passage->address))
         return false;
     return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks &&
-           passage->type < objects->type_count && passage->load >= 0 &&
+           passage->type < FY_TYPES_MAX && passage->load >= 0 &&
            (passage->priority_count == 0 || passage->priority_count == (uint32_t)objects->ranks);
 }
 

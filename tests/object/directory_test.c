@@ -49,10 +49,11 @@ static void on_end(ferry *f, ferry_object object, void *data, int source, const 
     CHECK(ferry_object_destroy(f, object) == 0);
 }
 
+static const ferry_object_ops ops = {
+    .size = sizeof ops, .flat_bytes = sizeof(uint64_t), .unpack = unpack, .destroy = destroy};
+
 static void world_open(world *w, const char *protocol)
 {
-    static const ferry_object_ops ops = {
-        .size = sizeof ops, .flat_bytes = sizeof(uint64_t), .unpack = unpack, .destroy = destroy};
     *w = (world){.accounts = {{.handled = 0}}};
     CHECK(setenv("FERRY_DIRECTORY", protocol, 1) == 0);
     job_open(&w->job, RANKS, 0, 0);
@@ -381,12 +382,43 @@ static void test_malformed_news_are_dropped(void **state)
     world_close(&w);
 }
 
+/* Goal: an object whose kind a rank has not registered yet waits there, with its messages, and one
+ * that still waits when all close is dropped. Method: two of a second kind, which rank 0 alone has
+ * at first, go to ranks 1 and 2; rank 1 registers it later, rank 2 never. */
+static void test_objects_wait_for_their_kind(void **state)
+{
+    (void)state;
+    world w;
+    ferry_object_type first, second;
+    ferry_object objects[2];
+    world_open(&w, "lazy");
+    ferry *f = w.job.f[0];
+    CHECK(ferry_object_type_register(f, &ops, &second) == 0);
+    first = w.accounts[0].type;
+    w.accounts[0].type = second;
+    for (int i = 0; i < 2; i++) {
+        objects[i] = create(&w, 0);
+        CHECK(ferry_object_move(f, objects[i], i + 1) == 0);
+        post(&w, 0, objects[i], w.accounts[0].count);
+    }
+    for (int turn = 0; turn < 10 * RANKS; turn++)
+        fy_progress(w.job.f[turn % RANKS], true);
+    CHECK(w.accounts[1].alive == 0 && w.accounts[1].handled == 0);
+    CHECK(ferry_object_type_register(w.job.f[1], &ops, &second) == 0);
+    while (w.accounts[1].handled == 0)
+        for (int rank = 0; rank < RANKS; rank++)
+            fy_progress(w.job.f[rank], true);
+    CHECK(first.index != second.index && w.accounts[1].alive == 1 && w.accounts[2].alive == 0);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_protocol_tells_whom_it_should),
         cmocka_unit_test(test_forwarders_shorten_the_way),
         cmocka_unit_test(test_stale_news_are_dropped),
+        cmocka_unit_test(test_objects_wait_for_their_kind),
         cmocka_unit_test(test_the_end_is_forgotten_by_all),
         cmocka_unit_test(test_messages_behind_the_end_fail),
         cmocka_unit_test(test_messages_wait_for_what_comes),
