@@ -55,8 +55,7 @@ static void test_plan_halo_refuses(void **state)
     ferry_floorplan_fini(&blocks);
 }
 
-/* Goal: meetings that cannot be are refused, and none overflows at the limits that are let through.
- * Method: one fault at a time; the largest ratio with the largest shift and widths. */
+/* Goal: meetings that cannot be are refused. Method: one fault at a time. */
 static void test_plan_meet_refuses(void **state)
 {
     (void)state;
@@ -109,6 +108,19 @@ static void test_plan_meet_refuses(void **state)
                          fault == 0 ? 0 : FERRY_EINVAL);
         assert_int_equal(plan.count > before, fault == 0);
     }
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&a);
+    ferry_floorplan_fini(&b);
+}
+
+/* Goal: no meeting overflows at the limits that are let through, and what lies beyond is refused.
+ * Method: the largest ratio with the largest shift and widths. */
+static void test_plan_meet_at_the_limits(void **state)
+{
+    (void)state;
+    ferry_floorplan a;
+    ferry_plan plan = {0};
+    assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &a), 0);
     for (int relation = FERRY_PLAIN; relation <= FERRY_COARSEN; relation++) {
         ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
         meeting.relation = (ferry_relation)relation;
@@ -128,7 +140,6 @@ static void test_plan_meet_refuses(void **state)
     }
     ferry_plan_fini(&plan);
     ferry_floorplan_fini(&a);
-    ferry_floorplan_fini(&b);
 }
 
 /* A change to a good entry, and what the check must say of it. */
@@ -290,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_halo_refuses),
         cmocka_unit_test(test_plan_meet_refuses),
+        cmocka_unit_test(test_plan_meet_at_the_limits),
         cmocka_unit_test(test_plan_check_finds_every_misfit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

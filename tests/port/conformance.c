@@ -1,12 +1,10 @@
-#include "conformance.h"
+#include "cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
-#define KIND_LAST 255  /* the frames that end a case */
-#define KIND_GIVEN 254 /* a block handed over */
 
 /* A sanitizer looks at each byte. */
 #ifdef FERRY_SANITIZED
@@ -23,7 +21,7 @@ void fy_expect_at(bool is, const char *text, const char *file, int line)
     exit(EXIT_FAILURE);
 }
 
-static fy_port_info info_of_port(fy_port *port)
+fy_port_info fy_info_of(fy_port *port)
 {
     fy_port_info info;
     port->ops->query(port, &info);
@@ -37,18 +35,6 @@ static unsigned char pattern(size_t i, uint64_t seed)
 
 /* Larger ones are left out where the machine is too busy for them. */
 #define SIZE_SURE_BYTES ((size_t)1 << 20)
-
-/* What a rank has received. */
-typedef struct tally {
-    fy_port *port;
-    uint64_t next[FY_LANES][64]; /* next number expected of each source */
-    uint64_t count[FY_LANES];
-    uint64_t last;    /* KIND_LAST frames, but for those with a word */
-    uint64_t tellers; /* these */
-    uint64_t told;    /* the sum of their words */
-    bool leave;       /* take nothing */
-    bool check_data;
-} tally;
 
 /* Words: number, lane. */
 static fy_verdict take(void *context, int source, const fy_frame *frame)
@@ -93,31 +79,29 @@ static fy_frame numbered(uint64_t number, fy_lane lane)
     };
 }
 
-static void poll_both(tally *t)
+void fy_tally_poll(tally *t)
 {
     t->port->ops->poll(t->port, FY_CONTROL, 16, take, t);
     t->port->ops->poll(t->port, FY_DATA, 16, take, t);
 }
 
-/* Sends, and receives while there is no room. */
-static void send_paced(tally *t, fy_lane lane, int rank, const fy_frame *frame)
+void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame)
 {
     int error;
     while ((error = t->port->ops->send(t->port, FY_APP, lane, rank, frame)) == FERRY_EAGAIN)
-        poll_both(t);
+        fy_tally_poll(t);
     fy_expect(error == 0);
 }
 
-/* Tells all others that this rank is done, and waits for the same from them. */
-static void meet(tally *t, uint64_t round)
+void fy_tally_meet(tally *t, uint64_t round)
 {
-    fy_port_info info = info_of_port(t->port);
+    fy_port_info info = fy_info_of(t->port);
     fy_frame last = {.kind = KIND_LAST};
     for (int rank = 0; rank < info.ranks; rank++)
         if (rank != info.rank)
-            send_paced(t, FY_DATA, rank, &last);
+            fy_tally_send(t, FY_DATA, rank, &last);
     while (t->last < round * (uint64_t)(info.ranks - 1))
-        poll_both(t);
+        fy_tally_poll(t);
 }
 
 /* Where the machine is so busy that whoever waits for another waits for a turn, fewer rounds must
@@ -127,7 +111,7 @@ static bool is_late(fy_port *port, uint64_t start_ns)
     return port->ops->now(port) - start_ns > 8000 * MS;
 }
 
-static bool is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
+bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
 {
     enum { LEAST = 40 };
     return round >= most || (round >= LEAST && is_late(port, start_ns));
@@ -140,109 +124,24 @@ static void all_to_all(fy_port *port)
 {
     enum { FRAMES = 3000 };
     tally t = {.port = port, .check_data = true};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     uint64_t start = port->ops->now(port), number = 0;
-    for (; !is_enough(port, start, number, FRAMES); number++) {
+    for (; !fy_is_enough(port, start, number, FRAMES); number++) {
         for (int rank = 0; rank < info.ranks; rank++) {
             fy_frame frame = numbered(number, FY_DATA);
-            send_paced(&t, FY_DATA, rank, &frame);
+            fy_tally_send(&t, FY_DATA, rank, &frame);
             frame = numbered(number, FY_CONTROL);
-            send_paced(&t, FY_CONTROL, rank, &frame);
+            fy_tally_send(&t, FY_CONTROL, rank, &frame);
         }
     }
     const fy_frame last = {.kind = KIND_LAST, .word_count = 1, .words = {number}};
     for (int rank = 0; rank < info.ranks; rank++)
-        send_paced(&t, FY_DATA, rank, &last);
+        fy_tally_send(&t, FY_DATA, rank, &last);
     while (t.tellers < (uint64_t)info.ranks || t.count[FY_CONTROL] < t.told)
-        poll_both(&t);
-    meet(&t, 1);
+        fy_tally_poll(&t);
+    fy_tally_meet(&t, 1);
     fy_expect(t.count[FY_DATA] == t.told && t.count[FY_CONTROL] == t.told);
     fy_expect(!port->ops->pending(port, FY_DATA) && !port->ops->pending(port, FY_CONTROL));
-}
-
-static uint64_t mixed(uint64_t x)
-{
-    x = (x + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 31) * UINT64_C(0xd1342543de82ef95);
-    return x ^ x >> 32;
-}
-
-/* The frame of a number, much like those before: five have the same fields, and the next five
- * others in some of them. */
-static fy_frame alike(uint64_t number)
-{
-    uint64_t bits = mixed(number / 5), own = mixed(number);
-    fy_frame frame = {
-        .kind = (uint8_t)(1 + (bits & 1)),
-        .word_count = (uint8_t)(own % (FY_FRAME_WORDS + 1)),
-        .handler = (uint16_t)(bits >> 1 & 1),
-        .op = (uint32_t)(bits >> 2 & 1),
-        .tag = -(int32_t)(bits >> 3 & 1),
-        .aux = (uint32_t)(bits >> 4 & 1) << 31,
-    };
-    for (unsigned i = 0; i < frame.word_count; i++)
-        frame.words[i] = number * 8 + i;
-    if (own >> 8 & 1) {
-        frame.data = "eight by eight by eight bytes of it";
-        frame.size_bytes = own >> 9 & 31;
-    }
-    return frame;
-}
-
-/* What has come of these on one lane. */
-typedef struct alikes {
-    uint64_t next, goal; /* the goal is known from the last */
-} alikes;
-
-static fy_verdict take_alike(void *context, int source, const fy_frame *frame)
-{
-    alikes *a = context;
-    (void)source;
-    if (frame->kind == KIND_LAST) {
-        a->goal = frame->words[0];
-        fy_expect(frame->word_count == 1 && a->next == a->goal);
-        return FY_TAKEN;
-    }
-    fy_frame wanted = alike(a->next++);
-    fy_expect(frame->kind == wanted.kind && frame->word_count == wanted.word_count);
-    fy_expect(frame->handler == wanted.handler && frame->op == wanted.op);
-    fy_expect(frame->tag == wanted.tag && frame->aux == wanted.aux);
-    fy_expect(frame->size_bytes == wanted.size_bytes);
-    for (unsigned i = 0; i < wanted.word_count; i++)
-        fy_expect(frame->words[i] == wanted.words[i]);
-    if (wanted.size_bytes > 0)
-        fy_expect(memcmp(frame->data, wanted.data, wanted.size_bytes) == 0);
-    return FY_TAKEN;
-}
-
-static void poll_alike(fy_port *port, alikes came[FY_LANES])
-{
-    for (int lane = 0; lane < FY_LANES; lane++)
-        port->ops->poll(port, (fy_lane)lane, 16, take_alike, &came[lane]);
-}
-
-/* Goal: no field of a frame is taken from another, however alike they are. Method: two ranks send
- * each other frames that differ little, on both lanes. */
-static void alike_frames(fy_port *port)
-{
-    enum { FRAMES = 4000 };
-    alikes came[FY_LANES] = {{.goal = UINT64_MAX}, {.goal = UINT64_MAX}};
-    fy_port_info info = info_of_port(port);
-    uint64_t start = port->ops->now(port), number = 0;
-    for (bool last = false; !last; number++) {
-        last = is_enough(port, start, number, FRAMES);
-        fy_frame frame = last ? (fy_frame){.kind = KIND_LAST, .word_count = 1, .words = {number}}
-                              : alike(number);
-        for (int lane = 0; lane < FY_LANES; lane++)
-            while (port->ops->send(port, FY_APP, (fy_lane)lane, 1 - info.rank, &frame) ==
-                   FERRY_EAGAIN)
-                poll_alike(port, came);
-        if (number % 3 == 0)
-            poll_alike(port, came);
-    }
-    while (came[FY_DATA].next != came[FY_DATA].goal ||
-           came[FY_CONTROL].next != came[FY_CONTROL].goal)
-        poll_alike(port, came);
 }
 
 static size_t next_size(size_t size)
@@ -257,18 +156,18 @@ static void send_lent(tally *t, int rank, const fy_frame *frame)
     atomic_bool lent = true;
     int error;
     while ((error = ops->send_lent(t->port, FY_APP, FY_DATA, rank, frame, &lent)) == FERRY_EAGAIN)
-        poll_both(t);
+        fy_tally_poll(t);
     fy_expect(error == 0);
     /* acquire: pairs with the port's release */
     while (atomic_load_explicit(&lent, memory_order_acquire))
-        poll_both(t);
+        fy_tally_poll(t);
 }
 
 /* Both ranks send growing sizes filled with a pattern, over and over in the same place. */
 static void grow(fy_port *port, size_t size_max_bytes, bool lent)
 {
     tally t = {.port = port, .check_data = true};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     unsigned char *data = malloc(size_max_bytes);
     fy_expect(data != NULL);
     uint64_t start = port->ops->now(port), number = 0;
@@ -284,15 +183,15 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
         if (lent)
             send_lent(&t, 1 - info.rank, &frame);
         else
-            send_paced(&t, FY_DATA, 1 - info.rank, &frame);
+            fy_tally_send(&t, FY_DATA, 1 - info.rank, &frame);
         number++;
     }
     const fy_frame last = {.kind = KIND_LAST, .word_count = 1, .words = {number}};
-    send_paced(&t, FY_DATA, 1 - info.rank, &last);
+    fy_tally_send(&t, FY_DATA, 1 - info.rank, &last);
     while (t.tellers == 0)
-        poll_both(&t);
+        fy_tally_poll(&t);
     fy_expect(t.count[FY_DATA] == t.told);
-    meet(&t, 1);
+    fy_tally_meet(&t, 1);
     free(data);
 }
 
@@ -316,7 +215,7 @@ static void lends(fy_port *port)
 static void flood(fy_port *port)
 {
     tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     const size_t flood_sizes[] = {0, 100, 4000, 100000, 3000000};
     unsigned char *data = calloc(1, 3000000);
     fy_expect(data != NULL);
@@ -344,10 +243,10 @@ static void flood(fy_port *port)
             fy_expect(t.count[FY_CONTROL] == round + 1);
             while (port->ops->pending(port, FY_DATA))
                 port->ops->poll(port, FY_DATA, 16, take, &t);
-            send_paced(&t, FY_DATA, 0, &(fy_frame){.kind = KIND_LAST});
+            fy_tally_send(&t, FY_DATA, 0, &(fy_frame){.kind = KIND_LAST});
         }
         while (info.rank == 0 && t.last <= round)
-            poll_both(&t);
+            fy_tally_poll(&t);
     }
     free(data);
 }
@@ -357,11 +256,11 @@ static void flood(fy_port *port)
 static void leaving(fy_port *port)
 {
     tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     if (info.rank != 0)
         for (uint64_t number = 0; number < 100; number++) {
             fy_frame frame = numbered(number, FY_DATA);
-            send_paced(&t, FY_DATA, 0, &frame);
+            fy_tally_send(&t, FY_DATA, 0, &frame);
         }
     t.leave = info.rank == 0;
     while (t.leave && !port->ops->pending(port, FY_DATA)) {
@@ -370,8 +269,8 @@ static void leaving(fy_port *port)
         fy_expect(port->ops->poll(port, FY_DATA, 16, take, &t) == 0);
     t.leave = false;
     while (info.rank == 0 && t.count[FY_DATA] < 100 * (uint64_t)(info.ranks - 1))
-        poll_both(&t);
-    meet(&t, 1);
+        fy_tally_poll(&t);
+    fy_tally_meet(&t, 1);
 }
 
 static void delay(fy_port *port, uint64_t ns)
@@ -388,28 +287,28 @@ static void wakes(fy_port *port)
 {
     enum { ROUNDS = 8000 };
     tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     uint64_t seed = 88172645463325252u + (uint64_t)info.rank;
     uint64_t sent[FY_LANES] = {0}, got = 0;
     uint64_t start = port->ops->now(port);
     for (uint64_t round = 0; t.last == 0; round++) {
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         if ((round & 1) == (uint64_t)info.rank) {
-            if (is_enough(port, start, round, ROUNDS))
+            if (fy_is_enough(port, start, round, ROUNDS))
                 break;
             fy_lane lane = (fy_lane)(seed >> 20 & 1);
             delay(port, seed % 3 == 0 ? seed % 60000 : seed % 2000);
             fy_frame frame = numbered(sent[lane]++, lane);
-            send_paced(&t, lane, 1 - info.rank, &frame);
+            fy_tally_send(&t, lane, 1 - info.rank, &frame);
             continue;
         }
         got++;
         while (t.count[FY_DATA] + t.count[FY_CONTROL] < got && t.last == 0) {
             port->ops->wait(port, FY_APP, UINT64_MAX);
-            poll_both(&t);
+            fy_tally_poll(&t);
         }
     }
-    meet(&t, 1);
+    fy_tally_meet(&t, 1);
 }
 
 /* Goal: a wait ends at its deadline and at `wake`, and does not end long before for no reason.
@@ -459,19 +358,19 @@ static void helper_answers(fy_port *port)
 {
     enum { ROUNDS = 3000 };
     tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     if (info.rank == 0) {
         uint64_t start = port->ops->now(port), number = 0;
-        for (; !is_enough(port, start, number, ROUNDS); number++) {
+        for (; !fy_is_enough(port, start, number, ROUNDS); number++) {
             fy_frame frame = numbered(number, FY_CONTROL);
-            send_paced(&t, FY_CONTROL, 1, &frame);
+            fy_tally_send(&t, FY_CONTROL, 1, &frame);
             while (t.count[FY_CONTROL] <= number) {
                 port->ops->wait(port, FY_APP, UINT64_MAX);
-                poll_both(&t);
+                fy_tally_poll(&t);
             }
         }
         const fy_frame last = {.kind = KIND_LAST, .word_count = 1, .words = {number}};
-        send_paced(&t, FY_DATA, 1, &last);
+        fy_tally_send(&t, FY_DATA, 1, &last);
         return;
     }
     helper h = {.port = port};
@@ -493,17 +392,17 @@ static void helper_answers(fy_port *port)
 static void leaves(fy_port *port)
 {
     tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     fy_frame frame = numbered(0, FY_DATA);
     if (info.rank != 0) {
-        send_paced(&t, FY_DATA, 0, &frame);
+        fy_tally_send(&t, FY_DATA, 0, &frame);
         return;
     }
     for (int rank = 1; rank < info.ranks; rank++)
         while (port->ops->peer(port, rank) != FY_PEER_LEFT)
             port->ops->wait(port, FY_APP, UINT64_MAX);
     while (t.count[FY_DATA] < (uint64_t)(info.ranks - 1))
-        poll_both(&t);
+        fy_tally_poll(&t);
     fy_expect(port->ops->send(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EPEER);
 }
 
@@ -514,13 +413,13 @@ static void is_heard_out(fy_port *port)
 {
     enum { FRAMES = 2 }; /* so many always find room */
     tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     if (port->ops->silent == NULL)
         return;
     for (uint64_t number = 0; info.rank != 0 && number < FRAMES; number++)
         for (int lane = 0; lane < FY_LANES; lane++) {
             fy_frame frame = numbered(number, (fy_lane)lane);
-            send_paced(&t, (fy_lane)lane, 0, &frame);
+            fy_tally_send(&t, (fy_lane)lane, 0, &frame);
         }
     if (info.rank != 0)
         return;
@@ -528,7 +427,7 @@ static void is_heard_out(fy_port *port)
     for (int rank = 1; rank < info.ranks; rank++) {
         while (port->ops->peer(port, rank) != FY_PEER_LEFT) {
             port->ops->wait(port, FY_APP, UINT64_MAX);
-            poll_both(&t);
+            fy_tally_poll(&t);
         }
         fy_expect(!port->ops->silent(port, rank));
     }
@@ -545,69 +444,10 @@ static void is_heard_out(fy_port *port)
     }
 }
 
-/* Blocks of each sort that rank 0 hands to rank 1. */
-enum { BLOCKS = 300 };
-
-/* What rank 1 does with the address that rank 0 sends it. */
-static fy_verdict use_block(void *context, int source, const fy_frame *frame)
-{
-    fy_port *port = ((tally *)context)->port;
-    void *block = (void *)(uintptr_t)frame->words[0];
-    if (frame->kind == KIND_LAST)
-        return FY_LEAVE; /* of the meeting that follows */
-    if (frame->kind == KIND_GIVEN) {
-        fy_expect(frame->size_bytes == 5000 && ((const char *)frame->data)[4999] == 42);
-        fy_expect(port->ops->owner(port, FY_APP, frame->data, 5000) == source);
-    } else {
-        fy_expect(port->ops->owner(port, FY_APP, block, 1000) == source);
-        fy_expect(port->ops->owner(port, FY_APP, block, 1001) == -1);
-        fy_expect(((char *)block)[999] == 17);
-        fy_expect(port->ops->release(port, block) == 0);
-        /* Before the last block its owner may have given this one out again. */
-        fy_expect(((tally *)context)->last < 2 * BLOCKS - 2 ||
-                  port->ops->release(port, block) == FERRY_EINVAL);
-    }
-    ((tally *)context)->last++;
-    return FY_TAKEN;
-}
-
-/* Goal: memory from `alloc` is at the same address everywhere, may be asked about and released by
- * anyone, once, and be handed over. Method: as said, repeatedly, and wild addresses. */
-static void memory(fy_port *port)
-{
-    tally t = {.port = port};
-    fy_port_info info = info_of_port(port);
-    if (!info.shares_memory)
-        return;
-    for (uint64_t round = 0; round < BLOCKS && info.rank == 0; round++) {
-        char *block = port->ops->alloc(port, 1000, -1), *given = port->ops->alloc(port, 5000, -1);
-        fy_expect(block != NULL && given != NULL);
-        block[999] = 17;
-        given[4999] = 42;
-        fy_frame frame = {.kind = 1, .word_count = 1, .words = {(uintptr_t)block}};
-        send_paced(&t, FY_DATA, 1, &frame);
-        frame = (fy_frame){.kind = KIND_GIVEN, .data = given, .size_bytes = 5001};
-        fy_expect(port->ops->send_block(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EINVAL);
-        frame.size_bytes = 5000;
-        int error;
-        while ((error = port->ops->send_block(port, FY_APP, FY_DATA, 1, &frame)) == FERRY_EAGAIN)
-            poll_both(&t);
-        fy_expect(error == 0);
-    }
-    while (info.rank == 1 && t.last < 2 * BLOCKS)
-        port->ops->poll(port, FY_DATA, 16, use_block, &t);
-    char outside;
-    fy_expect(port->ops->owner(port, FY_APP, &outside, 1) == -1);
-    fy_expect(port->ops->owner(port, FY_APP, NULL, 0) == -1);
-    fy_expect(port->ops->release(port, &outside) == FERRY_EINVAL);
-    t.last = 0;
-    meet(&t, 1);
-}
-
 /* Goal: wrong arguments are refused. */
 static void refusals(fy_port *port)
 {
-    fy_port_info info = info_of_port(port);
+    fy_port_info info = fy_info_of(port);
     fy_frame frame = {.kind = 1};
     fy_expect(port->ops->send(port, FY_APP, FY_DATA, -1, &frame) == FERRY_EINVAL);
     fy_expect(port->ops->send(port, FY_APP, FY_DATA, info.ranks, &frame) == FERRY_EINVAL);
@@ -619,7 +459,7 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_delivers_between_all_in_order", all_to_all, 3},
     {"test_port_delivers_between_many", all_to_all, 12},
     {"test_port_delivers_any_size", sizes, 2},
-    {"test_port_delivers_frames_that_are_alike", alike_frames, 2},
+    {"test_port_delivers_frames_that_are_alike", fy_case_alike, 2},
     {"test_port_reads_what_it_is_lent", lends, 2},
     {"test_port_bounds_a_flood", flood, 2},
     {"test_port_keeps_what_is_left", leaving, 3},
@@ -628,7 +468,7 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_wakes_the_helper", helper_answers, 2},
     {"test_port_tells_who_left", leaves, 3},
     {"test_port_hears_out_who_left", is_heard_out, 3},
-    {"test_port_shares_memory", memory, 2},
+    {"test_port_shares_memory", fy_case_memory, 2},
     {"test_port_refuses_wrong_arguments", refusals, 1},
     {NULL, NULL, 0},
 };

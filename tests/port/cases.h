@@ -1,0 +1,38 @@
+/* What cases of the conformance suite have in common. A tally is one rank's, and that of one
+ * thread. */
+#ifndef FY_CASES_H
+#define FY_CASES_H
+
+#include "conformance.h"
+
+#define KIND_LAST 255 /* the frames that end a case */
+
+/* What a rank has received. */
+typedef struct tally {
+    fy_port *port;
+    uint64_t next[FY_LANES][64]; /* next number expected of each source */
+    uint64_t count[FY_LANES];
+    uint64_t last;    /* KIND_LAST frames, but for those with a word */
+    uint64_t tellers; /* these */
+    uint64_t told;    /* the sum of their words */
+    bool leave;       /* take nothing */
+    bool check_data;
+} tally;
+
+/* Receives what there is, on both lanes. */
+void fy_tally_poll(tally *t);
+
+/* Sends, and receives while there is no room. */
+void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame);
+
+/* Tells all others that this rank is done, and waits for the same from them. */
+void fy_tally_meet(tally *t, uint64_t round);
+
+fy_port_info fy_info_of(fy_port *port);
+
+/* Whether a case has had its rounds: `most` or, on a machine that is too busy for them, fewer. */
+bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most);
+
+fy_case fy_case_alike, fy_case_memory;
+
+#endif
