@@ -20,12 +20,12 @@ static const char help[] =
     "usage: ferry join FOLDER PROGRAM [ARGUMENT]...\n"
     "\n"
     "Runs PROGRAM as one more rank of the job that was started with `ferry run --join FOLDER` (or\n"
-    "FERRY_RANKS_JOIN=FOLDER), by the same user. It is what FERRY_JOIN=FOLDER PROGRAM does, and "
-    "says\n"
-    "so when PROGRAM ends without having joined. PROGRAM is the one that the job runs, or "
-    "registers\n"
-    "the same handlers and types as that; its arguments are its own. Exits as PROGRAM does; 128 +\n"
-    "the signal that ended it; 1 when it ended with 0 and has not joined.\n";
+    "FERRY_RANKS_JOIN=FOLDER), by the same user. It is what FERRY_JOIN=FOLDER PROGRAM does, and\n"
+    "says so when PROGRAM ends without having joined. PROGRAM is the one that the job runs, or\n"
+    "registers the same handlers and types as that; its arguments are its own.\n"
+    "\n"
+    "Exit status: that of PROGRAM; 128 + the signal that ended it; 1 when it ended with 0 and has\n"
+    "not joined.\n";
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
