@@ -52,7 +52,7 @@ FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry
 /* Waits as ferry_quiesce until all messages have been handled, and until no block is on its way.
  * Then makes the xarrays what they have become: `x->local`, `x->grids` and owners are those of now
  * on every rank (of shares: as ferry_xarray_remap leaves them), and movers go on, without new
- * plans. Nothing but five words per rank is exchanged when no block has moved. Collective. Sets
+ * plans. Nothing but six words per rank is exchanged when no block has moved. Collective. Sets
  * `*moved` to the number of blocks that changed owners, unless it is NULL. FERRY_ESTATE: a mover is
  * under way on some rank; FERRY_ENOMEM: of some rank, and the call fails on all; the xarrays are as
  * before and movers cannot be started until another call succeeds. FERRY_EPEER; movers that could

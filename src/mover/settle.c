@@ -159,16 +159,28 @@ static int by_block(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
+/* Whether the xarrays have other grids for a block than its object: it has come, or has been away
+ * where no memory is shared and is back. */
+static bool has_other_grids(const ferry_blocks *set, const ferry_block_data *data)
+{
+    for (size_t k = 0; k < set->arrays.count; k++) {
+        const ferry_grid *grid = ferry_xarray_grid(set->items[k], data->block);
+        if (grid == NULL || grid->data != data->grids[k].data)
+            return true;
+    }
+    return false;
+}
+
 /* Notes the objects that are here, in the order of numbers; returns how many, and how many of them
- * are new here. FERRY_ENOMEM. */
-static int find(ferry_blocks *set, size_t *here, uint64_t *arrived)
+ * are new here or have other grids. FERRY_ENOMEM. */
+static int find(ferry_blocks *set, size_t *here, uint64_t *arrived, uint64_t *changed)
 {
     const ferry_object_type type = fy_movers_of(set->f)->type;
     ferry_object object;
     size_t index = 0, count = 0, capacity = 0;
     free(set->found);
     set->found = NULL;
-    *arrived = 0;
+    *arrived = *changed = 0;
     while (fy_object_next(set->f, type, &index, &object)) {
         ferry_block_data *data = ferry_object_data(set->f, object);
         if (data == NULL || data->set != set->number)
@@ -179,6 +191,7 @@ static int find(ferry_blocks *set, size_t *here, uint64_t *arrived)
         set->found[count++] =
             (fy_found){.data = data, .object = object, .number = data->block, .settled = settled};
         *arrived += settled != ferry_rank(set->f);
+        *changed += has_other_grids(set, data);
     }
     if (count > 0)
         qsort(set->found, count, sizeof *set->found, by_block);
@@ -322,8 +335,9 @@ static int resettle(ferry_blocks *set, size_t here)
 int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
 {
     ferry *f = set->f;
-    /* blocks found, new ones among them, ranks: with a mover under way, without memory, names */
-    uint64_t sums[5];
+    /* blocks found, new ones among them, ranks: with a mover under way, without memory, names;
+     * blocks with other grids */
+    uint64_t sums[6];
     size_t here = 0;
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "blocks_settle: not allowed inside a handler");
@@ -331,11 +345,11 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
         int error = ferry_quiesce(f);
         if (error)
             return error;
-        sums[3] = find(set, &here, &sums[1]) != 0;
+        sums[3] = find(set, &here, &sums[1], &sums[5]) != 0;
         sums[0] = sums[3] ? 0 : here;
         sums[2] = fy_mover_any_under_way(f, set->arrays);
         sums[4] = set->nameless;
-        error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 5);
+        error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 6);
         if (error)
             return error;
         if (sums[2] > 0)
@@ -343,7 +357,7 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
         if (sums[3] > 0)
             return fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory");
     } while (sums[0] != set->count);
-    int error = sums[1] > 0 ? resettle(set, here) : 0;
+    int error = sums[1] + sums[5] > 0 ? resettle(set, here) : 0;
     if (error == 0 && sums[1] + sums[4] > 0 && set->numbers != NULL)
         error = rename_all(set, here);
     if (error == 0)

@@ -282,6 +282,27 @@ static void shift(ferry *f, state *s)
     check_lists(f, s);
 }
 
+/* Every block to the next rank and back: nobody has other blocks than before but, where no memory
+ * is shared, other grids. Names of far blocks are not known with shares, so those stay. */
+static void swing(ferry *f, state *s)
+{
+    const int ranks = ferry_ranks(f), rank = ferry_rank(f), before = (rank + ranks - 1) % ranks;
+    size_t moved = 0;
+    for (size_t i = 0; i < s->x->local_count; i++)
+        CHECK(ferry_object_move(f, ferry_blocks_object(s->set, s->x->local[i]),
+                                (rank + 1) % ranks) == 0);
+    CHECK(ferry_quiesce(f) == 0);
+    for (size_t b = 0; b < s->blocks.count; b++) {
+        const ferry_block *block = ferry_floorplan_block(&s->x->blocks, (int32_t)b);
+        ferry_object object = ferry_blocks_object(s->set, (int32_t)b);
+        if (block != NULL && block->owner == before && !ferry_object_is_none(object))
+            CHECK(ferry_object_move(f, object, before) == 0);
+    }
+    CHECK(ferry_blocks_settle(s->set, &moved) == 0);
+    CHECK(moved == 0 || s->x->blocks.numbers != NULL);
+    check_lists(f, s);
+}
+
 static void play(ferry *f, state *s, dice *d)
 {
     size_t moved = 0;
@@ -294,6 +315,8 @@ static void play(ferry *f, state *s, dice *d)
     CHECK(ferry_balance_phase(f, false) == 0);
     mistakes(f, s);
     shift(f, s);
+    check_movers(f, s, round);
+    swing(f, s);
     check_movers(f, s, round);
     (void)run_round(f, s, ++round, true);
     CHECK(ferry_blocks_destroy(s->set) == 0);
