@@ -365,7 +365,7 @@ const fy_object_watch fy_balance_watch = {
 static int open_layer(ferry *f, const ferry_options *options)
 {
     uint64_t seed = 1;
-    int error = fy_env_number("FERRY_SEED", 0, UINT64_MAX, &seed);
+    int error = fy_env_number("FERRY_SEED", &seed);
     if (error != 0)
         return error;
     ferry_scheduling *s = fy_calloc(1, sizeof *s);

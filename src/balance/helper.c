@@ -45,7 +45,7 @@ static void helper_main(void *arg)
 int fy_helper_start(ferry_scheduling *s)
 {
     uint64_t wanted = 1;
-    int error = fy_env_number("FERRY_HELPER", 0, 1, &wanted);
+    int error = fy_env_number("FERRY_HELPER", &wanted);
     if (error != 0)
         return fy_fail(s->f, error, "%s", ferry_error_message(NULL));
     if (s->started || wanted == 0 || s->ranks == 1)

@@ -10,52 +10,55 @@
 
 extern char **environ;
 
-static const fy_env_variable known[] = {
-    {"FERRY_RANKS", "number of ranks that the program starts on this machine, 1 to 1024"},
-    {"FERRY_RANKS_MAX", "how many ranks there may be when some join during the run (member.h)"},
-    {"FERRY_RANKS_JOIN", "folder to make, by which others may join them"},
-    {"FERRY_THREADS", "1: the ranks of FERRY_RANKS are threads of one process"},
-    {"FERRY_PORT", "the port to use: shm, mpi, or sim to simulate the ranks in one process"},
-    {"FERRY_PLUGIN_PATH", "folders with plug-ins (ferry-*.so), with ':' between"},
-    {"FERRY_MPI", "the MPI library of port mpi: openmpi or mpich"},
-    {"FERRY_MPI_SHM", "0: the ranks of a node use MPI between them too"},
-    {"FERRY_HEAP_BYTES", "shared heap of a rank, reserved not committed"},
-    {"FERRY_RING_SLOTS", "requests in flight per peer and lane, a power of two"},
-    {"FERRY_RING_BYTES", "payload bytes in flight per peer and lane"},
-    {"FERRY_BACKLOG_BYTES", "replies kept for a peer without room before its requests are left"},
-    {"FERRY_DIRECTORY", "how ranks learn where objects are: lazy, home or eager"},
-    {"FERRY_SCHEDULER", "scheduler that balances objects: a name, or the path of a shared object"},
-    {"FERRY_SCHEDULER_", "FERRY_SCHEDULER_<NAME>: a parameter of the scheduler"},
-    {"FERRY_HELPER", "0: no helper thread; control messages wait for the task to end"},
-    {"FERRY_QUANTUM_US", "how often the helper looks for messages between nodes; 200"},
-    {"FERRY_SEED", "seed of the random numbers that schedulers use"},
-    {"FERRY_PROFILE", "1, or a file: what each operation cost is written at ferry_close"},
-    {"FERRY_TRACE",
-     "a folder: at ferry_close each rank writes there what it did, for ferry report"},
-    {"FERRY_STALL_S", "seconds without change after which ferry_quiesce prints what ranks do"},
-    {"FERRY_COMPUTE", "what ferry_compute does: none, sleep or spin"},
-    {"FERRY_SIM_SEED", "seed of a simulated run"},
-    {"FERRY_SIM_NET", "network of a simulated run: a preset or a file"},
-    {"FERRY_SIM_FAULTS", "faults of a simulated run: a plan, or @FILE"},
-    {"FERRY_SIM_SPEEDS", "speeds of simulated ranks: FIRST[-LAST]=FACTOR[@TIME],..."},
-    {"FERRY_SIM_QUANTUM_NS", "how often a simulated helper looks; 0: it is woken"},
-    {"FERRY_SIM_CPU_PERMILLE", "how much measured processor time counts in virtual time"},
-    {"FERRY_SIM_STACK_BYTES", "stack of a simulated rank"},
-    {"FERRY_SIM_TIME_LIMIT_NS", "virtual time after which a simulated run is ended"},
-    {"FERRY_SIM_MEMORY_BYTES", "memory that a simulated run may have in use beyond its start"},
-    {"FERRY_SIM_TAPE", "file to which a simulated run writes the faults that struck"},
-    {"FERRY_SIM_REPORT", "1: a simulated run ends with a report and its hash"},
-    {"FERRY_JOIN", "folder of a running job that this process joins (ferry run --join)"},
-    {"FERRY_JOB_FD", "set by the launcher for its ranks: the job's segment"},
-    {"FERRY_JOB_SOCKET", "set by the launcher for its ranks: where they ask for more ranks"},
-    {"FERRY_RANK", "set by the launcher for its ranks: the rank's number"},
-    {NULL, NULL},
-};
+#define BIT(n) (UINT64_C(1) << (n))
 
-const fy_env_variable *fy_env_variables(void)
-{
-    return known;
-}
+/* A variable that Ferry knows; ferry(1) says what each means. One that ends in '_' stands for all
+ * that begin with it. */
+typedef struct known_variable {
+    const char *name;
+    uint64_t min, max; /* of a number; `max` 0: it is none, or each port has a range of its own */
+} known_variable;
+
+static const known_variable known[] = {
+    {"FERRY_RANKS", 0, 0},
+    {"FERRY_RANKS_MAX", 0, 0},
+    {"FERRY_RANKS_JOIN", 0, 0},
+    {"FERRY_THREADS", 0, 1},
+    {"FERRY_PORT", 0, 0},
+    {"FERRY_PLUGIN_PATH", 0, 0},
+    {"FERRY_MPI", 0, 0},
+    {"FERRY_MPI_SHM", 0, 1},
+    {"FERRY_HEAP_BYTES", BIT(20), BIT(46)},
+    {"FERRY_RING_SLOTS", 2, 65536},
+    {"FERRY_RING_BYTES", BIT(10), BIT(26)},
+    {"FERRY_BACKLOG_BYTES", 1, BIT(46)},
+    {"FERRY_DIRECTORY", 0, 0},
+    {"FERRY_SCHEDULER", 0, 0},
+    {"FERRY_SCHEDULER_", 0, 0},
+    {"FERRY_HELPER", 0, 1},
+    {"FERRY_QUANTUM_US", 1, 1000000},
+    {"FERRY_SEED", 0, UINT64_MAX},
+    {"FERRY_PROFILE", 0, 0},
+    {"FERRY_TRACE", 0, 0},
+    {"FERRY_STALL_S", 0, 1000000},
+    {"FERRY_COMPUTE", 0, 0},
+    {"FERRY_SIM_SEED", 0, UINT64_MAX},
+    {"FERRY_SIM_NET", 0, 0},
+    {"FERRY_SIM_FAULTS", 0, 0},
+    {"FERRY_SIM_SPEEDS", 0, 0},
+    {"FERRY_SIM_QUANTUM_NS", 0, BIT(62)},
+    {"FERRY_SIM_CPU_PERMILLE", 0, 1000000},
+    {"FERRY_SIM_STACK_BYTES", BIT(14), BIT(30)},
+    {"FERRY_SIM_TIME_LIMIT_NS", 0, UINT64_MAX},
+    {"FERRY_SIM_MEMORY_BYTES", 0, BIT(63)},
+    {"FERRY_SIM_TAPE", 0, 0},
+    {"FERRY_SIM_REPORT", 0, 1},
+    {"FERRY_JOIN", 0, 0},
+    {"FERRY_JOB_FD", 0, INT32_MAX},
+    {"FERRY_JOB_SOCKET", 0, INT32_MAX},
+    {"FERRY_RANK", 0, 0},
+    {NULL, 0, 0},
+};
 
 const char *fy_env_get(const char *name)
 {
@@ -73,7 +76,7 @@ static int suffix_shift(const char *suffix)
     return letter == NULL ? -1 : (int)(letter - letters + 1) * 10;
 }
 
-int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value)
+int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t *value)
 {
     const char *text = fy_env_get(name);
     if (text == NULL)
@@ -97,10 +100,28 @@ int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value)
     return 0;
 }
 
+int fy_env_number(const char *name, uint64_t *value)
+{
+    const known_variable *entry = known;
+    while (strcmp(entry->name, name) != 0)
+        entry++;
+    return fy_env_number_within(name, entry->min, entry->max, value);
+}
+
+int fy_env_check(void)
+{
+    int error = 0;
+    uint64_t value;
+    for (const known_variable *entry = known; error == 0 && entry->name != NULL; entry++)
+        if (entry->max != 0)
+            error = fy_env_number(entry->name, &value);
+    return error;
+}
+
 /* Whether `name` of `length` bytes is one that Ferry reads. */
 static bool is_known(const char *name, size_t length)
 {
-    for (const fy_env_variable *entry = known; entry->name != NULL; entry++) {
+    for (const known_variable *entry = known; entry->name != NULL; entry++) {
         size_t known_length = strlen(entry->name);
         bool prefix = entry->name[known_length - 1] == '_';
         if (strncmp(name, entry->name, known_length) == 0 &&
@@ -135,9 +156,9 @@ static size_t distance(const char *a, size_t a_length, const char *b)
 static void warn_unknown(const char *name, size_t length)
 {
     const char *nearest = known[0].name;
-    size_t best = SIZE_MAX;
-    for (const fy_env_variable *entry = known; entry->name != NULL; entry++) {
-        size_t apart = distance(name, length, entry->name);
+    size_t best = SIZE_MAX, compared = length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES;
+    for (const known_variable *entry = known; entry->name != NULL; entry++) {
+        size_t apart = distance(name, compared, entry->name);
         if (apart < best) {
             best = apart;
             nearest = entry->name;
@@ -151,8 +172,7 @@ void fy_env_warn_unknown(void)
 {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         size_t length = strcspn(*entry, "=");
-        if (strncmp(*entry, "FERRY_", 6) == 0 && length <= NAME_MAX_BYTES &&
-            !is_known(*entry, length))
+        if (strncmp(*entry, "FERRY_", 6) == 0 && !is_known(*entry, length))
             warn_unknown(*entry, length);
     }
 }
@@ -160,7 +180,7 @@ void fy_env_warn_unknown(void)
 /* Reads a count of ranks; false when there is none. */
 static bool read_count(const char *name, uint64_t *ranks, const char **variable)
 {
-    if (fy_env_get(name) == NULL || fy_env_number(name, 1, INT32_MAX, ranks) != 0)
+    if (fy_env_get(name) == NULL || fy_env_number_within(name, 1, INT32_MAX, ranks) != 0)
         return false;
     *variable = name;
     return true;
@@ -186,5 +206,5 @@ uint64_t fy_env_foreign_ranks(const char **variable)
         return 1;
     uint64_t rank = 0;
     *variable = "PMIX_RANK";
-    return fy_env_number("PMIX_RANK", 0, INT32_MAX, &rank) == 0 && rank > 0 ? rank + 1 : 2;
+    return fy_env_number_within("PMIX_RANK", 0, INT32_MAX, &rank) == 0 && rank > 0 ? rank + 1 : 2;
 }

@@ -10,22 +10,20 @@
 
 #include "base/shared.h"
 
-typedef struct fy_env_variable {
-    const char *name;
-    const char *meaning; /* one line */
-} fy_env_variable;
-
-/* The variables Ferry knows, ended by a NULL name. A name that ends in '_' stands for all that
- * begin with it. Lends for ever. */
-const fy_env_variable *fy_env_variables(void);
-
 /* The value of a variable; NULL when unset or empty. */
 FY_SHARED const char *fy_env_get(const char *name);
 
-/* Reads a whole number; K, M, G and T multiply by powers of 1,024. Leaves `*value` alone when the
- * variable is unset. FERRY_EINVAL: not a number or outside [min, max]; fy_error_text names
- * variable, value and range. */
-FY_SHARED int fy_env_number(const char *name, uint64_t min, uint64_t max, uint64_t *value);
+/* Reads a whole number, of a variable that Ferry knows as one; K, M, G and T multiply by powers of
+ * 1,024. Leaves `*value` alone when the variable is unset. FERRY_EINVAL: not a number or outside
+ * its range; fy_error_text names variable, value and range. */
+FY_SHARED int fy_env_number(const char *name, uint64_t *value);
+
+/* Likewise, within [min, max]: of variables that are not Ferry's, or where less will do. */
+FY_SHARED int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t *value);
+
+/* Whether all numbers among the known variables are numbers in their ranges, also those that this
+ * run does not need: who sets one wrong is told in every port. Errors as fy_env_number. */
+int fy_env_check(void);
 
 /* Logs each FERRY_* variable that Ferry does not know, with the nearest known name. */
 void fy_env_warn_unknown(void);

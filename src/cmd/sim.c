@@ -103,7 +103,7 @@ static bool set_number(const char *name, const char *value, uint64_t min, uint64
     uint64_t number = 0;
     if (!set(name, value))
         return false;
-    if (fy_env_number(name, min, max, &number) == 0)
+    if (fy_env_number_within(name, min, max, &number) == 0)
         return true;
     fprintf(stderr, "ferry %s: -%c %s: expected a number from %" PRIu64 " to %" PRIu64 "\n",
             command, letter, value, min, max);

@@ -87,8 +87,8 @@ static bool check_starved(const swarm *s)
     char *end = NULL;
     if (s->starved == NULL)
         return true;
-    if (fy_env_number("FERRY_RANKS", 1, INT32_MAX, &ranks) == 0 &&
-        fy_env_number("FERRY_RANKS_MAX", 1, INT32_MAX, &ranks) == 0) {
+    if (fy_env_number_within("FERRY_RANKS", 1, INT32_MAX, &ranks) == 0 &&
+        fy_env_number_within("FERRY_RANKS_MAX", 1, INT32_MAX, &ranks) == 0) {
         errno = 0;
         rank = strtoull(s->starved, &end, 10);
         if (*s->starved >= '0' && *s->starved <= '9' && *end == '\0' && errno == 0 && rank < ranks)

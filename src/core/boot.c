@@ -125,7 +125,7 @@ static int read_mpi(const fy_place *where, const ferry_options *options, fy_mpi_
                                     .heap_bytes = options->heap_bytes,
                                     .ring_slots = options->ring_slots,
                                     .ring_bytes = options->ring_bytes}};
-    int error = fy_env_number(FY_ENV_MPI_SHM, 0, 1, &share);
+    int error = fy_env_number(FY_ENV_MPI_SHM, &share);
     out->share = share == 1;
     return error != 0 ? error : fy_compute_read(&out->compute);
 }

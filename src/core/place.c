@@ -16,16 +16,18 @@ static int read_numbers(ferry_options *o)
 {
     uint64_t heap = o->heap_bytes, slots = o->ring_slots, bytes = o->ring_bytes;
     uint64_t backlog = o->backlog_bytes;
-    int error = fy_env_number("FERRY_HEAP_BYTES", 1 << 20, UINT64_C(1) << 46, &heap);
+    int error = fy_env_check();
     if (error == 0)
-        error = fy_env_number("FERRY_RING_SLOTS", 2, 65536, &slots);
+        error = fy_env_number("FERRY_HEAP_BYTES", &heap);
     if (error == 0)
-        error = fy_env_number("FERRY_RING_BYTES", 1024, 64 << 20, &bytes);
+        error = fy_env_number("FERRY_RING_SLOTS", &slots);
     if (error == 0)
-        error = fy_env_number("FERRY_BACKLOG_BYTES", 1, UINT64_C(1) << 46, &backlog);
+        error = fy_env_number("FERRY_RING_BYTES", &bytes);
+    if (error == 0)
+        error = fy_env_number("FERRY_BACKLOG_BYTES", &backlog);
     uint64_t stall_s = 0;
     if (error == 0)
-        error = fy_env_number("FERRY_STALL_S", 0, 1000000, &stall_s);
+        error = fy_env_number("FERRY_STALL_S", &stall_s);
     if (error != 0)
         return error;
     if (stall_s != 0)
@@ -52,7 +54,9 @@ int fy_options_read(const ferry_options *given, ferry_options *out)
         out->scheduler = scheduler;
     if (out->scheduler == NULL)
         out->scheduler = DEFAULT_SCHEDULER;
-    return read_numbers(out);
+    fy_compute mode; /* read again where a port has use for it */
+    int error = fy_compute_read(&mode);
+    return error != 0 ? error : read_numbers(out);
 }
 
 static bool is_port(const char *name)
@@ -96,17 +100,17 @@ int fy_compute_read(fy_compute *mode)
 static int read_place(fy_place *out)
 {
     uint64_t fd = 0, rank = 0, ranks = 1, threads = 0, ranks_max = 0, socket = 0;
-    int error = fy_env_number(FY_ENV_RANKS, 1, FY_RANKS_MAX, &ranks);
+    int error = fy_env_number_within(FY_ENV_RANKS, 1, FY_RANKS_MAX, &ranks);
     if (error == 0)
-        error = fy_env_number(FY_ENV_THREADS, 0, 1, &threads);
+        error = fy_env_number(FY_ENV_THREADS, &threads);
     if (error == 0)
-        error = fy_env_number(FY_ENV_JOB_FD, 0, INT32_MAX, &fd);
+        error = fy_env_number(FY_ENV_JOB_FD, &fd);
     if (error == 0)
-        error = fy_env_number(FY_ENV_RANK, 0, ranks - 1, &rank);
+        error = fy_env_number_within(FY_ENV_RANK, 0, ranks - 1, &rank);
     if (error == 0)
-        error = fy_env_number(FY_ENV_JOB_SOCKET, 0, INT32_MAX, &socket);
+        error = fy_env_number(FY_ENV_JOB_SOCKET, &socket);
     if (error == 0)
-        error = fy_env_number(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
+        error = fy_env_number_within(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
     if (error != 0)
         return error;
     bool launched = fy_env_get(FY_ENV_JOB_FD) != NULL;

@@ -100,6 +100,19 @@ void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
     f->kinds[kind] = count_handled;
 }
 
+/* Before the run, which may be long. */
+static int check_path(ferry *f, const char *path)
+{
+    FILE *file = path == NULL || f->rank != 0 ? NULL : fopen(path, "ae");
+    if (path != NULL && f->rank == 0 && file == NULL)
+        return fy_fail(f, FERRY_ESYSTEM,
+                       "open: FERRY_PROFILE is \"%s\"; expected 0, 1 or a file to write: %s", path,
+                       strerror(errno));
+    if (file != NULL)
+        fclose(file);
+    return 0;
+}
+
 int fy_profile_init(ferry *f)
 {
     const char *value = fy_env_get("FERRY_PROFILE");
@@ -114,7 +127,7 @@ int fy_profile_init(ferry *f)
     f->profile->path = !wanted || strcmp(value, "1") == 0 ? NULL : value;
     f->account.timed = true;
     fy_account_start_cpu(f);
-    return 0;
+    return check_path(f, f->profile->path);
 }
 
 void fy_profile_waited(ferry *f, const fy_stretch *stretch)

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
 #include "core/rank.h"
 
-enum { RESOLUTION_MIN_NS = 1000 };
+enum { RESOLUTION_MIN_NS = 1000, PATH_BYTES = 4096 };
 
 static void append(fy_trace *trace, const ferry_interval *interval);
 
@@ -161,12 +162,33 @@ int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
     return 0;
 }
 
+static void name_file(const ferry *f, const char *folder, char path[PATH_BYTES])
+{
+    (void)snprintf(path, PATH_BYTES, "%s/rank-%d.trace", folder, f->rank);
+}
+
+/* Before the run, which may be long. What an earlier one has left here is none of this one's. */
+static int make_room(ferry *f, const char *folder)
+{
+    char path[PATH_BYTES];
+    name_file(f, folder, path);
+    if ((mkdir(folder, 0777) == 0 || errno == EEXIST) && (unlink(path) == 0 || errno == ENOENT) &&
+        access(folder, W_OK | X_OK) == 0)
+        return 0;
+    return fy_fail(f, FERRY_ESYSTEM,
+                   "open: FERRY_TRACE is \"%s\"; expected a folder to write to: %s", folder,
+                   strerror(errno));
+}
+
 int fy_trace_file_init(ferry *f)
 {
     enum { INTERVALS = 16384 };
     const char *folder = fy_env_get("FERRY_TRACE");
     if (folder == NULL)
         return 0;
+    int error = make_room(f, folder);
+    if (error != 0)
+        return error;
     f->file = fy_calloc(1, sizeof(*f->file));
     if (f->file == NULL)
         return FERRY_ENOMEM;
@@ -250,12 +272,12 @@ static void write_lines(ferry *f, FILE *out)
 
 void fy_trace_file_write(ferry *f)
 {
-    char path[4096];
+    char path[PATH_BYTES];
     if (f->file == NULL)
         return;
     end(f, &f->file->trace);
-    (void)snprintf(path, sizeof(path), "%s/rank-%d.trace", f->file->folder, f->rank);
-    FILE *out = mkdir(f->file->folder, 0777) != 0 && errno != EEXIST ? NULL : fopen(path, "we");
+    name_file(f, f->file->folder, path);
+    FILE *out = fopen(path, "we");
     bool failed = out == NULL;
     if (out != NULL) {
         write_lines(f, out);

@@ -32,6 +32,17 @@ expect 1 "FERRY_RING_SLOTS is \"1\"" FERRY_RING_SLOTS=1
 expect 1 "power of two" FERRY_RING_SLOTS=9
 expect 1 "FERRY_HEAP_BYTES is \"12X\"" FERRY_HEAP_BYTES=12X
 expect 0 "unknown variable FERRY_RANK_S is ignored; the nearest known name is FERRY_RANKS" FERRY_RANK_S=1
+
+# A wrong value is told in every port, also of a variable that this run has no use for.
+for port in FERRY_RANKS=1 FERRY_RANKS=2 FERRY_THREADS=1 FERRY_PORT=sim; do
+    expect 1 "FERRY_QUANTUM_US is \"0\"; expected a number from 1 to 1000000" "$port" FERRY_QUANTUM_US=0
+    expect 1 "FERRY_HELPER is \"no\"; expected a number from 0 to 1" "$port" FERRY_HELPER=no
+    expect 1 "FERRY_MPI_SHM is \"2\"" "$port" FERRY_MPI_SHM=2
+    expect 1 "FERRY_SIM_SEED is \"-1\"" "$port" FERRY_SIM_SEED=-1
+    expect 1 "FERRY_COMPUTE is \"x\"; expected none, sleep or spin" "$port" FERRY_COMPUTE=x
+done
+long=FERRY_SCHEDULE_WITH_A_NAME_THAT_IS_LONGER_THAN_ALL_THOSE_THAT_FERRY_KNOWS
+expect 0 "unknown variable $long is ignored" "$long=1"
 expect 1 "(OMPI_COMM_WORLD_SIZE) says that this is one of 4 ranks" OMPI_COMM_WORLD_SIZE=4
 expect 1 "(PMI_SIZE) says that this is one of 2 ranks" PMI_SIZE=2
 expect 1 "(SLURM_NTASKS)" SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=8

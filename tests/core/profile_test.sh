@@ -82,9 +82,22 @@ done
 
 FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
 grep -q '^ferry profile: 2 ranks' "$folder/err" || fail "nothing on standard error"
-FERRY_PROFILE=$folder/none/report FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" ||
-    fail "a report that cannot be written changes the status"
-grep -q 'No such file' "$folder/err" || fail "a report that cannot be written is not told of"
+# What cannot be written is told before the run, by name.
+for name in FERRY_PROFILE=$folder/none/report FERRY_TRACE=$folder/none/run FERRY_TRACE=$folder/err; do
+    for port in shm sim; do
+        env "$name" FERRY_PORT=$port FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" >"$folder/out" &&
+            fail "$name, port $port: runs"
+        [ ! -s "$folder/out" ] || fail "$name, port $port: prints $(cat "$folder/out")"
+        grep -q "open: ${name%%=*} is \"${name#*=}\"; expected .*to write" "$folder/err" ||
+            fail "$name, port $port: $(cat "$folder/err")"
+    done
+done
+# An older file of a rank that dies is not taken for its own.
+mkdir "$folder/run"
+echo old >"$folder/run/rank-1.trace"
+FERRY_TRACE=$folder/run FERRY_RANKS=2 FERRY_PORT=sim FERRY_SIM_FAULTS=die=1@1us timeout 60 "$storm" \
+    2>"$folder/err" && fail "rank 1 did not die"
+[ ! -e "$folder/run/rank-1.trace" ] || fail "a trace of an earlier run is left: $(cat "$folder/err")"
 for off in "" 0; do
     FERRY_PROFILE=$off FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
     [ -s "$folder/err" ] && fail "a report that nobody wanted: $(cat "$folder/err")"

@@ -40,8 +40,8 @@ static bool is_one_node(void)
                                            {"MPI_LOCALNRANKS", "PMI_SIZE"}};
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         uint64_t here = 0, all = 1;
-        if (fy_env_number(pairs[i][0], 1, INT32_MAX, &here) == 0 &&
-            fy_env_number(pairs[i][1], 1, INT32_MAX, &all) == 0 && here == all)
+        if (fy_env_number_within(pairs[i][0], 1, INT32_MAX, &here) == 0 &&
+            fy_env_number_within(pairs[i][1], 1, INT32_MAX, &all) == 0 && here == all)
             return true;
     }
     return false;
@@ -55,7 +55,7 @@ static int start(const fy_mpi_options *options, fy_mpi_job *job)
                             "the launcher offers neither PMI nor PMIx, and the program "
                             "has loaded no MPI library (srun: add --mpi=pmix)");
     job->quantum_us = 200;
-    int error = fy_env_number("FERRY_QUANTUM_US", 1, 1000000, &job->quantum_us);
+    int error = fy_env_number("FERRY_QUANTUM_US", &job->quantum_us);
     if (error != 0)
         return error;
     error = fy_mpi_find(name == NULL ? fy_mpi_names[0] : name, &job->mpi);

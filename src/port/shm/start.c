@@ -38,13 +38,15 @@ static int execute(void *arg, int rank)
 static int read_options(fy_shm_options *shm)
 {
     uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0, ranks_max = 0;
-    int error = fy_env_number("FERRY_HEAP_BYTES", 1, UINT64_MAX, &heap_bytes);
+    int error = fy_env_check();
     if (error == 0)
-        error = fy_env_number("FERRY_RING_SLOTS", 1, UINT32_MAX, &ring_slots);
+        error = fy_env_number("FERRY_HEAP_BYTES", &heap_bytes);
     if (error == 0)
-        error = fy_env_number("FERRY_RING_BYTES", 1, UINT32_MAX, &ring_bytes);
+        error = fy_env_number("FERRY_RING_SLOTS", &ring_slots);
     if (error == 0)
-        error = fy_env_number(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
+        error = fy_env_number("FERRY_RING_BYTES", &ring_bytes);
+    if (error == 0)
+        error = fy_env_number_within(FY_ENV_RANKS_MAX, 1, FY_RANKS_MAX, &ranks_max);
     if (shm->ranks_max == 0)
         shm->ranks_max = (int)ranks_max;
     shm->heap_bytes = heap_bytes;

@@ -435,23 +435,23 @@ int fy_sim_options_read(fy_sim_options *options)
     options->faults = fy_env_get("FERRY_SIM_FAULTS");
     options->speeds = fy_env_get("FERRY_SIM_SPEEDS");
     options->tape = fy_env_get("FERRY_SIM_TAPE");
-    int error = fy_env_number("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
+    int error = fy_env_number_within("FERRY_RANKS", 1, FY_SIM_RANKS_MAX, &ranks);
     if (error == 0)
-        error = fy_env_number("FERRY_RANKS_MAX", 1, FY_SIM_RANKS_MAX, &ranks_max);
+        error = fy_env_number_within("FERRY_RANKS_MAX", 1, FY_SIM_RANKS_MAX, &ranks_max);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_SEED", 0, UINT64_MAX, &options->seed);
+        error = fy_env_number("FERRY_SIM_SEED", &options->seed);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_QUANTUM_NS", 0, UINT64_MAX / 4, &options->quantum_ns);
+        error = fy_env_number("FERRY_SIM_QUANTUM_NS", &options->quantum_ns);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_CPU_PERMILLE", 0, 1000000, &cpu);
+        error = fy_env_number("FERRY_SIM_CPU_PERMILLE", &cpu);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_STACK_BYTES", FY_FIBER_STACK_MIN, 1 << 30, &stack);
+        error = fy_env_number("FERRY_SIM_STACK_BYTES", &stack);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_TIME_LIMIT_NS", 0, UINT64_MAX, &options->time_limit_ns);
+        error = fy_env_number("FERRY_SIM_TIME_LIMIT_NS", &options->time_limit_ns);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_MEMORY_BYTES", 0, UINT64_MAX / 2, &options->memory_bytes);
+        error = fy_env_number("FERRY_SIM_MEMORY_BYTES", &options->memory_bytes);
     if (error == 0)
-        error = fy_env_number("FERRY_SIM_REPORT", 0, 1, &report);
+        error = fy_env_number("FERRY_SIM_REPORT", &report);
     if (error != 0)
         return error;
     options->ranks = (int)ranks;
