@@ -212,8 +212,10 @@ typedef struct ferry_halo {
  * alone that touch a block of `rank` (-1: all). The time is near-linear in the copies found and
  * the blocks. Points of other blocks that overlap a block are not ghosts of it. FERRY_EINVAL:
  * negative widths, blocks of other dimensions, an empty periodic domain, or one that
- * fits into the width more than 64 times. FERRY_ENOMEM.
- * kelp-data-mover.txt Figure 4. */
+ * fits into the width more than 64 times, a block with its ghost cells that reaches into more than
+ * 65,536 images of the domain, coordinates or widths beyond half the limit;
+ * ferry_error_message(NULL) names block, width and period. FERRY_ENOMEM. kelp-data-mover.txt
+ * Figure 4. */
 FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
                                              const ferry_halo *halo, int rank);
 

@@ -2,8 +2,9 @@
  * as a source, the tree names the blocks that can be concerned; a pair of blocks then gives its
  * copies by one function, whichever end it was found from, so the two ranks of a copy make the same
  * one. A periodic domain shows each source block at all of its images. */
-#include <string.h>
+#include <inttypes.h>
 
+#include "mover/fail.h"
 #include "mover/plan.h"
 
 int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks)
@@ -17,8 +18,9 @@ int fy_plan_tree(fy_tree *tree, const ferry_floorplan *blocks)
                         sizeof *blocks->blocks, blocks->count);
 }
 
-/* How often a periodic domain may fit into the width of ghost cells. */
-enum { FY_IMAGES_MAX = 64 };
+/* How often a periodic domain may fit into the width of ghost cells, and how many of its images the
+ * surroundings of one block may reach into: each costs a query. */
+enum { FY_FITS_MAX = 64, FY_IMAGES_MAX = 65536 };
 
 typedef struct planner {
     ferry_plan *plan;
@@ -177,23 +179,100 @@ static int images(planner *p, uint32_t block, bool as_source)
     return error;
 }
 
+/* Coordinates and widths up to here leave room for images and what lies around them. */
+static const int64_t far = FERRY_COORDINATE_MAX / 2;
+
+static int check_width(const ferry_halo *halo, int d)
+{
+    const int64_t low = halo->low.at[d], high = halo->high.at[d];
+    if (low < 0 || high < 0 || low > far || high > far)
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "halo: widths %" PRId64 " and %" PRId64
+                             " in dimension %d, not 0 to %" PRId64,
+                             low, high, d, far);
+    if (!halo->periodic[d])
+        return 0;
+    const int64_t period = (int64_t)ferry_region_extent(halo->domain, d);
+    if (halo->domain.low.at[d] < -far || halo->domain.high.at[d] > far)
+        return fy_mover_fail(NULL, FERRY_EINVAL, "halo: periodic domain %s is too near the limit",
+                             fy_region_says(&halo->domain).text);
+    if (low / period > FY_FITS_MAX || high / period > FY_FITS_MAX)
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "halo: widths %" PRId64 " and %" PRId64
+                             " in dimension %d are over %d times the period %" PRId64,
+                             low, high, d, FY_FITS_MAX, period);
+    return 0;
+}
+
+/* Whether a block's surroundings reach into few images: each of six dimensions into six at most. */
+static bool is_plainly_small(const ferry_halo *halo, const ferry_region *wide)
+{
+    for (int d = 0; d < wide->dims; d++)
+        if (halo->periodic[d] &&
+            ferry_region_extent(*wide, d) / 4 >= ferry_region_extent(halo->domain, d))
+            return false;
+    return true;
+}
+
+static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
+                       const ferry_point *width, size_t i)
+{
+    const ferry_region *own = &blocks->blocks[i].region;
+    const int32_t number = fy_block_number(blocks, i);
+    for (int d = 0; d < own->dims; d++)
+        if (own->low.at[d] < -far || own->high.at[d] > far)
+            return fy_mover_fail(NULL, FERRY_EINVAL,
+                                 "halo: block %" PRId32 " %s is too near the limit", number,
+                                 fy_region_says(own).text);
+    const ferry_region wide = widen(own, width, width);
+    if (is_plainly_small(halo, &wide))
+        return 0;
+    const ferry_region range = images_of(halo, &wide);
+    if (ferry_region_size(range) <= FY_IMAGES_MAX)
+        return 0;
+    int most = 0;
+    for (int d = 1; d < own->dims; d++)
+        if (ferry_region_extent(range, d) > ferry_region_extent(range, most))
+            most = d;
+    return fy_mover_fail(NULL, FERRY_EINVAL,
+                         "halo: block %" PRId32 " %s with ghost cells of width %" PRId64
+                         " reaches into %" PRIu64 " images of the domain, %" PRIu64
+                         " in dimension %d where its period is %" PRIu64 ": at most %d",
+                         number, fy_region_says(own).text, width->at[most],
+                         ferry_region_size(range), ferry_region_extent(range, most), most,
+                         ferry_region_extent(halo->domain, most), FY_IMAGES_MAX);
+}
+
+/* On every rank alike: of all blocks, not of its own alone. */
 static int check(const ferry_floorplan *blocks, const ferry_halo *halo)
 {
+    ferry_point width = {{0}};
+    bool wraps = false;
+    int error = 0;
     if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
-        return FERRY_EINVAL;
-    for (int d = 0; d < blocks->dims; d++) {
-        int64_t low = halo->low.at[d], high = halo->high.at[d];
-        if (low < 0 || high < 0 || low > FERRY_COORDINATE_MAX || high > FERRY_COORDINATE_MAX)
-            return FERRY_EINVAL;
-        if (!halo->periodic[d])
-            continue;
-        if (halo->domain.dims != blocks->dims || ferry_region_is_empty(halo->domain))
-            return FERRY_EINVAL;
-        int64_t extent = (int64_t)ferry_region_extent(halo->domain, d);
-        if (low / extent > FY_IMAGES_MAX || high / extent > FY_IMAGES_MAX)
-            return FERRY_EINVAL;
+        return fy_mover_fail(NULL, FERRY_EINVAL, "halo: %" PRId32 " dimensions, not 1 to %d",
+                             blocks->dims, FERRY_DIMS_MAX);
+    for (int d = 0; d < blocks->dims; d++)
+        wraps |= halo->periodic[d];
+    if (wraps && (halo->domain.dims != blocks->dims || ferry_region_is_empty(halo->domain)))
+        return fy_mover_fail(NULL, FERRY_EINVAL,
+                             "halo: a periodic domain of %" PRId32 " dimensions, not %" PRId32
+                             ", or an empty one",
+                             halo->domain.dims, blocks->dims);
+    for (int d = 0; d < blocks->dims && error == 0; d++) {
+        width.at[d] = fy_max(halo->low.at[d], halo->high.at[d]);
+        error = check_width(halo, d);
     }
-    return 0;
+    for (size_t i = 0; i < blocks->count && error == 0; i++) {
+        if (blocks->blocks[i].region.dims != blocks->dims)
+            return fy_mover_fail(NULL, FERRY_EINVAL,
+                                 "halo: block %" PRId32 " has %" PRId32 " dimensions, not %" PRId32,
+                                 fy_block_number(blocks, i), blocks->blocks[i].region.dims,
+                                 blocks->dims);
+        if (!ferry_region_is_empty(blocks->blocks[i].region))
+            error = check_block(blocks, halo, &width, i);
+    }
+    return error;
 }
 
 int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry_halo *halo,
@@ -227,7 +306,8 @@ int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo, ferry_re
     int error = check(own, halo);
     for (size_t i = 0; i < own->count && error == 0; i++) {
         ferry_point width = {{0}};
-        if (own->numbers != NULL && own->blocks[i].owner != own->rank)
+        if ((own->numbers != NULL && own->blocks[i].owner != own->rank) ||
+            ferry_region_is_empty(own->blocks[i].region))
             continue;
         for (int d = 0; d < own->dims; d++)
             width.at[d] = fy_max(halo->low.at[d], halo->high.at[d]);

@@ -55,6 +55,58 @@ static void test_plan_halo_refuses(void **state)
     ferry_floorplan_fini(&blocks);
 }
 
+static void check_images(int dims, int64_t extent, int64_t period, int64_t width, const char *says)
+{
+    ferry_floorplan blocks = {.dims = dims};
+    ferry_plan plan = {0};
+    ferry_regions near = {0};
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    halo.low = halo.high = ferry_point_all(width);
+    halo.domain = box(dims, period);
+    for (int d = 0; d < dims; d++)
+        halo.periodic[d] = true;
+    assert_int_equal(ferry_floorplan_add(&blocks, box(dims, 1), 1), 0);
+    assert_int_equal(ferry_floorplan_add(&blocks, box(dims, extent), 0), 0);
+    for (int rank = -1; rank < 2; rank++) {
+        const int error = ferry_plan_halo(&plan, &blocks, &halo, rank);
+        assert_int_equal(error, says != NULL ? FERRY_EINVAL : 0);
+        if (says != NULL)
+            assert_string_equal(ferry_error_message(NULL), says);
+    }
+    assert_int_equal(ferry_halo_near(&blocks, &halo, &near), says != NULL ? FERRY_EINVAL : 0);
+    assert_int_equal(plan.count > 0, says == NULL);
+    assert_int_equal(near.count > 0, says == NULL);
+    ferry_regions_fini(&near);
+    ferry_plan_fini(&plan);
+    ferry_floorplan_fini(&blocks);
+}
+
+/* Goal: a block that reaches into more images of a periodic domain than anybody means is refused at
+ * once, on every rank, with block, width and period; many images are not.
+ * Method: blocks over many periods, and widths of some in six dimensions (2 * 10^10 images). */
+static void test_plan_halo_bounds_images(void **state)
+{
+    (void)state;
+    check_images(2, 100, 8, 8, NULL);
+    check_images(1, 32000, 1, 64, NULL);
+    check_images(6, 1, 1, 2, NULL);
+    check_images(
+        1, 1000000, 1, 64,
+        "halo: block 1 [0:999999] with ghost cells of width 64 reaches into 1000128 images "
+        "of the domain, 1000128 in dimension 0 where its period is 1: at most 65536");
+    check_images(1, 10, 1, 1000000,
+                 "halo: widths 1000000 and 1000000 in dimension 0 are over 64 times the period 1");
+    check_images(
+        6, 1, 1, 25,
+        "halo: block 0 [0:0,0:0,0:0,0:0,0:0,0:0] with ghost cells of width 25 reaches into "
+        "17596287801 images of the domain, 51 in dimension 0 where its period is 1: at "
+        "most 65536");
+    check_images(1, FERRY_COORDINATE_MAX / 2 + 2, FERRY_COORDINATE_MAX / 2, 1,
+                 "halo: block 1 [0:1152921504606846977] is too near the limit");
+    check_images(1, FERRY_COORDINATE_MAX / 2, FERRY_COORDINATE_MAX / 2, FERRY_COORDINATE_MAX / 2,
+                 NULL);
+}
+
 /* Goal: meetings that cannot be are refused. Method: one fault at a time. */
 static void test_plan_meet_refuses(void **state)
 {
@@ -300,6 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_halo_refuses),
+        cmocka_unit_test(test_plan_halo_bounds_images),
         cmocka_unit_test(test_plan_meet_refuses),
         cmocka_unit_test(test_plan_meet_at_the_limits),
         cmocka_unit_test(test_plan_check_finds_every_misfit),
