@@ -37,7 +37,7 @@ double bench_mover_plan(void *context, const bench_job *job)
         bench_check(f, ferry_plan_halo(&plan, &blocks, &halo, all ? 0 : RANKS / 2));
         ns += (double)(bench_now() - start);
         bytes =
-            (double)(blocks.capacity * sizeof *blocks.blocks + plan.capacity * sizeof *plan.copies);
+            (double)(blocks.capacity * sizeof *blocks.blocks + plan.capacity * plan.entry_bytes);
         ferry_plan_fini(&plan);
     }
     ferry_floorplan_fini(&blocks);

@@ -159,14 +159,27 @@ typedef struct ferry_plan_entry {
     uint8_t relation; /* ferry_relation */
 } ferry_plan_entry;
 
-/* All zero is an empty plan; ferry_plan_fini frees it. */
+/* A list of entries, numbered from 0. All zero is an empty plan; ferry_plan_fini frees it. An entry
+ * takes 16 bytes and 16 per dimension; extents, axes and ratios, which many have in common, are
+ * kept once. The program reads and changes entries by ferry_plan_at and ferry_plan_set, and may
+ * lower `count`. */
 typedef struct ferry_plan {
-    ferry_plan_entry *copies;
-    size_t count, capacity;
+    size_t count, capacity; /* entries that there are, and that there is room for */
+    size_t entry_bytes;     /* that one takes */
+    unsigned char *entries; /* the library's, as the rest */
+    struct ferry_plan_shapes *shapes;
 } ferry_plan;
 
-/* Frees the copies; the plan is empty then. */
+/* Frees the entries; the plan is empty then. */
 FERRY_API void ferry_plan_fini(ferry_plan *plan);
+
+/* Entry number `index`. Where there is none, one of blocks -1 and regions of no dimensions. */
+FERRY_API ferry_plan_entry ferry_plan_at(const ferry_plan *plan, size_t index);
+
+/* Puts `copy` in the place of entry number `index`. FERRY_EINVAL: there is none; FERRY_ENOMEM:
+ * nothing changed. */
+FERRY_API FERRY_MUST_USE int ferry_plan_set(ferry_plan *plan, size_t index,
+                                            const ferry_plan_entry *copy);
 
 /* Appends an entry of any kind as it is. FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy);

@@ -13,7 +13,8 @@
 /* A copy on its way into a direction. */
 typedef struct sorted_copy {
     int order; /* of the other rank, counted from this one */
-    const ferry_plan_entry *copy;
+    uint32_t index;
+    const ferry_plan *plan;
 } sorted_copy;
 
 static int by_rank(const void *a, const void *b)
@@ -21,32 +22,32 @@ static int by_rank(const void *a, const void *b)
     const sorted_copy *x = a, *y = b;
     if (x->order != y->order)
         return x->order < y->order ? -1 : 1;
-    return fy_copy_compare(x->copy, y->copy);
-}
-
-static int owner_of(const ferry_xarray *x, int32_t block)
-{
-    return fy_block_owner(&x->blocks, block);
+    return fy_plan_compare(x->plan, x->index, y->index);
 }
 
 /* The sorts of copies. */
 typedef enum way { WITHIN, INWARD, OUTWARD, ELSEWHERE } way;
 
-static way way_of(const ferry_mover *m, const ferry_plan_entry *copy)
+/* Which way entry `i` of the plan goes, and the rank at its other end. */
+static way way_of(const ferry_mover *m, size_t i, int *other)
 {
-    int self = ferry_rank(m->f);
-    bool reads = owner_of(m->source, copy->source) == self;
-    bool writes = owner_of(m->target, copy->target) == self;
-    return reads && writes ? WITHIN : writes ? INWARD : reads ? OUTWARD : ELSEWHERE;
+    const int self = ferry_rank(m->f);
+    const int source = fy_block_owner(&m->source->blocks, fy_plan_source(m->plan, i));
+    const int target = fy_block_owner(&m->target->blocks, fy_plan_target(m->plan, i));
+    *other = source == self ? target : source;
+    return source == self ? (target == self ? WITHIN : OUTWARD)
+                          : (target == self ? INWARD : ELSEWHERE);
 }
 
-/* Copies those of the plan's entries that go `wanted` way, sorted. */
-static int select_copies(const ferry_mover *m, const ferry_plan *plan, way wanted,
-                         ferry_plan_entry **copies, int **ranks, size_t *count)
+/* Lists those of the plan's entries that go `wanted` way, sorted. */
+static int select_copies(const ferry_mover *m, way wanted, uint32_t **copies, int **ranks,
+                         size_t *count)
 {
+    const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
     size_t found = 0;
-    for (size_t i = 0; i < plan->count; i++)
-        found += way_of(m, &plan->copies[i]) == wanted;
+    int other;
+    for (size_t i = 0; i < m->plan->count; i++)
+        found += way_of(m, i, &other) == wanted;
     sorted_copy *sorted = fy_malloc((found + 1) * sizeof *sorted);
     *copies = fy_malloc((found + 1) * sizeof **copies);
     *ranks = fy_malloc((found + 1) * sizeof **ranks);
@@ -54,19 +55,14 @@ static int select_copies(const ferry_mover *m, const ferry_plan *plan, way wante
         free(sorted);
         return FERRY_ENOMEM;
     }
-    int all = ferry_ranks(m->f), self = ferry_rank(m->f);
     found = 0;
-    for (size_t i = 0; i < plan->count; i++) {
-        const ferry_plan_entry *copy = &plan->copies[i];
-        if (way_of(m, copy) != wanted)
-            continue;
-        int other = wanted == OUTWARD ? owner_of(m->target, copy->target)
-                                      : owner_of(m->source, copy->source);
-        sorted[found++] = (sorted_copy){.order = (other - self + all) % all, .copy = copy};
-    }
+    for (size_t i = 0; i < m->plan->count; i++)
+        if (way_of(m, i, &other) == wanted)
+            sorted[found++] = (sorted_copy){
+                .order = (other - self + all) % all, .index = (uint32_t)i, .plan = m->plan};
     qsort(sorted, found, sizeof *sorted, by_rank);
     for (size_t i = 0; i < found; i++) {
-        (*copies)[i] = *sorted[i].copy;
+        (*copies)[i] = sorted[i].index;
         (*ranks)[i] = (sorted[i].order + self) % all;
     }
     *count = found;
@@ -98,9 +94,10 @@ static uint64_t hash_end(const ferry_mover *m, const fy_link_end *end, bool outw
     const fy_direction *direction = outward ? &m->out : &m->in;
     const int self = ferry_rank(m->f);
     uint64_t sum = 0;
-    for (size_t i = end->first; i < end->first + end->count; i++)
-        sum += hash_copy(&direction->copies[i], outward ? self : end->rank,
-                         outward ? end->rank : self);
+    for (size_t i = end->first; i < end->first + end->count; i++) {
+        const ferry_plan_entry copy = ferry_plan_at(m->plan, direction->copies[i]);
+        sum += hash_copy(&copy, outward ? self : end->rank, outward ? end->rank : self);
+    }
     return sum;
 }
 
@@ -120,8 +117,10 @@ static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool ou
 {
     const fy_direction *direction = outward ? &m->out : &m->in;
     size_t bytes = 0;
-    for (size_t i = 0; i < end->count; i++)
-        bytes += piece_bytes(&direction->copies[end->first + i], m->element_bytes);
+    for (size_t i = end->first; i < end->first + end->count; i++) {
+        const ferry_plan_entry copy = ferry_plan_at(m->plan, direction->copies[i]);
+        bytes += piece_bytes(&copy, m->element_bytes);
+    }
     return bytes;
 }
 
@@ -136,19 +135,19 @@ static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
         return FERRY_ENOMEM;
     char *at = end->buffer;
     for (size_t i = 0; i < end->count; i++) {
-        const ferry_plan_entry *copy = &direction->copies[end->first + i];
+        const ferry_plan_entry copy = ferry_plan_at(m->plan, direction->copies[end->first + i]);
         ferry_region dense;
         ferry_plan_entry pack, unpack;
-        fy_copy_split(copy, &dense, &pack, &unpack);
+        fy_copy_split(&copy, &dense, &pack, &unpack);
         ferry_grid piece = ferry_grid_over(dense, element, at);
         int error = outward
-                        ? fy_move_init(&end->moves[i], &pack, &piece,
-                                       ferry_xarray_grid(m->source, copy->source), &m->copying)
-                        : fy_move_init(&end->moves[i], &unpack,
-                                       ferry_xarray_grid(m->target, copy->target), &piece, &m->how);
+                        ? fy_move_init(&end->moves[i], &m->axes, &pack, &piece,
+                                       ferry_xarray_grid(m->source, copy.source), &m->copying)
+                        : fy_move_init(&end->moves[i], &m->axes, &unpack,
+                                       ferry_xarray_grid(m->target, copy.target), &piece, &m->how);
         if (error)
             return error;
-        at += piece_bytes(copy, element);
+        at += piece_bytes(&copy, element);
     }
     return 0;
 }
@@ -162,15 +161,15 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
     const ferry_grid *grid = NULL;
     int32_t block = -1;
     for (size_t i = 0; i < end->count; i++) {
-        const ferry_plan_entry *copy = &m->in.copies[end->first + i];
-        if (grid == NULL || copy->source != block)
-            grid = fy_link_offer(end, copy->source);
-        block = copy->source;
+        const ferry_plan_entry copy = ferry_plan_at(m->plan, m->in.copies[end->first + i]);
+        if (grid == NULL || copy.source != block)
+            grid = fy_link_offer(end, copy.source);
+        block = copy.source;
         if (grid == NULL || grid->element_bytes != m->target->element_bytes ||
-            !ferry_region_contains(grid->region, copy->from) || !fy_grid_is_known(m->f, grid))
+            !ferry_region_contains(grid->region, copy.from) || !fy_grid_is_known(m->f, grid))
             return FERRY_EINVAL;
-        int error = fy_move_init(&end->moves[i], copy, ferry_xarray_grid(m->target, copy->target),
-                                 grid, &m->how);
+        int error = fy_move_init(&end->moves[i], &m->axes, &copy,
+                                 ferry_xarray_grid(m->target, copy.target), grid, &m->how);
         if (error)
             return error;
     }
@@ -179,13 +178,15 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
 
 /* A move and its copy, to be sorted. */
 typedef struct step {
-    const ferry_plan_entry *copy;
+    const ferry_plan *plan;
+    uint32_t index;
     fy_step step;
 } step;
 
 static int by_copy(const void *a, const void *b)
 {
-    return fy_copy_compare(((const step *)a)->copy, ((const step *)b)->copy);
+    const step *x = a, *y = b;
+    return fy_plan_compare(x->plan, x->index, y->index);
 }
 
 static int init_sequence(ferry_mover *m)
@@ -198,11 +199,13 @@ static int init_sequence(ferry_mover *m)
         return FERRY_ENOMEM;
     }
     for (size_t i = 0; i < m->own_count; i++)
-        steps[count++] = (step){.copy = &m->own[i], .step = {.move = &m->own_moves[i]}};
+        steps[count++] =
+            (step){.plan = m->plan, .index = m->own[i], .step = {.move = &m->own_moves[i]}};
     for (size_t e = 0; e < m->in.end_count; e++)
         for (size_t i = 0; i < m->in.ends[e].count; i++)
             steps[count++] =
-                (step){.copy = &m->in.copies[m->in.ends[e].first + i],
+                (step){.plan = m->plan,
+                       .index = m->in.copies[m->in.ends[e].first + i],
                        .step = {.move = &m->in.ends[e].moves[i], .end = &m->in.ends[e]}};
     qsort(steps, count, sizeof *steps, by_copy);
     for (size_t i = 0; i < count; i++)
@@ -212,18 +215,27 @@ static int init_sequence(ferry_mover *m)
     return 0;
 }
 
+static int by_block(const void *a, const void *b)
+{
+    const fy_offer *x = a, *y = b;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
 /* The grids that a link out reads, each once. */
 static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < end->count; i++) {
-        int32_t block = m->out.copies[end->first + i].source;
-        bool listed = false;
-        for (size_t k = count; k > 0 && !listed; k--)
-            listed = out[k - 1].block == block;
-        if (!listed)
-            out[count++] = (fy_offer){.grid = *ferry_xarray_grid(m->source, block), .block = block};
+    size_t listed = 0, count = 0;
+    for (size_t i = end->first; i < end->first + end->count; i++) {
+        const int32_t block = fy_plan_source(m->plan, m->out.copies[i]);
+        if (listed == 0 || out[listed - 1].block != block)
+            out[listed++] = (fy_offer){.block = block};
     }
+    qsort(out, listed, sizeof *out, by_block);
+    for (size_t i = 0; i < listed; i++)
+        if (count == 0 || out[count - 1].block != out[i].block)
+            out[count++].block = out[i].block;
+    for (size_t i = 0; i < count; i++)
+        out[i].grid = *ferry_xarray_grid(m->source, (int32_t)out[i].block);
     return count;
 }
 
@@ -240,10 +252,12 @@ static int init_own(ferry_mover *m)
     if (m->own_moves == NULL)
         return FERRY_ENOMEM;
     int error = 0;
-    for (size_t i = 0; i < m->own_count && error == 0; i++)
-        error = fy_move_init(&m->own_moves[i], &m->own[i],
-                             ferry_xarray_grid(m->target, m->own[i].target),
-                             ferry_xarray_grid(m->source, m->own[i].source), &m->how);
+    for (size_t i = 0; i < m->own_count && error == 0; i++) {
+        const ferry_plan_entry copy = ferry_plan_at(m->plan, m->own[i]);
+        error = fy_move_init(&m->own_moves[i], &m->axes, &copy,
+                             ferry_xarray_grid(m->target, copy.target),
+                             ferry_xarray_grid(m->source, copy.source), &m->how);
+    }
     /* What combines may depend on the order, and `ordered` goes by that of the copies. */
     if (error == 0 && m->how.row == NULL && !m->options.ordered)
         error = fy_moves_pair(m->own_moves, m->own_count);
@@ -264,11 +278,13 @@ static int check(ferry_mover *m, const ferry_plan *plan)
                             m->target->ghosts, disjoint);
 }
 
-static uint64_t points_of(const ferry_plan_entry *copies, size_t count)
+static uint64_t points_of(const ferry_plan *plan, const uint32_t *copies, size_t count)
 {
     uint64_t points = 0;
-    for (size_t i = 0; i < count; i++)
-        points += ferry_plan_entry_points(&copies[i]);
+    for (size_t i = 0; i < count; i++) {
+        const ferry_plan_entry copy = ferry_plan_at(plan, copies[i]);
+        points += ferry_plan_entry_points(&copy);
+    }
     return points;
 }
 
@@ -278,12 +294,15 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
     int error = check(m, plan);
     if (error)
         return error;
-    error = select_copies(m, plan, WITHIN, &m->own, &unused, &m->own_count);
+    m->plan = plan;
+    error = plan->count > UINT32_MAX ? FERRY_ENOMEM : 0;
+    if (error == 0)
+        error = select_copies(m, WITHIN, &m->own, &unused, &m->own_count);
     free(unused);
     if (error == 0)
-        error = select_copies(m, plan, INWARD, &m->in.copies, &m->in.ranks, &m->in.count);
+        error = select_copies(m, INWARD, &m->in.copies, &m->in.ranks, &m->in.count);
     if (error == 0)
-        error = select_copies(m, plan, OUTWARD, &m->out.copies, &m->out.ranks, &m->out.count);
+        error = select_copies(m, OUTWARD, &m->out.copies, &m->out.ranks, &m->out.count);
     if (error == 0)
         error = fy_direction_init(&m->in);
     if (error == 0)
@@ -293,16 +312,16 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
     if (error == 0)
         error = fy_mover_open(m);
     if (error == 0)
-        error = fy_copies_add(&m->kept, m->own, m->own_count);
+        error = fy_copies_add(&m->kept, plan, m->own, m->own_count);
     if (error == 0)
-        error = fy_copies_add(&m->kept, m->in.copies, m->in.count);
+        error = fy_copies_add(&m->kept, plan, m->in.copies, m->in.count);
     if (error == 0)
-        error = fy_copies_add(&m->kept, m->out.copies, m->out.count);
+        error = fy_copies_add(&m->kept, plan, m->out.copies, m->out.count);
     if (error)
         return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
-    m->own_points = points_of(m->own, m->own_count);
-    m->in.points = points_of(m->in.copies, m->in.count);
-    m->out.points = points_of(m->out.copies, m->out.count);
+    m->own_points = points_of(plan, m->own, m->own_count);
+    m->in.points = points_of(plan, m->in.copies, m->in.count);
+    m->out.points = points_of(plan, m->out.copies, m->out.count);
     return 0;
 }
 

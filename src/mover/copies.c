@@ -113,26 +113,31 @@ bool fy_copies_next(fy_copies_walk *walk)
     return true;
 }
 
-static void write_all(sink *out, const ferry_plan_entry *copies, size_t count,
+static void write_all(sink *out, const ferry_plan *plan, const uint32_t *which, size_t count,
                       const ferry_plan_entry *before)
 {
-    for (size_t i = 0; i < count; i++)
-        write_copy(out, &copies[i], i > 0 ? &copies[i - 1] : before);
+    ferry_plan_entry copies[2];
+    for (size_t i = 0; i < count; i++) {
+        ferry_plan_entry *copy = &copies[i % 2];
+        fy_plan_read(plan, which[i], copy);
+        write_copy(out, copy, before);
+        before = copy;
+    }
 }
 
-int fy_copies_add(fy_copies *list, const ferry_plan_entry *copies, size_t count)
+int fy_copies_add(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count)
 {
     fy_copies_walk last = {.list = list};
     sink out = {0};
     while (fy_copies_next(&last)) {
     }
-    write_all(&out, copies, count, &last.copy);
+    write_all(&out, plan, which, count, &last.copy);
     unsigned char *bytes = fy_realloc(list->bytes, list->size_bytes + out.at + 1);
     if (bytes == NULL)
         return FERRY_ENOMEM;
     list->bytes = bytes;
     out = (sink){.bytes = bytes, .at = list->size_bytes};
-    write_all(&out, copies, count, &last.copy);
+    write_all(&out, plan, which, count, &last.copy);
     list->size_bytes = out.at;
     list->count += count;
     return 0;

@@ -13,8 +13,8 @@ typedef struct fy_copies {
     size_t size_bytes, count;
 } fy_copies;
 
-/* Appends entries. FERRY_ENOMEM: nothing has changed. */
-int fy_copies_add(fy_copies *list, const ferry_plan_entry *copies, size_t count);
+/* Appends the `count` entries of `plan` that `which` lists. FERRY_ENOMEM: nothing has changed. */
+int fy_copies_add(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count);
 
 void fy_copies_fini(fy_copies *list);
 

@@ -39,21 +39,24 @@ static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
 }
 
 /* Whether this rank has to tell `rank` about a copy. */
-static bool tells(const following *w, const ferry_plan_entry *copy, int rank)
+static bool tells(const following *w, size_t index, int rank)
 {
     const ferry_mover *m = w->m;
-    int source = old_owner(w, m->source, copy->source);
-    int target = old_owner(w, m->target, copy->target);
+    const int32_t source_block = fy_plan_source(&w->known, index);
+    const int32_t target_block = fy_plan_target(&w->known, index);
+    int source = old_owner(w, m->source, source_block);
+    int target = old_owner(w, m->target, target_block);
     if (source == rank || target == rank)
         return false;
-    if (fy_block_owner(&m->source->blocks, copy->source) == rank)
+    if (fy_block_owner(&m->source->blocks, source_block) == rank)
         return source == ferry_rank(m->f);
-    return fy_block_owner(&m->target->blocks, copy->target) == rank && target == ferry_rank(m->f);
+    return fy_block_owner(&m->target->blocks, target_block) == rank && target == ferry_rank(m->f);
 }
 
-static bool touches(const ferry_mover *m, const ferry_plan_entry *copy)
+static bool touches(void *arg, const ferry_plan_entry *copy)
 {
-    int self = ferry_rank(m->f);
+    const ferry_mover *m = arg;
+    const int self = ferry_rank(m->f);
     return fy_block_owner(&m->source->blocks, copy->source) == self ||
            fy_block_owner(&m->target->blocks, copy->target) == self;
 }
@@ -73,17 +76,17 @@ static int tell(following *w, int rank)
     const ferry_mover *m = w->m;
     size_t count = 0;
     for (size_t i = 0; i < w->before; i++)
-        count += tells(w, &w->known.copies[i], rank);
+        count += tells(w, i, rank);
     told_copy *told = fy_malloc((count + 1) * sizeof *told);
     int error = told == NULL ? FERRY_ENOMEM : 0;
     count = 0;
     for (size_t i = 0; i < w->before && error == 0; i++) {
-        const ferry_plan_entry *copy = &w->known.copies[i];
-        if (tells(w, copy, rank))
-            told[count++] =
-                (told_copy){.copy = *copy,
-                            .source = *ferry_floorplan_block(&m->source->blocks, copy->source),
-                            .target = *ferry_floorplan_block(&m->target->blocks, copy->target)};
+        if (!tells(w, i, rank))
+            continue;
+        told_copy *t = &told[count++];
+        fy_plan_read(&w->known, i, &t->copy);
+        t->source = *ferry_floorplan_block(&m->source->blocks, t->copy.source);
+        t->target = *ferry_floorplan_block(&m->target->blocks, t->copy.target);
     }
     /* Even after an error: the other waits for a word, and will find that copies are missing. */
     int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
@@ -170,11 +173,7 @@ static int exchange(following *w)
     const int expected = partners(w, true);
     if (error == 0)
         error = hear(w, expected);
-    size_t kept = 0;
-    for (size_t i = 0; i < w->known.count && error == 0; i++)
-        if (touches(m, &w->known.copies[i]))
-            w->known.copies[kept++] = w->known.copies[i];
-    w->known.count = kept;
+    ferry_plan_filter(&w->known, touches, m);
     return error;
 }
 
@@ -187,9 +186,10 @@ static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
     m->round++;
     if (error == 0)
         error = fy_mover_analyse(m, &w.known);
-    ferry_plan_fini(&w.known);
     if (error == 0)
         error = fy_mover_link(m);
+    m->plan = NULL;
+    ferry_plan_fini(&w.known);
     if (error) {
         m->error = error;
         fy_greetings_refuse(m->f, m->number, error);

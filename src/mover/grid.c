@@ -35,8 +35,8 @@ int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes, ferry_
 int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
                     const ferry_plan_entry *copy, const ferry_operation *operation)
 {
-    const ferry_plan plan = {.copies = (ferry_plan_entry *)(uintptr_t)copy, .count = 1};
     fy_combine how;
+    fy_axes axes = {0};
     fy_move move;
     if (copy->to.dims != target->region.dims || copy->from.dims != source->region.dims ||
         ferry_region_is_empty(copy->to) || ferry_region_is_empty(copy->from) ||
@@ -49,14 +49,16 @@ int ferry_grid_move(const ferry_grid *target, const ferry_grid *source,
     if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
         return fy_mover_fail(NULL, FERRY_EINVAL, "grid: elements of %zu and %zu bytes",
                              target->element_bytes, source->element_bytes);
-    int error = fy_plan_check_entry(NULL, &plan, 0);
+    int error = fy_plan_check_entry(NULL, copy, 0);
     if (error == 0)
         error = fy_combine_init(&how, operation, target->element_bytes);
     if (error == 0)
-        error = fy_move_init(&move, copy, target, source, &how);
-    if (error)
+        error = fy_move_init(&move, &axes, copy, target, source, &how);
+    else
         return error;
-    fy_move_run(&move, &how, 0, 0);
+    if (error == 0)
+        fy_move_run(&move, &how, 0, 0);
     fy_move_fini(&move);
-    return 0;
+    fy_axes_fini(&axes);
+    return error;
 }

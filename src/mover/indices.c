@@ -55,10 +55,11 @@ static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const f
                      const ferry_grid *source, fy_move *out)
 {
     const ptrdiff_t element = (ptrdiff_t)m->element_bytes;
+    const fy_axis axis = {.count = count};
     *out = (fy_move){.kind = FY_MOVE_LIST, .unit = m->element_bytes, .dims = 1};
-    out->axis[0].count = count;
+    out->axis = fy_axes_keep(&m->axes, &axis, 1);
     out->table = fy_malloc((2 * count + 1) * sizeof *out->table);
-    if (out->table == NULL)
+    if (out->table == NULL || out->axis == NULL)
         return FERRY_ENOMEM;
     out->target = target->data;
     out->source = source->data;

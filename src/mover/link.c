@@ -55,10 +55,16 @@ static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
 
 const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block)
 {
-    for (size_t i = 0; i < end->offer_count; i++)
-        if (end->offers[i].block == block)
-            return &end->offers[i].grid;
-    return NULL;
+    size_t low = 0, high = end->offer_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (end->offers[middle].block < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end->offer_count && end->offers[low].block == block ? &end->offers[low].grid
+                                                                     : NULL;
 }
 
 int fy_direction_init(fy_direction *direction)
@@ -256,6 +262,7 @@ int fy_mover_link(ferry_mover *m)
         forget_copies(&m->out);
         free(m->own);
         m->own = NULL;
+        m->plan = NULL;
     }
     return error;
 }
@@ -322,9 +329,11 @@ void fy_mover_unlink(ferry_mover *m)
     fy_mover_part(m);
     fini_direction(&m->in);
     fini_direction(&m->out);
+    fy_axes_fini(&m->axes);
     free(m->sequence);
     m->own_moves = NULL;
     m->own = NULL;
+    m->plan = NULL;
     m->sequence = NULL;
     m->own_count = m->sequence_count = 0;
     m->own_points = 0;

@@ -15,7 +15,8 @@ struct fy_binding {
     int (*direct)(ferry_mover *m, fy_link_end *end);
     /* A hash of the copies of an end that is the same at the other. */
     uint64_t (*hash)(const ferry_mover *m, const fy_link_end *end, bool outward);
-    /* Lists the grids that an end out reads, at most as many as it has copies. */
+    /* Lists the grids that an end out reads by block, each once, at most as many as it has copies.
+     */
     size_t (*offers)(const ferry_mover *m, const fy_link_end *end, fy_offer *out);
     /* Makes the sequence of an ordered mover. */
     int (*sequence)(ferry_mover *m);
@@ -59,7 +60,8 @@ void fy_mover_unlink(ferry_mover *m);
 /* Forgets what others asked at binding. */
 void fy_mover_drop_asks(ferry_mover *m);
 
-/* The part of binding over regions that needs nobody else. FERRY_EINVAL, FERRY_ENOMEM. */
+/* The part of binding over regions that needs nobody else. Keeps `plan` until fy_mover_link.
+ * FERRY_EINVAL, FERRY_ENOMEM. */
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
 
 /* What has become of the blocks of `arrays`: those that left this rank or came to it, and the floor

@@ -29,12 +29,19 @@ static bool has_ratio(const ferry_plan_entry *copy)
     return false;
 }
 
+/* A move in the making: its axes, not kept yet. */
+typedef struct draft {
+    fy_move *move;
+    int dims;
+    fy_axis axis[2 * (FERRY_DIMS_MAX + 1)];
+} draft;
+
 /* Puts the axes in order of the target's strides, the closest writes last. */
-static void sort_axes(fy_move *move)
+static void sort_axes(draft *w)
 {
-    for (int i = 1; i < move->dims; i++) {
+    for (int i = 1; i < w->dims; i++) {
         for (int k = i; k > 0; k--) {
-            fy_axis *a = &move->axis[k - 1], *b = &move->axis[k];
+            fy_axis *a = &w->axis[k - 1], *b = &w->axis[k];
             if (llabs(a->d) > llabs(b->d) || (a->d == b->d && llabs(a->s) >= llabs(b->s)))
                 break;
             fy_axis held = *a;
@@ -45,12 +52,12 @@ static void sort_axes(fy_move *move)
 }
 
 /* Joins axes that lie end to end in both grids. */
-static void join_axes(fy_move *move)
+static void join_axes(draft *w)
 {
     int kept = 0;
-    for (int i = 0; i < move->dims; i++) {
-        fy_axis *outer = kept > 0 ? &move->axis[kept - 1] : NULL;
-        const fy_axis *inner = &move->axis[i];
+    for (int i = 0; i < w->dims; i++) {
+        fy_axis *outer = kept > 0 ? &w->axis[kept - 1] : NULL;
+        const fy_axis *inner = &w->axis[i];
         if (inner->count == 1)
             continue;
         ptrdiff_t count = (ptrdiff_t)inner->count;
@@ -59,62 +66,62 @@ static void join_axes(fy_move *move)
             outer->d = inner->d;
             outer->s = inner->s;
         } else {
-            move->axis[kept++] = *inner;
+            w->axis[kept++] = *inner;
         }
     }
-    move->dims = kept;
+    w->dims = kept;
 }
 
 /* Chooses the loops for plain copies: contiguous runs become the unit, and where the source is
  * contiguous along another axis than the target, that axis goes next to the last. */
-static void choose(fy_move *move, const fy_combine *how)
+static void choose(draft *w, const fy_combine *how)
 {
     const ptrdiff_t unit = (ptrdiff_t)how->unit;
-    if (move->dims == 0) {
-        move->axis[move->dims++] = (fy_axis){.count = 1, .d = unit, .s = unit};
+    if (w->dims == 0) {
+        w->axis[w->dims++] = (fy_axis){.count = 1, .d = unit, .s = unit};
         return;
     }
-    fy_axis *last = &move->axis[move->dims - 1];
+    fy_axis *last = &w->axis[w->dims - 1];
     if (how->row == NULL && last->d == unit && last->s == unit) {
-        move->unit = how->unit * last->count;
-        if (--move->dims == 0)
-            move->axis[move->dims++] = (fy_axis){.count = 1};
+        w->move->unit = how->unit * last->count;
+        if (--w->dims == 0)
+            w->axis[w->dims++] = (fy_axis){.count = 1};
         return;
     }
     if (how->row != NULL || last->d != unit)
         return;
-    for (int i = 0; i < move->dims - 1; i++) {
-        if (move->axis[i].s != unit)
+    for (int i = 0; i < w->dims - 1; i++) {
+        if (w->axis[i].s != unit)
             continue;
-        fy_axis along = move->axis[i];
-        for (int k = i; k < move->dims - 2; k++)
-            move->axis[k] = move->axis[k + 1];
-        move->axis[move->dims - 2] = along;
-        move->kind = FY_MOVE_TRANSPOSE;
+        fy_axis along = w->axis[i];
+        for (int k = i; k < w->dims - 2; k++)
+            w->axis[k] = w->axis[k + 1];
+        w->axis[w->dims - 2] = along;
+        w->move->kind = FY_MOVE_TRANSPOSE;
         return;
     }
 }
 
-static void init_rows(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
+static void init_rows(draft *w, const ferry_plan_entry *copy, const ferry_grid *target,
                       const ferry_grid *source, const fy_combine *how)
 {
-    move->kind = FY_MOVE_ROWS;
+    w->move->kind = FY_MOVE_ROWS;
     for (int d = 0; d < copy->to.dims; d++) {
         ptrdiff_t step = copy->relation == FERRY_SAMPLE ? copy->ratio[d] : 1;
-        move->axis[move->dims++] = (fy_axis){.count = (size_t)ferry_region_extent(copy->to, d),
-                                             .d = target->stride[d],
-                                             .s = source->stride[copy->axis[d]] * step};
+        w->axis[w->dims++] = (fy_axis){.count = (size_t)ferry_region_extent(copy->to, d),
+                                       .d = target->stride[d],
+                                       .s = source->stride[copy->axis[d]] * step};
     }
     if (how->each > 1)
-        move->axis[move->dims++] =
+        w->axis[w->dims++] =
             (fy_axis){.count = how->each, .d = (ptrdiff_t)how->unit, .s = (ptrdiff_t)how->unit};
-    sort_axes(move);
-    join_axes(move);
-    choose(move, how);
+    sort_axes(w);
+    join_axes(w);
+    choose(w, how);
 }
 
 /* Offsets along each axis of the finer side: target, then source, axis after axis. */
-static int init_table(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
+static int init_table(draft *w, const ferry_plan_entry *copy, const ferry_grid *target,
                       const ferry_grid *source, const fy_combine *how)
 {
     const bool refine = copy->relation == FERRY_REFINE;
@@ -122,10 +129,10 @@ static int init_table(fy_move *move, const ferry_plan_entry *copy, const ferry_g
     for (int d = 0; d < copy->to.dims; d++)
         total +=
             (size_t)ferry_region_extent(refine ? copy->to : copy->from, refine ? d : copy->axis[d]);
-    ptrdiff_t *at = move->table = fy_malloc(2 * total * sizeof *at);
+    ptrdiff_t *at = w->move->table = fy_malloc(2 * total * sizeof *at);
     if (at == NULL)
         return FERRY_ENOMEM;
-    move->kind = FY_MOVE_TABLE;
+    w->move->kind = FY_MOVE_TABLE;
     for (int d = 0; d < copy->to.dims; d++) {
         int a = copy->axis[d];
         int64_t first = refine ? copy->to.low.at[d] : copy->from.low.at[a];
@@ -138,59 +145,58 @@ static int init_table(fy_move *move, const ferry_plan_entry *copy, const ferry_g
             at[count + i] = (refine ? coarse : i) * source->stride[a];
         }
         at += 2 * count;
-        move->axis[move->dims++].count = (size_t)count;
+        w->axis[w->dims++].count = (size_t)count;
     }
     if (how->each > 1) {
         for (size_t i = 0; i < how->each; i++)
             at[i] = at[how->each + i] = (ptrdiff_t)(i * how->unit);
-        move->axis[move->dims++].count = how->each;
+        w->axis[w->dims++].count = how->each;
     }
     return 0;
 }
 
-static int init_reshape(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
-                        const ferry_grid *source, const fy_combine *how)
+static void init_reshape(draft *w, const ferry_plan_entry *copy, const ferry_grid *target,
+                         const ferry_grid *source, const fy_combine *how)
 {
-    move->walk = fy_malloc(2 * (FERRY_DIMS_MAX + 1) * sizeof *move->walk);
-    if (move->walk == NULL)
-        return FERRY_ENOMEM;
-    move->kind = FY_MOVE_RESHAPE;
+    w->move->kind = FY_MOVE_RESHAPE;
     for (int side = 0; side < 2; side++) {
         const ferry_region *r = side == 0 ? &copy->to : &copy->from;
         const ferry_grid *grid = side == 0 ? target : source;
-        fy_axis *axis = move->walk + side * (FERRY_DIMS_MAX + 1);
-        int dims = 0;
+        const int before = w->dims;
         for (int d = 0; d < r->dims; d++)
-            axis[dims++] =
+            w->axis[w->dims++] =
                 (fy_axis){.count = (size_t)ferry_region_extent(*r, d), .d = grid->stride[d]};
         if (how->each > 1)
-            axis[dims++] = (fy_axis){.count = how->each, .d = (ptrdiff_t)how->unit};
-        move->walk_dims[side] = dims;
+            w->axis[w->dims++] = (fy_axis){.count = how->each, .d = (ptrdiff_t)how->unit};
+        if (side == 1)
+            w->move->from_dims = (uint8_t)(w->dims - before);
     }
-    return 0;
 }
 
-int fy_move_init(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
-                 const ferry_grid *source, const fy_combine *how)
+int fy_move_init(fy_move *move, fy_axes *axes, const ferry_plan_entry *copy,
+                 const ferry_grid *target, const ferry_grid *source, const fy_combine *how)
 {
+    draft w = {.move = move};
     *move = (fy_move){.unit = how->unit,
                       .source = ferry_grid_at(source, copy->from.low),
                       .target = ferry_grid_at(target, copy->to.low)};
     bool finer = copy->relation == FERRY_REFINE || copy->relation == FERRY_COARSEN;
+    int error = 0;
     if (finer && has_ratio(copy))
-        return init_table(move, copy, target, source, how);
-    if (copy->relation == FERRY_PLAIN && !same_shape(copy))
-        return init_reshape(move, copy, target, source, how);
-    init_rows(move, copy, target, source, how);
-    return 0;
+        error = init_table(&w, copy, target, source, how);
+    else if (copy->relation == FERRY_PLAIN && !same_shape(copy))
+        init_reshape(&w, copy, target, source, how);
+    else
+        init_rows(&w, copy, target, source, how);
+    move->axis = error == 0 ? fy_axes_keep(axes, w.axis, w.dims) : NULL;
+    move->dims = (uint8_t)(w.dims - move->from_dims);
+    return move->axis == NULL ? FERRY_ENOMEM : 0;
 }
 
 void fy_move_fini(fy_move *move)
 {
     free(move->table);
-    free(move->walk);
     move->table = NULL;
-    move->walk = NULL;
 }
 
 void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan_entry *pack,

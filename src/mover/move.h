@@ -8,6 +8,8 @@
 
 #include <ferry/mover.h>
 
+#include "mover/axes.h"
+
 /* The operation of a mover on elements of a size. */
 typedef struct fy_combine fy_combine;
 
@@ -32,11 +34,6 @@ struct fy_combine {
  */
 int fy_combine_init(fy_combine *how, const ferry_operation *operation, size_t element_bytes);
 
-typedef struct fy_axis {
-    size_t count;
-    ptrdiff_t d, s; /* bytes to the next in target and source */
-} fy_axis;
-
 typedef enum fy_move_kind {
     FY_MOVE_ROWS,      /* nested loops over axes; the innermost is a row of units */
     FY_MOVE_TRANSPOSE, /* the last two axes: contiguous in the source, contiguous in the target */
@@ -45,22 +42,24 @@ typedef enum fy_move_kind {
     FY_MOVE_LIST,      /* offsets by table, element by element */
 } fy_move_kind;
 
+/* 48 bytes beside what it shares with others. */
 typedef struct fy_move {
     const char *source;
     char *target;
-    fy_move_kind kind;
-    int dims;    /* of axis */
-    bool paired; /* runs together with the next one of its array */
+    const fy_axis *axis; /* outermost first; of FY_MOVE_RESHAPE those of the target, and behind them
+                            those of the source */
+    ptrdiff_t *table;    /* own memory, of FY_MOVE_TABLE and FY_MOVE_LIST */
     size_t unit;
-    fy_axis axis[FERRY_DIMS_MAX + 1]; /* outermost first */
-    ptrdiff_t *table;                 /* own memory, for the last three kinds */
-    fy_axis *walk;                    /* FY_MOVE_RESHAPE: axes of target, then of source */
-    int walk_dims[2];
+    uint8_t kind; /* fy_move_kind */
+    uint8_t dims; /* of axis, of FY_MOVE_RESHAPE those of the target */
+    uint8_t from_dims;
+    bool paired; /* runs together with the next one of its array */
 } fy_move;
 
-/* Makes the move of `copy`, which fits both grids (fy_plan_check_entry). FERRY_ENOMEM. */
-int fy_move_init(fy_move *move, const ferry_plan_entry *copy, const ferry_grid *target,
-                 const ferry_grid *source, const fy_combine *how);
+/* Makes the move of `copy`, which fits both grids (fy_plan_check_entry). Its axes are kept in
+ * `axes`. FERRY_ENOMEM. */
+int fy_move_init(fy_move *move, fy_axes *axes, const ferry_plan_entry *copy,
+                 const ferry_grid *target, const ferry_grid *source, const fy_combine *how);
 void fy_move_fini(fy_move *move);
 
 /* Runs it, with target and source `d` and `s` bytes further on. */

@@ -176,8 +176,8 @@ static void advance(walk *w, size_t count)
 static void run_reshape(const fy_move *move, const fy_combine *how, char *target,
                         const char *source)
 {
-    walk to = {.axis = move->walk, .dims = move->walk_dims[0]};
-    walk from = {.axis = move->walk + FERRY_DIMS_MAX + 1, .dims = move->walk_dims[1]};
+    walk to = {.axis = move->axis, .dims = move->dims};
+    walk from = {.axis = move->axis + move->dims, .dims = move->from_dims};
     while (to.at[0] < to.axis[0].count) {
         size_t count = left(&to) < left(&from) ? left(&to) : left(&from);
         const fy_axis both = {
@@ -212,7 +212,7 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
 {
     char *target = move->target + d;
     const char *source = move->source + s;
-    switch (move->kind) {
+    switch ((fy_move_kind)move->kind) {
     case FY_MOVE_ROWS:
         nest(move, how, 0, 1, target, source);
         return;

@@ -34,8 +34,7 @@ static bool go_together(const fy_move *a, const fy_move *b)
 {
     return is_near((uintptr_t)b->target, (uintptr_t)a->source) &&
            is_near((uintptr_t)b->source, (uintptr_t)a->target) && b->kind == FY_MOVE_ROWS &&
-           a->dims == b->dims && a->unit == b->unit &&
-           memcmp(a->axis, b->axis, (size_t)a->dims * sizeof *a->axis) == 0;
+           a->unit == b->unit && a->axis == b->axis; /* which are kept once */
 }
 
 /* The first of `sorted` whose target is not below `address`. */

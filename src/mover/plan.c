@@ -1,4 +1,4 @@
-/* Motion plans as lists: adding, filtering, composing, accounting, printing. */
+/* What motion plans say: single copies and their order, composing, accounting, printing. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,33 +6,8 @@
 #include <ferry/mover_plan.h>
 
 #include "base/alloc.h"
-#include "mover/array.h"
 #include "mover/box.h"
 #include "mover/plan.h"
-
-void ferry_plan_fini(ferry_plan *plan)
-{
-    free(plan->copies);
-    *plan = (ferry_plan){0};
-}
-
-ferry_plan_entry *fy_plan_grow(ferry_plan *plan)
-{
-    if (fy_array_reserve((void **)&plan->copies, &plan->capacity, plan->count + 1,
-                         sizeof *plan->copies))
-        return NULL;
-    return &plan->copies[plan->count++];
-}
-
-int ferry_plan_add(ferry_plan *plan, const ferry_plan_entry *copy)
-{
-    ferry_plan_entry value = *copy; /* `copy` may be one of the plan's own */
-    ferry_plan_entry *place = fy_plan_grow(plan);
-    if (place == NULL)
-        return FERRY_ENOMEM;
-    *place = value;
-    return 0;
-}
 
 void fy_copy_plain(ferry_plan_entry *copy)
 {
@@ -54,54 +29,6 @@ int ferry_plan_copy(ferry_plan *plan, int32_t target, ferry_region to, int32_t s
     ferry_plan_entry copy = {.source = source, .target = target, .from = from, .to = to};
     fy_copy_plain(&copy);
     return ferry_plan_add(plan, &copy);
-}
-
-int ferry_plan_append(ferry_plan *plan, const ferry_plan *other)
-{
-    size_t count = other->count;
-    int error = fy_array_reserve((void **)&plan->copies, &plan->capacity, plan->count + count + 1,
-                                 sizeof *plan->copies);
-    if (error)
-        return error;
-    if (count > 0)
-        memcpy(plan->copies + plan->count, other->copies, count * sizeof *plan->copies);
-    plan->count += count;
-    return 0;
-}
-
-void ferry_plan_filter(ferry_plan *plan, ferry_plan_keep_fn *keep, void *arg)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < plan->count; i++)
-        if (keep(arg, &plan->copies[i]))
-            plan->copies[kept++] = plan->copies[i];
-    plan->count = kept;
-}
-
-/* Turning a permutation round: axis d of `from` runs along the axis of `to` that named it. */
-static void reverse(ferry_plan_entry *copy)
-{
-    ferry_plan_entry old = *copy;
-    copy->source = old.target;
-    copy->target = old.source;
-    copy->from = old.to;
-    copy->to = old.from;
-    for (int d = 0; d < old.to.dims && old.from.dims == old.to.dims; d++) {
-        if (old.axis[d] < 0 || old.axis[d] >= old.to.dims)
-            continue; /* no permutation: ferry_plan_check says so */
-        copy->axis[old.axis[d]] = (int8_t)d;
-        copy->ratio[old.axis[d]] = old.ratio[d];
-    }
-    if (old.relation == FERRY_REFINE)
-        copy->relation = FERRY_COARSEN;
-    else if (old.relation == FERRY_COARSEN)
-        copy->relation = FERRY_REFINE;
-}
-
-void ferry_plan_reverse(ferry_plan *plan)
-{
-    for (size_t i = 0; i < plan->count; i++)
-        reverse(&plan->copies[i]);
 }
 
 bool fy_copy_is_simple(const ferry_plan_entry *copy)
@@ -154,10 +81,18 @@ int fy_copy_compare(const ferry_plan_entry *a, const ferry_plan_entry *b)
     return order;
 }
 
+/* An entry of the first of two plans, by the block that it writes. */
+typedef struct sorted_entry {
+    int32_t target;
+    uint32_t index;
+} sorted_entry;
+
 static int by_target(const void *a, const void *b)
 {
-    const ferry_plan_entry *const *x = a, *const *y = b;
-    return ((*x)->target > (*y)->target) - ((*x)->target < (*y)->target);
+    const sorted_entry *x = a, *y = b;
+    if (x->target != y->target)
+        return x->target < y->target ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
 }
 
 /* What of `first` feeds `second`: their common points in the middle, carried to both ends. */
@@ -175,33 +110,54 @@ static int join(const ferry_plan_entry *first, const ferry_plan_entry *second, f
                            ferry_region_shift(middle, back));
 }
 
+static bool all_simple(const ferry_plan *plan)
+{
+    ferry_plan_entry copy;
+    for (size_t i = 0; i < plan->count; i++) {
+        fy_plan_read(plan, i, &copy);
+        if (!fy_copy_is_simple(&copy))
+            return false;
+    }
+    return true;
+}
+
+/* Joins `copy`, of the second plan, with all of the first that write what it reads. */
+static int join_all(const ferry_plan *first, const sorted_entry *sorted,
+                    const ferry_plan_entry *copy, ferry_plan *out)
+{
+    ferry_plan_entry before;
+    size_t low = 0, high = first->count;
+    int error = 0;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (sorted[middle].target < copy->source)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < first->count && sorted[low].target == copy->source && error == 0; low++) {
+        fy_plan_read(first, sorted[low].index, &before);
+        error = join(&before, copy, out);
+    }
+    return error;
+}
+
 int ferry_plan_compose(const ferry_plan *first, const ferry_plan *second, ferry_plan *out)
 {
-    for (size_t i = 0; i < first->count + second->count; i++) {
-        const ferry_plan_entry *copy =
-            i < first->count ? &first->copies[i] : &second->copies[i - first->count];
-        if (!fy_copy_is_simple(copy))
-            return FERRY_EINVAL;
-    }
-    const ferry_plan_entry **sorted = fy_malloc((first->count + 1) * sizeof *sorted);
+    if (!all_simple(first) || !all_simple(second))
+        return FERRY_EINVAL;
+    sorted_entry *sorted =
+        first->count > UINT32_MAX ? NULL : fy_malloc((first->count + 1) * sizeof *sorted);
     if (sorted == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < first->count; i++)
-        sorted[i] = &first->copies[i];
+        sorted[i] = (sorted_entry){.target = fy_plan_target(first, i), .index = (uint32_t)i};
     qsort(sorted, first->count, sizeof *sorted, by_target);
+    const size_t count = second->count; /* `out` may be one of the two */
     int error = 0;
-    for (size_t k = 0; k < second->count && error == 0; k++) {
-        size_t low = 0, high = first->count;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (sorted[middle]->target < second->copies[k].source)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        for (; low < first->count && sorted[low]->target == second->copies[k].source && !error;
-             low++)
-            error = join(sorted[low], &second->copies[k], out);
+    for (size_t k = 0; k < count && error == 0; k++) {
+        const ferry_plan_entry copy = ferry_plan_at(second, k);
+        error = join_all(first, sorted, &copy, out);
     }
     free(sorted);
     return error;
@@ -238,9 +194,9 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
     if (pairs == NULL)
         return FERRY_ENOMEM;
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_plan_entry *copy = &plan->copies[i];
-        const ferry_block *from = ferry_floorplan_block(source, copy->source);
-        const ferry_block *to = ferry_floorplan_block(target, copy->target);
+        const ferry_plan_entry copy = ferry_plan_at(plan, i);
+        const ferry_block *from = ferry_floorplan_block(source, copy.source);
+        const ferry_block *to = ferry_floorplan_block(target, copy.target);
         if (from == NULL || to == NULL) {
             free(pairs);
             return FERRY_EINVAL;
@@ -248,7 +204,7 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
         ferry_plan_pair pair = {.source = from->owner,
                                 .target = to->owner,
                                 .copies = 1,
-                                .points = ferry_plan_entry_points(copy)};
+                                .points = ferry_plan_entry_points(&copy)};
         stats.points += pair.points;
         if (pair.source == pair.target) {
             stats.local_copies++;
@@ -268,19 +224,19 @@ int ferry_plan_print(const ferry_plan *plan, FILE *out)
 {
     static const char *const names[] = {"", " sample", " refine", " coarsen"};
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_plan_entry *copy = &plan->copies[i];
+        const ferry_plan_entry copy = ferry_plan_at(plan, i);
         char to[320], from[320];
-        ferry_region_format(copy->to, to, sizeof to);
-        ferry_region_format(copy->from, from, sizeof from);
-        fprintf(out, "%zu: %" PRId32 " on %s <= %" PRId32 " on %s%s", i, copy->target, to,
-                copy->source, from, names[copy->relation & 3]);
-        for (int d = 0; d < copy->to.dims && copy->relation != FERRY_PLAIN; d++)
-            fprintf(out, "%c%" PRId32, d ? ',' : ' ', copy->ratio[d]);
+        ferry_region_format(copy.to, to, sizeof to);
+        ferry_region_format(copy.from, from, sizeof from);
+        fprintf(out, "%zu: %" PRId32 " on %s <= %" PRId32 " on %s%s", i, copy.target, to,
+                copy.source, from, names[copy.relation & 3]);
+        for (int d = 0; d < copy.to.dims && copy.relation != FERRY_PLAIN; d++)
+            fprintf(out, "%c%" PRId32, d ? ',' : ' ', copy.ratio[d]);
         bool permuted = false;
-        for (int d = 0; d < copy->to.dims; d++)
-            permuted |= copy->axis[d] != d;
-        for (int d = 0; d < copy->to.dims && permuted; d++)
-            fprintf(out, "%s%d", d ? "," : " axes ", copy->axis[d]);
+        for (int d = 0; d < copy.to.dims; d++)
+            permuted |= copy.axis[d] != d;
+        for (int d = 0; d < copy.to.dims && permuted; d++)
+            fprintf(out, "%s%d", d ? "," : " axes ", copy.axis[d]);
         fputc('\n', out);
     }
     return ferror(out) ? FERRY_ESYSTEM : 0;

@@ -1,4 +1,7 @@
 /* Safety: what is wrong with a plan, by entry, block and region. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "mover/fail.h"
 #include "mover/plan.h"
 
@@ -70,9 +73,8 @@ static bool fits(const ferry_plan_entry *copy)
                     ferry_region_size(copy->from) == ferry_region_size(copy->to));
 }
 
-int fy_plan_check_entry(ferry *f, const ferry_plan *plan, size_t i)
+int fy_plan_check_entry(ferry *f, const ferry_plan_entry *copy, size_t i)
 {
-    const ferry_plan_entry *copy = &plan->copies[i];
     if (fits(copy))
         return 0;
     return fy_mover_fail(f, FERRY_EINVAL,
@@ -82,27 +84,38 @@ int fy_plan_check_entry(ferry *f, const ferry_plan *plan, size_t i)
                          fy_region_says(&copy->to).text);
 }
 
+/* Whether an entry after `i` writes points that `i` writes too. */
+static int check_other(ferry *f, const ferry_plan *plan, const fy_tree *tree,
+                       const ferry_region *targets, size_t i)
+{
+    fy_tree_walk walk;
+    uint32_t other;
+    const ferry_region *region;
+    fy_tree_find(&walk, tree, &targets[i]);
+    while (fy_tree_next(&walk, &other, &region))
+        if (other > i && fy_plan_target(plan, other) == fy_plan_target(plan, i))
+            return fy_mover_fail(f, FERRY_EINVAL,
+                                 "plan: entries %zu %s and %u %s overlap in target block %d", i,
+                                 fy_region_says(&targets[i]).text, (unsigned)other,
+                                 fy_region_says(region).text, fy_plan_target(plan, i));
+    return 0;
+}
+
 /* No two entries with the same target block share a point of it: one tree over all targets
  * as they lie, and a look at the blocks of what meets. */
 static int check_disjoint(ferry *f, const ferry_plan *plan, const ferry_floorplan *target)
 {
     fy_tree tree;
-    int error = fy_tree_init(&tree, target->dims, plan->copies ? &plan->copies->to : NULL,
-                             sizeof *plan->copies, plan->count);
-    for (size_t i = 0; i < plan->count && error == 0; i++) {
-        const ferry_plan_entry *copy = &plan->copies[i];
-        fy_tree_walk walk;
-        uint32_t other;
-        const ferry_region *region;
-        fy_tree_find(&walk, &tree, &copy->to);
-        while (error == 0 && fy_tree_next(&walk, &other, &region))
-            if (other > i && plan->copies[other].target == copy->target)
-                error = fy_mover_fail(f, FERRY_EINVAL,
-                                      "plan: entries %zu %s and %u %s overlap in target block %d",
-                                      i, fy_region_says(&copy->to).text, (unsigned)other,
-                                      fy_region_says(region).text, copy->target);
-    }
+    ferry_region *targets = fy_malloc((plan->count + 1) * sizeof *targets);
+    if (targets == NULL)
+        return fy_mover_fail(f, FERRY_ENOMEM, "plan: no memory to check %zu entries", plan->count);
+    for (size_t i = 0; i < plan->count; i++)
+        targets[i] = ferry_plan_at(plan, i).to;
+    int error = fy_tree_init(&tree, target->dims, targets, sizeof *targets, plan->count);
+    for (size_t i = 0; i < plan->count && error == 0; i++)
+        error = check_other(f, plan, &tree, targets, i);
     fy_tree_fini(&tree);
+    free(targets);
     return error;
 }
 
@@ -113,12 +126,12 @@ int ferry_plan_check(ferry *f, const ferry_plan *plan, const ferry_floorplan *so
     checker from = {f, plan, source, source_ghosts, "source"};
     checker to = {f, plan, target, target_ghosts, "target"};
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_plan_entry *copy = &plan->copies[i];
-        int error = check_end(&from, i, copy->source, &copy->from);
+        const ferry_plan_entry copy = ferry_plan_at(plan, i);
+        int error = check_end(&from, i, copy.source, &copy.from);
         if (error == 0)
-            error = check_end(&to, i, copy->target, &copy->to);
+            error = check_end(&to, i, copy.target, &copy.to);
         if (error == 0)
-            error = fy_plan_check_entry(f, plan, i);
+            error = fy_plan_check_entry(f, &copy, i);
         if (error)
             return error;
     }

@@ -43,19 +43,16 @@ static ferry_region widen(const ferry_region *r, const ferry_point *low, const f
 static int emit(planner *p, uint32_t target, uint32_t source, const ferry_region *to,
                 const ferry_point *image)
 {
-    ferry_plan_entry *copy = fy_plan_grow(p->plan);
-    if (copy == NULL)
-        return FERRY_ENOMEM;
-    copy->target = fy_block_number(p->blocks, target);
-    copy->source = fy_block_number(p->blocks, source);
-    copy->to = *to;
-    copy->from = *to;
+    ferry_plan_entry copy = {.target = fy_block_number(p->blocks, target),
+                             .source = fy_block_number(p->blocks, source),
+                             .to = *to,
+                             .from = *to};
     for (int d = 0; d < to->dims; d++) {
-        copy->from.low.at[d] -= image->at[d];
-        copy->from.high.at[d] -= image->at[d];
+        copy.from.low.at[d] -= image->at[d];
+        copy.from.high.at[d] -= image->at[d];
     }
-    fy_copy_plain(copy);
-    return 0;
+    fy_copy_plain(&copy);
+    return ferry_plan_add(p->plan, &copy);
 }
 
 /* The faces of a block one by one: in one dimension outside, in all others within. */

@@ -108,23 +108,20 @@ static int emit(planner *p, uint32_t target, uint32_t source)
         return 0;
     if (p->how.relation != FERRY_COARSEN)
         common = source_of(p, &to);
-    ferry_plan_entry *copy = fy_plan_grow(p->plan);
-    if (copy == NULL)
-        return FERRY_ENOMEM;
-    *copy = (ferry_plan_entry){.source = fy_block_number(p->source, source),
-                               .target = fy_block_number(p->target, target),
-                               .from = common,
-                               .to = to,
-                               .relation = (uint8_t)p->how.relation};
+    ferry_plan_entry copy = {.source = fy_block_number(p->source, source),
+                             .target = fy_block_number(p->target, target),
+                             .from = common,
+                             .to = to,
+                             .relation = (uint8_t)p->how.relation};
     for (int d = 0; d < p->dims; d++) {
-        copy->to.low.at[d] -= p->how.shift.at[d];
-        copy->to.high.at[d] -= p->how.shift.at[d];
+        copy.to.low.at[d] -= p->how.shift.at[d];
+        copy.to.high.at[d] -= p->how.shift.at[d];
     }
     for (int d = 0; d < FERRY_DIMS_MAX; d++) {
-        copy->axis[d] = p->how.axis[d];
-        copy->ratio[d] = p->how.relation == FERRY_PLAIN ? 1 : p->how.ratio[d];
+        copy.axis[d] = p->how.axis[d];
+        copy.ratio[d] = p->how.relation == FERRY_PLAIN ? 1 : p->how.ratio[d];
     }
-    return 0;
+    return ferry_plan_add(p->plan, &copy);
 }
 
 static int as_targets(planner *p)

@@ -91,9 +91,9 @@ typedef struct fy_step {
 /* The copies of one direction, sorted by rank, beginning after this rank's own, then by
  * fy_copy_compare. */
 typedef struct fy_direction {
-    ferry_plan_entry *copies; /* movers over regions: until it is bound */
-    fy_pair *pairs;           /* movers over indices */
-    int *ranks;               /* the other's, per copy or pair: until it is bound */
+    uint32_t *copies; /* movers over regions: entries of the plan, until it is bound */
+    fy_pair *pairs;   /* movers over indices */
+    int *ranks;       /* the other's, per copy or pair: until it is bound */
     size_t count;
     uint64_t points;
     fy_link_end *ends;
@@ -153,10 +153,12 @@ struct ferry_mover {
     int culprit;             /* the rank that told of the error */
     bool explained;          /* the error's message is that of its cause */
     uint32_t op;
-    fy_copies kept;        /* all copies: within, in, out */
-    ferry_plan_entry *own; /* copies within the rank, until it is bound */
-    size_t own_count;      /* of own_moves */
+    fy_copies kept;         /* all copies: within, in, out */
+    const ferry_plan *plan; /* until it is bound */
+    uint32_t *own;          /* its entries within the rank, until it is bound */
+    size_t own_count;       /* of own_moves */
     fy_move *own_moves;
+    fy_axes axes; /* of all moves */
     uint64_t own_points;
     fy_direction in, out;
     fy_step *sequence; /* with options.ordered: all moves to run, in order */

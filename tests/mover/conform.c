@@ -407,6 +407,19 @@ static void refused(ferry *f, const ferry_plan *plan, ferry_xarray *x, bool chec
     CHECK(ferry_mover_free(m) == 0);
 }
 
+static void replace_first(ferry *f, ferry_plan *plan, const ferry_plan_entry *copy)
+{
+    CHECK(ferry_plan_set(plan, 0, copy) == 0);
+}
+
+/* Makes the first entry one that writes outside its block. */
+static void spoil(ferry *f, ferry_plan *plan)
+{
+    ferry_plan_entry copy = ferry_plan_at(plan, 0);
+    copy.to.low.at[0] = copy.to.high.at[0] = -20;
+    replace_first(f, plan, &copy);
+}
+
 /* Wrong plans are refused, and the next bind works. */
 static void mistakes(ferry *f)
 {
@@ -422,7 +435,7 @@ static void mistakes(ferry *f)
     ferry_mover *m = NULL;
     CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
     if (ferry_ranks(f) > 1 && ferry_rank(f) == 0)
-        plan.copies[0].to.low.at[0] = plan.copies[0].to.high.at[0] = -20;
+        spoil(f, &plan);
     if (ferry_ranks(f) > 1) {
         options.check = true;
         CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
@@ -431,10 +444,11 @@ static void mistakes(ferry *f)
         CHECK(error == FERRY_EINVAL || (error == 0 && ferry_rank(f) > 1));
         CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
         CHECK(error != 0 || ferry_mover_free(m) == 0);
+        const ferry_plan_entry last = ferry_plan_at(&plan, plan.count - 1);
         if (ferry_rank(f) == 0)
             plan.count--;
         if (ferry_rank(f) == 0)
-            plan.copies[0] = plan.copies[plan.count];
+            replace_first(f, &plan, &last);
         refused(f, &plan, x, true);
         refused(f, &plan, x, false);
         m = NULL;

@@ -54,21 +54,28 @@ static void test_copies_come_back(void **state)
     enum { COUNT = 3000, PIECE = 1000 };
     dice d = {1};
     fy_copies list = {0};
+    ferry_plan plan = {0};
     ferry_plan_entry *copies = calloc(COUNT, sizeof *copies);
+    uint32_t *which = calloc(COUNT, sizeof *which);
     (void)state;
-    assert_non_null(copies);
-    for (int i = 0; i < COUNT; i++)
+    assert_true(copies != NULL && which != NULL);
+    for (int i = 0; i < COUNT; i++) {
         copies[i] = random_copy(&d);
+        which[i] = (uint32_t)i;
+        assert_int_equal(ferry_plan_add(&plan, &copies[i]), 0);
+    }
     for (int i = 0; i < COUNT; i += PIECE)
-        assert_int_equal(fy_copies_add(&list, copies + i, PIECE), 0);
-    assert_int_equal(fy_copies_add(&list, NULL, 0), 0);
+        assert_int_equal(fy_copies_add(&list, &plan, which + i, PIECE), 0);
+    assert_int_equal(fy_copies_add(&list, &plan, NULL, 0), 0);
     fy_copies_walk walk = {.list = &list};
     for (int i = 0; i < COUNT; i++)
         assert_true(fy_copies_next(&walk) && same_copy(&walk.copy, &copies[i]));
     assert_false(fy_copies_next(&walk));
     assert_int_equal(walk.at, list.size_bytes);
     fy_copies_fini(&list);
+    ferry_plan_fini(&plan);
     free(copies);
+    free(which);
 }
 
 static void test_copies_of_a_halo_are_small(void **state)
@@ -83,7 +90,12 @@ static void test_copies_of_a_halo_are_small(void **state)
     halo.periodic[0] = true;
     assert_int_equal(ferry_floorplan_tile(halo.domain, ferry_point_all(32), &blocks), 0);
     assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, -1), 0);
-    assert_int_equal(fy_copies_add(&list, plan.copies, plan.count), 0);
+    uint32_t *which = calloc(plan.count, sizeof *which);
+    assert_non_null(which);
+    for (size_t i = 0; i < plan.count; i++)
+        which[i] = (uint32_t)i;
+    assert_int_equal(fy_copies_add(&list, &plan, which, plan.count), 0);
+    free(which);
     assert_in_range(list.size_bytes, 1, 24 * plan.count);
     print_message("%zu copies, %.1f bytes each\n", list.count,
                   (double)list.size_bytes / (double)list.count);

@@ -194,7 +194,8 @@ static void test_grid_move_reshapes(void **state)
     ferry_plan plan = {0};
     ferry_region part = ferry_region_make(2, (int64_t[]){1, 2}, (int64_t[]){10, 7});
     assert_int_equal(ferry_plan_copy(&plan, 0, part, 0, r1), 0);
-    assert_int_equal(ferry_grid_move(&to, &from, &plan.copies[0], NULL), 0);
+    const ferry_plan_entry copy = ferry_plan_at(&plan, 0);
+    assert_int_equal(ferry_grid_move(&to, &from, &copy, NULL), 0);
     for (int i = 0; i < 12; i++)
         for (int j = 0; j < 10; j++)
             assert_int_equal(plane[i][j],

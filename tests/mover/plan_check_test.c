@@ -312,10 +312,11 @@ static void test_plan_check_finds_every_misfit(void **state)
         ferry_plan_copy(&plan, 1, ferry_region_shift(from, ferry_point_of(0, 10, 0)), 0, from), 0);
     assert_int_equal(ferry_plan_copy(&plan, 2, to, 0, from), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true), 0);
-    const ferry_plan_entry good = plan.copies[1];
+    const ferry_plan_entry good = ferry_plan_at(&plan, 1);
     for (size_t i = 0; i < sizeof misfits / sizeof *misfits; i++) {
-        plan.copies[1] = good;
-        misfits[i].spoil(&plan.copies[1]);
+        ferry_plan_entry bad = good;
+        misfits[i].spoil(&bad);
+        assert_int_equal(ferry_plan_set(&plan, 1, &bad), 0);
         assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false),
                          FERRY_EINVAL);
         if (strstr(ferry_error_message(NULL), misfits[i].says) == NULL)
@@ -330,14 +331,17 @@ static void test_plan_check_finds_every_misfit(void **state)
     assert_int_equal(ferry_plan_copy(&far, 0, huge, 0, huge), 0);
     assert_int_equal(ferry_plan_check(NULL, &far, &wide, none, &wide, none, true), 0);
     for (int relation = FERRY_SAMPLE; relation <= FERRY_COARSEN; relation++) {
-        far.copies[0].relation = (uint8_t)relation;
-        far.copies[0].ratio[1] = INT32_MAX;
+        ferry_plan_entry copy = ferry_plan_at(&far, 0);
+        copy.relation = (uint8_t)relation;
+        copy.ratio[1] = INT32_MAX;
+        assert_int_equal(ferry_plan_set(&far, 0, &copy), 0);
         assert_int_equal(ferry_plan_check(NULL, &far, &wide, none, &wide, none, true),
                          FERRY_EINVAL);
     }
     ferry_plan_fini(&far);
     ferry_floorplan_fini(&wide);
-    plan.copies[1] = good;
+    assert_int_equal(ferry_plan_set(&plan, 1, &good), 0);
+    assert_int_equal(ferry_plan_set(&plan, plan.count, &good), FERRY_EINVAL);
     assert_int_equal(ferry_plan_add(&plan, &good), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, false), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, none, &blocks, none, true),

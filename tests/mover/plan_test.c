@@ -32,12 +32,12 @@ static int writes(const ferry_plan *plan, int target, ferry_point p, int source,
 {
     int count = 0;
     for (size_t i = 0; i < plan->count; i++) {
-        const ferry_plan_entry *c = &plan->copies[i];
-        if (c->target != target || c->source != source || !ferry_region_contains_point(c->to, p))
+        const ferry_plan_entry c = ferry_plan_at(plan, i);
+        if (c.target != target || c.source != source || !ferry_region_contains_point(c.to, p))
             continue;
         bool same = true;
-        for (int k = 0; k < c->to.dims; k++)
-            same &= q.at[k] == c->from.low.at[k] + p.at[k] - c->to.low.at[k];
+        for (int k = 0; k < c.to.dims; k++)
+            same &= q.at[k] == c.from.low.at[k] + p.at[k] - c.to.low.at[k];
         count += same;
     }
     return count;
@@ -86,8 +86,10 @@ static void check_halo(dice *d, int dims, int64_t reach)
             }
         } while (ferry_region_next(&wide, &p));
     }
-    for (size_t i = 0; i < plan.count; i++)
-        found += ferry_plan_entry_points(&plan.copies[i]);
+    for (size_t i = 0; i < plan.count; i++) {
+        const ferry_plan_entry copy = ferry_plan_at(&plan, i);
+        found += ferry_plan_entry_points(&copy);
+    }
     assert_int_equal(found, expected);
     const ferry_point ghosts = ferry_point_all(reach);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, ghosts, &blocks, ghosts, true), 0);
@@ -135,10 +137,10 @@ static void test_plan_halo_of_overlapping_blocks(void **state)
         assert_int_equal(ferry_floorplan_add(&blocks, box(2, 10), 1), 0);
         assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, -1), 0);
         for (size_t i = 0; i < plan.count; i++) {
-            const ferry_plan_entry *c = &plan.copies[i];
-            assert_true(ferry_region_is_empty(ferry_region_intersect(c->to, small)));
-            assert_true(ferry_region_equal(c->to, c->from));
-            points[c->target] += ferry_plan_entry_points(c);
+            const ferry_plan_entry c = ferry_plan_at(&plan, i);
+            assert_true(ferry_region_is_empty(ferry_region_intersect(c.to, small)));
+            assert_true(ferry_region_equal(c.to, c.from));
+            points[c.target] += ferry_plan_entry_points(&c);
         }
         assert_int_equal(points[0], faces ? 4 * 2 * 4 : 8 * 8 - 4 * 4);
         assert_int_equal(points[1], 0);
@@ -170,8 +172,8 @@ static void test_halo_near_names_what_a_plan_connects(void **state)
         assert_int_equal(ferry_halo_near(&own, &halo, &near), 0);
         assert_int_equal(ferry_plan_halo(&plan, &blocks, &halo, 1), 0);
         for (size_t i = 0; i < plan.count; i++) {
-            const ferry_block *ends[] = {&blocks.blocks[plan.copies[i].source],
-                                         &blocks.blocks[plan.copies[i].target]};
+            const ferry_plan_entry copy = ferry_plan_at(&plan, i);
+            const ferry_block *ends[] = {&blocks.blocks[copy.source], &blocks.blocks[copy.target]};
             for (int end = 0; end < 2; end++) {
                 bool found = ends[end]->owner == 1;
                 for (size_t k = 0; k < near.count && !found; k++)
@@ -195,12 +197,13 @@ static void compare_share(const ferry_plan *whole, const ferry_plan *own, const 
     ferry_plan_entry *mine = calloc(whole->count + 1, sizeof *mine);
     ferry_plan_entry *sorted = calloc(own->count + 1, sizeof *sorted);
     size_t count = 0;
-    for (size_t i = 0; i < whole->count; i++)
-        if (of_rank(&whole->copies[i], s, t, rank))
-            mine[count++] = whole->copies[i];
+    for (size_t i = 0; i < whole->count; i++) {
+        mine[count] = ferry_plan_at(whole, i);
+        count += of_rank(&mine[count], s, t, rank);
+    }
     assert_int_equal(own->count, count);
-    if (count > 0)
-        memcpy(sorted, own->copies, count * sizeof *sorted);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = ferry_plan_at(own, i);
     qsort(mine, count, sizeof *mine, by_contents);
     qsort(sorted, count, sizeof *sorted, by_contents);
     for (size_t i = 0; i < count; i++)
@@ -279,18 +282,23 @@ static void test_plan_meet_moves_each_point_once(void **state)
         assert_int_equal(pair->points, 24 * (i == 2 ? 3 : 7));
     }
     free(stats.pairs);
-    ab.copies[0].target = 4;
+    ferry_plan_entry elsewhere = ferry_plan_at(&ab, 0);
+    const ferry_plan_entry first = elsewhere;
+    elsewhere.target = 4;
+    assert_int_equal(ferry_plan_set(&ab, 0, &elsewhere), 0);
     assert_int_equal(ferry_plan_account(&ab, &a, &b, &stats), FERRY_EINVAL);
-    ab.copies[0].target = 0;
+    assert_int_equal(ferry_plan_set(&ab, 0, &first), 0);
     for (size_t i = 0; i < ac.count; i++) {
-        ferry_point p = ac.copies[i].to.low;
+        const ferry_plan_entry both = ferry_plan_at(&ac, i);
+        const ferry_point p = both.to.low;
         int count = 0;
-        for (size_t k = 0; k < direct.count; k++)
-            count += direct.copies[k].target == ac.copies[i].target &&
-                     direct.copies[k].source == ac.copies[i].source &&
-                     ferry_region_contains_point(direct.copies[k].to, p);
+        for (size_t k = 0; k < direct.count; k++) {
+            const ferry_plan_entry one = ferry_plan_at(&direct, k);
+            count += one.target == both.target && one.source == both.source &&
+                     ferry_region_contains_point(one.to, p);
+        }
         assert_int_equal(count, 1);
-        assert_int_equal(writes(&ac, ac.copies[i].target, p, ac.copies[i].source, p), 1);
+        assert_int_equal(writes(&ac, both.target, p, both.source, p), 1);
     }
     ferry_plan_reverse(&ab);
     assert_int_equal(
@@ -342,14 +350,16 @@ static void test_plan_prints_and_reverses_every_relation(void **state)
         free(text);
         assert_int_equal(ferry_plan_check(NULL, &plan, &source, none, &target, none, true), 0);
         assert_int_equal(ferry_plan_compose(&plan, &plan, &composed), FERRY_EINVAL);
-        const ferry_plan_entry before = plan.copies[0];
+        const ferry_plan_entry before = ferry_plan_at(&plan, 0);
         ferry_plan_reverse(&plan);
         assert_int_equal(ferry_plan_check(NULL, &plan, &target, none, &source, none, true),
                          relation == FERRY_SAMPLE ? FERRY_EINVAL : 0);
         ferry_plan_reverse(&plan);
-        assert_int_equal(fy_copy_compare(&before, &plan.copies[0]), 0);
-        plan.copies[0].axis[0] = 100;
-        plan.copies[0].axis[1] = -100;
+        ferry_plan_entry now = ferry_plan_at(&plan, 0);
+        assert_int_equal(fy_copy_compare(&before, &now), 0);
+        now.axis[0] = 100;
+        now.axis[1] = -100;
+        assert_int_equal(ferry_plan_set(&plan, 0, &now), 0);
         ferry_plan_reverse(&plan);
         assert_int_equal(ferry_plan_check(NULL, &plan, &target, none, &source, none, true),
                          FERRY_EINVAL);
@@ -386,7 +396,7 @@ static void test_plan_is_data(void **state)
     fclose(out);
     assert_string_equal(text, "0: 1 on [10:12] <= 0 on [0:2]\n");
     free(text);
-    ferry_plan_entry copy = plan.copies[0];
+    ferry_plan_entry copy = ferry_plan_at(&plan, 0);
     copy.to.high.at[0] = 25;
     assert_int_equal(ferry_plan_add(&plan, &copy), 0);
     assert_int_equal(ferry_plan_check(NULL, &plan, &blocks, ferry_point_all(0), &blocks,

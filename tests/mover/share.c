@@ -73,10 +73,13 @@ static void check_same(ferry *f, const ferry_plan *a, const ferry_plan *b)
 {
     CHECK(a->count == b->count);
     for (size_t i = 0; i < a->count; i++) {
-        size_t k = 0;
-        while (k < b->count && !same_entry(&a->copies[i], &b->copies[k]))
-            k++;
-        CHECK(k < b->count);
+        const ferry_plan_entry wanted = ferry_plan_at(a, i);
+        bool found = false;
+        for (size_t k = 0; k < b->count && !found; k++) {
+            const ferry_plan_entry copy = ferry_plan_at(b, k);
+            found = same_entry(&wanted, &copy);
+        }
+        CHECK(found);
     }
 }
 
@@ -190,7 +193,7 @@ static void remap(ferry *f, dice *d, ferry_xarray *x, ferry_floorplan *whole)
 static int named(const ferry_plan *plan, int32_t number)
 {
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->copies[i].source == number || plan->copies[i].target == number)
+        if (ferry_plan_at(plan, i).source == number || ferry_plan_at(plan, i).target == number)
             return true;
     return false;
 }
@@ -451,7 +454,7 @@ static void measure(ferry *f, int count, bool faces)
                       (shared - start) * 1e3,
                       (planned - shared) * 1e3,
                       (double)(share.capacity * (sizeof *share.blocks + sizeof *share.numbers) +
-                               plan.capacity * sizeof *plan.copies) /
+                               plan.capacity * plan.entry_bytes) /
                           1048576,
                       (double)(after.ru_maxrss - before.ru_maxrss) / 1024};
     CHECK(ferry_allreduce(f, FERRY_DOUBLE, FERRY_MAX, most, most, 6) == 0);

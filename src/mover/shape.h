@@ -1,0 +1,48 @@
+/* Shape: what entries of a motion plan have in common, kept once: extents, axes, ratios, relation.
+ * The halo of blocks of one size has a few dozen, whatever the number of blocks. */
+#ifndef FY_MOVER_SHAPE_H
+#define FY_MOVER_SHAPE_H
+
+#include <ferry/mover_plan.h>
+
+#include "base/table.h"
+
+/* All bytes count, so that shapes are equal when their memory is: padding is zero. */
+typedef struct fy_shape {
+    int32_t to_dims, from_dims;
+    uint64_t to_length[FERRY_DIMS_MAX]; /* from low to high corner; 0 beyond the dimensions */
+    uint64_t from_length[FERRY_DIMS_MAX];
+    int32_t ratio[FERRY_DIMS_MAX];
+    int8_t axis[FERRY_DIMS_MAX];
+    uint8_t relation;
+    uint8_t zero;
+} fy_shape;
+
+/* The shapes of a plan, numbered from 0. */
+typedef struct ferry_plan_shapes {
+    fy_shape *items;
+    size_t count, capacity;
+    fy_table by_hash;
+    bool is_indexed; /* by_hash is there and has them all */
+} fy_shapes;
+
+/* How many coordinates a region has, whatever its `dims` says. */
+static inline int fy_dims_kept(int32_t dims)
+{
+    return dims < 0 ? 0 : dims > FERRY_DIMS_MAX ? FERRY_DIMS_MAX : dims;
+}
+
+/* An empty list; NULL: no memory. */
+fy_shapes *fy_shapes_create(void);
+void fy_shapes_destroy(fy_shapes *shapes);
+
+/* The number of the shape of `copy`, which is added unless it is there. FERRY_ENOMEM. */
+int fy_shapes_number(fy_shapes *shapes, const ferry_plan_entry *copy, uint32_t *number);
+
+/* What the shape says of an entry. */
+void fy_shape_give(const fy_shape *shape, ferry_plan_entry *copy);
+
+/* Makes each shape that of the same copy with source and target swapped. */
+void fy_shapes_reverse(fy_shapes *shapes);
+
+#endif
