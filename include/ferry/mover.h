@@ -141,9 +141,14 @@ typedef struct ferry_mover ferry_mover;
 typedef struct ferry_mover_options {
     size_t size; /* sizeof(ferry_mover_options) */
     ferry_operation operation;
-    bool ordered;        /* combine in one order whatever the timing and the number of ranks */
-    bool check;          /* safety mode: overlaps too (ferry_plan_check); and all ranks agree that
-                            everybody could bind, or fail together. The same on every rank */
+    bool ordered;        /* combine in one order whatever the timing and the number of ranks: that
+                            of target block, place, and source of the copies, or over indices own
+                            pairs and then those of the other ranks by number. Otherwise sums of
+                            floating-point numbers may differ in their last bits from run to run */
+    bool check;          /* safety mode: overlaps too (ferry_plan_check), but of movers that copy
+                            alone: those that combine are meant to meet in one place; and all ranks
+                            agree that everybody could bind, or fail together. The same on every
+                            rank */
     bool messages;       /* use messages even where memory is shared */
     bool deferred;       /* start copies nothing, but for small links on one node: polls, wait, or
                             the thread of ferry_background_begin do */
@@ -221,12 +226,34 @@ typedef struct ferry_mover_stats {
     size_t neighbours_in, neighbours_out; /* ranks */
     size_t copies_local, copies_in;
     uint64_t bytes_local, bytes_in, bytes_out;
-    size_t direct_in, direct_out; /* neighbours without messages */
-    uint64_t movements;           /* so far */
+    size_t direct_in, direct_out;       /* neighbours without messages */
+    uint64_t movements;                 /* so far */
+    uint64_t messages_in, messages_out; /* with data; each link's target acknowledges one more */
 } ferry_mover_stats;
 
 /* Writes the account of `mover`. [app thread | never blocks] */
 FERRY_API void ferry_mover_stats_get(const ferry_mover *mover, ferry_mover_stats *out);
+
+/* How the copies from one rank to another go. */
+typedef enum ferry_mover_way {
+    FERRY_WAY_MESSAGES, /* packed, in messages */
+    FERRY_WAY_DIRECT,   /* straight from grid to grid, in shared memory */
+    FERRY_WAY_STAGED,   /* packed into slots in shared memory */
+} ferry_mover_way;
+
+/* What one movement does from one rank to another. */
+typedef struct ferry_mover_pair {
+    int32_t source, target; /* ranks; this one is one of them */
+    ferry_mover_way way;
+    uint64_t copies, bytes;
+    uint64_t messages; /* with data; 0 in shared memory */
+} ferry_mover_pair;
+
+/* Writes what `mover` moves to this rank and then from it, by the other rank beginning after this
+ * one, at most `capacity` pairs to `out`. Returns how many there are. [app thread | never blocks]
+ */
+FERRY_API size_t ferry_mover_pairs_get(const ferry_mover *mover, ferry_mover_pair *out,
+                                       size_t capacity);
 
 #ifdef __cplusplus
 }

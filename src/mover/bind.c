@@ -288,6 +288,15 @@ static uint64_t points_of(const ferry_plan *plan, const uint32_t *copies, size_t
     return points;
 }
 
+static void sum_points(const ferry_plan *plan, fy_direction *direction)
+{
+    for (size_t i = 0; i < direction->end_count; i++) {
+        fy_link_end *end = &direction->ends[i];
+        end->points = points_of(plan, direction->copies + end->first, end->count);
+        direction->points += end->points;
+    }
+}
+
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
 {
     int *unused = NULL;
@@ -320,8 +329,8 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
     if (error)
         return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
     m->own_points = points_of(plan, m->own, m->own_count);
-    m->in.points = points_of(plan, m->in.copies, m->in.count);
-    m->out.points = points_of(plan, m->out.copies, m->out.count);
+    sum_points(plan, &m->in);
+    sum_points(plan, &m->out);
     return 0;
 }
 

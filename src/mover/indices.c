@@ -271,6 +271,13 @@ static int exchange(ferry_mover *m, const fy_direction *near, int count)
     return error ? error : m->error;
 }
 
+static void sum_points(fy_direction *direction)
+{
+    direction->points = direction->count;
+    for (size_t i = 0; i < direction->end_count; i++)
+        direction->ends[i].points = direction->ends[i].count;
+}
+
 static int check_grids(const ferry_mover *m, const ferry_grid *source, const ferry_grid *target)
 {
     if (source->region.dims != 1 || target->region.dims != 1)
@@ -279,7 +286,8 @@ static int check_grids(const ferry_mover *m, const ferry_grid *source, const fer
                        "one",
                        source->region.dims, target->region.dims);
     if (source->element_bytes != target->element_bytes || target->element_bytes == 0)
-        return fy_fail(m->f, FERRY_EINVAL, "mover_bind_ghosts: elements of %zu bytes to %zu",
+        return fy_fail(m->f, FERRY_EINVAL,
+                       "mover_bind_ghosts: elements of %zu bytes to %zu, not of one size above 0",
                        source->element_bytes, target->element_bytes);
     return 0;
 }
@@ -315,8 +323,8 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
         error = fy_mover_agree(f, error);
     }
     if (error == 0) {
-        m->in.points = m->in.count;
-        m->out.points = m->out.count;
+        sum_points(&m->in);
+        sum_points(&m->out);
     }
     return fy_mover_connect(f, options, m, error, out);
 }

@@ -362,25 +362,3 @@ int ferry_mover_free(ferry_mover *m)
     fy_mover_destroy(m);
     return 0;
 }
-
-static size_t direct_ends(const fy_direction *direction)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < direction->end_count; i++)
-        count += direction->ends[i].channel != NULL;
-    return count;
-}
-
-void ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
-{
-    *out = (ferry_mover_stats){.neighbours_in = m->in.end_count,
-                               .neighbours_out = m->out.end_count,
-                               .copies_local = m->own_count,
-                               .copies_in = m->in.count,
-                               .bytes_local = m->own_points * m->element_bytes,
-                               .bytes_in = m->in.points * m->element_bytes,
-                               .bytes_out = m->out.points * m->element_bytes,
-                               .direct_in = direct_ends(&m->in),
-                               .direct_out = direct_ends(&m->out),
-                               .movements = m->movements + m->epoch};
-}

@@ -58,6 +58,7 @@ typedef struct fy_link_end {
     char *buffer;         /* packed copies, the first slot of staged ones; NULL when direct */
     size_t slot_bytes;    /* from slot to slot */
     size_t bytes;         /* of the packed copies */
+    uint64_t points;      /* of its copies */
     uint64_t sent, acked; /* out, not direct: movements; acked may lag behind when staged */
     uint64_t arrived;     /* in, packed: the movement that is in the buffer */
     size_t arrived_bytes; /* in, packed: of the movement that is arriving */

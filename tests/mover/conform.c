@@ -11,67 +11,7 @@
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
-#include "cells.h"
-#include "dice.h"
-
-/* Some tiles of a domain, with random owners. */
-static ferry_floorplan random_plan(ferry *f, dice *d, ferry_region domain, bool all)
-{
-    ferry_floorplan tiles, out = {.dims = domain.dims};
-    ferry_point extents;
-    for (int i = 0; i < FERRY_DIMS_MAX; i++)
-        extents.at[i] = dice_between(d, 3, 7);
-    CHECK(ferry_floorplan_tile(domain, extents, &tiles) == 0);
-    for (size_t i = 0; i < tiles.count; i++)
-        if (dice_between(d, 0, 5) > 0 || all)
-            CHECK(ferry_floorplan_add(&out, tiles.blocks[i].region,
-                                      (int)dice_between(d, 0, ferry_ranks(f) - 1)) == 0);
-    ferry_floorplan_fini(&tiles);
-    return out;
-}
-
-/* One of the ways: the options, and whose memory. */
-typedef struct way {
-    ferry_mover_options options;
-    bool borrowed;
-} way;
-
-static way random_way(dice *d)
-{
-    way w = {.options = FERRY_MOVER_DEFAULTS};
-    int64_t which = dice_between(d, 0, 4);
-    w.options.messages = which == 1 || which == 2;
-    w.options.packet_bytes = which == 2 ? 100 : 0;
-    w.borrowed = which == 3;
-    w.options.ordered = dice_between(d, 0, 3) == 0;
-    w.options.check = dice_between(d, 0, 1);
-    w.options.deferred = dice_between(d, 0, 1);
-    return w;
-}
-
-static ferry_xarray *make_array(ferry *f, const ferry_floorplan *blocks, ferry_point ghosts,
-                                bool borrowed)
-{
-    ferry_xarray *x, *over;
-    CHECK(ferry_xarray_create(f, blocks, sizeof(double), ghosts, &x) == 0);
-    if (!borrowed)
-        return x;
-    ferry_grid *grids = calloc(x->local_count + 1, sizeof *grids);
-    for (size_t i = 0; i < x->local_count; i++)
-        grids[i] = ferry_grid_over(x->grids[i].region, sizeof(double),
-                                   calloc(ferry_region_size(x->grids[i].region), sizeof(double)));
-    CHECK(ferry_xarray_create_over(f, blocks, sizeof(double), ghosts, grids, &over) == 0);
-    free(grids);
-    ferry_xarray_destroy(x);
-    return over;
-}
-
-static void free_array(ferry_xarray *x)
-{
-    for (size_t i = 0; i < x->local_count && x->borrowed; i++)
-        free(x->grids[i].data);
-    ferry_xarray_destroy(x);
-}
+#include "arrays.h"
 
 /* Keeps a rank busy for a while, now and then. */
 static void linger(dice *own)
@@ -388,91 +328,6 @@ static void remaps(ferry *f, dice *d)
     ferry_floorplan_fini(&others);
 }
 
-/* Binds a plan that differs from a neighbour's. With `check` every rank is told; else those that
- * share the copy are, and the others when they move, one after the other. */
-static void refused(ferry *f, const ferry_plan *plan, ferry_xarray *x, bool check)
-{
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
-    ferry_mover *m = NULL;
-    options.check = check;
-    int error = ferry_mover_bind(f, plan, x, x, &options, &m);
-    CHECK(error == FERRY_EINVAL || (!check && error == 0 && ferry_rank(f) > 1));
-    CHECK(check || error == 0 || strstr(ferry_error_message(f), "differ") != NULL);
-    for (int i = 0; i < ferry_ranks(f) && error == 0; i++) {
-        error = ferry_mover_start(m, NULL);
-        if (error == 0)
-            error = ferry_mover_wait(m);
-    }
-    CHECK(error == FERRY_EINVAL);
-    CHECK(ferry_mover_free(m) == 0);
-}
-
-static void replace_first(ferry *f, ferry_plan *plan, const ferry_plan_entry *copy)
-{
-    CHECK(ferry_plan_set(plan, 0, copy) == 0);
-}
-
-/* Makes the first entry one that writes outside its block. */
-static void spoil(ferry *f, ferry_plan *plan)
-{
-    ferry_plan_entry copy = ferry_plan_at(plan, 0);
-    copy.to.low.at[0] = copy.to.high.at[0] = -20;
-    replace_first(f, plan, &copy);
-}
-
-/* Wrong plans are refused, and the next bind works. */
-static void mistakes(ferry *f)
-{
-    int64_t extents[1] = {8 * ferry_ranks(f)};
-    ferry_floorplan blocks;
-    CHECK(ferry_floorplan_tile(ferry_region_sized(1, extents), ferry_point_all(8), &blocks) == 0);
-    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
-    ferry_xarray *x = make_array(f, &blocks, ferry_point_all(1), false);
-    ferry_halo halo = FERRY_HALO_DEFAULTS;
-    halo.low = halo.high = ferry_point_all(1);
-    ferry_plan plan = {0};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
-    ferry_mover *m = NULL;
-    CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
-    if (ferry_ranks(f) > 1 && ferry_rank(f) == 0)
-        spoil(f, &plan);
-    if (ferry_ranks(f) > 1) {
-        options.check = true;
-        CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
-        CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
-        int error = ferry_mover_bind(f, &plan, x, x, NULL, &m);
-        CHECK(error == FERRY_EINVAL || (error == 0 && ferry_rank(f) > 1));
-        CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
-        CHECK(error != 0 || ferry_mover_free(m) == 0);
-        const ferry_plan_entry last = ferry_plan_at(&plan, plan.count - 1);
-        if (ferry_rank(f) == 0)
-            plan.count--;
-        if (ferry_rank(f) == 0)
-            replace_first(f, &plan, &last);
-        refused(f, &plan, x, true);
-        refused(f, &plan, x, false);
-        m = NULL;
-    }
-    ferry_plan_fini(&plan);
-    /* Safety mode finds two copies to one place, unless they are combined there. */
-    const ferry_region cell = ferry_region_sized(1, (int64_t[]){1});
-    const ferry_region ghost = ferry_region_shift(cell, ferry_point_all(-1));
-    for (int i = 0; i < 2 && ferry_rank(f) == 0; i++)
-        CHECK(ferry_plan_copy(&plan, 0, ghost, 0, cell) == 0);
-    options.check = true;
-    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
-    CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entries 0 [-1:-1] and 1") != NULL);
-    options.operation.combine = FERRY_COMBINE_ADD;
-    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == 0 && ferry_mover_free(m) == 0);
-    ferry_plan_fini(&plan);
-    CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
-    CHECK(ferry_mover_wait(m) == 0 && ferry_mover_test(m) == 0);
-    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
-    CHECK(ferry_mover_free(m) == 0 && ferry_mover_free(NULL) == 0);
-    free_array(x);
-    ferry_floorplan_fini(&blocks);
-}
-
 /* Tall blocks beside each other on one rank, whose columns of ghost cells are copied in pairs, part
  * by part. */
 static void columns(ferry *f)
@@ -504,7 +359,6 @@ static int rank_main(ferry *f, int argc, char **argv)
     dice common = {argc > 1 ? strtoull(argv[1], NULL, 10) : 1};
     dice own = {common.state + 1000 + (uint64_t)ferry_rank(f)};
     int rounds = argc > 2 ? atoi(argv[2]) : 12;
-    mistakes(f);
     columns(f);
     for (int round = 0; round < rounds; round++) {
         halos(f, &common, &own);

@@ -1,0 +1,159 @@
+/* Goal: what a mover cannot do is refused with an error that names the value, on every rank that it
+ * concerns, and the next bind works; what only looks wrong is not refused.
+ * Method: a program of any number of ranks. One mistake at a time: plans, elements, ghosts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/ferry.h>
+#include <ferry/mover.h>
+
+#include "arrays.h"
+
+/* Binds a plan that differs from a neighbour's. With `check` every rank is told; else those that
+ * share the copy are, and the others when they move, one after the other. */
+static void refused(ferry *f, const ferry_plan *plan, ferry_xarray *x, bool check)
+{
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover *m = NULL;
+    options.check = check;
+    int error = ferry_mover_bind(f, plan, x, x, &options, &m);
+    CHECK(error == FERRY_EINVAL || (!check && error == 0 && ferry_rank(f) > 1));
+    CHECK(check || error == 0 || strstr(ferry_error_message(f), "differ") != NULL);
+    for (int i = 0; i < ferry_ranks(f) && error == 0; i++) {
+        error = ferry_mover_start(m, NULL);
+        if (error == 0)
+            error = ferry_mover_wait(m);
+    }
+    CHECK(error == FERRY_EINVAL);
+    CHECK(ferry_mover_free(m) == 0);
+}
+
+static void replace_first(ferry *f, ferry_plan *plan, const ferry_plan_entry *copy)
+{
+    CHECK(ferry_plan_set(plan, 0, copy) == 0);
+}
+
+/* Makes the first entry one that writes outside its block. */
+static void spoil(ferry *f, ferry_plan *plan)
+{
+    ferry_plan_entry copy = ferry_plan_at(plan, 0);
+    copy.to.low.at[0] = copy.to.high.at[0] = -20;
+    replace_first(f, plan, &copy);
+}
+
+/* Wrong plans are refused, and the next bind works. */
+static void mistakes(ferry *f)
+{
+    int64_t extents[1] = {8 * ferry_ranks(f)};
+    ferry_floorplan blocks;
+    CHECK(ferry_floorplan_tile(ferry_region_sized(1, extents), ferry_point_all(8), &blocks) == 0);
+    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    ferry_xarray *x = make_array(f, &blocks, ferry_point_all(1), false);
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    halo.low = halo.high = ferry_point_all(1);
+    ferry_plan plan = {0};
+    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover *m = NULL;
+    CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
+    if (ferry_ranks(f) > 1 && ferry_rank(f) == 0)
+        spoil(f, &plan);
+    if (ferry_ranks(f) > 1) {
+        options.check = true;
+        CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
+        CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
+        int error = ferry_mover_bind(f, &plan, x, x, NULL, &m);
+        CHECK(error == FERRY_EINVAL || (error == 0 && ferry_rank(f) > 1));
+        CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entry 0") != NULL);
+        CHECK(error != 0 || ferry_mover_free(m) == 0);
+        const ferry_plan_entry last = ferry_plan_at(&plan, plan.count - 1);
+        if (ferry_rank(f) == 0)
+            plan.count--;
+        if (ferry_rank(f) == 0)
+            replace_first(f, &plan, &last);
+        refused(f, &plan, x, true);
+        refused(f, &plan, x, false);
+        m = NULL;
+    }
+    ferry_plan_fini(&plan);
+    /* Safety mode finds two copies to one place, unless they are combined there. */
+    const ferry_region cell = ferry_region_sized(1, (int64_t[]){1});
+    const ferry_region ghost = ferry_region_shift(cell, ferry_point_all(-1));
+    for (int i = 0; i < 2 && ferry_rank(f) == 0; i++)
+        CHECK(ferry_plan_copy(&plan, 0, ghost, 0, cell) == 0);
+    options.check = true;
+    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
+    CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entries 0 [-1:-1] and 1") != NULL);
+    options.operation.combine = FERRY_COMBINE_ADD;
+    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == 0 && ferry_mover_free(m) == 0);
+    ferry_plan_fini(&plan);
+    CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
+    CHECK(ferry_mover_wait(m) == 0 && ferry_mover_test(m) == 0);
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    CHECK(ferry_mover_free(m) == 0 && ferry_mover_free(NULL) == 0);
+    free_array(x);
+    ferry_floorplan_fini(&blocks);
+}
+
+/* Movers over indices. What is wrong on one rank fails on all, and on that one says what. */
+static void bad_ghosts(ferry *f)
+{
+    enum { CELLS = 8 };
+    const int64_t extent = CELLS;
+    const ferry_region line = ferry_region_sized(1, &extent);
+    const bool wrong = ferry_rank(f) == ferry_ranks(f) - 1;
+    double cells[CELLS] = {0};
+    const struct {
+        size_t source_bytes, target_bytes;
+        ferry_ghost ghost;
+        const char *says;
+    } mistakes[] = {
+        {0, 0, {0, 1, 0}, "elements of 0 bytes to 0, not of one size above 0"},
+        {8, 0, {0, 1, 0}, "elements of 8 bytes to 0, not of one size above 0"},
+        {4, 8, {0, 1, 0}, "elements of 4 bytes to 8, not of one size above 0"},
+        {8, 8, {CELLS, 1, 0}, "ghost 0 has index 8, not 0 to 7"},
+        {8, 8, {-1, 1, 0}, "ghost 0 has index -1, not 0 to 7"},
+        {8, 8, {0, 1, -1}, "ghost 0 is of rank -1 of"},
+        {8, 8, {0, CELLS, -2}, "no original with index 8"},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        ferry_grid source = ferry_grid_over(line, 8, cells), target = source;
+        ferry_ghost ghost = {.local = 0, .remote = 1, .owner = ferry_rank(f)};
+        ferry_mover *m = NULL;
+        if (wrong) {
+            source.element_bytes = mistakes[i].source_bytes;
+            target.element_bytes = mistakes[i].target_bytes;
+            ghost = mistakes[i].ghost;
+            if (ghost.owner != -1)
+                ghost.owner = ferry_rank(f);
+        }
+        const ferry_ghosts ghosts = {.items = &ghost, .count = 1};
+        CHECK(ferry_mover_bind_ghosts(f, &ghosts, &source, &target, NULL, &m) == FERRY_EINVAL);
+        CHECK(m == NULL);
+        CHECK(!wrong || strstr(ferry_error_message(f), mistakes[i].says) != NULL);
+    }
+    const ferry_grid flat = ferry_grid_over(line, 8, cells);
+    ferry_grid square = flat;
+    ferry_mover *m = NULL;
+    square.region = ferry_region_sized(2, (int64_t[]){2, 4});
+    CHECK(ferry_mover_bind_ghosts(f, &(ferry_ghosts){0}, &flat, &square, NULL, &m) == FERRY_EINVAL);
+    CHECK(strstr(ferry_error_message(f), "grids of 1 and 2 dimensions") != NULL);
+    CHECK(ferry_mover_bind_ghosts(f, &(ferry_ghosts){0}, &flat, &flat, NULL, &m) == 0);
+    CHECK(ferry_mover_start(m, NULL) == 0 && ferry_mover_wait(m) == 0);
+    CHECK(ferry_mover_free(m) == 0);
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    mistakes(f);
+    bad_ghosts(f);
+    mistakes(f);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
