@@ -82,10 +82,18 @@ int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper);
  * may do so at once. */
 void fy_arena_release_kept(const fy_arena *arena, uint32_t keeper);
 
+/* As fy_arena_release when the owner has gone and takes nothing back: one store, after which the
+ * caller touches nothing of the arena. */
+int fy_arena_release_gone(const fy_arena *arena, void *address);
+
 /* The owner has gone. Gives pages back to the system on which nothing lives: those of the run that
  * `address`, of a block that was just released, lies in, or with NULL those of all; with the last
- * live block the arena's tables too. Any number of threads and processes may do so at once. */
-void fy_arena_discard(const fy_arena *arena, const void *address);
+ * live block the arena's tables too, and then it returns true: the arena is as fresh as before its
+ * owner's first use. Any number of threads and processes may do so at once. */
+bool fy_arena_discard(const fy_arena *arena, const void *address);
+
+/* Whether no block in it lives; exact when the owner has gone. */
+bool fy_arena_is_empty(const fy_arena *arena);
 
 /* Takes ownership of a fresh arena. Gives `*out`, freed with fy_heap_destroy; blocks stay.
  * FERRY_ENOMEM. */

@@ -210,6 +210,21 @@ int fy_arena_release(const fy_arena *arena, void *address)
     return 0;
 }
 
+int fy_arena_release_gone(const fy_arena *arena, void *address)
+{
+    block b;
+    if (!fy_block_at(arena, address, &b) || data_of(arena, 0) + b.start != (char *)address)
+        return FERRY_EINVAL;
+    uint64_t record = atomic_load_explicit(b.record, memory_order_relaxed);
+    do {
+        if (record_state(record) != BLOCK_LIVE)
+            return FERRY_EINVAL;
+        /* release: pairs with the acquire in is_not_live */
+    } while (!atomic_compare_exchange_weak_explicit(b.record, &record, record_make(BLOCK_FREE, 0),
+                                                    memory_order_release, memory_order_relaxed));
+    return 0;
+}
+
 /* How many spans the used run that begins at `first` has. */
 static size_t run_spans(const fy_arena *arena, size_t first, uint64_t tag)
 {
@@ -248,7 +263,8 @@ static bool is_not_live(const fy_arena *arena, _Atomic uint64_t *record, char *a
     (void)arena;
     (void)at;
     (void)arg;
-    return record_state(atomic_load_explicit(record, memory_order_relaxed)) != BLOCK_LIVE;
+    /* acquire: pairs with the release in fy_arena_release_gone, before others use the memory */
+    return record_state(atomic_load_explicit(record, memory_order_acquire)) != BLOCK_LIVE;
 }
 
 static bool release_kept(const fy_arena *arena, _Atomic uint64_t *record, char *at, uint64_t arg)
@@ -305,7 +321,12 @@ static void discard_runs(const fy_arena *arena)
     }
 }
 
-void fy_arena_discard(const fy_arena *arena, const void *address)
+bool fy_arena_is_empty(const fy_arena *arena)
+{
+    return each_run(arena, is_not_live, 0);
+}
+
+bool fy_arena_discard(const fy_arena *arena, const void *address)
 {
     block b;
     /* seq_cst: after the release of a block, before the look at the others */
@@ -315,10 +336,10 @@ void fy_arena_discard(const fy_arena *arena, const void *address)
     else if (fy_block_at(arena, address, &b))
         discard_run(arena, b.first_span,
                     atomic_load_explicit(tag_of(arena, b.first_span), memory_order_relaxed));
-    /* Nothing will live here again. All that may be asked is what does, and zero says nothing. */
-    if (each_run(arena, is_not_live, 0))
-        (void)madvise(arena->base, arena->data_offset + arena->span_count * FY_HEAP_SPAN_BYTES,
-                      MADV_REMOVE);
+    /* All that may be asked is what lives, and zero says nothing. */
+    return fy_arena_is_empty(arena) &&
+           madvise(arena->base, arena->data_offset + arena->span_count * FY_HEAP_SPAN_BYTES,
+                   MADV_REMOVE) == 0;
 }
 
 int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper)

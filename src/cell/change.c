@@ -27,11 +27,7 @@ static bool is_lock(const fy_cells *c, uint64_t address)
 {
     if (fy_cell_at_address(c, address) != NULL)
         return true;
-    uint64_t parcel = address - offsetof(fy_parcel, lock);
-    if (parcel % FY_PARCEL_BYTES != 0 || parcel - c->start >= c->bytes)
-        return false;
-    const fy_parcel *p = (const fy_parcel *)(uintptr_t)parcel;
-    return fy_parcel_find(c, atomic_load_explicit(&p->name, memory_order_relaxed)) == p;
+    return fy_parcel_is_at(c, address - offsetof(fy_parcel, lock));
 }
 
 void fy_lock_answer(const fy_cells *c, const fy_cell *mine)

@@ -41,6 +41,8 @@ static int open_board(fy_cells *c)
     c->place = c->shared ? (uint32_t)info.rank : 0;
     c->places = c->shared ? (uint32_t)info.ranks : 1;
     c->self = c->place + 1;
+    /* Two owners of one heap, one after the other, give other names. */
+    c->generation = (uint64_t)c->place << 12;
     size_t header = offsetof(fy_parcel, holds) + c->places * sizeof(uint16_t);
     c->header_bytes =
         (uint32_t)((header + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES) * FY_PARCEL_BYTES;

@@ -45,6 +45,14 @@ fy_parcel *fy_parcel_find(const fy_cells *c, uint64_t name)
     return p;
 }
 
+bool fy_parcel_is_at(const fy_cells *c, uint64_t address)
+{
+    if (address % FY_PARCEL_BYTES != 0 || address - c->start >= c->bytes)
+        return false;
+    const fy_parcel *p = parcel_at((uintptr_t)address);
+    return fy_parcel_find(c, atomic_load_explicit(&p->name, memory_order_relaxed)) == p;
+}
+
 void *fy_parcel_data(const fy_cells *c, fy_parcel *p)
 {
     return (char *)p + c->header_bytes;
@@ -300,20 +308,17 @@ void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
     uint32_t count = registry_get(c, creator, &entries);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t address = atomic_load_explicit(&entries[i], memory_order_acquire);
-        if (address % FY_PARCEL_BYTES != 0 || address - c->start >= c->bytes)
+        if (!fy_parcel_is_at(c, address))
             continue; /* 0, or overwritten */
         fy_parcel *p = parcel_at((uintptr_t)address);
-        uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
-        if (fy_parcel_find(c, name) != p)
-            continue;
         uint32_t hold = atomic_load_explicit(&p->holds[dead], memory_order_relaxed);
         if (hold > 0)
             fy_parcel_drop(c, p, dead, hold);
     }
 }
 
-/* Nobody enters anything any more. The array's address stays: who walks over it meanwhile reads
- * zeros, since memory of the dead is not used again. */
+/* Nobody enters anything any more. Who still walks over the array may read what its memory is used
+ * for next: what it takes for an entry must be a parcel that the dead rank holds. */
 void fy_registry_bury(const fy_cells *c, fy_board *creator)
 {
     _Atomic uint64_t *entries;
@@ -321,9 +326,10 @@ void fy_registry_bury(const fy_cells *c, fy_board *creator)
     for (uint32_t i = 0; i < count; i++)
         if (atomic_load_explicit(&entries[i], memory_order_relaxed) != 0)
             return;
-    atomic_store_explicit(&creator->registry_count, 0, memory_order_relaxed);
-    if (count > 0)
-        (void)c->ops->release(c->port, (void *)entries); /* of several one does */
+    /* relaxed: of several one releases it: the block may be somebody else's soon after */
+    if (count > 0 &&
+        atomic_exchange_explicit(&creator->registry_count, 0, memory_order_relaxed) == count)
+        (void)c->ops->release(c->port, (void *)entries);
 }
 
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)

@@ -89,7 +89,8 @@ static void redo(fy_cells *c, fy_board *board, uint32_t dead)
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&intent->state, FY_INTENT_IDLE, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    if (is_heap(c, parcel))
+    /* The note may be an old one, and the memory a program's by now. */
+    if (fy_parcel_is_at(c, parcel))
         free_lock(&((fy_parcel *)(uintptr_t)parcel)->lock, dead + 1);
     if (cell != NULL && atomic_load_explicit(&intent->plan, memory_order_relaxed) == FY_PLAN_NONE)
         free_lock(&cell->lock, dead + 1);

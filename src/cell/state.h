@@ -274,6 +274,8 @@ static inline fy_cells *fy_cells_of(const ferry *f)
 
 /* The parcel that `name` names; NULL when there is none: `name` may be anything. */
 fy_parcel *fy_parcel_find(const fy_cells *c, uint64_t name);
+/* Whether there is one at `address`, which may be anything. Shared memory only. */
+bool fy_parcel_is_at(const fy_cells *c, uint64_t address);
 void *fy_parcel_data(const fy_cells *c, fy_parcel *p);
 uint64_t fy_parcel_check(const fy_parcel *p, uint64_t name);
 /* FERRY_EINVAL with a message. */

@@ -1,7 +1,10 @@
 /* Goal: ranks that are killed at any time while they work on cells wedge no cell, and nothing they
  * held, or were about to free, is lost or freed twice. Method: processes do random operations on a
  * few cells; one after the other is killed at a random time; the survivors go on, and at the end
- * empty the cells and count. The seed and the number of kills are arguments. */
+ * empty the cells and count. In every other job the cells have handlers with high and low water
+ * marks and two priorities, which work on cells too, so that ranks die in handlers and while they
+ * set alarms; no alarm of theirs may be lost, or keep the survivors from a quiescence. The seed and
+ * the number of kills are arguments. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,10 +22,14 @@
 #include "ranks.h"
 
 enum { RANKS = 8, SURVIVORS = 2, CELLS = 3, HELD_MAX = 6, PATIENCE_S = 60 };
+enum { HIGH = 2, LOW = 1 }; /* marks */
 
 /* What the processes tell each other. */
 typedef struct shared {
     _Atomic uint32_t stop, arrived[4];
+    _Atomic uint64_t handled; /* runs of handlers */
+    _Atomic uint32_t in_handler[RANKS];
+    uint64_t inside; /* kills that hit one */
     _Atomic uint64_t operations[RANKS];
 } shared;
 
@@ -32,6 +39,7 @@ typedef struct worker {
     uint64_t random;
     ferry_parcel held[HELD_MAX];
     int count;
+    bool handlers;
 } worker;
 
 static void must(bool condition, const char *what)
@@ -69,20 +77,27 @@ static void let_go(worker *w, int at)
 }
 
 /* Writes nonsense and then what it has to be. */
-static void change(worker *w, int at)
+static void change(worker *w, ferry_parcel *parcel)
 {
     size_t size;
     void *data;
-    must(ferry_parcel_mod(w->f, &w->held[at], &data) == 0, "mod");
-    must(ferry_parcel_data(w->f, w->held[at], &size) == data, "data");
+    must(ferry_parcel_mod(w->f, parcel, &data) == 0, "mod");
+    must(ferry_parcel_data(w->f, *parcel, &size) == data, "data");
     memset(data, ~(int)(size & 0xff), size);
     memset(data, (int)(size & 0xff), size);
+}
+
+/* One of the first or last rank, or with handlers of any, since only their own ranks run them. */
+static ferry_cell a_cell(const worker *w, uint64_t dice)
+{
+    int rank = w->handlers ? (int)(dice >> 32) & (RANKS - 1) : (int)(dice % 2) * (RANKS - 1);
+    return (ferry_cell){rank, (int)(dice / 2 % CELLS)};
 }
 
 static void operate(worker *w)
 {
     uint64_t dice = next_random(&w->random);
-    ferry_cell cell = {(int)(dice % 2 * (RANKS - 1)), (int)(dice / 2 % CELLS)};
+    ferry_cell cell = a_cell(w, dice);
     int at = w->count == 0 ? -1 : (int)(dice / 64 % (uint64_t)w->count);
     ferry_hold hold = dice / 1024 % 2 ? FERRY_KEEP : FERRY_GIVE;
     uint64_t patience = dice >> 20 & 1 ? 50000 : 0;
@@ -103,7 +118,7 @@ static void operate(worker *w)
     } else if (what == 10) {
         error = ferry_cell_zap(w->f, cell);
     } else if (what < 13 && at >= 0) {
-        change(w, at);
+        change(w, &w->held[at]);
     } else if (what < 15 && at >= 0) {
         must(ferry_parcel_release(w->f, w->held[at]) == 0, "release");
         let_go(w, at);
@@ -111,6 +126,60 @@ static void operate(worker *w)
         w->held[w->count++] = make(w);
     }
     must(error == 0 || error == FERRY_EAGAIN || error == FERRY_EPEER, "an operation failed");
+}
+
+static size_t count_of(ferry *f, ferry_cell cell)
+{
+    size_t count = 0;
+    must(ferry_cell_count(f, cell, &count) == 0, "count");
+    return count;
+}
+
+/* Gives a parcel away, or lets it go. */
+static void dispose(worker *w, ferry_parcel parcel, ferry_cell cell)
+{
+    if (atomic_load(&w->s->stop) != 0 || ferry_cell_enq(w->f, cell, parcel, FERRY_GIVE, 0) != 0)
+        must(ferry_parcel_release(w->f, parcel) == 0, "release");
+}
+
+/* Takes what is too much, changes it and passes it on, lets a more urgent handler run, and adds
+ * what is missing. It interrupts operations of its rank, whose parcels it leaves alone. */
+static void on_mark(ferry *f, ferry_cell cell, size_t count, void *arg)
+{
+    worker *w = arg;
+    ferry_parcel parcel;
+    (void)count;
+    atomic_fetch_add(&w->s->in_handler[ferry_rank(f)], 1);
+    while (count_of(f, cell) > HIGH && ferry_cell_deq(f, cell, &parcel, 0) == 0) {
+        check_bytes(w, parcel);
+        change(w, &parcel);
+        dispose(w, parcel, a_cell(w, next_random(&w->random)));
+        (void)ferry_cell_yield(f);
+    }
+    if (count_of(f, cell) < LOW)
+        dispose(w, make(w), cell);
+    atomic_fetch_add(&w->s->handled, 1);
+    atomic_fetch_sub(&w->s->in_handler[ferry_rank(f)], 1);
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f;
+    (void)arg;
+    (void)event;
+}
+
+static void handlers_set(worker *w, bool on)
+{
+    for (int i = 0; i < CELLS; i++) {
+        ferry_cell_handler h = FERRY_CELL_HANDLER_DEFAULTS;
+        h.fn = on_mark;
+        h.arg = w;
+        h.high = HIGH;
+        h.low = LOW;
+        h.priority = i % 2;
+        must(ferry_cell_handler_set(w->f, i, on ? &h : NULL) == 0, "handler_set");
+    }
 }
 
 /* Waits until all survivors are here; the launcher sees to those that never come. */
@@ -121,14 +190,33 @@ static void meet(worker *w, int stage)
         usleep(100);
 }
 
-static void settle(worker *w)
+static void drop_all(worker *w)
 {
     while (w->count > 0)
         must(ferry_parcel_release(w->f, w->held[--w->count]) == 0, "release");
+}
+
+/* Handlers that are due are work, whoever has said so: behind a quiescence no mark is passed. */
+static void finish_handlers(worker *w)
+{
+    meet(w, 2);
+    must(ferry_quiesce(w->f) == 0, "quiesce");
+    for (int i = 0; i < CELLS; i++)
+        must(count_of(w->f, (ferry_cell){ferry_rank(w->f), i}) <= HIGH, "a handler was not called");
+    meet(w, 3);
+    handlers_set(w, false);
+    drop_all(w);
+}
+
+static void settle(worker *w)
+{
+    drop_all(w);
     ferry_poll(w->f);
+    if (w->handlers)
+        finish_handlers(w);
     meet(w, 0);
-    for (int i = 0; i < 2 * CELLS; i++)
-        must(ferry_cell_zap(w->f, (ferry_cell){i % 2 * (RANKS - 1), i / 2}) == 0, "zap");
+    for (int i = 0; i < RANKS * CELLS; i++)
+        must(ferry_cell_zap(w->f, (ferry_cell){i % RANKS, i / RANKS}) == 0, "zap");
     meet(w, 1);
     /* The other may have released something of ours in its last operation. */
     ferry_poll(w->f);
@@ -138,16 +226,24 @@ static void settle(worker *w)
     must(alive == 0, "parcels were lost");
 }
 
+static bool has_handlers(uint64_t seed)
+{
+    return seed % 2 == 1;
+}
+
 static void work(fy_segment *segment, shared *s, int rank, uint64_t seed)
 {
     const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
-    worker w = {.s = s, .random = seed * RANKS + (uint64_t)rank};
+    worker w = {.s = s, .random = seed * RANKS + (uint64_t)rank, .handlers = has_handlers(seed)};
     fy_port *port;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     must(fy_shm_join(segment, rank, &port) == 0, "join");
     must(fy_rank_create(port, &options, &w.f) == 0, "open");
     /* Some cells are full now and then, so that there is somebody who waits for room. */
     must(ferry_cell_limit_set(w.f, 0, 4) == 0, "limit");
+    must(ferry_on_peer(w.f, on_peer, NULL) == 0, "on_peer");
+    if (w.handlers)
+        handlers_set(&w, true);
     for (uint64_t i = 1; atomic_load(&s->stop) == 0; i++) {
         operate(&w);
         atomic_store(&s->operations[rank], i);
@@ -188,8 +284,8 @@ static void await_end(pid_t pid)
     must(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a survivor failed");
 }
 
-/* One job; returns how many ranks it killed. */
-static int run_job(shared *s, uint64_t seed)
+/* One job; returns how many ranks it killed, and adds how many of them in handlers. */
+static int run_job(shared *s, uint64_t seed, uint64_t *in_handlers)
 {
     const fy_shm_options options = {
         .ranks = RANKS, .heap_bytes = (size_t)64 << 20, .ring_slots = 8, .ring_bytes = 1024};
@@ -215,12 +311,16 @@ static int run_job(shared *s, uint64_t seed)
             continue;
         usleep((useconds_t)(next_random(&random) % 1500));
         kill_one(segment, pids[rank], rank);
+        if (atomic_load(&s->in_handler[rank]) != 0)
+            s->inside++;
         await_progress(s, 0);
     }
     atomic_store(&s->stop, 1);
     await_end(pids[0]);
     await_end(pids[spared]);
     fy_segment_unmap(segment);
+    must(!has_handlers(seed) || atomic_load(&s->handled) > 0, "no handler has run");
+    *in_handlers += s->inside;
     return RANKS - SURVIVORS;
 }
 
@@ -234,7 +334,9 @@ int main(int argc, char **argv)
     fflush(stdout);
     /* As many as asked for; else as many of the usual as a busy machine has time for. */
     time_t end = time(NULL) + PATIENCE_S;
+    uint64_t in_handlers = 0;
     for (long done = 0; done < kills && (argc > 1 || done == 0 || time(NULL) < end); seed++)
-        done += run_job(s, seed);
+        done += run_job(s, seed, &in_handlers);
+    printf("%llu were killed in handlers\n", (unsigned long long)in_handlers);
     return 0;
 }

@@ -3,7 +3,8 @@
  * object that had moved to them, and what was sent to them and they had not taken, which are in the
  * memory of others; and what it had from ferry_alloc, when that is freed for it. Method: one rank
  * survives them all; the pages of the job's segment are counted after each death that it has seen.
- * The number of deaths is an argument. */
+ * The arguments are the number of deaths, and how many heaps there are: when fewer than ranks,
+ * those of the dead are used again, and what the survivor holds of the dead keeps what it was. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ enum {
 
 /* What the processes tell each other. */
 typedef struct shared {
-    _Atomic uint32_t ready, met, sent, buried, stop;
+    _Atomic uint32_t ready, met, sent, buried, stop, reused;
     unsigned char *plain[PLAIN]; /* of the rank that is to die */
 } shared;
 
@@ -47,8 +48,9 @@ typedef struct actor {
     shared *s;
     ferry_handler take, settle;
     ferry_object_type type;
-    int newcomer; /* that has no object yet; 0: none */
-    bool settled; /* the object is here */
+    int newcomer;                       /* that has no object yet; 0: none */
+    bool settled;                       /* the object is here */
+    unsigned char *first[FY_RANKS_MAX]; /* where the first block of a dead rank was */
 } actor;
 
 static void must(bool condition, const char *what)
@@ -98,6 +100,24 @@ static void welcome(ferry *f, actor *me)
     me->newcomer = 0;
 }
 
+/* What is said to be for a rank that was there before reaches nobody who is there now. */
+static void put_too_late(ferry *f, actor *me, int dead)
+{
+    shared *s = me->s;
+    unsigned char value = 1, wrong = 0;
+    must(ferry_put(f, dead, s->plain[0], &value, 1, NULL) == 0, "put");
+    for (int before = 1; before < dead; before++) {
+        if (me->first[before] != s->plain[0])
+            continue;
+        atomic_fetch_add(&s->reused, 1);
+        must(ferry_put(f, before, s->plain[0], &wrong, 1, NULL) == FERRY_EPEER,
+             "a put to a rank that is dead reaches another");
+        must(ferry_get(f, before, &wrong, s->plain[0], 1, NULL) != 0 && wrong == 0,
+             "a get from a rank that is dead reaches another");
+    }
+    me->first[dead] = s->plain[0];
+}
+
 /* What a dead rank had from ferry_alloc is there until it is freed for the dead. */
 static void free_plain(ferry *f, shared *s, int dead)
 {
@@ -120,6 +140,7 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
         me->newcomer = event->rank;
         atomic_store(&me->s->met, (uint32_t)event->rank);
     } else {
+        put_too_late(f, me, event->rank);
         free_plain(f, me->s, event->rank);
         atomic_store(&me->s->buried, (uint32_t)event->rank);
     }
@@ -158,12 +179,21 @@ static ferry *open_rank(fy_segment *segment, int rank)
     return f;
 }
 
+/* A parcel is as its creator made it, which is dead or not. */
+static void check_parcel(ferry *f, ferry_parcel parcel, int creator)
+{
+    const unsigned char *bytes = ferry_parcel_data(f, parcel, NULL);
+    must(bytes != NULL && bytes[0] == bytes[PARCEL_BYTES - 1], "a parcel has lost its data");
+    must(creator == 0 || bytes[0] == creator % 251, "a parcel's memory is somebody else's");
+}
+
 /* Takes what it finds in its cell and keeps one of it until the next comes. */
 static void survive(fy_segment *segment, shared *s)
 {
     actor me = {.s = s};
     ferry *f = open_rank(segment, 0);
     ferry_parcel kept = {0}, next;
+    int creator = 0;
     register_all(f, &me);
     must(ferry_on_peer(f, on_peer, &me) == 0, "on_peer");
     while (atomic_load(&s->stop) == 0) {
@@ -176,10 +206,12 @@ static void survive(fy_segment *segment, shared *s)
             atomic_store(&s->sent, ready);
         }
         if (ferry_cell_deq(f, (ferry_cell){0, 0}, &next, 0) == 0) {
-            must(*(const int *)ferry_parcel_data(f, next, NULL) == 77,
-                 "a parcel has lost its data");
+            check_parcel(f, next, 0);
+            if (kept.word != 0)
+                check_parcel(f, kept, creator);
             must(ferry_parcel_release(f, kept) == 0, "release");
             kept = next;
+            creator = *(const unsigned char *)ferry_parcel_data(f, kept, NULL);
         } else {
             usleep(50);
         }
@@ -200,8 +232,7 @@ static void die(fy_segment *segment, shared *s, int rank)
         ferry_parcel parcel;
         void *bytes;
         must(ferry_parcel_create(f, PARCEL_BYTES, &parcel, &bytes) == 0, "create");
-        memset(bytes, 0, PARCEL_BYTES);
-        *(int *)bytes = 77;
+        memset(bytes, rank % 251, PARCEL_BYTES);
         if (i % 3 != 0)
             must(ferry_cell_enq(f, (ferry_cell){0, 0}, parcel, i % 3 == 1 ? FERRY_GIVE : FERRY_KEEP,
                                 FERRY_FOREVER) == 0,
@@ -256,6 +287,7 @@ int main(int argc, char **argv)
     int deaths = argc > 1 ? atoi(argv[1]) : 200;
     const fy_shm_options options = {.ranks = 1,
                                     .ranks_max = deaths + 1,
+                                    .arenas = argc > 2 ? (uint32_t)atoi(argv[2]) : 0,
                                     .heap_bytes = (size_t)64 << 20,
                                     .ring_slots = 64,
                                     .ring_bytes = 65536};
@@ -279,8 +311,12 @@ int main(int argc, char **argv)
          "the survivor failed");
     long growth = (pages_bytes(fd) - before) / (deaths - warm);
     fy_segment_unmap(segment);
-    printf("%d deaths; a rank wrote %d KiB, and %ld KiB of it stay\n", deaths,
-           ((PARCELS + MESSAGES) * PARCEL_BYTES + (PLAIN_BYTES << PLAIN)) / 1024, growth / 1024);
+    uint32_t reused = atomic_load(&s->reused);
+    printf("%d deaths; a rank wrote %d KiB, and %ld KiB of it stay; addresses were used again %u "
+           "times\n",
+           deaths, ((PARCELS + MESSAGES) * PARCEL_BYTES + (PLAIN_BYTES << PLAIN)) / 1024,
+           growth / 1024, reused);
     must(growth < KEPT_BYTES, "memory that dead ranks held is not given back");
+    must((reused != 0) == (options.arenas != 0), "addresses are used again where they need not be");
     return 0;
 }

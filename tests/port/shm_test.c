@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "port/shm/layout.h"
+#include "port/shm/port_state.h"
 
 typedef struct job {
     int fd;
@@ -187,6 +187,64 @@ static void test_shm_is_crowded_by_those_who_are_there(void **state)
     free(ports);
 }
 
+/* Goal: the heap of one who has gone serves the next only when all know and nothing lives there,
+ * fresh; what comes late for the old one does not reach the new one; somebody who is stopped or
+ * dies while he gives it back holds nobody up, and what he was asked is done. */
+static void test_shm_uses_heaps_of_the_dead_again(void **state)
+{
+    const fy_shm_options options = {
+        .ranks = 2, .ranks_max = 5, .arenas = 3, .heap_bytes = (size_t)4 << 20};
+    fy_segment *s;
+    fy_port *ports[4];
+    int fd;
+    (void)state;
+    assert_int_equal(fy_segment_create(&options, &fd), 0);
+    assert_int_equal(fy_segment_map(fd, &s), 0);
+    for (int rank = 0; rank < 3; rank++)
+        assert_int_equal(fy_shm_join(s, rank, &ports[rank]), 0);
+    const fy_port_ops *ops = ports[0]->ops;
+    char *block = ops->alloc(ports[2], 2u << 20, -1);
+    memset(block, 7, 2u << 20);
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 2);
+    ops->close(ports[2]);
+    ops->bury(ports[0], 2);
+    assert_int_equal(ops->release(ports[1], block), 0); /* one has not heard of it */
+    assert_int_equal(fy_shm_arena_owner(s, 2), 2);
+    ops->bury(ports[1], 2);
+    assert_int_equal(fy_shm_arena_owner(s, 2), -1);
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
+
+    assert_int_equal(fy_shm_join(s, 3, &ports[3]), 0);
+    assert_int_equal(fy_shm_arena_owner(s, 2), 3);
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
+    assert_int_equal(ops->release(ports[0], block), FERRY_EINVAL);
+    ops->free_gone(ports[0], 2); /* asked for late */
+    assert_ptr_equal(ops->alloc(ports[3], 2u << 20, FY_KEEP_ALL), block);
+    for (size_t i = 0; i < 2u << 20; i++)
+        assert_int_equal(block[i], 0);
+    block[0] = 3;
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 3);
+    fy_shm_arena_tend(state_of(ports[0]), 2, 2, KEEPER_ALL, NULL); /* comes late for rank 2 */
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 3);
+    assert_int_equal(block[0], 3);
+
+    /* Rank 1 stops while it tends the arena of rank 3. */
+    ops->close(ports[3]);
+    ops->bury(ports[0], 3);
+    ops->bury(ports[1], 3);
+    atomic_fetch_or(&rank_at(s->base, 2)->arena, UINT64_C(2) << 16);
+    ops->free_gone(ports[0], 3);
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 3);
+    fy_controls_mark(s->base, s->ranks, 1, SHM_DEAD);
+    ops->bury(ports[0], 1);
+    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
+    assert_int_equal(fy_shm_arena_owner(s, 2), -1);
+    ops->close(ports[0]);
+    ops->close(ports[1]);
+    fy_segment_unmap(s);
+    close(fd);
+}
+
 static void test_shm_refuses_strange_segments(void **state)
 {
     (void)state;
@@ -226,10 +284,21 @@ static void test_shm_checks_sizes(void **state)
         {.ranks = 2, .ring_bytes = 5000},
         {.ranks = 2, .heap_bytes = SIZE_MAX},
         {.ranks = 2, .heap_bytes = 1000},
+        {.ranks = 2, .arenas = 1},
+        {.ranks = 2, .ranks_max = 4, .arenas = 5},
     };
     int fd;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(fy_segment_create(&wrong[i], &fd), FERRY_EINVAL);
+    /* Fewer heaps than numbers, where the size asked for leaves no room for all. */
+    const fy_shm_options fewer = {.ranks = 2, .ranks_max = 500, .heap_bytes = (size_t)10 << 30};
+    fy_segment *few;
+    assert_int_equal(fy_segment_create(&fewer, &fd), 0);
+    assert_int_equal(fy_segment_map(fd, &few), 0);
+    assert_in_range(few->arenas, 2, 499);
+    assert_int_equal(few->heap_bytes, fewer.heap_bytes);
+    fy_segment_unmap(few);
+    close(fd);
     fy_shm_options most = {.ranks = FY_RANKS_MAX};
     assert_int_equal(fy_segment_create(&most, &fd), 0);
     fy_segment *segment;
@@ -251,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shm_survives_damaged_progress, make, drop),
         cmocka_unit_test_setup_teardown(test_shm_gives_each_place_once, make, drop),
         cmocka_unit_test(test_shm_is_crowded_by_those_who_are_there),
+        cmocka_unit_test(test_shm_uses_heaps_of_the_dead_again),
         cmocka_unit_test(test_shm_refuses_strange_segments),
         cmocka_unit_test(test_shm_checks_sizes),
     };

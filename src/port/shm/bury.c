@@ -8,6 +8,8 @@
 
 #include <sys/mman.h>
 
+#include "base/relax.h"
+
 static void give_back(const fy_segment *s, shm_ring *first)
 {
     (void)madvise(first, SHM_CHANNELS * s->ring_stride, MADV_REMOVE);
@@ -68,21 +70,13 @@ static void bury_rings(shm_port *p, uint32_t gone)
     give_back(p->segment, ring_at(p->segment, gone, p->rank, 0));
 }
 
-static uint32_t state_at(const shm_port *p, uint32_t rank)
-{
-    /* acquire: what a rank wrote before it went is seen by who sees that it has */
-    return atomic_load_explicit(&rank_at(p->segment->base, rank)->state, memory_order_acquire) &
-           SHM_STATE_MASK;
-}
-
-/* Whether all ranks that are there have buried it: none reads from its memory any more. */
-static bool all_know(const shm_port *p, uint32_t gone)
+bool fy_shm_all_know(const shm_port *p, uint32_t gone)
 {
     const shm_rank *control = rank_at(p->segment->base, gone);
     for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
         /* acquire: pairs with the release in note */
         uint64_t known = atomic_load_explicit(&control->buried[rank / 64], memory_order_acquire);
-        if (state_at(p, rank) == SHM_JOINED && (known >> rank % 64 & 1) == 0)
+        if (fy_shm_state(p->segment, rank) == SHM_JOINED && (known >> rank % 64 & 1) == 0)
             return false;
     }
     return true;
@@ -92,19 +86,25 @@ static bool all_know(const shm_port *p, uint32_t gone)
  */
 static void reclaim(const shm_port *p, uint32_t gone)
 {
-    for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
-        if (state_at(p, rank) == SHM_ABSENT)
+    for (uint32_t number = 0; number < p->segment->arenas; number++) {
+        int owner = fy_shm_arena_owner(p->segment, number);
+        if (owner < 0)
             continue;
-        fy_arena arena = arena_at(p->segment, rank);
-        fy_arena_release_kept(&arena, gone + 1);
-        if (state_at(p, rank) >= SHM_LEFT)
-            fy_arena_discard(&arena, NULL);
+        fy_arena arena = arena_at(p->segment, number);
+        if (fy_shm_state(p->segment, (uint32_t)owner) >= SHM_LEFT)
+            fy_shm_arena_tend(p, number, (uint32_t)owner, gone + 1, NULL);
+        else
+            fy_arena_release_kept(&arena, gone + 1);
     }
     atomic_store_explicit(&rank_at(p->segment->base, gone)->reclaimed, 1, memory_order_release);
 }
 
 static void note(const shm_port *p, uint32_t gone)
 {
+    /* The other thread may be about to give a block back to it, as to one that lives. acquire:
+     * pairs with the release in fy_shm_release */
+    while (atomic_load_explicit(&p->releasing, memory_order_acquire) != 0)
+        fy_yield();
     /* release: after the last look at its memory; seq_cst with the look at the others' notes: of
      * two at once one sees both */
     atomic_fetch_or_explicit(&rank_at(p->segment->base, gone)->buried[p->rank / 64],
@@ -122,16 +122,18 @@ void fy_shm_bury(fy_port *port, int rank)
     for (uint32_t other = 0; other < p->segment->ranks; other++) {
         const shm_rank *control = rank_at(p->segment->base, other);
         /* acquire: pairs with the release in reclaim */
-        if (state_at(p, other) >= SHM_LEFT &&
+        if (fy_shm_state(p->segment, other) >= SHM_LEFT &&
             atomic_load_explicit(&control->reclaimed, memory_order_acquire) == 0 &&
-            all_know(p, other))
+            fy_shm_all_know(p, other))
             reclaim(p, other);
     }
+    fy_shm_arenas_look(p);
 }
 
 void fy_shm_free_gone(fy_port *port, int rank)
 {
-    fy_arena arena = arena_at(state_of(port)->segment, (uint32_t)rank);
-    fy_arena_release_kept(&arena, KEEPER_ALL);
-    fy_arena_discard(&arena, NULL);
+    const shm_port *p = state_of(port);
+    for (uint32_t number = 0; number < p->segment->arenas; number++)
+        if (fy_shm_arena_owner(p->segment, number) == rank)
+            fy_shm_arena_tend(p, number, (uint32_t)rank, KEEPER_ALL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The inside of a segment: header, one control block per rank, rings, one board and one
- * heap arena per rank.
+/* The inside of a segment: header, one control block per rank, rings, one board per rank, and
+ * arenas, of which each rank that is there has one (arenas.c).
  *
  * Only what is written is ever committed: nobody reads a ring that its source has not opened.
  * Numbers that steer a process are read from the header once, at map, checked, and kept in its
@@ -14,7 +14,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 5
+#define SHM_VERSION 6
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -39,7 +39,7 @@ typedef struct shm_header {
     uint32_t ring_slots;
     uint32_t ring_bytes;
     uint32_t starting; /* the job begins with the ranks below this number */
-    uint32_t zero;
+    uint32_t arenas;
 } shm_header;
 
 /* What all ranks write, behind the header. */
@@ -69,6 +69,9 @@ typedef struct shm_rank {
     /* Written when it has gone: the ranks that know, and whether its memory was given back. */
     _Alignas(64) _Atomic uint64_t buried[SHM_OPEN_WORDS];
     _Atomic uint32_t reclaimed;
+
+    /* Not of this rank but of the arena of this number: whose it is (arenas.c). */
+    _Alignas(64) _Atomic uint64_t arena;
 
     /* The rank's own, read by the launcher. */
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
@@ -129,7 +132,8 @@ struct fy_segment {
     char *base;
     size_t total_bytes;
     uint32_t ranks, starting, ring_slots, ring_bytes;
-    int kept; /* descriptor of its file, for `ferry why` to find; -1: the launcher has one */
+    uint32_t arenas; /* from `starting` to `ranks` */
+    int kept;        /* descriptor of its file, for `ferry why` to find; -1: the launcher has one */
     fy_recruiter *recruiter;
     void *recruiter_arg;
     int pipe; /* of a rank that joined by the socket (join.h); -1 else */
@@ -139,7 +143,7 @@ struct fy_segment {
     size_t heaps_offset, heap_stride;
 };
 
-/* Fills the geometry from ranks, ring_slots, ring_bytes and heap_bytes. */
+/* Fills the geometry from ranks, ring_slots, ring_bytes, arenas and heap_bytes. */
 void fy_segment_layout(fy_segment *segment);
 
 static inline uint32_t channel_of(fy_thread thread, fy_lane lane)
@@ -160,6 +164,14 @@ static inline shm_common *common_at(void *base)
 static inline shm_rank *rank_at(void *base, uint32_t rank)
 {
     return (shm_rank *)(void *)((char *)base + 4096) + rank;
+}
+
+/* What a rank has done so far with its place (shm_state). */
+static inline uint32_t fy_shm_state(const fy_segment *s, uint32_t rank)
+{
+    /* acquire: what a rank wrote before it went is seen by who sees that it has */
+    return atomic_load_explicit(&rank_at(s->base, rank)->state, memory_order_acquire) &
+           SHM_STATE_MASK;
 }
 
 static inline shm_ring *ring_at(const fy_segment *s, uint32_t target, uint32_t source,
@@ -184,9 +196,9 @@ static inline void *board_at(const fy_segment *s, uint32_t rank)
     return s->base + s->boards_offset + (size_t)rank * FY_BOARD_BYTES;
 }
 
-static inline fy_arena arena_at(const fy_segment *s, uint32_t rank)
+static inline fy_arena arena_at(const fy_segment *s, uint32_t number)
 {
-    return fy_arena_at(s->base + s->heaps_offset + rank * s->heap_stride, s->heap_bytes);
+    return fy_arena_at(s->base + s->heaps_offset + number * s->heap_stride, s->heap_bytes);
 }
 
 /* Opens the file of the segment that process `pid` or else a child of its holds, or if asked its

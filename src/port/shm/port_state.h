@@ -40,7 +40,7 @@ typedef struct lane_state {
 enum { MEMO_COUNT = 16 };
 typedef struct owner_memo {
     fy_block_memo block;
-    int rank;
+    uint32_t arena;
 } owner_memo;
 
 typedef struct shm_port {
@@ -56,6 +56,8 @@ typedef struct shm_port {
     fy_compute compute;
     shm_rank *self;
     fy_heap *heap;
+    uint32_t arena;             /* its number */
+    _Atomic uint32_t releasing; /* threads that give a block back to another rank */
     owner_memo memos[FY_THREADS][MEMO_COUNT];
     outbox *out[SHM_CHANNELS];
     inbox *in[SHM_CHANNELS];
@@ -86,6 +88,25 @@ bool fy_shm_pending(fy_port *port, fy_lane lane);
 void fy_shm_bury(fy_port *port, int rank);
 void fy_shm_free_gone(fy_port *port, int rank);
 bool fy_shm_silent(fy_port *port, int rank);
+
+/* Whether all ranks that are there have buried it: none reads from its memory any more. */
+bool fy_shm_all_know(const shm_port *p, uint32_t gone);
+
+/* arenas.c */
+/* The rank that has it; -1: none. */
+int fy_shm_arena_owner(const fy_segment *s, uint32_t number);
+/* Finds one for this rank, which may take a while. FERRY_EINVAL: the rank has joined before.
+ * FERRY_ENOMEM with fy_error_set. */
+int fy_shm_arena_take(shm_port *p);
+/* Gives it back untouched. */
+void fy_shm_arena_return(const shm_port *p);
+/* The owner has gone. Releases what is kept there for `keeper`, if not 0, gives pages back as
+ * fy_arena_discard does with `address`, and frees the arena when all is over; nothing when it is
+ * another rank's by now. */
+void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint32_t keeper,
+                       const void *address);
+/* Frees arenas of ranks that have gone, of which this one has been the last to know. */
+void fy_shm_arenas_look(const shm_port *p);
 
 /* wait.c */
 void fy_shm_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);

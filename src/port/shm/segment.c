@@ -61,12 +61,37 @@ void fy_segment_layout(fy_segment *s)
     size_t boards = (size_t)s->ranks * FY_BOARD_BYTES;
     s->heaps_offset = round_up(s->boards_offset + boards, FY_HEAP_SPAN_BYTES);
     s->heap_stride = round_up(fy_arena_bytes(s->heap_bytes), FY_HEAP_SPAN_BYTES);
-    s->total_bytes = s->heaps_offset + s->ranks * s->heap_stride;
+    s->total_bytes = s->heaps_offset + s->arenas * s->heap_stride;
 }
 
 static bool power_of_two(uint32_t n)
 {
     return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* Sets the number of arenas and their size: one for each number, or as many of the size asked for
+ * as there is room for, which ranks that are there at the same time share (arenas.c). */
+static int choose_heaps(const fy_shm_options *options, fy_segment *s)
+{
+    s->heap_bytes = 0;
+    s->arenas = options->arenas != 0 ? options->arenas : s->ranks;
+    fy_segment_layout(s);
+    uint64_t room =
+        s->total_bytes < TOTAL_BYTES_MAX ? (TOTAL_BYTES_MAX - s->total_bytes) * 63 / 64 : 0;
+    uint64_t wanted = options->heap_bytes;
+    /* The default, said or not, yields to the number of ranks. */
+    if (wanted == 0 || wanted == HEAP_BYTES_DEFAULT)
+        wanted = room / s->arenas < HEAP_BYTES_DEFAULT ? room / s->arenas : HEAP_BYTES_DEFAULT;
+    else if (options->arenas == 0 && wanted > room / s->ranks && wanted <= room / s->starting)
+        s->arenas = (uint32_t)(room / wanted);
+    if (wanted < HEAP_BYTES_MIN || wanted > room / s->arenas)
+        return fy_error_set(FERRY_EINVAL,
+                            "a heap of %llu bytes for each of %u ranks: must be 1 MiB to %llu MiB",
+                            (unsigned long long)wanted, s->starting,
+                            (unsigned long long)(room / s->starting >> 20));
+    s->heap_bytes = wanted / FY_HEAP_SPAN_BYTES * FY_HEAP_SPAN_BYTES;
+    fy_segment_layout(s);
+    return 0;
 }
 
 /* Fills defaults into `s`, checks, and computes the geometry. */
@@ -89,22 +114,10 @@ static int choose_sizes(const fy_shm_options *options, fy_segment *s)
     if (!power_of_two(s->ring_bytes) || s->ring_bytes < 1024 || s->ring_bytes > (64u << 20))
         return fy_error_set(FERRY_EINVAL, "ring_bytes %u: must be a power of two, 1 KiB to 64 MiB",
                             s->ring_bytes);
-    s->heap_bytes = 0;
-    fy_segment_layout(s);
-    uint64_t most = s->total_bytes < TOTAL_BYTES_MAX
-                        ? (TOTAL_BYTES_MAX - s->total_bytes) / s->ranks * 63 / 64
-                        : 0;
-    uint64_t wanted = options->heap_bytes;
-    /* The default, said or not, yields to the number of ranks. */
-    if (wanted == 0 || wanted == HEAP_BYTES_DEFAULT)
-        wanted = most < HEAP_BYTES_DEFAULT ? most : HEAP_BYTES_DEFAULT;
-    if (wanted < HEAP_BYTES_MIN || wanted > most)
-        return fy_error_set(FERRY_EINVAL,
-                            "a heap of %llu bytes for each of %u ranks: must be 1 MiB to %llu MiB",
-                            (unsigned long long)wanted, s->ranks, (unsigned long long)(most >> 20));
-    s->heap_bytes = wanted / FY_HEAP_SPAN_BYTES * FY_HEAP_SPAN_BYTES;
-    fy_segment_layout(s);
-    return 0;
+    if (options->arenas != 0 && (options->arenas < s->starting || options->arenas > s->ranks))
+        return fy_error_set(FERRY_EINVAL, "%u arenas: must be %u to %u", options->arenas,
+                            s->starting, s->ranks);
+    return choose_heaps(options, s);
 }
 
 uint64_t fy_segment_free_address(size_t total_bytes)
@@ -136,6 +149,7 @@ static int write_header(int fd, const fy_segment *s)
         .ring_slots = s->ring_slots,
         .ring_bytes = s->ring_bytes,
         .starting = s->starting,
+        .arenas = s->arenas,
     };
     if (getrandom(header.nonce, sizeof(header.nonce), 0) != (ssize_t)sizeof(header.nonce))
         return fy_error_set(FERRY_ESYSTEM, "getrandom: %s", strerror(errno));
@@ -202,11 +216,11 @@ static int read_header(int fd, fy_segment *s)
         .heap_bytes = header.heap_bytes,
         .ring_slots = header.ring_slots,
         .ring_bytes = header.ring_bytes,
+        .arenas = header.arenas != 0 ? header.arenas : UINT32_MAX,
     };
     int seals = fcntl(fd, F_GET_SEALS);
-    if (header.zero != 0 || choose_sizes(&options, s) != 0 ||
-        s->total_bytes != header.total_bytes || (uint64_t)file.st_size != header.total_bytes ||
-        seals < 0 || !(seals & F_SEAL_SHRINK))
+    if (choose_sizes(&options, s) != 0 || s->total_bytes != header.total_bytes ||
+        (uint64_t)file.st_size != header.total_bytes || seals < 0 || !(seals & F_SEAL_SHRINK))
         return fy_error_set(FERRY_EINVAL, "the job's segment has a damaged header");
     s->base = (char *)(uintptr_t)header.address;
     for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)

@@ -221,11 +221,16 @@ static const fy_port_ops shm_ops = {
     .ask = fy_shm_ask,
 };
 
+static int no_memory(uint32_t rank)
+{
+    return fy_error_set(FERRY_ENOMEM, "no memory for rank %u", rank);
+}
+
 static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
 {
     shm_port *p = calloc(1, sizeof(*p));
     if (p == NULL)
-        return FERRY_ENOMEM;
+        return no_memory(rank);
     p->port.ops = &shm_ops;
     p->segment = segment;
     p->rank = rank;
@@ -243,10 +248,17 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
         p->lanes[lane].order = calloc((size_t)segment->ranks * FY_THREADS, sizeof(inbox *));
         full = full && p->lanes[lane].order != NULL;
     }
-    fy_arena arena = arena_at(segment, rank);
-    if (!full || fy_heap_create(&arena, &p->heap) != 0) {
+    int error = full ? fy_shm_arena_take(p) : no_memory(rank);
+    if (error == 0) {
+        fy_arena arena = arena_at(segment, p->arena);
+        if (fy_heap_create(&arena, &p->heap) != 0) {
+            fy_shm_arena_return(p);
+            error = no_memory(rank);
+        }
+    }
+    if (error != 0) {
         free_state(p);
-        return FERRY_ENOMEM;
+        return error;
     }
     *out = p;
     return 0;
@@ -257,21 +269,27 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
     if (rank < 0 || (uint32_t)rank >= segment->ranks)
         return fy_error_set(FERRY_EINVAL, "rank %d: the job has places for %u ranks", rank,
                             segment->ranks);
-    shm_port *p;
-    if (make_state(segment, (uint32_t)rank, &p) != 0)
-        return fy_error_set(FERRY_ENOMEM, "no memory for rank %d", rank);
+    shm_port *p = NULL;
+    int error = make_state(segment, (uint32_t)rank, &p);
+    if (error == FERRY_EINVAL)
+        goto joined_before;
+    if (error != 0)
+        return error;
     p->crowded = fy_shm_is_crowded(segment);
     fy_shm_barrier_probe(p);
     uint32_t absent = SHM_ABSENT;
     uint32_t joined = SHM_JOINED | (p->fenced ? SHM_NEEDS_FENCE : 0);
     /* seq_cst: at start only */
     if (!atomic_compare_exchange_strong(&p->self->state, &absent, joined)) {
+        fy_shm_arena_return(p);
         free_state(p);
-        return fy_error_set(FERRY_EINVAL, "rank %d has joined the job before", rank);
+        goto joined_before;
     }
     atomic_store_explicit(&p->self->pid, (int32_t)getpid(), memory_order_relaxed);
     if ((uint32_t)rank >= segment->starting)
         fy_controls_mark(segment->base, segment->ranks, p->rank, SHM_JOINED);
     *out = &p->port;
     return 0;
+joined_before:
+    return fy_error_set(FERRY_EINVAL, "rank %d has joined the job before", rank);
 }

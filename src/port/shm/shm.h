@@ -14,6 +14,7 @@ typedef struct fy_shm_options {
     int ranks;
     int ranks_max;       /* with those that may join later; at least `ranks` */
     size_t heap_bytes;   /* per rank; reserved, not committed */
+    uint32_t arenas;     /* how many heaps; zero: one per rank, or as many as there is room for */
     uint32_t ring_slots; /* per (source, target, lane, thread); a power of two */
     uint32_t ring_bytes; /* likewise */
 } fy_shm_options;

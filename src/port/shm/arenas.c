@@ -1,0 +1,165 @@
+/* Whose an arena is. There is one for each number, or fewer where the size asked for leaves no room
+ * for so many: then a rank that joins takes one whose owner has gone and in which nothing lives.
+ *
+ * An arena has a word: its owner, who tends it, and how often he was asked to look again. Nothing
+ * is allocated in an arena of one who has gone, so what is empty stays empty. It is free when its
+ * owner has gone, all that are there know (bury.c), and its pages were given back; who tends it
+ * finds that out, and by then nobody is about to store anything there for the old owner:
+ * - who gives a block back to an owner that lives has not yet heard of its death, so not all know;
+ * - who gives one back after it has one store to do, before which the block is not free;
+ * - everything that takes several steps is done by who tends it.
+ * Others that find somebody at that ask him to look again, and go on: he may be stopped. One that
+ * dies at it is followed by the next, at the latest by who hears of his death. The word says for
+ * which owner it is, and numbers are not used again, so a step that comes late changes nothing.
+ *
+ * A rank takes the arena of its own number where there is one, so addresses are used for another
+ * only where they must be. */
+#include "port/shm/port_state.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/relax.h"
+
+/* Of an arena's word: owner and tender, 1 + rank each, 0 for none; what was asked; how often. */
+#define RANK_BITS 16
+#define RANK_MASK ((UINT64_C(1) << RANK_BITS) - 1)
+#define ASKED_PLAIN (UINT64_C(1) << 32) /* to release what is kept for all too */
+#define ASKED_ONCE (UINT64_C(1) << 40)
+
+enum {
+    TURNS = 200,         /* of waiting for somebody who tends it */
+    PATIENCE_MS = 10000, /* of a rank that finds none free: deaths may not have been noticed */
+};
+
+static _Atomic uint64_t *word_of(const fy_segment *s, uint32_t number)
+{
+    return &rank_at(s->base, number)->arena;
+}
+
+static uint32_t tender_of(uint64_t word)
+{
+    return (uint32_t)(word >> RANK_BITS & RANK_MASK);
+}
+
+static uint64_t word_make(uint32_t owner, uint32_t tender)
+{
+    return (uint64_t)(owner + 1) | (uint64_t)tender << RANK_BITS;
+}
+
+int fy_shm_arena_owner(const fy_segment *s, uint32_t number)
+{
+    /* acquire: pairs with the exchange in try_take */
+    uint64_t word = atomic_load_explicit(word_of(s, number), memory_order_acquire);
+    return (int)(word & RANK_MASK) - 1;
+}
+
+/* Ranks that the job begins with have theirs, also before they have opened the port. */
+static bool try_take(shm_port *p)
+{
+    const fy_segment *s = p->segment;
+    uint32_t count = p->rank < s->starting ? 1 : s->arenas;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number = (p->rank + i) % s->arenas;
+        uint64_t nobody = 0;
+        if (number < s->starting && number != p->rank && fy_shm_state(s, number) == SHM_ABSENT)
+            continue;
+        /* acquire: pairs with the release in fy_shm_arena_tend: the pages are fresh */
+        if (atomic_compare_exchange_strong_explicit(word_of(s, number), &nobody,
+                                                    word_make(p->rank, 0), memory_order_acquire,
+                                                    memory_order_relaxed)) {
+            p->arena = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+int fy_shm_arena_take(shm_port *p)
+{
+    const fy_segment *s = p->segment;
+    if (fy_shm_state(s, p->rank) != SHM_ABSENT)
+        return FERRY_EINVAL;
+    for (int ms = 0; !try_take(p); ms++) {
+        if (p->rank < s->starting)
+            return FERRY_EINVAL;
+        if (ms == PATIENCE_MS)
+            return fy_error_set(
+                FERRY_ENOMEM,
+                "rank %u: the %u heaps of %zu MiB belong to ranks that are there, or have gone and "
+                "left what others hold (ferry_free_gone); try a smaller FERRY_HEAP_BYTES",
+                p->rank, s->arenas, s->heap_bytes >> 20);
+        fy_clock_sleep_until(fy_clock_now_ns() + 1000000);
+    }
+    return 0;
+}
+
+void fy_shm_arena_return(const shm_port *p)
+{
+    /* relaxed: nothing was written there */
+    atomic_store_explicit(word_of(p->segment, p->arena), 0, memory_order_relaxed);
+}
+
+/* Whether this rank tends an arena of `owner` now; `*word` is what it has become. */
+static bool claim(const shm_port *p, uint32_t number, uint32_t owner, bool plain, uint64_t *word)
+{
+    _Atomic uint64_t *at = word_of(p->segment, number);
+    uint64_t old = atomic_load_explicit(at, memory_order_relaxed), asked = plain ? ASKED_PLAIN : 0;
+    for (int turn = 0; (old & RANK_MASK) == owner + 1;) {
+        uint32_t tender = tender_of(old);
+        bool busy = tender != 0 && fy_shm_state(p->segment, tender - 1) < SHM_LEFT;
+        if (busy && turn++ < TURNS) {
+            fy_yield();
+            old = atomic_load_explicit(at, memory_order_relaxed);
+            continue;
+        }
+        *word = busy ? (old | asked) + ASKED_ONCE
+                     : (old & ~(RANK_MASK << RANK_BITS)) | word_make(owner, p->rank + 1) | asked;
+        /* acquire, release: after who tended it before, and after what this rank has released */
+        if (atomic_compare_exchange_weak_explicit(at, &old, *word, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+            return !busy;
+    }
+    return false;
+}
+
+/* Releases all that is kept for ranks that are gone, as all know. */
+static void release_kept(const shm_port *p, const fy_arena *arena)
+{
+    for (uint32_t rank = 0; rank < p->segment->ranks; rank++)
+        if (fy_shm_state(p->segment, rank) >= SHM_LEFT && fy_shm_all_know(p, rank))
+            fy_arena_release_kept(arena, rank + 1);
+}
+
+void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint32_t keeper,
+                       const void *address)
+{
+    uint64_t word, next;
+    if (!claim(p, number, owner, keeper == KEEPER_ALL, &word))
+        return;
+    fy_arena arena = arena_at(p->segment, number);
+    if (keeper != 0)
+        fy_arena_release_kept(&arena, keeper);
+    do {
+        if (word >= ASKED_PLAIN) { /* by others, whose keeper is not known */
+            address = NULL;
+            release_kept(p, &arena);
+            if (word & ASKED_PLAIN)
+                fy_arena_release_kept(&arena, KEEPER_ALL);
+        }
+        bool fresh = fy_arena_discard(&arena, address);
+        next = fresh && fy_shm_all_know(p, owner) ? 0 : word_make(owner, 0);
+        /* release: pairs with the acquires in claim and try_take; acquire: with who asks */
+    } while (!atomic_compare_exchange_strong_explicit(word_of(p->segment, number), &word, next,
+                                                      memory_order_acq_rel, memory_order_acquire));
+}
+
+void fy_shm_arenas_look(const shm_port *p)
+{
+    for (uint32_t number = 0; number < p->segment->arenas; number++) {
+        int owner = fy_shm_arena_owner(p->segment, number);
+        fy_arena arena = arena_at(p->segment, number);
+        if (owner >= 0 && fy_shm_state(p->segment, (uint32_t)owner) >= SHM_LEFT &&
+            fy_shm_all_know(p, (uint32_t)owner) && fy_arena_is_empty(&arena))
+            fy_shm_arena_tend(p, number, (uint32_t)owner, 0, NULL);
+    }
+}

@@ -1,0 +1,79 @@
+/* Goal: a rank that dies long after its last operation on a cell does not touch what the memory of
+ * the parcel it locked then is used for by now. Method: ranks 0 and 1 of one process; rank 1 works
+ * on a parcel of rank 0, which is freed, and its memory given out again and filled with the value
+ * by which rank 1 would have it locked; then rank 1 is declared dead, and rank 0 recovers it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ferry/cell.h>
+#include <ferry/memory.h>
+
+#include "base/error.h"
+#include "core/rank.h"
+#include "port/shm/layout.h"
+
+enum { BYTES = 1000, HEADER_BYTES = 64, WORDS = (BYTES + HEADER_BYTES) / 4, LOCKED = 2 };
+
+static void must(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "stale_test: %s (%s)\n", what, fy_error_text());
+    abort();
+}
+
+static ferry *open_rank(fy_segment *segment, int rank)
+{
+    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
+    fy_port *port;
+    ferry *f;
+    must(fy_shm_join(segment, rank, &port) == 0, "join");
+    must(fy_rank_create(port, &options, &f) == 0, "open");
+    return f;
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f;
+    *(bool *)arg = event->died;
+}
+
+/* Rank 1 takes a parcel of rank 0 out of a cell and lets it go. Returns where it was. */
+static void *work(ferry *zero, ferry *one)
+{
+    const ferry_cell cell = {0, 0};
+    ferry_parcel parcel;
+    void *data;
+    must(ferry_parcel_create(zero, BYTES, &parcel, &data) == 0, "create");
+    must(ferry_cell_enq(zero, cell, parcel, FERRY_GIVE, 0) == 0, "enq");
+    must(ferry_cell_deq(one, cell, &parcel, 0) == 0, "deq");
+    must(ferry_parcel_release(one, parcel) == 0, "release");
+    must(ferry_parcels_alive(zero) == 0, "the parcel is not freed");
+    return data;
+}
+
+int main(void)
+{
+    const fy_shm_options options = {.ranks = 2, .heap_bytes = (size_t)16 << 20};
+    fy_segment *segment;
+    int fd;
+    bool died = false;
+    uint32_t *block;
+    must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
+    ferry *zero = open_rank(segment, 0), *one = open_rank(segment, 1);
+    char *data = work(zero, one);
+    must(ferry_on_peer(zero, on_peer, &died) == 0, "on_peer");
+    must(ferry_alloc(zero, BYTES + HEADER_BYTES, (void **)&block) == 0, "alloc");
+    must((char *)block + HEADER_BYTES == data, "the memory is not used again");
+    for (size_t i = 0; i < WORDS; i++)
+        block[i] = LOCKED;
+    fy_controls_mark(segment->base, 2, 1, SHM_DEAD);
+    while (!died)
+        ferry_poll(zero);
+    must(ferry_parcels_alive(zero) == 0, "parcels");
+    for (size_t i = 0; i < WORDS; i++)
+        must(block[i] == LOCKED, "the death of a rank has changed memory that it did not have");
+    _exit(0); /* the dead rank is not closed */
+}
