@@ -57,6 +57,22 @@ says err 'cannot run /no/such/program: No such file'
 expect 126 "$ferry" run -n 2 /etc/passwd
 lines err 1
 
+# Limits of the system. Launchers that poll more places than they may have descriptors waited for
+# ever, and heeded no signal.
+limited()
+{
+    want=$1 limit=$2
+    shift 2
+    expect "$want" sh -c "ulimit $limit; exec timeout -k 5 60 \"\$@\"" sh "$@"
+}
+limited 0 "-n 24" "$ferry" run -n 2 -m 8 true
+limited 0 "-Sn 128" "$ferry" run -n 100 --label sh -c 'ulimit -Sn'
+[ "$(grep -c ' 128$' "$work/out")" -eq 100 ] || fail "ranks do not get their limit back"
+limited 125 "-n 16" "$ferry" run -n 64 true
+says err 'Too many open files'
+limited 125 "-f 1" "$ferry" run -n 2 true
+says err "a sparse segment of [0-9]* MiB is more than the limit on files' sizes (ulimit -f)"
+
 # Input, labels, long lines and lines without an end.
 echo input | "$ferry" run -n 3 sh -c 'cat' >"$work/out" 2>"$work/err"
 lines out 1

@@ -150,7 +150,7 @@ static void *watch(void *arg)
     fy_mpi_watch *w = arg;
     watch_next(w);
     while (!is_over(w)) {
-        if (poll(w->set, fill_set(w), until_ms(&w->job)) > 0)
+        if (fy_job_poll(w->set, fill_set(w), until_ms(&w->job)) > 0)
             serve_set(w);
         end_job(&w->job);
     }
@@ -218,7 +218,7 @@ fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions)
     w->question_fd = questions ? fy_mpi_question_fd() : -1;
     w->job = (job){.left = 1, .recruits = -1, .signal_fd = -1, .start_pipe = {-1, -1}};
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
-    w->set = calloc(SET_CHILDREN + (size_t)node->segment->ranks, sizeof(*w->set));
+    w->set = calloc(2 * (SET_CHILDREN + (size_t)node->segment->ranks), sizeof(*w->set));
     w->job.children = calloc(node->segment->ranks, sizeof(*w->job.children));
     sigset_t all, old;
     sigfillset(&all);

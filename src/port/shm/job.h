@@ -3,7 +3,9 @@
 #ifndef FY_SHM_JOB_H
 #define FY_SHM_JOB_H
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "port/shm/join.h"
@@ -79,6 +81,7 @@ typedef struct job {
     int passed_signal; /* the last one that ends programs; 0 for none */
     sigset_t old_mask;
     struct sigaction old_child_action;
+    struct rlimit old_files; /* all zero: it was left as it is */
     pid_t launcher;
     pid_t *others; /* children that the launcher had before */
     size_t other_count;
@@ -87,6 +90,9 @@ typedef struct job {
 
 /* watch.c: until every child has gone. */
 void fy_job_watch(job *j);
+/* As poll, of the places of `set` that have a descriptor. Behind its `count` places there is room
+ * for as many. The system counts places, empty ones too, against the limit on descriptors. */
+FY_SHARED int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms);
 /* Sends a signal to every child that lives. */
 void fy_job_signal(job *j, int number);
 

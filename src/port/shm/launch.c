@@ -52,6 +52,22 @@ static void arrange_files(const job *j, int rank, const int write_fd[2])
     close(j->start_pipe[0]);
 }
 
+/* A descriptor per rank, three with labels, may be more than the usual soft limit. That is for
+ * programs that use select: ranks get it back. */
+static void raise_files(job *j)
+{
+    if (getrlimit(RLIMIT_NOFILE, &j->old_files) != 0)
+        return;
+    struct rlimit most = {.rlim_cur = j->old_files.rlim_max, .rlim_max = j->old_files.rlim_max};
+    (void)setrlimit(RLIMIT_NOFILE, &most);
+}
+
+static void restore_files(const job *j)
+{
+    if (j->old_files.rlim_max != 0)
+        (void)setrlimit(RLIMIT_NOFILE, &j->old_files);
+}
+
 static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *const argv[])
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -73,6 +89,7 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *c
     }
     sigaction(SIGCHLD, &j->old_child_action, NULL);
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+    restore_files(j);
     if (j->plan->prepare != NULL)
         j->plan->prepare();
     int status = argv == NULL ? j->plan->child(j->plan->arg, rank) : execvp(argv[0], argv);
@@ -200,6 +217,7 @@ static void clean_up(job *j)
             close(files[i]);
     if (j->controls.base != NULL)
         fy_controls_unmap(&j->controls);
+    restore_files(j);
     if (j->signal_fd >= 0) {
         sigaction(SIGCHLD, &j->old_child_action, NULL);
         sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
@@ -229,6 +247,7 @@ int fy_launch(const fy_launch_plan *plan)
                             "for no more; expected --ranks-max %d or more (-m, FERRY_RANKS_MAX)",
                             plan->join, j.starting, j.starting + 1);
     fy_door_init(&j.door);
+    raise_files(&j);
     int error = prepare(&j);
     if (error == 0 && plan->bindings)
         say_bindings(&j);

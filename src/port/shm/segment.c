@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -164,7 +165,13 @@ static int make_file(const fy_segment *s, int *out)
     if (fd < 0)
         return fy_error_set(FERRY_ESYSTEM, "memfd_create: %s", strerror(errno));
     int error = 0;
-    if (ftruncate(fd, (off_t)s->total_bytes) != 0)
+    struct rlimit limit; /* a file beyond it is not refused: the process is killed */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < s->total_bytes)
+        error = fy_error_set(FERRY_ESYSTEM,
+                             "a sparse segment of %zu MiB is more than the limit on files' sizes "
+                             "(ulimit -f); expected unlimited, or try a smaller FERRY_HEAP_BYTES",
+                             s->total_bytes >> 20);
+    else if (ftruncate(fd, (off_t)s->total_bytes) != 0)
         error = fy_error_set(FERRY_ESYSTEM,
                              "a sparse segment of %zu MiB: %s; try a smaller FERRY_HEAP_BYTES",
                              s->total_bytes >> 20, strerror(errno));

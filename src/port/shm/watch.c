@@ -1,6 +1,5 @@
 /* The launcher's loop: ends of children, signals, lines of output, stages of the end. */
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,8 +129,22 @@ static uint64_t stage_end_ns(const job *j)
     return j->stage == JOB_RUNS || j->stage == JOB_KILLED ? UINT64_MAX : j->stage_end_ns;
 }
 
+int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms)
+{
+    struct pollfd *used = set + count;
+    nfds_t uses = 0;
+    for (nfds_t i = 0; i < count; i++)
+        if (set[i].fd >= 0)
+            used[uses++] = set[i];
+    int ready = poll(used, uses, timeout_ms);
+    for (nfds_t i = count; i-- > 0;)
+        if (set[i].fd >= 0)
+            set[i].revents = used[--uses].revents;
+    return ready;
+}
+
 /* Fills the set: the signals, requests for ranks, who wants to join, then three places per child.
- * Negative descriptors are skipped by poll. */
+ */
 enum { PLACE_GUESTS = 3, PLACE_CHILDREN = PLACE_GUESTS + JOB_GUESTS };
 
 static void fill_set(const job *j, struct pollfd *set)
@@ -198,7 +211,7 @@ void fy_job_watch(job *j)
 {
     ask_for_short_turns();
     nfds_t count = PLACE_CHILDREN + 3 * (nfds_t)j->ranks;
-    struct pollfd *set = calloc(count, sizeof(*set));
+    struct pollfd *set = calloc(2 * count, sizeof(*set));
     if (set == NULL) {
         fy_log_line(-1, "no memory to watch the job; it ends");
         j->status = 1;
@@ -208,7 +221,8 @@ void fy_job_watch(job *j)
     while (j->left > 0) {
         fill_set(j, set);
         uint64_t stage_ns = stage_end_ns(j), guests_ns = fy_guests_deadline_ns(j);
-        if (poll(set, count, until_ms(stage_ns < guests_ns ? stage_ns : guests_ns)) > 0)
+        int timeout_ms = until_ms(stage_ns < guests_ns ? stage_ns : guests_ns);
+        if (fy_job_poll(set, count, timeout_ms) > 0)
             serve_set(j, set);
         fy_guests_expire(j);
         if (until_ms(stage_end_ns(j)) == 0)
