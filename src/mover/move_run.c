@@ -1,12 +1,11 @@
 /* Running moves.
  *
  * Rows of one, two, four, eight ... bytes are copied by loops of fixed size, which compilers turn
- * into plain loads and stores; longer ones by memcpy. A transposition goes tile by tile, a cache
- * line of the source by a cache line of the target, so that each line is used whole while it is
- * near. */
+ * into plain loads and stores; longer ones by memcpy. */
 #include <string.h>
 
 #include "mover/move.h"
+#include "mover/transpose.h"
 
 #define FIXED(bytes)                                                                               \
     case bytes:                                                                                    \
@@ -45,82 +44,17 @@ static void row(const fy_move *move, const fy_combine *how, char *target, const 
         how->row(how, target, axis->d, source, axis->s, axis->count);
 }
 
-enum { LINE_BYTES = 64 };
-
-/* One tile: `rows` targets of `count` units each, contiguous; the source is contiguous along the
- * rows. */
-#define TILE(bytes)                                                                                \
-    case bytes:                                                                                    \
-        for (size_t k = 0; k < rows; k++)                                                          \
-            for (size_t j = 0; j < count; j++)                                                     \
-                memcpy(target + (ptrdiff_t)k * d + (ptrdiff_t)(j * bytes),                         \
-                       source + (ptrdiff_t)(k * bytes) + (ptrdiff_t)j * s, bytes);                 \
-        return
-
-static void tile(size_t unit, char *target, ptrdiff_t d, const char *source, ptrdiff_t s,
-                 size_t rows, size_t count)
-{
-    switch (unit) {
-        TILE(4);
-        TILE(8);
-        TILE(16);
-    default:
-        for (size_t k = 0; k < rows; k++)
-            for (size_t j = 0; j < count; j++)
-                memcpy(target + (ptrdiff_t)k * d + (ptrdiff_t)(j * unit),
-                       source + (ptrdiff_t)(k * unit) + (ptrdiff_t)j * s, unit);
-    }
-}
-
-/* A whole tile of 8 by 8 words, held in registers as far as there are any. */
-static void tile_8_words(char *target, ptrdiff_t d, const char *source, ptrdiff_t s)
-{
-    uint64_t in[8][8];
-    for (int j = 0; j < 8; j++)
-        memcpy(in[j], source + j * s, sizeof in[j]);
-    for (int k = 0; k < 8; k++) {
-        uint64_t out[8];
-        for (int j = 0; j < 8; j++)
-            out[j] = in[j][k];
-        memcpy(target + k * d, out, sizeof out);
-    }
-}
-
-static void transpose(const fy_move *move, char *target, const char *source)
-{
-    const fy_axis *rows = &move->axis[move->dims - 2], *along = &move->axis[move->dims - 1];
-    const size_t unit = move->unit, side = unit < LINE_BYTES / 4 ? LINE_BYTES / unit : 4;
-    for (size_t k = 0; k < rows->count; k += side) {
-        size_t some = rows->count - k < side ? rows->count - k : side;
-        for (size_t j = 0; j < along->count; j += side) {
-            size_t count = along->count - j < side ? along->count - j : side;
-            char *to = target + (ptrdiff_t)k * rows->d + (ptrdiff_t)(j * unit);
-            const char *from = source + (ptrdiff_t)(k * unit) + (ptrdiff_t)j * along->s;
-            /* Each row of a tile lies on a page of its own, where no hardware looks ahead. */
-            for (size_t i = 0; i < count && j + side < along->count; i++)
-                __builtin_prefetch(from + (ptrdiff_t)(i + side) * along->s);
-            if (unit == 8 && some == 8 && count == 8)
-                tile_8_words(to, rows->d, from, along->s);
-            else
-                tile(unit, to, rows->d, from, along->s, some, count);
-        }
-    }
-}
-
-/* The axes from `depth` on; the last `inner` of them are one step. */
-static void nest(const fy_move *move, const fy_combine *how, int depth, int inner, char *target,
+/* The axes from `depth` on. */
+static void nest(const fy_move *move, const fy_combine *how, int depth, char *target,
                  const char *source)
 {
     const fy_axis *axis = &move->axis[depth];
-    if (depth == move->dims - inner) {
-        if (inner == 2)
-            transpose(move, target, source);
-        else
-            row(move, how, target, source, axis);
+    if (depth == move->dims - 1) {
+        row(move, how, target, source, axis);
         return;
     }
     for (size_t i = 0; i < axis->count; i++, target += axis->d, source += axis->s)
-        nest(move, how, depth + 1, inner, target, source);
+        nest(move, how, depth + 1, target, source);
 }
 
 static void run_table(const fy_move *move, const fy_combine *how, int depth, const ptrdiff_t *table,
@@ -214,10 +148,10 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
     const char *source = move->source + s;
     switch ((fy_move_kind)move->kind) {
     case FY_MOVE_ROWS:
-        nest(move, how, 0, 1, target, source);
+        nest(move, how, 0, target, source);
         return;
     case FY_MOVE_TRANSPOSE:
-        nest(move, how, 0, 2, target, source);
+        fy_transpose(move, target, source);
         return;
     case FY_MOVE_TABLE:
         run_table(move, how, 0, move->table, target, source);
@@ -248,8 +182,8 @@ static void run_pair(const fy_move *a, const fy_move *b, const fy_combine *how)
         return;
     for (size_t i = 0; i < outer->count; i++) {
         const ptrdiff_t d = (ptrdiff_t)i * outer->d, s = (ptrdiff_t)i * outer->s;
-        nest(a, how, 1, 1, a->target + d, a->source + s);
-        nest(b, how, 1, 1, b->target + d, b->source + s);
+        nest(a, how, 1, a->target + d, a->source + s);
+        nest(b, how, 1, b->target + d, b->source + s);
     }
 }
 
