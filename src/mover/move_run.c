@@ -165,33 +165,53 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
     }
 }
 
-enum { PAIRED_UNITS = 128 }; /* whose lines stay in a first-level cache, of two moves */
+/* Units ahead whose lines are fetched: so many that the first have come when it is their turn. */
+enum { PAIRED_AHEAD = 12 };
 
-/* Plane by plane in turn, or part by part of a row: the second move finds the lines that the first
- * one has brought. */
-static void run_pair(const fy_move *a, const fy_move *b, const fy_combine *how)
+#define PAIRED(bytes)                                                                              \
+    case bytes:                                                                                    \
+        for (; count > 0; count--, to += d, from += s, back_to += d, back_from += s) {             \
+            __builtin_prefetch(from + PAIRED_AHEAD * s, 1);                                        \
+            __builtin_prefetch(to + PAIRED_AHEAD * d, 1);                                          \
+            memcpy(to, from, bytes);                                                               \
+            memcpy(back_to, back_from, bytes);                                                     \
+        }                                                                                          \
+        return
+
+/* Rows of two moves, unit by unit in turn: the second finds the two lines that the first needed,
+ * and needs no others. Past a row's end lie mostly the lines of the next one. */
+static void copy_rows(size_t unit, char *to, const char *from, char *back_to, const char *back_from,
+                      const fy_axis *axis)
 {
-    const fy_axis *outer = &a->axis[0];
-    for (size_t i = 0; a->dims == 1 && i < outer->count; i += PAIRED_UNITS) {
-        const size_t count = outer->count - i < PAIRED_UNITS ? outer->count - i : PAIRED_UNITS;
-        const ptrdiff_t d = (ptrdiff_t)i * outer->d, s = (ptrdiff_t)i * outer->s;
-        copy_row(a->unit, a->target + d, outer->d, a->source + s, outer->s, count);
-        copy_row(b->unit, b->target + d, outer->d, b->source + s, outer->s, count);
+    const ptrdiff_t d = axis->d, s = axis->s;
+    size_t count = axis->count;
+    switch (unit) {
+        PAIRED(4);
+        PAIRED(8);
+        PAIRED(16);
+    default:
+        copy_row(unit, to, d, from, s, count);
+        copy_row(unit, back_to, d, back_from, s, count);
     }
-    if (a->dims == 1)
+}
+
+/* Two moves with the same axes from `depth` on, whose elements lie `d` and `s` bytes on. */
+static void run_pair(const fy_move *a, const fy_move *b, int depth, ptrdiff_t d, ptrdiff_t s)
+{
+    const fy_axis *axis = &a->axis[depth];
+    if (depth == a->dims - 1) {
+        copy_rows(a->unit, a->target + d, a->source + s, b->target + d, b->source + s, axis);
         return;
-    for (size_t i = 0; i < outer->count; i++) {
-        const ptrdiff_t d = (ptrdiff_t)i * outer->d, s = (ptrdiff_t)i * outer->s;
-        nest(a, how, 1, a->target + d, a->source + s);
-        nest(b, how, 1, b->target + d, b->source + s);
     }
+    for (size_t i = 0; i < axis->count; i++, d += axis->d, s += axis->s)
+        run_pair(a, b, depth + 1, d, s);
 }
 
 void fy_moves_run(const fy_move *moves, size_t count, const fy_combine *how)
 {
     for (size_t i = 0; i < count; i++) {
         if (moves[i].paired) {
-            run_pair(&moves[i], &moves[i + 1], how);
+            run_pair(&moves[i], &moves[i + 1], 0, 0, 0);
             i++;
         } else {
             fy_move_run(&moves[i], how, 0, 0);

@@ -3,7 +3,7 @@
  * Ghost cells at the ends of rows are the dear ones: each lies in a line of its own, and so does
  * what it is filled from. But next to the ghost cell that one block gets lies the cell that it
  * gives to the same neighbour: the copy the other way touches just the same lines. Run one after
- * the other, two such copies of a large block fetch each line twice; run plane by plane in turn,
+ * the other, two such copies of a large block fetch each line twice; run unit by unit in turn,
  * the second finds the lines near. */
 #include <stdlib.h>
 #include <string.h>
