@@ -99,6 +99,8 @@ bool fy_scheduler_is_whole(const ferry_scheduler *scheduler)
 int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    if (scheduler == NULL)
+        return fy_fail(f, FERRY_EINVAL, "scheduler_register: the scheduler is missing");
     if (!fy_scheduler_is_whole(scheduler))
         return fy_fail(f, FERRY_EINVAL,
                        "scheduler_register: size is %zu, not %zu, or a function is NULL",
@@ -176,6 +178,8 @@ int ferry_balance_add(ferry *f, ferry_object object, double load)
 
 int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_options *options)
 {
+    if (options == NULL)
+        return fy_fail(f, FERRY_EINVAL, "balance_add: the options are missing");
     double load = options->load;
     if (options->size != sizeof *options)
         return fy_fail(f, FERRY_EINVAL,
@@ -187,11 +191,13 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
     if (record == NULL)
         return fy_fail(f, FERRY_ENOENT, "balance_add: object %016llx is not on rank %d",
                        (unsigned long long)object.word, objects->rank);
-    if (!(load >= 0) || record->scheduled)
-        return fy_fail(f, record->scheduled ? FERRY_ESTATE : FERRY_EINVAL,
-                       record->scheduled ? "balance_add: object %016llx is scheduled already"
-                                         : "balance_add: the load of object %016llx is negative",
+    if (record->scheduled)
+        return fy_fail(f, FERRY_ESTATE, "balance_add: object %016llx is scheduled already",
                        (unsigned long long)object.word);
+    if (!(load >= 0))
+        return fy_fail(f, FERRY_EINVAL,
+                       "balance_add: the load of object %016llx is %g, expected 0 or more",
+                       (unsigned long long)object.word, load);
     int error = fy_scheduler_prepare(f);
     if (error == 0)
         error = make_affinity(f, options, &record->affinity);

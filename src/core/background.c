@@ -59,7 +59,7 @@ int ferry_background_end(ferry *f)
 {
     fy_background *background = f->background;
     if (background == NULL)
-        return FERRY_ESTATE;
+        return fy_fail(f, FERRY_ESTATE, "background_end: not begun");
     /* release: pairs with the acquire in drive */
     atomic_store_explicit(&background->ends, true, memory_order_release);
     f->ops->wake(f->port, FY_APP);

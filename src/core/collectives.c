@@ -62,10 +62,12 @@ static int check_group(ferry *f, const ferry_collective *what, const char *name)
 
 static int check(ferry *f, const ferry_collective *what)
 {
-    if (what == NULL || what->size != sizeof(*what) || (unsigned)what->sort > FERRY_ALLGATHER)
+    if (what == NULL || what->size != sizeof(*what))
         return fy_fail(f, FERRY_EINVAL,
-                       "collective: nothing, nothing known or nothing of this size (%zu) given",
-                       sizeof(*what));
+                       "collective: size is %zu, expected %zu (FERRY_COLLECTIVE_DEFAULTS)",
+                       what == NULL ? 0 : what->size, sizeof(*what));
+    if ((unsigned)what->sort > FERRY_ALLGATHER)
+        return fy_fail(f, FERRY_EINVAL, "collective: sort %d is unknown", (int)what->sort);
     const char *name = names[what->sort];
     int error = fy_check_outside(f, name);
     if (error == 0)

@@ -220,7 +220,8 @@ int fy_rank_close(ferry *f)
 
 int ferry_close(ferry *f)
 {
-    int error = fy_check_outside(f, "close");
+    int error = f == NULL ? fy_error_set(FERRY_EINVAL, "close: no rank given")
+                          : fy_check_outside(f, "close");
     if (error != 0)
         return error;
     if (f->kept_by_main)

@@ -156,6 +156,8 @@ int ferry_trace_stop(ferry *f, const ferry_interval **intervals, size_t *count)
     fy_trace *trace = &f->trace;
     if (!trace->on)
         return fy_fail(f, FERRY_ESTATE, "trace_stop: no trace was started");
+    if (intervals == NULL || count == NULL)
+        return fy_fail(f, FERRY_EINVAL, "trace_stop: a result is missing");
     end(f, trace);
     *intervals = trace->intervals;
     *count = trace->count;

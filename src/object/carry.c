@@ -32,6 +32,9 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
     if (rank < 0 || rank >= objects->ranks || rank == objects->rank)
         return fy_fail(f, FERRY_EINVAL, "object_uninstall: rank %d of %d is not another one", rank,
                        objects->ranks);
+    if (info == NULL || data == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_uninstall: the place for the %s is missing",
+                       info == NULL ? "information" : "data");
     fy_record *record = fy_record_here(f, object);
     if (record != NULL && objects->running == record)
         return fy_fail(f, FERRY_ESTATE, "object_uninstall: a handler of object %016llx runs", name);
@@ -55,9 +58,10 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
 int ferry_object_install(ferry *f, const ferry_move_info *info, void *data, int source)
 {
     const fy_objects *objects = fy_objects_of(f);
-    if (info->bytes == NULL || data == NULL || source < 0 || source >= objects->ranks)
-        return fy_fail(f, FERRY_EINVAL, "object_install: info at %p, data at %p, source %d",
-                       info->bytes, data, source);
+    const void *bytes = info == NULL ? NULL : info->bytes;
+    if (bytes == NULL || data == NULL || source < 0 || source >= objects->ranks)
+        return fy_fail(f, FERRY_EINVAL, "object_install: info at %p, data at %p, source %d", bytes,
+                       data, source);
     fy_arrival arrival = {
         .source = source, .given = data, .data = info->bytes, .size_bytes = info->size_bytes};
     int error = fy_arrival_install(f, &arrival);

@@ -7,6 +7,9 @@
 int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_object_type *out)
 {
     fy_objects *objects = fy_objects_of(f);
+    if (ops == NULL || out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_type_register: the %s missing",
+                       ops == NULL ? "functions are" : "result is");
     if (ops->size != sizeof *ops)
         return fy_fail(f, FERRY_EINVAL, "object_type_register: size is %zu, not %zu", ops->size,
                        sizeof *ops);
@@ -67,8 +70,9 @@ int ferry_object_create(ferry *f, ferry_object_type type, void *data, ferry_obje
 {
     if (type.index >= fy_objects_of(f)->type_count)
         return fy_fail(f, FERRY_EINVAL, "object_create: type %u is not registered", type.index);
-    if (data == NULL)
-        return fy_fail(f, FERRY_EINVAL, "object_create: data is NULL");
+    if (data == NULL || out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_create: the %s missing",
+                       data == NULL ? "data are" : "result is");
     int error = create(f, type, data, out);
     return error == 0 ? 0 : fy_fail(f, error, "object_create: no memory");
 }
@@ -156,6 +160,8 @@ void *ferry_object_data(ferry *f, ferry_object object)
 int ferry_object_locate(ferry *f, ferry_object object, int *rank)
 {
     const fy_objects *objects = fy_objects_of(f);
+    if (rank == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_locate: the result is missing");
     if ((uint32_t)object.word == 0 || fy_object_creator(object) >= objects->ranks)
         return fy_fail(f, FERRY_EINVAL, "object_locate: %016llx names no object",
                        (unsigned long long)object.word);

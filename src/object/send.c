@@ -5,6 +5,8 @@ static int check(ferry *f, ferry_object object, const ferry_message *message)
     if ((uint32_t)object.word == 0 || fy_object_creator(object) >= fy_objects_of(f)->ranks)
         return fy_fail(f, FERRY_EINVAL, "object_send: %016llx names no object",
                        (unsigned long long)object.word);
+    if (message == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_send: no message given");
     if (message->word_count > FERRY_WORDS_MAX)
         return fy_fail(f, FERRY_EINVAL, "object_send: %u words, at most %d", message->word_count,
                        FERRY_WORDS_MAX);

@@ -1,0 +1,116 @@
+/* Goal: a call with an argument that is missing, or a value that it does not take, fails with an
+ * error that names the call and the value, and the rank goes on. Method: makes such calls on a rank
+ * that is alone, and looks at what each returned and said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <ferry/ferry.h>
+
+static ferry *rank;
+
+static int open_rank(void **state)
+{
+    const ferry_options options = {.size = sizeof options, .heap_bytes = 8 << 20};
+    (void)state;
+    return ferry_open(&options, &rank);
+}
+
+static int close_rank(void **state)
+{
+    (void)state;
+    return ferry_close(rank);
+}
+
+static void refused(int error, int expected, const char *text)
+{
+    assert_int_equal(error, expected);
+    if (strstr(ferry_error_message(rank), text) == NULL)
+        fail_msg("\"%s\" does not say: %s", ferry_error_message(rank), text);
+}
+
+static ferry_object_type make_type(void)
+{
+    const ferry_object_ops ops = {.size = sizeof ops, .name = "cell", .flat_bytes = 8};
+    ferry_object_type type;
+    assert_int_equal(ferry_object_type_register(rank, &ops, &type), 0);
+    return type;
+}
+
+static void test_misuse_of_objects_is_told(void **state)
+{
+    const ferry_object_ops ops = {.size = sizeof ops, .name = "cell", .flat_bytes = 8};
+    ferry_object_type type = make_type();
+    ferry_object object;
+    ferry_move_info info = {0};
+    void *data = malloc(8);
+    (void)state;
+    refused(ferry_object_type_register(rank, NULL, &type), FERRY_EINVAL, "functions are missing");
+    refused(ferry_object_type_register(rank, &ops, NULL), FERRY_EINVAL, "result is missing");
+    refused(ferry_object_create(rank, type, NULL, &object), FERRY_EINVAL, "data are missing");
+    refused(ferry_object_create(rank, type, data, NULL), FERRY_EINVAL, "result is missing");
+    assert_int_equal(ferry_object_create(rank, type, data, &object), 0);
+    refused(ferry_object_send(rank, object, NULL, NULL), FERRY_EINVAL, "no message given");
+    refused(ferry_object_locate(rank, object, NULL), FERRY_EINVAL, "result is missing");
+    refused(ferry_object_uninstall(rank, object, 1, &info, &data), FERRY_EINVAL, "rank 1 of 1");
+    refused(ferry_object_install(rank, NULL, data, 0), FERRY_EINVAL, "object_install: info at");
+    assert_int_equal(ferry_object_destroy(rank, object), 0);
+    refused(ferry_object_destroy(rank, object), FERRY_ENOENT, "is not on rank 0");
+}
+
+static void test_misuse_of_balancing_is_told(void **state)
+{
+    ferry_object_type type = make_type();
+    ferry_object object;
+    (void)state;
+    refused(ferry_balance_choose(rank, "none such"), FERRY_EINVAL, "no scheduler \"none such\"");
+    assert_int_equal(ferry_object_create(rank, type, malloc(8), &object), 0);
+    refused(ferry_balance_add(rank, object, -2), FERRY_EINVAL, "is -2, expected 0 or more");
+    refused(ferry_balance_add_with(rank, object, NULL), FERRY_EINVAL, "options are missing");
+    assert_int_equal(ferry_balance_add(rank, object, 1), 0);
+    refused(ferry_balance_add(rank, object, -2), FERRY_ESTATE, "is scheduled already");
+    refused(ferry_scheduler_register(rank, NULL), FERRY_EINVAL, "scheduler is missing");
+}
+
+static void test_misuse_of_collectives_and_words_is_told(void **state)
+{
+    ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
+    ferry_atomic change = {.verb = (ferry_atomic_verb)44};
+    (void)state;
+    refused(ferry_collective_run(rank, NULL), FERRY_EINVAL, "size is 0, expected");
+    what.size = 3;
+    refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "size is 3, expected");
+    what.size = sizeof what;
+    what.sort = (ferry_collective_sort)55;
+    refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "sort 55 is unknown");
+    refused(ferry_atomic_update(rank, 0, &change, NULL, NULL), FERRY_EINVAL, "verb 44 is unknown");
+}
+
+static void test_misuse_in_the_wrong_order_is_told(void **state)
+{
+    (void)state;
+    refused(ferry_background_end(rank), FERRY_ESTATE, "background_end: not begun");
+    refused(ferry_trace_stop(rank, NULL, NULL), FERRY_ESTATE, "no trace was started");
+    assert_int_equal(ferry_trace_start(rank, 16, 0), 0);
+    refused(ferry_trace_stop(rank, NULL, NULL), FERRY_EINVAL, "a result is missing");
+    assert_int_equal(ferry_close(NULL), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(NULL), "close: no rank given");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_misuse_of_objects_is_told, open_rank, close_rank),
+        cmocka_unit_test_setup_teardown(test_misuse_of_balancing_is_told, open_rank, close_rank),
+        cmocka_unit_test_setup_teardown(test_misuse_of_collectives_and_words_is_told, open_rank,
+                                        close_rank),
+        cmocka_unit_test_setup_teardown(test_misuse_in_the_wrong_order_is_told, open_rank,
+                                        close_rank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
