@@ -252,7 +252,8 @@ function write_page(p,    names, n, i, file, summary, inherited, text, k, parts,
     printf ".TH %s 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", upper, version > file
     printf ".SH NAME\n%s \\- %s\n", page_names[p], troff(summary) > file
     printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", page_header[p] > file
-    printf "%s.fi\n.PP\nLink with \\fI\\-lferry\\fR.\n", troff(page_synopsis[p]) > file
+    printf "%s.fi\n.PP\nLink with \\fI%s\\-lferry\\fR.\n", troff(page_synopsis[p]),
+        page_header[p] ~ /^(cell|mover)/ ? "\\-lferry_data " : "" > file
     printf ".SH DESCRIPTION\n%s\n", troff(body) > file
     if (contract != "") {
         printf ".SH CONTRACT\n" > file

@@ -118,6 +118,7 @@ columns)
     spoil 'a line of 101 columns' to src/base/b.c "/* $(printf '%096d' 0) */\n"
     spoil 'a list of 101 columns' to src/CMakeLists.txt "# $(printf '%099d' 0)\n"
     spoil 'a tab' to src/base/b.c '\tint x;\n'
+    spoil 'a page of 121 columns' to README.md "$(printf '%0121d' 0)\n"
     ;;
 includes)
     spoil 'base including core' to src/base/b.c '#include <ferry/core.h>\n'

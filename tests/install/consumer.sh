@@ -27,7 +27,7 @@ grep -q "VERSION $version " "$source/CMakeLists.txt" ||
 grep -q "^## \[$version\]\|^## \[Unreleased\]" "$source/CHANGELOG.md" ||
     fail "CHANGELOG.md does not know version $version"
 
-cp "$here/consumer.c" "$here/consumer.cmake" "$scratch"
+cp "$here"/consumer*.c "$here/consumer.cmake" "$scratch"
 mv "$scratch/consumer.cmake" "$scratch/CMakeLists.txt"
 cmake -S "$scratch" -B "$scratch/build" "-DCMAKE_PREFIX_PATH=$prefix" >"$scratch/log" 2>&1 ||
     { cat "$scratch/log"; fail "configuring with find_package(Ferry)"; }
@@ -35,13 +35,17 @@ cmake --build "$scratch/build" >"$scratch/log" 2>&1 ||
     { cat "$scratch/log"; fail "building with find_package(Ferry)"; }
 expect "$scratch/build/consumer_shared"
 expect "$scratch/build/consumer_static"
+expect "$scratch/build/consumer_data"
 
 export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
 [ "$(pkg-config --modversion ferry)" = "$version" ] || fail "ferry.pc has another version"
 # shellcheck disable=SC2046
 cc -std=c11 "$scratch/consumer.c" -o "$scratch/consumer_pc" $(pkg-config --cflags --libs ferry)
+# shellcheck disable=SC2046
+cc -std=c11 "$scratch/consumer_data.c" -o "$scratch/data_pc" $(pkg-config --cflags --libs ferry-data)
 export LD_LIBRARY_PATH="$prefix/$libdir"
 expect "$scratch/consumer_pc"
+expect "$scratch/data_pc"
 unset LD_LIBRARY_PATH
 
 for header in "$source"/include/ferry/*.h; do
@@ -56,6 +60,10 @@ for name in $(cat "$source"/include/ferry/*.h | awk '/^FERRY_API|^static inline/
     target=$(sed -n 's/^\.so //p' "$page")
     grep -q "$name.* .- [^ ]" "$prefix/share/man/${target:-man3/$name.3}" ||
         fail "the man page of $name does not say what it does"
+done
+for name in ferry_cell_enq ferry_mover_bind; do
+    grep -q 'lferry_data .*lferry' "$prefix/share/man/man3/$name.3" ||
+        fail "the man page of $name does not say which library it needs"
 done
 [ -f "$prefix/share/man/man3/ferry_track.3" ] || fail "no man page for the type ferry_track"
 [ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
