@@ -27,19 +27,23 @@ typedef enum bench_kind {
     BENCH_GET,     /* rank 0 reads */
     BENCH_BARRIER, /* all ranks, count times */
     BENCH_ALLREDUCE,
-    BENCH_RING,         /* count laps of a token through all ranks */
-    BENCH_RING_BUSY,    /* the same, beside one computing process for each core */
-    BENCH_WAKE,         /* one way to a rank that sleeps */
-    BENCH_IDLE,         /* count polls of rank 0, to which every other has sent one message */
-    BENCH_LOOKUP,       /* of an object in a full directory; one rank */
-    BENCH_UPDATE,       /* of where an object is */
-    BENCH_LOCAL,        /* message to an object that is here */
-    BENCH_REMOTE,       /* round trips of messages between objects of ranks 0 and 1 */
-    BENCH_FORWARD,      /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
-    BENCH_MIGRATE,      /* count migrations of an object from rank 0 to rank 1 and back */
-    BENCH_UNINSTALL,    /* objects taken out of the runtime, for the program to carry */
-    BENCH_INSTALL,      /* and put in again */
-    BENCH_HAND_OVER,    /* as BENCH_MIGRATE, of an object that stands in the shared heap */
+    BENCH_RING,        /* count laps of a token through all ranks */
+    BENCH_RING_BUSY,   /* the same, beside one computing process for each core */
+    BENCH_WAKE,        /* one way to a rank that sleeps */
+    BENCH_IDLE,        /* count polls of rank 0, to which every other has sent one message */
+    BENCH_LOOKUP,      /* of an object in a full directory; one rank */
+    BENCH_UPDATE,      /* of where an object is */
+    BENCH_LOCAL,       /* message to an object that is here */
+    BENCH_REMOTE,      /* round trips of messages between objects of ranks 0 and 1 */
+    BENCH_FORWARD,     /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
+    BENCH_MIGRATE,     /* count migrations of an object from rank 0 to rank 1 and back */
+    BENCH_UNINSTALL,   /* objects taken out of the runtime, for the program to carry */
+    BENCH_INSTALL,     /* and put in again */
+    BENCH_HAND_OVER,   /* as BENCH_MIGRATE, of an object that stands in the shared heap */
+    BENCH_WORK_REMOTE, /* these four on ranks that one thread drives in turn */
+    BENCH_WORK_FORWARD,
+    BENCH_WORK_MIGRATE,
+    BENCH_WORK_HAND_OVER,
     BENCH_HALO,         /* count face exchanges of one block of size^3 doubles per rank */
     BENCH_HALO_8,       /* of eight blocks per rank */
     BENCH_TRANSPOSE,    /* size bytes in slabs, to slabs of the transposed array */

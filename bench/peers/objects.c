@@ -30,6 +30,16 @@ item *bench_item(size_t size_bytes)
     return i;
 }
 
+item *bench_shared_item(ferry *f, size_t size_bytes)
+{
+    void *out;
+    bench_check(f, ferry_alloc(f, sizeof(item) + size_bytes, &out));
+    item *i = out;
+    i->size_bytes = size_bytes;
+    memset(i->bytes, 1, size_bytes);
+    return i;
+}
+
 static size_t item_packed_size(ferry *f, const void *data)
 {
     (void)f;
@@ -45,6 +55,13 @@ static void register_types(state *s)
     shared.flags = FERRY_OBJECT_SHARED;
     bench_check(f, ferry_object_type_register(f, &ops, &s->type));
     bench_check(f, ferry_object_type_register(f, &shared, &s->shared_type));
+}
+
+void bench_objects_register(state *s)
+{
+    register_types(s);
+    bench_objects_messages_register(s);
+    bench_objects_moves_register(s);
 }
 
 static void create_objects(state *s)
@@ -68,14 +85,15 @@ static int rank_main(ferry *f, int argc, char **argv)
         return 1;
     bench_team team = {.board = board, .rank = s.rank, .context = &s};
     ferry_user_data_set(f, &s);
-    register_types(&s);
-    bench_objects_directory(&s, &team, reference);
-    bench_objects_messages(&s, &team, reference);
-    bench_objects_moves(&s, &team, reference);
+    bench_objects_register(&s);
+    bench_objects_directory(&team, reference);
+    bench_objects_messages(&team, reference);
+    bench_objects_moves(&team, reference);
+    bench_objects_work(&team, reference);
     create_objects(&s);
     bench_pin(s.rank);
     bench_team_serve(&team);
-    free(s.slots);
+    bench_objects_work_end(&s);
     return s.sum == 1 ? 2 : 0;
 }
 

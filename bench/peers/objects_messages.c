@@ -26,7 +26,7 @@ static void on_call(ferry *f, ferry_object object, void *data, int source, const
     s->arrived++;
 }
 
-static ferry_message message_of(const state *s, ferry_handler handler, size_t size_bytes)
+ferry_message bench_message(const state *s, ferry_handler handler, size_t size_bytes)
 {
     ferry_message m = {.handler = handler, .word_count = 1};
     if (size_bytes > sizeof m.words) {
@@ -40,7 +40,7 @@ static double local(void *context, const bench_job *job)
 {
     state *s = context;
     uint64_t warm = bench_warmup(job), start = 0, base = s->arrived;
-    ferry_message m = message_of(s, s->call, 8);
+    ferry_message m = bench_message(s, s->call, 8);
     if (s->rank)
         return 0;
     for (uint64_t i = 0; i < warm + job->count; i++) {
@@ -57,7 +57,7 @@ static double call(void *context, const bench_job *job)
 {
     state *s = context;
     ferry_object_fn *volatile fn = on_call;
-    ferry_message m = message_of(s, s->call, 8);
+    ferry_message m = bench_message(s, s->call, 8);
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < job->count; i++)
         fn(s->f, s->own, s->cargo, 0, &m);
@@ -87,7 +87,7 @@ static void on_pong(ferry *f, int source, const ferry_message *m)
 double bench_round_trips(state *s, const bench_job *job, bool objects)
 {
     uint64_t warm = bench_warmup(job), start = 0, base = s->arrived;
-    ferry_message m = message_of(s, objects ? s->ping : s->pong, job->size_bytes);
+    ferry_message m = bench_message(s, objects ? s->ping : s->pong, job->size_bytes);
     if (s->rank == 1)
         bench_until(s, base + warm + job->count);
     for (uint64_t i = 0; i < warm + job->count && s->rank == 0; i++) {
@@ -189,7 +189,7 @@ static double relay(void *context, const bench_job *job)
     return (double)(end - start);
 }
 
-void bench_objects_messages(state *s, bench_team *team, bool reference)
+void bench_objects_messages_register(state *s)
 {
     ferry *f = s->f;
     bench_check(f, ferry_object_handler_register(f, "call", on_call, &s->call));
@@ -198,6 +198,10 @@ void bench_objects_messages(state *s, bench_team *team, bool reference)
     bench_check(f, ferry_handler_register(f, "pong", on_pong, &s->pong));
     bench_check(f, ferry_handler_register(f, "relay", on_relay, &s->relay));
     bench_check(f, ferry_handler_register(f, "arrival", on_arrival, &s->arrival));
+}
+
+void bench_objects_messages(bench_team *team, bool reference)
+{
     team->kinds[BENCH_LOCAL] = reference ? call : local;
     team->kinds[BENCH_REMOTE] = reference ? request : remote;
     team->kinds[BENCH_FORWARD] = reference ? relay : forward;

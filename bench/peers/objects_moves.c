@@ -56,18 +56,10 @@ static double migrate(void *context, const bench_job *job)
     return make_travel(s, job, s->type, cargo);
 }
 
-/* All its bytes are written before, so that they are memory and not a promise of it. */
 static double hand_over(void *context, const bench_job *job)
 {
     state *s = context;
-    item *cargo = NULL;
-    if (s->rank == 0) {
-        void *out;
-        bench_check(s->f, ferry_alloc(s->f, sizeof *cargo + job->size_bytes, &out));
-        cargo = out;
-        cargo->size_bytes = job->size_bytes;
-        memset(cargo->bytes, 1, job->size_bytes);
-    }
+    item *cargo = s->rank == 0 ? bench_shared_item(s->f, job->size_bytes) : NULL;
     return make_travel(s, job, s->shared_type, cargo);
 }
 
@@ -171,8 +163,7 @@ static double copy(void *context, const bench_job *job)
     return (double)(end - start);
 }
 
-/* Packs the cargo and sends it on; what it was here is gone. */
-static void carry_on(state *s, uint64_t left)
+void bench_carry_on(state *s, uint64_t left)
 {
     size_t size_bytes = sizeof(item) + s->cargo->size_bytes;
     memcpy(s->packed, s->cargo, size_bytes);
@@ -196,7 +187,7 @@ static void on_carry(ferry *f, int source, const ferry_message *m)
     memcpy(s->cargo, m->data, m->size_bytes);
     s->arrived++;
     if (m->words[0] > 0)
-        carry_on(s, m->words[0] - 1);
+        bench_carry_on(s, m->words[0] - 1);
 }
 
 static double carry(void *context, const bench_job *job)
@@ -212,7 +203,7 @@ static double carry(void *context, const bench_job *job)
         uint64_t count = pass ? job->count : warm;
         start = bench_now();
         if (s->rank == 0)
-            carry_on(s, 2 * count - 1);
+            bench_carry_on(s, 2 * count - 1);
         bench_until(s, arrived += count);
     }
     uint64_t end = bench_now();
@@ -231,12 +222,16 @@ static double tell(void *context, const bench_job *job)
     return bench_round_trips(context, &small, false);
 }
 
-void bench_objects_moves(state *s, bench_team *team, bool reference)
+void bench_objects_moves_register(state *s)
 {
     ferry *f = s->f;
     bench_check(f, ferry_object_handler_register(f, "go", on_go, &s->go));
     bench_check(f, ferry_handler_register(f, "carry", on_carry, &s->carry));
     bench_check(f, ferry_handler_register(f, "put_in", on_put_in, &s->put_in));
+}
+
+void bench_objects_moves(bench_team *team, bool reference)
+{
     team->kinds[BENCH_MIGRATE] = reference ? carry : migrate;
     team->kinds[BENCH_UNINSTALL] = reference ? copy : uninstall;
     team->kinds[BENCH_INSTALL] = reference ? copy : install;

@@ -1,4 +1,4 @@
-/* Objects side: what Ferry's team for objects consists of. Each part registers its handlers and
+/* Objects side: what Ferry's team for objects consists of. Each part registers its handlers, and
  * sets the kinds of jobs that it measures; with `reference` these measure what an operation is
  * compared with. */
 #ifndef BENCH_OBJECTS_SIDE_H
@@ -20,6 +20,7 @@ typedef struct state {
     ferry *f;
     int rank;
     uint64_t arrived, sum;
+    uint64_t asked; /* of the directory, over all samples */
     ferry_object_type type, shared_type;
     ferry_handler ping, pass, go, call;                /* of objects */
     ferry_handler pong, relay, carry, arrival, put_in; /* of ranks */
@@ -28,7 +29,7 @@ typedef struct state {
     item *cargo;
     unsigned char *packed;
     unsigned char ballast[BALLAST_BYTES];
-    void *slots; /* of the directory's reference */
+    struct work *work; /* ranks that this one drives */
 } state;
 
 /* Ends the team on an error. */
@@ -40,11 +41,30 @@ void bench_until(state *s, uint64_t arrived);
 /* An item of the heap, its bytes written. */
 item *bench_item(size_t size_bytes);
 
+/* One of the shared heap. All its bytes are written before it is used, so that they are memory and
+ * not a promise of it. */
+item *bench_shared_item(ferry *f, size_t size_bytes);
+
+/* A message with `size_bytes` of words or data. */
+ferry_message bench_message(const state *s, ferry_handler handler, size_t size_bytes);
+
+/* Packs the cargo and sends it to the other of two ranks, to go `left` times more; what it was here
+ * is gone. */
+void bench_carry_on(state *s, uint64_t left);
+
+/* Registers the types of objects, and all handlers. */
+void bench_objects_register(state *s);
+
 /* Round trips between an object of rank 0 and one of rank 1, or between the ranks themselves. */
 double bench_round_trips(state *s, const bench_job *job, bool objects);
 
-void bench_objects_directory(state *s, bench_team *team, bool reference);
-void bench_objects_messages(state *s, bench_team *team, bool reference);
-void bench_objects_moves(state *s, bench_team *team, bool reference);
+/* The parts' handlers, and what they measure. */
+void bench_objects_messages_register(state *s);
+void bench_objects_moves_register(state *s);
+void bench_objects_directory(bench_team *team, bool reference);
+void bench_objects_messages(bench_team *team, bool reference);
+void bench_objects_moves(bench_team *team, bool reference);
+void bench_objects_work(bench_team *team, bool reference);
+void bench_objects_work_end(state *s);
 
 #endif
