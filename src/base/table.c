@@ -1,21 +1,28 @@
 #include "base/table.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <ferry/error.h>
 
 #include "base/alloc.h"
 
-enum { FIRST_LOG = 4, LINE_BYTES = 64 };
+enum { FIRST_LOG = 4, LINE_BYTES = 64, HUGE_BYTES = 2 << 20 };
 
-/* Slots start at a cache line, so that those whose size divides 64 touch one line each. */
+/* Slots start at a cache line, so that those whose size divides 64 touch one line each. In large
+ * tables most of a search is finding the page, so they ask for huge ones; where there are none it
+ * does no harm. */
 static unsigned char *allocate(size_t capacity, size_t slot_bytes)
 {
     if (capacity > SIZE_MAX / 2 / slot_bytes)
         return NULL;
     size_t bytes = (capacity * slot_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    unsigned char *slots = fy_aligned_alloc(LINE_BYTES, bytes);
+    bool large = bytes >= 2 * HUGE_BYTES && bytes % HUGE_BYTES == 0;
+    unsigned char *slots = fy_aligned_alloc(large ? HUGE_BYTES : LINE_BYTES, bytes);
+    if (slots != NULL && large)
+        (void)madvise(slots, bytes, MADV_HUGEPAGE);
     if (slots != NULL)
         memset(slots, 0, bytes);
     return slots;
@@ -66,17 +73,21 @@ static int grow(fy_table *table)
 
 int fy_table_insert(fy_table *table, uint64_t key, void **slot)
 {
-    void *found = fy_table_find(table, key);
-    if (found == NULL) {
+    size_t i = fy_table_home(table, key);
+    uint64_t *found = fy_table_slot(table, i);
+    while (*found != key && *found != 0) {
+        i = (i + 1) & table->mask;
+        found = fy_table_slot(table, i);
+    }
+    if (*found == 0) {
         if ((table->count + 1) * 4 > (table->mask + 1) * 3) {
             int error = grow(table);
             if (error != 0)
                 return error;
+            found = vacancy(table, key);
         }
-        uint64_t *empty = vacancy(table, key);
-        *empty = key;
+        *found = key;
         table->count++;
-        found = empty;
     }
     *slot = found;
     return 0;

@@ -137,8 +137,8 @@ FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
 
 /* Outside handlers polls, and runs tasks, until a message of `size_bytes` to an object on `rank`
- * may be sent and has room; in a handler it does nothing. */
-void fy_message_pace(ferry *f, int rank, size_t size_bytes);
+ * may be sent and has room; in a handler it does nothing. Whether it has looked at what came. */
+bool fy_message_pace(ferry *f, int rank, size_t size_bytes);
 
 /* As fy_send in the data lane, for a message to an object on `rank`, with which its work goes there
  * (fy_work_leaves). `own`: it is this rank's own: while the rank's credit is withdrawn, or others

@@ -371,16 +371,14 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
 
 /* Sends a message on to where its object went, and makes the way of the next one shorter: the rank
  * that sent it here on old news gets newer ones, if it was not the first. */
-static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, fy_envelope *envelope,
-                          const ferry_message *message)
+static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, int rank,
+                          fy_envelope *envelope, const ferry_message *message)
 {
     bool tell = envelope->hops > 0 && source != envelope->origin && !entry->left;
-    fy_entry known = *entry;
-    int rank = fy_entry_route(fy_objects_of(f), &known);
-    if (fy_message_forward(f, envelope, message, rank, known.movement) != 0)
+    if (fy_message_forward(f, envelope, message, rank, entry->movement) != 0)
         return FY_LEAVE;
     if (tell)
-        fy_location_send(f, source, envelope->object, known.guess, known.movement);
+        fy_location_send(f, source, envelope->object, entry->guess, entry->movement);
     fy_frame_done(f);
     return FY_TAKEN;
 }
@@ -392,21 +390,21 @@ static fy_verdict deliver(ferry *f, int source, fy_envelope *envelope, const fer
     fy_entry *entry = fy_entry_find(objects, envelope->object);
     if (entry != NULL && entry->record != NULL)
         return take(f, entry->record, envelope, message);
-    bool mine = fy_object_home(objects, envelope->object) == objects->rank;
-    if ((entry == NULL && mine) || (entry != NULL && entry->dead)) {
+    if (entry == NULL ? fy_object_home(objects, envelope->object) == objects->rank : entry->dead) {
         fy_message_bounce(f, envelope);
         return FY_TAKEN;
     }
     int32_t newer = entry == NULL ? -1 : (int32_t)(entry->movement - envelope->movement);
     if (newer < 0)
         return await(f, source, envelope, message);
-    if (newer == 0 || fy_entry_route(objects, entry) == objects->rank) {
+    int rank = fy_entry_route(objects, entry);
+    if (newer == 0 || rank == objects->rank) {
         fy_log(f, "rank %d and this one disagree about object %016llx", source,
                (unsigned long long)envelope->object.word);
         fy_message_end(f, envelope, FERRY_ENOENT);
         return FY_TAKEN;
     }
-    return pass_on(f, source, entry, envelope, message);
+    return pass_on(f, source, entry, rank, envelope, message);
 }
 
 static __attribute__((noinline)) fy_verdict

@@ -234,9 +234,9 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
                                 uint32_t movement)
 {
     fy_objects *objects = fy_objects_of(f);
-    int creator = fy_object_home(objects, object);
+    const fy_protocol *protocol = objects->protocol;
     fy_entry *entry = fy_entry_find(objects, object);
-    if (entry == NULL && objects->protocol->everyone && source == creator &&
+    if (entry == NULL && protocol->everyone && source == fy_object_home(objects, object) &&
         fy_entry_make(objects, object, &entry) != 0)
         return FY_TAKEN;
     if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0)
@@ -246,8 +246,8 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
     entry->guess = place;
     entry->movement = movement;
     entry->left = 0;
-    if (creator == objects->rank && objects->protocol->learnt != NULL)
-        objects->protocol->learnt(f, entry);
+    if (protocol->learnt != NULL && fy_object_home(objects, object) == objects->rank)
+        protocol->learnt(f, entry);
     return FY_TAKEN;
 }
 
@@ -271,16 +271,19 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "location");
         return FY_TAKEN;
     }
-    bool own = fy_object_home(objects, object) == objects->rank;
-    if (place >= 0)
-        return hear_of_place(f, source, object, place, movement);
+    if (place >= 0) {
+        fy_verdict verdict = hear_of_place(f, source, object, place, movement);
+        if (verdict == FY_TAKEN)
+            fy_frame_done(f);
+        return verdict;
+    }
     if (place == FY_PLACE_ASK) {
         answer(f, source, object, movement);
         return FY_TAKEN;
     }
     fy_entry *entry = fy_entry_find(objects, object);
     fy_verdict verdict = FY_TAKEN;
-    if (own)
+    if (fy_object_home(objects, object) == objects->rank)
         verdict = hear_of_own_end(f, frame);
     else if (entry != NULL)
         verdict = hear_of_end(f, source, entry);

@@ -18,19 +18,25 @@ static int check(ferry *f, ferry_object object, const ferry_message *message)
     return 0;
 }
 
-/* Outside handlers: waits until the message has room; what it polls may move the object. */
-static void pace(ferry *f, ferry_object object, size_t size_bytes)
+/* Where a message to `object` goes, whose entry is `entry`; -1: there is no such object. */
+static int way_to(const fy_objects *objects, ferry_object object, const fy_entry *entry)
 {
-    fy_objects *objects = fy_objects_of(f);
-    const fy_entry *entry = fy_entry_find(objects, object);
-    if (objects->letters.unsettled)
+    if (entry == NULL) {
+        int home = fy_object_home(objects, object);
+        return home == objects->rank ? -1 : home;
+    }
+    if (entry->record != NULL)
+        return objects->rank;
+    return entry->dead ? -1 : fy_entry_route(objects, entry);
+}
+
+/* Outside handlers: waits until the message has room. Whether it has looked what there is, which
+ * may have moved the object. */
+static bool pace(ferry *f, int rank, size_t size_bytes)
+{
+    if (fy_objects_of(f)->letters.unsettled)
         fy_holdings_settle(f, false);
-    if (entry == NULL)
-        fy_message_pace(f, fy_object_home(objects, object), size_bytes);
-    else if (entry->record != NULL)
-        fy_message_pace(f, objects->rank, size_bytes);
-    else if (!entry->dead)
-        fy_message_pace(f, fy_entry_route(objects, entry), size_bytes);
+    return rank >= 0 && fy_message_pace(f, rank, size_bytes);
 }
 
 static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
@@ -59,7 +65,7 @@ static __attribute__((noinline)) int start_op(ferry *f, int rank, const ferry_me
     return error;
 }
 
-static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
+static int send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message,
                    const ferry_track *track)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -67,7 +73,6 @@ static int send_by(ferry *f, fy_entry *entry, const ferry_message *message,
                             .origin = objects->rank,
                             .sequence = entry->sequence,
                             .movement = entry->movement};
-    int rank = entry->record != NULL ? objects->rank : fy_entry_route(objects, entry);
     int error = track == NULL ? 0 : start_op(f, rank, message, track, &envelope);
     if (error != 0)
         return error;
@@ -96,10 +101,13 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     int error = check(f, object, message);
     if (error != 0)
         return error;
-    if (!fy_in_handler(f))
-        pace(f, object, message->size_bytes);
     fy_entry *entry = fy_entry_find(objects, object);
-    if (entry == NULL ? fy_object_home(objects, object) == objects->rank : entry->dead)
+    int rank = way_to(objects, object, entry);
+    if (!fy_in_handler(f) && pace(f, rank, message->size_bytes)) {
+        entry = fy_entry_find(objects, object);
+        rank = way_to(objects, object, entry);
+    }
+    if (rank < 0)
         return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
                        (unsigned long long)object.word);
     if (entry == NULL) {
@@ -107,5 +115,5 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
         if (error != 0)
             return fy_fail(f, error, "object_send: no memory for the directory");
     }
-    return send_by(f, entry, message, track);
+    return send_by(f, entry, rank, message, track);
 }
