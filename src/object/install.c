@@ -18,6 +18,14 @@ static void release_block(ferry *f, const void *block)
     (void)port->ops->release(port, (void *)(uintptr_t)block);
 }
 
+/* With room for data that are copied. */
+static fy_arrival *arrival_create(size_t copied_bytes)
+{
+    return copied_bytes > SIZE_MAX - sizeof(fy_arrival)
+               ? NULL
+               : fy_malloc(sizeof(fy_arrival) + copied_bytes);
+}
+
 static void arrival_destroy(ferry *f, fy_arrival *arrival)
 {
     if (arrival->block)
@@ -52,10 +60,19 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     fy_objects *objects = fy_objects_of(f);
     size_t copied = frame->block ? 0 : frame->size_bytes;
     fy_arrival now = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
-    if (install_at_once(f, &now))
+    fy_arrival *arrival = NULL;
+    /* When some of several are installed the frame cannot come again. */
+    if (fy_passage_has_next(frame->data, frame->size_bytes)) {
+        arrival = arrival_create(copied);
+        if (arrival == NULL)
+            return FY_LEAVE;
+    }
+    if (install_at_once(f, &now)) {
+        free(arrival);
         return FY_TAKEN;
-    fy_arrival *arrival =
-        copied > SIZE_MAX - sizeof now ? NULL : fy_malloc(sizeof *arrival + copied);
+    }
+    if (arrival == NULL)
+        arrival = arrival_create(copied);
     if (arrival == NULL)
         return leave(objects, &now);
     *arrival = now;

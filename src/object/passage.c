@@ -217,6 +217,15 @@ static bool is_sound(const fy_objects *objects, unsigned flags, const fy_passage
            (passage->priority_count == 0 || passage->priority_count == (uint32_t)objects->ranks);
 }
 
+bool fy_passage_has_next(const void *block, size_t size_bytes)
+{
+    passage_head head;
+    if (size_bytes < sizeof head)
+        return false;
+    memcpy(&head, block, sizeof head);
+    return head.size_bytes < size_bytes;
+}
+
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
                      fy_passage *out)
 {

@@ -45,6 +45,9 @@ bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *
  * this rank dies. */
 void fy_data_keep(const fy_objects *objects, const fy_record *record);
 
+/* Whether a block of `size_bytes` seems to have more than one passage. */
+bool fy_passage_has_next(const void *block, size_t size_bytes);
+
 /* Reads and checks the header of the first passage in a block of `size_bytes`. */
 bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
                      fy_passage *out);

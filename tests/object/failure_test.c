@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "failing.h"
 #include "object/passage.h"
 #include "object/wire.h"
 #include "ranks.h"
@@ -258,10 +259,52 @@ static void test_spoilt_frames_do_no_harm(void **state)
     CHECK(a[0].alive + a[1].alive == 0);
 }
 
+/* Goal: of several objects in one frame those that are installed before memory ends do not come
+ * again. Method: two in one frame; when nothing can be allocated the first would find all it needs,
+ * and the data of the second cannot be made. */
+static void test_frame_of_several_objects_comes_once(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2] = {{.handled = 0}, {.unpacked = 1}};
+    uint64_t block[64] = {0};
+    size_t size_bytes = 0;
+    ferry_object objects[2];
+    job_open(&job, 2, 0, 0);
+    CHECK(set_up(job.f[0], &a[0]) && set_up(job.f[1], &a[1]));
+    for (int i = 0; i < 2; i++)
+        CHECK(create(job.f[1], &a[1], &objects[i]) == 0);
+    for (int i = 0; i < 2; i++) /* leaves records that are reused */
+        CHECK(ferry_object_destroy(job.f[1], objects[i]) == 0);
+    CHECK(fy_work_arrives(job.f[1], 0, 0) == 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(create(job.f[0], &a[0], &objects[i]) == 0);
+        const fy_record *record = fy_record_here(job.f[0], objects[i]);
+        size_t bytes = fy_passage_bytes(record, sizeof(uint64_t));
+        CHECK(size_bytes + bytes <= sizeof block);
+        (void)fy_passage_write(record, bytes, sizeof(uint64_t), false,
+                               (unsigned char *)block + size_bytes);
+        size_bytes += bytes;
+    }
+    const fy_frame frame = {.kind = FY_KIND_ARRIVAL, .data = block, .size_bytes = size_bytes};
+    failing_all(true);
+    fy_verdict verdict = fy_arrival_frame(job.f[1], 0, &frame);
+    failing_all(false);
+    CHECK(verdict == FY_LEAVE);
+    CHECK(fy_arrival_frame(job.f[1], 0, &frame) == FY_TAKEN);
+    (void)job_settle(&job);
+    CHECK(ferry_object_data(job.f[1], objects[0]) != NULL);
+    CHECK(ferry_object_data(job.f[1], objects[1]) != NULL);
+    CHECK(fy_peer_of(&job.f[1]->peers, 0)->moved_in == 2);
+    job_close(&job);
+    CHECK(a[0].alive + a[1].alive == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation_of_objects_may_fail),
+        cmocka_unit_test(test_frame_of_several_objects_comes_once),
         cmocka_unit_test(test_spoilt_frames_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
