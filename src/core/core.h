@@ -30,6 +30,7 @@ typedef enum fy_kind {
     FY_KIND_MESSAGE,    /* object: message to an object */
     FY_KIND_LOCATION,   /* object: where an object is */
     FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
+    FY_KIND_ESCORT,     /* object: a migrating object in the frame of its message */
     FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
     FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
     FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */

@@ -37,6 +37,7 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_MESSAGE] = {"message", "object"},
     [FY_KIND_LOCATION] = {"location", "object"},
     [FY_KIND_ARRIVAL] = {"arrival", "object"},
+    [FY_KIND_ESCORT] = {"escort", "object"},
     [FY_KIND_LEGACY] = {"legacy", "object"},
     [FY_KIND_PHASE] = {"phase", "balance"},
     [FY_KIND_SCHEDULER] = {"scheduler", "balance"},

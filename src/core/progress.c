@@ -30,7 +30,8 @@ enum { HASTY_ROUNDS = 8 };
 static bool is_application(const ferry *f, int source, const fy_frame *frame)
 {
     return frame->kind == FY_KIND_REQUEST || frame->kind == FY_KIND_MESSAGE ||
-           frame->kind == FY_KIND_TRANSFER || (frame->kind == FY_KIND_SPREAD && source == f->rank);
+           frame->kind == FY_KIND_ESCORT || frame->kind == FY_KIND_TRANSFER ||
+           (frame->kind == FY_KIND_SPREAD && source == f->rank);
 }
 
 static fy_verdict dispatch(ferry *f, fy_kind_fn *const kinds[FY_KINDS], int source,
@@ -63,6 +64,7 @@ static bool is_question(const fy_frame *frame)
     case FY_KIND_REQUEST:
     case FY_KIND_SPREAD:
     case FY_KIND_MESSAGE:
+    case FY_KIND_ESCORT:
     case FY_KIND_TRANSFER:
     case FY_KIND_GET:
     case FY_KIND_WORD:

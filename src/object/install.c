@@ -55,6 +55,17 @@ static fy_verdict leave(fy_objects *objects, const fy_arrival *arrival)
     return FY_LEAVE;
 }
 
+void fy_arrival_add(fy_objects *objects, fy_arrival *arrival)
+{
+    if (objects->arrivals == NULL)
+        objects->arrivals = arrival;
+    else
+        objects->arrivals_last->next = arrival;
+    objects->arrivals_last = arrival;
+    /* release: pairs with the acquire in fy_object_layer's progress. */
+    atomic_store_explicit(&objects->mail, true, memory_order_release);
+}
+
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -79,30 +90,21 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     arrival->block = frame->block;
     if (copied != 0)
         arrival->data = memcpy(arrival + 1, frame->data, copied);
-    if (objects->arrivals == NULL)
-        objects->arrivals = arrival;
-    else
-        objects->arrivals_last->next = arrival;
-    objects->arrivals_last = arrival;
-    /* release: pairs with the acquire in fy_object_layer's progress. */
-    atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_arrival_add(objects, arrival);
     return frame->block ? FY_KEEP : FY_TAKEN;
 }
 
-/* Finds the entry of what arrives, or makes it. FERRY_EAGAIN: the object's last stay here has not
- * ended. FERRY_EINVAL: it cannot be on its way here. */
-static int entry_for(ferry *f, const fy_passage *passage, fy_entry **out)
+int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **out)
 {
     fy_objects *objects = fy_objects_of(f);
-    ferry_object object = {passage->object};
     fy_entry *entry = fy_entry_find(objects, object);
     bool own = fy_object_creator(object) == objects->rank;
     if (own && !fy_names_alive(&objects->names, object))
         return FERRY_EINVAL;
     if (entry == NULL)
-        return (int32_t)passage->movement > 0 ? fy_entry_make(objects, object, out) : FERRY_EINVAL;
+        return (int32_t)movement > 0 ? fy_entry_make(objects, object, out) : FERRY_EINVAL;
     fy_object_state state = entry->record == NULL ? FY_AWAITED : fy_record_state(f, entry->record);
-    int32_t ahead = (int32_t)(passage->movement - entry->movement);
+    int32_t ahead = (int32_t)(movement - entry->movement);
     /* It has left, but for what the application thread has yet to do about it, and is back before
      * that: the helper, which sent it, marks it later. */
     if (ahead > 1 && (state == FY_MIGRATING || state == FY_DEPARTED))
@@ -128,10 +130,8 @@ static inline int tell_senders(ferry *f, const fy_record *record, const fy_lette
     return 0;
 }
 
-/* From here on nothing fails: the object is this rank's. */
-static void commit(ferry *f, const fy_passage *passage, fy_record *record)
+fy_letters fy_record_settle(fy_objects *objects, fy_record *record)
 {
-    fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, record->object); /* unpack may have made others */
     fy_letters held = {0};
     if (entry->record != NULL) {
@@ -141,11 +141,19 @@ static void commit(ferry *f, const fy_passage *passage, fy_record *record)
     }
     entry->record = record;
     entry->guess = objects->rank;
-    entry->movement = passage->movement;
+    entry->movement = record->movement;
     entry->hosted = 1;
     entry->left = 0;
     objects->count++;
-    fy_stats(f)->objects_in++;
+    fy_stats(objects->f)->objects_in++;
+    return held;
+}
+
+/* From here on nothing fails: the object is this rank's. */
+static void commit(ferry *f, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_letters held = fy_record_settle(objects, record);
     fy_holdings_arrive(f, record);
     record->item.arrived = true;
     if (record->scheduled)
@@ -240,7 +248,7 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, const 
     record->type = &objects->types[passage->type];
     error = make_data(f, arrival, passage, record, data, data_bytes);
     if (error == 0)
-        commit(f, passage, record);
+        commit(f, record);
     return error;
 }
 
@@ -272,7 +280,7 @@ static int install(ferry *f, fy_arrival *arrival)
         /* A kind that is yet to be registered here is waited for. */
         if (passage.type >= objects->type_count)
             return FERRY_EAGAIN;
-        error = entry_for(f, &passage, &entry);
+        error = fy_entry_due(f, (ferry_object){passage.object}, passage.movement, &entry);
         if (error == 0 && arrival->record == NULL) {
             arrival->record = fy_record_create(objects, (ferry_object){passage.object});
             error = arrival->record != NULL ? 0 : FERRY_ENOMEM;

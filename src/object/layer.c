@@ -48,6 +48,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
+    fy_kind_set(f, FY_KIND_ESCORT, fy_escort_frame);
     fy_kind_set(f, FY_KIND_LEGACY, fy_legacy_frame);
     return 0;
 free_letters:

@@ -2,10 +2,10 @@
  *
  * One path for moves by the application and by the scheduler, on either thread: whoever decides
  * marks the object MIGRATING and takes it out of every list, with the lock when it is scheduled;
- * then it is packed, with its letters and the state of its order, and sent, without the lock; then
- * it stands on the list `done`. The application thread drains that: the directory learns where the
- * object went, its data is destroyed, and letters that came meanwhile follow it. When it could not
- * be sent it rests again, and nothing is lost. */
+ * then it is packed, with its letters and the state of its order, and sent, without the lock, as an
+ * escort (escort.c) or a passage; then it stands on the list `done`. The application thread drains
+ * that: the directory learns where the object went, its data is destroyed, and letters that came
+ * meanwhile follow it. When it could not be sent it rests again, and nothing is lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,16 +44,10 @@ enum { TOGETHER_BYTES = 16 << 10 };
 /* Blocks up to here are packed on the stack, and copied by the port into its ring. */
 enum { SMALL_BYTES = 1024 };
 
-static bool is_handed(const fy_objects *objects, fy_thread thread, const fy_record *record)
-{
-    return (record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 &&
-           fy_address_shared(objects, thread, record->data);
-}
-
 /* Bytes of the passage; 0 when no size_t holds them. */
 static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *data_bytes)
 {
-    record->handed = is_handed(fy_objects_of(f), thread, record);
+    record->handed = fy_data_handed(fy_objects_of(f), thread, record);
     *data_bytes = record->handed ? 0 : fy_packed_bytes(f, record->type, record->data);
     return fy_passage_bytes(record, *data_bytes);
 }
@@ -329,7 +323,8 @@ int fy_record_move(ferry *f, fy_record *record, int rank)
     record->target = rank;
     set_state(f, record, FY_MIGRATING);
     fy_holdings_mark(f, record);
-    (void)ship_some(f, FY_APP, &record, 1, &error);
+    if (!fy_escort_send(f, record, &error))
+        (void)ship_some(f, FY_APP, &record, 1, &error);
     set_state(f, record, error == 0 ? FY_DEPARTED : FY_RETURNED);
     (void)finish(f, record);
     return error;

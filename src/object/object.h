@@ -344,7 +344,7 @@ double fy_record_load(ferry *f, const fy_record *record, const ferry_message *me
 /* Takes the oldest task of a scheduled record out of its account. [lock held] */
 fy_letter *fy_record_task_take(fy_record *record);
 
-/* Migration, migrate.c and install.c. */
+/* Migration, migrate.c, escort.c and install.c. */
 
 /* Packs and sends MIGRATING objects that are linked nowhere, all to one rank and as far as they are
  * small in one frame; then puts each on the list `done`, as DEPARTED or RETURNED. Returns 0, or why
@@ -360,6 +360,23 @@ int fy_record_move(ferry *f, fy_record *record, int rank);
 int fy_done_drain(ferry *f);
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame);
+
+/* Puts what has arrived behind what waits to be installed. [lock held] */
+void fy_arrival_add(fy_objects *objects, fy_arrival *arrival);
+
+/* Finds the entry of an object that arrives, or makes it. FERRY_EAGAIN: its last stay here has not
+ * ended. FERRY_EINVAL: it cannot be on its way here. */
+int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **out);
+
+/* The object of `record` lives here from now on, with the entry that fy_entry_due gave. Returns the
+ * letters that came before it: the caller's, to be admitted. */
+fy_letters fy_record_settle(fy_objects *objects, fy_record *record);
+
+/* Sends a MIGRATING object that is linked nowhere together with its message, escort.c. False: it
+ * has to go as a passage. */
+bool fy_escort_send(ferry *f, fy_record *record, int *error);
+
+fy_verdict fy_escort_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Makes the objects live here that are not yet. FERRY_ENOMEM, FERRY_EAGAIN: try again later, some
  * are left. Anything else: it is done with. */

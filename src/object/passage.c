@@ -174,6 +174,12 @@ bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *
            ops->owner(objects->port, thread, address, 1) >= 0;
 }
 
+bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record *record)
+{
+    return (record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 &&
+           fy_address_shared(objects, thread, record->data);
+}
+
 void fy_data_keep(const fy_objects *objects, const fy_record *record)
 {
     const fy_port_ops *ops = objects->port->ops;
@@ -255,23 +261,6 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
     return is_sound(objects, head.flags, out);
 }
 
-/* A few sources, each of another rank, in place of what is there from an earlier try. */
-static int read_few(const fy_objects *objects, uint32_t count, const unsigned char *at,
-                    fy_sources *out)
-{
-    fy_source *few = out->few;
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(&few[i], at + i * sizeof *few, sizeof *few);
-        if (few[i].rank_plus_1 - 1 >= (uint32_t)objects->ranks)
-            return FERRY_EINVAL;
-        for (uint32_t j = 0; j < i; j++)
-            if (few[j].rank_plus_1 == few[i].rank_plus_1)
-                return FERRY_EINVAL;
-    }
-    out->count = count;
-    return 0;
-}
-
 static int read_sources(const fy_objects *objects, const fy_passage *passage,
                         const unsigned char **at, const unsigned char *end, fy_record *record)
 {
@@ -280,7 +269,7 @@ static int read_sources(const fy_objects *objects, const fy_passage *passage,
     const unsigned char *from = *at;
     *at += passage->source_count * sizeof(fy_source);
     if (passage->source_count <= FY_SOURCES_INLINE && record->sources.many == NULL)
-        return read_few(objects, passage->source_count, from, &record->sources);
+        return fy_sources_read(&record->sources, from, passage->source_count, objects->ranks);
     for (uint32_t i = 0; i < passage->source_count; i++, from += sizeof(fy_source)) {
         fy_source source;
         memcpy(&source, from, sizeof source);

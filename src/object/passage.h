@@ -41,6 +41,9 @@ void *fy_passage_write(const fy_record *record, size_t size_bytes, size_t data_b
  * is. [either thread] */
 bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address);
 
+/* Whether the object of `record` goes to other ranks by the address of its data. [either thread] */
+bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record *record);
+
 /* The data of an object that is here now, if it is a block of the shared heap, is released when
  * this rank dies. */
 void fy_data_keep(const fy_objects *objects, const fy_record *record);

@@ -1,6 +1,9 @@
 #include "object/sources.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include <ferry/error.h>
 
 #include "base/alloc.h"
 
@@ -57,6 +60,21 @@ uint32_t *fy_sources_find(fy_sources *sources, int rank)
     if (sources->many == NULL && grow(sources) != 0)
         return NULL;
     return of_many(sources, key);
+}
+
+int fy_sources_read(fy_sources *sources, const unsigned char *at, uint32_t count, int ranks)
+{
+    fy_source *few = sources->few;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&few[i], at + i * sizeof *few, sizeof *few);
+        if (few[i].rank_plus_1 - 1 >= (uint32_t)ranks)
+            return FERRY_EINVAL;
+        for (uint32_t j = 0; j < i; j++)
+            if (few[j].rank_plus_1 == few[i].rank_plus_1)
+                return FERRY_EINVAL;
+    }
+    sources->count = count;
+    return 0;
 }
 
 void fy_sources_copy_many(const fy_sources *sources, fy_source *out)

@@ -40,6 +40,10 @@ static inline uint32_t *fy_sources_of(fy_sources *sources, int rank)
     return fy_sources_find(sources, rank);
 }
 
+/* Fills `sources`, of which none is in a table of many, from what fy_sources_copy wrote: at most
+ * FY_SOURCES_INLINE, each of another rank of `ranks`. FERRY_EINVAL. */
+int fy_sources_read(fy_sources *sources, const unsigned char *at, uint32_t count, int ranks);
+
 /* As fy_sources_copy, of many. */
 void fy_sources_copy_many(const fy_sources *sources, fy_source *out);
 

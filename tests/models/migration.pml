@@ -2,8 +2,8 @@
  * the order of its sender, after a bounded number of hops.
  *
  * One object, created on rank 0, moves up to MOVES times, while the other two ranks send it SENDS numbered
- * messages. Messages and locations travel in order between two ranks; the object travels in another
- * lane, so anything may overtake anything else. A rank knows (guess, movement); a message carries
+ * messages. Messages and locations travel in order between two ranks; the object travels with them
+ * (src/object/escort.c) or in another lane, so anything may overtake anything else. A rank knows (guess, movement); a message carries
  * the best movement number of its route; who knows more forwards, who knows less waits for the
  * object. What the object itself takes along (expected, early) is global: only its rank uses it.
  * Mutants: ANY_ORDER handles messages as they come; STALE_LOCATION believes old news; NO_WAIT sends
@@ -13,7 +13,7 @@
 #define MOVES 3
 #define ROOM 5
 
-mtype = { MESSAGE, LOCATION };
+mtype = { MESSAGE, LOCATION, OBJECT };
 
 /* From rank s to rank t: [s * RANKS + t]. */
 chan data[RANKS * RANKS] = [ROOM] of { mtype, byte, byte, byte, byte };
@@ -76,6 +76,18 @@ inline take_message(origin, number, known, hops)
     fi
 }
 
+inline settle(known)
+{
+    assert(!here[_pid] && known > movement[_pid]);
+    here[_pid] = true;
+    guess[_pid] = _pid;
+    movement[_pid] = known;
+    do
+    :: late[_pid]?origin, number -> handle(origin, number)
+    :: empty(late[_pid]) -> break
+    od
+}
+
 active [RANKS] proctype rank()
 {
     byte source, origin, number, known, hops, target;
@@ -100,7 +112,10 @@ end:
           movement[_pid]++;
           guess[_pid] = target;
           here[_pid] = false;
-          arrival[_pid * RANKS + target]!movement[_pid]
+          if
+          :: arrival[_pid * RANKS + target]!movement[_pid]
+          :: data[_pid * RANKS + target]!OBJECT, movement[_pid], 0, 0, 0
+          fi
        }
     :: atomic { here[_pid] && moves < MOVES -> moves = MOVES } /* it stays for good */
     :: atomic {
@@ -109,14 +124,15 @@ end:
           :: arrival[RANKS + _pid]?known
           :: arrival[2 * RANKS + _pid]?known
           fi;
-          assert(!here[_pid] && known > movement[_pid]);
-          here[_pid] = true;
-          guess[_pid] = _pid;
-          movement[_pid] = known;
-          do
-          :: late[_pid]?origin, number -> handle(origin, number)
-          :: empty(late[_pid]) -> break
-          od
+          settle(known)
+       }
+    :: atomic {
+          if
+          :: data[_pid]?OBJECT, known, 0, 0, 0
+          :: data[RANKS + _pid]?OBJECT, known, 0, 0, 0
+          :: data[2 * RANKS + _pid]?OBJECT, known, 0, 0, 0
+          fi;
+          settle(known)
        }
     :: atomic {
           if

@@ -1,0 +1,216 @@
+/* Escort: a small object that travels in the frame of the message that waits for it.
+ *
+ * Who moves by its own wish mostly takes one message along: its next step. Then the frame is that
+ * of the message (wire.h), with the object's movement, and the object is its payload: a head, the
+ * sequence numbers expected per source, and the packed data or their address. That is half of a
+ * passage, and where it arrives no letter is made: the message runs straight from its frame.
+ *
+ * It travels as messages do, in the data lane, and is handled where handlers may run. What is
+ * scheduled, tracked, counted or has more to take along goes as a passage (migrate.c); so an escort
+ * is the application thread's alone on both sides. What cannot be installed at once, since its kind
+ * is not registered yet or there is no memory for its data, waits as a passage would. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "object/passage.h"
+#include "object/protocol.h"
+#include "object/wire.h"
+
+enum { ESCORT_BYTES_MAX = 2048, HANDED = 1 };
+
+typedef struct escort_head {
+    uint16_t type;
+    uint16_t source_count;
+    uint32_t flags;
+} escort_head;
+
+_Static_assert(sizeof(escort_head) == 8, "it has no holes");
+
+/* What the frame says. */
+typedef struct escort {
+    fy_envelope envelope;
+    ferry_message message;
+    escort_head head;
+    const unsigned char *sources;
+    const void *data; /* borrows from the frame */
+    size_t data_bytes;
+    uint64_t address; /* with HANDED */
+} escort;
+
+static bool fits(const fy_objects *objects, const fy_record *record)
+{
+    const fy_letter *letter = record->pending.head;
+    return record->pending.count == 1 && record->early.count == 0 && !record->scheduled &&
+           record->affinity == NULL && record->load == 0 && record->sources.many == NULL &&
+           objects->costs == NULL && letter->envelope.op == 0 && !letter->token &&
+           letter->message.size_bytes == 0 && letter->message.word_count <= FY_WIRE_WORDS;
+}
+
+bool fy_escort_send(ferry *f, fy_record *record, int *error)
+{
+    fy_objects *objects = fy_objects_of(f);
+    uint64_t block[ESCORT_BYTES_MAX / sizeof(uint64_t)];
+    if (!fits(objects, record))
+        return false;
+    record->handed = fy_data_handed(objects, FY_APP, record);
+    const escort_head head = {.type = record->type_index,
+                              .source_count = (uint16_t)record->sources.count,
+                              .flags = record->handed ? HANDED : 0};
+    size_t head_bytes = sizeof head + head.source_count * sizeof(fy_source);
+    size_t data_bytes =
+        record->handed ? sizeof(uint64_t) : fy_packed_bytes(f, record->type, record->data);
+    if (data_bytes > sizeof block - head_bytes)
+        return false;
+    memcpy(block, &head, sizeof head);
+    fy_sources_copy(&record->sources, (fy_source *)(void *)(block + 1));
+    uint64_t *data = block + 1 + head.source_count;
+    if (record->handed)
+        *data = (uint64_t)(uintptr_t)record->data;
+    else
+        record->type->ops.pack(f, record->data, data, data_bytes);
+    const fy_letter *letter = record->pending.head;
+    fy_envelope envelope = letter->envelope;
+    fy_frame frame;
+    envelope.movement = record->movement + 1;
+    fy_wire_write(&frame, &envelope, &letter->message);
+    frame.kind = FY_KIND_ESCORT;
+    frame.data = block;
+    frame.size_bytes = head_bytes + data_bytes;
+    *error = fy_send(f, FY_DATA, record->target, &frame);
+    return true;
+}
+
+static bool read(const fy_objects *objects, const fy_frame *frame, escort *out)
+{
+    if (!fy_wire_read(frame, objects->ranks, &out->envelope, &out->message) ||
+        out->message.word_count > FY_WIRE_WORDS || frame->size_bytes < sizeof out->head)
+        return false;
+    out->message.data = NULL;
+    out->message.size_bytes = 0;
+    memcpy(&out->head, frame->data, sizeof out->head);
+    size_t head_bytes = sizeof out->head + out->head.source_count * sizeof(fy_source);
+    if (out->head.source_count > FY_SOURCES_INLINE || out->head.type >= FY_TYPES_MAX ||
+        head_bytes > frame->size_bytes)
+        return false;
+    out->sources = (const unsigned char *)frame->data + sizeof out->head;
+    out->data = (const unsigned char *)frame->data + head_bytes;
+    out->data_bytes = frame->size_bytes - head_bytes;
+    out->address = 0;
+    if (out->head.flags == 0)
+        return true;
+    if (out->head.flags != HANDED || out->data_bytes != sizeof out->address)
+        return false;
+    memcpy(&out->address, out->data, sizeof out->address);
+    out->data_bytes = 0;
+    return fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)out->address);
+}
+
+/* Keeps it as a passage, to be installed as soon as that can be. */
+static fy_verdict keep(ferry *f, int source, const escort *e, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_letter *letter = fy_letter_create(&objects->letters, &e->envelope, &e->message, fy_stamp(f));
+    fy_arrival *arrival = NULL;
+    if (letter != NULL) {
+        record->movement = e->envelope.movement - 1;
+        record->type_index = e->head.type;
+        record->handed = e->address != 0;
+        record->data = (void *)(uintptr_t)e->address;
+        fy_letters_push(&record->pending, letter);
+        size_t size_bytes = fy_passage_bytes(record, e->data_bytes);
+        arrival = fy_malloc(sizeof *arrival + size_bytes);
+        if (arrival != NULL) {
+            *arrival =
+                (fy_arrival){.source = source, .data = arrival + 1, .size_bytes = size_bytes};
+            void *data = fy_passage_write(record, size_bytes, e->data_bytes, false, arrival + 1);
+            if (e->data_bytes != 0)
+                memcpy(data, e->data, e->data_bytes);
+        }
+    }
+    fy_record_destroy(objects, record);
+    if (arrival == NULL)
+        return FY_LEAVE;
+    fy_control_lock(f);
+    fy_arrival_add(objects, arrival);
+    fy_control_unlock(f);
+    return FY_TAKEN;
+}
+
+/* Runs the message, and lets the object rest unless that has sent it away. Its own comes first: who
+ * has sent what is held has sent it behind. */
+static void run(ferry *f, escort *e, fy_record *record)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_letters held = fy_record_settle(objects, record);
+    record->state = FY_RUNNING;
+    if (objects->protocol->arrived != NULL)
+        objects->protocol->arrived(f, record);
+    if (held.count == 0)
+        fy_frame_done(f);
+    else
+        fy_record_admit(f, record, &held);
+    if (fy_record_run(f, record, FY_DOING_HANDLER, &e->envelope, &e->message))
+        fy_record_rest(f, record);
+}
+
+/* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM, FERRY_EINVAL: nothing has
+ * happened. */
+static int make(ferry *f, int source, const escort *e, const fy_entry *entry, fy_record *record)
+{
+    enum { MESSAGE_AND_MOVE = 2 };
+    fy_objects *objects = fy_objects_of(f);
+    int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
+    /* Who has had the object hears of its end. */
+    if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
+        error = FERRY_ENOMEM;
+    if (error == 0)
+        error = fy_work_arrives(f, source, MESSAGE_AND_MOVE);
+    if (error != 0)
+        return error;
+    record->movement = e->envelope.movement;
+    record->type_index = e->head.type;
+    record->type = &objects->types[e->head.type];
+    record->data = e->address != 0
+                       ? (void *)(uintptr_t)e->address
+                       : record->type->ops.unpack(f, e->envelope.object, e->data, e->data_bytes);
+    if (record->data == NULL) {
+        (void)fy_work_arrives(f, source, 0 - (uint64_t)MESSAGE_AND_MOVE);
+        return FERRY_ENOMEM;
+    }
+    fy_data_keep(objects, record);
+    fy_work_finished(f, 1);
+    fy_move_arrives(f, source);
+    return 0;
+}
+
+fy_verdict fy_escort_frame(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    escort e;
+    fy_entry *entry = NULL;
+    fy_record *record = NULL;
+    int error = FERRY_EINVAL;
+    if (read(objects, frame, &e)) {
+        record = fy_record_create(objects, e.envelope.object);
+        if (record == NULL)
+            return FY_LEAVE;
+        error = fy_sources_read(&record->sources, e.sources, e.head.source_count, objects->ranks);
+        if (error == 0 && e.head.type >= objects->type_count)
+            error = FERRY_EAGAIN;
+        if (error == 0)
+            error = fy_entry_due(f, e.envelope.object, e.envelope.movement, &entry);
+        if (error == 0)
+            error = make(f, source, &e, entry, record);
+    }
+    if (error == FERRY_ENOMEM || error == FERRY_EAGAIN)
+        return keep(f, source, &e, record);
+    if (error == 0) {
+        run(f, &e, record);
+        return FY_TAKEN;
+    }
+    if (record != NULL)
+        fy_record_destroy(objects, record);
+    fy_log(f, "dropped a malformed object of %zu bytes from rank %d", frame->size_bytes, source);
+    fy_move_arrives(f, source);
+    return FY_TAKEN;
+}
