@@ -13,10 +13,6 @@ enum {
     WIRE_GENERATIONS = 1 << (31 - FY_OP_INDEX_BITS),
 };
 
-/* How far apart looks at the clock may be while polls follow each other closely, in time and in
- * polls. */
-enum { LOOK_NS = 4000, LOOK_POLLS_MAX = 128 };
-
 /* What a frame carries: the index and the low bits of the generation, which are never 0, so that no
  * operation is called 0; and FY_OP_ON_ARRIVAL. */
 static uint32_t wire_name(const fy_op_record *record)
@@ -446,35 +442,6 @@ void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
         fy_op_give_up(f, record, FERRY_EPEER, true);
     else
         fy_op_end(f, op, FERRY_EPEER);
-}
-
-static int end_expired(ferry *f, uint64_t now_ns)
-{
-    fy_ops *ops = &f->ops_table;
-    int count = 0;
-    for (fy_timer *timer; (timer = fy_wheel_take(ops->wheel, now_ns)) != NULL; count++) {
-        ops->timers--;
-        fy_op_give_up(f, (fy_op_record *)(void *)timer, FERRY_ETIMEDOUT, false);
-    }
-    return count;
-}
-
-int fy_ops_expire(ferry *f)
-{
-    fy_ops *ops = &f->ops_table;
-    uint64_t now_ns = f->ops->now(f->port);
-    uint64_t between_ns = (now_ns - ops->looked_ns) / (ops->polls + 1);
-    uint64_t polls = LOOK_NS / (between_ns + 1);
-    ops->polls = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;
-    ops->polls_left = ops->polls;
-    ops->looked_ns = now_ns;
-    return end_expired(f, now_ns);
-}
-
-uint64_t fy_ops_deadline(const ferry *f)
-{
-    const fy_ops *ops = &f->ops_table;
-    return ops->timers == 0 ? UINT64_MAX : fy_wheel_next_ns(ops->wheel);
 }
 
 void fy_ops_fail_peer(ferry *f, int rank)
