@@ -10,6 +10,7 @@
  */
 #include <ferry/event.h>
 
+#include "base/fetch.h"
 #include "mover/state.h"
 
 enum { LOOKS = 200 };
@@ -215,6 +216,20 @@ static int run_own(ferry_mover *m)
     return 1;
 }
 
+/* Brings the slots of the next movement here, which their targets have read: packing would wait
+ * for each line, and now there is time to. */
+static void fetch_slots(const ferry_mover *m)
+{
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        const fy_link_end *end = &m->out.ends[i];
+        if (end->mode != FY_LINK_STAGED)
+            continue;
+        const char *slot = end->buffer + (m->epoch + 1) % FY_SLOTS * end->slot_bytes;
+        for (size_t at = 0; at < end->slot_bytes; at += _Alignof(fy_channel))
+            fy_fetch_to_write(slot + at);
+    }
+}
+
 int fy_mover_advance(ferry_mover *m)
 {
     int count = 0;
@@ -222,8 +237,10 @@ int fy_mover_advance(ferry_mover *m)
         set_flags(m, 0);
     if (m->own_left && m->options.deferred)
         send_all(m); /* first, as others wait for it */
-    if (m->own_left)
+    if (m->own_left) {
         count += run_own(m);
+        fetch_slots(m);
+    }
     if (m->in.left_count > 0)
         count += m->sequence != NULL ? advance_ordered(m) : advance_in(m);
     if (m->out.left_count > 0)
