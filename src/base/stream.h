@@ -14,13 +14,13 @@
 
 enum { FY_STREAM_BYTES = 64 };
 
-/* Copies a line; both are aligned to FY_STREAM_BYTES. */
+/* Copies a line; `to` is aligned to FY_STREAM_BYTES. */
 static inline void fy_stream_line(void *to, const void *from)
 {
 #if defined(__SSE2__)
     __m128i *line = to;
     for (int i = 0; i < 4; i++)
-        _mm_stream_si128(line + i, _mm_load_si128((const __m128i *)from + i));
+        _mm_stream_si128(line + i, _mm_loadu_si128((const __m128i *)from + i));
 #else
     memcpy(to, from, FY_STREAM_BYTES);
 #endif

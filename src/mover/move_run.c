@@ -4,6 +4,7 @@
  * into plain loads and stores; longer ones by memcpy. */
 #include <string.h>
 
+#include "mover/bulk.h"
 #include "mover/move.h"
 #include "mover/transpose.h"
 
@@ -148,7 +149,10 @@ void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdif
     const char *source = move->source + s;
     switch ((fy_move_kind)move->kind) {
     case FY_MOVE_ROWS:
-        nest(move, how, 0, target, source);
+        if (how->row == NULL && fy_is_bulk(move))
+            fy_bulk_run(move, target, source);
+        else
+            nest(move, how, 0, target, source);
         return;
     case FY_MOVE_TRANSPOSE:
         fy_transpose(move, target, source);
