@@ -2,9 +2,10 @@
  *
  * Points and regions are values: nothing here allocates but the lists at the end. Both corners of a
  * region belong to it. A region with a high below its low in any dimension is empty, and so is one
- * of no dimensions; an empty region has size 0 and equals every other empty one. Coordinates lie
- * within +-FERRY_COORDINATE_MAX; what a function would carry beyond is set to the limit, so no call
- * overflows. The last dimension runs fastest wherever there is an order. kelp-data-mover.txt 2. */
+ * of no dimensions or of more than there can be; an empty region has size 0 and equals every other
+ * empty one. Coordinates lie within +-FERRY_COORDINATE_MAX; what a function would carry beyond is
+ * set to the limit, so no call overflows. The last dimension runs fastest wherever there is an
+ * order. kelp-data-mover.txt 2. */
 #ifndef FERRY_MOVER_REGION_H
 #define FERRY_MOVER_REGION_H
 
@@ -52,25 +53,29 @@ static inline ferry_point ferry_point_of(int64_t i, int64_t j, int64_t k)
 /* Whether no point is in the region. */
 static inline bool ferry_region_is_empty(ferry_region r)
 {
+    if (r.dims <= 0 || r.dims > FERRY_DIMS_MAX)
+        return true;
     for (int d = 0; d < r.dims; d++)
         if (r.high.at[d] < r.low.at[d])
             return true;
-    return r.dims <= 0;
+    return false;
 }
 
 /* Number of indices along dimension `d`; 0 when it has none. */
 static inline uint64_t ferry_region_extent(ferry_region r, int d)
 {
-    return r.high.at[d] < r.low.at[d] ? 0 : (uint64_t)(r.high.at[d] - r.low.at[d]) + 1;
+    return r.high.at[d] < r.low.at[d] ? 0 : (uint64_t)r.high.at[d] - (uint64_t)r.low.at[d] + 1;
 }
 
 /* Whether `p` is in the region, both of as many dimensions. */
 static inline bool ferry_region_contains_point(ferry_region r, ferry_point p)
 {
+    if (r.dims <= 0 || r.dims > FERRY_DIMS_MAX)
+        return false;
     for (int d = 0; d < r.dims; d++)
         if (p.at[d] < r.low.at[d] || p.at[d] > r.high.at[d])
             return false;
-    return r.dims > 0;
+    return true;
 }
 
 /* Goes to the next point of `r` in order; false after the last. Start with `*p = r.low` when `r` is

@@ -34,6 +34,19 @@ static inline int64_t fy_floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* Whether a region that another rank or a file sent is one, of `dims` dimensions and within the
+ * limit; it may be empty. */
+static inline bool fy_box_is_sound(const ferry_region *r, int dims)
+{
+    if (r->dims != dims || dims < 1 || dims > FERRY_DIMS_MAX)
+        return false;
+    for (int d = 0; d < dims; d++)
+        if (r->low.at[d] != fy_coordinate(r->low.at[d]) ||
+            r->high.at[d] != fy_coordinate(r->high.at[d]))
+            return false;
+    return true;
+}
+
 static inline bool fy_box_meets(const ferry_region *a, const ferry_region *b)
 {
     for (int d = 0; d < a->dims; d++)

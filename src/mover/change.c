@@ -81,8 +81,9 @@ static int take_changes(const fy_exchange *x, fy_changes *list)
         const fy_change *items = (const fy_change *)(const void *)p->data;
         for (size_t i = 0; i < p->size_bytes / sizeof *items && error == 0; i++) {
             const ferry_block block = {.region = items[i].region, .owner = items[i].from};
-            if ((items[i].from == self || items[i].to == self) &&
-                other_of(&items[i], self) == p->source)
+            if ((items[i].from == self || items[i].to == self) && items[i].number >= 0 &&
+                other_of(&items[i], self) == p->source &&
+                fy_box_is_sound(&items[i].region, items[i].region.dims))
                 error = fy_changes_add(list, items[i].number, &block, items[i].to);
         }
     }

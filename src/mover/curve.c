@@ -16,15 +16,15 @@ static void place(const ferry_region *hull, const ferry_region *r, int bits, uin
 {
     uint64_t longest = 0;
     for (int d = 0; d < hull->dims; d++) {
-        uint64_t extent = (uint64_t)(hull->high.at[d] - hull->low.at[d]);
+        uint64_t extent = (uint64_t)hull->high.at[d] - (uint64_t)hull->low.at[d];
         longest = extent > longest ? extent : longest;
     }
     int shift = 0;
     while (shift < 63 && (longest >> shift) >> bits)
         shift++;
     for (int d = 0; d < hull->dims; d++) {
-        uint64_t low = (uint64_t)(r->low.at[d] - hull->low.at[d]);
-        uint64_t high = (uint64_t)(r->high.at[d] - hull->low.at[d]);
+        uint64_t low = (uint64_t)r->low.at[d] - (uint64_t)hull->low.at[d];
+        uint64_t high = (uint64_t)r->high.at[d] - (uint64_t)hull->low.at[d];
         out[d] = (low + (high - low) / 2) >> shift;
     }
 }

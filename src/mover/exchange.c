@@ -66,7 +66,8 @@ void fy_exchange_take(ferry *f, int source, const fy_frame *frame)
 {
     for (fy_exchange *x = fy_movers_of(f)->exchanges; x != NULL; x = x->next)
         if (x->number == frame->words[0] && frame->words[1] <= FY_EXCHANGE_ANSWER) {
-            keep(x, source, (fy_exchange_round)frame->words[1], (int)(int64_t)frame->words[2],
+            const int error = (int)(int64_t)frame->words[2];
+            keep(x, source, (fy_exchange_round)frame->words[1], error > 0 ? FERRY_EINVAL : error,
                  frame->data, frame->size_bytes);
             return;
         }

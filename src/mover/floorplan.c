@@ -75,6 +75,10 @@ static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t 
     if (ferry_region_is_empty(block->region))
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is empty", number,
                              fy_region_says(&block->region).text);
+    if (!fy_box_is_sound(&block->region, plan->dims))
+        return fy_mover_fail(f, FERRY_EINVAL,
+                             "floor plan: block %d %s has coordinates beyond the limit", number,
+                             fy_region_says(&block->region).text);
     if (block->owner < 0 || block->owner >= ranks)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d belongs to rank %d of %d",
                              number, block->owner, ranks);

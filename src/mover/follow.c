@@ -113,6 +113,16 @@ static int partners(const following *w, bool inward)
     return count;
 }
 
+/* What another rank says of a block is data: what is no block of `x` is refused. */
+static int learn_block(const ferry_mover *m, const ferry_xarray *x, int32_t number,
+                       const ferry_block *block, fy_changes *known)
+{
+    if (number < 0 || (size_t)number >= x->blocks.total || block->owner < 0 ||
+        block->owner >= ferry_ranks(m->f) || !fy_box_is_sound(&block->region, x->blocks.dims))
+        return FERRY_EINVAL;
+    return fy_changes_add(known, number, block, 0);
+}
+
 /* The blocks that the copies heard of name, where they are of `x`. */
 static int learn(const ferry_mover *m, ferry_xarray *x)
 {
@@ -122,9 +132,9 @@ static int learn(const ferry_mover *m, ferry_xarray *x)
         const told_copy *told = (const told_copy *)(const void *)ask->pairs;
         for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++) {
             if (m->source == x)
-                error = fy_changes_add(&known, told[i].copy.source, &told[i].source, 0);
+                error = learn_block(m, x, told[i].copy.source, &told[i].source, &known);
             if (m->target == x && error == 0)
-                error = fy_changes_add(&known, told[i].copy.target, &told[i].target, 0);
+                error = learn_block(m, x, told[i].copy.target, &told[i].target, &known);
         }
     }
     if (error == 0 && known.count > 0)

@@ -4,8 +4,8 @@
 
 static ferry_region nothing(int dims)
 {
-    ferry_region r = {.dims = dims};
-    for (int d = 0; d < dims; d++)
+    ferry_region r = {.dims = dims < 0 || dims > FERRY_DIMS_MAX ? 0 : dims};
+    for (int d = 0; d < r.dims; d++)
         r.high.at[d] = -1;
     return r;
 }
@@ -34,20 +34,20 @@ ferry_region ferry_region_sized(int dims, const int64_t *extents)
 
 uint64_t ferry_region_size(ferry_region r)
 {
-    uint64_t size = r.dims > 0;
+    uint64_t size = 1;
     bool over = false;
+    if (ferry_region_is_empty(r))
+        return 0;
     for (int d = 0; d < r.dims; d++) {
-        uint64_t extent = ferry_region_extent(r, d);
-        if (extent == 0)
-            return 0;
-        over |= __builtin_mul_overflow(size, extent, &size);
+        const uint64_t extent = ferry_region_extent(r, d); /* 2^64 is 0 */
+        over |= extent == 0 || __builtin_mul_overflow(size, extent, &size);
     }
     return over ? UINT64_MAX : size;
 }
 
 ferry_region ferry_region_grow(ferry_region r, ferry_point width)
 {
-    for (int d = 0; d < r.dims; d++) {
+    for (int d = 0; d < r.dims && d < FERRY_DIMS_MAX; d++) {
         r.low.at[d] = fy_coordinate_add(r.low.at[d], -fy_coordinate(width.at[d]));
         r.high.at[d] = fy_coordinate_add(r.high.at[d], width.at[d]);
     }
@@ -56,14 +56,14 @@ ferry_region ferry_region_grow(ferry_region r, ferry_point width)
 
 ferry_region ferry_region_shrink(ferry_region r, ferry_point width)
 {
-    for (int d = 0; d < r.dims; d++)
+    for (int d = 0; d < r.dims && d < FERRY_DIMS_MAX; d++)
         width.at[d] = -fy_coordinate(width.at[d]);
     return ferry_region_grow(r, width);
 }
 
 ferry_region ferry_region_shift(ferry_region r, ferry_point distance)
 {
-    for (int d = 0; d < r.dims; d++) {
+    for (int d = 0; d < r.dims && d < FERRY_DIMS_MAX; d++) {
         r.low.at[d] = fy_coordinate_add(r.low.at[d], distance.at[d]);
         r.high.at[d] = fy_coordinate_add(r.high.at[d], distance.at[d]);
     }
@@ -174,6 +174,8 @@ ferry_region ferry_region_permute(ferry_region r, const int8_t *axis)
 {
     unsigned seen = 0;
     ferry_region out = {.dims = r.dims};
+    if (r.dims > FERRY_DIMS_MAX)
+        return nothing(0);
     for (int d = 0; d < r.dims; d++) {
         if (axis[d] < 0 || axis[d] >= r.dims || (seen & (1u << axis[d])))
             return nothing(0);

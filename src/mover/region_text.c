@@ -34,7 +34,7 @@ static int finish(char *buffer, size_t size_bytes, int length, char open, char c
 int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes)
 {
     int length = 0;
-    for (int d = 0; d < r.dims; d++) {
+    for (int d = 0; d < r.dims && d < FERRY_DIMS_MAX; d++) {
         append(buffer, size_bytes, &length, ",", r.low.at[d]);
         append(buffer, size_bytes, &length, ":", r.high.at[d]);
     }

@@ -233,7 +233,7 @@ static int collect(const sharing *s, records *kept)
         size_t count;
         const record *items = items_of(p, &count);
         for (size_t i = 0; i < count && error == 0; i++)
-            if (items[i].number >= 0 && items[i].region.dims == s->own->dims)
+            if (items[i].number >= 0 && fy_box_is_sound(&items[i].region, s->own->dims))
                 error = append(kept, &items[i]);
     }
     return error;
@@ -251,7 +251,7 @@ static int answer(sharing *s, const fy_post *from, const fy_tree *tree, const re
         fy_tree_walk walk;
         uint32_t hit;
         const ferry_region *region;
-        if (items[i].number >= 0)
+        if (items[i].number >= 0 || !fy_box_is_sound(&items[i].region, s->own->dims))
             continue;
         fy_tree_find(&walk, tree, &items[i].region);
         while (error == 0 && fy_tree_next(&walk, &hit, &region))
@@ -307,12 +307,14 @@ static int make_plan(sharing *s, ferry_floorplan *out)
         for (size_t i = 0; i < count && error == 0; i++)
             error = items[i].number < 0 || (uint64_t)items[i].number >= s->total ||
                             items[i].owner < 0 || items[i].owner >= s->ranks ||
-                            items[i].region.dims != plan.dims
+                            !fy_box_is_sound(&items[i].region, plan.dims)
                         ? FERRY_EINVAL
                         : append(&s->known, &items[i]);
     }
     if (error)
-        return error;
+        return error == FERRY_EINVAL
+                   ? fy_fail(s->f, error, "floorplan_share: another rank sent blocks that are none")
+                   : error;
     if (s->known.count > 0)
         qsort(s->known.items, s->known.count, sizeof *s->known.items, by_number);
     plan.numbers = fy_malloc((s->known.count + 1) * sizeof *plan.numbers);

@@ -208,6 +208,45 @@ static void test_region_extremes_are_cut_to_the_limit(void **state)
     assert_int_equal(ferry_region_size(ferry_region_sized(2, (int64_t[]){10, 5})), 50);
 }
 
+/* Goal: regions that no function makes, with corners at the ends of the type or dimensions that
+ * cannot be, neither overflow nor are read beyond their end. Method: every function, under the
+ * sanitizers too. */
+static void test_region_of_any_contents_is_safe(void **state)
+{
+    (void)state;
+    static const int64_t ends[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+    static const int32_t dims[] = {INT32_MIN,          -1,       0, 1, FERRY_DIMS_MAX,
+                                   FERRY_DIMS_MAX + 1, INT32_MAX};
+    static const int8_t axis[FERRY_DIMS_MAX] = {0, 1, 2, 3, 4, 5};
+    const size_t n = sizeof ends / sizeof *ends;
+    char text[400];
+    for (size_t i = 0; i < n * n * n; i++) {
+        const ferry_region r = {dims[i / n / n], ferry_point_all(ends[i % n]),
+                                ferry_point_all(ends[i / n % n])};
+        const bool none = r.dims < 1 || r.dims > FERRY_DIMS_MAX;
+        const ferry_region all = ferry_region_make(1, &ends[0], &ends[n - 1]);
+        ferry_region rest[2 * FERRY_DIMS_MAX];
+        assert_int_equal(ferry_region_is_empty(r), none || r.low.at[0] > r.high.at[0]);
+        assert_int_equal(ferry_region_size(r) == 0, ferry_region_is_empty(r));
+        assert_int_equal(ferry_region_contains_point(r, r.low), !ferry_region_is_empty(r));
+        assert_true(ferry_region_equal(r, r) && ferry_region_contains(r, r));
+        assert_in_range(ferry_region_difference(r, all, rest), 0, 2 * FERRY_DIMS_MAX);
+        assert_true(ferry_region_format(r, text, sizeof text) < (int)sizeof text);
+        for (size_t w = 0; w < n; w++) {
+            const ferry_point by = ferry_point_all(ends[w]);
+            const ferry_region made[] = {
+                ferry_region_grow(r, by),       ferry_region_shrink(r, by),
+                ferry_region_shift(r, by),      ferry_region_refine(r, by),
+                ferry_region_intersect(r, all), ferry_region_bound(r, all),
+                ferry_region_permute(r, axis),  ferry_region_coarsen(r, by),
+            };
+            for (size_t k = 0; k < 4 && !ferry_region_is_empty(made[k]); k++)
+                assert_in_range(made[k].high.at[0] + FERRY_COORDINATE_MAX, 0,
+                                2 * FERRY_COORDINATE_MAX);
+        }
+    }
+}
+
 /* Goal: text and back is the same; what is no region is refused; cuts stay within the buffer.
  * Method: random regions, then a list of bad texts. */
 static void test_region_text_comes_back(void **state)
@@ -315,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_region_transformations_agree_with_points),
         cmocka_unit_test(test_region_empty_is_one),
         cmocka_unit_test(test_region_extremes_are_cut_to_the_limit),
+        cmocka_unit_test(test_region_of_any_contents_is_safe),
         cmocka_unit_test(test_region_text_comes_back),
         cmocka_unit_test(test_region_list_subtracts),
     };
