@@ -1,4 +1,5 @@
-/* Exchanges. Frames find theirs by number; those of one that has ended concern nobody. */
+/* Exchanges. Frames find theirs by number; those of one that has ended concern nobody, but who asks
+ * then, because others have asked in its place, is told: it waits for an answer. */
 #include "mover/exchange.h"
 
 #include <stdlib.h>
@@ -28,10 +29,22 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
     return failed;
 }
 
+/* What comes after all that was expected: others have asked in its place. */
+static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
+{
+    fy_exchange over = {.f = f, .number = number};
+    if (round == FY_EXCHANGE_ASK && source != ferry_rank(f))
+        (void)fy_exchange_send(&over, source, FY_EXCHANGE_ANSWER, FERRY_EINVAL, NULL, 0);
+}
+
 /* Who asks and is not kept is told at once: it waits for an answer. */
 static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
                  size_t size_bytes)
 {
+    if (x->is_over[round]) {
+        refuse_late(x->f, source, x->number, round);
+        return;
+    }
     fy_post *post = error ? NULL : fy_malloc(sizeof *post + size_bytes);
     x->count[round]++;
     fy_movers_of(x->f)->news = true;
@@ -71,6 +84,8 @@ void fy_exchange_take(ferry *f, int source, const fy_frame *frame)
                  frame->data, frame->size_bytes);
             return;
         }
+    if (frame->words[0] < fy_movers_of(f)->next_exchange)
+        refuse_late(f, source, (uint32_t)frame->words[0], frame->words[1]);
 }
 
 int fy_exchange_receive(fy_exchange *x, fy_exchange_round round, size_t count)
@@ -80,6 +95,7 @@ int fy_exchange_receive(fy_exchange *x, fy_exchange_round round, size_t count)
         if (x->count[round] < count && fy_mover_any_dead(x->f))
             return FERRY_EPEER;
     }
+    x->is_over[round] = true;
     return x->error;
 }
 

@@ -23,6 +23,7 @@ struct fy_exchange {
     int error; /* a message could not be kept here, or was lost there */
     fy_post *inbox[2];
     size_t count[2]; /* of messages, also those that were not kept */
+    bool is_over[2]; /* all that was expected has come */
 };
 
 void fy_exchange_begin(fy_exchange *x, ferry *f);

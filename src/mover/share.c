@@ -353,6 +353,8 @@ static int share(sharing *s, int error, ferry_floorplan *out)
     if (answered == 0)
         answered = fy_exchange_receive(&s->exchange, FY_EXCHANGE_ANSWER, asking);
     error = error ? error : answered;
+    if (error == FERRY_EINVAL)
+        return fy_fail(s->f, error, "floorplan_share: another rank sent what nobody has asked for");
     return error ? error : make_plan(s, out);
 }
 
