@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,23 +92,52 @@ static pid_t start(int signal)
     return child;
 }
 
+/* Starts the daemon and waits until it takes clients. One of an earlier run may not have ended yet:
+ * then a new one ends at once, and clients would find the old one. -1: it does not come up. */
+static pid_t start_daemon(void)
+{
+    enum { TRIES = 100, PAUSE_US = 100000 };
+    for (int i = 0; i < TRIES; i++) {
+        int fds[2];
+        char line[256] = "";
+        if (pipe(fds) != 0)
+            return -1;
+        pid_t daemon = start(SIGTERM);
+        if (daemon == 0) {
+            dup2(fds[1], STDOUT_FILENO);
+            close(fds[0]);
+            close(fds[1]);
+            execlp("iox-roudi", "iox-roudi", "-l", "off", (char *)NULL);
+            _exit(127);
+        }
+        close(fds[1]);
+        FILE *said = fdopen(fds[0], "r"); /* stays open: it says more later */
+        while (daemon > 0 && said != NULL && fgets(line, sizeof line, said) != NULL)
+            if (strstr(line, "ready for clients") != NULL)
+                return daemon;
+        if (said != NULL)
+            fclose(said);
+        waitpid(daemon, NULL, 0);
+        usleep(PAUSE_US);
+    }
+    return -1;
+}
+
 int main(void)
 {
     const char *ranks = getenv("BENCH_RANKS");
     bench_board *board = bench_board_open();
     if (!board || !ranks || atoi(ranks) != 2)
         return 1;
-    pid_t daemon = start(SIGTERM);
-    if (daemon == 0) {
-        execlp("iox-roudi", "iox-roudi", "-l", "off", (char *)NULL);
-        _exit(127);
-    }
+    pid_t daemon = start_daemon();
     pid_t other = start(SIGKILL);
     if (other == 0)
         return serve(board, 1);
     int status = daemon > 0 && other > 0 ? serve(board, 0) : 1;
     waitpid(other, NULL, 0);
-    kill(daemon, SIGTERM);
-    waitpid(daemon, NULL, 0);
+    if (daemon > 0) {
+        kill(daemon, SIGTERM);
+        waitpid(daemon, NULL, 0);
+    }
     return status;
 }
