@@ -193,9 +193,9 @@ static double exchange_own(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 2; k++) {
             uint64_t free = 0;
-            _Atomic uint64_t *word = &s->shared->own[k % 2].word;
+            _Atomic uint64_t *word = &s->shared->own[0].word;
             atomic_compare_exchange_strong(word, &free, 1);
             atomic_store_explicit(word, 0, memory_order_release);
         }

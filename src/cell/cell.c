@@ -74,9 +74,7 @@ static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell,
     uint32_t left = atomic_load_explicit(wanted, memory_order_relaxed);
     if (left == 0)
         return;
-    fy_port_info info;
-    c->ops->query(c->port, &info);
-    if (!info.crowded)
+    if (!c->crowded)
         return;
     atomic_store_explicit(wanted, left - 1, memory_order_relaxed);
     fy_yield();

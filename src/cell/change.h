@@ -59,6 +59,13 @@ static inline void fy_parcel_unlock(fy_parcel *p)
     atomic_store_explicit(&p->lock, 0, memory_order_release);
 }
 
+/* Instead of a lock, for a change of own holds alone: nobody else writes those while this rank
+ * lives, nor before its change is finished when it is dead. [a cell locked] */
+static inline void fy_parcel_note(fy_cells *c, fy_parcel *p)
+{
+    atomic_store_explicit(&c->intent->parcel, (uintptr_t)p, memory_order_relaxed);
+}
+
 /* Stores the values of the intent. */
 static inline void fy_change_apply(fy_intent *intent)
 {
@@ -76,12 +83,13 @@ static inline void fy_change_apply(fy_intent *intent)
         /* release: pairs with the acquire in fy_queue_ready */
         atomic_store_explicit(&cell->ends, change->ends, memory_order_release);
     }
-    if (change->parts & FY_CHANGE_PARCEL) {
+    if (change->parts & (FY_CHANGE_HOLD | FY_CHANGE_REFS)) {
         fy_parcel *p =
             (fy_parcel *)(uintptr_t)atomic_load_explicit(&intent->parcel, memory_order_relaxed);
         atomic_store_explicit(&p->holds[change->place], change->hold, memory_order_relaxed);
         /* release: pairs with the acquire in ferry_parcel_mod */
-        atomic_store_explicit(&p->refs, change->refs, memory_order_release);
+        if (change->parts & FY_CHANGE_REFS)
+            atomic_store_explicit(&p->refs, change->refs, memory_order_release);
     }
     if (change->parts & FY_CHANGE_PLAN)
         atomic_store_explicit(&intent->plan, FY_PLAN_NONE, memory_order_relaxed);

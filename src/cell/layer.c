@@ -48,6 +48,7 @@ static int open_board(fy_cells *c)
         (uint32_t)((header + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES) * FY_PARCEL_BYTES;
     c->start = info.shared_start;
     c->bytes = info.shared_bytes;
+    c->crowded = info.crowded;
     c->intent = &c->board->intent;
     c->board->format = own_format();
     c->formats[info.rank] = own_format();

@@ -259,7 +259,7 @@ static void count_references(fy_cells *c, fy_parcel *p, uint32_t place, int32_t 
     if (holds < 0 && (uint32_t)-holds > hold)
         refs = holds = -(int32_t)hold;
     fy_change *change = &c->intent->change;
-    change->parts = FY_CHANGE_PARCEL;
+    change->parts = FY_CHANGE_HOLD | FY_CHANGE_REFS;
     change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + (uint32_t)refs;
     change->place = place;
     change->hold = (uint16_t)(hold + (uint32_t)holds);

@@ -191,13 +191,26 @@ static __attribute__((cold, noinline)) bool grow(fy_cells *c, fy_cell *cell, fy_
     return true;
 }
 
+/* The rest of `add` where the sum of references changes, or the holds of one that is dead. */
+static void add_locked(fy_cells *c, fy_parcel *p, ferry_hold hold, uint32_t place)
+{
+    fy_change *change = &c->intent->change;
+    bool give = hold == FERRY_GIVE;
+    fy_parcel_lock(c, p);
+    change->parts |= FY_CHANGE_REFS;
+    change->hold = (uint16_t)(atomic_load_explicit(&p->holds[place], memory_order_relaxed) - give);
+    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + !give;
+    fy_change_commit(c);
+    fy_parcel_unlock(p);
+}
+
 /* Adds `p` to a locked cell with room, out of the holds of `place`, and unlocks nothing. */
 static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32_t place)
 {
     fy_change *change = &c->intent->change;
     uint64_t ends = ends_of(cell);
     uint32_t tail = fy_ends_tail(ends), count = fy_ends_count(ends);
-    change->parts = FY_CHANGE_CELL | FY_CHANGE_SLOT | FY_CHANGE_PARCEL | FY_CHANGE_PLAN;
+    change->parts = FY_CHANGE_CELL | FY_CHANGE_SLOT | FY_CHANGE_HOLD | FY_CHANGE_PLAN;
     change->slot = (uintptr_t)slot_at(cell, tail);
     if (count > mask_of(cell)) {
         if (!grow(c, cell, change))
@@ -208,13 +221,13 @@ static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32
     change->slot_value = atomic_load_explicit(&p->name, memory_order_relaxed);
     change->ends = fy_ends_make(fy_ends_head(ends), tail + 1);
     change->place = place;
-    fy_parcel_lock(c, p);
-    uint32_t mine = atomic_load_explicit(&p->holds[place], memory_order_relaxed);
-    bool give = hold == FERRY_GIVE;
-    change->hold = (uint16_t)(mine - give);
-    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + !give;
-    fy_change_commit(c);
-    fy_parcel_unlock(p);
+    if (hold == FERRY_GIVE && place == c->place) {
+        fy_parcel_note(c, p);
+        change->hold = (uint16_t)(atomic_load_explicit(&p->holds[place], memory_order_relaxed) - 1);
+        fy_change_commit(c);
+    } else {
+        add_locked(c, p, hold, place);
+    }
     return 0;
 }
 
@@ -257,6 +270,29 @@ static fy_parcel *first_of(fy_cells *c, fy_cell *cell)
     return NULL;
 }
 
+/* The first parcel leaves a locked cell, whose reference becomes a hold of this rank. */
+static inline void take(fy_cells *c, fy_cell *cell, fy_parcel *p)
+{
+    fy_change *change = &c->intent->change;
+    uint64_t ends = ends_of(cell);
+    change->parts = FY_CHANGE_HOLD | FY_CHANGE_CELL;
+    change->ends = fy_ends_make(fy_ends_head(ends) + 1, fy_ends_tail(ends));
+    fy_parcel_note(c, p);
+    fy_change_commit(c);
+}
+
+/* It stays, and this rank has one more. */
+static void share(fy_cells *c, fy_parcel *p)
+{
+    fy_change *change = &c->intent->change;
+    fy_parcel_lock(c, p);
+    change->parts = FY_CHANGE_HOLD | FY_CHANGE_REFS;
+    /* relaxed: under the lock */
+    change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + 1;
+    fy_change_commit(c);
+    fy_parcel_unlock(p);
+}
+
 int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
 {
     if (!fy_queue_ready(cell, FY_SORT_DEQ))
@@ -267,26 +303,24 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
         fy_cell_unlock(cell);
         return FERRY_EAGAIN;
     }
-    uint64_t ends = ends_of(cell);
-    fy_change *change = &c->intent->change;
-    change->parts = FY_CHANGE_PARCEL | (remove ? FY_CHANGE_CELL : 0);
-    change->ends = fy_ends_make(fy_ends_head(ends) + 1, fy_ends_tail(ends));
-    change->place = c->place;
-    fy_parcel_lock(c, p);
+    /* relaxed, here and below: our own count, and a name that stays */
     uint32_t hold = atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
-    int error = hold == UINT16_MAX ? FERRY_ENOMEM : 0;
-    if (error == 0) {
-        change->hold = (uint16_t)(hold + 1);
-        change->refs = atomic_load_explicit(&p->refs, memory_order_relaxed) + !remove;
-        out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
-        fy_change_commit(c);
+    if (hold == UINT16_MAX) {
+        fy_cell_unlock(cell);
+        return FERRY_ENOMEM;
     }
-    fy_parcel_unlock(p);
-    if (error == 0 && remove)
+    c->intent->change.place = c->place;
+    c->intent->change.hold = (uint16_t)(hold + 1);
+    out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
+    if (remove)
+        take(c, cell, p);
+    else
+        share(c, p);
+    if (remove)
         unlock_changed(c, cell, false);
     else
         fy_cell_unlock(cell);
-    return error;
+    return 0;
 }
 
 /* Removes the first parcel of a locked cell, for nobody. */
@@ -297,7 +331,7 @@ static void drop_first(fy_cells *c, fy_cell *cell, fy_parcel *p)
     fy_parcel_lock(c, p);
     /* relaxed, here and below: read under the lock */
     uint32_t refs = atomic_load_explicit(&p->refs, memory_order_relaxed);
-    change->parts = FY_CHANGE_CELL | FY_CHANGE_PARCEL;
+    change->parts = FY_CHANGE_CELL | FY_CHANGE_HOLD | FY_CHANGE_REFS;
     change->ends = fy_ends_make(fy_ends_head(ends) + 1, fy_ends_tail(ends));
     change->refs = refs - 1;
     change->place = c->place;

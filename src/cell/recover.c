@@ -62,7 +62,8 @@ static bool is_sound(const fy_cells *c, const fy_intent *intent, fy_cell *cell, 
     bool own_slot = cell != NULL && change->slot - (uintptr_t)cell < sizeof(*cell);
     if ((change->parts & FY_CHANGE_SLOT) && !own_slot && !is_heap(c, change->slot))
         return false;
-    return !(change->parts & FY_CHANGE_PARCEL) || (is_heap(c, parcel) && change->place < c->places);
+    return !(change->parts & (FY_CHANGE_HOLD | FY_CHANGE_REFS)) ||
+           (is_heap(c, parcel) && change->place < c->places);
 }
 
 static void free_lock(_Atomic uint32_t *lock, uint32_t owner)
@@ -153,6 +154,9 @@ bool fy_cells_look(fy_cells *c)
     if (seen == c->changes_seen)
         return false;
     c->changes_seen = seen;
+    fy_port_info info;
+    c->ops->query(c->port, &info);
+    c->crowded = info.crowded;
     for (int rank = 0; rank < ferry_ranks(c->f); rank++) {
         fy_peer_state state = c->gone[rank] ? FY_PEER_DEAD : c->ops->peer(c->port, rank);
         if (c->gone[rank] || state == FY_PEER_ALIVE || state == FY_PEER_ABSENT)

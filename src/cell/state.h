@@ -9,9 +9,11 @@
  * then, as absolute values, what it is about to store (change.h). When it dies a survivor
  * stores them again, or nothing, and frees the locks (recover.c). tests/models/cell.pml.
  *
- * refs of a parcel = sum of holds of all ranks + number of times it stands in cells. Shared means:
- * refs differs from the own holds. Only who holds a parcel, or takes it out of a cell, can add
- * references, so what a rank finds unshared stays so until it shares it itself.
+ * refs of a parcel = sum of holds of all ranks + number of times it stands in cells. What passes
+ * between the two, by giving and taking, changes own holds under the cell's lock alone; what
+ * changes their sum is done under the parcel's. Shared means: refs differs from the own holds. Only
+ * who holds a parcel, or takes it out of a cell, can add references, so what a rank finds unshared
+ * stays so until it shares it itself.
  *
  * Without shared memory a rank's board and parcels are private memory, used in the same way by one
  * user; others work on its cells by frames (remote.c). */
@@ -94,7 +96,7 @@ typedef struct fy_parcel {
     _Alignas(64) _Atomic uint64_t name;
     uint64_t check; /* of name, size and creator */
     uint64_t size_bytes;
-    _Atomic uint32_t lock; /* as a cell's; guards refs and holds */
+    _Atomic uint32_t lock; /* as a cell's; guards refs, and holds of ranks that have gone */
     _Atomic uint32_t refs;
     uint32_t index;           /* in its creator's registry */
     uint32_t creator;         /* place */
@@ -124,11 +126,12 @@ typedef struct fy_change {
 
 /* What a change changes. */
 typedef enum fy_change_part {
-    FY_CHANGE_CELL = 1,   /* ends */
-    FY_CHANGE_SLOT = 2,   /* a slot of it */
-    FY_CHANGE_RING = 4,   /* ring and mask */
-    FY_CHANGE_PARCEL = 8, /* refs and one hold */
-    FY_CHANGE_PLAN = 16,  /* the plan has been carried out */
+    FY_CHANGE_CELL = 1,  /* ends */
+    FY_CHANGE_SLOT = 2,  /* a slot of it */
+    FY_CHANGE_RING = 4,  /* ring and mask */
+    FY_CHANGE_HOLD = 8,  /* one hold: own ones change without the parcel's lock */
+    FY_CHANGE_REFS = 32, /* refs too */
+    FY_CHANGE_PLAN = 16, /* the plan has been carried out */
 } fy_change_part;
 
 typedef struct fy_intent {
@@ -241,6 +244,7 @@ typedef struct fy_cells {
     const _Atomic uint32_t *changes;
     uint32_t changes_seen;
     uint8_t *gone; /* by rank */
+    bool crowded;  /* ranks share processors, as of then */
     /* Parcels created here. */
     uint64_t generation;
     uint32_t registry_capacity;

@@ -3,12 +3,13 @@
  *
  * Two ranks work on one cell of two slots and two parcels; one of them, or none, dies at any step,
  * and the other recovers it, goes on, and releases what it holds; who comes last empties the cell.
+ * What is given to the cell or taken out of it changes own holds under the cell's lock alone.
  * Checked: the counts of a parcel equal its holds and places in the cell whenever nobody has its
- * lock; nobody writes to a parcel that another holds or the cell has; a parcel is freed once, by its
+ * lock or the cell's; nobody writes to a parcel that another holds or the cell has; a parcel is freed once, by its
  * last reference, and at the end none is left; no lock is left, which would show as a deadlock.
  * Mutants: NO_REDO forgets a committed change; UNLOCK_FIRST frees the locks before the change is
  * marked as done; LATE_NOTE takes a lock before noting it; NO_HOLDS leaves the dead rank's holds;
- * WRITE_SHARED writes to what others have. */
+ * WRITE_SHARED writes to what others have; REFS_TOO stores the sum of references without the lock. */
 #define RANKS 2
 #define PARCELS 2
 #define SLOTS 2
@@ -32,7 +33,7 @@ bool may_cell[RANKS];
 byte may_parcel[RANKS] = NONE;
 byte new_head[RANKS], new_tail[RANKS], new_slot[RANKS], new_refs[RANKS], new_hold[RANKS];
 byte freeing[RANKS] = NONE;
-bool changes_cell[RANKS];
+bool changes_cell[RANKS], changes_refs[RANKS];
 
 bool dead[RANKS];
 bool may_die = true;
@@ -51,7 +52,7 @@ byte ended = 0;                 /* ranks that are dead or done */
 
 inline check(p)
 {
-    assert(parcel_lock[p] != 0 || refs[p] == HOLD(p, 0) + HOLD(p, 1) + IN_CELL(p))
+    assert(cell_lock != 0 || parcel_lock[p] != 0 || refs[p] == HOLD(p, 0) + HOLD(p, 1) + IN_CELL(p))
 }
 
 inline apply(r)
@@ -78,7 +79,10 @@ inline recover(d)
           if
           :: may_parcel[d] != NONE ->
              HOLD(may_parcel[d], d) = new_hold[d];
-             refs[may_parcel[d]] = new_refs[d]
+             if
+             :: changes_refs[d] -> refs[may_parcel[d]] = new_refs[d]
+             :: else
+             fi
           :: else
           fi
        :: else
@@ -161,6 +165,20 @@ inline lock_parcel(p)
     fi
 }
 
+/* The lock is for changes of the sum of references. */
+inline touch_parcel(p, sum)
+{
+    if
+    :: sum -> lock_parcel(p)
+    :: else -> STEP(may_parcel[me] = p)
+    fi;
+#ifdef REFS_TOO
+    STEP(changes_refs[me] = true)
+#else
+    STEP(changes_refs[me] = sum)
+#endif
+}
+
 /* Stores what the intent says, in its order, and frees the locks. */
 inline commit(p)
 {
@@ -169,9 +187,9 @@ inline commit(p)
          :: else fi);
     STEP(if :: changes_cell[me] -> head = new_head[me]; tail = new_tail[me] :: else fi);
     STEP(HOLD(p, me) = new_hold[me]);
-    STEP(refs[p] = new_refs[me]);
+    STEP(if :: changes_refs[me] -> refs[p] = new_refs[me] :: else fi);
 #ifdef UNLOCK_FIRST
-    STEP(parcel_lock[p] = 0);
+    STEP(if :: parcel_lock[p] == me + 1 -> parcel_lock[p] = 0 :: else fi);
     if
     :: changes_cell[me] -> STEP(cell_lock = 0)
     :: else
@@ -179,7 +197,7 @@ inline commit(p)
     STEP(committed[me] = false)
 #else
     STEP(committed[me] = false);
-    STEP(parcel_lock[p] = 0; check(p));
+    STEP(if :: parcel_lock[p] == me + 1 -> parcel_lock[p] = 0 :: else fi; check(p));
     if
     :: may_cell[me] -> STEP(cell_lock = 0)
     :: else
@@ -204,7 +222,7 @@ inline enq(p, keep)
     lock_cell();
     if
     :: tail - head < SLOTS ->
-       lock_parcel(p);
+       touch_parcel(p, keep);
        STEP(changes_cell[me] = true; new_slot[me] = p; new_head[me] = head;
             new_tail[me] = tail + 1;
             new_hold[me] = HOLD(p, me) - (keep -> 0 : 1);
@@ -222,7 +240,7 @@ inline take(remove, hold)
     :: tail - head > 0 ->
        p = slot[head % SLOTS];
        assert(!free_[p]);
-       lock_parcel(p);
+       touch_parcel(p, !remove || hold == 0);
        STEP(changes_cell[me] = remove; new_slot[me] = slot[(tail + SLOTS - 1) % SLOTS];
             new_head[me] = head + 1; new_tail[me] = tail;
             new_hold[me] = HOLD(p, me) + hold;
@@ -238,7 +256,7 @@ inline take(remove, hold)
 
 inline release(p)
 {
-    lock_parcel(p);
+    touch_parcel(p, true);
     STEP(changes_cell[me] = false; new_hold[me] = HOLD(p, me) - 1; new_refs[me] = refs[p] - 1;
          freeing[me] = (refs[p] == 1 -> p : NONE));
     commit(p);

@@ -31,7 +31,7 @@ while read -r model mutants; do
         ! grep -qx 'errors: 0' verdict || { echo "the mutant survives"; failed=1; }
     done
 done <<END
-cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS WRITE_SHARED
+cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS WRITE_SHARED REFS_TOO
 termination ONE_WAVE COUNT_ARRIVALS
 deaths NO_SHARE NO_MARK
 wake NO_BARRIER
