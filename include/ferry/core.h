@@ -44,6 +44,10 @@ typedef struct ferry_options {
                               creator too; "eager", all. The same on all; FERRY_DIRECTORY; "lazy" */
     uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so
                           long, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
+    size_t waiting_bytes; /* that tasks and messages waiting on this rank may take: then its
+                             handlers may send no more that would have to wait here, and from half
+                             of it on no rank sends messages to objects here until half of that has
+                             gone; FERRY_WAITING_BYTES; a quarter of the machine's memory */
 } ferry_options;
 
 #define FERRY_OPTIONS_DEFAULTS                                                                     \
@@ -220,8 +224,9 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
  * Without `track`, borrows `message->data`; where that saves a copy (large data over MPI) it
  * returns when the target has taken them up. With `track` it keeps them until submitted. Outside
  * handlers it polls while the target has no room; in a handler it never waits (what has no room is
- * kept and sent by later polls, in order). FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM: nothing was
- * sent, no event will come. `track` may report FERRY_ENOENT (no such handler there) and
+ * kept and sent by later polls, in order). FERRY_EAGAIN, in a handler: what waits here takes
+ * `waiting_bytes` (ferry_options) already. So too FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM: nothing
+ * was sent, no event will come. `track` may report FERRY_ENOENT (no such handler there) and
  * FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when it blocks]
  * dmcs.txt 3.2, prema.txt B.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,

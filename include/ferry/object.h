@@ -119,10 +119,12 @@ FERRY_API size_t ferry_object_count(const ferry *f);
  * destroyed (without `track` a log line does); FERRY_EPEER: it was lost with a rank that died, or,
  * after a death, came later than 20 to 40 ms behind those sent after it. FERRY_ENOENT at once: this
  * rank knows already that it was destroyed or lost; nothing was sent, no event will come; so too
- * FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER. Outside handlers it waits for room as
- * ferry_request_send, and while some rank holds more than `backlog_bytes` (ferry_options) of this
- * one's messages that wait for objects; runs tasks meanwhile. [app thread, handlers | may block and
- * poll outside handlers] prema.txt C.2.4. */
+ * FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER; and, in a handler, FERRY_EAGAIN: the message would have
+ * to wait on this rank, where what waits, tasks included, takes `waiting_bytes` (ferry_options)
+ * already: do the work at once, or keep it and send it from a later task. Outside handlers it waits
+ * for room as ferry_request_send, and while some rank holds more than `backlog_bytes` of this one's
+ * messages that wait for objects, or half of `waiting_bytes` in all; runs tasks meanwhile. [app
+ * thread, handlers | may block and poll outside handlers] prema.txt C.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_message *message,
                                                const ferry_track *track);

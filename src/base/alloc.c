@@ -1,6 +1,8 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <unistd.h>
 
 /* Of the thread, since a simulation is one thread's: programs that are not simulated find NULL. */
 static _Thread_local struct {
@@ -40,4 +42,10 @@ void *fy_realloc(void *old, size_t size_bytes)
 void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
 {
     return is_refused() ? NULL : aligned_alloc(alignment, size_bytes);
+}
+
+size_t fy_memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return pages <= 0 || page_bytes <= 0 ? SIZE_MAX : (size_t)pages * (size_t)page_bytes;
 }

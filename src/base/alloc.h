@@ -28,4 +28,7 @@ FY_SHARED void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
 typedef bool fy_refuses_fn(void *arg);
 FY_SHARED void fy_alloc_refuse(fy_refuses_fn *refuses, void *arg);
 
+/* Memory of the machine; SIZE_MAX where it does not say. */
+size_t fy_memory_bytes(void);
+
 #endif

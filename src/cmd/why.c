@@ -14,7 +14,8 @@ static const char help[] =
     "Prints what each rank of a running job on this machine does, the messages that wait, the\n"
     "objects they wait for, and which ranks wait for each other. JOB is the number of the process\n"
     "that started the ranks (ferry run, mpirun, or the program itself with FERRY_RANKS), or of a\n"
-    "rank, which may be a thread. Of a job of mpirun on several machines, one's ranks are asked.\n"
+    "rank, which may be a thread. Of a job of mpirun on several machines, it prints what one's\n"
+    "ranks do, and the circles of waiting that these are in, wherever the others are.\n"
     "The job goes on undisturbed. A rank that does not call Ferry is shown by what it does only.\n"
     "SIGUSR1 to the process that started the ranks prints the same on its standard error, that to\n"
     "mpirun for each machine.\n";

@@ -25,6 +25,9 @@ static int read_numbers(ferry_options *o)
         error = fy_env_number("FERRY_RING_BYTES", &bytes);
     if (error == 0)
         error = fy_env_number("FERRY_BACKLOG_BYTES", &backlog);
+    uint64_t waiting = o->waiting_bytes;
+    if (error == 0)
+        error = fy_env_number("FERRY_WAITING_BYTES", &waiting);
     uint64_t stall_s = 0;
     if (error == 0)
         error = fy_env_number("FERRY_STALL_S", &stall_s);
@@ -33,6 +36,7 @@ static int read_numbers(ferry_options *o)
     if (stall_s != 0)
         o->stall_ns = stall_s * 1000000000u;
     o->backlog_bytes = (size_t)backlog;
+    o->waiting_bytes = (size_t)waiting;
     o->heap_bytes = (size_t)heap;
     o->ring_slots = (uint32_t)slots;
     o->ring_bytes = (uint32_t)bytes;

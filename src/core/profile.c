@@ -137,19 +137,27 @@ void fy_profile_waited(ferry *f, const fy_stretch *stretch)
     fy_profile_row *idle = &p->other[FY_PROFILE_IDLE];
     uint64_t before_ns = idle->ns;
     fy_profile_end(f, stretch, idle, 0);
-    p->idle_ns[0] = stretch->start_ns;
-    p->idle_ns[1] = stretch->start_ns + (idle->ns - before_ns); /* no more than was counted */
+    p->idles[p->idle_count++ % FY_IDLES_KEPT] =
+        (fy_idle){stretch->start_ns,
+                  stretch->start_ns + (idle->ns - before_ns)}; /* no more than was counted */
 }
 
 void fy_profile_awaited(ferry *f, uint64_t left_ns)
 {
     fy_profile *p = f->profile;
-    uint64_t from_ns = left_ns > p->idle_ns[0] ? left_ns : p->idle_ns[0];
-    if (left_ns == 0 || from_ns >= p->idle_ns[1])
-        return;
-    p->other[FY_PROFILE_AWAITING].calls++;
-    p->other[FY_PROFILE_AWAITING].ns += p->idle_ns[1] - from_ns;
-    p->idle_ns[1] = from_ns; /* for those that come with it, and left before */
+    uint64_t awaited_ns = 0;
+    for (uint32_t i = 1; i <= FY_IDLES_KEPT && left_ns != 0; i++) {
+        fy_idle *wait = &p->idles[(p->idle_count - i) % FY_IDLES_KEPT];
+        uint64_t from_ns = left_ns > wait->from_ns ? left_ns : wait->from_ns;
+        if (from_ns < wait->to_ns) {
+            awaited_ns += wait->to_ns - from_ns;
+            wait->to_ns = from_ns; /* for those that come later, and left before */
+        }
+        if (wait->from_ns <= left_ns)
+            break;
+    }
+    p->other[FY_PROFILE_AWAITING].calls += awaited_ns != 0;
+    p->other[FY_PROFILE_AWAITING].ns += awaited_ns;
 }
 
 void fy_profile_fini(ferry *f)

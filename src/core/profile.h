@@ -13,7 +13,7 @@ typedef enum fy_profile_sort {
     FY_PROFILE_GET,
     FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
     FY_PROFILE_IDLE,
-    FY_PROFILE_AWAITING,  /* of that, while an object was on its way here */
+    FY_PROFILE_AWAITING,  /* of that, while an object was on its way here: fy_profile_awaited */
     FY_PROFILE_PACK,      /* objects that leave, and sending them, by the application thread */
     FY_PROFILE_UNPACK,    /* and making those that arrive */
     FY_PROFILE_SCHEDULER, /* the scheduler's functions, on the application thread */
@@ -24,13 +24,22 @@ typedef struct fy_profile_row {
     uint64_t calls, bytes, ns;
 } fy_profile_row;
 
+/* A wait, as far as it is not counted as awaiting. */
+typedef struct fy_idle {
+    uint64_t from_ns, to_ns;
+} fy_idle;
+
+/* The last waits; a power of 2. */
+enum { FY_IDLES_KEPT = 1024 };
+
 /* Messages to objects are counted by how often they were forwarded; the last is for more too. */
 enum { FY_HOPS_COUNTED = 8 };
 
 typedef struct fy_profile {
     uint64_t opened_ns;
-    uint64_t nested_ns;  /* counted within the present stretch */
-    uint64_t idle_ns[2]; /* the last wait, from and to, as far as it is not awaiting */
+    uint64_t nested_ns; /* counted within the present stretch */
+    fy_idle idles[FY_IDLES_KEPT];
+    uint32_t idle_count; /* waits so far */
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
     uint64_t hops[FY_HOPS_COUNTED];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function, and, on the
@@ -57,7 +66,12 @@ void fy_profile_count(ferry *f, fy_profile_sort sort, uint64_t ns);
 /* The rank has waited, since `start_ns`. */
 void fy_profile_waited(ferry *f, const fy_stretch *stretch);
 
-/* An object has come that left another rank at `left_ns`: so much of the last wait was for it. */
+/* An object has come that left another rank at `left_ns`: the waits since then were for it, as far
+ * as they were not for one that came before. So awaiting is the time in which this rank had nothing
+ * to do and at least one object that then came was on its way, each moment once. That is exact
+ * while the ranks' clocks agree, and no more than FY_IDLES_KEPT waits lie between leaving and
+ * coming; earlier ones are missing. An object that never came, with a rank that died, was not
+ * awaited. */
 void fy_profile_awaited(ferry *f, uint64_t left_ns);
 
 /* Adds this rank's account by category to a trace file. */

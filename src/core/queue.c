@@ -132,13 +132,17 @@ bool fy_queue_set_push(fy_queue_set *set, uint32_t key, fy_packet *packet)
             set->last->next = queue;
         set->last = queue;
     }
+    set->bytes -= queue->bytes;
     fy_queue_push(queue, packet);
+    set->bytes += queue->bytes;
     return true;
 }
 
 fy_packet *fy_queue_set_unlink(fy_queue_set *set, fy_queue *queue, fy_packet *before)
 {
+    set->bytes -= queue->bytes;
     fy_packet *packet = fy_queue_unlink(queue, before);
+    set->bytes += queue->bytes;
     if (queue->head != NULL)
         return packet;
     if (queue->prev == NULL)

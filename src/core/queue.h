@@ -48,6 +48,7 @@ typedef struct fy_queue_set {
     fy_queue **buckets;
     uint32_t bucket_count; /* power of two, or 0 */
     uint32_t queue_count;
+    size_t bytes;           /* in all queues */
     fy_queue *first, *last; /* those with packets */
 } fy_queue_set;
 

@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "base/log.h"
 
+/* What waits on a rank may take so much of the machine's memory, if nobody says otherwise. */
+enum { WAITING_PART = 4 };
+
 static void set_kinds(ferry *f)
 {
     fy_kind_set(f, FY_KIND_REQUEST, fy_request_deliver);
@@ -123,6 +126,8 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     f->options = *options;
     if (f->options.backlog_bytes == 0)
         f->options.backlog_bytes = FY_BACKLOG_BYTES;
+    if (f->options.waiting_bytes == 0)
+        f->options.waiting_bytes = fy_memory_bytes() / WAITING_PART;
     f->user_data = options->user_data;
     fy_packet_pool_init(&f->packets);
     fy_spread_pool_init(&f->spreads);

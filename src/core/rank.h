@@ -120,6 +120,7 @@ struct ferry {
     atomic_bool why_asked; /* by a frame, and not told yet */
     fy_queue_set held;     /* by source */
     fy_queue self;         /* requests of the rank to itself */
+    size_t kept_bytes;     /* of messages that the layers above keep, see fy_check_room */
     fy_queue orphans;      /* ends of operations that found no memory for a backlog */
     fy_pool spreads;       /* broadcasts passed on whose end is awaited (spread.c) */
 

@@ -48,6 +48,27 @@ size_t fy_answer_bytes(const ferry *f, int rank)
     return fy_backlog_bytes(f, FY_DATA, rank) + (messages != NULL ? messages->bytes : 0);
 }
 
+size_t fy_waiting_limit(const ferry *f)
+{
+    return f->options.waiting_bytes;
+}
+
+size_t *fy_kept_bytes(ferry *f)
+{
+    return &f->kept_bytes;
+}
+
+int fy_check_room(ferry *f, const char *call)
+{
+    size_t waiting_bytes = f->self.bytes + f->backlog.bytes + f->kept_bytes;
+    if (f->depth == 0 || waiting_bytes <= f->options.waiting_bytes)
+        return 0;
+    return fy_fail(f, FERRY_EAGAIN,
+                   "%s: %zu bytes of tasks and messages wait on this rank, the limit for more of "
+                   "its handlers is %zu (waiting_bytes, FERRY_WAITING_BYTES)",
+                   call, waiting_bytes, f->options.waiting_bytes);
+}
+
 /* Takes the packet on success. */
 static bool keep(ferry *f, int sort, fy_packet *packet)
 {
@@ -135,8 +156,10 @@ static inline bool must_wait(const ferry *f, int rank)
 /* The port is asked behind what waits: see fy_message_send. */
 static int send_message(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
-    return rank != f->rank && must_wait(f, rank) ? keep_copy(f, FY_MESSAGES, rank, frame)
-                                                 : send_now(f, lane, rank, frame);
+    if (rank == f->rank || !must_wait(f, rank))
+        return send_now(f, lane, rank, frame);
+    int error = fy_check_room(f, "object_send");
+    return error != 0 ? error : keep_copy(f, FY_MESSAGES, rank, frame);
 }
 
 static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, bool own,
@@ -228,8 +251,10 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
 static __attribute__((noinline)) int send_paced(ferry *f, fy_lane lane, int rank,
                                                 const fy_frame *frame)
 {
-    if (f->depth > 0)
-        return send_now(f, lane, rank, frame);
+    if (f->depth > 0) {
+        int error = frame->kind == FY_KIND_REQUEST ? fy_check_room(f, "request") : 0;
+        return error != 0 ? error : send_now(f, lane, rank, frame);
+    }
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return send_slowly(f, lane, rank, frame);
     int error = f->ops->send(f->port, FY_APP, lane, rank, frame);

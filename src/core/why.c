@@ -148,10 +148,9 @@ static void ask_by_frames(ferry *f)
 
 void fy_why_ask(ferry *f)
 {
-    if (f->ops->ask != NULL) {
-        f->ops->ask(f->port, false);
+    if (f->ops->ask != NULL && f->ops->ask(f->port, false)) {
         fy_why_look(f);
-        f->ops->ask(f->port, true);
+        (void)f->ops->ask(f->port, true);
         return;
     }
     fy_why why;

@@ -6,8 +6,9 @@
  *
  * When an object leaves with letters of an origin that has a token of this rank's, the token goes
  * with one of them: otherwise the origin would send whenever they are under way, and more with each
- * move than is handled between two of them. Letters that are tasks carry none, nor do those before
- * their turn that the helper ships. Application thread. */
+ * move than is handled between two of them. When all letters, tasks included, take too much, every
+ * origin gets a token: tasks run without anything that would wait for it. Letters that are tasks
+ * carry none, nor do those before their turn that the helper ships. Application thread. */
 #include "object/object.h"
 
 /* Too much is held, or still too much. */
@@ -18,7 +19,7 @@ static bool is_over(ferry *f, fy_holding *holding)
     if (holding->onward_plus_1 != 0 &&
         fy_backlog_bytes(f, FY_DATA, (int)holding->onward_plus_1 - 1) <= limit_bytes)
         holding->onward_plus_1 = 0;
-    return holding->bytes > limit_bytes || holding->onward_plus_1 != 0;
+    return box->full || holding->bytes > limit_bytes || holding->onward_plus_1 != 0;
 }
 
 /* Sends the origin a token, or takes back all that it has of this rank's. Whether that was said. */

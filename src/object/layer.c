@@ -29,7 +29,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
-    if (fy_letterbox_init(&objects->letters, fy_credit_bytes(f)) != 0)
+    if (fy_letterbox_init(&objects->letters, fy_credit_bytes(f), fy_waiting_limit(f) / 2,
+                          fy_kept_bytes(f)) != 0)
         goto free_directory;
     objects->f = f;
     objects->rank = ferry_rank(f);

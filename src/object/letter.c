@@ -7,9 +7,10 @@
 
 enum { POOLED_BYTES = 64, CHUNK_LETTERS = 64 };
 
-int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes)
+int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes, size_t full_bytes, size_t *kept_bytes)
 {
-    *box = (fy_letterbox){.limit_bytes = limit_bytes};
+    *box = (fy_letterbox){
+        .limit_bytes = limit_bytes, .full_bytes = full_bytes, .kept_bytes = kept_bytes};
     fy_pool_init(&box->pool, sizeof(fy_letter) + POOLED_BYTES, CHUNK_LETTERS);
     return fy_table_init(&box->holdings, sizeof(fy_holding));
 }
@@ -47,7 +48,9 @@ static bool count(fy_letterbox *box, fy_letter *letter)
     if (holding == NULL)
         return false;
     holding->bytes += bytes_of(letter);
-    box->unsettled |= holding->tokens == 0 && holding->bytes > box->limit_bytes;
+    *box->kept_bytes += bytes_of(letter);
+    box->full |= *box->kept_bytes > box->full_bytes;
+    box->unsettled |= holding->tokens == 0 && (holding->bytes > box->limit_bytes || box->full);
     return true;
 }
 
@@ -58,7 +61,7 @@ void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
     letter->counted = false;
     fy_holding *holding = fy_holding_of(box, letter->envelope.origin); /* there is one */
     holding->bytes -= bytes_of(letter);
-    box->unsettled |= holding->tokens != 0 && holding->bytes <= box->limit_bytes / 2;
+    box->unsettled |= holding->tokens != 0 && holding->bytes <= box->limit_bytes / 2 && !box->full;
 }
 
 static void release(fy_letterbox *box, fy_letter *letter)
@@ -101,6 +104,11 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
 void fy_letter_destroy(fy_letterbox *box, fy_letter *letter)
 {
     fy_letter_uncount(box, letter);
+    *box->kept_bytes -= bytes_of(letter);
+    if (box->full && *box->kept_bytes <= box->full_bytes / 2) {
+        box->full = false;
+        box->unsettled = true;
+    }
     release(box, letter);
 }
 

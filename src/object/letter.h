@@ -2,7 +2,7 @@
  *
  * Invariant: a letter is in one list or in none. Letters are made and freed by the application
  * thread; the helper only reads those of an object it migrates. The bytes of all letters that are
- * not tasks are counted, by who sent them. */
+ * not tasks are counted, by who sent them; those of all, tasks included, in one number. */
 #ifndef FY_LETTER_H
 #define FY_LETTER_H
 
@@ -54,14 +54,18 @@ typedef struct fy_letterbox {
     fy_table holdings;
     fy_holding *last[2]; /* of the origins asked for last, even and odd ones; NULL: none */
     size_t limit_bytes;
+    size_t *kept_bytes; /* of all letters, tasks included; the rank's */
+    size_t full_bytes;  /* above it all origins get tokens, until half of it has gone */
+    bool full;
     uint32_t epoch; /* of all tokens */
     uint32_t tokens;
     uint32_t round; /* the last object's that was to leave */
     bool unsettled; /* some holding has passed its limit, or fallen below half of it */
 } fy_letterbox;
 
-/* FERRY_ENOMEM. */
-int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes);
+/* `limit_bytes` is for what is held of one origin, `full_bytes` for all letters, which are counted
+ * in `*kept_bytes`. FERRY_ENOMEM. */
+int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes, size_t full_bytes, size_t *kept_bytes);
 
 /* Frees all letters that fit into the pool. */
 void fy_letterbox_fini(fy_letterbox *box);

@@ -43,10 +43,13 @@ static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
                      const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
+    int error = fy_check_room(f, "object_send");
+    if (error != 0)
+        return error;
     fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
     if (letter == NULL)
         return FERRY_ENOMEM;
-    int error = fy_record_deposit(f, record, letter);
+    error = fy_record_deposit(f, record, letter);
     if (error != 0)
         fy_letter_destroy(&objects->letters, letter);
     return error;

@@ -23,7 +23,7 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 7
+#define FY_PORT_VERSION 8
 #define FY_FRAME_WORDS 4
 #define FY_KEEP_ALL (-2) /* for alloc and keep_for: until free_gone, when its rank has gone */
 /* A board is shared by layers: the last bytes of it are core's, for calls that meet there and marks
@@ -222,9 +222,10 @@ struct fy_port_ops {
     /* Tells it: lines of text, at most FY_ANSWER_BYTES. */
     void (*answer)(fy_port *port, const char *text, size_t size_bytes);
     /* Asks all ranks; with `print`, waits a moment for their answers instead and writes them to
-     * standard error. NULL: the port reaches some of them only, or nobody asks, and then all three
-     * are. [application thread] */
-    void (*ask)(fy_port *port, bool print);
+     * standard error. False: it reaches some of them only, or NULL: none. Then they print what the
+     * client asks them by frames, and the port logs what circles of waiting there are. `asked` and
+     * `answer` are NULL where nobody asks. [application thread] */
+    bool (*ask)(fy_port *port, bool print);
 };
 
 #endif

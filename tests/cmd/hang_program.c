@@ -12,18 +12,32 @@ static void fail(ferry *f, const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* Ranks 0 and 1 each wait for a message of the other. */
-static void hang_in_receive(ferry *f)
+/* Ranks 0 and `other` each wait for a message of the other. */
+static void hang_in_receive(ferry *f, int other)
 {
     ferry_op op = {0};
     ferry_track track = FERRY_TRACK_DEFAULTS;
     char buffer[8];
     track.op = &op;
     int rank = ferry_rank(f);
-    if (rank < 2 && (ferry_receive(f, 1 - rank, 7, buffer, sizeof buffer, &track) != 0 ||
-                     ferry_op_wait(f, &op) != 0))
+    if ((rank == 0 || rank == other) &&
+        (ferry_receive(f, other - rank, 7, buffer, sizeof buffer, &track) != 0 ||
+         ferry_op_wait(f, &op) != 0))
         fail(f, "receive");
     (void)ferry_barrier(f);
+}
+
+/* The last rank waits for a message of rank 0, which is in `call` with the others. */
+static void hang_between(ferry *f, int (*call)(ferry *f))
+{
+    ferry_op op = {0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    char buffer[8];
+    track.op = &op;
+    if (ferry_rank(f) == ferry_ranks(f) - 1 &&
+        (ferry_receive(f, 0, 7, buffer, sizeof buffer, &track) != 0 || ferry_op_wait(f, &op) != 0))
+        fail(f, "receive");
+    (void)call(f);
 }
 
 static void refine(ferry *f, ferry_object object, void *data, int source,
@@ -96,7 +110,11 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     if (strcmp(how, "receive") == 0)
-        hang_in_receive(f);
+        hang_in_receive(f, argc > 2 ? atoi(argv[2]) : 1);
+    else if (strcmp(how, "between") == 0)
+        hang_between(f, ferry_barrier);
+    else if (strcmp(how, "quiesce") == 0)
+        hang_between(f, ferry_quiesce);
     else if (strcmp(how, "object") == 0)
         hang_for_object(f);
     else if (strcmp(how, "task") == 0)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Goal: a job that mpirun has started says why it hangs: `ferry why`, by the number of mpirun or of a
 # rank; SIGUSR1 to mpirun; and, where its ranks share no memory, when ferry_quiesce makes no
-# progress.
+# progress. Circles of waiting are found over ranks that share no memory too.
 # Method: a job that hangs in a known way is asked until what must come has come.
 # Usage: why.sh MPIRUN FERRY HANG_PROGRAM
 mpirun=$1 ferry=$2 program=$3
@@ -59,6 +59,26 @@ rank 1: what it waits for
 rank 2: what it waits for
 L
 FERRY_MPI_SHM=0 FERRY_STALL_S=1 sh "$run" "$mpirun" 3 "$program" object >"$work/err" 2>&1 &
+job=$!
+until_told cat "$work/err"
+end_job
+
+# Each rank is a node of its own: whichever is asked, it knows the circle it is in.
+cat >"$work/wanted" <<'L'
+the job has 3; those elsewhere share no memory
+in a circle: rank [0-2] waits for rank [0-2], which waits for rank [0-2]
+L
+for how in "receive 2" between; do
+    # shellcheck disable=SC2086
+    FERRY_MPI_SHM=0 sh "$run" "$mpirun" 3 "$program" $how >"$work/err" 2>&1 &
+    job=$!
+    until_told "$ferry" why $job
+    end_job
+done
+
+# A stalled call has it logged, once each time, by the lowest rank of the circle.
+echo 'rank [01]: a circle: rank [01] waits for rank 2, which waits for rank [01]' >"$work/wanted"
+FERRY_MPI_SHM=0 FERRY_STALL_S=1 sh "$run" "$mpirun" 3 "$program" quiesce >"$work/err" 2>&1 &
 job=$!
 until_told cat "$work/err"
 echo "all is well"

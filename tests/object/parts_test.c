@@ -45,7 +45,8 @@ static void test_letters_sort_by_origin_and_sequence(void **state)
 {
     (void)state;
     fy_letterbox box;
-    assert_int_equal(fy_letterbox_init(&box, 1024), 0);
+    size_t kept_bytes = 0;
+    assert_int_equal(fy_letterbox_init(&box, 1024, 1 << 20, &kept_bytes), 0);
     fy_letters letters = {0};
     const ferry_message message = {.word_count = 0};
     const uint32_t sequences[] = {2, UINT32_MAX, 1, 0, UINT32_MAX - 1};
@@ -67,6 +68,7 @@ static void test_letters_sort_by_origin_and_sequence(void **state)
             fy_letter_destroy(&box, letter);
         }
     assert_int_equal(letters.count, 0);
+    assert_int_equal(kept_bytes, 0);
     assert_null(letters.head);
     assert_int_equal(fy_holding_of(&box, 1)->bytes, 0);
     fy_letterbox_fini(&box);

@@ -45,6 +45,20 @@ static int stuck(ferry *f, const account *a)
     return ferry_barrier(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
+/* Ranks 0 and 2 each wait for what the other does after that. */
+static int circle(ferry *f)
+{
+    ferry_op op = {0};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    char buffer[8];
+    track.op = &op;
+    if (ferry_rank(f) != 1 &&
+        (ferry_receive(f, 2 - ferry_rank(f), 7, buffer, sizeof buffer, &track) != 0 ||
+         ferry_op_wait(f, &op) != 0))
+        return EXIT_FAILURE;
+    return ferry_barrier(f) == 0 ? 0 : EXIT_FAILURE;
+}
+
 /* As stuck, but looks every tenth of a millisecond. */
 static int restless(ferry *f, const account *a)
 {
@@ -79,6 +93,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         return hasty(f, &a);
     if (strcmp(what, "stuck") == 0)
         return stuck(f, &a);
+    if (strcmp(what, "circle") == 0)
+        return circle(f);
     if (strcmp(what, "restless") == 0)
         return restless(f, &a);
     if (strcmp(what, "spinning") == 0)

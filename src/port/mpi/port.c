@@ -285,19 +285,6 @@ static void mpi_close(fy_port *port)
     p->near->ops->close(p->near);
 }
 
-/* Questions come by the segment of this node. */
-static bool mpi_asked(fy_port *port)
-{
-    fy_port *near = port_of(port)->near;
-    return near->ops->asked(near);
-}
-
-static void mpi_answer(fy_port *port, const char *text, size_t size_bytes)
-{
-    fy_port *near = port_of(port)->near;
-    near->ops->answer(near, text, size_bytes);
-}
-
 static const fy_port_ops mpi_ops = {
     .version = FY_PORT_VERSION,
     .name = "mpi",
@@ -330,8 +317,9 @@ static const fy_port_ops mpi_ops = {
     .recruit = mpi_recruit,
     .bury = mpi_bury,
     .silent = mpi_silent,
-    .asked = mpi_asked,
-    .answer = mpi_answer,
+    .asked = fy_mpi_asked,
+    .answer = fy_mpi_answer,
+    .ask = fy_mpi_ask,
 };
 
 static void free_port(mpi_port *p)
@@ -344,6 +332,7 @@ static void free_port(mpi_port *p)
         free(p->peers[rank]);
     }
     free(p->peers);
+    free(p->circles.all);
     free(p->place);
     free((void *)p->left);
     fy_mutex_fini(&p->lock);

@@ -26,6 +26,8 @@
 #include "port/mpi/binding.h"
 #include "port/mpi/node.h"
 #include "port/port.h"
+#include "port/shm/layout.h"
+#include "port/waiting.h"
 
 #define WORDS_BYTES (FY_FRAME_WORDS * sizeof(uint64_t))
 #define EAGER_MAX (16u << 10)
@@ -45,6 +47,7 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 #define WIRE_FOLLOWS 1u /* the payload is a message of its own */
 #define WIRE_NOTICE 2u  /* no frame: only `taken` counts */
 #define WIRE_BYE 4u     /* with WIRE_NOTICE: the last message of its source on this lane */
+#define WIRE_WAITS 8u   /* with WIRE_NOTICE: what its source waits for, see circle.c */
 
 /* What a message begins with. Words and payload follow. */
 typedef struct wire {
@@ -138,6 +141,17 @@ typedef struct departure {
 enum { SMALL, LARGE, CLASSES };
 #define SMALL_BYTES 1024u
 
+/* What ranks have told of what they wait for (circle.c). */
+typedef struct circles {
+    uint32_t round, told; /* the newest round, and that in which this rank has told last */
+    bool logs;            /* what is found in it is logged */
+    bool found, news;     /* a circle; something was told since the last look for one */
+    uint64_t begun_ns;
+    fy_waiting *all;            /* by rank, of this round; NULL before the first */
+    char circle[512];           /* that this rank is in */
+    char text[FY_ANSWER_BYTES]; /* what this rank has answered */
+} circles;
+
 typedef struct mpi_port {
     fy_port port;
     fy_port *near; /* port shm of the node */
@@ -167,6 +181,7 @@ typedef struct mpi_port {
     uint64_t pause_ns;      /* of the application thread's wait */
     uint64_t quantum_ns;    /* of the helper that serves the control lane; constant */
     _Atomic bool came;      /* a frame, since that wait last looked */
+    circles circles;
 } mpi_port;
 
 static inline mpi_port *port_of(fy_port *port)
@@ -204,8 +219,9 @@ typedef enum terms { COPIED, GIVEN, LENT } terms;
 /* send.c. fy_mpi_send_remote takes the lock itself. `lent`: with LENT, to be told; else NULL. */
 int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
                        atomic_bool *lent);
-/* Sends a notice with `flags`. */
+/* Sends a notice with `flags`; or one that says what stands in the head and words of `frame`. */
 void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags);
+void fy_mpi_notice_with(mpi_port *p, fy_lane lane, int rank, uint32_t flags, const fy_frame *frame);
 /* Looks at a few messages that MPI may be done with; returns whether any is left. */
 bool fy_mpi_reap(mpi_port *p);
 /* Counts what `rank` has taken. */
@@ -232,6 +248,12 @@ bool fy_mpi_is_silent(const mpi_port *p, int rank);
 void fy_mpi_undelivered_free(mpi_port *p);
 /* Ends the receives. */
 void fy_mpi_slots_free(mpi_port *p);
+
+/* circle.c. A notice with WIRE_WAITS has come; the others are the table's, without the lock. */
+void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words);
+bool fy_mpi_asked(fy_port *port);
+void fy_mpi_answer(fy_port *port, const char *text, size_t size_bytes);
+bool fy_mpi_ask(fy_port *port, bool print);
 
 /* wait.c. Without the lock. */
 void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);

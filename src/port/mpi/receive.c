@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "port/shm/layout.h"
 
 enum { FREE_SLOTS_MAX = 64 };
 
@@ -160,8 +159,10 @@ static void line_up(mpi_port *p, fy_lane lane, inlet *in, slot *s)
         list(&p->inlets[lane], in);
 }
 
-static void take_notice(mpi_port *p, const slot *s, uint64_t flags)
+static void take_notice(mpi_port *p, const slot *s, const wire *head, uint64_t flags)
 {
+    if (flags & WIRE_WAITS)
+        fy_mpi_heard(p, s->source, head, s->message + sizeof(wire));
     /* release: pairs with the acquire in `peer`: what it sent before is here */
     if (!(flags & WIRE_BYE) ||
         atomic_fetch_add_explicit(&p->left[s->source], 1, memory_order_release) != FY_LANES - 1)
@@ -197,7 +198,7 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, inlet *in, slot *s)
         return false;
     fy_mpi_credit(p, s->source, head.taken);
     if (flags & WIRE_NOTICE) {
-        take_notice(p, s, flags);
+        take_notice(p, s, &head, flags);
     } else {
         in->last = head;
         in->headed = true;

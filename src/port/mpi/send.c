@@ -166,13 +166,20 @@ static unsigned char *write_head(mpi_port *p, int rank, const fy_frame *frame, u
     return message + sizeof(head);
 }
 
-void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags)
+void fy_mpi_notice_with(mpi_port *p, fy_lane lane, int rank, uint32_t flags, const fy_frame *frame)
 {
-    departure *d = departure_get(p, sizeof(wire));
+    size_t words = frame->word_count * sizeof(uint64_t), size_bytes = sizeof(wire) + words;
+    departure *d = departure_get(p, size_bytes);
     if (d == NULL)
         return; /* the next frame or notice says it too */
-    write_head(p, rank, &(fy_frame){0}, WIRE_NOTICE | flags, d->message);
-    start(p, d, d->message, sizeof(wire), rank, TAG_FRAME + (int)lane);
+    unsigned char *at = write_head(p, rank, frame, WIRE_NOTICE | flags, d->message);
+    memcpy(at, frame->words, words);
+    start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+}
+
+void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags)
+{
+    fy_mpi_notice_with(p, lane, rank, flags, &(fy_frame){0});
 }
 
 /* The payload that follows: what is given or lent, or a copy. */

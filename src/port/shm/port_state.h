@@ -123,7 +123,7 @@ void fy_shm_signal(shm_rank *target, fy_thread thread);
 /* why.c */
 bool fy_shm_asked(fy_port *port);
 void fy_shm_answer(fy_port *port, const char *text, size_t size_bytes);
-void fy_shm_ask(fy_port *port, bool print);
+bool fy_shm_ask(fy_port *port, bool print);
 
 /* heap.c */
 void *fy_shm_alloc(fy_port *port, size_t size_bytes, int rank);

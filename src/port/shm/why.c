@@ -14,22 +14,16 @@
 
 #include "base/clock.h"
 #include "port/shm/port_state.h"
+#include "port/waiting.h"
 
 /* How long to wait for ranks that wait themselves, and for those that may be computing. */
 enum { WAIT_NS = 2000 * 1000 * 1000, BUSY_WAIT_NS = 100 * 1000 * 1000, LOOK_NS = 1000 * 1000 };
 
-enum { EDGES_MAX = 8 };
+/* Until ranks that share no memory have heard of each other what they wait for. */
+enum { SETTLE_NS = 200 * 1000 * 1000 };
 
 /* From a launcher to its ranks, at most. */
 enum { GENERATIONS = 3 };
-
-/* A rank, as its block was when the answers were read. */
-typedef struct told {
-    bool lives, answered;
-    uint32_t doing;
-    int edge_count;
-    int edges[EDGES_MAX]; /* ranks it said that it waits for */
-} told;
 
 /* The file of the segment that process `pid` itself holds; -1. */
 static int open_segment(long pid)
@@ -143,10 +137,25 @@ static bool computes(uint32_t doing)
     return doing == FY_DOING_MAIN || doing == FY_DOING_HANDLER || doing == FY_DOING_TASK;
 }
 
-static void look(void *base, uint32_t ranks, told *all)
+/* Ranks of the job that the segment belongs to, which may be more than are in it. */
+static uint32_t ranks_of_job(void *base, uint32_t ranks)
+{
+    uint64_t in_job = atomic_load_explicit(&rank_at(base, 0)->in_job, memory_order_relaxed);
+    return in_job != 0 ? (uint32_t)(in_job >> 32) : ranks;
+}
+
+/* The number in the job of the rank at `index` of the segment. */
+static uint32_t number_of(const shm_rank *rank, uint32_t index)
+{
+    uint64_t in_job = atomic_load_explicit(&rank->in_job, memory_order_relaxed);
+    return in_job != 0 ? (uint32_t)in_job - 1 : index;
+}
+
+static void look(void *base, uint32_t ranks, fy_waiting *all)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         const shm_rank *rank = rank_at(base, i);
+        all[i].rank = (int)number_of(rank, i);
         all[i].lives = state_of_rank(rank) == SHM_JOINED;
         /* seq_cst: the answer's words are read after this */
         all[i].answered = atomic_load(&rank->answered) == atomic_load(&rank->asked);
@@ -154,7 +163,7 @@ static void look(void *base, uint32_t ranks, told *all)
     }
 }
 
-static void await_answers(void *base, uint32_t ranks, told *all)
+static void await_answers(void *base, uint32_t ranks, fy_waiting *all)
 {
     uint64_t start = fy_clock_now_ns();
     for (;;) {
@@ -170,46 +179,20 @@ static void await_answers(void *base, uint32_t ranks, told *all)
     }
 }
 
-/* Ranks of the job that the segment belongs to, which may be more than are in it. */
-static uint32_t ranks_of_job(void *base, uint32_t ranks)
+/* A line of an answer. */
+static void print_line(fy_waiting *t, char *line, FILE *out)
 {
-    uint64_t in_job = atomic_load_explicit(&rank_at(base, 0)->in_job, memory_order_relaxed);
-    return in_job != 0 ? (uint32_t)(in_job >> 32) : ranks;
-}
-
-/* The number in the job of the rank at `index` of the segment, and back; -1: it is not in it. */
-static uint32_t number_of(const shm_rank *rank, uint32_t index)
-{
-    uint64_t in_job = atomic_load_explicit(&rank->in_job, memory_order_relaxed);
-    return in_job != 0 ? (uint32_t)in_job - 1 : index;
-}
-
-static int index_of(void *base, uint32_t ranks, uint32_t number)
-{
-    for (uint32_t i = 0; i < ranks; i++)
-        if (number_of(rank_at(base, i), i) == number)
-            return (int)i;
-    return -1;
-}
-
-/* A line ">N words": this rank waits for rank N. */
-static void print_line(void *base, told *t, uint32_t ranks, char *line, FILE *out)
-{
+    char *words;
     for (char *c = line; *c != '\0'; c++)
         *c = (unsigned char)*c < ' ' ? '?' : *c;
-    char *words = line + 1;
-    long rank = line[0] == '>' ? strtol(line + 1, &words, 10) : -1;
-    if (rank < 0 || rank >= (long)ranks_of_job(base, ranks)) {
+    int rank = fy_waiting_read(t, line, &words);
+    if (rank < 0)
         fprintf(out, "    %s\n", line);
-        return;
-    }
-    int index = index_of(base, ranks, (uint32_t)rank);
-    if (index >= 0 && t->edge_count < EDGES_MAX)
-        t->edges[t->edge_count++] = index;
-    fprintf(out, "    waits for rank %ld, which%s\n", rank, words);
+    else
+        fprintf(out, "    waits for rank %d, which%s\n", rank, words);
 }
 
-static void print_answer(void *base, const shm_rank *rank, told *t, uint32_t ranks, FILE *out)
+static void print_answer(const shm_rank *rank, fy_waiting *t, FILE *out)
 {
     uint64_t words[FY_ANSWER_BYTES / sizeof(uint64_t) + 1] = {0};
     for (size_t i = 0; i + 1 < sizeof(words) / sizeof(words[0]); i++)
@@ -217,10 +200,10 @@ static void print_answer(void *base, const shm_rank *rank, told *t, uint32_t ran
     char *save = NULL;
     for (char *line = strtok_r((char *)words, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save))
-        print_line(base, t, ranks, line, out);
+        print_line(t, line, out);
 }
 
-static void print_rank(void *base, uint32_t ranks, uint32_t index, told *t, FILE *out)
+static void print_rank(void *base, uint32_t index, fy_waiting *t, FILE *out)
 {
     static const char *const states[] = {"has not opened Ferry", "", "has left", "is dead"};
     const shm_rank *rank = rank_at(base, index);
@@ -240,27 +223,12 @@ static void print_rank(void *base, uint32_t ranks, uint32_t index, told *t, FILE
         fprintf(out, " for %.2f s", (double)(now - since) / 1e9);
     fputs(t->answered ? "\n" : "; it does not call Ferry, so it tells no more\n", out);
     if (t->answered)
-        print_answer(base, rank, t, ranks, out);
-}
-
-/* Whether a rank in a call of all waits for another, which is not in it. */
-static bool missed(const told *all, uint32_t rank, uint32_t other)
-{
-    uint32_t doing = all[rank].doing;
-    return all[rank].lives && all[other].lives && rank != other && doing >= FY_DOING_BARRIER &&
-           doing <= FY_DOING_CLOSE && all[other].doing != doing;
-}
-
-static bool waits_for(const told *all, uint32_t rank, uint32_t other)
-{
-    for (int i = 0; i < all[rank].edge_count; i++)
-        if (all[rank].edges[i] == (int)other)
-            return true;
-    return missed(all, rank, other);
+        print_answer(rank, t, out);
 }
 
 /* "ranks 0-2 wait in a barrier for ranks 3 5" once for all that are in one sort of call. */
-static void print_missing(void *base, const told *all, uint32_t ranks, uint32_t rank, FILE *out)
+static void print_missing(void *base, const fy_waiting *all, uint32_t ranks, uint32_t rank,
+                          FILE *out)
 {
     char doing[128];
     bool any = false;
@@ -269,55 +237,26 @@ static void print_missing(void *base, const told *all, uint32_t ranks, uint32_t 
             return;
     fy_doing_describe(rank_at(base, rank), "", doing, sizeof(doing));
     for (uint32_t other = 0; other < ranks; other++) {
-        if (!missed(all, rank, other))
+        if (!fy_waiting_misses(&all[rank], &all[other]))
             continue;
         if (!any)
             fprintf(out, "  who is %s waits for rank", doing);
-        fprintf(out, " %u", number_of(rank_at(base, other), other));
+        fprintf(out, " %d", all[other].rank);
         any = true;
     }
     if (any)
         fputs("\n", out);
 }
 
-/* Follows who waits for whom from `start`, nearest first. True when that leads back to it: the way
- * stands in `from`, backwards. */
-static bool leads_back(const told *all, uint32_t ranks, uint32_t start, uint32_t *from,
-                       uint32_t *queue)
-{
-    uint32_t first = 0, count = 0;
-    memset(from, 0xff, ranks * sizeof(*from));
-    for (queue[count++] = start; first < count; first++)
-        for (uint32_t other = 0; other < ranks; other++) {
-            if (from[other] != UINT32_MAX || !waits_for(all, queue[first], other))
-                continue;
-            from[other] = queue[first];
-            if (other == start)
-                return true;
-            queue[count++] = other;
-        }
-    return false;
-}
-
-static void print_circle(void *base, const told *all, uint32_t ranks, FILE *out)
+static void print_circle(const fy_waiting *all, uint32_t ranks, FILE *out)
 {
     enum { STARTS_MAX = 64 };
-    uint32_t *from = calloc(ranks * 2, sizeof(*from));
-    for (uint32_t start = 0; from != NULL && start < ranks && start < STARTS_MAX; start++) {
-        if (!leads_back(all, ranks, start, from, from + ranks))
-            continue;
-        uint32_t *way = from + ranks, count = 0;
-        for (uint32_t at = from[start]; at != start; at = from[at])
-            way[count++] = at;
-        uint32_t first = number_of(rank_at(base, start), start);
-        fprintf(out, "  a circle: rank %u waits", first);
-        while (count-- > 0)
-            fprintf(out, " for rank %u, which waits",
-                    number_of(rank_at(base, way[count]), way[count]));
-        fprintf(out, " for rank %u\n", first);
-        break;
-    }
-    free(from);
+    char circle[512];
+    for (uint32_t start = 0; start < ranks && start < STARTS_MAX; start++)
+        if (fy_waiting_circle(all, ranks, start, circle, sizeof(circle)) >= 0) {
+            fprintf(out, "  a circle: %s\n", circle);
+            return;
+        }
 }
 
 /* Written at once: what ranks of several machines print goes through one launcher. */
@@ -334,13 +273,15 @@ void fy_why_print(const fy_controls *controls, int fd)
     uint32_t ranks = controls->ranks, count = 0, in_job = ranks_of_job(base, ranks);
     char *text = NULL;
     size_t length = 0;
-    told *all = calloc(ranks, sizeof(*all));
+    fy_waiting *all = calloc(ranks, sizeof(*all));
     FILE *out = all != NULL ? open_memstream(&text, &length) : NULL;
     if (out == NULL) {
         free(all);
         return;
     }
     await_answers(base, ranks, all);
+    if (in_job > ranks)
+        fy_clock_sleep_until(fy_clock_now_ns() + SETTLE_NS);
     for (uint32_t rank = 0; rank < ranks; rank++)
         count += all[rank].lives;
     fprintf(out, "ferry: what %u ranks%s do\n", count, in_job > ranks ? " of this machine" : "");
@@ -349,17 +290,17 @@ void fy_why_print(const fy_controls *controls, int fd)
     /* Places that nobody has been started for are not worth a line. */
     for (uint32_t rank = 0; rank < ranks; rank++)
         if (rank < controls->starting || state_of_rank(rank_at(base, rank)) != SHM_ABSENT)
-            print_rank(base, ranks, rank, &all[rank], out);
+            print_rank(base, rank, &all[rank], out);
     for (uint32_t rank = 0; rank < ranks; rank++)
         print_missing(base, all, ranks, rank, out);
-    print_circle(base, all, ranks, out);
+    print_circle(all, ranks, out);
     if (fclose(out) == 0)
         write_all(fd, text, length);
     free(text);
     free(all);
 }
 
-void fy_shm_ask(fy_port *port, bool print)
+bool fy_shm_ask(fy_port *port, bool print)
 {
     const fy_segment *segment = state_of(port)->segment;
     const fy_controls controls = {
@@ -368,4 +309,5 @@ void fy_shm_ask(fy_port *port, bool print)
         fy_why_print(&controls, STDERR_FILENO);
     else
         fy_why_question(&controls);
+    return true;
 }

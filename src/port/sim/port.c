@@ -2,6 +2,8 @@
 #include "port/sim/world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -355,6 +357,23 @@ static void sim_name_handler(fy_port *port, uint16_t handler, const char *name)
         snprintf(world->names[handler], FY_SIM_NAME_BYTES, "%s", name);
 }
 
+/* The run asks when it is stuck (sim.c). */
+static bool sim_asked(fy_port *port)
+{
+    return fy_sim_rank_of(port)->asked;
+}
+
+static void sim_answer(fy_port *port, const char *text, size_t size_bytes)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_actor_enter(rank);
+    free(rank->answer);
+    rank->answer = strndup(text, size_bytes);
+    rank->world->unanswered -= rank->asked;
+    rank->asked = false;
+    fy_actor_leave(rank);
+}
+
 const fy_port_ops fy_sim_ops_shared = {
     .version = FY_PORT_VERSION,
     .name = "sim",
@@ -381,6 +400,8 @@ const fy_port_ops fy_sim_ops_shared = {
     .recruit = sim_recruit,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
+    .asked = sim_asked,
+    .answer = sim_answer,
 };
 
 const fy_port_ops fy_sim_ops_private = {
@@ -405,4 +426,6 @@ const fy_port_ops fy_sim_ops_private = {
     .recruit = sim_recruit,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
+    .asked = sim_asked,
+    .answer = sim_answer,
 };

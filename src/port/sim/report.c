@@ -2,9 +2,12 @@
  * and what the run was. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "port/sim/world.h"
+#include "port/waiting.h"
 
 enum { LINES_MAX = 20 };
 
@@ -46,6 +49,33 @@ static size_t arrived_count(const fy_inbox *inbox)
     return count;
 }
 
+/* What the rank has said of itself; notes whom it waits for. */
+static void report_answer(const fy_sim_rank *rank, fy_waiting *waiting, bool prints)
+{
+    char *save = NULL, *words;
+    *waiting =
+        (fy_waiting){.rank = rank->rank, .lives = !rank->finished, .doing = (uint32_t)rank->doing};
+    for (char *line = rank->answer == NULL ? NULL : strtok_r(rank->answer, "\n", &save);
+         line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        int other = fy_waiting_read(waiting, line, &words);
+        if (prints && other < 0)
+            fy_log_line(rank->rank, "sim:   %s", line);
+        else if (prints)
+            fy_log_line(rank->rank, "sim:   waits for rank %d, which%s", other, words);
+    }
+}
+
+static void report_circle(const fy_waiting *all, uint32_t count)
+{
+    enum { STARTS_MAX = 64 };
+    char circle[512];
+    for (uint32_t start = 0; start < count && start < STARTS_MAX; start++)
+        if (fy_waiting_circle(all, count, start, circle, sizeof(circle)) >= 0) {
+            fy_log_line(-1, "sim: a circle: %s", circle);
+            return;
+        }
+}
+
 static void report_rank(const fy_world *world, const fy_sim_rank *rank)
 {
     const fy_actor *app = &rank->actors[FY_APP];
@@ -65,17 +95,21 @@ void fy_report_stuck(const fy_world *world, const char *why)
     fy_log_line(-1, "sim: stuck at %.9f s, seed %" PRIu64 ": %s; %d of %d ranks have not ended",
                 (double)world->now_ns / 1e9, world->options.seed, why, world->unfinished,
                 world->rank_count);
+    fy_waiting *all = calloc((size_t)world->rank_count, sizeof(*all));
     int lines = 0;
-    for (int i = 0; i < world->rank_count; i++) {
+    uint32_t count = 0;
+    for (int i = 0; i < world->rank_count && all != NULL; i++) {
         const fy_sim_rank *rank = &world->ranks[i];
-        if (rank->finished)
+        if (rank->finished || rank->state != FY_PEER_ALIVE)
             continue;
-        if (lines++ == LINES_MAX) {
-            fy_log_line(-1, "sim: and %d more", world->unfinished - LINES_MAX);
-            break;
-        }
-        report_rank(world, rank);
+        if (lines++ < LINES_MAX)
+            report_rank(world, rank);
+        report_answer(rank, &all[count++], lines <= LINES_MAX);
     }
+    if (lines > LINES_MAX)
+        fy_log_line(-1, "sim: and %d more", lines - LINES_MAX);
+    report_circle(all, count);
+    free(all);
 }
 
 void fy_report_broken(fy_world *world, const fy_channel *channel, const char *what)

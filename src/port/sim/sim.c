@@ -149,24 +149,46 @@ static void happen(fy_world *world, fy_event *event)
     }
 }
 
-/* Why the run can go no further; NULL when it can. */
+static bool is_late(const fy_world *world)
+{
+    return world->options.time_limit_ns > 0 && world->now_ns >= world->options.time_limit_ns;
+}
+
+/* Why the run can go no further; NULL when it can, or its ranks are to say first what they do. */
 static const char *stuck(const fy_world *world)
 {
+    if (world->stuck != NULL && (world->unanswered == 0 || world->events.count == 0))
+        return world->stuck;
     if (world->events.count == 0)
         return "nothing will ever happen";
-    uint64_t limit = world->options.time_limit_ns;
-    if (limit > 0 && world->now_ns >= limit)
+    if (is_late(world))
         return "the time limit has passed";
     bool idle = world->idle_resumes > (uint64_t)world->unfinished * STUCK_LOOKS &&
                 world->now_ns - world->progress_ns > STUCK_NS;
     return idle ? "nothing was done for 10 s, however often the ranks looked" : NULL;
 }
 
+/* Asks all what they wait for, and wakes them to answer. False: nobody will. */
+static bool ask(fy_world *world, const char *why)
+{
+    world->stuck = why;
+    world->changes++;
+    for (int i = 0; i < world->rank_count; i++) {
+        fy_sim_rank *rank = &world->ranks[i];
+        rank->asked = rank->state == FY_PEER_ALIVE && !rank->finished;
+        world->unanswered += rank->asked;
+        if (rank->asked)
+            fy_actor_wake(&rank->actors[FY_APP], world->now_ns);
+    }
+    fy_world_progress(world);
+    return world->events.count != 0 && !is_late(world);
+}
+
 static void loop(fy_world *world)
 {
     while (world->unfinished > 0 && !world->ended) {
         const char *why = stuck(world);
-        if (why != NULL) {
+        if (why != NULL && (world->stuck != NULL || !ask(world, why))) {
             fy_report_stuck(world, why);
             fy_world_end(world, FY_SIM_STUCK);
             return;
@@ -378,6 +400,8 @@ static void world_free(fy_world *world)
     fy_blocks_fini(&world->blocks);
     fy_faults_fini(&world->faults);
     fy_net_fini(&world->net);
+    for (int i = 0; world->ranks != NULL && i < world->rank_count; i++)
+        free(world->ranks[i].answer);
     free(world->ranks);
     free(world->names);
     free(world);

@@ -123,7 +123,8 @@ struct fy_sim_rank {
     fy_thread served_by;
     fy_doing doing;
     uint16_t handler;
-    bool finished;
+    bool finished, asked;
+    char *answer; /* what it does, when it was asked; NULL: it has not answered */
     uint64_t busy_ns, end_ns;
 };
 
@@ -162,7 +163,9 @@ struct fy_world {
     fy_sim_counts counts;
     char (*names)[FY_SIM_NAME_BYTES]; /* of handlers, as the first rank names them */
     int status;
-    bool ended; /* the run is over, whatever ranks remain */
+    const char *stuck; /* why it goes no further: the ranks have been asked what they wait for */
+    int unanswered;    /* of those asked, who have not said */
+    bool ended;        /* the run is over, whatever ranks remain */
 };
 
 /* The port's table: with memory that ranks share, and without. */
@@ -256,6 +259,7 @@ void fy_storage_check(fy_world *world);
 
 /* Reports (report.c). */
 
+/* Tells who waits for whom, as those said who were asked. */
 void fy_report_stuck(const fy_world *world, const char *why);
 void fy_report_end(const fy_world *world, uint64_t real_ns);
 void fy_report_broken(fy_world *world, const fy_channel *channel, const char *what);

@@ -1,0 +1,159 @@
+/* Circles of waiting that reach over nodes. Of a rank elsewhere nobody here can read what it told,
+ * so all tell each other: whoever is asked begins a round, or is in one that he has heard of, and
+ * sends to all what it waits for, in a notice. Who finds itself in a circle adds that to its
+ * answer; in a round that a stalled call began, where nobody prints answers, the lowest rank of the
+ * circle logs it. So it takes those in the circle alone, who wait, and thus look for messages.
+ *
+ * Questions at once on several nodes begin rounds of one number, which are one; a new question
+ * within ROUND_NS is answered by what the last round has shown. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "port/mpi/port_state.h"
+
+#define ROUND_NS UINT64_C(100000000)
+
+_Static_assert(FY_AWAITED_MAX * sizeof(int32_t) == WORDS_BYTES, "a notice has room for them");
+
+/* This rank has news of itself, and its wait ends. */
+static void rouse_self(mpi_port *p)
+{
+    /* seq_cst: as in fy_controls_mark */
+    atomic_fetch_add_explicit(&rank_at(p->node->segment->base, (uint32_t)p->node->self)->events, 1,
+                              memory_order_seq_cst);
+}
+
+static void begin_round(mpi_port *p, uint32_t number, bool logs)
+{
+    circles *c = &p->circles;
+    if (c->all == NULL)
+        c->all = calloc((size_t)p->ranks, sizeof(*c->all)); /* without: none is found here */
+    else
+        memset(c->all, 0, (size_t)p->ranks * sizeof(*c->all));
+    for (int rank = 0; rank < p->ranks && c->all != NULL; rank++)
+        c->all[rank].rank = rank;
+    c->round = number;
+    c->logs = logs;
+    c->begun_ns = fy_clock_now_ns();
+    c->found = c->news = false;
+    c->circle[0] = '\0';
+}
+
+static void answer_here(mpi_port *p)
+{
+    circles *c = &p->circles;
+    char text[FY_ANSWER_BYTES];
+    int length = snprintf(text, sizeof(text), "%s%s%s%s", c->found ? "in a circle: " : "",
+                          c->circle, c->found ? "\n" : "", c->text);
+    size_t used = length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1;
+    p->near->ops->answer(p->near, text, used);
+}
+
+/* Tells all that are there what this rank waits for, as its answer says. */
+static void tell_all(mpi_port *p)
+{
+    circles *c = &p->circles;
+    const shm_rank *self = rank_at(p->node->segment->base, (uint32_t)p->node->self);
+    fy_waiting own = {
+        .rank = p->rank,
+        .lives = true,
+        .answered = true,
+        /* relaxed: this rank has written it, or the thread beside this one just did */
+        .doing = (uint32_t)atomic_load_explicit(&self->doing, memory_order_relaxed)};
+    char lines[FY_ANSWER_BYTES], *save = NULL, *words;
+    memcpy(lines, c->text, sizeof(lines));
+    for (char *line = strtok_r(lines, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save))
+        (void)fy_waiting_read(&own, line, &words);
+    fy_frame frame = {.kind = (uint8_t)own.doing,
+                      .word_count = FY_FRAME_WORDS,
+                      .op = c->logs,
+                      .tag = own.count,
+                      .aux = c->round};
+    memcpy(frame.words, own.awaited, sizeof(own.awaited));
+    for (int rank = 0; rank < p->ranks; rank++)
+        if (rank != p->rank && p->port.ops->peer(&p->port, rank) == FY_PEER_ALIVE)
+            fy_mpi_notice_with(p, FY_CONTROL, rank, WIRE_WAITS, &frame);
+    if (c->all != NULL)
+        c->all[p->rank] = own;
+    c->told = c->round;
+    c->news = true;
+    rouse_self(p);
+}
+
+void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words)
+{
+    circles *c = &p->circles;
+    if (head->word_count != FY_FRAME_WORDS)
+        return;
+    if ((int32_t)(head->aux - c->round) > 0)
+        begin_round(p, head->aux, head->op != 0);
+    if (head->aux != c->round || c->all == NULL)
+        return;
+    fy_waiting *w = &c->all[source];
+    w->lives = w->answered = true;
+    w->doing = head->kind;
+    w->count = head->tag < 0 || head->tag > FY_AWAITED_MAX ? 0 : (uint8_t)head->tag;
+    memcpy(w->awaited, words, sizeof(w->awaited));
+    c->news = true;
+    rouse_self(p);
+}
+
+static void look_for_circle(mpi_port *p)
+{
+    circles *c = &p->circles;
+    c->news = false;
+    if (c->found || c->all == NULL || !c->all[p->rank].answered)
+        return;
+    int lowest = fy_waiting_circle(c->all, (uint32_t)p->ranks, (uint32_t)p->rank, c->circle,
+                                   sizeof(c->circle));
+    c->found = lowest >= 0;
+    if (c->found)
+        answer_here(p);
+    if (lowest == p->rank && c->logs)
+        fy_log_line(p->rank, "a circle: %s", c->circle);
+}
+
+bool fy_mpi_asked(fy_port *port)
+{
+    mpi_port *p = port_of(port);
+    circles *c = &p->circles;
+    bool asked = p->near->ops->asked(p->near);
+    lock(p);
+    if (!asked && c->news)
+        look_for_circle(p);
+    asked = asked || c->told != c->round;
+    unlock(p);
+    return asked;
+}
+
+void fy_mpi_answer(fy_port *port, const char *text, size_t size_bytes)
+{
+    mpi_port *p = port_of(port);
+    circles *c = &p->circles;
+    lock(p);
+    size_t kept = size_bytes < sizeof(c->text) ? size_bytes : sizeof(c->text) - 1;
+    memcpy(c->text, text, kept);
+    c->text[kept] = '\0';
+    if (c->told == c->round && fy_clock_now_ns() - c->begun_ns > ROUND_NS)
+        begin_round(p, c->round + 1, false);
+    answer_here(p);
+    if (c->told != c->round)
+        tell_all(p);
+    unlock(p);
+}
+
+/* Asks nobody's program: core does, by frames. Has circles logged. */
+bool fy_mpi_ask(fy_port *port, bool print)
+{
+    mpi_port *p = port_of(port);
+    (void)print;
+    lock(p);
+    begin_round(p, p->circles.round + 1, true);
+    rouse_self(p);
+    unlock(p);
+    return false;
+}

@@ -1,0 +1,33 @@
+/* Waiting: which ranks wait for which, as they tell who asks (core/why.h), and whether that goes
+ * round in a circle. What is told is of one moment per rank, not of one for all: a circle that is
+ * there twice is one. For whoever has heard several ranks: the launcher, a node, the simulator. */
+#ifndef FY_WAITING_H
+#define FY_WAITING_H
+
+#include "base/shared.h"
+#include "port/port.h"
+
+enum { FY_AWAITED_MAX = 8 };
+
+/* What a rank has told. */
+typedef struct fy_waiting {
+    int rank; /* its number in the job */
+    bool lives, answered;
+    uint8_t count; /* of `awaited` */
+    uint32_t doing;
+    int32_t awaited[FY_AWAITED_MAX]; /* ranks that it has said it waits for */
+} fy_waiting;
+
+/* Notes what a line of its answer says: ">N words" is that it waits for rank N. Gives N, and where
+ * the words begin; -1: it says something else. */
+FY_SHARED int fy_waiting_read(fy_waiting *waiting, char *line, char **words);
+
+/* Whether a rank in a call of all waits for another, which is not in it. */
+bool fy_waiting_misses(const fy_waiting *waiting, const fy_waiting *other);
+
+/* Writes a shortest circle that `all[start]` is in: "rank 0 waits for rank 2, which waits for rank
+ * 0". Returns the lowest rank in it, or -1 when there is none. */
+FY_SHARED int fy_waiting_circle(const fy_waiting *all, uint32_t count, uint32_t start, char *out,
+                                size_t size);
+
+#endif
