@@ -24,7 +24,7 @@
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 
-enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10 };
+enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10, FALL = 4 };
 
 typedef struct ferry_policy {
     fy_ladder waiting;
@@ -95,14 +95,15 @@ static void report(ferry_scheduling *s, ferry_policy *p, int wish)
     fy_desks_post(s, &p->desks, &note);
 }
 
-/* Whether the desk should hear of a change. Of short tasks only that there are many more: that
- * there are fewer it learns when it asks in vain. */
+/* Whether the desk should hear of a change. Each word wakes a helper: that there is less left, but
+ * not nothing, is worth it only when it is much less. Of short tasks only that there are many more:
+ * that there are fewer it learns when it asks in vain. */
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
     if (tasks_are_short(p))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
-    if (fy_desk_differs(now, p->reported))
+    if (now < p->reported ? now <= p->reported / FALL : fy_desk_differs(now, p->reported))
         return true;
     double weight = heaviest(p);
     return now != 0 &&
