@@ -154,8 +154,9 @@ FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object objec
 
 /* Makes an object that `source` uninstalled for this rank live here, with `data`, of its type.
  * Borrows `info`; takes `data`. FERRY_EINVAL: it is not such an object's, or was installed already;
- * FERRY_ENOMEM, and FERRY_EAGAIN until a poll has ended its last stay here: nothing happened. [app
- * thread, handlers | never blocks] prema.txt C.2.5 (mol_install_obj). */
+ * FERRY_ENOMEM, and FERRY_EAGAIN until a poll has ended its last stay here and its kind is
+ * registered: nothing happened. [app thread, handlers | never blocks] prema.txt C.2.5
+ * (mol_install_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_install(ferry *f, const ferry_move_info *info, void *data,
                                                   int source);
 

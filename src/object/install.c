@@ -3,7 +3,10 @@
  * Where a helper thread exists, whichever thread serves the control lane takes the frame, under the
  * lock, and keeps its block; the application thread installs it in its next progress, since the
  * directory is its own and `unpack` is the program's. Without one the frame is installed where it
- * stands, and what is packed in it is copied by `unpack` and by nobody else. */
+ * stands, and what is packed in it is copied by `unpack` and by nobody else.
+ *
+ * What is of a kind that is not registered here is set aside until one is, so that nobody looks at
+ * it again and again; what comes behind it goes on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +38,12 @@ static void arrival_destroy(ferry *f, fy_arrival *arrival)
     free(arrival);
 }
 
+/* Whether an arrival is to be tried again. FERRY_ENOTSUP: its kind is not registered here. */
+static bool has_to_wait(int error)
+{
+    return error == FERRY_ENOMEM || error == FERRY_EAGAIN || error == FERRY_ENOTSUP;
+}
+
 /* Installs a frame without keeping it, where only this thread can be concerned. False: there is a
  * helper, or what is left of it has to wait. */
 static bool install_at_once(ferry *f, fy_arrival *arrival)
@@ -44,7 +53,7 @@ static bool install_at_once(ferry *f, fy_arrival *arrival)
         return false;
     int error = fy_arrival_install(f, arrival);
     objects->installed++;
-    return error != FERRY_ENOMEM && error != FERRY_EAGAIN;
+    return !has_to_wait(error);
 }
 
 /* The frame comes again: what was made of it is not kept. */
@@ -279,7 +288,7 @@ static int install(ferry *f, fy_arrival *arrival)
         taken_bytes = passage.size_bytes;
         /* A kind that is yet to be registered here is waited for. */
         if (passage.type >= objects->type_count)
-            return FERRY_EAGAIN;
+            return FERRY_ENOTSUP;
         error = fy_entry_due(f, (ferry_object){passage.object}, passage.movement, &entry);
         if (error == 0 && arrival->record == NULL) {
             arrival->record = fy_record_create(objects, (ferry_object){passage.object});
@@ -308,8 +317,7 @@ static int install(ferry *f, fy_arrival *arrival)
 static int install_all(ferry *f, fy_arrival *arrival)
 {
     int error = 0;
-    while (arrival->done_bytes < arrival->size_bytes && error != FERRY_ENOMEM &&
-           error != FERRY_EAGAIN)
+    while (arrival->done_bytes < arrival->size_bytes && !has_to_wait(error))
         error = install(f, arrival);
     return error;
 }
@@ -350,6 +358,24 @@ static void arrivals_return(ferry *f, fy_arrival *first)
     fy_control_unlock(f);
 }
 
+void fy_strangers_retry(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_arrival *first = objects->strangers;
+    objects->strangers = NULL;
+    if (first != NULL)
+        arrivals_return(f, first);
+}
+
+static void set_aside(fy_objects *objects, fy_arrival *arrival)
+{
+    fy_arrival **end = &objects->strangers;
+    while (*end != NULL)
+        end = &(*end)->next;
+    arrival->next = NULL;
+    *end = arrival;
+}
+
 int fy_arrivals_install(ferry *f)
 {
     int count = 0;
@@ -361,28 +387,37 @@ int fy_arrivals_install(ferry *f)
             arrivals_return(f, arrival);
             break;
         }
-        arrival_destroy(f, arrival);
+        if (error == FERRY_ENOTSUP)
+            set_aside(fy_objects_of(f), arrival);
+        else
+            arrival_destroy(f, arrival);
         arrival = next;
         count++;
     }
     return count;
 }
 
-bool fy_arrival_waits(ferry *f, ferry_object object)
+static bool is_among(const fy_objects *objects, const fy_arrival *first, ferry_object object)
 {
-    const fy_objects *objects = fy_objects_of(f);
     fy_passage passage;
     bool waits = false;
-    fy_control_lock(f);
-    for (const fy_arrival *a = objects->arrivals; a != NULL && !waits; a = a->next)
+    for (const fy_arrival *a = first; a != NULL && !waits; a = a->next)
         for (size_t at = a->done_bytes; !waits && at < a->size_bytes; at += passage.size_bytes) {
             if (!fy_passage_read(objects, (const unsigned char *)a->data + at, a->size_bytes - at,
                                  &passage))
                 break;
             waits = passage.object == object.word;
         }
-    fy_control_unlock(f);
     return waits;
+}
+
+bool fy_arrival_waits(ferry *f, ferry_object object)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    fy_control_lock(f);
+    bool waits = is_among(objects, objects->arrivals, object);
+    fy_control_unlock(f);
+    return waits || is_among(objects, objects->strangers, object);
 }
 
 /* The object is made, since only it knows what has to be freed, and destroyed. False: there is none
@@ -417,11 +452,16 @@ static bool end_next(ferry *f, fy_arrival *arrival)
 
 void fy_arrivals_end(ferry *f)
 {
+    fy_strangers_retry(f);
     fy_arrival *arrival = arrivals_take(f);
     while (arrival != NULL) {
         fy_arrival *next = arrival->next;
         while (end_next(f, arrival))
             continue;
+        if (arrival->done_bytes < arrival->size_bytes)
+            fy_log(f, "dropped %zu bytes of objects from rank %d: this rank has %u kinds of them",
+                   arrival->size_bytes - arrival->done_bytes, arrival->source,
+                   fy_objects_of(f)->type_count);
         arrival_destroy(f, arrival);
         arrival = next;
     }

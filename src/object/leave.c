@@ -60,7 +60,7 @@ static bool move_all(ferry *f)
             (void)fy_record_move(f, record, target); /* it stays, and is tried again */
         none = none && entry->record == NULL;
     }
-    return none && objects->arrivals == NULL;
+    return none && objects->arrivals == NULL && objects->strangers == NULL;
 }
 
 static int send_legacy(ferry *f, int heir, const legacy *items, size_t count)

@@ -25,6 +25,7 @@ int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_obje
     (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
     type->ops.name = type->name;
     out->index = objects->type_count++;
+    fy_strangers_retry(f);
     return 0;
 }
 

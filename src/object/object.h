@@ -167,10 +167,11 @@ typedef struct fy_objects {
     atomic_bool mail;  /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;      /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
-    int installed;   /* objects, by the kind that took them in; application thread */
-    bool bereaved;   /* a rank has died: what it had on its way is missing */
-    uint64_t gap_ns; /* when to look for what waits in vain (gaps.c); 0: nothing does */
-    fy_costs *costs; /* NULL: nothing is counted */
+    fy_arrival *strangers; /* objects among them are of kinds that are not registered here yet */
+    int installed;         /* objects, by the kind that took them in; application thread */
+    bool bereaved;         /* a rank has died: what it had on its way is missing */
+    uint64_t gap_ns;       /* when to look for what waits in vain (gaps.c); 0: nothing does */
+    fy_costs *costs;       /* NULL: nothing is counted */
 } fy_objects;
 
 static inline fy_objects *fy_objects_of(const ferry *f)
@@ -384,6 +385,9 @@ int fy_arrival_install(ferry *f, fy_arrival *arrival);
 
 /* Installs what has arrived. Returns how many objects. */
 int fy_arrivals_install(ferry *f);
+
+/* A kind was registered: tries again what may have waited for it. */
+void fy_strangers_retry(ferry *f);
 
 /* Whether `object` has arrived and is not installed yet. */
 bool fy_arrival_waits(ferry *f, ferry_object object);

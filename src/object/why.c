@@ -65,6 +65,16 @@ static bool tell_object(ferry *f, fy_why *why, const fy_record *record, waiting 
     return count != 0;
 }
 
+static void tell_strangers(fy_why *why, const fy_objects *objects)
+{
+    uint32_t count = 0;
+    for (const fy_arrival *a = objects->strangers; a != NULL; a = a->next)
+        count++;
+    if (count != 0)
+        fy_why_line(why, "%u passages of objects wait: their kind is not among the %u registered",
+                    count, objects->type_count);
+}
+
 static void tell_handlers(ferry *f, fy_why *why, const waiting *by_handler)
 {
     uint32_t shown = 0;
@@ -89,5 +99,6 @@ void fy_objects_why(ferry *f, fy_why *why)
     if (told > OBJECTS_SHOWN)
         fy_why_line(why, "and %u more objects have messages that wait", told - OBJECTS_SHOWN);
     tell_handlers(f, why, by_handler);
+    tell_strangers(why, objects);
     free(by_handler);
 }
