@@ -5,6 +5,9 @@
  *
  *     ferry run -n 8 build/examples/steps --steps 10 --percent 10
  *
+ * With --trace N each rank records step N alone, and how it spent it is printed: of a long run a
+ * look at one step that is slow.
+ *
  * Steps end with ferry_quiesce. What was done is counted, and compared for each step with what it
  * had to be by its end, so that a step that ended early would be found out. */
 #include <inttypes.h>
@@ -22,6 +25,7 @@ typedef struct options {
     double refine_ms; /* coarsening takes half of it */
     long splits;      /* messages to each neighbour of a refined sub-domain */
     long split_bytes;
+    long trace; /* the step to record; -1: none */
     bool balance;
 } options;
 
@@ -205,6 +209,40 @@ static bool is_complete(ferry *f, const options *o, long step, const counts *don
     return complete;
 }
 
+/* A rank records as many stretches; neighbouring ones shorter than this become one. */
+enum { INTERVALS = 4096, RESOLUTION_NS = 10 * 1000 };
+
+/* What begins now is step `step`. */
+static void start_trace(ferry *f, const options *o, long step)
+{
+    if (step == o->trace)
+        check(f, ferry_trace_start(f, INTERVALS, RESOLUTION_NS));
+}
+
+/* Prints how each rank spent the step that has ended, if that is the one. */
+static void stop_trace(ferry *f, const options *o, long step)
+{
+    const ferry_interval *intervals;
+    size_t count;
+    int ranks = ferry_ranks(f);
+    if (step != o->trace)
+        return;
+    check(f, ferry_trace_stop(f, &intervals, &count));
+    double(*spent)[FERRY_MAIN + 1] = calloc((size_t)ranks, sizeof *spent);
+    check(f, spent != NULL ? 0 : FERRY_ENOMEM);
+    for (size_t i = 0; i + 1 < count; i++)
+        spent[ferry_rank(f)][intervals[i].activity] +=
+            (double)(intervals[i + 1].start_ns - intervals[i].start_ns) / 1e6;
+    check(f, ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, spent, spent,
+                             (size_t)ranks * (FERRY_MAIN + 1)));
+    for (int i = 0; i < ranks && ferry_rank(f) == 0; i++)
+        printf("step %2ld, rank %d: %.2f ms in tasks, %.2f in the runtime, %.2f in the program, "
+               "%.2f idle\n",
+               step, i, spent[i][FERRY_TASK], spent[i][FERRY_RUNTIME], spent[i][FERRY_MAIN],
+               spent[i][FERRY_IDLE]);
+    free(spent);
+}
+
 /* Each step begins as soon as the one before has ended; that all was done is found out during it,
  * since ranks that wait for others run tasks. */
 static bool run_steps(ferry *f, state *s, double *least)
@@ -212,10 +250,13 @@ static bool run_steps(ferry *f, state *s, double *least)
     const options *o = &s->options;
     bool complete = true;
     uint64_t start_ns = ferry_now(f);
+    start_trace(f, o, 0);
     begin_step(f, s, 0);
     for (long step = 0; step < o->steps && complete; step++) {
         check(f, ferry_quiesce(f));
         const counts done = s->done[step];
+        stop_trace(f, o, step);
+        start_trace(f, o, step + 1);
         begin_step(f, s, step + 1);
         uint64_t end_ns = ferry_now(f);
         if (ferry_rank(f) == 0)
@@ -257,6 +298,7 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
         {"refine", "milliseconds of a refinement", 0, 1e6, .real = &o->refine_ms},
         {"splits", "messages to each neighbour of a refined one", 0, 1e6, .whole = &o->splits},
         {"bytes", "of such a message", 0, 1e6, .whole = &o->split_bytes},
+        {"trace", "a step to show in detail", -1, 1e6, .whole = &o->trace},
         {"no-balance", "every sub-domain where it was made", .flag = &alone},
         {0},
     };
@@ -274,7 +316,8 @@ static int rank_main(ferry *f, int argc, char **argv)
                            .percent = 10,
                            .refine_ms = 2,
                            .splits = 2,
-                           .split_bytes = 64}};
+                           .split_bytes = 64,
+                           .trace = -1}};
     int wrong = read_options(f, argc, argv, &s.options);
     if (wrong >= 0)
         return wrong;

@@ -129,7 +129,9 @@ FERRY_API bool ferry_scheduling_preempts(const ferry_scheduling *s);
 /* Pseudo-random numbers, the same for the same seed and rank. */
 FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 
-/* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, or `otherwise`. */
+/* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, or `otherwise`, as when
+ * that is no number from 0, which is logged. Ask for all in `create`: rank 0 warns of parameters in
+ * the environment that were not asked for there. */
 FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name,
                                             double otherwise);
 

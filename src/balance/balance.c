@@ -39,8 +39,10 @@ static int fail_unknown(const ferry_scheduling *s, const fy_bundle *bundle)
     if (bundle == NULL)
         return fy_fail(s->f, FERRY_EINVAL, "scheduler \"%s\" is none of %s, and %s", s->name, known,
                        fy_error_text());
-    return fy_fail(s->f, FERRY_EINVAL, "there is no scheduler \"%s\"; known are: %s", s->name,
-                   known);
+    return fy_fail(s->f, FERRY_EINVAL,
+                   "there is no scheduler \"%s\"; known are: %s; or a path of a shared object, "
+                   "with a '/' in it",
+                   s->name, known);
 }
 
 static int look_in_bundle(const ferry_scheduling *s, const ferry_scheduler **out)
@@ -85,6 +87,7 @@ int fy_scheduler_prepare(ferry *f)
                        ferry_strerror(error));
     }
     s->scheduler = scheduler;
+    fy_parameters_check(s);
     return 0;
 }
 

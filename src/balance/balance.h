@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "object/object.h"
 
-enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512 };
+enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512, FY_PARAMETERS_BYTES = 256 };
 
 /* Words for a scheduler elsewhere, not sent yet. */
 typedef struct fy_note {
@@ -54,6 +54,7 @@ struct ferry_scheduling {
     int table_count;
     const ferry_scheduler *scheduler; /* NULL until it is needed */
     void *state;
+    char asked[FY_PARAMETERS_BYTES]; /* parameters, each behind a blank, until it is made */
     fy_random random;
     bool on;
     bool serving;
@@ -92,6 +93,10 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
  * for fy_plugin_close. FERRY_EINVAL. [application thread] */
 int fy_scheduler_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out);
 void fy_plugin_close(void *handle);
+
+/* The scheduler was made: warns of parameters in the environment that it has not asked for.
+ * [application thread] */
+void fy_parameters_check(const ferry_scheduling *s);
 
 /* Whether every function that a scheduler must have is there. */
 bool fy_scheduler_is_whole(const ferry_scheduler *scheduler);

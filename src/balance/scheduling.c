@@ -59,14 +59,46 @@ uint64_t ferry_scheduling_random(ferry_scheduling *s)
     return fy_random_next(&s->random);
 }
 
+#define PARAMETER_PREFIX "FERRY_SCHEDULER_"
+
+/* Whether `names` has the one that begins `entry`, up to its '='. */
+static bool is_asked_for(const char *names, const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    for (const char *at = names; (at = strchr(at, ' ')) != NULL;)
+        if (strncmp(++at, entry, length) == 0 && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+void fy_parameters_check(const ferry_scheduling *s)
+{
+    static const char prefix[] = PARAMETER_PREFIX;
+    size_t index = 0;
+    for (const char *entry; s->rank == 0 && (entry = fy_env_next(prefix, &index)) != NULL;)
+        if (!is_asked_for(s->asked, entry + sizeof prefix - 1))
+            fy_log(s->f, "warning: %.*s is ignored; parameters of scheduler %s:%s",
+                   (int)strcspn(entry, "="), entry, s->name,
+                   s->asked[0] != '\0' ? s->asked : " none");
+}
+
+/* Notes a parameter that exists, while the scheduler is made. */
+static void note_parameter(ferry_scheduling *s, const char *name)
+{
+    size_t used = strlen(s->asked);
+    if (s->scheduler == NULL)
+        (void)snprintf(s->asked + used, sizeof s->asked - used, " %s", name);
+}
+
 double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise)
 {
     char variable[96];
-    int length = snprintf(variable, sizeof variable, "FERRY_SCHEDULER_%s", name);
+    int length = snprintf(variable, sizeof variable, PARAMETER_PREFIX "%s", name);
     if (length < 0 || (size_t)length >= sizeof variable)
         return otherwise;
     for (char *c = variable; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
+    note_parameter(s, variable + sizeof PARAMETER_PREFIX - 1);
     const char *text = fy_env_get(variable);
     if (text == NULL)
         return otherwise;

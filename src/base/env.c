@@ -119,6 +119,16 @@ int fy_env_check(void)
     return error;
 }
 
+const char *fy_env_next(const char *prefix, size_t *index)
+{
+    while (environ != NULL && environ[*index] != NULL) {
+        const char *entry = environ[(*index)++];
+        if (strncmp(entry, prefix, strlen(prefix)) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
 /* Whether `name` of `length` bytes is one that Ferry reads. */
 static bool is_known(const char *name, size_t length)
 {

@@ -25,6 +25,10 @@ FY_SHARED int fy_env_number_within(const char *name, uint64_t min, uint64_t max,
  * run does not need: who sets one wrong is told in every port. Errors as fy_env_number. */
 int fy_env_check(void);
 
+/* The entries of the environment ("NAME=value") that begin with `prefix`, one after the other; NULL
+ * behind the last. `*index` begins with 0. */
+const char *fy_env_next(const char *prefix, size_t *index);
+
 /* Logs each FERRY_* variable that Ferry does not know, with the nearest known name. */
 void fy_env_warn_unknown(void);
 
