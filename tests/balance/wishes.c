@@ -1,5 +1,6 @@
 /* Goal: the program chooses its scheduler and is told what it may not; a scheduler sees the
- * priorities, the granularity and the dependencies of objects, also after they have moved.
+ * loads, the priorities, the granularity and the dependencies of objects, also after they have
+ * moved.
  * Method: a scheduler that checks each item it is given, over objects with static priorities, with
  * dependencies, and with callbacks; it sends each object to the rank that it wants most, once
  * balancing is on. */
@@ -10,7 +11,7 @@
 
 #include <ferry/ferry.h>
 
-enum { TASKS = 8, OBJECTS = 3, RANKS_MAX = 8 };
+enum { TASKS = 8, OBJECTS = 3, RANKS_MAX = 8, LOAD = 7 };
 
 typedef struct account {
     ferry_handler handler;
@@ -57,6 +58,7 @@ static void check_at_home(ferry_scheduling *s, const ferry_schedulable *item)
     while (which < OBJECTS && !ferry_object_equal(made[rank][which], item->object))
         which++;
     unlike += which == OBJECTS;
+    unlike += !(item->load == item->pending * (which == 2 ? LOAD : 1));
     for (int there = 0; there < ferry_scheduling_ranks(s); there++) {
         double static_one = there == ferry_scheduling_ranks(s) - 1 ? 5 : 0;
         double near = there == rank ? 2 * item->load : item->load;
@@ -109,6 +111,13 @@ static void message(ferry_scheduling *s, void *state, int source,
     (void)s, (void)state, (void)source, (void)words;
 }
 
+/* Of each pending task its own: what its message says. */
+static double load_of(ferry *f, const void *data, const ferry_message *m)
+{
+    (void)f, (void)data;
+    return (double)m->words[0];
+}
+
 static double granularity(ferry *f, const void *data)
 {
     (void)f, (void)data;
@@ -118,7 +127,8 @@ static double granularity(ferry *f, const void *data)
 static double priority(ferry *f, const void *data, int rank, double how_hard, double load,
                        uint32_t dependencies)
 {
-    (void)data, (void)load, (void)dependencies;
+    (void)data;
+    unlike += load < 0 || (double)(uint64_t)(load / LOAD) * LOAD != load || dependencies != 0;
     return how_hard == 3 && rank == ferry_ranks(f) - 1 ? 5 : 0;
 }
 
@@ -156,7 +166,7 @@ static void add_objects(ferry *f, account *a, ferry_object_type plain, ferry_obj
     check(f, a, ferry_balance_add_with(f, objects[1], &options), 0);
     check(f, a, ferry_balance_add(f, objects[2], 0), 0);
     free(priorities);
-    const ferry_message m = {.handler = a->handler};
+    const ferry_message m = {.handler = a->handler, .word_count = 1, .words = {LOAD}};
     for (int half = 0; half < 2; half++) {
         check(f, a, ferry_balance_phase(f, half == 1), 0);
         for (int i = 0; i < OBJECTS * TASKS / 2; i++)
@@ -183,6 +193,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     (void)argc, (void)argv;
     ferry_user_data_set(f, &a);
     check(f, &a, ferry_object_type_register(f, &ops, &plain), 0);
+    ops.load = load_of;
     ops.granularity = granularity;
     ops.priority = priority;
     check(f, &a, ferry_object_type_register(f, &ops, &calling), 0);
