@@ -272,8 +272,30 @@ static const bench_case cases[] = {
      .aims = {{"*", BENCH_OURS_MAX, 300}}},
 };
 
+/* MPICH 4.0.2 of Debian 12 cannot spawn (docs/decisions/0009-members.md). Open MPI reaches
+ * processes of another launch by TCP only. */
+static const bench_launcher spawners[] = {
+    {.peer = "ferry",
+     .program = "peers/spawn",
+     .ranks_variable = "FERRY_RANKS",
+     .environment = {"FERRY_RANKS_MAX=256"}},
+    {.peer = "limit",
+     .program = "peers/spawn",
+     .ranks_variable = "BENCH_RANKS",
+     .environment = {"BENCH_WAY=exec"}},
+    {.peer = "openmpi",
+     .program = "peers/spawn_openmpi",
+     .prefix = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+                "--mca", "btl", "self,tcp"}},
+};
+
+static const bench_case spawn_cases[] = {
+    {.name = "spawn-1", .kind = BENCH_SPAWN, .unit = BENCH_US, .ranks = 1, .parts = 1},
+};
+
 int main(int argc, char **argv)
 {
-    const bench_group groups[] = {BENCH_GROUP(launchers, cases), {0}};
+    const bench_group groups[] = {
+        BENCH_GROUP(launchers, cases), BENCH_GROUP(spawners, spawn_cases), {0}};
     return bench_compare_main(argc, argv, "messaging", groups);
 }

@@ -73,6 +73,7 @@ typedef enum bench_kind {
     BENCH_PUT_SUBMIT,   /* as BENCH_PUT, tracked: until the data may be reused */
     BENCH_PUT_COMPLETE, /* until they are there */
     BENCH_GET_COMPLETE,
+    BENCH_SPAWN,   /* count further processes, until the first message of each is handled */
     BENCH_MEMORY,  /* private memory of the ranks, mean of them, bytes */
     BENCH_LIBRARY, /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS

@@ -117,7 +117,7 @@ static bool calibrate(const bench_options *options, const bench_case *which, ent
 {
     double goal_ns = options->quick ? 2e6 : 4e6;
     if (which->kind == BENCH_EXPOSED || which->kind == BENCH_EXPOSED_SLEEP ||
-        which->kind == BENCH_SHARES) {
+        which->kind == BENCH_SHARES || which->kind == BENCH_SPAWN) {
         e->count = 1;
         return true;
     }

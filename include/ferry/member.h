@@ -23,9 +23,11 @@ extern "C" {
  * ended before. ferry_ranks counts the numbers that the job has for ranks, used or not
  * (FERRY_RANKS_MAX, --ranks-max of `ferry run` and `ferry sim`); those that are not there are gone
  * in the sense of ferry_peer_is_gone. Under mpirun the caller's process starts them, on its node,
- * and they die with it; MPI does not know them. FERRY_ENOMEM: no numbers are left. FERRY_ENOTSUP:
- * no room was asked for, or the job has no launcher; under mpirun, not all ranks share memory
- * (several nodes, FERRY_MPI_SHM=0); with `argv`, also where ranks share one process. FERRY_EINVAL.
+ * and they die with it; MPI does not know them. FERRY_ENOMEM: no numbers are left; in a job over
+ * several nodes, none of this node's, each of which has an equal share. FERRY_ENOTSUP: no room was
+ * asked for, or the job has no launcher; over several nodes under mpirun, not all ranks have the
+ * same room (at most 1,023 numbers), or the program has initialised MPI below MPI_THREAD_MULTIPLE;
+ * with `argv`, also where ranks share one process. FERRY_EINVAL.
  * [app thread, handlers | never blocks] cds.txt 6. */
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 

@@ -39,6 +39,14 @@ static int open_rank(fy_segment *segment, int rank, const ferry_options *options
     if (error != 0)
         return error;
     fy_shm_compute_set(port, mode);
+    const fy_mpi_table *table;
+    if (fy_segment_is_relayed(segment)) {
+        error = fy_mpi_port_find(&table);
+        if (error == 0)
+            error = table->guest(segment, port);
+        if (error != 0)
+            return error;
+    }
     error = fy_rank_create(port, options, out);
     if (error == 0 && rank == 0)
         fy_env_warn_unknown();

@@ -113,7 +113,9 @@ static int inherit(ferry *f, int source, const legacy *item)
     int32_t newer = entry == NULL ? 1 : (int32_t)(item->movement - entry->movement);
     if (entry != NULL && (entry->record != NULL || entry->dead))
         return 0;
-    if (newer <= 0)
+    /* Of an own one that is no more, the news may not have reached who leaves. */
+    if (newer <= 0 || (fy_object_creator((ferry_object){item->object}) == objects->rank &&
+                       !fy_names_alive(&objects->names, (ferry_object){item->object})))
         return 0;
     if (entry == NULL && fy_entry_make(objects, (ferry_object){item->object}, &entry) != 0)
         return FERRY_ENOMEM;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Goal: a rank that dies or fails ends its job under mpirun: nobody waits for ever, nothing stays.
 # Method: the last rank of the program ends in several ways, on one node and as several; then a rank
-# that was started later, and the one that has started it.
+# that was started later, and the one that has started it, likewise.
 # death.sh MPIRUN PROGRAM
 set -u
 mpirun=$1 program=$2
@@ -35,6 +35,7 @@ for way in killed vanish status; do
 done
 for way in recruit-killed recruit-status recruit-late starter; do
     try $way 1 4
+    try $way 0 6
 done
 # What the launcher says of a rank that it does not know is not enough.
 case $(FERRY_RANKS_MAX=4 "$run" "$mpirun" 3 "$program" recruit-killed $$ 2>&1) in

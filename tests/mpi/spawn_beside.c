@@ -1,7 +1,7 @@
 /* Goal: a program that uses MPI itself has ranks started. Method: it opens Ferry on a communicator;
  * what it starts does as it does, and finds that MPI is its own alone and Ferry's job the other's.
- * With the argument "several", where ranks share no memory: nobody can be started, and the error
- * says why. */
+ * With the argument "several", where ranks share no memory: MPI is asked for all threads, and it is
+ * the same; with "refused", for one, and nobody can be started, of which the error says why. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,13 +36,15 @@ static void use_mpi(ferry *f)
     check(f, sum == world_size(), "MPI_Allreduce counted wrong");
 }
 
-static void grow(ferry *f)
+static void grow(ferry *f, bool several)
 {
     bool comes = ferry_member_place(f, ferry_rank(f)) < 0;
     int64_t own = world_size(), sum = 0, ranks = ferry_ranks(f);
     int first;
     check(f, own == (comes ? 1 : ranks - MORE), "MPI's world has another size");
-    if (ferry_rank(f) == 0)
+    if (!comes && several)
+        check(f, ferry_spawn(f, 1, NULL, &first) == 0, "spawn");
+    else if (ferry_rank(f) == 0)
         check(f, ferry_spawn(f, MORE, NULL, &first) == 0, "spawn");
     use_mpi(f);
     check(f, ferry_quiesce(f) == 0, "quiesce");
@@ -56,22 +58,25 @@ static void refuse(ferry *f)
 {
     int first;
     check(f, ferry_spawn(f, 1, NULL, &first) == FERRY_ENOTSUP, "spawn between nodes");
-    check(f, strstr(ferry_error_message(f), "share memory") != NULL, "no reason is given");
+    check(f, strstr(ferry_error_message(f), "MPI_THREAD_MULTIPLE") != NULL, "no reason is given");
+    use_mpi(f);
 }
 
 int main(int argc, char **argv)
 {
     int level;
     ferry *f;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+    const char *way = argc > 1 ? argv[1] : "";
+    bool several = strcmp(way, "several") == 0;
+    MPI_Init_thread(&argc, &argv, several ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &level);
     MPI_Comm world = MPI_COMM_WORLD;
     ferry_options options = FERRY_OPTIONS_DEFAULTS;
     options.communicator = &world;
     check(NULL, ferry_open(&options, &f) == 0, "open");
-    if (argc > 1 && strcmp(argv[1], "several") == 0)
+    if (strcmp(way, "refused") == 0)
         refuse(f);
     else
-        grow(f);
+        grow(f, several);
     check(f, ferry_close(f) == 0, "close");
     MPI_Finalize();
     return 0;

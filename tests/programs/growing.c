@@ -1,5 +1,6 @@
 /* Goal: a job grows while it runs. Method: in each round some rank, in its program or in a handler,
- * has more ranks started, until there is room for none; a round ends with a quiescence, which must
+ * has more ranks started, until there is room for none (a node may have used up its share before
+ * others have, and passes on what it cannot start); a round ends with a quiescence, which must
  * take in those that were started, messages to and from them included, and with collectives, which
  * must be theirs too. Run with FERRY_RANKS and FERRY_RANKS_MAX. */
 #include <stdio.h>
@@ -53,10 +54,29 @@ static void wander(ferry *f, int source, const ferry_message *message)
         send_one(f, s, message->words[0] - 1);
 }
 
+static void ask(ferry *f, int who, int count)
+{
+    const state *s = ferry_user_data(f);
+    const ferry_message m = {
+        .handler = s->spawn, .word_count = 1, .words = {(uint64_t)(uint32_t)count}};
+    check(f, ferry_request_send(f, who, &m, NULL) == 0, "send");
+}
+
+/* The next member starts those for which there are no numbers here. */
 static void spawn(ferry *f, int count)
 {
-    int first = -1;
-    check(f, ferry_spawn(f, count, NULL, &first) == 0, "spawn");
+    int first = -1, error = ferry_spawn(f, count, NULL, &first);
+    int next = (ferry_member_place(f, ferry_rank(f)) + 1) % ferry_member_count(f);
+    if (error == FERRY_ENOMEM && count > 1) {
+        for (int i = 0; i < count; i++)
+            spawn(f, 1);
+        return;
+    }
+    if (error == FERRY_ENOMEM) {
+        ask(f, ferry_member_rank(f, next), 1);
+        return;
+    }
+    check(f, error == 0, "spawn");
     check(f, first >= 0 && first + count <= ferry_ranks(f), "spawn gave a wrong number");
 }
 
@@ -81,12 +101,10 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 static void grow(ferry *f, state *s, int count)
 {
     int who = ferry_member_rank(f, (int)draw(s, (uint64_t)ferry_member_count(f)));
-    const ferry_message m = {
-        .handler = s->spawn, .word_count = 1, .words = {(uint64_t)(uint32_t)count}};
     if (who == ferry_rank(f))
         spawn(f, count);
     else
-        check(f, ferry_request_send(f, who, &m, NULL) == 0, "send");
+        ask(f, who, count);
 }
 
 static void check_members(ferry *f, state *s, int expected)

@@ -22,8 +22,9 @@ _Static_assert(FY_AWAITED_MAX * sizeof(int32_t) == WORDS_BYTES, "a notice has ro
 static void rouse_self(mpi_port *p)
 {
     /* seq_cst: as in fy_controls_mark */
-    atomic_fetch_add_explicit(&rank_at(p->node->segment->base, (uint32_t)p->node->self)->events, 1,
-                              memory_order_seq_cst);
+    atomic_fetch_add_explicit(
+        &rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self))->events, 1,
+        memory_order_seq_cst);
 }
 
 static void begin_round(mpi_port *p, uint32_t number, bool logs)
@@ -56,7 +57,8 @@ static void answer_here(mpi_port *p)
 static void tell_all(mpi_port *p)
 {
     circles *c = &p->circles;
-    const shm_rank *self = rank_at(p->node->segment->base, (uint32_t)p->node->self);
+    const shm_rank *self =
+        rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self));
     fy_waiting own = {
         .rank = p->rank,
         .lives = true,
@@ -74,9 +76,10 @@ static void tell_all(mpi_port *p)
                       .tag = own.count,
                       .aux = c->round};
     memcpy(frame.words, own.awaited, sizeof(own.awaited));
-    for (int rank = 0; rank < p->ranks; rank++)
+    /* Those that joined later are asked on their node alone. */
+    for (int rank = 0; rank < p->world; rank++)
         if (rank != p->rank && p->port.ops->peer(&p->port, rank) == FY_PEER_ALIVE)
-            fy_mpi_notice_with(p, FY_CONTROL, rank, WIRE_WAITS, &frame);
+            (void)fy_mpi_notice_with(p, &p->self, FY_CONTROL, rank, WIRE_WAITS, &frame);
     if (c->all != NULL)
         c->all[p->rank] = own;
     c->told = c->round;

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "port/shm/launch.h"
+#include "port/shm/layout.h"
 
 /* What each rank of a node tells the others. */
 typedef struct card {
@@ -57,13 +57,12 @@ static int open_segment(const card *first)
     return -1;
 }
 
-static int make_segment(const fy_shm_options *shm, int ranks, card *mine)
+/* `shm` has the ranks that the segment begins with. */
+static int make_segment(const fy_shm_options *shm, card *mine)
 {
-    fy_shm_options options = *shm;
-    options.ranks = ranks;
     struct stat file;
     int fd;
-    int error = fy_segment_create(&options, &fd);
+    int error = fy_segment_create(shm, &fd);
     if (error != 0)
         return error;
     if (fstat(fd, &file) != 0) {
@@ -79,7 +78,7 @@ static int make_segment(const fy_shm_options *shm, int ranks, card *mine)
 static int form_alone(const fy_shm_options *shm, int rank, fy_mpi_node *node)
 {
     card mine = {.fd = -1};
-    int error = make_segment(shm, 1, &mine);
+    int error = make_segment(shm, &mine);
     if (error != 0)
         return error;
     error = fy_segment_map(mine.fd, &node->segment);
@@ -115,8 +114,7 @@ static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_
     int32_t *flags = calloc((size_t)node->count, sizeof(*flags));
     int error = cards == NULL || flags == NULL ? fy_error_set(FERRY_ENOMEM, "open: no memory") : 0;
     if (error == 0 && node->self == 0)
-        (void)make_segment(shm, node->count,
-                           &mine); /* without it each makes its own, and says why */
+        (void)make_segment(shm, &mine); /* without it each makes its own, and says why */
     if (error == 0)
         error = exchange(mpi, comm, &mine, sizeof(mine), cards);
     for (int i = 0; error == 0 && i < node->count; i++) {
@@ -145,8 +143,80 @@ static void close_file(fy_mpi_node *node)
     node->fd = -1;
 }
 
+/* Whether the job may grow over several nodes: all ranks must have room for the same numbers, which
+ * must leave a place for the relay, and be able to relay. `growth` is what this rank has, then what
+ * all have. */
+static int agree_on_growth(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks,
+                           fy_mpi_growth *growth)
+{
+    int32_t mine[2] = {growth->ranks_max, growth->threads};
+    int32_t *all = calloc((size_t)ranks, sizeof(mine));
+    if (all == NULL)
+        return fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", ranks);
+    int error = exchange(mpi, comm, mine, sizeof(mine), all);
+    for (int i = 0; error == 0 && i < ranks; i++) {
+        growth->ranks_max = all[2 * i] < growth->ranks_max ? all[2 * i] : growth->ranks_max;
+        growth->threads = growth->threads && all[2 * i + 1] != 0;
+    }
+    free(all);
+    return error;
+}
+
+/* Shares the numbers out to the nodes: to each as many, to the first of them one more. */
+static void share_out(fy_mpi_node *node, int ranks)
+{
+    int later = node->numbers - ranks, number = ranks;
+    for (int i = 0; i < node->leader_count; i++) {
+        int count = later / node->leader_count + (i < later % node->leader_count);
+        if (node->leaders[i] == node->ranks[0]) {
+            node->later_first = number;
+            node->later_count = count;
+        }
+        for (int k = 0; k < count; k++)
+            node->homes[number++] = node->leaders[i];
+    }
+}
+
+/* Says in the segment which numbers are this node's, and which places a relay fills. All ranks of
+ * the node write the same. */
+static void mark_places(const fy_mpi_node *node, int ranks)
+{
+    void *base = node->segment->base;
+    shm_common *common = common_at(base);
+    for (int number = 0; number <= node->numbers; number++)
+        if (number == node->numbers || node->homes[number] != node->ranks[0])
+            /* relaxed: the ranks meet before anybody joins */
+            atomic_fetch_or_explicit(&rank_at(base, (uint32_t)number)->state, SHM_FAR,
+                                     memory_order_relaxed);
+    if (node->self != 0)
+        return;
+    atomic_store_explicit(&common->recruited, (uint32_t)(node->later_first - ranks),
+                          memory_order_relaxed);
+    common->recruited_max = (uint32_t)(node->later_first - ranks + node->later_count);
+    common->relay = (uint32_t)node->numbers;
+}
+
+/* Finds out where all numbers of a job that may grow are. */
+static int find_homes(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks, fy_mpi_node *node)
+{
+    int32_t mine = node->ranks[0];
+    node->homes = calloc((size_t)node->numbers, sizeof(*node->homes));
+    node->leaders = calloc((size_t)ranks, sizeof(*node->leaders));
+    if (node->homes == NULL || node->leaders == NULL)
+        return fy_error_set(FERRY_ENOMEM, "open: no memory for %d numbers", node->numbers);
+    int error = exchange(mpi, comm, &mine, sizeof(mine), node->homes);
+    if (error != 0)
+        return error;
+    for (int i = 0; i < ranks; i++)
+        if (node->homes[i] == i)
+            node->leaders[node->leader_count++] = i;
+    share_out(node, ranks);
+    mark_places(node, ranks);
+    return 0;
+}
+
 int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
-                     bool share, fy_mpi_node *out)
+                     bool share, fy_mpi_growth *growth, fy_mpi_node *out)
 {
     int rank, ranks;
     mpi->comm_place(comm, &rank, &ranks);
@@ -156,20 +226,36 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
         return mpi_failed(mpi, "MPI_Comm_split_type", error);
     *out = (fy_mpi_node){.fd = -1};
     mpi->comm_place(near, &out->self, &out->count);
+    bool together = share && out->count > 1 && out->count <= FY_RANKS_MAX;
     fy_shm_options here = *shm;
-    if (out->count < ranks)
-        here.ranks_max = 0; /* nobody joins later */
+    here.ranks = out->count;
+    if (out->count < ranks || (ranks > 1 && !together)) {
+        error = agree_on_growth(mpi, comm, ranks, growth);
+        bool grows =
+            growth->threads && growth->ranks_max > ranks && growth->ranks_max < FY_RANKS_MAX;
+        out->numbers = grows ? growth->ranks_max : 0;
+        here.ranks_max = grows ? out->numbers + 1 : 0;
+        here.arenas = (uint32_t)here.ranks_max;
+    }
+    if (out->numbers != 0)
+        here.ranks = ranks;
     out->ranks = calloc((size_t)out->count, sizeof(*out->ranks));
     out->pids = calloc((size_t)out->count, sizeof(*out->pids));
-    if (out->ranks == NULL || out->pids == NULL)
+    if (error == 0 && (out->ranks == NULL || out->pids == NULL))
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", out->count);
-    else if (share && out->count > 1 && out->count <= FY_RANKS_MAX)
+    if (error == 0 && together)
         error = form_together(mpi, near, &here, rank, out);
     if (error == 0 && out->segment == NULL) {
         close_file(out);
-        here.ranks_max = ranks == 1 ? shm->ranks_max : 0;
+        if (out->numbers == 0) {
+            here.ranks = 1;
+            here.arenas = 0;
+            here.ranks_max = ranks == 1 ? shm->ranks_max : 0;
+        }
         error = form_alone(&here, rank, out);
     }
+    if (error == 0 && out->numbers != 0)
+        error = find_homes(mpi, comm, ranks, out);
     mpi->comm_close(near);
     if (error != 0)
         fy_mpi_node_free(out);
@@ -183,5 +269,7 @@ void fy_mpi_node_free(fy_mpi_node *node)
     close_file(node);
     free(node->ranks);
     free(node->pids);
+    free(node->leaders);
+    free(node->homes);
     *node = (fy_mpi_node){.fd = -1};
 }

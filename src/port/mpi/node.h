@@ -14,22 +14,48 @@ typedef struct fy_mpi_node {
     int *ranks;
     int32_t *pids;
     int fd; /* of the segment, for ranks that are started later and for `ferry why` */
+    /* Of a job over several nodes that may grow; else 0: its numbers. They are the places in the
+     * segment of each node, and the one behind them is the relay's. */
+    int numbers;
+    int *leaders; /* then the first rank of each node, ascending, */
+    int leader_count;
+    int *homes;                   /* and by number the first rank of its node */
+    int later_first, later_count; /* this node's numbers of ranks that join later */
 } fy_mpi_node;
+
+/* What a job over several nodes needs to grow, on every rank. */
+typedef struct fy_mpi_growth {
+    int ranks_max; /* 0: it has no room */
+    bool threads;  /* a thread of Ferry's may call MPI */
+} fy_mpi_growth;
 
 /* Finds the ranks of this node and maps a segment with them; alone when `share` is false, or when
  * they cannot reach each other's descriptors, which is logged. The segment has places for ranks
- * that join later, as `shm` says, when the job is all on this node. Collective over `comm`. On
- * failure an FERRY_E code with fy_error_set. */
+ * that join later, as `shm` says, when the job is all on this node, or as all ranks say together
+ * (`growth`), which is told back in it. Collective over `comm`. On failure an FERRY_E code with
+ * fy_error_set. */
 int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
-                     bool share, fy_mpi_node *out);
+                     bool share, fy_mpi_growth *growth, fy_mpi_node *out);
 void fy_mpi_node_free(fy_mpi_node *node);
+
+/* The place in the segment of the node's rank at `index`. */
+static inline int fy_mpi_place(const fy_mpi_node *node, int index)
+{
+    return node->numbers != 0 ? node->ranks[index] : index;
+}
+
+/* Whether this process passes on what ranks that joined later have to do with other nodes. */
+static inline bool fy_mpi_is_relay(const fy_mpi_node *node)
+{
+    return node->numbers != 0 && node->self == 0;
+}
 
 /* Under Ferry's launcher deaths are the launcher's to notice, and ranks are its to start; here
  * nobody else does. A thread sleeps until the next rank of the node ends, marks it dead if it had
  * not left, says so, and goes on with the one after that: together the watches see every death that
  * one rank survives.
  *
- * Where one node holds the whole job and its segment has places left, the thread also starts ranks,
+ * Where the segment has places left, the thread also starts ranks,
  * for this one and for those that it has started (port/shm/recruit.c), and sees to their ends as
  * the launcher does (port/shm/end.c). They are processes that MPI does not know: its launcher ends
  * them by ending this one, with which they die. */

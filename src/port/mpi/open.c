@@ -11,12 +11,14 @@
 #include "port/mpi/find.h"
 #include "port/mpi/node.h"
 #include "port/mpi/port_state.h"
+#include "port/mpi/relay.h"
 #include "port/shm/layout.h"
 
 struct fy_mpi_job {
     const fy_mpi_binding *mpi;
     fy_mpi_comm *comm;
     bool started;   /* MPI was initialised here */
+    bool threads;   /* a thread of Ferry's may call MPI */
     bool questions; /* SIGUSR1 asks */
     uint64_t quantum_us;
     fy_mpi_level level;
@@ -115,22 +117,23 @@ static int meet(fy_mpi_job *job)
 static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
 {
     fy_port *near;
-    shm_rank *self = rank_at(job->node.segment->base, (uint32_t)job->node.self);
-    if (job->node.count < job->ranks)
+    int place = fy_mpi_place(&job->node, job->node.self);
+    shm_rank *self = rank_at(job->node.segment->base, (uint32_t)place);
+    if (job->node.count < job->ranks && job->node.numbers == 0)
         /* relaxed: nobody asks a rank that has not joined */
         atomic_store_explicit(&self->in_job, (uint64_t)job->ranks << 32 | (uint32_t)(job->rank + 1),
                               memory_order_relaxed);
-    int error = fy_shm_join(job->node.segment, job->node.self, &near);
+    int error = fy_shm_join(job->node.segment, place, &near);
     if (error != 0)
         return error;
     fy_shm_compute_set(near, options->compute);
     /* A rank that fails from here on leaves the others waiting, and the launcher ends them. */
     error = meet(job);
     if (error == 0 && job->node.count < job->ranks)
-        error = fy_mpi_port_create(job->mpi, job->comm, &job->node, near,
-                                   job->level == FY_MPI_MULTIPLE ||
-                                       (job->started && job->level >= FY_MPI_SERIALIZED),
+        error = fy_mpi_port_create(job->mpi, job->comm, &job->node, near, job->threads,
                                    job->started, &job->port);
+    if (error == 0 && fy_mpi_is_relay(&job->node))
+        error = fy_mpi_relay_start(job->port);
     if (error != 0) {
         near->ops->close(near);
         return error;
@@ -156,9 +159,13 @@ int fy_mpi_open(const fy_mpi_options *options, fy_mpi_job **out, fy_port **port)
         goto finish_mpi;
     }
     job->mpi->comm_place(job->comm, &job->rank, &job->ranks);
+    job->threads =
+        job->level == FY_MPI_MULTIPLE || (job->started && job->level >= FY_MPI_SERIALIZED);
+    fy_mpi_growth growth = {.ranks_max = options->shm.ranks_max, .threads = job->threads};
     error = check_world(options, job);
     if (error == 0)
-        error = fy_mpi_node_form(job->mpi, job->comm, &options->shm, options->share, &job->node);
+        error = fy_mpi_node_form(job->mpi, job->comm, &options->shm, options->share, &growth,
+                                 &job->node);
     if (error != 0)
         goto close_comm;
     error = join(options, job, port);
@@ -181,18 +188,34 @@ free_job:
     return error;
 }
 
-/* How many ranks of this node are there still; `*dead`: one that MPI knows has died. */
-static int count_near(const fy_mpi_job *job, bool *dead)
+/* Whether one that MPI knows has died on this node. */
+static bool saw_death(const fy_mpi_job *job)
 {
-    int count = 0;
+    bool dead = false;
+    for (int i = 0; i < job->node.count; i++) {
+        int place = fy_mpi_place(&job->node, i);
+        const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)place);
+        /* acquire: pairs with fy_controls_mark */
+        uint32_t state = atomic_load_explicit(&rank->state, memory_order_acquire);
+        dead = dead || (state & SHM_STATE_MASK) == SHM_DEAD;
+    }
+    return dead;
+}
+
+/* Whether ranks of this node are there still. */
+static bool waits_near(const fy_mpi_job *job)
+{
+    if (job->node.numbers != 0)
+        return !fy_mpi_node_is_empty(&job->node, job->ranks) ||
+               (job->port->relay != NULL && !fy_mpi_relay_is_done(job->port->relay));
     for (int i = 0; i < fy_segment_ranks(job->node.segment); i++) {
         const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)i);
         /* acquire: pairs with fy_controls_mark */
         uint32_t state = atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
-        count += state == SHM_JOINED;
-        *dead = *dead || (state == SHM_DEAD && i < job->node.count);
+        if (state == SHM_JOINED)
+            return true;
     }
-    return count;
+    return false;
 }
 
 /* Waits for those that go on, silently: MPI ends for all at once. False: a rank has died. */
@@ -201,8 +224,8 @@ static bool linger(fy_mpi_job *job)
     enum { YIELDS = 200, PAUSE_MIN_NS = 50000, PAUSE_MAX_NS = 1000000 };
     uint64_t pause_ns = PAUSE_MIN_NS;
     for (int i = 0;; i++) {
-        bool dead = false;
-        bool near = count_near(job, &dead) > 0;
+        bool dead = saw_death(job);
+        bool near = waits_near(job);
         bool far = job->port != NULL && fy_mpi_port_linger(job->port);
         if (dead || (!near && !far))
             return !dead;
@@ -223,6 +246,8 @@ void fy_mpi_leave(void *arg)
     whole = !fy_mpi_watch_stop(job->watch, whole) && whole;
     if (job->questions)
         fy_mpi_questions_close();
+    if (job->port != NULL && job->port->relay != NULL)
+        fy_mpi_relay_stop(job->port->relay);
     if (job->port != NULL && whole)
         fy_mpi_port_destroy(job->port);
     fy_mpi_node_free(&job->node);

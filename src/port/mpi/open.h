@@ -42,6 +42,9 @@ typedef struct fy_mpi_table {
     uint32_t version; /* FY_PORT_VERSION */
     int (*open)(const fy_mpi_options *options, fy_mpi_job **job, fy_port **port);
     void (*leave)(void *job);
+    /* For a rank that was started in a job over several nodes, and has joined the segment of its
+     * own: has `port` say so, and reach the others. FERRY_ENOMEM with fy_error_set. */
+    int (*guest)(fy_segment *segment, fy_port *port);
 } fy_mpi_table;
 
 #define FY_MPI_SYMBOL "fy_mpi_functions"

@@ -7,16 +7,44 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "port/mpi/guest.h"
+#include "port/mpi/relay.h"
+#include "port/shm/layout.h"
 
 /* How long a rank that leaves waits for what it has sent to be received. */
 #define FLUSH_NS UINT64_C(1000000000)
 
-peer *fy_mpi_peer_make(mpi_port *p, int rank)
+peer *fy_mpi_peer_make(endpoint *e, int number)
 {
-    p->peers[rank] = calloc(1, sizeof(peer));
-    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++)
-        p->peers[rank]->in[lane].source = rank;
-    return p->peers[rank];
+    peer *made = calloc(1, sizeof(*made));
+    e->peers[number] = made;
+    for (int lane = 0; lane < FY_LANES && made != NULL; lane++) {
+        made->in[lane].source = number;
+        made->in[lane].to = e;
+    }
+    return made;
+}
+
+int fy_mpi_endpoint_init(mpi_port *p, endpoint *e)
+{
+    e->peers = calloc((size_t)p->ranks, sizeof(*e->peers));
+    return e->peers == NULL ? FERRY_ENOMEM : 0;
+}
+
+void fy_mpi_endpoint_fini(mpi_port *p, endpoint *e)
+{
+    for (int rank = 0; rank < p->ranks && e->peers != NULL; rank++) {
+        for (int lane = 0; lane < FY_LANES && e->peers[rank] != NULL; lane++)
+            free(e->peers[rank]->out[lane].costs);
+        free(e->peers[rank]);
+    }
+    free(e->peers);
+}
+
+/* The number of the rank at a place of this node's segment. */
+static int number_at(const mpi_port *p, int place)
+{
+    return p->node->numbers != 0 ? place : p->node->ranks[place];
 }
 
 static void mpi_query(const fy_port *port, fy_port_info *info)
@@ -25,7 +53,7 @@ static void mpi_query(const fy_port *port, fy_port_info *info)
     p->near->ops->query(p->near, info);
     info->rank = p->rank;
     info->ranks = p->ranks;
-    info->starting = 0; /* that of the node is not the job's */
+    info->starting = p->node->numbers != 0 ? p->world : 0; /* that of the node is not the job's */
     info->shares_memory = false;
     info->wakes_helper = false;
 }
@@ -37,7 +65,7 @@ static int mpi_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, con
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
         return p->near->ops->send(p->near, thread, lane, p->place[rank], frame);
-    return fy_mpi_send_remote(p, lane, rank, frame, COPIED, NULL);
+    return fy_mpi_send_remote(p, &p->self, lane, rank, frame, COPIED, NULL);
 }
 
 static int mpi_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int rank,
@@ -51,7 +79,7 @@ static int mpi_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int rank
     if (!p->alone || rank < 0 || rank >= p->ranks || p->place[rank] >= 0 ||
         frame->word_count > FY_FRAME_WORDS)
         return mpi_send(port, thread, lane, rank, frame);
-    return fy_mpi_send_remote(p, lane, rank, frame, LENT, lent);
+    return fy_mpi_send_remote(p, &p->self, lane, rank, frame, LENT, lent);
 }
 
 static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
@@ -64,7 +92,7 @@ static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int ran
         return p->near->ops->send_block(p->near, thread, lane, p->place[rank], frame);
     if (p->near->ops->owner(p->near, thread, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
-    return fy_mpi_send_remote(p, lane, rank, frame, GIVEN, NULL);
+    return fy_mpi_send_remote(p, &p->self, lane, rank, frame, GIVEN, NULL);
 }
 
 /* Gives frames of the node their source's rank in the job. */
@@ -85,7 +113,9 @@ static int mpi_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver
     mpi_port *p = port_of(port);
     renaming r = {.ranks = p->node->ranks, .deliver = deliver, .context = context};
     int taken = fy_mpi_poll_remote(p, lane, budget, deliver, context);
-    if (taken < budget)
+    if (taken < budget && p->node->numbers != 0)
+        taken += p->near->ops->poll(p->near, lane, budget - taken, deliver, context);
+    else if (taken < budget)
         taken += p->near->ops->poll(p->near, lane, budget - taken, deliver_near, &r);
     return taken;
 }
@@ -120,7 +150,9 @@ static int mpi_owner(fy_port *port, fy_thread thread, const void *address, size_
 {
     const mpi_port *p = port_of(port);
     int place = p->near->ops->owner(p->near, thread, address, size_bytes);
-    return place < 0 ? -1 : p->node->ranks[place];
+    int number = place < 0 ? -1 : number_at(p, place);
+    /* Heaps at places that a relay fills are nothing to those whose places they are. */
+    return number < 0 || number >= p->ranks || p->place[number] < 0 ? -1 : number;
 }
 
 static int mpi_keep_for(fy_port *port, void *address, int rank)
@@ -196,9 +228,14 @@ static int mpi_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
     mpi_port *p = port_of(port);
     if (!p->helper_allowed)
         return FERRY_ENOTSUP;
-    p->locks = true;
+    bool locked = p->locks; /* by a relay */
+    p->helper = true;
+    if (!locked)
+        p->locks = true;
     int error = p->near->ops->spawn(p->near, entry, arg);
-    p->locks = error == 0;
+    p->helper = error == 0;
+    if (!locked)
+        p->locks = p->helper;
     return error;
 }
 
@@ -206,7 +243,9 @@ static void mpi_join(fy_port *port)
 {
     mpi_port *p = port_of(port);
     p->near->ops->join(p->near);
-    p->locks = false;
+    p->helper = false;
+    if (p->relay == NULL)
+        p->locks = false;
 }
 
 static fy_peer_state mpi_peer(fy_port *port, int rank)
@@ -214,9 +253,7 @@ static fy_peer_state mpi_peer(fy_port *port, int rank)
     mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
         return p->near->ops->peer(p->near, p->place[rank]);
-    /* acquire: pairs with take_notice */
-    bool left = atomic_load_explicit(&p->left[rank], memory_order_acquire) == FY_LANES;
-    return left ? FY_PEER_LEFT : FY_PEER_ALIVE;
+    return fy_mpi_far_state(p, rank);
 }
 
 static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
@@ -234,13 +271,17 @@ static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)
 static int mpi_recruit(fy_port *port, int count, char *const argv[], int *first)
 {
     const mpi_port *p = port_of(port);
-    (void)count;
-    (void)argv;
-    (void)first;
-    return fy_error_set(FERRY_ENOTSUP,
-                        "the job's %d ranks do not all share memory (%d share it here), and only "
-                        "where all do can ranks join later",
-                        p->ranks, p->node->count);
+    if (p->node->numbers != 0 && p->node->later_count == 0)
+        return fy_mpi_recruit_error(FERRY_ENOMEM, count, p->ranks);
+    if (p->node->numbers != 0)
+        return fy_mpi_recruit_error(p->near->ops->recruit(p->near, count, argv, first), count,
+                                    p->ranks);
+    return fy_error_set(
+        FERRY_ENOTSUP, "the job's %d ranks do not all share memory (%d share it here), and %s",
+        p->world, p->node->count,
+        p->helper_allowed ? "FERRY_RANKS_MAX leaves no room for more on every one of them"
+                          : "no thread but the program's may call MPI (MPI_THREAD_MULTIPLE), to "
+                            "pass on messages of those that join later");
 }
 
 static void mpi_bury(fy_port *port, int rank)
@@ -248,6 +289,23 @@ static void mpi_bury(fy_port *port, int rank)
     const mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
         p->near->ops->bury(p->near, p->place[rank]);
+    else if (p->node->numbers != 0)
+        p->near->ops->bury(p->near, rank);
+}
+
+/* For the deaths of ranks that joined later: with one that MPI has started, the job ends. */
+static void mpi_endure(fy_port *port, bool on)
+{
+    mpi_port *p = port_of(port);
+    if (p->node->numbers == 0)
+        return;
+    p->near->ops->endure(p->near, on);
+    lock(p);
+    for (int i = 0; i < p->node->leader_count; i++)
+        if (p->place[p->node->leaders[i]] < 0)
+            (void)fy_mpi_notice(p, &p->self, FY_CONTROL, p->node->leaders[i],
+                                on ? NEWS_ENDURES : NEWS_MORTAL);
+    unlock(p);
 }
 
 static bool mpi_silent(fy_port *port, int rank)
@@ -265,23 +323,31 @@ static bool mpi_silent(fy_port *port, int rank)
 static void flush(mpi_port *p)
 {
     uint64_t end = fy_clock_now_ns() + FLUSH_NS;
-    while (fy_mpi_reap(p) && fy_clock_now_ns() < end) {
+    for (bool leaving = true; leaving && fy_clock_now_ns() < end;) {
+        lock(p);
         fy_mpi_pump(p, FY_CONTROL);
         fy_mpi_pump(p, FY_DATA);
-        sched_yield();
+        leaving = fy_mpi_reap(p);
+        unlock(p);
+        if (leaving)
+            sched_yield();
     }
 }
 
 static void mpi_close(fy_port *port)
 {
     mpi_port *p = port_of(port);
-    for (int rank = 0; rank < p->ranks; rank++)
+    lock(p);
+    for (int rank = 0; rank < p->world; rank++)
         if (p->place[rank] < 0)
             for (int lane = 0; lane < FY_LANES; lane++)
-                fy_mpi_notice(p, (fy_lane)lane, rank, WIRE_BYE);
+                (void)fy_mpi_notice(p, &p->self, (fy_lane)lane, rank, NEWS_BYE);
+    unlock(p);
     flush(p);
-    fy_mpi_drop(p);
+    lock(p);
+    fy_mpi_drop(p, &p->self);
     p->closed = true;
+    unlock(p);
     p->near->ops->close(p->near);
 }
 
@@ -314,6 +380,7 @@ static const fy_port_ops mpi_ops = {
     .peer = mpi_peer,
     .doing = mpi_doing,
     .name_handler = mpi_name_handler,
+    .endure = mpi_endure,
     .recruit = mpi_recruit,
     .bury = mpi_bury,
     .silent = mpi_silent,
@@ -326,17 +393,31 @@ static void free_port(mpi_port *p)
 {
     fy_mpi_slots_free(p);
     fy_mpi_departures_free(p);
-    for (int rank = 0; rank < p->ranks && p->peers != NULL; rank++) {
-        for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++)
-            free(p->peers[rank]->out[lane].costs);
-        free(p->peers[rank]);
-    }
-    free(p->peers);
     free(p->circles.all);
+    fy_mpi_endpoint_fini(p, &p->self);
     free(p->place);
-    free((void *)p->left);
+    free((void *)p->far);
     fy_mutex_fini(&p->lock);
     free(p);
+}
+
+/* Where ranks are; those that the job began with are there. */
+static int find_places(mpi_port *p)
+{
+    const fy_mpi_node *node = p->node;
+    p->place = malloc((size_t)p->ranks * sizeof(*p->place));
+    p->far = calloc((size_t)p->ranks, sizeof(*p->far));
+    if (p->place == NULL || p->far == NULL)
+        return FERRY_ENOMEM;
+    for (int i = 0; i < p->ranks; i++) {
+        p->place[i] = -1;
+        atomic_init(&p->far[i], i < p->world ? FAR_HERE : 0);
+    }
+    for (int i = 0; i < node->count; i++)
+        p->place[node->ranks[i]] = fy_mpi_place(node, i);
+    for (int i = 0; i < node->later_count; i++)
+        p->place[node->later_first + i] = node->later_first + i;
+    return 0;
 }
 
 int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
@@ -354,16 +435,12 @@ int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mp
     p->node = node;
     p->helper_allowed = helper_allowed;
     p->alone = alone;
-    mpi->comm_place(comm, &p->rank, &p->ranks);
-    size_t ranks = (size_t)p->ranks;
-    p->place = malloc(ranks * sizeof(*p->place));
-    p->peers = calloc(ranks, sizeof(*p->peers));
-    p->left = calloc(ranks, sizeof(*p->left));
-    int error = p->place == NULL || p->peers == NULL || p->left == NULL ? FERRY_ENOMEM : 0;
-    for (size_t i = 0; error == 0 && i < ranks; i++)
-        p->place[i] = -1;
-    for (int i = 0; error == 0 && i < node->count; i++)
-        p->place[node->ranks[i]] = i;
+    mpi->comm_place(comm, &p->rank, &p->world);
+    p->ranks = node->numbers != 0 ? node->numbers : p->world;
+    p->self = (endpoint){.number = p->rank, .heap = near};
+    int error = find_places(p);
+    if (error == 0)
+        error = fy_mpi_endpoint_init(p, &p->self);
     if (error == 0)
         error = fy_mpi_post_all(p);
     if (error != 0) {
@@ -377,15 +454,23 @@ int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mp
 
 bool fy_mpi_port_linger(mpi_port *p)
 {
+    const fy_mpi_node *node = p->node;
+    lock(p);
     fy_mpi_pump(p, FY_CONTROL);
     fy_mpi_pump(p, FY_DATA);
-    fy_mpi_drop(p);
-    return p->farewells < (uint32_t)(p->ranks - p->node->count);
+    fy_mpi_drop(p, &p->self);
+    bool waits = p->farewells < (uint32_t)(p->world - node->count);
+    if (node->numbers != 0)
+        waits = waits || p->done < (uint32_t)(node->leader_count - 1) * FY_LANES;
+    unlock(p);
+    return waits;
 }
 
 void fy_mpi_port_destroy(mpi_port *p)
 {
     flush(p);
-    fy_mpi_undelivered_free(p);
+    fy_mpi_undelivered_free(p, &p->self);
+    if (p->relay != NULL)
+        fy_mpi_relay_free(p->relay);
     free_port(p);
 }

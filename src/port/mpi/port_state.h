@@ -15,8 +15,12 @@
  * what it has taken and says so in the head of each frame that goes back, or, when none does, in a
  * notice. Notices travel on the control tag and cost no credit.
  *
- * Threads: with a helper, everything here is under `lock`, which is never held while a frame is
- * delivered. */
+ * A message to or from a rank that joined later has a route behind its head: it begins or ends at a
+ * relay (relay.h), which is an endpoint for each such rank of its node, as the process is for its
+ * own rank.
+ *
+ * Threads: with a helper or a relay, everything here is under `lock`, which is never held while a
+ * frame is delivered. */
 #ifndef FY_MPI_PORT_STATE_H
 #define FY_MPI_PORT_STATE_H
 
@@ -45,9 +49,20 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 
 /* In `flags`. */
 #define WIRE_FOLLOWS 1u /* the payload is a message of its own */
-#define WIRE_NOTICE 2u  /* no frame: only `taken` counts */
-#define WIRE_BYE 4u     /* with WIRE_NOTICE: the last message of its source on this lane */
+#define WIRE_NOTICE 2u  /* no frame: only `taken` counts, and `aux`, a `news` */
+#define WIRE_ROUTED 4u  /* a route follows the head */
 #define WIRE_WAITS 8u   /* with WIRE_NOTICE: what its source waits for, see circle.c */
+
+/* What a notice says of its source. */
+typedef enum news {
+    NEWS_NONE,
+    NEWS_BYE,     /* it has left: its last message on this lane */
+    NEWS_DEAD,    /* likewise: it has died */
+    NEWS_HERE,    /* it has come */
+    NEWS_ENDURES, /* it goes on when others die */
+    NEWS_MORTAL,  /* it does not any more */
+    NEWS_DONE,    /* nothing comes from its node any more on this lane */
+} news;
 
 /* What a message begins with. Words and payload follow. */
 typedef struct wire {
@@ -65,7 +80,11 @@ _Static_assert(sizeof(wire) == 32, "the head of a message");
 
 #define WIRE_FLAGS_SHIFT 56
 
-#define MESSAGE_MAX (sizeof(wire) + WORDS_BYTES + EAGER_MAX)
+typedef struct route {
+    uint32_t source, target; /* numbers in the job */
+} route;
+
+#define MESSAGE_MAX (sizeof(wire) + sizeof(route) + WORDS_BYTES + EAGER_MAX)
 
 /* Words of a frame that goes without its head, at most: fewer bytes than a head. */
 #define BRIEF_WORDS_MAX (sizeof(wire) / sizeof(uint64_t) - 1)
@@ -76,8 +95,8 @@ typedef struct slot {
     fy_mpi_request request; /* of the message, later of its payload */
     bool done;              /* it has come, and has not been put in line */
     bool waiting;           /* its payload is under way */
-    bool block;             /* the payload is in the heap, else it is malloc's */
-    int source;
+    fy_port *heap;          /* whose block the payload is; NULL: it is malloc's */
+    int source;             /* the process */
     size_t size_bytes;
     void *payload;              /* that followed; else NULL */
     wire head;                  /* what the message says, or the one before: */
@@ -100,7 +119,8 @@ typedef struct posted {
 typedef struct inlet {
     slot *head, *tail;
     struct inlet *next; /* among those with frames */
-    bool listed;        /* there, or being delivered from */
+    struct endpoint *to;
+    bool listed; /* there, or being delivered from */
     uint32_t taken, told;
     size_t untold_bytes;
     int source;
@@ -125,14 +145,21 @@ typedef struct peer {
     outlet out[FY_LANES];
 } peer;
 
+/* Where messages begin and end: this process's rank, or one that it relays for. */
+typedef struct endpoint {
+    int number;
+    peer **peers; /* by number */
+    inlets inlets[FY_LANES];
+    fy_port *heap; /* for blocks */
+} endpoint;
+
 /* A message that MPI has not yet done with. */
 typedef struct departure {
     struct departure *next;
     fy_mpi_request request;
     void *payload;     /* to be freed with it; else NULL */
     atomic_bool *lent; /* to be told the end instead; else NULL */
-    bool block;        /* the payload is in the heap, else it is malloc's */
-    int rank;
+    fy_port *heap;     /* whose block the payload is; NULL: it is malloc's */
     uint8_t size_class;
     _Alignas(16) unsigned char message[];
 } departure;
@@ -152,26 +179,34 @@ typedef struct circles {
     char text[FY_ANSWER_BYTES]; /* what this rank has answered */
 } circles;
 
+/* In mpi_port.far: on how many lanes the rank has said goodbye, whether it died, whether it has
+ * come. Those that the job began with have. */
+#define FAR_BYES 3u
+#define FAR_DEAD 4u
+#define FAR_HERE 8u
+
 typedef struct mpi_port {
     fy_port port;
     fy_port *near; /* port shm of the node */
     const fy_mpi_binding *mpi;
     fy_mpi_comm *comm;
     const fy_mpi_node *node;
-    int rank, ranks;
-    int *place; /* of each rank on this node; -1: elsewhere */
-    peer **peers;
-    _Atomic uint8_t *left; /* by rank: on how many lanes it has said goodbye */
-    uint32_t farewells;    /* how many have on all */
+    int rank, ranks; /* numbers are below `ranks` */
+    int world;       /* and of processes that MPI knows below this */
+    int *place;      /* of each rank on this node; -1: elsewhere */
+    endpoint self;
+    struct fy_mpi_relay *relay; /* NULL: this process is none */
+    _Atomic uint8_t *far;       /* by number, of ranks elsewhere: FAR_... */
+    uint32_t farewells;         /* how many of MPI's have said goodbye on all lanes */
+    uint32_t done;              /* how often a node's relay has said that it is done */
     posted posted[FY_LANES];
-    inlets inlets[FY_LANES];
     slot *free_slots;
     uint32_t free_slot_count;
     departure *leaving, *leaving_tail;
     departure *free_departures[CLASSES];
     uint32_t free_departure_count[CLASSES];
     fy_mutex lock;
-    bool locks;             /* a helper runs */
+    bool helper, locks;     /* a helper runs; it or a relay does */
     bool helper_allowed;    /* it may call MPI */
     bool alone;             /* the program does not call MPI itself */
     fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
@@ -204,12 +239,28 @@ static inline void unlock(mpi_port *p)
 /* The rest is called with the lock held, unless it says otherwise. */
 
 /* port.c, for fy_mpi_peer. */
-peer *fy_mpi_peer_make(mpi_port *p, int rank);
+peer *fy_mpi_peer_make(endpoint *e, int number);
 
-/* The record of a rank elsewhere, made at its first use; NULL without memory. */
-static inline peer *fy_mpi_peer(mpi_port *p, int rank)
+/* What an endpoint has of a rank elsewhere, made at its first use; NULL without memory. */
+static inline peer *fy_mpi_peer(endpoint *e, int number)
 {
-    return p->peers[rank] != NULL ? p->peers[rank] : fy_mpi_peer_make(p, rank);
+    return e->peers[number] != NULL ? e->peers[number] : fy_mpi_peer_make(e, number);
+}
+
+/* The process that takes what is for a rank. */
+static inline int fy_mpi_home(const mpi_port *p, int number)
+{
+    return number < p->world ? number : p->node->homes[number];
+}
+
+/* Any thread, without the lock. */
+static inline fy_peer_state fy_mpi_far_state(const mpi_port *p, int number)
+{
+    /* acquire: pairs with take_news: what it sent before is here */
+    uint8_t far = atomic_load_explicit(&p->far[number], memory_order_acquire);
+    if ((far & FAR_BYES) == FY_LANES)
+        return (far & FAR_DEAD) != 0 ? FY_PEER_DEAD : FY_PEER_LEFT;
+    return (far & FAR_HERE) != 0 ? FY_PEER_ALIVE : FY_PEER_ABSENT;
 }
 
 /* What a sender does with its data: lets them be copied, hands over their block, or leaves them in
@@ -217,15 +268,17 @@ static inline peer *fy_mpi_peer(mpi_port *p, int rank)
 typedef enum terms { COPIED, GIVEN, LENT } terms;
 
 /* send.c. fy_mpi_send_remote takes the lock itself. `lent`: with LENT, to be told; else NULL. */
-int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
-                       atomic_bool *lent);
-/* Sends a notice with `flags`; or one that says what stands in the head and words of `frame`. */
-void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags);
-void fy_mpi_notice_with(mpi_port *p, fy_lane lane, int rank, uint32_t flags, const fy_frame *frame);
+int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
+                       terms how, atomic_bool *lent);
+/* Sends a notice; or one that says what stands in the head and words of `frame`, with `flags`.
+ * False: there is no memory for it; credit is told of by the next one or frame. */
+bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, news what);
+bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
+                        const fy_frame *frame);
 /* Looks at a few messages that MPI may be done with; returns whether any is left. */
 bool fy_mpi_reap(mpi_port *p);
-/* Counts what `rank` has taken. */
-void fy_mpi_credit(mpi_port *p, int rank, const uint32_t taken[FY_LANES]);
+/* Counts what `rank` has taken of what `from` has sent. */
+void fy_mpi_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES]);
 void fy_mpi_departures_free(mpi_port *p);
 
 /* receive.c */
@@ -238,14 +291,19 @@ void fy_mpi_pump(mpi_port *p, fy_lane lane);
 bool fy_mpi_may_skip(mpi_port *p, fy_lane lane);
 /* Whether a frame can be delivered, of those that fy_mpi_pump has taken in. */
 bool fy_mpi_ready(mpi_port *p, fy_lane lane);
+/* Delivers what has been taken in for an endpoint; the lock is given up meanwhile. */
+int fy_mpi_deliver(mpi_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
+                   void *context);
 /* Without the lock. */
 int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context);
 /* Drops what has come whole, blocks included. */
-void fy_mpi_drop(mpi_port *p);
+void fy_mpi_drop(mpi_port *p, endpoint *to);
 /* Whether all that `rank` has ever sent was delivered or dropped. */
 bool fy_mpi_is_silent(const mpi_port *p, int rank);
+/* Whether something of `rank`'s waits to be delivered. */
+bool fy_mpi_holds(const endpoint *to, int rank);
 /* Ends the receives of payloads that have not come. */
-void fy_mpi_undelivered_free(mpi_port *p);
+void fy_mpi_undelivered_free(mpi_port *p, endpoint *to);
 /* Ends the receives. */
 void fy_mpi_slots_free(mpi_port *p);
 
@@ -262,6 +320,9 @@ void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 /* Makes the port; takes nothing. All ranks have joined their segments. */
 int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
                        fy_port *near, bool helper_allowed, bool alone, mpi_port **out);
+/* `e` is zero but for its number and heap. FERRY_ENOMEM. */
+int fy_mpi_endpoint_init(mpi_port *p, endpoint *e);
+void fy_mpi_endpoint_fini(mpi_port *p, endpoint *e);
 /* After the port was closed: takes in what still comes, so that nobody who sent it waits. Returns
  * whether ranks of other nodes have yet to say goodbye. */
 bool fy_mpi_port_linger(mpi_port *p);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "port/mpi/relay.h"
 
 enum { FREE_SLOTS_MAX = 64 };
 
@@ -99,21 +100,31 @@ static bool is_sound(const slot *s, const wire *head)
 {
     if (s->size_bytes < sizeof(wire) || head->word_count > FY_FRAME_WORDS)
         return false;
-    size_t body = sizeof(wire) + head->word_count * sizeof(uint64_t);
+    size_t way = (flags_of(head) & WIRE_ROUTED) != 0 ? sizeof(route) : 0;
+    size_t body = sizeof(wire) + way + head->word_count * sizeof(uint64_t);
     if (flags_of(head) & WIRE_FOLLOWS)
         return s->size_bytes == body && payload_bytes(head) > EAGER_MAX;
     return payload_bytes(head) <= EAGER_MAX && s->size_bytes == body + payload_bytes(head);
 }
 
+/* Whether blocks of a heap can be had and released. */
+static bool is_open(const mpi_port *p, const fy_port *heap)
+{
+    return heap != p->near || !p->closed;
+}
+
 /* Memory for the payload that follows: a block when there is one, which its receiver may keep. */
-static bool payload_room(mpi_port *p, slot *s, size_t size_bytes)
+static bool payload_room(mpi_port *p, const endpoint *to, slot *s, size_t size_bytes)
 {
     if (s->payload != NULL)
         return true;
-    s->payload = p->closed ? NULL : p->near->ops->alloc(p->near, size_bytes, -1);
-    s->block = s->payload != NULL;
-    if (s->payload == NULL)
+    s->heap = is_open(p, to->heap) ? to->heap : NULL;
+    if (s->heap != NULL)
+        s->payload = s->heap->ops->alloc(s->heap, size_bytes, -1);
+    if (s->payload == NULL) {
+        s->heap = NULL;
         s->payload = malloc(size_bytes);
+    }
     return s->payload != NULL;
 }
 
@@ -121,10 +132,10 @@ static void payload_put(mpi_port *p, slot *s, bool kept)
 {
     if (s->payload == NULL || kept)
         return;
-    if (!s->block)
+    if (s->heap == NULL)
         free(s->payload);
-    else if (!p->closed)
-        (void)p->near->ops->release(p->near, s->payload);
+    else if (is_open(p, s->heap))
+        (void)s->heap->ops->release(s->heap, s->payload);
 }
 
 static void start_payload(mpi_port *p, fy_lane lane, slot *s, size_t size_bytes)
@@ -147,7 +158,7 @@ static void list(inlets *set, inlet *in)
     set->tail = in;
 }
 
-static void line_up(mpi_port *p, fy_lane lane, inlet *in, slot *s)
+static void line_up(fy_lane lane, inlet *in, slot *s)
 {
     s->next = NULL;
     if (in->head == NULL)
@@ -156,22 +167,74 @@ static void line_up(mpi_port *p, fy_lane lane, inlet *in, slot *s)
         in->tail->next = s;
     in->tail = s;
     if (!in->listed)
-        list(&p->inlets[lane], in);
+        list(&in->to->inlets[lane], in);
 }
 
-static void take_notice(mpi_port *p, const slot *s, const wire *head, uint64_t flags)
+/* As for a rank of this node (fy_controls_mark): a change that this rank looks at, and which ends
+ * its wait. */
+static void count_change(mpi_port *p)
 {
-    if (flags & WIRE_WAITS)
-        fy_mpi_heard(p, s->source, head, s->message + sizeof(wire));
-    /* release: pairs with the acquire in `peer`: what it sent before is here */
-    if (!(flags & WIRE_BYE) ||
-        atomic_fetch_add_explicit(&p->left[s->source], 1, memory_order_release) != FY_LANES - 1)
+    shm_rank *own = rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self));
+    /* seq_cst: as there */
+    atomic_fetch_add_explicit(&own->events, 1, memory_order_seq_cst);
+}
+
+/* A rank that joined later has come: its first message says so, whatever it is. */
+static void take_arrival(mpi_port *p, int source)
+{
+    /* relaxed: changed with the lock held only */
+    if (source < p->world ||
+        (atomic_load_explicit(&p->far[source], memory_order_relaxed) & (FAR_HERE | FAR_BYES)) != 0)
         return;
-    p->farewells++;
-    /* As for a rank of this node (fy_controls_mark): a change that this rank looks at, and which
-     * ends its wait. seq_cst: as there */
-    atomic_fetch_add_explicit(&rank_at(p->node->segment->base, (uint32_t)p->node->self)->events, 1,
-                              memory_order_seq_cst);
+    atomic_fetch_or_explicit(&p->far[source], FAR_HERE, memory_order_release);
+    count_change(p);
+}
+
+static void take_farewell(mpi_port *p, int source, bool died)
+{
+    if (died)
+        atomic_fetch_or_explicit(&p->far[source], FAR_DEAD, memory_order_relaxed);
+    /* release: pairs with the acquire in fy_mpi_far_state: what it sent before is here */
+    uint8_t before = atomic_fetch_add_explicit(&p->far[source], 1, memory_order_release);
+    if ((before & FAR_BYES) != FY_LANES - 1)
+        return;
+    p->farewells += source < p->world;
+    count_change(p);
+}
+
+static void take_news(mpi_port *p, int source, uint32_t what)
+{
+    if (what != NEWS_DEAD)
+        take_arrival(p, source);
+    if (what == NEWS_BYE || what == NEWS_DEAD)
+        take_farewell(p, source, what == NEWS_DEAD);
+    if (what == NEWS_DONE)
+        p->done++;
+    if ((what == NEWS_ENDURES || what == NEWS_MORTAL) && p->node->numbers != 0)
+        /* seq_cst: as in shm_endure; read when a rank of this node dies */
+        atomic_store(&rank_at(p->node->segment->base, (uint32_t)source)->endures,
+                     what == NEWS_ENDURES);
+}
+
+/* Where a message comes from and goes to, after a look whether that can be. False: it cannot; or,
+ * with `*to` NULL, there is no memory to take it. */
+static bool find_ends(mpi_port *p, const slot *s, const wire *head, int *source, endpoint **to)
+{
+    route way = {.source = (uint32_t)s->source, .target = (uint32_t)p->rank};
+    if (flags_of(head) & WIRE_ROUTED)
+        memcpy(&way, s->message + sizeof(wire), sizeof(way));
+    *to = &p->self;
+    if (way.source >= (uint32_t)p->ranks || way.target >= (uint32_t)p->ranks ||
+        fy_mpi_home(p, (int)way.source) != s->source ||
+        ((flags_of(head) & WIRE_ROUTED) != 0 &&
+         (p->place[way.source] >= 0 || (flags_of(head) & WIRE_WAITS) != 0)))
+        return false;
+    *source = (int)way.source;
+    if (way.target == (uint32_t)p->rank)
+        return true;
+    bool ours = p->relay != NULL && way.target >= (uint32_t)p->world && p->place[way.target] >= 0;
+    *to = ours ? fy_mpi_relay_end(p->relay, (int)way.target) : &p->self;
+    return ours && *to != NULL;
 }
 
 /* Whether a message is a frame without its head. */
@@ -180,28 +243,44 @@ static bool is_brief(const slot *s)
     return s->size_bytes < sizeof(wire) && s->size_bytes % sizeof(uint64_t) == 0;
 }
 
-/* Puts a message with a head in its place; see take_in. `in`: of its source; NULL: no memory. */
-static bool take_in_whole(mpi_port *p, fy_lane lane, inlet *in, slot *s)
+static bool drop_damaged(mpi_port *p, slot *s)
 {
+    fy_log_line(p->rank, "dropped a damaged message of %zu bytes from rank %d", s->size_bytes,
+                s->source);
+    slot_put(p, s);
+    return true;
+}
+
+/* Puts a message with a head in its place; see take_in. */
+static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
+{
+    if (s->size_bytes < sizeof(wire))
+        return drop_damaged(p, s);
     wire head = head_of(s);
-    bool sound = in != NULL && is_sound(s, &head);
-    uint64_t flags = sound ? flags_of(&head) : 0;
-    if (!sound) {
-        fy_log_line(p->rank, "dropped a damaged message of %zu bytes from rank %d", s->size_bytes,
-                    s->source);
-        slot_put(p, s);
-        return true;
-    }
-    /* A payload that nobody wants any more is received all the same: its sender waits for that. */
-    bool wanted = !(flags & WIRE_NOTICE) && (!p->closed || (flags & WIRE_FOLLOWS));
-    if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, s, payload_bytes(&head)))
+    uint64_t flags = flags_of(&head);
+    endpoint *to = NULL;
+    int source = s->source;
+    if (!is_sound(s, &head) || !find_ends(p, s, &head, &source, &to))
+        return to == NULL && is_sound(s, &head) ? false : drop_damaged(p, s);
+    peer *from = fy_mpi_peer(to, source);
+    if (from == NULL)
         return false;
-    fy_mpi_credit(p, s->source, head.taken);
+    inlet *in = &from->in[lane];
+    /* A payload that nobody wants any more is received all the same: its sender waits for that. */
+    bool closed = to == &p->self && p->closed;
+    bool wanted = !(flags & WIRE_NOTICE) && (!closed || (flags & WIRE_FOLLOWS));
+    if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, to, s, payload_bytes(&head)))
+        return false;
+    fy_mpi_credit(to, source, head.taken);
     if (flags & WIRE_NOTICE) {
-        take_notice(p, s, &head, flags);
+        if (flags & WIRE_WAITS)
+            fy_mpi_heard(p, s->source, &head, s->message + sizeof(wire));
+        else
+            take_news(p, source, head.aux);
     } else {
+        take_arrival(p, source);
         in->last = head;
-        in->headed = true;
+        in->headed = !(flags & WIRE_ROUTED);
     }
     if (!wanted) {
         slot_put(p, s);
@@ -209,11 +288,11 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, inlet *in, slot *s)
     }
     s->head = head;
     s->word_count = head.word_count;
-    s->words = s->message + sizeof(wire);
+    s->words = s->message + sizeof(wire) + ((flags & WIRE_ROUTED) != 0 ? sizeof(route) : 0);
     s->data_bytes = payload_bytes(&head);
     if (flags & WIRE_FOLLOWS)
         start_payload(p, lane, s, s->data_bytes);
-    line_up(p, lane, in, s);
+    line_up(lane, in, s);
     return true;
 }
 
@@ -221,18 +300,18 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, inlet *in, slot *s)
  * a second call would do again. */
 static bool take_in(mpi_port *p, fy_lane lane, slot *s)
 {
-    peer *from = fy_mpi_peer(p, s->source);
-    inlet *in = from == NULL ? NULL : &from->in[lane];
-    if (in == NULL || !in->headed || !is_brief(s))
-        return take_in_whole(p, lane, in, s);
+    const peer *from = p->self.peers[s->source];
+    if (from == NULL || !from->in[lane].headed || !is_brief(s))
+        return take_in_whole(p, lane, s);
     if (p->closed) {
         slot_put(p, s);
         return true;
     }
+    inlet *in = &p->self.peers[s->source]->in[lane];
     s->head = in->last;
     s->word_count = (uint8_t)(s->size_bytes / sizeof(uint64_t));
     s->words = s->message;
-    line_up(p, lane, in, s);
+    line_up(lane, in, s);
     return true;
 }
 
@@ -298,7 +377,7 @@ static inline bool is_whole(mpi_port *p, inlet *in)
 
 bool fy_mpi_ready(mpi_port *p, fy_lane lane)
 {
-    for (inlet *in = p->inlets[lane].head; in != NULL; in = in->next)
+    for (inlet *in = p->self.inlets[lane].head; in != NULL; in = in->next)
         if (is_whole(p, in))
             return true;
     return false;
@@ -328,7 +407,7 @@ static inline void fill_frame(const slot *s, fy_frame *out)
         .words = {word_of(s, 0), word_of(s, 1), word_of(s, 2), word_of(s, 3)},
         .data = s->data_bytes > 0 ? data : NULL,
         .size_bytes = s->data_bytes,
-        .block = s->block,
+        .block = s->heap != NULL,
     };
 }
 
@@ -344,7 +423,7 @@ static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
     slot_put(p, s);
     if (followed || in->taken - in->told >= UNTOLD_FRAMES_MAX ||
         in->untold_bytes >= UNTOLD_BYTES_MAX)
-        fy_mpi_notice(p, FY_CONTROL, in->source, 0);
+        (void)fy_mpi_notice(p, in->to, FY_CONTROL, in->source, NEWS_NONE);
 }
 
 /* Delivers from one source; the lock is given up meanwhile. */
@@ -366,9 +445,10 @@ static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *
 }
 
 /* Each source once, the last one that is listed now included. */
-static int drain_all(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+int fy_mpi_deliver(mpi_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
+                   void *context)
 {
-    inlets *set = &p->inlets[lane];
+    inlets *set = &to->inlets[lane];
     int taken = 0;
     const inlet *last = set->tail;
     for (inlet *in = set->head; in != NULL && taken < budget; in = set->head) {
@@ -394,8 +474,8 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
     lock(p);
     bool came = !fy_mpi_may_skip(p, lane) && pump_one(p, lane);
     set->streams = came && (set->streams || set->fruitful);
-    for (int looks = 1; p->inlets[lane].head != NULL; looks++) {
-        taken += drain_all(p, lane, budget - taken, deliver, context);
+    for (int looks = 1; p->self.inlets[lane].head != NULL; looks++) {
+        taken += fy_mpi_deliver(p, &p->self, lane, budget - taken, deliver, context);
         if (!set->streams || taken >= budget || looks >= budget)
             break;
         set->streams = pump_one(p, lane);
@@ -420,30 +500,35 @@ static void drop_first(mpi_port *p, inlet *in)
     slot_put(p, s);
 }
 
-void fy_mpi_drop(mpi_port *p)
+void fy_mpi_drop(mpi_port *p, endpoint *to)
 {
     for (int rank = 0; rank < p->ranks; rank++)
-        for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
-            inlet *in = &p->peers[rank]->in[lane];
+        for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++) {
+            inlet *in = &to->peers[rank]->in[lane];
             while (in->head != NULL && is_whole(p, in))
                 drop_first(p, in);
         }
 }
 
-bool fy_mpi_is_silent(const mpi_port *p, int rank)
+bool fy_mpi_holds(const endpoint *to, int rank)
 {
-    /* relaxed: this thread has looked at the state before */
-    bool silent = atomic_load_explicit(&p->left[rank], memory_order_relaxed) == FY_LANES;
-    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++)
-        silent = silent && p->peers[rank]->in[lane].head == NULL;
-    return silent;
+    bool holds = false;
+    for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++)
+        holds = holds || to->peers[rank]->in[lane].head != NULL;
+    return holds;
 }
 
-void fy_mpi_undelivered_free(mpi_port *p)
+bool fy_mpi_is_silent(const mpi_port *p, int rank)
+{
+    fy_peer_state state = fy_mpi_far_state(p, rank);
+    return (state == FY_PEER_LEFT || state == FY_PEER_DEAD) && !fy_mpi_holds(&p->self, rank);
+}
+
+void fy_mpi_undelivered_free(mpi_port *p, endpoint *to)
 {
     for (int rank = 0; rank < p->ranks; rank++)
-        for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
-            inlet *in = &p->peers[rank]->in[lane];
+        for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++) {
+            inlet *in = &to->peers[rank]->in[lane];
             while (in->head != NULL) {
                 if (in->head->waiting)
                     p->mpi->cancel(&in->head->request);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "port/shm/layout.h"
 
 /* A frame's cost in the ring: its bytes, and in the top bit whether its payload follows. */
 #define COST_FOLLOWS (UINT64_C(1) << 63)
@@ -28,17 +29,18 @@ static departure *departure_get(mpi_port *p, size_t size_bytes)
     if (d != NULL) {
         d->size_class = class;
         d->payload = NULL;
+        d->heap = NULL;
         d->lent = NULL;
     }
     return d;
 }
 
-static void payload_free(mpi_port *p, void *payload, bool block)
+static void payload_free(mpi_port *p, void *payload, fy_port *heap)
 {
-    if (!block)
+    if (heap == NULL)
         free(payload);
-    else if (!p->closed)
-        (void)p->near->ops->release(p->near, payload);
+    else if (heap != p->near || !p->closed)
+        (void)heap->ops->release(heap, payload);
 }
 
 static void departure_put(mpi_port *p, departure *d)
@@ -48,7 +50,7 @@ static void departure_put(mpi_port *p, departure *d)
         /* release: pairs with the acquire of the sender, who writes to the data then */
         atomic_store_explicit(d->lent, false, memory_order_release);
     else if (d->payload != NULL)
-        payload_free(p, d->payload, d->block);
+        payload_free(p, d->payload, d->heap);
     if (p->free_departure_count[class] >= class_kept_max[class]) {
         free(d);
         return;
@@ -62,7 +64,6 @@ static void departure_put(mpi_port *p, departure *d)
  * and that is said. */
 static void start(mpi_port *p, departure *d, const void *data, size_t size_bytes, int rank, int tag)
 {
-    d->rank = rank;
     int error = p->mpi->send(p->comm, data, size_bytes, rank, tag, &d->request);
     if (error != 0) {
         char text[256];
@@ -102,10 +103,10 @@ bool fy_mpi_reap(mpi_port *p)
     return p->leaving != NULL;
 }
 
-void fy_mpi_credit(mpi_port *p, int rank, const uint32_t taken[FY_LANES])
+void fy_mpi_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES])
 {
-    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
-        outlet *o = &p->peers[rank]->out[lane];
+    for (int lane = 0; lane < FY_LANES && from->peers[rank] != NULL; lane++) {
+        outlet *o = &from->peers[rank]->out[lane];
         if (taken[lane] - o->taken > o->sent - o->taken)
             continue; /* more than was sent: nonsense */
         for (; o->taken != taken[lane]; o->taken++) {
@@ -144,10 +145,17 @@ static void charge(outlet *o, uint64_t cost)
         o->frame_bytes += cost;
 }
 
-/* Writes the head; tells the target what this rank has taken of it. Returns where words go. */
-static unsigned char *write_head(mpi_port *p, int rank, const fy_frame *frame, uint64_t flags,
-                                 unsigned char *message)
+static inline bool is_routed(const mpi_port *p, const endpoint *from, int rank)
 {
+    return rank >= p->world || from->number >= p->world;
+}
+
+/* Writes the head, and the route; tells the target what was taken of it. Returns where words go. */
+static unsigned char *write_head(mpi_port *p, endpoint *from, int rank, const fy_frame *frame,
+                                 uint64_t flags, unsigned char *message)
+{
+    bool routed = is_routed(p, from, rank);
+    flags |= routed ? WIRE_ROUTED : 0;
     wire head = {
         .kind = frame->kind,
         .word_count = frame->word_count,
@@ -157,49 +165,59 @@ static unsigned char *write_head(mpi_port *p, int rank, const fy_frame *frame, u
         .aux = frame->aux,
         .size_flags = frame->size_bytes | flags << WIRE_FLAGS_SHIFT,
     };
-    for (int lane = 0; lane < FY_LANES && p->peers[rank] != NULL; lane++) {
-        inlet *in = &p->peers[rank]->in[lane];
+    for (int lane = 0; lane < FY_LANES && from->peers[rank] != NULL; lane++) {
+        inlet *in = &from->peers[rank]->in[lane];
         head.taken[lane] = in->told = in->taken;
         in->untold_bytes = 0;
     }
     memcpy(message, &head, sizeof(head));
-    return message + sizeof(head);
+    message += sizeof(head);
+    if (!routed)
+        return message;
+    const route way = {.source = (uint32_t)from->number, .target = (uint32_t)rank};
+    memcpy(message, &way, sizeof(way));
+    return message + sizeof(way);
 }
 
-void fy_mpi_notice_with(mpi_port *p, fy_lane lane, int rank, uint32_t flags, const fy_frame *frame)
+bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
+                        const fy_frame *frame)
 {
-    size_t words = frame->word_count * sizeof(uint64_t), size_bytes = sizeof(wire) + words;
-    departure *d = departure_get(p, size_bytes);
+    size_t words = frame->word_count * sizeof(uint64_t);
+    departure *d = departure_get(p, sizeof(wire) + sizeof(route) + words);
     if (d == NULL)
-        return; /* the next frame or notice says it too */
-    unsigned char *at = write_head(p, rank, frame, WIRE_NOTICE | flags, d->message);
+        return false;
+    unsigned char *at = write_head(p, from, rank, frame, WIRE_NOTICE | flags, d->message);
     memcpy(at, frame->words, words);
-    start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+    start(p, d, d->message, (size_t)(at - d->message) + words, fy_mpi_home(p, rank),
+          TAG_FRAME + (int)lane);
+    return true;
 }
 
-void fy_mpi_notice(mpi_port *p, fy_lane lane, int rank, uint32_t flags)
+bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, news what)
 {
-    fy_mpi_notice_with(p, lane, rank, flags, &(fy_frame){0});
+    return fy_mpi_notice_with(p, from, lane, rank, 0, &(fy_frame){.aux = (uint32_t)what});
 }
 
 /* The payload that follows: what is given or lent, or a copy. */
-static departure *prepare_payload(mpi_port *p, const fy_frame *frame, terms how, atomic_bool *lent)
+static departure *prepare_payload(mpi_port *p, const endpoint *from, const fy_frame *frame,
+                                  terms how, atomic_bool *lent)
 {
     departure *d = departure_get(p, 0);
     if (d == NULL)
         return NULL;
     d->payload = (void *)(uintptr_t)frame->data;
-    d->block = true;
+    d->heap = from->heap;
     d->lent = lent;
     if (how == LENT)
         /* relaxed: told false under the port's lock, or by this thread */
         atomic_store_explicit(lent, true, memory_order_relaxed);
     if (how != COPIED)
         return d;
-    d->payload = p->near->ops->alloc(p->near, frame->size_bytes, -1);
-    d->block = d->payload != NULL;
-    if (d->payload == NULL)
+    d->payload = d->heap->ops->alloc(d->heap, frame->size_bytes, -1);
+    if (d->payload == NULL) {
+        d->heap = NULL;
         d->payload = malloc(frame->size_bytes);
+    }
     if (d->payload == NULL) {
         departure_put(p, d);
         return NULL;
@@ -235,39 +253,43 @@ static int send_brief(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame
     return 0;
 }
 
-static int send_frame(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
-                      atomic_bool *lent)
+static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
+                      terms how, atomic_bool *lent)
 {
-    if (is_brief(p->peers[rank], lane, frame))
+    bool routed = is_routed(p, from, rank);
+    if (!routed && is_brief(from->peers[rank], lane, frame))
         return send_brief(p, lane, rank, frame);
     bool follows = frame->size_bytes > EAGER_MAX;
     size_t words = frame->word_count * sizeof(uint64_t);
-    size_t size_bytes = sizeof(wire) + words + (follows ? 0 : frame->size_bytes);
+    size_t size_bytes =
+        sizeof(wire) + (routed ? sizeof(route) : 0) + words + (follows ? 0 : frame->size_bytes);
     departure *d = departure_get(p, size_bytes);
     if (d == NULL)
         return FERRY_ENOMEM;
-    departure *payload = follows ? prepare_payload(p, frame, how, lent) : NULL;
+    departure *payload = follows ? prepare_payload(p, from, frame, how, lent) : NULL;
     if (follows && payload == NULL) {
         departure_put(p, d);
         return FERRY_ENOMEM;
     }
-    unsigned char *at = write_head(p, rank, frame, follows ? WIRE_FOLLOWS : 0, d->message);
-    memcpy(&p->peers[rank]->out[lane].last, d->message, sizeof(wire));
+    unsigned char *at = write_head(p, from, rank, frame, follows ? WIRE_FOLLOWS : 0, d->message);
+    memcpy(&from->peers[rank]->out[lane].last, d->message, sizeof(wire));
     memcpy(at, frame->words, words);
     if (!follows && frame->size_bytes > 0)
         memcpy(at + words, frame->data, frame->size_bytes);
-    start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+    int home = fy_mpi_home(p, rank);
+    start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
     if (follows)
-        start(p, payload, payload->payload, frame->size_bytes, rank, TAG_PAYLOAD + (int)lane);
+        start(p, payload, payload->payload, frame->size_bytes, home, TAG_PAYLOAD + (int)lane);
     else if (how == GIVEN)
-        (void)p->near->ops->release(p->near, (void *)(uintptr_t)frame->data);
+        (void)from->heap->ops->release(from->heap, (void *)(uintptr_t)frame->data);
     return 0;
 }
 
 /* Room for a frame of `cost`, after a look for news of it. */
-static int find_room(mpi_port *p, fy_lane lane, int rank, uint64_t cost, outlet **out)
+static int find_room(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint64_t cost,
+                     outlet **out)
 {
-    peer *target = fy_mpi_peer(p, rank);
+    peer *target = fy_mpi_peer(from, rank);
     if (target == NULL)
         return FERRY_ENOMEM;
     outlet *o = &target->out[lane];
@@ -283,19 +305,22 @@ static int find_room(mpi_port *p, fy_lane lane, int rank, uint64_t cost, outlet 
     return has_room(o, cost) ? 0 : FERRY_EAGAIN;
 }
 
-int fy_mpi_send_remote(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame, terms how,
-                       atomic_bool *lent)
+int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
+                       terms how, atomic_bool *lent)
 {
     if (frame->size_bytes >> WIRE_FLAGS_SHIFT != 0)
+        return FERRY_ENOMEM;
+    /* Such a rank gets it through a segment whose heaps are as large as those here. */
+    if (rank >= p->world && frame->size_bytes > p->node->segment->heap_bytes)
         return FERRY_ENOMEM;
     lock(p);
     outlet *o;
     uint64_t cost = cost_of(frame);
-    /* relaxed: a send that just misses a goodbye is like one just before it */
-    bool left = atomic_load_explicit(&p->left[rank], memory_order_relaxed) == FY_LANES;
-    int error = left ? FERRY_EPEER : find_room(p, lane, rank, cost, &o);
+    int error = fy_mpi_far_state(p, rank) != FY_PEER_ALIVE
+                    ? FERRY_EPEER
+                    : find_room(p, from, lane, rank, cost, &o);
     if (error == 0)
-        error = send_frame(p, lane, rank, frame, how, lent);
+        error = send_frame(p, from, lane, rank, frame, how, lent);
     if (error == 0)
         charge(o, cost);
     unlock(p);

@@ -1,3 +1,4 @@
+#include "port/mpi/guest.h"
 #include "port/mpi/open.h"
 
-const fy_mpi_table fy_mpi_functions = {FY_PORT_VERSION, fy_mpi_open, fy_mpi_leave};
+const fy_mpi_table fy_mpi_functions = {FY_PORT_VERSION, fy_mpi_open, fy_mpi_leave, fy_mpi_guest};

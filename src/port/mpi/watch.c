@@ -27,7 +27,7 @@ struct fy_mpi_watch {
     int stop_fd;
     int question_fd;   /* -1: nobody asks */
     uint64_t stops;    /* STOP_..., or 0; the thread's */
-    int next, next_fd; /* how many places on is the rank whose end is awaited; -1: none is */
+    int next, next_fd; /* how many ranks on is the rank whose end is awaited; -1: none is */
     bool saw_death;    /* read after the thread has ended */
     bool starts;       /* it starts ranks; the rest is only for that */
     /* Of the ranks that this process has started. It counts as one of them itself, so that the job
@@ -46,14 +46,15 @@ static uint32_t state_at(const fy_mpi_watch *w, int place)
     return atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
 }
 
-static void note_end(fy_mpi_watch *w, int place)
+static void note_end(fy_mpi_watch *w, int index)
 {
     const fy_mpi_node *node = w->node;
+    int place = fy_mpi_place(node, index);
     if (state_at(w, place) >= SHM_LEFT)
         return;
     w->saw_death = true;
     fy_controls_mark(node->segment->base, node->segment->ranks, (uint32_t)place, SHM_DEAD);
-    fy_log_line(-1, "rank %d (process %d) has died", node->ranks[place], (int)node->pids[place]);
+    fy_log_line(-1, "rank %d (process %d) has died", node->ranks[index], (int)node->pids[index]);
 }
 
 /* Goes on to the next rank that has not ended. One that the system does not let us watch ends the
@@ -63,13 +64,40 @@ static void watch_next(fy_mpi_watch *w)
     if (w->next_fd >= 0)
         close(w->next_fd);
     while (++w->next < w->node->count) {
-        int place = (w->node->self + w->next) % w->node->count;
-        w->next_fd = (int)syscall(SYS_pidfd_open, w->node->pids[place], 0);
+        int index = (w->node->self + w->next) % w->node->count;
+        w->next_fd = (int)syscall(SYS_pidfd_open, w->node->pids[index], 0);
         if (w->next_fd >= 0 || errno != ESRCH)
             return;
-        note_end(w, place);
+        note_end(w, index);
     }
     w->next_fd = -1;
+}
+
+/* Whether the others of this node go on without `dead`, and some elsewhere have not said so. */
+static bool awaits_endurance(const fy_mpi_watch *w, int dead)
+{
+    const fy_segment *segment = w->node->segment;
+    bool far_endure = true;
+    for (uint32_t place = 0; place < segment->ranks; place++) {
+        const shm_rank *rank = rank_at(segment->base, place);
+        /* seq_cst: as in shm_endure */
+        uint32_t state = atomic_load(&rank->state), done = state & SHM_STATE_MASK;
+        bool there = done == SHM_JOINED || (done == SHM_ABSENT && place < segment->starting);
+        if (!there || place == (uint32_t)dead || atomic_load(&rank->endures))
+            continue;
+        if ((state & SHM_FAR) == 0)
+            return false;
+        far_endure = false;
+    }
+    return !far_endure;
+}
+
+/* What ranks of other nodes have said may be on its way yet. */
+static void await_endurance(const fy_mpi_watch *w, int dead)
+{
+    enum { LOOKS = 50, PAUSE_NS = 1000000 };
+    for (int i = 0; i < LOOKS && w->node->numbers != 0 && awaits_endurance(w, dead); i++)
+        fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
 }
 
 /* A rank that this process has started has ended. Whether its status is still to be had depends on
@@ -89,6 +117,8 @@ static void reap(fy_mpi_watch *w, int rank)
     close(child->pidfd);
     child->pidfd = -1;
     j->left--;
+    if (info.si_code != CLD_EXITED || info.si_status != 0 || state_at(w, rank) != SHM_LEFT)
+        await_endurance(w, rank);
     fy_job_child_gone(j, rank, &info);
 }
 
@@ -209,7 +239,8 @@ static void free_watch(fy_mpi_watch *w)
 
 fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions)
 {
-    bool starts = node->fd >= 0 && node->segment->ranks > (uint32_t)node->count;
+    bool starts = node->fd >= 0 && (node->numbers != 0 ? node->later_count > 0
+                                                       : (int)node->segment->ranks > node->count);
     fy_mpi_watch *w = node->count < 2 && !starts && !questions ? NULL : calloc(1, sizeof(*w));
     if (w == NULL)
         return NULL;

@@ -14,7 +14,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 6
+#define SHM_VERSION 7
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -26,6 +26,9 @@ typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
 /* In `state`, beside shm_state: this rank does not make senders' stores visible when it goes to
  * sleep, because it cannot or because it does so often, so they order them themselves. */
 #define SHM_NEEDS_FENCE 0x100u
+/* Likewise: the place of a rank of another node, filled by a relay (port/mpi/relay.c), or the
+ * relay's own. Set before anybody joins. */
+#define SHM_FAR 0x200u
 #define SHM_STATE_MASK 0xffu
 
 typedef struct shm_header {
@@ -45,6 +48,9 @@ typedef struct shm_header {
 /* What all ranks write, behind the header. */
 typedef struct shm_common {
     _Atomic uint32_t recruited; /* numbers given to ranks beyond those the job began with */
+    /* Where the job has more nodes: those are this node's up to here, and the relay's place.
+     * Written before anybody joins; else 0. */
+    uint32_t recruited_max, relay;
 } shm_common;
 #define SHM_COMMON_OFFSET 1024
 
@@ -230,6 +236,9 @@ void fy_doing_describe(const shm_rank *control, const char *lead, char *out, siz
  * writes them, and who waits for whom, to `fd`. */
 FY_SHARED void fy_why_question(const fy_controls *controls);
 FY_SHARED void fy_why_print(const fy_controls *controls, int fd);
+
+/* Sets a thread's signal and wakes it. */
+FY_SHARED void fy_shm_signal(shm_rank *target, fy_thread thread);
 
 /* Wakes a thread that sleeps on `asleep`, if one does. */
 void fy_rouse(_Atomic uint32_t *asleep);

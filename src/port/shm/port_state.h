@@ -117,8 +117,6 @@ void fy_shm_barrier_probe(shm_port *p);
 
 /* Whether more ranks are there now than this process has processors. */
 bool fy_shm_is_crowded(const fy_segment *segment);
-/* Sets a thread's signal and wakes it. */
-void fy_shm_signal(shm_rank *target, fy_thread thread);
 
 /* why.c */
 bool fy_shm_asked(fy_port *port);

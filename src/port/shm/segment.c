@@ -287,6 +287,11 @@ int fy_segment_ranks(const fy_segment *segment)
     return (int)segment->ranks;
 }
 
+bool fy_segment_is_relayed(const fy_segment *segment)
+{
+    return common_at(segment->base)->relay != 0;
+}
+
 void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg)
 {
     segment->recruiter = recruiter;
@@ -295,11 +300,13 @@ void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void
 
 bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count, uint32_t *first)
 {
-    _Atomic uint32_t *recruited = &common_at(base)->recruited;
+    shm_common *common = common_at(base);
+    _Atomic uint32_t *recruited = &common->recruited;
+    uint32_t most = common->relay != 0 ? common->recruited_max : ranks - starting;
     /* relaxed: a number is nobody's before, and says nothing of other memory */
     uint32_t taken = atomic_load_explicit(recruited, memory_order_relaxed);
     do {
-        if (taken > ranks - starting || count > ranks - starting - taken)
+        if (taken > most || count > most - taken)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(recruited, &taken, taken + count,
                                                     memory_order_relaxed, memory_order_relaxed));

@@ -277,8 +277,10 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
         return error;
     p->crowded = fy_shm_is_crowded(segment);
     fy_shm_barrier_probe(p);
-    uint32_t absent = SHM_ABSENT;
-    uint32_t joined = SHM_JOINED | (p->fenced ? SHM_NEEDS_FENCE : 0);
+    /* relaxed: constant */
+    uint32_t far = atomic_load_explicit(&p->self->state, memory_order_relaxed) & SHM_FAR;
+    uint32_t absent = SHM_ABSENT | far;
+    uint32_t joined = SHM_JOINED | far | (p->fenced ? SHM_NEEDS_FENCE : 0);
     /* seq_cst: at start only */
     if (!atomic_compare_exchange_strong(&p->self->state, &absent, joined)) {
         fy_shm_arena_return(p);

@@ -47,6 +47,10 @@ FY_SHARED void fy_shm_compute_set(fy_port *port, fy_compute mode);
 /* How many places for ranks the segment has. */
 FY_SHARED int fy_segment_ranks(const fy_segment *segment);
 
+/* Whether the job has other nodes, whose ranks a relay stands for: the port needs what fy_mpi_table
+ * (port/mpi/open.h) adds. */
+bool fy_segment_is_relayed(const fy_segment *segment);
+
 /* Has ranks [first, first + count) started, with `argv` or, when that is NULL, as the others were.
  * 0, or an error with fy_error_set: none was. [application thread of any rank] */
 typedef int fy_recruiter(void *arg, int first, int count, char *const argv[]);

@@ -143,7 +143,7 @@ bool fy_shm_is_crowded(const fy_segment *segment)
         /* relaxed: a later look sees what this one misses */
         uint32_t state =
             atomic_load_explicit(&rank_at(segment->base, rank)->state, memory_order_relaxed);
-        state &= SHM_STATE_MASK;
+        state &= SHM_STATE_MASK | SHM_FAR;
         there += state == SHM_JOINED || (state == SHM_ABSENT && rank < segment->starting);
     }
     return there > (uint32_t)CPU_COUNT(&allowed);

@@ -112,10 +112,11 @@ void fy_shm_answer(fy_port *port, const char *text, size_t size_bytes)
     atomic_store(&self->answered, asked);
 }
 
+/* One of a rank of another node is none that anything here compares it with. */
 static uint32_t state_of_rank(const shm_rank *rank)
 {
     /* seq_cst, though any order would do */
-    return atomic_load(&rank->state) & SHM_STATE_MASK;
+    return atomic_load(&rank->state) & (SHM_STATE_MASK | SHM_FAR);
 }
 
 void fy_why_question(const fy_controls *controls)
@@ -284,13 +285,16 @@ void fy_why_print(const fy_controls *controls, int fd)
         fy_clock_sleep_until(fy_clock_now_ns() + SETTLE_NS);
     for (uint32_t rank = 0; rank < ranks; rank++)
         count += all[rank].lives;
-    fprintf(out, "ferry: what %u ranks%s do\n", count, in_job > ranks ? " of this machine" : "");
+    bool part = in_job > ranks || common_at(base)->relay != 0;
+    fprintf(out, "ferry: what %u ranks%s do\n", count, part ? " of this machine" : "");
     if (in_job > ranks)
         fprintf(out, "  the job has %u; those elsewhere share no memory with these\n", in_job);
     /* Places that nobody has been started for are not worth a line. */
-    for (uint32_t rank = 0; rank < ranks; rank++)
-        if (rank < controls->starting || state_of_rank(rank_at(base, rank)) != SHM_ABSENT)
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint32_t state = state_of_rank(rank_at(base, rank));
+        if ((state & SHM_FAR) == 0 && (rank < controls->starting || state != SHM_ABSENT))
             print_rank(base, rank, &all[rank], out);
+    }
     for (uint32_t rank = 0; rank < ranks; rank++)
         print_missing(base, all, ranks, rank, out);
     print_circle(all, ranks, out);

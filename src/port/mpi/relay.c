@@ -1,0 +1,464 @@
+/* The thread's turns: look who has come and gone, here and elsewhere; pass frames on in both
+ * directions; then tell of those that had gone at the look and have no frame left. */
+#include "port/mpi/relay.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "port/shm/layout.h"
+
+#define YIELDS 50
+#define PAUSE_MIN_NS 20000u
+#define PAUSE_MAX_NS 1000000u
+/* How long frames of a rank that died are kept for those who take none. */
+#define DEAD_FRAMES_NS 20000000u
+#define BUDGET 64
+
+/* What is known of a number, and was told. */
+enum { KNOWN_HERE = 1, KNOWN_ENDURES = 2, KNOWN_ENDS = 4, KNOWN_GONE = 8 };
+
+struct fy_mpi_relay {
+    mpi_port *p;
+    const fy_mpi_node *node;
+    void *base;
+    fy_port *port;     /* of the relay's own place */
+    fy_port **shadows; /* by number, of ranks elsewhere that have come; else NULL */
+    endpoint **ends;   /* by number, of later ranks here; made when needed */
+    uint8_t *known;    /* by number: KNOWN_... */
+    uint64_t *end_ns;  /* by number: when its death was seen; 0: it has not died */
+    uint8_t *told;     /* by number of a later rank here and by process: it knows the end */
+    pthread_t thread;
+    atomic_bool stops, done;
+};
+
+static uint32_t state_at(const void *base, int place)
+{
+    const shm_rank *rank = rank_at((void *)(uintptr_t)base, (uint32_t)place);
+    /* acquire: what a rank wrote before it went is seen by who sees that it has */
+    return atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
+}
+
+/* How many of the node's numbers were given to later ranks. */
+static int later_taken(const fy_mpi_node *node, int world)
+{
+    /* acquire: the numbers of a rank that has left are counted here */
+    uint32_t taken =
+        atomic_load_explicit(&common_at(node->segment->base)->recruited, memory_order_acquire);
+    return (int)taken - (node->later_first - world);
+}
+
+bool fy_mpi_node_is_empty(const fy_mpi_node *node, int world)
+{
+    const void *base = node->segment->base;
+    bool empty = true;
+    for (int i = 0; i < node->count; i++)
+        empty = empty && state_at(base, fy_mpi_place(node, i)) >= SHM_LEFT;
+    for (int i = 0; i < later_taken(node, world); i++)
+        empty = empty && state_at(base, node->later_first + i) >= SHM_LEFT;
+    return empty;
+}
+
+static bool is_later_here(const fy_mpi_relay *r, int number)
+{
+    return number >= r->p->world && r->p->place[number] >= 0;
+}
+
+endpoint *fy_mpi_relay_end(fy_mpi_relay *r, int number)
+{
+    endpoint **end = &r->ends[number];
+    if (*end != NULL)
+        return *end;
+    endpoint *made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return NULL;
+    made->number = number;
+    made->heap = r->port;
+    if (fy_mpi_endpoint_init(r->p, made) != 0) {
+        free(made);
+        return NULL;
+    }
+    return *end = made;
+}
+
+/* Tells a process something of a rank here, however long memory for it takes. */
+static void tell(fy_mpi_relay *r, int number, fy_lane lane, int process, news what)
+{
+    mpi_port *p = r->p;
+    for (bool told = false; !told;) {
+        lock(p);
+        endpoint *from = number == p->rank ? &p->self : fy_mpi_relay_end(r, number);
+        told = from != NULL && fy_mpi_notice(p, from, lane, process, what);
+        unlock(p);
+        if (!told)
+            fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_MAX_NS);
+    }
+}
+
+static void bury(fy_mpi_relay *r, int number)
+{
+    r->known[number] |= KNOWN_GONE;
+    r->port->ops->bury(r->port, number);
+    for (int i = 0; i < r->p->ranks; i++)
+        if (r->shadows[i] != NULL && (r->known[i] & KNOWN_GONE) == 0)
+            r->shadows[i]->ops->bury(r->shadows[i], number);
+}
+
+/* Notes an end that is seen for the first time. */
+static void note_end(fy_mpi_relay *r, int number, bool died)
+{
+    if ((r->known[number] & KNOWN_ENDS) != 0)
+        return;
+    r->known[number] |= KNOWN_ENDS;
+    r->end_ns[number] = died ? fy_clock_now_ns() : 0;
+}
+
+/* Whether frames of a rank that died are not worth waiting for any more. */
+static bool is_stale(const fy_mpi_relay *r, int number)
+{
+    return r->end_ns[number] != 0 && fy_clock_now_ns() - r->end_ns[number] > DEAD_FRAMES_NS;
+}
+
+static void look_at_endurance(fy_mpi_relay *r, int number)
+{
+    /* seq_cst: as in shm_endure */
+    bool endures = atomic_load(&rank_at(r->base, (uint32_t)number)->endures) != 0;
+    if (endures == ((r->known[number] & KNOWN_ENDURES) != 0))
+        return;
+    r->known[number] ^= KNOWN_ENDURES;
+    for (int i = 0; i < r->node->leader_count; i++)
+        if (r->p->place[r->node->leaders[i]] < 0)
+            tell(r, number, FY_CONTROL, r->node->leaders[i], endures ? NEWS_ENDURES : NEWS_MORTAL);
+}
+
+static void look_at_later(fy_mpi_relay *r, int number)
+{
+    uint32_t state = state_at(r->base, number);
+    if (state == SHM_ABSENT || (r->known[number] & KNOWN_GONE) != 0)
+        return;
+    if (state != SHM_DEAD && (r->known[number] & KNOWN_HERE) == 0) {
+        r->known[number] |= KNOWN_HERE;
+        for (int i = 0; i < r->p->world; i++)
+            if (r->p->place[i] < 0)
+                tell(r, number, FY_CONTROL, i, NEWS_HERE);
+    }
+    if (state == SHM_JOINED)
+        look_at_endurance(r, number);
+    else
+        note_end(r, number, state == SHM_DEAD);
+}
+
+/* Whether nothing is left to do for the later ranks of this node. */
+static bool look_here(fy_mpi_relay *r)
+{
+    bool idle = true;
+    int taken = later_taken(r->node, r->p->world);
+    for (int i = 0; i < r->node->count; i++)
+        if ((r->known[r->node->ranks[i]] & KNOWN_GONE) == 0 &&
+            state_at(r->base, r->node->ranks[i]) >= SHM_LEFT)
+            bury(r, r->node->ranks[i]);
+    for (int i = 0; i < taken; i++) {
+        look_at_later(r, r->node->later_first + i);
+        idle = idle && (r->known[r->node->later_first + i] & KNOWN_GONE) != 0;
+    }
+    return idle;
+}
+
+/* Whether frames of a rank elsewhere wait here. */
+static bool holds_frames(const fy_mpi_relay *r, int number)
+{
+    mpi_port *p = r->p;
+    bool holds = false;
+    lock(p);
+    for (int i = 0; i < r->node->later_count; i++) {
+        const endpoint *end = r->ends[r->node->later_first + i];
+        holds = holds || (end != NULL && fy_mpi_holds(end, number));
+    }
+    unlock(p);
+    return holds;
+}
+
+/* Fills the places of ranks elsewhere that have come. One that has gone since comes only if it has
+ * something to say: to those who came after it, it never was. */
+static void look_elsewhere(fy_mpi_relay *r)
+{
+    for (int i = 0; i < r->p->ranks; i++) {
+        fy_peer_state state = r->p->place[i] >= 0 ? FY_PEER_ABSENT : fy_mpi_far_state(r->p, i);
+        if (state == FY_PEER_ABSENT || (r->known[i] & KNOWN_GONE) != 0)
+            continue;
+        if (state != FY_PEER_ALIVE)
+            note_end(r, i, state == FY_PEER_DEAD);
+        if (r->shadows[i] == NULL && (state == FY_PEER_ALIVE || holds_frames(r, i)) &&
+            fy_shm_join(r->node->segment, i, &r->shadows[i]) != 0)
+            r->shadows[i] = NULL;
+    }
+}
+
+/* A frame that goes on, and on which lane. */
+typedef struct passing {
+    fy_mpi_relay *relay;
+    fy_lane lane;
+    int number; /* the later rank that it goes to, or the rank elsewhere */
+} passing;
+
+/* Sends a frame of a later rank to another node. */
+static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
+{
+    const passing *w = context;
+    fy_mpi_relay *r = w->relay;
+    mpi_port *p = r->p;
+    if (!is_later_here(r, source) || is_stale(r, source))
+        return FY_TAKEN;
+    lock(p);
+    endpoint *from = fy_mpi_relay_end(r, source);
+    unlock(p);
+    if (from == NULL)
+        return FY_LEAVE;
+    terms how = frame->block && frame->size_bytes > EAGER_MAX ? GIVEN : COPIED;
+    /* It was kept for the target, with which it would go while MPI reads it. */
+    if (how == GIVEN)
+        (void)r->port->ops->keep_for(r->port, (void *)(uintptr_t)frame->data, r->node->numbers);
+    int error = fy_mpi_send_remote(p, from, w->lane, w->number, frame, how, NULL);
+    if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
+        return FY_LEAVE;
+    return error == 0 && how == GIVEN ? FY_KEEP : FY_TAKEN;
+}
+
+/* Puts a frame that has come for a later rank into its ring. */
+static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
+{
+    const passing *w = context;
+    const fy_mpi_relay *r = w->relay;
+    fy_port *shadow = r->shadows[source];
+    if ((r->known[source] & KNOWN_GONE) != 0 || is_stale(r, source))
+        return FY_TAKEN;
+    if (shadow == NULL)
+        return FY_LEAVE; /* it was not there at the last look */
+    int error = frame->block ? shadow->ops->send_block(shadow, FY_APP, w->lane, w->number, frame)
+                             : shadow->ops->send(shadow, FY_APP, w->lane, w->number, frame);
+    bool never = frame->size_bytes > r->node->segment->heap_bytes;
+    if (error == FERRY_EAGAIN || (error == FERRY_ENOMEM && !never))
+        return FY_LEAVE;
+    if (error != 0 && error != FERRY_EPEER)
+        fy_log_line(r->p->rank, "%zu bytes from rank %d to rank %d are lost: %s", frame->size_bytes,
+                    source, w->number, ferry_strerror(error));
+    return error == 0 && frame->block ? FY_KEEP : FY_TAKEN;
+}
+
+/* Takes in what has come for this process; its application thread may sleep. */
+static void pump(fy_mpi_relay *r)
+{
+    mpi_port *p = r->p;
+    bool came = false;
+    lock(p);
+    for (int lane = 0; lane < FY_LANES; lane++) {
+        bool had = p->self.inlets[lane].head != NULL;
+        fy_mpi_pump(p, (fy_lane)lane);
+        came = came || (!had && p->self.inlets[lane].head != NULL);
+    }
+    unlock(p);
+    if (came)
+        r->port->ops->rouse(r->port, p->rank);
+}
+
+static int pass_all(fy_mpi_relay *r)
+{
+    mpi_port *p = r->p;
+    int passed = 0;
+    passing w = {.relay = r};
+    for (w.number = 0; w.number < p->ranks; w.number++)
+        for (int lane = 0; lane < FY_LANES; lane++) {
+            w.lane = (fy_lane)lane;
+            fy_port *shadow = r->shadows[w.number];
+            if (shadow != NULL && (r->known[w.number] & KNOWN_GONE) == 0)
+                passed += shadow->ops->poll(shadow, w.lane, BUDGET, pass_out, &w);
+            if (!is_later_here(r, w.number))
+                continue;
+            lock(p);
+            if (r->ends[w.number] != NULL)
+                passed += fy_mpi_deliver(p, r->ends[w.number], w.lane, BUDGET, pass_in, &w);
+            unlock(p);
+        }
+    return passed;
+}
+
+/* Whether all that a later rank had sent to a process, or to ranks that it relays for, was passed
+ * on. */
+static bool is_passed_on(const fy_mpi_relay *r, int number, int process)
+{
+    for (int i = 0; i < r->p->ranks; i++)
+        if (r->p->place[i] < 0 && fy_mpi_home(r->p, i) == process && r->shadows[i] != NULL &&
+            (r->known[i] & KNOWN_GONE) == 0 && !r->shadows[i]->ops->silent(r->shadows[i], number))
+            return false;
+    return true;
+}
+
+/* Tells of the end of a later rank where its frames have gone before. */
+static void tell_end(fy_mpi_relay *r, int number)
+{
+    news what = r->end_ns[number] != 0 ? NEWS_DEAD : NEWS_BYE;
+    bool all = true;
+    for (int i = 0; i < r->p->world; i++) {
+        uint8_t *told =
+            &r->told[(size_t)(number - r->node->later_first) * (size_t)r->p->world + (size_t)i];
+        if (r->p->place[i] >= 0 || *told != 0)
+            continue;
+        *told = is_passed_on(r, number, i);
+        for (int lane = 0; lane < FY_LANES && *told != 0; lane++)
+            tell(r, number, (fy_lane)lane, i, what);
+        all = all && *told != 0;
+    }
+    if (all)
+        bury(r, number);
+}
+
+/* Marks the end of a rank elsewhere when all that it had sent is in the rings. */
+static void mark_end(fy_mpi_relay *r, int number)
+{
+    if (holds_frames(r, number))
+        return;
+    fy_controls_mark(r->base, r->node->segment->ranks, (uint32_t)number,
+                     r->end_ns[number] != 0 ? SHM_DEAD : SHM_LEFT);
+    bury(r, number);
+}
+
+static void settle_ends(fy_mpi_relay *r)
+{
+    for (int i = 0; i < r->p->ranks; i++) {
+        if ((r->known[i] & (KNOWN_ENDS | KNOWN_GONE)) != KNOWN_ENDS)
+            continue;
+        if (r->p->place[i] >= 0)
+            tell_end(r, i);
+        else
+            mark_end(r, i);
+    }
+}
+
+static void tell_done(fy_mpi_relay *r)
+{
+    for (int i = 0; i < r->p->world; i++)
+        for (int lane = 0; lane < FY_LANES && r->p->place[i] < 0; lane++)
+            tell(r, r->p->rank, (fy_lane)lane, i, NEWS_DONE);
+    /* release: pairs with the acquire in fy_mpi_relay_is_done */
+    atomic_store_explicit(&r->done, true, memory_order_release);
+}
+
+static void *run(void *arg)
+{
+    fy_mpi_relay *r = arg;
+    uint64_t pause_ns = PAUSE_MIN_NS;
+    int idle_turns = 0;
+    /* acquire: pairs with fy_mpi_relay_stop */
+    while (!atomic_load_explicit(&r->stops, memory_order_acquire)) {
+        bool empty = !fy_mpi_relay_is_done(r) && fy_mpi_node_is_empty(r->node, r->p->world);
+        if (look_here(r)) {
+            if (empty)
+                tell_done(r);
+            r->port->ops->wait(r->port, FY_HELPER, UINT64_MAX);
+            continue;
+        }
+        pump(r);
+        look_elsewhere(r);
+        if (pass_all(r) > 0) {
+            idle_turns = 0;
+            pause_ns = PAUSE_MIN_NS;
+        }
+        settle_ends(r);
+        if (idle_turns++ < YIELDS) {
+            sched_yield();
+            continue;
+        }
+        r->port->ops->wait(r->port, FY_HELPER, fy_clock_now_ns() + pause_ns);
+        pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+    }
+    return NULL;
+}
+
+static int prepare(fy_mpi_relay *r)
+{
+    size_t ranks = (size_t)r->p->ranks;
+    r->shadows = calloc(ranks, sizeof(*r->shadows));
+    r->ends = calloc(ranks, sizeof(*r->ends));
+    r->known = calloc(ranks, sizeof(*r->known));
+    r->end_ns = calloc(ranks, sizeof(*r->end_ns));
+    r->told = calloc((size_t)r->node->later_count * (size_t)r->p->world + 1, sizeof(*r->told));
+    if (r->shadows == NULL || r->ends == NULL || r->known == NULL || r->end_ns == NULL ||
+        r->told == NULL)
+        return fy_error_set(FERRY_ENOMEM, "open: no memory for a relay of %d ranks", r->p->ranks);
+    int error = fy_shm_join(r->node->segment, r->node->numbers, &r->port);
+    if (error == 0)
+        r->port->ops->endure(r->port, true);
+    return error;
+}
+
+/* The program's signals are for its own threads. */
+static int start_thread(fy_mpi_relay *r)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&r->thread, NULL, run, r);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error == 0 ? 0
+                      : fy_error_set(FERRY_ESYSTEM, "open: starting a relay: %s", strerror(error));
+}
+
+int fy_mpi_relay_start(mpi_port *p)
+{
+    fy_mpi_relay *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return fy_error_set(FERRY_ENOMEM, "open: no memory for a relay");
+    r->p = p;
+    r->node = p->node;
+    r->base = p->node->segment->base;
+    int error = prepare(r);
+    p->relay = r;
+    p->locks = true;
+    if (error == 0)
+        error = start_thread(r);
+    if (error == 0)
+        return 0;
+    p->relay = NULL;
+    p->locks = p->helper;
+    fy_mpi_relay_free(r);
+    return error;
+}
+
+bool fy_mpi_relay_is_done(const fy_mpi_relay *relay)
+{
+    return atomic_load_explicit(&relay->done, memory_order_acquire);
+}
+
+void fy_mpi_relay_stop(fy_mpi_relay *r)
+{
+    /* release: pairs with the acquire in run */
+    atomic_store_explicit(&r->stops, true, memory_order_release);
+    fy_shm_signal(rank_at(r->base, (uint32_t)r->node->numbers), FY_HELPER);
+    pthread_join(r->thread, NULL);
+}
+
+void fy_mpi_relay_free(fy_mpi_relay *r)
+{
+    for (int i = 0; i < r->p->ranks && r->ends != NULL; i++)
+        if (r->ends[i] != NULL) {
+            fy_mpi_undelivered_free(r->p, r->ends[i]);
+            fy_mpi_endpoint_fini(r->p, r->ends[i]);
+            free(r->ends[i]);
+        }
+    for (int i = 0; i < r->p->ranks && r->shadows != NULL; i++)
+        if (r->shadows[i] != NULL)
+            r->shadows[i]->ops->close(r->shadows[i]);
+    if (r->port != NULL)
+        r->port->ops->close(r->port);
+    free(r->shadows);
+    free((void *)r->ends);
+    free(r->known);
+    free(r->end_ns);
+    free(r->told);
+    free(r);
+}
