@@ -173,12 +173,14 @@ static int remote_alloc(scene *s, const ferry_track *track, bool wrong)
     return ferry_remote_alloc(s->job.f[0], 1, size_bytes, &s->remote, track);
 }
 
+static void block_make(scene *s)
+{
+    CHECK(ferry_alloc(s->job.f[1], 64, &s->block) == 0);
+}
+
 static int remote_free(scene *s, const ferry_track *track, bool wrong)
 {
-    void *block = s->wild;
-    if (!wrong)
-        CHECK(ferry_alloc(s->job.f[1], 64, &block) == 0);
-    return ferry_remote_free(s->job.f[0], 1, block, track);
+    return ferry_remote_free(s->job.f[0], 1, wrong ? s->wild : s->block, track);
 }
 
 static int object_send(scene *s, const ferry_track *track, bool wrong)
@@ -442,6 +444,7 @@ const operation operations[] = {
      .rank = 1,
      .has_local = true},
     {.name = "remote_free",
+     .prepare = block_make,
      .start = remote_free,
      .refusal = FERRY_EINVAL,
      .rank = 1,

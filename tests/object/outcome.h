@@ -18,6 +18,7 @@ typedef struct scene {
     ferry_mover *movers[RANKS];
     ferry_grid lines[RANKS];
     ferry_parcel parcel;    /* rank 0's, or what it took */
+    void *block;            /* in the shared heap, of rank 1 */
     uint64_t theirs[WORDS]; /* registered on rank 1 */
     uint64_t wild[WORDS];   /* nowhere */
     uint64_t mine[WORDS], old;
