@@ -68,15 +68,25 @@ void fy_shape_give(const fy_shape *shape, ferry_plan_entry *copy)
     memcpy(copy->axis, shape->axis, sizeof shape->axis);
 }
 
+static uint64_t mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * 0xbf58476d1ce4e5b9u;
+    return sum ^ sum >> 29;
+}
+
+/* Words go to three sums in turn: a product waits for the one before it in its own sum alone. */
 static uint64_t hash(const fy_shape *shape)
 {
-    uint64_t words[sizeof *shape / 8], sum = 0;
-    memcpy(words, shape, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        sum = (sum ^ words[i]) * 0xbf58476d1ce4e5b9u;
-        sum ^= sum >> 29;
+    enum { WORDS = sizeof *shape / 8 };
+    uint64_t words[WORDS + 1] = {0}, a = 0, b = 0, c = 0;
+    _Static_assert((WORDS + 1) % 3 == 0, "one word more makes it threes");
+    memcpy(words, shape, sizeof *shape);
+    for (int i = 0; i <= WORDS; i += 3) {
+        a = mix(a, words[i]);
+        b = mix(b, words[i + 1]);
+        c = mix(c, words[i + 2]);
     }
-    return sum | 1;
+    return mix(mix(a, b), c) | 1;
 }
 
 /* Finds the shape or, with `add`, gives it that number. */
