@@ -129,12 +129,22 @@ static void break_lock(_Atomic uint32_t *lock, int dead)
                                             memory_order_relaxed);
 }
 
+/* The notes of the operation that met the lock are kept: they are used for the plan of the dead. */
 static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
 {
-    uint64_t noted = atomic_load_explicit(&c->intent->cell, memory_order_relaxed);
+    fy_intent *ours = c->intent;
+    uint64_t cell = atomic_load_explicit(&ours->cell, memory_order_relaxed);
+    uint32_t plan = atomic_load_explicit(&ours->plan, memory_order_relaxed);
+    uint64_t parcel = ours->plan_parcel;
+    uint32_t place = ours->plan_place, keep = ours->plan_keep;
     fy_recover(c, dead);
     break_lock(lock, dead);
-    atomic_store_explicit(&c->intent->cell, noted, memory_order_relaxed);
+    ours->plan_parcel = parcel;
+    ours->plan_place = place;
+    ours->plan_keep = keep;
+    atomic_store_explicit(&ours->cell, cell, memory_order_relaxed);
+    /* release: the plan's details stand before it counts */
+    atomic_store_explicit(&ours->plan, plan, memory_order_release);
     atomic_thread_fence(memory_order_release);
 }
 

@@ -280,7 +280,30 @@ static void check_survivor(const scenario *s, int rank, bool through)
     assert_int_equal(check_counts(c, c->boards[rank]), 0);
 }
 
-static void run_scenario(const scenario *s, long stride)
+/* The survivor had begun to write when the other died, and finds the cell locked: its own write
+ * comes after what it does for the dead. */
+static void check_writer(int rank)
+{
+    fy_cells *c = fy_cells_of(survivor);
+    uint32_t seen = c->changes_seen;
+    ferry_parcel first;
+    size_t count;
+    c->changes_seen = atomic_load(c->changes); /* no call looks at its beginning */
+    ferry_parcel parcel = make(survivor, 50);
+    assert_int_equal(ferry_cell_write(survivor, cell, parcel, FERRY_GIVE), 0);
+    c->changes_seen = seen;
+    ferry_poll(survivor);
+    assert_int_equal(ferry_cell_count(survivor, cell, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(ferry_cell_deq(survivor, cell, &first, 0), 0);
+    assert_int_equal(first.word, parcel.word);
+    check_counts(c, c->board);
+    assert_int_equal(ferry_parcel_release(survivor, first), 0);
+    assert_int_equal(ferry_parcels_alive(survivor), 0);
+    assert_int_equal(check_counts(c, c->boards[rank]), 0);
+}
+
+static void run_scenario(const scenario *s, long stride, bool writes)
 {
     bool through = false;
     long steps = 0;
@@ -294,9 +317,12 @@ static void run_scenario(const scenario *s, long stride)
                 ferry_cell_enq(survivor, cell, make(survivor, (unsigned char)i), FERRY_GIVE, 0), 0);
         int rank = next_rank++;
         through = run_child(s, rank, steps);
-        check_survivor(s, rank, through);
+        if (writes)
+            check_writer(rank);
+        else
+            check_survivor(s, rank, through);
     }
-    fprintf(stderr, "%s: %ld steps\n", s->name, steps);
+    fprintf(stderr, "%s%s: %ld steps\n", s->name, writes ? ", before a write" : "", steps);
     close_segment(); /* the cell's ring has grown: the next scenario begins with a small one */
 }
 
@@ -304,7 +330,15 @@ static void test_death_at_any_step_is_survived(void **state)
 {
     long stride = *(const long *)*state;
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
-        run_scenario(&scenarios[i], stride);
+        run_scenario(&scenarios[i], stride, false);
+}
+
+static void test_death_in_the_way_of_a_write_is_survived(void **state)
+{
+    long stride = *(const long *)*state;
+    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+        if (scenarios[i].after <= 1) /* those that empty the cell */
+            run_scenario(&scenarios[i], stride, true);
 }
 
 int main(int argc, char **argv)
@@ -314,6 +348,7 @@ int main(int argc, char **argv)
     must(finished != MAP_FAILED && stride > 0, "mmap");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_death_at_any_step_is_survived, &stride),
+        cmocka_unit_test_prestate(test_death_in_the_way_of_a_write_is_survived, &stride),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
