@@ -134,10 +134,15 @@ void fy_recover(fy_cells *c, int dead)
         return;
     redo(c, board, (uint32_t)dead);
     finish(c, board, (uint32_t)dead);
-    /* What dead ranks had created is nobody else's to walk over. Pairs of others that are gone were
-     * seen to when the later of the two was recovered. */
+    /* seq_cst: of two who recover a rank each, one sees that the other's change is finished */
+    atomic_thread_fence(memory_order_seq_cst);
+    /* What dead ranks had created is nobody else's to walk over. Holds of one whose change is not
+     * finished are not for sure: the pair is seen to by who recovers that one. */
     for (uint32_t other = 0; other < c->places; other++) {
-        if (c->boards[other] == NULL || c->ops->peer(c->port, (int)other) == FY_PEER_ALIVE)
+        /* acquire: pairs with the release in redo */
+        if (c->boards[other] == NULL || c->ops->peer(c->port, (int)other) == FY_PEER_ALIVE ||
+            atomic_load_explicit(&c->boards[other]->recovery, memory_order_acquire) ==
+                FY_RECOVERY_NONE)
             continue;
         fy_parcel_bury(c, board, other);
         if (other != (uint32_t)dead)
