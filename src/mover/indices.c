@@ -58,8 +58,9 @@ static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const f
     const fy_axis axis = {.count = count};
     *out = (fy_move){.kind = FY_MOVE_LIST, .unit = m->element_bytes, .dims = 1};
     out->axis = fy_axes_keep(&m->axes, &axis, 1);
-    out->table = fy_malloc((2 * count + 1) * sizeof *out->table);
-    if (out->table == NULL || out->axis == NULL)
+    if (out->axis != NULL)
+        out->table = fy_malloc((2 * count + 1) * sizeof *out->table);
+    if (out->table == NULL)
         return FERRY_ENOMEM;
     out->target = target->data;
     out->source = source->data;
