@@ -11,20 +11,36 @@
 
 enum { ENTRIES = 1000000 };
 
-/* Names of objects, in an order that no cache foresees. */
-static ferry_object name_at(uint64_t i)
+/* In an order that no cache foresees, and in memory, where programs have theirs. Objects that the
+ * job has are of other generations. */
+static ferry_object names[ENTRIES];
+
+static ferry_object name_of(uint64_t number, uint64_t creators)
 {
-    uint64_t number = i * 7919 % ENTRIES + 1;
-    return (ferry_object){(uint64_t)1 << 32 | number};
+    uint64_t word = UINT64_C(0x7ff) << 32 | (number / creators + 1);
+    return (ferry_object){number % creators << (64 - FY_CREATOR_BITS) | word};
 }
 
-static void fill_directory(state *s)
+/* Makes the directory one of a million objects of `creators` ranks beside the job's own. */
+static void fill_directory(state *s, uint64_t creators)
 {
+    fy_objects *objects = fy_objects_of(s->f);
     fy_entry *entry;
-    if (fy_objects_of(s->f)->directory.count >= ENTRIES)
+    if (creators == s->creators)
         return;
-    for (uint64_t i = 0; i < ENTRIES; i++)
-        bench_check(s->f, fy_entry_make(fy_objects_of(s->f), name_at(i), &entry));
+    for (uint64_t i = 0; i < ENTRIES && s->creators != 0; i++)
+        fy_table_remove(&objects->directory, fy_entry_find(objects, names[i]));
+    for (uint64_t i = 0; i < ENTRIES; i++) {
+        names[i] = name_of(i * 7919 % ENTRIES, creators);
+        bench_check(s->f, fy_entry_make(objects, names[i], &entry));
+    }
+    s->creators = creators;
+}
+
+static ferry_object next_name(state *s)
+{
+    s->asked = s->asked + 1 == ENTRIES ? 0 : s->asked + 1;
+    return names[s->asked];
 }
 
 static double lookup(void *context, const bench_job *job)
@@ -32,10 +48,10 @@ static double lookup(void *context, const bench_job *job)
     state *s = context;
     if (s->rank)
         return 0;
-    fill_directory(s);
+    fill_directory(s, job->size_bytes);
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < job->count; i++)
-        s->sum += (uint64_t)fy_entry_find(fy_objects_of(s->f), name_at(s->asked++))->guess;
+        s->sum += (uint64_t)fy_entry_find(fy_objects_of(s->f), next_name(s))->guess;
     return (double)(bench_now() - start);
 }
 
@@ -45,10 +61,10 @@ static double update(void *context, const bench_job *job)
     fy_frame frame = {.kind = FY_KIND_LOCATION, .word_count = 2};
     if (s->rank)
         return 0;
-    fill_directory(s);
+    fill_directory(s, job->size_bytes);
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < job->count; i++) {
-        frame.words[0] = name_at(s->asked++).word;
+        frame.words[0] = next_name(s).word;
         frame.words[1] = ++s->arrived & UINT32_MAX;
         fy_location_frame(s->f, 0, &frame);
     }
@@ -70,10 +86,10 @@ static double read_slots(void *context, const bench_job *job)
 {
     state *s = context;
     const fy_table *table = &fy_objects_of(s->f)->directory;
-    fill_directory(s);
+    fill_directory(s, job->size_bytes);
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < job->count; i++)
-        s->sum += (uint64_t)slot_of(table, name_at(s->asked++))->guess;
+        s->sum += (uint64_t)slot_of(table, next_name(s))->guess;
     return (double)(bench_now() - start);
 }
 
@@ -81,10 +97,10 @@ static double write_slots(void *context, const bench_job *job)
 {
     state *s = context;
     const fy_table *table = &fy_objects_of(s->f)->directory;
-    fill_directory(s);
+    fill_directory(s, job->size_bytes);
     uint64_t start = bench_now();
     for (uint64_t i = 0; i < job->count; i++) {
-        fy_entry *slot = slot_of(table, name_at(s->asked++));
+        fy_entry *slot = slot_of(table, next_name(s));
         slot->guess = 1;
         slot->movement++;
     }

@@ -20,7 +20,8 @@ typedef struct state {
     ferry *f;
     int rank;
     uint64_t arrived, sum;
-    uint64_t asked; /* of the directory, over all samples */
+    uint64_t creators; /* of the objects that fill the directory; 0: nothing does */
+    uint64_t asked;    /* the last name looked for, over all samples */
     ferry_object_type type, shared_type;
     ferry_handler ping, pass, go, call;                /* of objects */
     ferry_handler pong, relay, carry, arrival, put_in; /* of ranks */

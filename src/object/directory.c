@@ -230,15 +230,24 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
     return FY_TAKEN;
 }
 
+/* On a rank that hears of an object for the first time: all are told, or nobody asked. */
+static __attribute__((noinline)) fy_entry *hear_first(fy_objects *objects, int source,
+                                                      ferry_object object)
+{
+    fy_entry *entry = NULL;
+    if (objects->protocol->everyone && source == fy_object_home(objects, object))
+        (void)fy_entry_make(objects, object, &entry);
+    return entry;
+}
+
 static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int place,
                                 uint32_t movement)
 {
     fy_objects *objects = fy_objects_of(f);
     const fy_protocol *protocol = objects->protocol;
     fy_entry *entry = fy_entry_find(objects, object);
-    if (entry == NULL && protocol->everyone && source == fy_object_home(objects, object) &&
-        fy_entry_make(objects, object, &entry) != 0)
-        return FY_TAKEN;
+    if (entry == NULL)
+        entry = hear_first(objects, source, object);
     if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0)
         return FY_TAKEN;
     if (entry->record != NULL)
@@ -258,27 +267,15 @@ static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
 }
 
-fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
+/* An end, or a question. Not inlined: news of a place are frequent, and shall not pay for it. */
+static __attribute__((noinline)) fy_verdict hear_of_none(ferry *f, int source,
+                                                         const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
     int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
-    uint32_t movement = (uint32_t)frame->words[1];
-    if (frame->word_count != 2 || (uint32_t)object.word == 0 || place < FY_PLACE_ASK ||
-        place >= objects->ranks || fy_object_creator(object) >= objects->ranks ||
-        frame->size_bytes % sizeof(fy_source) != 0 ||
-        (place == FY_PLACE_ASK && fy_object_home(objects, object) != objects->rank)) {
-        fy_bad_frame(f, source, frame, "location");
-        return FY_TAKEN;
-    }
-    if (place >= 0) {
-        fy_verdict verdict = hear_of_place(f, source, object, place, movement);
-        if (verdict == FY_TAKEN)
-            fy_frame_done(f);
-        return verdict;
-    }
     if (place == FY_PLACE_ASK) {
-        answer(f, source, object, movement);
+        answer(f, source, object, (uint32_t)frame->words[1]);
         return FY_TAKEN;
     }
     fy_entry *entry = fy_entry_find(objects, object);
@@ -290,6 +287,26 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     if (place == FY_PLACE_LOST && verdict == FY_TAKEN)
         fy_log(f, "a message to object %016llx is lost: the object was destroyed",
                (unsigned long long)object.word);
+    return verdict;
+}
+
+fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    ferry_object object = {frame->words[0]};
+    int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
+    if (frame->word_count != 2 || (uint32_t)object.word == 0 || place < FY_PLACE_ASK ||
+        place >= objects->ranks || fy_object_creator(object) >= objects->ranks ||
+        frame->size_bytes % sizeof(fy_source) != 0 ||
+        (place == FY_PLACE_ASK && fy_object_home(objects, object) != objects->rank)) {
+        fy_bad_frame(f, source, frame, "location");
+        return FY_TAKEN;
+    }
+    if (place < 0)
+        return hear_of_none(f, source, frame);
+    fy_verdict verdict = hear_of_place(f, source, object, place, (uint32_t)frame->words[1]);
+    if (verdict == FY_TAKEN)
+        fy_frame_done(f);
     return verdict;
 }
 
