@@ -129,11 +129,12 @@ FERRY_API bool ferry_scheduling_preempts(const ferry_scheduling *s);
 /* Pseudo-random numbers, the same for the same seed and rank. */
 FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 
-/* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, or `otherwise`, as when
- * that is no number from 0, which is logged. Ask for all in `create`: rank 0 warns of parameters in
- * the environment that were not asked for there. */
-FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name,
-                                            double otherwise);
+/* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, a number from `low` to
+ * `high`, or `otherwise`. Ask for all in `create`: when one is no such number, what was to make the
+ * scheduler fails with FERRY_EINVAL and says so; and rank 0 warns of parameters in the environment
+ * that were not asked for there. Behind `create`, what is no such number gives `otherwise`. */
+FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
+                                            double low, double high);
 
 /* Sends words to the scheduler of `rank`, another one, on the control lane. Nothing is promised
  * about the order of words and objects: two threads send them. */

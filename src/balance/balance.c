@@ -79,12 +79,21 @@ int fy_scheduler_prepare(ferry *f)
     int error = look_up(s, &scheduler);
     if (error != 0)
         return error;
+    s->asked[0] = '\0';
+    s->misread = 0;
     error = scheduler->create(s, &s->state);
+    if (s->misread != 0) {
+        if (error == 0)
+            scheduler->destroy(s, s->state);
+        error = s->misread;
+    } else if (error != 0) {
+        error = fy_fail(f, error, "scheduler %s: its state cannot be made: %s", s->name,
+                        ferry_strerror(error));
+    }
     if (error != 0) {
         fy_plugin_close(s->plugin);
         s->plugin = NULL;
-        return fy_fail(f, error, "scheduler %s: its state cannot be made: %s", s->name,
-                       ferry_strerror(error));
+        return error;
     }
     s->scheduler = scheduler;
     fy_parameters_check(s);

@@ -55,6 +55,7 @@ struct ferry_scheduling {
     const ferry_scheduler *scheduler; /* NULL until it is needed */
     void *state;
     char asked[FY_PARAMETERS_BYTES]; /* parameters, each behind a blank, until it is made */
+    int misread;                     /* FERRY_EINVAL: one of them is out of its range */
     fy_random random;
     bool on;
     bool serving;

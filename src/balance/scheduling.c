@@ -90,7 +90,8 @@ static void note_parameter(ferry_scheduling *s, const char *name)
         (void)snprintf(s->asked + used, sizeof s->asked - used, " %s", name);
 }
 
-double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise)
+double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
+                                  double low, double high)
 {
     char variable[96];
     int length = snprintf(variable, sizeof variable, PARAMETER_PREFIX "%s", name);
@@ -104,9 +105,11 @@ double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double 
         return otherwise;
     char *end;
     double value = strtod(text, &end);
-    if (*end == '\0' && value >= 0 && value < 1e18)
+    if (*end == '\0' && value >= low && value <= high)
         return value;
-    fy_log(s->f, "%s is \"%s\"; expected a number from 0; using %g", variable, text, otherwise);
+    s->misread = fy_fail(s->f, FERRY_EINVAL,
+                         "scheduler %s: %s is \"%s\"; expected a number from %.10g to %.10g",
+                         s->name, variable, text, low, high);
     return otherwise;
 }
 

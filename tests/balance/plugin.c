@@ -28,8 +28,8 @@ static int create(ferry_scheduling *s, void **state)
     scatter *sc = calloc(1, sizeof *sc);
     if (sc == NULL)
         return FERRY_ENOMEM;
-    wrong += ferry_scheduling_parameter(s, "words", 1) != 7;
-    wrong += ferry_scheduling_parameter(s, "absent", 3) != 3;
+    wrong += ferry_scheduling_parameter(s, "words", 1, 0, 9) != 7;
+    wrong += ferry_scheduling_parameter(s, "absent", 3, 0, 9) != 3;
     wrong += ferry_scheduling_preempts(s); /* the helper comes with the first phase */
     ferry_scheduling_wake(s, ferry_scheduling_now(s) + 1000);
     *state = sc;

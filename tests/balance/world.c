@@ -58,14 +58,17 @@ uint64_t ferry_scheduling_random(ferry_scheduling *s)
     return s->w->random >> 33;
 }
 
-double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise)
+double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
+                                  double low, double high)
 {
     size_t length = strlen(name);
+    double value = otherwise;
     (void)s;
     for (const char *at = given; (at = strstr(at, name)) != NULL; at += length)
         if ((at == given || at[-1] == ' ') && at[length] == '=')
-            return strtod(at + length + 1, NULL);
-    return otherwise;
+            value = strtod(at + length + 1, NULL);
+    assert_true(value >= low && value <= high);
+    return value;
 }
 
 static mail *post(ferry_scheduling *s, int rank)

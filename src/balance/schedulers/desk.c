@@ -104,9 +104,7 @@ static int make_levels(ferry_scheduling *s, fy_desks *desks)
 int fy_desks_init(ferry_scheduling *s, fy_desks *desks, int children)
 {
     desks->rank = ferry_scheduling_rank(s);
-    desks->children_max = children < 2                      ? 2
-                          : children > FY_DESK_CHILDREN_MAX ? FY_DESK_CHILDREN_MAX
-                                                            : children;
+    desks->children_max = children;
     int64_t reach = 1;
     for (; reach < ferry_scheduling_ranks(s) && desks->level_count < FY_DESK_LEVELS_MAX;
          desks->level_count++)

@@ -217,16 +217,16 @@ static int create(ferry_scheduling *s, void **out)
     ferry_policy *p = fy_calloc(1, sizeof *p);
     if (p == NULL)
         return FERRY_ENOMEM;
-    p->short_ns = (uint64_t)(ferry_scheduling_parameter(s, "SHORT_US", 200) * 1e3);
-    p->slice_ns = (uint64_t)(ferry_scheduling_parameter(s, "SLICE_US", 500) * 1e3);
-    p->grace_ns = (uint64_t)(ferry_scheduling_parameter(s, "GRACE_US", 2000) * 1e3);
-    p->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 250e3) * 1e3);
+    p->short_ns = fy_policy_ns(s, "SHORT_US", 200, 0);
+    p->slice_ns = fy_policy_ns(s, "SLICE_US", 500, 0);
+    p->grace_ns = fy_policy_ns(s, "GRACE_US", 2000, 0);
+    p->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 250e3, 1);
     p->desks.send = send_note;
     p->desks.asked = asked;
     p->desks.again = again;
     p->desks.context = p;
-    double children = ferry_scheduling_parameter(s, "CHILDREN", 32);
-    int error = fy_desks_init(s, &p->desks, children < 1e6 ? (int)children : 1000000);
+    double children = ferry_scheduling_parameter(s, "CHILDREN", 32, 2, FY_DESK_CHILDREN_MAX);
+    int error = fy_desks_init(s, &p->desks, (int)children);
     if (error != 0) {
         fy_desks_fini(&p->desks);
         free(p);

@@ -31,6 +31,12 @@ void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, ui
     ferry_scheduling_send(s, rank, words);
 }
 
+uint64_t fy_policy_ns(ferry_scheduling *s, const char *name, double otherwise, double low)
+{
+    const double high = 1e12; /* 11 days */
+    return (uint64_t)(ferry_scheduling_parameter(s, name, otherwise, low, high) * 1e3);
+}
+
 uint64_t fy_word_of(double number)
 {
     uint64_t word;

@@ -6,6 +6,10 @@
 
 #include "balance/schedulers/waiting.h"
 
+/* Of parameters: the greatest number of objects, and the greatest load. */
+#define FY_OBJECTS_MAX 1e9
+#define FY_LOAD_MAX 1e300
+
 /* For policies whose state comes from malloc and begins with their fy_waiting: three functions of
  * the scheduler. */
 void fy_policy_destroy(ferry_scheduling *s, void *state);
@@ -16,6 +20,9 @@ bool fy_policy_empty(ferry_scheduling *s, void *state);
 void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b);
 uint64_t fy_word_of(double number);
 double fy_number_of(uint64_t word);
+
+/* A parameter of whole microseconds, which may be as few as `low`, in nanoseconds. */
+uint64_t fy_policy_ns(ferry_scheduling *s, const char *name, double otherwise, double low);
 
 /* After how long an answer counts as lost: `usual_ns` where schedulers answer while tasks run. Else
  * an answer may take several tasks, and to take a late one for lost is to ask twice and to get

@@ -187,9 +187,9 @@ static int create(ferry_scheduling *s, void **out)
     if (state == NULL)
         return FERRY_ENOMEM;
     int ranks = ferry_scheduling_ranks(s);
-    state->ahead_ns = (uint64_t)(ferry_scheduling_parameter(s, "AHEAD_US", 200) * 1e3);
-    state->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 100e3) * 1e3);
-    state->backoff_max_ns = (uint64_t)(ferry_scheduling_parameter(s, "BACKOFF_US", 10e3) * 1e3);
+    state->ahead_ns = fy_policy_ns(s, "AHEAD_US", 200, 0);
+    state->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 100e3, 1);
+    state->backoff_max_ns = fy_policy_ns(s, "BACKOFF_US", 10e3, 1);
     state->backoff_ns = BACKOFF_MIN_NS;
     state->task_ns = UINT64_MAX;
     state->stride = 1;

@@ -160,9 +160,9 @@ static int create(ferry_scheduling *s, void **out)
     if (state == NULL)
         return FERRY_ENOMEM;
     fy_neighbours_init(s, &state->around);
-    state->high = ferry_scheduling_parameter(s, "HIGH", 0);
-    state->timeout_ns = (uint64_t)(ferry_scheduling_parameter(s, "TIMEOUT_US", 100e3) * 1e3);
-    state->ping_ns = (uint64_t)(ferry_scheduling_parameter(s, "PING_US", 1e3) * 1e3);
+    state->high = ferry_scheduling_parameter(s, "HIGH", 0, 0, FY_LOAD_MAX);
+    state->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 100e3, 1);
+    state->ping_ns = fy_policy_ns(s, "PING_US", 1e3, 0);
     *out = state;
     return 0;
 }

@@ -114,9 +114,11 @@ static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
 static void serve(ferry_scheduling *s, master *m)
 {
     asker a;
-    while (surplus(s, m) > 0 && ferry_scheduling_on(s) && pop_asker(s, m, &a))
-        for (uint32_t count = a.want * chunk_of(s, m); count > 0 && surplus(s, m) > 0; count--)
+    while (surplus(s, m) > 0 && ferry_scheduling_on(s) && pop_asker(s, m, &a)) {
+        uint64_t count = (uint64_t)a.want * chunk_of(s, m);
+        for (; count > 0 && surplus(s, m) > 0; count--)
             send_one(s, m, m->waiting.first, a.rank);
+    }
     ask(s, m);
 }
 
@@ -177,17 +179,15 @@ static bool askers_reserve(master *m)
 
 static int create(ferry_scheduling *s, void **out)
 {
-    double group = ferry_scheduling_parameter(s, "GROUP", 64);
     master *m = fy_calloc(1, sizeof *m);
     if (m == NULL)
         return FERRY_ENOMEM;
-    m->chunk = (uint32_t)ferry_scheduling_parameter(s, "CHUNK", 1);
-    m->chunk = m->chunk == 0 ? 1 : m->chunk;
-    m->factoring = ferry_scheduling_parameter(s, "FACTORING", 0) != 0;
-    m->idle_ns = (uint64_t)(ferry_scheduling_parameter(s, "IDLE_US", 1e6) * 1e3);
+    m->chunk = (uint32_t)ferry_scheduling_parameter(s, "CHUNK", 1, 1, FY_OBJECTS_MAX);
+    m->factoring = ferry_scheduling_parameter(s, "FACTORING", 0, 0, 1) != 0;
+    m->idle_ns = fy_policy_ns(s, "IDLE_US", 1e6, 0);
     m->heard_ns = ferry_scheduling_now(s);
-    m->distributed = ferry_scheduling_parameter(s, "DISTRIBUTED", 0) != 0;
-    m->group = group < 1e6 ? (int)group : 0;
+    m->distributed = ferry_scheduling_parameter(s, "DISTRIBUTED", 0, 0, 1) != 0;
+    m->group = (int)ferry_scheduling_parameter(s, "GROUP", 64, 0, 1e6);
     find_masters(s, m);
     *out = m;
     return 0;

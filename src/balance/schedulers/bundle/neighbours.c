@@ -2,9 +2,8 @@
 
 void fy_neighbours_init(ferry_scheduling *s, fy_neighbours *n)
 {
-    double count = ferry_scheduling_parameter(s, "NEIGHBOURS", 4);
     int others = ferry_scheduling_takers(s);
-    n->most = count < 1 ? 1 : count > FY_NEIGHBOURS_MAX ? FY_NEIGHBOURS_MAX : (int)count;
+    n->most = (int)ferry_scheduling_parameter(s, "NEIGHBOURS", 4, 1, FY_NEIGHBOURS_MAX);
     n->offset = others > 0 ? (int)(ferry_scheduling_random(s) % (uint64_t)others) : 0;
 }
 
