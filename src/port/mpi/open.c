@@ -193,11 +193,8 @@ static bool saw_death(const fy_mpi_job *job)
 {
     bool dead = false;
     for (int i = 0; i < job->node.count; i++) {
-        int place = fy_mpi_place(&job->node, i);
-        const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)place);
-        /* acquire: pairs with fy_controls_mark */
-        uint32_t state = atomic_load_explicit(&rank->state, memory_order_acquire);
-        dead = dead || (state & SHM_STATE_MASK) == SHM_DEAD;
+        uint32_t place = (uint32_t)fy_mpi_place(&job->node, i);
+        dead = dead || fy_shm_state(job->node.segment, place) == SHM_DEAD;
     }
     return dead;
 }
@@ -208,14 +205,10 @@ static bool waits_near(const fy_mpi_job *job)
     if (job->node.numbers != 0)
         return !fy_mpi_node_is_empty(&job->node, job->ranks) ||
                (job->port->relay != NULL && !fy_mpi_relay_is_done(job->port->relay));
-    for (int i = 0; i < fy_segment_ranks(job->node.segment); i++) {
-        const shm_rank *rank = rank_at(job->node.segment->base, (uint32_t)i);
-        /* acquire: pairs with fy_controls_mark */
-        uint32_t state = atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
-        if (state == SHM_JOINED)
-            return true;
-    }
-    return false;
+    bool waits = false;
+    for (uint32_t place = 0; place < job->node.segment->ranks; place++)
+        waits = waits || fy_shm_state(job->node.segment, place) == SHM_JOINED;
+    return waits;
 }
 
 /* Waits for those that go on, silently: MPI ends for all at once. False: a rank has died. */

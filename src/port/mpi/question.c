@@ -88,12 +88,8 @@ void fy_mpi_question_answer(const fy_mpi_node *node, int fd)
     int first = 0;
     while (read(fd, &info, sizeof(info)) > 0)
         continue; /* several are one */
-    while (
-        first < node->self &&
-        /* acquire: pairs with fy_controls_mark */
-        (atomic_load_explicit(&rank_at(controls.base, (uint32_t)fy_mpi_place(node, first))->state,
-                              memory_order_acquire) &
-         SHM_STATE_MASK) >= SHM_LEFT)
+    while (first < node->self &&
+           fy_shm_state(segment, (uint32_t)fy_mpi_place(node, first)) >= SHM_LEFT)
         first++;
     if (first != node->self)
         return;

@@ -41,9 +41,7 @@ struct fy_mpi_watch {
 
 static uint32_t state_at(const fy_mpi_watch *w, int place)
 {
-    const shm_rank *rank = rank_at(w->node->segment->base, (uint32_t)place);
-    /* acquire: pairs with the mark that the rank left before it ended */
-    return atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
+    return fy_shm_state(w->node->segment, (uint32_t)place);
 }
 
 static void note_end(fy_mpi_watch *w, int index)

@@ -45,7 +45,7 @@ FY_SHARED int fy_shm_join(fy_segment *segment, int rank, fy_port **out);
 FY_SHARED void fy_shm_compute_set(fy_port *port, fy_compute mode);
 
 /* How many places for ranks the segment has. */
-FY_SHARED int fy_segment_ranks(const fy_segment *segment);
+int fy_segment_ranks(const fy_segment *segment);
 
 /* Whether the job has other nodes, whose ranks a relay stands for: the port needs what fy_mpi_table
  * (port/mpi/open.h) adds. */
