@@ -18,15 +18,6 @@
 
 _Static_assert(FY_AWAITED_MAX * sizeof(int32_t) == WORDS_BYTES, "a notice has room for them");
 
-/* This rank has news of itself, and its wait ends. */
-static void rouse_self(mpi_port *p)
-{
-    /* seq_cst: as in fy_controls_mark */
-    atomic_fetch_add_explicit(
-        &rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self))->events, 1,
-        memory_order_seq_cst);
-}
-
 static void begin_round(mpi_port *p, uint32_t number, bool logs)
 {
     circles *c = &p->circles;
@@ -84,7 +75,7 @@ static void tell_all(mpi_port *p)
         c->all[p->rank] = own;
     c->told = c->round;
     c->news = true;
-    rouse_self(p);
+    fy_mpi_rouse_self(p);
 }
 
 void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words)
@@ -102,7 +93,7 @@ void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char
     w->count = head->tag < 0 || head->tag > FY_AWAITED_MAX ? 0 : (uint8_t)head->tag;
     memcpy(w->awaited, words, sizeof(w->awaited));
     c->news = true;
-    rouse_self(p);
+    fy_mpi_rouse_self(p);
 }
 
 static void look_for_circle(mpi_port *p)
@@ -156,7 +147,7 @@ bool fy_mpi_ask(fy_port *port, bool print)
     (void)print;
     lock(p);
     begin_round(p, p->circles.round + 1, true);
-    rouse_self(p);
+    fy_mpi_rouse_self(p);
     unlock(p);
     return false;
 }

@@ -300,12 +300,10 @@ static void mpi_endure(fy_port *port, bool on)
     if (p->node->numbers == 0)
         return;
     p->near->ops->endure(p->near, on);
-    lock(p);
     for (int i = 0; i < p->node->leader_count; i++)
         if (p->place[p->node->leaders[i]] < 0)
-            (void)fy_mpi_notice(p, &p->self, FY_CONTROL, p->node->leaders[i],
-                                on ? NEWS_ENDURES : NEWS_MORTAL);
-    unlock(p);
+            fy_mpi_tell(p, &p->self, FY_CONTROL, p->node->leaders[i],
+                        on ? NEWS_ENDURES : NEWS_MORTAL);
 }
 
 static bool mpi_silent(fy_port *port, int rank)
@@ -337,12 +335,9 @@ static void flush(mpi_port *p)
 static void mpi_close(fy_port *port)
 {
     mpi_port *p = port_of(port);
-    lock(p);
     for (int rank = 0; rank < p->world; rank++)
-        if (p->place[rank] < 0)
-            for (int lane = 0; lane < FY_LANES; lane++)
-                (void)fy_mpi_notice(p, &p->self, (fy_lane)lane, rank, NEWS_BYE);
-    unlock(p);
+        for (int lane = 0; lane < FY_LANES && p->place[rank] < 0; lane++)
+            fy_mpi_tell(p, &p->self, (fy_lane)lane, rank, NEWS_BYE);
     flush(p);
     lock(p);
     fy_mpi_drop(p, &p->self);

@@ -256,7 +256,7 @@ static inline int fy_mpi_home(const mpi_port *p, int number)
 /* Any thread, without the lock. */
 static inline fy_peer_state fy_mpi_far_state(const mpi_port *p, int number)
 {
-    /* acquire: pairs with take_news: what it sent before is here */
+    /* acquire: pairs with take_farewell in news.c: what it sent before is here */
     uint8_t far = atomic_load_explicit(&p->far[number], memory_order_acquire);
     if ((far & FAR_BYES) == FY_LANES)
         return (far & FAR_DEAD) != 0 ? FY_PEER_DEAD : FY_PEER_LEFT;
@@ -306,6 +306,14 @@ bool fy_mpi_holds(const endpoint *to, int rank);
 void fy_mpi_undelivered_free(mpi_port *p, endpoint *to);
 /* Ends the receives. */
 void fy_mpi_slots_free(mpi_port *p);
+
+/* news.c. fy_mpi_tell takes the lock itself, and waits for memory however long it takes. */
+void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, news what);
+/* This rank has news of others or of itself, and its wait ends. */
+void fy_mpi_rouse_self(mpi_port *p);
+/* A message of `source` has come: if that joined later, this is how its coming is known. */
+void fy_mpi_take_arrival(mpi_port *p, int source);
+void fy_mpi_take_news(mpi_port *p, int source, uint32_t what);
 
 /* circle.c. A notice with WIRE_WAITS has come; the others are the table's, without the lock. */
 void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words);

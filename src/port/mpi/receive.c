@@ -170,52 +170,6 @@ static void line_up(fy_lane lane, inlet *in, slot *s)
         list(&in->to->inlets[lane], in);
 }
 
-/* As for a rank of this node (fy_controls_mark): a change that this rank looks at, and which ends
- * its wait. */
-static void count_change(mpi_port *p)
-{
-    shm_rank *own = rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self));
-    /* seq_cst: as there */
-    atomic_fetch_add_explicit(&own->events, 1, memory_order_seq_cst);
-}
-
-/* A rank that joined later has come: its first message says so, whatever it is. */
-static void take_arrival(mpi_port *p, int source)
-{
-    /* relaxed: changed with the lock held only */
-    if (source < p->world ||
-        (atomic_load_explicit(&p->far[source], memory_order_relaxed) & (FAR_HERE | FAR_BYES)) != 0)
-        return;
-    atomic_fetch_or_explicit(&p->far[source], FAR_HERE, memory_order_release);
-    count_change(p);
-}
-
-static void take_farewell(mpi_port *p, int source, bool died)
-{
-    if (died)
-        atomic_fetch_or_explicit(&p->far[source], FAR_DEAD, memory_order_relaxed);
-    /* release: pairs with the acquire in fy_mpi_far_state: what it sent before is here */
-    uint8_t before = atomic_fetch_add_explicit(&p->far[source], 1, memory_order_release);
-    if ((before & FAR_BYES) != FY_LANES - 1)
-        return;
-    p->farewells += source < p->world;
-    count_change(p);
-}
-
-static void take_news(mpi_port *p, int source, uint32_t what)
-{
-    if (what != NEWS_DEAD)
-        take_arrival(p, source);
-    if (what == NEWS_BYE || what == NEWS_DEAD)
-        take_farewell(p, source, what == NEWS_DEAD);
-    if (what == NEWS_DONE)
-        p->done++;
-    if ((what == NEWS_ENDURES || what == NEWS_MORTAL) && p->node->numbers != 0)
-        /* seq_cst: as in shm_endure; read when a rank of this node dies */
-        atomic_store(&rank_at(p->node->segment->base, (uint32_t)source)->endures,
-                     what == NEWS_ENDURES);
-}
-
 /* Where a message comes from and goes to, after a look whether that can be. False: it cannot; or,
  * with `*to` NULL, there is no memory to take it. */
 static bool find_ends(mpi_port *p, const slot *s, const wire *head, int *source, endpoint **to)
@@ -276,9 +230,9 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
         if (flags & WIRE_WAITS)
             fy_mpi_heard(p, s->source, &head, s->message + sizeof(wire));
         else
-            take_news(p, source, head.aux);
+            fy_mpi_take_news(p, source, head.aux);
     } else {
-        take_arrival(p, source);
+        fy_mpi_take_arrival(p, source);
         in->last = head;
         in->headed = !(flags & WIRE_ROUTED);
     }

@@ -37,11 +37,9 @@ struct fy_mpi_relay {
     atomic_bool stops, done;
 };
 
-static uint32_t state_at(const void *base, int place)
+static uint32_t state_at(const fy_mpi_node *node, int place)
 {
-    const shm_rank *rank = rank_at((void *)(uintptr_t)base, (uint32_t)place);
-    /* acquire: what a rank wrote before it went is seen by who sees that it has */
-    return atomic_load_explicit(&rank->state, memory_order_acquire) & SHM_STATE_MASK;
+    return fy_shm_state(node->segment, (uint32_t)place);
 }
 
 /* How many of the node's numbers were given to later ranks. */
@@ -55,12 +53,11 @@ static int later_taken(const fy_mpi_node *node, int world)
 
 bool fy_mpi_node_is_empty(const fy_mpi_node *node, int world)
 {
-    const void *base = node->segment->base;
     bool empty = true;
     for (int i = 0; i < node->count; i++)
-        empty = empty && state_at(base, fy_mpi_place(node, i)) >= SHM_LEFT;
+        empty = empty && state_at(node, fy_mpi_place(node, i)) >= SHM_LEFT;
     for (int i = 0; i < later_taken(node, world); i++)
-        empty = empty && state_at(base, node->later_first + i) >= SHM_LEFT;
+        empty = empty && state_at(node, node->later_first + i) >= SHM_LEFT;
     return empty;
 }
 
@@ -86,18 +83,22 @@ endpoint *fy_mpi_relay_end(fy_mpi_relay *r, int number)
     return *end = made;
 }
 
-/* Tells a process something of a rank here, however long memory for it takes. */
+/* As fy_mpi_relay_end, without the lock. */
+static endpoint *end_of(fy_mpi_relay *r, int number)
+{
+    lock(r->p);
+    endpoint *end = fy_mpi_relay_end(r, number);
+    unlock(r->p);
+    return end;
+}
+
+/* Tells a process something of a later rank here, however long memory for it takes. */
 static void tell(fy_mpi_relay *r, int number, fy_lane lane, int process, news what)
 {
-    mpi_port *p = r->p;
-    for (bool told = false; !told;) {
-        lock(p);
-        endpoint *from = number == p->rank ? &p->self : fy_mpi_relay_end(r, number);
-        told = from != NULL && fy_mpi_notice(p, from, lane, process, what);
-        unlock(p);
-        if (!told)
-            fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_MAX_NS);
-    }
+    endpoint *from;
+    while ((from = end_of(r, number)) == NULL)
+        fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_MAX_NS);
+    fy_mpi_tell(r->p, from, lane, process, what);
 }
 
 static void bury(fy_mpi_relay *r, int number)
@@ -138,7 +139,7 @@ static void look_at_endurance(fy_mpi_relay *r, int number)
 
 static void look_at_later(fy_mpi_relay *r, int number)
 {
-    uint32_t state = state_at(r->base, number);
+    uint32_t state = state_at(r->node, number);
     if (state == SHM_ABSENT || (r->known[number] & KNOWN_GONE) != 0)
         return;
     if (state != SHM_DEAD && (r->known[number] & KNOWN_HERE) == 0) {
@@ -160,7 +161,7 @@ static bool look_here(fy_mpi_relay *r)
     int taken = later_taken(r->node, r->p->world);
     for (int i = 0; i < r->node->count; i++)
         if ((r->known[r->node->ranks[i]] & KNOWN_GONE) == 0 &&
-            state_at(r->base, r->node->ranks[i]) >= SHM_LEFT)
+            state_at(r->node, r->node->ranks[i]) >= SHM_LEFT)
             bury(r, r->node->ranks[i]);
     for (int i = 0; i < taken; i++) {
         look_at_later(r, r->node->later_first + i);
@@ -211,19 +212,16 @@ static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
 {
     const passing *w = context;
     fy_mpi_relay *r = w->relay;
-    mpi_port *p = r->p;
     if (!is_later_here(r, source) || is_stale(r, source))
         return FY_TAKEN;
-    lock(p);
-    endpoint *from = fy_mpi_relay_end(r, source);
-    unlock(p);
+    endpoint *from = end_of(r, source);
     if (from == NULL)
         return FY_LEAVE;
     terms how = frame->block && frame->size_bytes > EAGER_MAX ? GIVEN : COPIED;
     /* It was kept for the target, with which it would go while MPI reads it. */
     if (how == GIVEN)
         (void)r->port->ops->keep_for(r->port, (void *)(uintptr_t)frame->data, r->node->numbers);
-    int error = fy_mpi_send_remote(p, from, w->lane, w->number, frame, how, NULL);
+    int error = fy_mpi_send_remote(r->p, from, w->lane, w->number, frame, how, NULL);
     if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
         return FY_LEAVE;
     return error == 0 && how == GIVEN ? FY_KEEP : FY_TAKEN;
@@ -343,7 +341,7 @@ static void tell_done(fy_mpi_relay *r)
 {
     for (int i = 0; i < r->p->world; i++)
         for (int lane = 0; lane < FY_LANES && r->p->place[i] < 0; lane++)
-            tell(r, r->p->rank, (fy_lane)lane, i, NEWS_DONE);
+            fy_mpi_tell(r->p, &r->p->self, (fy_lane)lane, i, NEWS_DONE);
     /* release: pairs with the acquire in fy_mpi_relay_is_done */
     atomic_store_explicit(&r->done, true, memory_order_release);
 }

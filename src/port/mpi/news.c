@@ -1,0 +1,58 @@
+/* News: who comes and goes on other nodes, and who goes on when others die, told in notices. */
+#include "base/clock.h"
+#include "port/mpi/port_state.h"
+
+void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, news what)
+{
+    enum { PAUSE_NS = 1000000 };
+    for (bool told = false; !told;) {
+        lock(p);
+        told = fy_mpi_notice(p, from, lane, process, what);
+        unlock(p);
+        if (!told)
+            fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
+    }
+}
+
+void fy_mpi_rouse_self(mpi_port *p)
+{
+    shm_rank *own = rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self));
+    /* seq_cst: as in fy_controls_mark */
+    atomic_fetch_add_explicit(&own->events, 1, memory_order_seq_cst);
+}
+
+void fy_mpi_take_arrival(mpi_port *p, int source)
+{
+    /* relaxed: changed with the lock held only */
+    if (source < p->world ||
+        (atomic_load_explicit(&p->far[source], memory_order_relaxed) & (FAR_HERE | FAR_BYES)) != 0)
+        return;
+    atomic_fetch_or_explicit(&p->far[source], FAR_HERE, memory_order_release);
+    fy_mpi_rouse_self(p);
+}
+
+static void take_farewell(mpi_port *p, int source, bool died)
+{
+    if (died)
+        atomic_fetch_or_explicit(&p->far[source], FAR_DEAD, memory_order_relaxed);
+    /* release: pairs with the acquire in fy_mpi_far_state: what it sent before is here */
+    uint8_t before = atomic_fetch_add_explicit(&p->far[source], 1, memory_order_release);
+    if ((before & FAR_BYES) != FY_LANES - 1)
+        return;
+    p->farewells += source < p->world;
+    fy_mpi_rouse_self(p);
+}
+
+void fy_mpi_take_news(mpi_port *p, int source, uint32_t what)
+{
+    if (what != NEWS_DEAD)
+        fy_mpi_take_arrival(p, source);
+    if (what == NEWS_BYE || what == NEWS_DEAD)
+        take_farewell(p, source, what == NEWS_DEAD);
+    if (what == NEWS_DONE)
+        p->done++;
+    if ((what == NEWS_ENDURES || what == NEWS_MORTAL) && p->node->numbers != 0)
+        /* seq_cst: as in shm_endure; read when a rank of this node dies */
+        atomic_store(&rank_at(p->node->segment->base, (uint32_t)source)->endures,
+                     what == NEWS_ENDURES);
+}
