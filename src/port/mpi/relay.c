@@ -184,6 +184,19 @@ static bool holds_frames(const fy_mpi_relay *r, int number)
     return holds;
 }
 
+/* Fills the place of a rank elsewhere; without memory a later turn does. Of those that have gone
+ * nobody else would tell it. */
+static void fill_place(fy_mpi_relay *r, int number)
+{
+    fy_port *shadow;
+    if (fy_shm_join(r->node->segment, number, &shadow) != 0)
+        return;
+    r->shadows[number] = shadow;
+    for (int i = 0; i < r->p->ranks; i++)
+        if ((r->known[i] & KNOWN_GONE) != 0)
+            shadow->ops->bury(shadow, i);
+}
+
 /* Fills the places of ranks elsewhere that have come. One that has gone since comes only if it has
  * something to say: to those who came after it, it never was. */
 static void look_elsewhere(fy_mpi_relay *r)
@@ -194,9 +207,8 @@ static void look_elsewhere(fy_mpi_relay *r)
             continue;
         if (state != FY_PEER_ALIVE)
             note_end(r, i, state == FY_PEER_DEAD);
-        if (r->shadows[i] == NULL && (state == FY_PEER_ALIVE || holds_frames(r, i)) &&
-            fy_shm_join(r->node->segment, i, &r->shadows[i]) != 0)
-            r->shadows[i] = NULL;
+        if (r->shadows[i] == NULL && (state == FY_PEER_ALIVE || holds_frames(r, i)))
+            fill_place(r, i);
     }
 }
 
@@ -285,13 +297,20 @@ static int pass_all(fy_mpi_relay *r)
     return passed;
 }
 
-/* Whether all that a later rank had sent to a process, or to ranks that it relays for, was passed
- * on. */
+/* Whether all that a later rank had sent to a rank elsewhere was passed on, or nobody wants it. */
+static bool is_heard_out(const fy_mpi_relay *r, int number, int far)
+{
+    fy_port *shadow = r->shadows[far];
+    if (shadow == NULL) /* there was no memory for it yet, or it is not there */
+        return fy_mpi_far_state(r->p, far) != FY_PEER_ALIVE;
+    return (r->known[far] & KNOWN_GONE) != 0 || shadow->ops->silent(shadow, number);
+}
+
+/* The same for all that a process relays for, and itself. */
 static bool is_passed_on(const fy_mpi_relay *r, int number, int process)
 {
     for (int i = 0; i < r->p->ranks; i++)
-        if (r->p->place[i] < 0 && fy_mpi_home(r->p, i) == process && r->shadows[i] != NULL &&
-            (r->known[i] & KNOWN_GONE) == 0 && !r->shadows[i]->ops->silent(r->shadows[i], number))
+        if (r->p->place[i] < 0 && fy_mpi_home(r->p, i) == process && !is_heard_out(r, number, i))
             return false;
     return true;
 }
@@ -367,7 +386,8 @@ static void *run(void *arg)
             pause_ns = PAUSE_MIN_NS;
         }
         settle_ends(r);
-        if (idle_turns++ < YIELDS) {
+        if (idle_turns < YIELDS) {
+            idle_turns++;
             sched_yield();
             continue;
         }
