@@ -143,22 +143,20 @@ static void close_file(fy_mpi_node *node)
     node->fd = -1;
 }
 
-/* Whether the job may grow over several nodes: all ranks must have room for the same numbers, which
- * must leave a place for the relay, and be able to relay. `growth` is what this rank has, then what
- * all have. */
-static int agree_on_growth(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks,
-                           fy_mpi_growth *growth)
+/* The numbers of a job over several nodes that may grow: as many as all ranks have room for, if
+ * they leave a place for the relay and all are able to relay; else 0. */
+static int agree_on_numbers(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks,
+                            const fy_mpi_growth *growth, int *numbers)
 {
-    int32_t mine[2] = {growth->ranks_max, growth->threads};
+    int32_t mine = growth->threads ? growth->ranks_max : 0, least = mine;
     int32_t *all = calloc((size_t)ranks, sizeof(mine));
     if (all == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", ranks);
-    int error = exchange(mpi, comm, mine, sizeof(mine), all);
-    for (int i = 0; error == 0 && i < ranks; i++) {
-        growth->ranks_max = all[2 * i] < growth->ranks_max ? all[2 * i] : growth->ranks_max;
-        growth->threads = growth->threads && all[2 * i + 1] != 0;
-    }
+    int error = exchange(mpi, comm, &mine, sizeof(mine), all);
+    for (int i = 0; error == 0 && i < ranks; i++)
+        least = all[i] < least ? all[i] : least;
     free(all);
+    *numbers = least > ranks && least < FY_RANKS_MAX ? least : 0;
     return error;
 }
 
@@ -216,7 +214,7 @@ static int find_homes(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks, f
 }
 
 int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
-                     bool share, fy_mpi_growth *growth, fy_mpi_node *out)
+                     bool share, const fy_mpi_growth *growth, fy_mpi_node *out)
 {
     int rank, ranks;
     mpi->comm_place(comm, &rank, &ranks);
@@ -230,11 +228,8 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
     fy_shm_options here = *shm;
     here.ranks = out->count;
     if (out->count < ranks || (ranks > 1 && !together)) {
-        error = agree_on_growth(mpi, comm, ranks, growth);
-        bool grows =
-            growth->threads && growth->ranks_max > ranks && growth->ranks_max < FY_RANKS_MAX;
-        out->numbers = grows ? growth->ranks_max : 0;
-        here.ranks_max = grows ? out->numbers + 1 : 0;
+        error = agree_on_numbers(mpi, comm, ranks, growth, &out->numbers);
+        here.ranks_max = out->numbers != 0 ? out->numbers + 1 : 0;
         here.arenas = (uint32_t)here.ranks_max;
     }
     if (out->numbers != 0)

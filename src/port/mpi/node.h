@@ -31,11 +31,10 @@ typedef struct fy_mpi_growth {
 
 /* Finds the ranks of this node and maps a segment with them; alone when `share` is false, or when
  * they cannot reach each other's descriptors, which is logged. The segment has places for ranks
- * that join later, as `shm` says, when the job is all on this node, or as all ranks say together
- * (`growth`), which is told back in it. Collective over `comm`. On failure an FERRY_E code with
- * fy_error_set. */
+ * that join later, as `shm` says, when the job is all on this node, or as many as all ranks have
+ * room for (`growth`). Collective over `comm`. On failure an FERRY_E code with fy_error_set. */
 int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
-                     bool share, fy_mpi_growth *growth, fy_mpi_node *out);
+                     bool share, const fy_mpi_growth *growth, fy_mpi_node *out);
 void fy_mpi_node_free(fy_mpi_node *node);
 
 /* The place in the segment of the node's rank at `index`. */

@@ -161,7 +161,7 @@ int fy_mpi_open(const fy_mpi_options *options, fy_mpi_job **out, fy_port **port)
     job->mpi->comm_place(job->comm, &job->rank, &job->ranks);
     job->threads =
         job->level == FY_MPI_MULTIPLE || (job->started && job->level >= FY_MPI_SERIALIZED);
-    fy_mpi_growth growth = {.ranks_max = options->shm.ranks_max, .threads = job->threads};
+    const fy_mpi_growth growth = {.ranks_max = options->shm.ranks_max, .threads = job->threads};
     error = check_world(options, job);
     if (error == 0)
         error = fy_mpi_node_form(job->mpi, job->comm, &options->shm, options->share, &growth,
