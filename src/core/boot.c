@@ -27,6 +27,27 @@ static void unmap(void *arg)
     fy_segment_unmap(arg);
 }
 
+/* Joins a mapped segment, which stays the caller's. */
+static int join_segment(fy_segment *segment, int rank, fy_port **out)
+{
+    const fy_mpi_table *table;
+    fy_port *port;
+    int error = fy_shm_join(segment, rank, &port);
+    if (error != 0)
+        return error;
+    if (fy_segment_is_relayed(segment)) {
+        error = fy_mpi_port_find(&table);
+        if (error == 0)
+            error = table->guest(segment, port);
+        if (error != 0) {
+            port->ops->close(port);
+            return error;
+        }
+    }
+    *out = port;
+    return 0;
+}
+
 /* Opens rank `rank` of a mapped segment, which stays the caller's. */
 static int open_rank(fy_segment *segment, int rank, const ferry_options *options, ferry **out)
 {
@@ -35,18 +56,10 @@ static int open_rank(fy_segment *segment, int rank, const ferry_options *options
     if (error != 0)
         return error;
     fy_port *port;
-    error = fy_shm_join(segment, rank, &port);
+    error = join_segment(segment, rank, &port);
     if (error != 0)
         return error;
     fy_shm_compute_set(port, mode);
-    const fy_mpi_table *table;
-    if (fy_segment_is_relayed(segment)) {
-        error = fy_mpi_port_find(&table);
-        if (error == 0)
-            error = table->guest(segment, port);
-        if (error != 0)
-            return error;
-    }
     error = fy_rank_create(port, options, out);
     if (error == 0 && rank == 0)
         fy_env_warn_unknown();

@@ -136,6 +136,10 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
         error = fy_mpi_relay_start(job->port);
     if (error != 0) {
         near->ops->close(near);
+        if (job->port != NULL) {
+            job->port->closed = true;
+            fy_mpi_port_destroy(job->port);
+        }
         return error;
     }
     if (job->port != NULL)
@@ -216,13 +220,15 @@ static bool linger(fy_mpi_job *job)
 {
     enum { YIELDS = 200, PAUSE_MIN_NS = 50000, PAUSE_MAX_NS = 1000000 };
     uint64_t pause_ns = PAUSE_MIN_NS;
-    for (int i = 0;; i++) {
+    int yields = 0;
+    for (;;) {
         bool dead = saw_death(job);
         bool near = waits_near(job);
         bool far = job->port != NULL && fy_mpi_port_linger(job->port);
         if (dead || (!near && !far))
             return !dead;
-        if (i < YIELDS) {
+        if (yields < YIELDS) {
+            yields++;
             sched_yield();
         } else {
             fy_clock_sleep_until(fy_clock_now_ns() + pause_ns);
