@@ -6,7 +6,11 @@
  *
  * Only its creator gives a parcel's memory back to the heap, so the creator may walk over all it
  * has created without a lock on the list. Others push what they free on its stack. One that dies
- * between its last change and the push has noted the name in `freeing`: the creator looks there. */
+ * between its last change and the push has noted the name in `freeing`: the creator looks there.
+ *
+ * When the creator has gone, who frees a parcel gives it back himself. What was pushed, or was in
+ * the hands of somebody who died, is found in its registry: a parcel without references that is in
+ * no living rank's `freeing`. Its stack, which may still grow, is not looked at any more. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +170,7 @@ fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
 {
     /* relaxed: only a hint that there is something */
     if (atomic_load_explicit(&c->board->returned, memory_order_relaxed) != 0)
-        fy_parcel_collect(c, c->place);
+        fy_parcel_collect(c);
     if (size_bytes > SIZE_MAX / 2 - c->header_bytes)
         return NULL;
     fy_parcel *p = fy_cells_alloc(c, c->header_bytes + size_bytes);
@@ -200,14 +204,16 @@ static void destroy(fy_cells *c, fy_parcel *p)
 }
 
 /* In the place of the creator, which has gone: its heap serves nobody any more, but its pages do.
- */
+ * The entry goes last: until then the registry stays, and with it whose heap this is. */
 static void discard(fy_cells *c, fy_parcel *p)
 {
     _Atomic uint64_t *entries;
+    uint32_t index = p->index, count = registry_get(c, c->boards[p->creator], &entries);
     atomic_store_explicit(&p->name, 0, memory_order_relaxed);
-    if (p->index < registry_get(c, c->boards[p->creator], &entries))
-        atomic_store_explicit(&entries[p->index], 0, memory_order_relaxed);
     block_free(c, p);
+    if (index < count)
+        /* release: who finds no entry has nothing to do */
+        atomic_store_explicit(&entries[index], 0, memory_order_release);
 }
 
 void fy_parcel_free(fy_cells *c, fy_parcel *p)
@@ -230,23 +236,19 @@ void fy_parcel_free(fy_cells *c, fy_parcel *p)
         memory_order_release, memory_order_relaxed));
 }
 
-void fy_parcel_collect(fy_cells *c, uint32_t creator)
+void fy_parcel_collect(fy_cells *c)
 {
-    fy_board *board = creator == c->place ? c->board : c->boards[creator];
     /* acquire: pairs with the release in fy_parcel_free */
-    uint64_t at = atomic_exchange_explicit(&board->returned, 0, memory_order_acquire);
+    uint64_t at = atomic_exchange_explicit(&c->board->returned, 0, memory_order_acquire);
     while (at != 0) {
         fy_parcel *p = parcel_at((uintptr_t)at);
         uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
-        if (fy_parcel_find(c, name) != p || p->creator != creator) {
+        if (fy_parcel_find(c, name) != p || p->creator != c->place) {
             fy_log(c->f, "a parcel's header at %p was overwritten; its memory is lost", (void *)p);
             return;
         }
         at = p->next_free;
-        if (creator == c->place)
-            destroy(c, p);
-        else
-            discard(c, p);
+        destroy(c, p);
     }
 }
 
@@ -317,24 +319,63 @@ void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead)
     }
 }
 
-/* Nobody enters anything any more. Who still walks over the array may read what its memory is used
- * for next: what it takes for an entry must be a parcel that the dead rank holds. */
+/* Whether a rank that has not gone, as far as is known here, is about to give back the parcel at
+ * `address`. */
+static bool is_in_hand(const fy_cells *c, uint64_t address)
+{
+    for (uint32_t rank = 0; rank < c->places; rank++) {
+        if (c->boards[rank] == NULL || c->gone[rank])
+            continue;
+        /* acquire: who is not about to do it any more has done it */
+        uint64_t name =
+            atomic_load_explicit(&c->boards[rank]->intent.freeing, memory_order_acquire);
+        if (name != 0 && (name & address_mask) << ADDRESS_SHIFT == address)
+            return true;
+    }
+    return false;
+}
+
+/* Whether nobody has the parcel of a rank that has gone: its last reference went, or its name. */
+static bool is_left(const fy_cells *c, uint64_t address)
+{
+    if (address % FY_PARCEL_BYTES != 0 || address - c->start >= c->bytes)
+        return false; /* overwritten */
+    const fy_parcel *p = parcel_at((uintptr_t)address);
+    /* acquire, both: who made them so had said before that the parcel is in its hands */
+    bool named = atomic_load_explicit(&p->name, memory_order_acquire) != 0;
+    if (named &&
+        (!fy_parcel_is_at(c, address) || atomic_load_explicit(&p->refs, memory_order_acquire) != 0))
+        return false;
+    return !is_in_hand(c, address);
+}
+
+/* Nobody enters anything any more. Who still walks over the array to end holds may read what its
+ * memory is used for next: what it takes for an entry must be a parcel that the dead rank holds. */
 void fy_registry_bury(const fy_cells *c, fy_board *creator)
 {
     _Atomic uint64_t *entries;
     uint32_t count = registry_get(c, creator, &entries);
-    for (uint32_t i = 0; i < count; i++)
-        if (atomic_load_explicit(&entries[i], memory_order_relaxed) != 0)
-            return;
-    /* relaxed: of several one releases it: the block may be somebody else's soon after */
-    if (count > 0 &&
-        atomic_exchange_explicit(&creator->registry_count, 0, memory_order_relaxed) == count)
-        (void)c->ops->release(c->port, (void *)entries);
+    bool empty = count > 0;
+    for (uint32_t i = 0; i < count; i++) {
+        /* acquire: pairs with the release in discard */
+        uint64_t address = atomic_load_explicit(&entries[i], memory_order_acquire);
+        if (address != 0 && !is_left(c, address)) {
+            empty = false;
+        } else if (address != 0) {
+            /* Refused when who died at this had come so far. */
+            (void)c->ops->release(c->port, (void *)(uintptr_t)address);
+            atomic_store_explicit(&entries[i], 0, memory_order_relaxed);
+        }
+    }
+    if (!empty)
+        return;
+    atomic_store_explicit(&creator->registry_count, 0, memory_order_relaxed);
+    (void)c->ops->release(c->port, (void *)entries);
 }
 
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)
 {
-    fy_parcel_collect(c, c->place);
+    fy_parcel_collect(c);
     /* acquire: pairs with the stores in fy_parcel_drop */
     uint64_t name = atomic_load_explicit(&c->boards[dead]->intent.freeing, memory_order_acquire);
     fy_parcel *p = name == 0 ? NULL : fy_parcel_find(c, name);
@@ -427,6 +468,6 @@ size_t ferry_parcels_alive(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     fy_cells_check_peers(c);
-    fy_parcel_collect(c, c->place);
+    fy_parcel_collect(c);
     return c->alive;
 }

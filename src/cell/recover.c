@@ -1,37 +1,35 @@
 /* What survivors do about a dead rank: finish or forget the change it was making, free its locks,
- * carry out the emptying of a cell it had begun, and release what it held.
+ * carry out the emptying of a cell it had begun, release what it held, and free what it had made
+ * and nobody has.
  *
- * One survivor at a time recovers one dead rank; the lock for that names its owner as well. The
- * change comes first and alone frees the parcel's lock, so that whoever waits for that lock with a
- * cell locked needs nothing more. The rest is done with no lock held. A rank that leaves in order
- * is treated alike: its holds end. */
+ * One survivor at a time sees to one dead rank's board; the lock for that names its owner as well.
+ * The change comes first and alone frees the parcel's lock, so that whoever waits for that lock
+ * with a cell locked needs nothing more. The rest is done with no lock held. A rank that leaves in
+ * order is treated alike: its holds end. */
 #include "base/relax.h"
 #include "cell/change.h"
 
-/* Whether this rank has to recover the dead one; false: somebody has. */
-static bool claim(const fy_cells *c, fy_board *board)
+/* Whether this rank has the board of the dead one for itself now; false: it had so before, and met
+ * a lock that was overwritten. */
+static bool hold_board(const fy_cells *c, fy_board *board)
 {
     for (;;) {
-        /* acquire: pairs with the release of who recovered it */
-        if (atomic_load_explicit(&board->recovery, memory_order_acquire) == FY_RECOVERY_DONE)
-            return false;
         uint32_t owner = 0;
         if (atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
                                                     memory_order_acquire, memory_order_relaxed))
             return true;
         if (owner == c->self)
-            return false; /* it is what we are doing, and met a lock that was overwritten */
-        if (owner > c->places || c->ops->peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) {
-            /* acquire: as above; of those who take over, one succeeds */
-            if (atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
-                                                        memory_order_acquire, memory_order_relaxed))
-                return true;
-        }
+            return false;
+        /* acquire: as above; of those who take over, one succeeds */
+        if ((owner > c->places || c->ops->peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) &&
+            atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
+                                                    memory_order_acquire, memory_order_relaxed))
+            return true;
         fy_yield();
     }
 }
 
-static void disclaim(fy_board *board)
+static void let_board(fy_board *board)
 {
     atomic_store_explicit(&board->recoverer, 0, memory_order_release);
 }
@@ -101,10 +99,10 @@ static void redo(fy_cells *c, fy_board *board, uint32_t dead)
 void fy_recover_change(fy_cells *c, int dead)
 {
     fy_board *board = c->boards[dead];
-    if (!claim(c, board))
+    if (!hold_board(c, board))
         return;
     redo(c, board, (uint32_t)dead);
-    disclaim(board);
+    let_board(board);
 }
 
 /* Takes over a cell that the dead was emptying, and goes on. */
@@ -127,13 +125,10 @@ static void finish(fy_cells *c, fy_board *board, uint32_t dead)
     fy_queue_finish_plan(c, cell);
 }
 
-void fy_recover(fy_cells *c, int dead)
+static void recover(fy_cells *c, fy_board *board, uint32_t dead)
 {
-    fy_board *board = c->boards[dead];
-    if (!claim(c, board))
-        return;
-    redo(c, board, (uint32_t)dead);
-    finish(c, board, (uint32_t)dead);
+    redo(c, board, dead);
+    finish(c, board, dead);
     /* seq_cst: of two who recover a rank each, one sees that the other's change is finished */
     atomic_thread_fence(memory_order_seq_cst);
     /* What dead ranks had created is nobody else's to walk over. Holds of one whose change is not
@@ -145,11 +140,21 @@ void fy_recover(fy_cells *c, int dead)
                 FY_RECOVERY_NONE)
             continue;
         fy_parcel_bury(c, board, other);
-        if (other != (uint32_t)dead)
-            fy_parcel_bury(c, c->boards[other], (uint32_t)dead);
+        if (other != dead)
+            fy_parcel_bury(c, c->boards[other], dead);
     }
-    atomic_store_explicit(&board->recovery, FY_RECOVERY_DONE, memory_order_release);
-    disclaim(board);
+    atomic_store_explicit(&board->recovery, FY_RECOVERY_DONE, memory_order_relaxed);
+}
+
+void fy_recover(fy_cells *c, int dead)
+{
+    fy_board *board = c->boards[dead];
+    if (!hold_board(c, board))
+        return;
+    /* relaxed: written with the board held; redo publishes */
+    if (atomic_load_explicit(&board->recovery, memory_order_relaxed) != FY_RECOVERY_DONE)
+        recover(c, board, (uint32_t)dead);
+    let_board(board);
 }
 
 bool fy_cells_look(fy_cells *c)
@@ -170,13 +175,17 @@ bool fy_cells_look(fy_cells *c)
         if (c->boards[rank] == NULL || c->boards[rank] == c->board)
             continue;
         fy_recover(c, rank);
-        fy_parcel_collect(c, (uint32_t)rank);
         fy_parcel_bury(c, c->board, (uint32_t)rank);
         fy_parcel_rescue(c, (uint32_t)rank);
     }
-    for (int rank = 0; rank < ferry_ranks(c->f); rank++)
-        if (c->gone[rank] && c->boards[rank] != NULL && c->boards[rank] != c->board)
-            fy_registry_bury(c, c->boards[rank]);
+    /* After all that it had to say: what it was about to free may be of any other. */
+    for (int rank = 0; rank < ferry_ranks(c->f); rank++) {
+        fy_board *board = c->boards[rank];
+        if (c->gone[rank] && board != NULL && board != c->board && hold_board(c, board)) {
+            fy_registry_bury(c, board);
+            let_board(board);
+        }
+    }
     fy_marks_look(c);
     return true;
 }

@@ -294,15 +294,16 @@ void fy_parcel_keep(fy_cells *c, fy_parcel *p);
 void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned);
 /* Frees all private parcels. */
 void fy_parcels_fini(fy_cells *c);
-/* Frees what others have given back to `creator`: this rank, or one that is known to be gone. */
-void fy_parcel_collect(fy_cells *c, uint32_t creator);
+/* Frees what others have given back to this rank. */
+void fy_parcel_collect(fy_cells *c);
 /* Memory that outlives this rank where it is shared; NULL: none. */
 void *fy_cells_alloc(const fy_cells *c, size_t size_bytes);
 /* Ends `count` holds of `place`, and frees the parcel with the last one. */
 void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count);
 /* Releases what a dead rank held of the parcels of one creator, who is the caller or dead. */
 void fy_parcel_bury(fy_cells *c, const fy_board *creator, uint32_t dead);
-/* Frees the registry of a rank that has gone, once all that it had created is free. */
+/* Frees what nobody has of the parcels of a rank that has gone, and with the last of them its
+ * registry. One survivor at a time. */
 void fy_registry_bury(const fy_cells *c, fy_board *creator);
 /* Frees the parcel of this rank that a dead one was about to give back. */
 void fy_parcel_rescue(fy_cells *c, uint32_t dead);
