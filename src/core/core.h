@@ -91,8 +91,52 @@ typedef struct fy_layer_ops {
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
 extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer;
 
-/* The first fields of a rank, which every layer may read; constant after open but for what is
- * counted. */
+typedef enum fy_handler_sort {
+    FY_HANDLER_REQUEST,
+    FY_HANDLER_OBJECT,
+    FY_HANDLER_MEMORY,
+} fy_handler_sort;
+typedef void fy_any_fn(void);
+enum { FY_HANDLER_NAME_BYTES = 32 };
+
+/* A handler of either sort. `signature` covers the names and sorts of this one and all before it:
+ * two ranks agree on an index when it is equal. */
+typedef struct fy_handler_entry {
+    fy_any_fn *fn;
+    uint32_t signature;
+    uint8_t sort;      /* fy_handler_sort */
+    uint8_t untimed;   /* calls left that are not timed (account.c) */
+    bool told_unknown; /* a log line about it was written */
+} fy_handler_entry;
+
+typedef struct fy_handlers {
+    fy_handler_entry *entries;
+    char (*names)[FY_HANDLER_NAME_BYTES];
+    uint32_t count, capacity;
+    bool told_unknown; /* a log line about an index without a handler was written */
+} fy_handlers;
+
+/* Where the rank's time goes (account.c). */
+typedef struct fy_account {
+    ferry_activity activity; /* since stamp_ns */
+    uint32_t handler;
+    uint64_t stamp_ns;
+    bool timed;           /* every entry to Ferry is stamped: tasks run, or a trace is on */
+    fy_doing doing, base; /* as told to the port; what to go back to after handlers */
+    /* When processor time was last read, by all three clocks. */
+    uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
+    uint64_t task_cpu_ns; /* of the task that ends, for the trace; else 0 */
+    /* The open batch of tasks: how many have run in it, and when; what it was opened from. */
+    uint32_t batch_tasks, outer_handler;
+    uint32_t unread; /* tasks until the clock is read */
+    ferry_activity outer;
+    uint64_t batch_start_ns, batch_end_ns, batch_cpu_ns;
+    uint64_t between_ns;           /* from the end of its first task to the start of the second */
+    uint64_t quiet_ns, quiet_done; /* since when nothing was done, and `done` then */
+} fy_account;
+
+/* The first fields of a rank, which every layer may read, for what is done for each message;
+ * constant after open but for what is counted. */
 typedef struct __attribute__((may_alias)) fy_head {
     fy_port *port;
     const fy_port_ops *ops;
@@ -101,6 +145,12 @@ typedef struct __attribute__((may_alias)) fy_head {
     struct fy_profile *profile; /* NULL: nothing is counted */
     uint64_t work_created, work_finished;
     uint64_t depth; /* application code that runs inside Ferry */
+    fy_handlers handlers;
+    fy_account account;
+    struct fy_peer **peer_pages; /* peer.h */
+    int32_t *heirs;              /* by rank, of those that have left; else -1; NULL: nobody has */
+    uint32_t hasty_frames;
+    uint64_t done;
     ferry_stats stats;
 } fy_head;
 
@@ -124,7 +174,10 @@ static inline fy_port *fy_port_of(const ferry *f)
 
 /* Said by a kind of the frame in hand: nothing of it is left to the rest of the round, so that who
  * waits for it can go on at once. [application thread] */
-void fy_frame_done(ferry *f);
+static inline void fy_frame_done(ferry *f)
+{
+    ((fy_head *)(void *)f)->hasty_frames++;
+}
 
 /* Sets the function for `kind`. Those of the control lane may run on either thread, under the lock
  * that fy_control_poll's caller holds; all others run on the application thread. */
@@ -213,6 +266,33 @@ void fy_work_shipped(ferry *f, uint64_t count);
 /* Runs `call` as application code: sets depth, activity, stats and what the rank is doing. */
 typedef void fy_call(ferry *f, void *arg);
 FY_SHARED void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg);
+
+/* Tells the port what the rank is doing. */
+static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
+{
+    fy_head *head = (fy_head *)(void *)f;
+    head->account.doing = doing;
+    head->ops->doing(head->port, doing, handler, 0);
+}
+
+/* fy_run in line, while no time is taken: the caller makes the call between the two. False: it has
+ * to be fy_run. */
+static inline bool fy_run_begin(ferry *f, fy_doing what, uint16_t handler)
+{
+    fy_head *head = (fy_head *)(void *)f;
+    if (head->account.timed || what == FY_DOING_TASK)
+        return false;
+    head->depth++;
+    head->done++;
+    fy_doing_set(f, what, handler);
+    return true;
+}
+
+static inline void fy_run_end(ferry *f)
+{
+    ((fy_head *)(void *)f)->depth--;
+}
+
 static inline bool fy_in_handler(const ferry *f)
 {
     return fy_head_of(f)->depth > 0;
@@ -224,16 +304,16 @@ static inline bool fy_in_handler(const ferry *f)
 bool fy_batch_is_open(const ferry *f);
 void fy_batch_end(ferry *f);
 
-/* A handler's function by index; NULL and FERRY_ENOENT's message when it is not of that sort. */
-typedef enum fy_handler_sort {
-    FY_HANDLER_REQUEST,
-    FY_HANDLER_OBJECT,
-    FY_HANDLER_MEMORY,
-} fy_handler_sort;
-typedef void fy_any_fn(void);
 int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,
                    ferry_handler *out);
-fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort);
+
+/* A handler's function by index; NULL when it is not of that sort. */
+static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort)
+{
+    const fy_handlers *h = &fy_head_of(f)->handlers;
+    return index < h->count && h->entries[index].sort == sort ? h->entries[index].fn : NULL;
+}
+
 const char *fy_handler_name(const ferry *f, uint16_t index);
 /* What two ranks have in common when the handler of that index, and all before it, are the same on
  * both. 0 for no handler. */
@@ -311,7 +391,13 @@ int fy_move_leaves(ferry *f, int rank, uint64_t count);
 void fy_move_arrives(ferry *f, int rank);
 
 /* Who asks for `rank` asks this one: its heir, when it has left in order; else `rank`. */
-int fy_peer_heir(const ferry *f, int rank);
+static inline int fy_peer_heir(const ferry *f, int rank)
+{
+    const int32_t *heirs = fy_head_of(f)->heirs;
+    while (heirs != NULL && heirs[rank] >= 0)
+        rank = heirs[rank];
+    return rank;
+}
 
 /* Whether objects may be sent to `rank`: another that is there, stays, and has called ferry_quiesce
  * if it joined later, so that it knows their types. */

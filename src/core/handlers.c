@@ -63,13 +63,6 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *
     return 0;
 }
 
-fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort)
-{
-    if (index >= f->handlers.count || f->handlers.entries[index].sort != sort)
-        return NULL;
-    return f->handlers.entries[index].fn;
-}
-
 uint32_t fy_handler_signature(const ferry *f, uint16_t index)
 {
     return index < f->handlers.count ? f->handlers.entries[index].signature : 0;

@@ -6,7 +6,7 @@
 
 int fy_join_word(ferry *f, int rank, const fy_frame *frame)
 {
-    if (fy_peer_of(&f->peers, rank) == NULL)
+    if (fy_peer_of(f, rank) == NULL)
         return FERRY_ENOMEM;
     int error = fy_send(f, FY_DATA, rank, frame);
     if (error == 0) {

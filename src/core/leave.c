@@ -37,9 +37,9 @@ static int make_leaves(ferry *f)
                      .waiting = sets + words,
                      .asked = {sets + 2 * words, sets + 3 * words},
                      .answered = {sets + 4 * words, sets + 5 * words},
-                     .heirs = heirs,
                      .promised = promised};
     f->leaves = l;
+    f->heirs = heirs;
     return 0;
 }
 
@@ -48,17 +48,11 @@ void fy_leaves_fini(ferry *f)
     if (f->leaves == NULL)
         return;
     free(f->leaves->leaving);
-    free(f->leaves->heirs);
+    free(f->heirs);
     free(f->leaves->promised);
     free(f->leaves);
     f->leaves = NULL;
-}
-
-int fy_peer_heir(const ferry *f, int rank)
-{
-    while (f->leaves != NULL && f->leaves->heirs[rank] >= 0)
-        rank = f->leaves->heirs[rank];
-    return rank;
+    f->heirs = NULL;
 }
 
 bool fy_peer_takes(const ferry *f, int rank)
@@ -103,11 +97,11 @@ static void note_leaving(ferry *f, int rank)
 static bool note_heir(ferry *f, int whose, int who)
 {
     int end = who;
-    for (int hops = 0; f->leaves->heirs[end] >= 0 && hops <= f->ranks; hops++)
-        end = f->leaves->heirs[end];
+    for (int hops = 0; f->heirs[end] >= 0 && hops <= f->ranks; hops++)
+        end = f->heirs[end];
     if (end == whose || whose == f->rank)
         return false;
-    f->leaves->heirs[whose] = who;
+    f->heirs[whose] = who;
     return true;
 }
 
@@ -156,7 +150,7 @@ static bool is_settled(ferry *f, int rank)
 
 static int may(ferry *f, int rank)
 {
-    const fy_peer *peer = fy_peer_of(&f->peers, rank);
+    const fy_peer *peer = fy_peer_of(f, rank);
     return peer == NULL ? FERRY_ENOMEM : send(f, rank, LEAVE_MAY, (int)peer->moved_out, 0);
 }
 
@@ -175,8 +169,8 @@ void fy_leave_answer(ferry *f)
 void fy_leave_tell(ferry *f, int rank)
 {
     for (int whose = 0; f->leaves != NULL && whose < f->ranks; whose++)
-        if (f->leaves->heirs[whose] >= 0)
-            (void)send(f, rank, LEAVE_HEIR, whose, f->leaves->heirs[whose]);
+        if (f->heirs[whose] >= 0)
+            (void)send(f, rank, LEAVE_HEIR, whose, f->heirs[whose]);
 }
 
 /* Asks all, or `only` when it is not -1, that have not been asked in this step; whether all have
@@ -202,7 +196,7 @@ static bool all_came(ferry *f)
     for (int rank = 0; rank < f->ranks; rank++) {
         if (f->leaves->promised[rank] == 0 || fy_peer_is_gone(f, rank))
             continue;
-        const fy_peer *peer = fy_peer_of(&f->peers, rank);
+        const fy_peer *peer = fy_peer_of(f, rank);
         if (peer == NULL || peer->moved_in != f->leaves->promised[rank])
             return false;
     }
@@ -274,7 +268,7 @@ int fy_leave(ferry *f)
 
 int fy_move_leaves(ferry *f, int rank, uint64_t count)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return FERRY_ENOMEM;
     peer->moved_out++;
@@ -285,7 +279,7 @@ int fy_move_leaves(ferry *f, int rank, uint64_t count)
 
 void fy_move_arrives(ferry *f, int rank)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     if (peer != NULL)
         peer->moved_in++;
 }

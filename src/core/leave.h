@@ -22,7 +22,6 @@ typedef struct fy_leaves {
     uint64_t *leaving; /* a bit per rank */
     uint64_t *waiting; /* of those, who has no answer yet */
     uint64_t *asked[FY_LEAVE_STEPS], *answered[FY_LEAVE_STEPS]; /* of this rank's own leaving */
-    int32_t *heirs;                                             /* by rank; -1: none */
     uint32_t *promised; /* objects that each has sent, in all */
     int waiting_count;
 } fy_leaves;

@@ -16,7 +16,7 @@ enum {
 
 static void give_credit(ferry *f, int source, size_t size_bytes)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, source);
+    fy_peer *peer = fy_peer_of(f, source);
     if (peer == NULL)
         return; /* made when the message came */
     peer->mail_back += fy_mail_cost(size_bytes);
@@ -244,7 +244,7 @@ int ferry_receive(ferry *f, int rank, int32_t tag, void *buffer, size_t size_max
 
 fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame)
 {
-    if (fy_peer_of(&f->peers, source) == NULL || !fy_op_end_reserve(f))
+    if (fy_peer_of(f, source) == NULL || !fy_op_end_reserve(f))
         return FY_LEAVE;
     fy_want *want = fy_want_find(&f->mail, source, frame->tag);
     if (want != NULL) {

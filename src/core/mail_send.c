@@ -138,7 +138,7 @@ int ferry_send(ferry *f, int rank, int32_t tag, const void *data, size_t size_by
         return fy_fail(f, FERRY_EINVAL, "send: %zu bytes at NULL", size_bytes);
     if (fy_peer_is_gone(f, rank))
         return fy_fail(f, FERRY_EPEER, "send: rank %d %s", rank, fy_peer_fate(f, rank));
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return no_memory(f, size_bytes);
     fy_frame frame = fy_mail_frame(FY_MAIL_EAGER);
@@ -185,7 +185,7 @@ void fy_mail_take_done(ferry *f, int source, const fy_frame *frame)
 
 void fy_mail_take_credit(ferry *f, int source, const fy_frame *frame)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, source);
+    fy_peer *peer = fy_peer_of(f, source);
     if (peer == NULL || frame->words[0] > peer->mail_out)
         fy_bad_frame(f, source, frame, "credit for messages");
     else

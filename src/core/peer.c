@@ -21,9 +21,9 @@ int fy_peers_init(ferry *f)
 {
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
-    peers->pages = fy_calloc(pages, sizeof(*peers->pages));
+    f->peer_pages = fy_calloc(pages, sizeof(*f->peer_pages));
     peers->going = fy_calloc(5 * fy_set_words(f->ranks), sizeof(*peers->going));
-    if (peers->pages == NULL || peers->going == NULL)
+    if (f->peer_pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
     peers->gone = peers->going + fy_set_words(f->ranks);
     peers->absent = peers->gone + fy_set_words(f->ranks);
@@ -49,16 +49,17 @@ int fy_peers_init(ferry *f)
 void fy_peers_fini(ferry *f)
 {
     fy_peers *peers = &f->peers;
-    for (int page = 0; peers->pages != NULL && page * FY_PEER_PAGE < f->ranks; page++)
-        free(peers->pages[page]);
-    free(peers->pages);
+    for (int page = 0; f->peer_pages != NULL && page * FY_PEER_PAGE < f->ranks; page++)
+        free(f->peer_pages[page]);
+    free(f->peer_pages);
+    f->peer_pages = NULL;
     free(peers->going);
     *peers = (fy_peers){0};
 }
 
-fy_peer *fy_peer_make(fy_peers *peers, int rank)
+fy_peer *fy_peer_make(ferry *f, int rank)
 {
-    fy_peer **page = &peers->pages[rank >> FY_PEER_PAGE_BITS];
+    fy_peer **page = &f->peer_pages[rank >> FY_PEER_PAGE_BITS];
     *page = fy_calloc(FY_PEER_PAGE, sizeof(**page));
     return *page == NULL ? NULL : &(*page)[rank & (FY_PEER_PAGE - 1)];
 }
@@ -253,7 +254,7 @@ int fy_peers_at(const ferry *f, int index)
 
 int fy_work_leaves(ferry *f, int rank, uint64_t count)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return FERRY_ENOMEM;
     peer->work_sent += count;
@@ -263,7 +264,7 @@ int fy_work_leaves(ferry *f, int rank, uint64_t count)
 
 int fy_work_arrives(ferry *f, int rank, uint64_t count)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return FERRY_ENOMEM;
     peer->work_received += count;

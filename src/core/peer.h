@@ -22,7 +22,6 @@ typedef struct fy_peer {
 } fy_peer;
 
 typedef struct fy_peers {
-    fy_peer **pages;
     uint64_t *going, *gone; /* a bit per rank */
     uint64_t *absent;       /* of those, the ones that have not joined */
     uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
@@ -65,12 +64,12 @@ int fy_peers_at(const ferry *f, int index);
 const char *fy_peer_fate(const ferry *f, int rank);
 
 /* The record of `rank`; NULL without memory. */
-fy_peer *fy_peer_make(fy_peers *peers, int rank);
+fy_peer *fy_peer_make(ferry *f, int rank);
 
-static inline fy_peer *fy_peer_of(fy_peers *peers, int rank)
+static inline fy_peer *fy_peer_of(ferry *f, int rank)
 {
-    fy_peer *page = peers->pages[rank >> FY_PEER_PAGE_BITS];
-    return page != NULL ? &page[rank & (FY_PEER_PAGE - 1)] : fy_peer_make(peers, rank);
+    fy_peer *page = fy_head_of(f)->peer_pages[rank >> FY_PEER_PAGE_BITS];
+    return page != NULL ? &page[rank & (FY_PEER_PAGE - 1)] : fy_peer_make(f, rank);
 }
 
 #endif

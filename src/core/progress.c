@@ -290,11 +290,6 @@ fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-void fy_frame_done(ferry *f)
-{
-    f->hasty_frames++;
-}
-
 int fy_progress(ferry *f, bool tasks)
 {
     int count = fy_peers_look(f);

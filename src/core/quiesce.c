@@ -76,7 +76,7 @@ static void count_work(const ferry *f, uint64_t *created, uint64_t *finished)
     *created = f->work_created + atomic_load_explicit(&f->work_shipped, memory_order_relaxed);
     *finished = f->work_finished;
     for (int rank = 0; rank < f->ranks; rank++) {
-        const fy_peer *page = f->peers.pages[rank >> FY_PEER_PAGE_BITS];
+        const fy_peer *page = f->peer_pages[rank >> FY_PEER_PAGE_BITS];
         if (page == NULL) {
             rank |= FY_PEER_PAGE - 1;
             continue;

@@ -20,29 +20,11 @@
 
 enum {
     FY_HANDLERS_MAX = 1024,
-    FY_HANDLER_NAME_BYTES = 32,
     FY_ERROR_BYTES = 512,
     FY_BACKLOG_BYTES = 256 * 1024, /* the default of ferry_options */
     /* Frames that one poll takes from each lane, so that no lane starves the rest. */
     FY_POLL_BUDGET = 64,
 };
-
-/* A handler of either sort. `signature` covers the names and sorts of this one and all before it:
- * two ranks agree on an index when it is equal. */
-typedef struct fy_handler_entry {
-    fy_any_fn *fn;
-    uint32_t signature;
-    uint8_t sort;      /* fy_handler_sort */
-    uint8_t untimed;   /* calls left that are not timed (account.c) */
-    bool told_unknown; /* a log line about it was written */
-} fy_handler_entry;
-
-typedef struct fy_handlers {
-    fy_handler_entry *entries;
-    char (*names)[FY_HANDLER_NAME_BYTES];
-    uint32_t count, capacity;
-    bool told_unknown; /* a log line about an index without a handler was written */
-} fy_handlers;
 
 /* Whether this rank may send messages to objects (credit.c). */
 typedef struct fy_credit {
@@ -54,25 +36,6 @@ typedef struct fy_credit {
 
 /* What waits for room at a peer: frames by lane, and messages of this rank's own to objects. */
 enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
-
-/* Where the rank's time goes (account.c). */
-typedef struct fy_account {
-    ferry_activity activity; /* since stamp_ns */
-    uint32_t handler;
-    uint64_t stamp_ns;
-    bool timed;           /* every entry to Ferry is stamped: tasks run, or a trace is on */
-    fy_doing doing, base; /* as told to the port; what to go back to after handlers */
-    /* When processor time was last read, by all three clocks. */
-    uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
-    uint64_t task_cpu_ns; /* of the task that ends, for the trace; else 0 */
-    /* The open batch of tasks: how many have run in it, and when; what it was opened from. */
-    uint32_t batch_tasks, outer_handler;
-    uint32_t unread; /* tasks until the clock is read */
-    ferry_activity outer;
-    uint64_t batch_start_ns, batch_end_ns, batch_cpu_ns;
-    uint64_t between_ns;           /* from the end of its first task to the start of the second */
-    uint64_t quiet_ns, quiet_done; /* since when nothing was done, and `done` then */
-} fy_account;
 
 /* The layers above, by fy_layer (layers.c). */
 extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
@@ -95,6 +58,12 @@ struct ferry {
     fy_profile *profile; /* NULL: nothing is counted */
     uint64_t work_created, work_finished;
     uint64_t depth; /* application code that runs inside Ferry */
+    fy_handlers handlers;
+    fy_account account;
+    fy_peer **peer_pages;
+    int32_t *heirs;
+    uint32_t hasty_frames; /* see fy_progress */
+    uint64_t done;         /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
 
     fy_kind_fn *kinds[FY_KINDS];
@@ -102,17 +71,14 @@ struct ferry {
     bool filtered;       /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
     /* Requests are left with peers that do not take the answers (progress.c). */
-    int refused;                         /* 1 + such a peer of this round; 0: there is none */
-    int relieved;                        /* 1 + the peer from which this round takes all */
-    int told;                            /* 1 + the peer that was told of it last */
-    _Atomic int refuser;                 /* 1 + the peer that told this rank last */
-    uint64_t refused_since_ns;           /* 0: none was in the last round */
-    uint32_t hasty_frames, hasty_rounds; /* see fy_progress */
+    int refused;               /* 1 + such a peer of this round; 0: there is none */
+    int relieved;              /* 1 + the peer from which this round takes all */
+    int told;                  /* 1 + the peer that was told of it last */
+    _Atomic int refuser;       /* 1 + the peer that told this rank last */
+    uint64_t refused_since_ns; /* 0: none was in the last round */
+    uint32_t hasty_rounds;     /* see fy_progress */
     fy_progress_fn *layer_progress[FY_LAYERS + 1]; /* of the layers that have one; NULL ends it */
-    uint64_t done; /* handlers, tasks, callbacks run and operations ended */
-    fy_handlers handlers;
-    fy_account account;
-    _Atomic uint64_t work_shipped; /* created as well, by either thread */
+    _Atomic uint64_t work_shipped;                 /* created as well, by either thread */
 
     fy_pool packets;
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
@@ -271,13 +237,6 @@ void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler);
 
 /* Counts the processor time of what follows; the account has just been brought up to date. */
 void fy_account_start_cpu(ferry *f);
-
-/* Tells the port what the rank is doing, if that is new. */
-static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
-{
-    f->account.doing = doing;
-    f->ops->doing(f->port, doing, handler, 0);
-}
 
 /* Sleeps in the port, as idle time, until something comes or `deadline_ns`. */
 void fy_account_wait(ferry *f, uint64_t deadline_ns);

@@ -66,7 +66,7 @@ static __attribute__((cold)) int no_peer(ferry *f, int rank)
 /* `waits`: the caller needs its data back before it goes on, so they need not be copied. */
 static inline int send_frame(ferry *f, int rank, const fy_frame *frame, bool waits)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return no_peer(f, rank);
     int error = waits && frame->size_bytes != 0 ? fy_send_lent(f, FY_DATA, rank, frame)
@@ -148,16 +148,6 @@ static void run_request(ferry *f, void *arg)
     call->fn(f, call->source, &message);
 }
 
-/* As fy_run, while no time is taken. */
-static inline void run_untimed(ferry *f, request_call *call)
-{
-    f->depth++;
-    f->done++;
-    fy_doing_set(f, FY_DOING_HANDLER, call->frame->handler);
-    run_request(f, call);
-    f->depth--;
-}
-
 /* Says once per handler why a request cannot run. */
 static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame *frame)
 {
@@ -193,10 +183,12 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
         return FERRY_ENOENT;
     }
     request_call call = {(ferry_request_fn *)entry->fn, source, frame};
-    if (f->account.timed)
+    if (fy_run_begin(f, FY_DOING_HANDLER, frame->handler)) {
+        run_request(f, &call);
+        fy_run_end(f);
+    } else {
         fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
-    else
-        run_untimed(f, &call);
+    }
     f->stats.requests_handled++;
     return 0;
 }
@@ -225,7 +217,7 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_frame_done(f);
-    fy_peer *peer = fy_peer_of(&f->peers, source);
+    fy_peer *peer = fy_peer_of(f, source);
     fy_verdict verdict = FY_TAKEN;
     if (peer == NULL)
         return FY_LEAVE;

@@ -172,7 +172,7 @@ static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, boo
 
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
 {
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     int error = FERRY_EAGAIN;
     if (peer == NULL)
         return FERRY_ENOMEM;

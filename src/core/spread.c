@@ -126,7 +126,7 @@ static int send_child(ferry *f, spread_record *record, int rank, const fy_frame 
     int error = start_part(f, record, rank, frame, &copy.op);
     if (error != 0)
         return error;
-    fy_peer *peer = fy_peer_of(&f->peers, rank);
+    fy_peer *peer = fy_peer_of(f, rank);
     error = peer == NULL ? FERRY_ENOMEM : send(f, FY_DATA, rank, &copy);
     if (error == 0) {
         f->work_created++;
@@ -258,7 +258,7 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
     }
     fy_packet *self = NULL;
     spread_record *record = NULL;
-    if (fy_peer_of(&f->peers, source) == NULL)
+    if (fy_peer_of(f, source) == NULL)
         return FY_LEAVE;
     if (!is_first(f, frame) && (self = fy_packet_create(&f->packets, frame->size_bytes)) == NULL)
         return FY_LEAVE;

@@ -16,58 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "core/peer.h"
 #include "object/protocol.h"
 #include "object/wire.h"
 
-enum { SMALL_BYTES = 256 };
-
-/* The user's words that the frame has no room for stand before the data. */
-static __attribute__((noinline)) int post_joined(ferry *f, int rank, bool own, fy_frame *frame,
-                                                 const ferry_message *message)
+void fy_message_end_op(ferry *f, int origin, uint32_t op, int error)
 {
-    uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
-    size_t extra = fy_wire_extra_bytes(message);
-    if (message->size_bytes > SIZE_MAX - extra)
-        return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
-    size_t size_bytes = extra + message->size_bytes;
-    void *joined = size_bytes <= sizeof small ? small : fy_malloc(size_bytes);
-    if (joined == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "no memory for a message of %zu bytes", size_bytes);
-    memcpy(joined, message->words + FY_WIRE_WORDS, extra);
-    if (message->size_bytes != 0)
-        memcpy((unsigned char *)joined + extra, message->data, message->size_bytes);
-    frame->data = joined;
-    frame->size_bytes = size_bytes;
-    int error = fy_message_send(f, rank, own, frame);
-    if (joined != small)
-        free(joined);
-    return error;
-}
-
-int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
-{
-    fy_frame frame;
-    bool own = envelope->hops == 0;
-    fy_wire_write(&frame, envelope, message);
-    return fy_wire_extra_bytes(message) == 0 ? fy_message_send(f, rank, own, &frame)
-                                             : post_joined(f, rank, own, &frame, message);
-}
-
-static void end_op(ferry *f, int origin, uint32_t op, int error)
-{
-    if (op == 0)
-        return;
     if (origin == ferry_rank(f))
         fy_op_end(f, op, error);
     else
         fy_op_end_remote(f, origin, op, error);
-}
-
-void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
-{
-    end_op(f, envelope->origin, envelope->op, error);
-    fy_work_finished(f, 1);
 }
 
 void fy_message_bounce(ferry *f, const fy_envelope *envelope)
@@ -210,7 +168,7 @@ static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
     if (error == 0)
         make_ready(fy_objects_of(f), record);
     if (arrived != 0)
-        end_op(f, origin, arrived, 0);
+        fy_message_end_op(f, origin, arrived, 0);
     return error == 0 ? 0 : refuse_stale(f, error, letter);
 }
 
@@ -235,7 +193,8 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
         fy_letters_push(&record->late, letter);
     else if (error == 0)
         inform(f, record, &envelope);
-    end_op(f, envelope.origin, arrived, 0);
+    if (arrived != 0)
+        fy_message_end_op(f, envelope.origin, arrived, 0);
     return refuse_stale(f, error, letter);
 }
 
@@ -302,38 +261,37 @@ static __attribute__((noinline)) void inform_late(ferry *f, uint32_t movement,
         fy_objects_of(f)->protocol->found(f, movement, envelope);
 }
 
+static __attribute__((noinline)) void end_on_arrival(ferry *f, fy_envelope *envelope,
+                                                     ferry_handler handler)
+{
+    uint32_t op = take_arrival(f, envelope, handler);
+    if (op != 0)
+        fy_message_end_op(f, envelope->origin, op, 0);
+}
+
 /* Runs a message in its turn straight from its frame. Afterwards the object may be gone. */
 static void run_at_once(ferry *f, fy_record *record, uint32_t *expected, fy_envelope *envelope,
                         const ferry_message *message)
 {
     uint32_t movement = record->movement;
     if (envelope->op != 0)
-        end_op(f, envelope->origin, take_arrival(f, envelope, message->handler), 0);
+        end_on_arrival(f, envelope, message->handler);
     ++*expected;
     if (record->early.count != 0)
         add_early(f, record, envelope->origin, expected);
     else
         fy_frame_done(f);
     record->state = FY_RUNNING;
-    if (fy_record_run(f, record, FY_DOING_HANDLER, envelope, message))
-        fy_record_rest(f, record);
+    if (fy_record_handle(f, record, envelope, message))
+        fy_record_lie(f, record);
     if (envelope->hops > 0)
         inform_late(f, movement, envelope);
 }
 
-static fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
-                       const ferry_message *message)
+static __attribute__((noinline)) fy_verdict
+keep(ferry *f, fy_record *record, const fy_envelope *envelope, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (!record->scheduled && record->state == FY_RESTING && record->pending.count == 0) {
-        uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
-        if (expected == NULL)
-            return FY_LEAVE;
-        if (*expected == envelope->sequence) {
-            run_at_once(f, record, expected, envelope, message);
-            return FY_TAKEN;
-        }
-    }
     fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
     if (letter == NULL)
         return FY_LEAVE;
@@ -341,6 +299,20 @@ static fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
         fy_letter_destroy(&objects->letters, letter);
         return FY_LEAVE;
     }
+    return FY_TAKEN;
+}
+
+static inline fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
+                              const ferry_message *message)
+{
+    if (record->scheduled || record->state != FY_RESTING || record->pending.count != 0)
+        return keep(f, record, envelope, message);
+    uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
+    if (expected == NULL)
+        return FY_LEAVE;
+    if (*expected != envelope->sequence)
+        return keep(f, record, envelope, message);
+    run_at_once(f, record, expected, envelope, message);
     return FY_TAKEN;
 }
 
@@ -383,13 +355,12 @@ static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, int rank,
     return FY_TAKEN;
 }
 
-/* A message from `source`, whose work has been counted in. */
-static fy_verdict deliver(ferry *f, int source, fy_envelope *envelope, const ferry_message *message)
+/* A message to an object that is not here, whose entry is `entry`. */
+static __attribute__((noinline)) fy_verdict miss(ferry *f, int source, const fy_entry *entry,
+                                                 fy_envelope *envelope,
+                                                 const ferry_message *message)
 {
-    fy_objects *objects = fy_objects_of(f);
-    fy_entry *entry = fy_entry_find(objects, envelope->object);
-    if (entry != NULL && entry->record != NULL)
-        return take(f, entry->record, envelope, message);
+    const fy_objects *objects = fy_objects_of(f);
     if (entry == NULL ? fy_object_home(objects, envelope->object) == objects->rank : entry->dead) {
         fy_message_bounce(f, envelope);
         return FY_TAKEN;
@@ -407,36 +378,58 @@ static fy_verdict deliver(ferry *f, int source, fy_envelope *envelope, const fer
     return pass_on(f, source, entry, rank, envelope, message);
 }
 
-static __attribute__((noinline)) fy_verdict
-deliver_counted(ferry *f, int source, fy_envelope *envelope, const ferry_message *message)
+static inline fy_verdict deliver(ferry *f, int source, fy_envelope *envelope,
+                                 const ferry_message *message)
 {
-    fy_objects *objects = fy_objects_of(f);
-    const fy_moment before = fy_cost_moment(objects);
-    const ferry_object object = envelope->object;
-    uint64_t forwarded = fy_stats(f)->messages_forwarded;
-    fy_verdict verdict = deliver(f, source, envelope, message);
-    fy_cost_message(objects, object, &before, fy_stats(f)->messages_forwarded != forwarded);
-    return verdict;
+    const fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
+    return entry != NULL && entry->record != NULL ? take(f, entry->record, envelope, message)
+                                                  : miss(f, source, entry, envelope, message);
+}
+
+static __attribute__((cold)) fy_verdict drop(ferry *f, int source)
+{
+    fy_log(f, "dropped a malformed message to an object from rank %d", source);
+    return FY_TAKEN;
+}
+
+/* The end of its operation can be told, and who waits for that knows who has the message now. */
+static __attribute__((noinline)) bool admit_op(ferry *f, const fy_envelope *envelope)
+{
+    if (!fy_op_end_reserve(f))
+        return false;
+    if (envelope->hops > 0)
+        fy_op_moved_remote(f, envelope->origin, envelope->op, ferry_rank(f), envelope->movement);
+    return true;
 }
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
 {
+    const fy_objects *objects = fy_objects_of(f);
     fy_envelope envelope;
     ferry_message message;
-    if (!fy_wire_read(frame, ferry_ranks(f), &envelope, &message)) {
-        fy_log(f, "dropped a malformed message to an object from rank %d", source);
-        return FY_TAKEN;
-    }
-    if ((envelope.op != 0 && !fy_op_end_reserve(f)) || fy_work_arrives(f, source, 1) != 0)
+    if (!fy_wire_read(frame, objects->ranks, &envelope, &message))
+        return drop(f, source);
+    fy_peer *peer = fy_peer_of(f, source);
+    if (peer == NULL || (envelope.op != 0 && !admit_op(f, &envelope)))
         return FY_LEAVE;
-    if (envelope.hops > 0 && envelope.op != 0)
-        fy_op_moved_remote(f, envelope.origin, envelope.op, ferry_rank(f), envelope.movement);
-    fy_objects *objects = fy_objects_of(f);
-    fy_verdict verdict = objects->costs == NULL ? deliver(f, source, &envelope, &message)
-                                                : deliver_counted(f, source, &envelope, &message);
+    peer->work_received++;
+    fy_work_created(f, 1);
+    fy_verdict verdict = deliver(f, source, &envelope, &message);
     if (objects->letters.unsettled)
         fy_holdings_settle(f, false);
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
+    return verdict;
+}
+
+fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame)
+{
+    fy_objects *objects = fy_objects_of(f);
+    const fy_moment before = fy_cost_moment(objects);
+    const ferry_object object = {frame->words[0]};
+    uint64_t forwarded = fy_stats(f)->messages_forwarded;
+    fy_verdict verdict = fy_message_frame(f, source, frame);
+    if (object.word != 0)
+        fy_cost_message(objects, object, &before, fy_stats(f)->messages_forwarded != forwarded);
     return verdict;
 }

@@ -149,8 +149,8 @@ static void run(ferry *f, escort *e, fy_record *record)
         fy_frame_done(f);
     else
         fy_record_admit(f, record, &held);
-    if (fy_record_run(f, record, FY_DOING_HANDLER, &e->envelope, &e->message))
-        fy_record_rest(f, record);
+    if (fy_record_handle(f, record, &e->envelope, &e->message))
+        fy_record_lie(f, record);
 }
 
 /* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM, FERRY_EINVAL: nothing has

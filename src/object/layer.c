@@ -46,7 +46,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
     if (fy_costs_init(f) != 0)
         goto free_letters;
-    fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame);
+    fy_kind_set(f, FY_KIND_MESSAGE,
+                objects->costs == NULL ? fy_message_frame : fy_message_frame_counted);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
     fy_kind_set(f, FY_KIND_ESCORT, fy_escort_frame);

@@ -14,9 +14,9 @@
 /* What the way of a message needs beside its contents. */
 typedef struct fy_envelope {
     ferry_object object;
-    int origin;        /* rank that sent it */
-    uint32_t sequence; /* its number among the messages from origin to object */
     uint32_t movement; /* best movement number the route knew */
+    uint32_t sequence; /* its number among the messages from origin to object */
+    int origin;        /* rank that sent it */
     uint32_t hops;     /* forwards so far, saturating */
     uint32_t op;       /* origin's operation, 0 for none */
 } fy_envelope;

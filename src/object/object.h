@@ -250,6 +250,9 @@ void fy_record_destroy(fy_objects *objects, fy_record *record);
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
 
+/* As fy_message_frame, while costs are counted. */
+fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame);
+
 /* Gives a letter to the object of `record`, in its turn. FERRY_ENOMEM: it is the caller's. */
 int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter);
 
@@ -268,7 +271,13 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
 int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message);
 
 /* The message has been handled (0) or has failed: ends its operation and its work. */
-void fy_message_end(ferry *f, const fy_envelope *envelope, int error);
+void fy_message_end_op(ferry *f, int origin, uint32_t op, int error);
+static inline void fy_message_end(ferry *f, const fy_envelope *envelope, int error)
+{
+    if (envelope->op != 0)
+        fy_message_end_op(f, envelope->origin, envelope->op, error);
+    fy_work_finished(f, 1);
+}
 
 /* Fails a message to an object that is no more, and tells its sender to forget it. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
@@ -315,11 +324,45 @@ int fy_gaps_close(ferry *f);
 bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
                    const ferry_message *message);
 
+/* Does what the handler that has just run asked for: it destroys or moves its object. */
+void fy_record_obey(ferry *f, fy_record *record);
+
+/* As fy_record_run of a handler, in line where nobody waits for its end and nothing is counted. */
+static inline bool fy_record_handle(ferry *f, fy_record *record, const fy_envelope *envelope,
+                                    const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    uint16_t index = message->handler.index;
+    fy_any_fn *fn = fy_handler_find(f, index, FY_HANDLER_OBJECT);
+    if (fn == NULL || envelope->op != 0 || objects->costs != NULL ||
+        !fy_run_begin(f, FY_DOING_HANDLER, index))
+        return fy_record_run(f, record, FY_DOING_HANDLER, envelope, message);
+    objects->running = record;
+    ((ferry_object_fn *)fn)(f, record->object, record->data, envelope->origin, message);
+    objects->running = NULL;
+    fy_run_end(f);
+    fy_stats(f)->messages_handled++;
+    fy_work_finished(f, 1);
+    if (!record->doomed && record->target < 0)
+        return true;
+    fy_record_obey(f, record);
+    return false;
+}
+
 /* As fy_record_run for a letter, which it frees. */
 bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter);
 
 /* Makes an object of this thread RESTING: activates it, or makes it ready. */
 void fy_record_rest(ferry *f, fy_record *record);
+
+/* fy_record_rest, in line for one that nothing waits for. */
+static inline void fy_record_lie(ferry *f, fy_record *record)
+{
+    if (record->scheduled || record->pending.count != 0)
+        fy_record_rest(f, record);
+    else
+        record->state = FY_RESTING;
+}
 
 /* fy_record_rest of a scheduled object. [lock held] */
 void fy_record_activate(ferry *f, fy_record *record);

@@ -23,25 +23,19 @@ static void forget(ferry *f, fy_record *record)
     fy_control_unlock(f);
 }
 
-/* What the handler asked for happens now. Whether the object is to rest. */
-static bool settle(ferry *f, fy_record *record)
+void fy_record_obey(ferry *f, fy_record *record)
 {
-    fy_objects_of(f)->running = NULL;
-    if (record->doomed) {
-        forget(f, record);
-        fy_record_end(f, record);
-        return false;
-    }
     int target = record->target;
-    if (target < 0)
-        return true;
+    forget(f, record);
+    if (record->doomed) {
+        fy_record_end(f, record);
+        return;
+    }
     uint64_t name = record->object.word;
     record->target = -1;
-    forget(f, record);
     if (fy_record_move(f, record, target) != 0)
         fy_log(f, "object %016llx stays: it cannot be sent to rank %d", (unsigned long long)name,
                target);
-    return false;
 }
 
 bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope *envelope,
@@ -56,21 +50,27 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
     void *held = envelope->op == 0 ? NULL : fy_op_end_hold(f);
     objects->running = record;
     if (call.fn != NULL) {
-        uint64_t start_ns = objects->costs == NULL ? 0 : fy_cost_now(objects);
+        uint64_t start_ns = fy_cost_now(objects);
         fy_run(f, what, index, call_handler, &call);
         if (objects->costs != NULL)
             fy_cost_handled(objects, record->object, start_ns, envelope->hops);
         fy_stats(f)->messages_handled++;
     }
+    objects->running = NULL;
     if (held != NULL)
         fy_op_end_release(f, held);
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
-    return settle(f, record);
+    if (!record->doomed && record->target < 0)
+        return true;
+    fy_record_obey(f, record);
+    return false;
 }
 
 bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter)
 {
-    bool rests = fy_record_run(f, record, what, &letter->envelope, &letter->message);
+    bool rests = what == FY_DOING_HANDLER
+                     ? fy_record_handle(f, record, &letter->envelope, &letter->message)
+                     : fy_record_run(f, record, what, &letter->envelope, &letter->message);
     fy_letter_destroy(&fy_objects_of(f)->letters, letter);
     return rests;
 }

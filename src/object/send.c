@@ -1,8 +1,22 @@
-#include "object/object.h"
+#include <stdlib.h>
+#include <string.h>
 
-static int check(ferry *f, ferry_object object, const ferry_message *message)
+#include "base/alloc.h"
+#include "object/object.h"
+#include "object/wire.h"
+
+enum { SMALL_BYTES = 256 };
+
+static inline bool names_object(const fy_objects *objects, ferry_object object)
 {
-    if ((uint32_t)object.word == 0 || fy_object_creator(object) >= fy_objects_of(f)->ranks)
+    return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks;
+}
+
+/* Says what is wrong with a message that is not valid. */
+static __attribute__((cold)) int explain(ferry *f, ferry_object object,
+                                         const ferry_message *message)
+{
+    if (!names_object(fy_objects_of(f), object))
         return fy_fail(f, FERRY_EINVAL, "object_send: %016llx names no object",
                        (unsigned long long)object.word);
     if (message == NULL)
@@ -12,10 +26,16 @@ static int check(ferry *f, ferry_object object, const ferry_message *message)
                        FERRY_WORDS_MAX);
     if (message->data == NULL && message->size_bytes != 0)
         return fy_fail(f, FERRY_EINVAL, "object_send: %zu bytes at NULL", message->size_bytes);
-    if (fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
-        return fy_fail(f, FERRY_EINVAL, "object_send: handler %u is not one of objects",
-                       message->handler.index);
-    return 0;
+    return fy_fail(f, FERRY_EINVAL, "object_send: handler %u is not one of objects",
+                   message->handler.index);
+}
+
+static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *message)
+{
+    return names_object(fy_objects_of(f), object) && message != NULL &&
+           message->word_count <= FERRY_WORDS_MAX &&
+           (message->data != NULL || message->size_bytes == 0) &&
+           fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) != NULL;
 }
 
 /* Where a message to `object` goes, whose entry is `entry`; -1: there is no such object. */
@@ -39,71 +59,135 @@ static bool pace(ferry *f, int rank, size_t size_bytes)
     return rank >= 0 && fy_message_pace(f, rank, size_bytes);
 }
 
-static int send_here(ferry *f, fy_record *record, const fy_envelope *envelope,
-                     const ferry_message *message)
+static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t op)
+{
+    return (fy_envelope){.object = {entry->object},
+                         .movement = entry->movement,
+                         .sequence = entry->sequence,
+                         .origin = fy_objects_of(f)->rank,
+                         .op = op};
+}
+
+static int send_here(ferry *f, const fy_entry *entry, uint32_t op, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
+    const fy_envelope envelope = envelope_of(f, entry, op);
     int error = fy_check_room(f, "object_send");
     if (error != 0)
         return error;
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
+    fy_letter *letter = fy_letter_create(&objects->letters, &envelope, message, fy_stamp(f));
     if (letter == NULL)
         return FERRY_ENOMEM;
-    error = fy_record_deposit(f, record, letter);
+    error = fy_record_deposit(f, entry->record, letter);
     if (error != 0)
         fy_letter_destroy(&objects->letters, letter);
     return error;
 }
 
-/* Names the operation in the envelope. */
-static __attribute__((noinline)) int start_op(ferry *f, int rank, const ferry_message *message,
-                                              const ferry_track *track, fy_envelope *envelope)
+/* The user's words that the frame has no room for stand before the data. */
+static __attribute__((noinline)) int post_joined(ferry *f, int rank, bool own, fy_frame *frame,
+                                                 const ferry_message *message)
 {
-    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &envelope->op);
-    const fy_op_about about = {.handler = message->handler,
-                               .object = envelope->object,
-                               .local_address = (void *)(uintptr_t)message->data};
-    if (error == 0 && envelope->op != 0)
-        fy_op_describe(f, envelope->op, &about);
+    uint64_t small[SMALL_BYTES / sizeof(uint64_t)];
+    size_t extra = fy_wire_extra_bytes(message);
+    if (message->size_bytes > SIZE_MAX - extra)
+        return fy_fail(f, FERRY_EINVAL, "message of %zu bytes is too large", message->size_bytes);
+    size_t size_bytes = extra + message->size_bytes;
+    void *joined = size_bytes <= sizeof small ? small : fy_malloc(size_bytes);
+    if (joined == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "no memory for a message of %zu bytes", size_bytes);
+    memcpy(joined, message->words + FY_WIRE_WORDS, extra);
+    if (message->size_bytes != 0)
+        memcpy((unsigned char *)joined + extra, message->data, message->size_bytes);
+    frame->data = joined;
+    frame->size_bytes = size_bytes;
+    int error = fy_message_send(f, rank, own, frame);
+    if (joined != small)
+        free(joined);
     return error;
 }
 
-static int send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message,
-                   const ferry_track *track)
+static inline int post(ferry *f, int rank, const fy_envelope *envelope,
+                       const ferry_message *message)
 {
-    fy_objects *objects = fy_objects_of(f);
-    fy_envelope envelope = {.object = {entry->object},
-                            .origin = objects->rank,
-                            .sequence = entry->sequence,
-                            .movement = entry->movement};
-    int error = track == NULL ? 0 : start_op(f, rank, message, track, &envelope);
+    fy_frame frame;
+    bool own = envelope->hops == 0;
+    fy_wire_write(&frame, envelope, message);
+    return fy_wire_extra_bytes(message) == 0 ? fy_message_send(f, rank, own, &frame)
+                                             : post_joined(f, rank, own, &frame, message);
+}
+
+int fy_message_post(ferry *f, int rank, const fy_envelope *envelope, const ferry_message *message)
+{
+    return post(f, rank, envelope, message);
+}
+
+static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int rank,
+                                              const ferry_message *message,
+                                              const ferry_track *track, uint32_t *op)
+{
+    int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, op);
+    const fy_op_about about = {.handler = message->handler,
+                               .object = object,
+                               .local_address = (void *)(uintptr_t)message->data};
+    if (error != 0 || *op == 0)
+        return error;
+    fy_op_describe(f, *op, &about);
+    fy_op_submitted(f, *op); /* a message to an object here may end at once */
+    return 0;
+}
+
+/* Its work was counted. */
+static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_bytes, int error)
+{
+    fy_work_finished(f, 1);
+    if (op != 0)
+        fy_op_drop(f, op);
+    return error == FERRY_ENOMEM
+               ? fy_fail(f, error, "object_send: no memory for %zu bytes", size_bytes)
+               : error;
+}
+
+static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message,
+                          const ferry_track *track)
+{
+    uint32_t op = 0;
+    int error =
+        track == NULL ? 0 : start_op(f, (ferry_object){entry->object}, rank, message, track, &op);
     if (error != 0)
         return error;
-    if (envelope.op != 0)
-        fy_op_submitted(f, envelope.op); /* a message to an object here may end at once */
+    const fy_envelope envelope = envelope_of(f, entry, op);
     fy_work_created(f, 1);
-    error = entry->record != NULL ? send_here(f, entry->record, &envelope, message)
-                                  : fy_message_post(f, rank, &envelope, message);
-    if (error != 0) {
-        fy_work_finished(f, 1);
-        if (envelope.op != 0)
-            fy_op_drop(f, envelope.op);
-        return error == FERRY_ENOMEM
-                   ? fy_fail(f, error, "object_send: no memory for %zu bytes", message->size_bytes)
-                   : error;
-    }
+    error = entry->record != NULL ? send_here(f, entry, op, message)
+                                  : post(f, rank, &envelope, message);
+    if (error != 0)
+        return not_sent(f, op, message->size_bytes, error);
     entry->sequence++;
     fy_stats(f)->messages_sent++;
     return 0;
+}
+
+static __attribute__((cold)) int no_object(ferry *f, ferry_object object)
+{
+    return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
+                   (unsigned long long)object.word);
+}
+
+/* The entry of an object that is sent to for the first time; NULL without memory. */
+static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object object)
+{
+    fy_entry *entry = NULL;
+    if (fy_entry_make(fy_objects_of(f), object, &entry) != 0)
+        (void)fy_fail(f, FERRY_ENOMEM, "object_send: no memory for the directory");
+    return entry;
 }
 
 int ferry_object_send(ferry *f, ferry_object object, const ferry_message *message,
                       const ferry_track *track)
 {
     fy_objects *objects = fy_objects_of(f);
-    int error = check(f, object, message);
-    if (error != 0)
-        return error;
+    if (!is_valid(f, object, message))
+        return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
     int rank = way_to(objects, object, entry);
     if (!fy_in_handler(f) && pace(f, rank, message->size_bytes)) {
@@ -111,12 +195,8 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
         rank = way_to(objects, object, entry);
     }
     if (rank < 0)
-        return fy_fail(f, FERRY_ENOENT, "object_send: object %016llx does not exist",
-                       (unsigned long long)object.word);
-    if (entry == NULL) {
-        error = fy_entry_make(objects, object, &entry);
-        if (error != 0)
-            return fy_fail(f, error, "object_send: no memory for the directory");
-    }
-    return send_by(f, entry, rank, message, track);
+        return no_object(f, object);
+    if (entry == NULL)
+        entry = first_entry(f, object);
+    return entry == NULL ? FERRY_ENOMEM : send_by(f, entry, rank, message, track);
 }

@@ -6,10 +6,18 @@
 #ifndef FY_WIRE_H
 #define FY_WIRE_H
 
+#include <string.h>
+
 #include "core/core.h"
 #include "object/letter.h"
+#include "object/names.h"
 
-enum { FY_WIRE_WORDS = 2, FY_WIRE_HOPS_MAX = 255 };
+enum {
+    FY_WIRE_WORDS = 2,
+    FY_WIRE_HOPS_SHIFT = 4,
+    FY_WIRE_HOPS_MAX = 255,
+    FY_WIRE_ORIGIN_SHIFT = 12,
+};
 
 /* Bytes of the user's words that stand before the data. */
 static inline size_t fy_wire_extra_bytes(const ferry_message *message)
@@ -20,10 +28,55 @@ static inline size_t fy_wire_extra_bytes(const ferry_message *message)
 }
 
 /* Writes a frame, with the message's data and not the words that stand before them. */
-void fy_wire_write(fy_frame *frame, const fy_envelope *envelope, const ferry_message *message);
+static inline void fy_wire_write(fy_frame *frame, const fy_envelope *envelope,
+                                 const ferry_message *message)
+{
+    uint8_t count = message->word_count < FY_WIRE_WORDS ? message->word_count : FY_WIRE_WORDS;
+    frame->kind = FY_KIND_MESSAGE;
+    frame->word_count = (uint8_t)(2 + count);
+    frame->handler = message->handler.index;
+    frame->op = envelope->op;
+    frame->tag = message->tag;
+    frame->aux = (uint32_t)envelope->origin << FY_WIRE_ORIGIN_SHIFT |
+                 envelope->hops << FY_WIRE_HOPS_SHIFT | message->word_count;
+    frame->words[0] = envelope->object.word;
+    frame->words[1] = (uint64_t)envelope->sequence << 32 | envelope->movement;
+    for (unsigned i = 0; i < count; i++)
+        frame->words[2 + i] = message->words[i];
+    frame->data = message->data;
+    frame->size_bytes = message->size_bytes;
+    frame->block = false;
+}
 
 /* Reads a frame; `message->data` borrows from it. False when it cannot be one of a job of `ranks`.
  */
-bool fy_wire_read(const fy_frame *frame, int ranks, fy_envelope *envelope, ferry_message *message);
+static inline bool fy_wire_read(const fy_frame *frame, int ranks, fy_envelope *envelope,
+                                ferry_message *message)
+{
+    uint8_t word_count = frame->aux & ((1u << FY_WIRE_HOPS_SHIFT) - 1);
+    size_t extra = 0;
+    envelope->object.word = frame->words[0];
+    envelope->movement = (uint32_t)frame->words[1];
+    envelope->sequence = (uint32_t)(frame->words[1] >> 32);
+    envelope->origin = (int)(frame->aux >> FY_WIRE_ORIGIN_SHIFT);
+    envelope->hops = frame->aux >> FY_WIRE_HOPS_SHIFT & FY_WIRE_HOPS_MAX;
+    envelope->op = frame->op;
+    message->handler.index = frame->handler;
+    message->word_count = word_count;
+    message->tag = frame->tag;
+    message->words[0] = frame->words[2];
+    message->words[1] = frame->words[3];
+    if (word_count > FY_WIRE_WORDS) {
+        extra = fy_wire_extra_bytes(message);
+        if (word_count > FERRY_WORDS_MAX || frame->size_bytes < extra)
+            return false;
+        memcpy(message->words + FY_WIRE_WORDS, frame->data, extra);
+        word_count = FY_WIRE_WORDS;
+    }
+    message->size_bytes = frame->size_bytes - extra;
+    message->data = message->size_bytes != 0 ? (const unsigned char *)frame->data + extra : NULL;
+    return frame->word_count == 2 + word_count && envelope->origin < ranks &&
+           (uint32_t)envelope->object.word != 0 && fy_object_creator(envelope->object) < ranks;
+}
 
 #endif

@@ -175,7 +175,7 @@ static void test_escort_runs_before_what_waited(void **state)
     account a[2];
     open_two(&job, a);
     ferry_object object = send_off(&job, a);
-    fy_frame frame;
+    fy_frame frame = {0};
     for (uint32_t i = 0; i < 2; i++) {
         const fy_envelope envelope = {.object = object, .origin = 1, .sequence = i, .movement = 1};
         const ferry_message m = {.handler = a[1].note, .word_count = 1, .words = {200 + i}};
@@ -293,7 +293,7 @@ static fy_frame catch_escort(account *a, unsigned char *data, size_t *size_bytes
     const fy_source sources[2] = {{.rank_plus_1 = 1, .expected = 3}, {.rank_plus_1 = 2}};
     const fy_envelope envelope = {.object = {1}, .origin = 0, .sequence = 2, .movement = 1};
     const ferry_message m = {.handler = a->note, .word_count = 1};
-    fy_frame frame;
+    fy_frame frame = {0};
     fy_wire_write(&frame, &envelope, &m);
     memcpy(data, head, sizeof head);
     memcpy(data + sizeof head, sources, sizeof sources);

@@ -295,7 +295,7 @@ static void test_frame_of_several_objects_comes_once(void **state)
     (void)job_settle(&job);
     CHECK(ferry_object_data(job.f[1], objects[0]) != NULL);
     CHECK(ferry_object_data(job.f[1], objects[1]) != NULL);
-    CHECK(fy_peer_of(&job.f[1]->peers, 0)->moved_in == 2);
+    CHECK(fy_peer_of(job.f[1], 0)->moved_in == 2);
     job_close(&job);
     CHECK(a[0].alive + a[1].alive == 0);
 }
