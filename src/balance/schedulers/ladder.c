@@ -1,18 +1,19 @@
 #include "balance/schedulers/ladder.h"
 
-#include <math.h>
 #include <stddef.h>
+#include <string.h>
 
-enum { OCTAVE_MIN = -23, HEAVY_TURNS = 31 };
+enum { LOWEST_EXPONENT = 999, HEAVY_TURNS = 31 }; /* of 2^-24, as a double has it */
 
-static int rung_of(double load)
+/* A double's exponent and the first bit behind it count half octaves; of 0 they are 0. */
+static inline int rung_of(double load)
 {
-    int octave = 0;
-    double fraction = frexp(load, &octave); /* 0 or in [0.5, 1) */
-    int rung = 2 * (octave - OCTAVE_MIN) + (fraction >= 0.75);
-    if (!(fraction > 0) || rung < 0)
+    int64_t bits;
+    memcpy(&bits, &load, sizeof bits);
+    int64_t rung = (bits >> 51) - 2 * LOWEST_EXPONENT;
+    if (rung < 0)
         return 0;
-    return rung < FY_RUNGS ? rung : FY_RUNGS - 1;
+    return rung < FY_RUNGS ? (int)rung : FY_RUNGS - 1;
 }
 
 static void link_last(fy_ladder *ladder, ferry_schedulable *item)
