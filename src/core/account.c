@@ -6,14 +6,17 @@
  * time counts as the runtime's, since reading the clock would cost as much as the handler. Programs
  * of small messages alone thus read no clock, and all but their idle time counts as their own.
  *
+ * Processor time is read after each batch and each sleep. Reading it is a system call, so what the
+ * runtime does in the few microseconds until the next batch or sleep is taken to use all of them.
+ *
  * Short tasks run in batches (src/balance/task.c). A batch is one stretch: its processor time is
- * read at its two ends, the clock after each task, or each fourth while they take microseconds.
+ * taken at its two ends, the clock after each task, or each fourth while they take microseconds.
  * What the runtime takes between tasks is measured once per batch, between the first two, and taken
  * from the tasks' time as often as it happened. Nothing is estimated of a batch of one task, which
  * is what tasks of BATCH_NS and more are, and while a trace or a profile is made. */
 #include "core/rank.h"
 
-enum { LIGHT_NS = 1000, LIGHT_CALLS = 63 };
+enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 20 * 1000 };
 enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 4 };
 
 static void record(ferry *f, uint64_t now)
@@ -85,6 +88,14 @@ static void count_cpu(ferry *f, uint64_t cpu_ns)
     f->stats.runtime_cpu_ns += runtime_part(f, cpu_ns, f->account.stamp_ns);
 }
 
+/* The processor time at `now_ns`, as far as it matters. */
+static uint64_t cpu_at(const ferry *f, uint64_t now_ns)
+{
+    const fy_account *a = &f->account;
+    uint64_t passed = now_ns - a->cpu_stamp_ns;
+    return a->cpu_stamp_ns != 0 && passed < BRIEF_NS ? a->cpu_ns + passed : f->ops->cpu(f->port);
+}
+
 void fy_account_start_cpu(ferry *f)
 {
     start_cpu(f, f->ops->cpu(f->port));
@@ -99,7 +110,7 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
         f->account.quiet_done = f->done;
     }
     if (f->account.timed)
-        count_cpu(f, f->ops->cpu(f->port));
+        count_cpu(f, cpu_at(f, f->account.stamp_ns));
     if (f->profile != NULL)
         stretch = fy_profile_begin(f);
     f->ops->wait(f->port, FY_APP, deadline_ns);
@@ -137,11 +148,11 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
 static void open_batch(ferry *f, uint16_t handler)
 {
     fy_account *a = &f->account;
-    uint64_t cpu_ns = f->ops->cpu(f->port);
     a->timed = true;
     a->outer = a->activity;
     a->outer_handler = a->handler;
     fy_account_to(f, FERRY_TASK, handler);
+    uint64_t cpu_ns = cpu_at(f, a->stamp_ns);
     count_cpu(f, cpu_ns);
     a->batch_cpu_ns = cpu_ns;
     a->batch_start_ns = a->stamp_ns;
@@ -152,7 +163,7 @@ static void close_batch(ferry *f)
 {
     fy_account *a = &f->account;
     uint64_t cpu_ns = f->ops->cpu(f->port);
-    uint64_t used_ns = cpu_ns - a->batch_cpu_ns;
+    uint64_t used_ns = cpu_ns > a->batch_cpu_ns ? cpu_ns - a->batch_cpu_ns : 0;
     uint64_t wall_ns = a->batch_end_ns - a->batch_start_ns;
     uint64_t between_ns = a->between_ns * (a->batch_tasks - 1);
     if (between_ns > wall_ns)
@@ -192,6 +203,7 @@ static __attribute__((noinline)) void run_task(ferry *f, uint16_t handler, fy_ca
         open_batch(f, handler);
     else if (a->batch_tasks == 1)
         a->between_ns = f->ops->now(f->port) - a->batch_end_ns;
+    a->doing = FY_DOING_TASK;
     f->ops->doing(f->port, FY_DOING_TASK, handler,
                   a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
     call_program(f, call, arg);
@@ -222,10 +234,13 @@ void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
 {
     f->depth++;
     f->done++;
-    fy_doing_set(f, what, handler);
-    if (what == FY_DOING_TASK)
+    if (what == FY_DOING_TASK) {
         run_task(f, handler, call, arg);
-    else if (f->account.timed && is_timed(f, handler))
+        f->depth--;
+        return;
+    }
+    fy_doing_set(f, what, handler);
+    if (f->account.timed && is_timed(f, handler))
         run_timed(f, handler, call, arg);
     else
         call(f, arg);
