@@ -44,13 +44,17 @@ static fy_record *run(ferry_scheduling *s, const choice *c)
     return fy_letter_run(s->f, c->record, FY_DOING_TASK, c->letter) ? c->record : NULL;
 }
 
-/* Whether something else than tasks has come. */
+/* Whether something else than tasks has come. Words for the scheduler are for the helper, which may
+ * have to wait for this very processor: who asks for work is not to wait for the end of the batch.
+ */
 static bool is_disturbed(const ferry_scheduling *s, int count)
 {
     enum { LOOK_EVERY = 16 };
+    const fy_port_ops *ops = s->port->ops;
     /* relaxed: what is missed now is found after the batch. */
     return atomic_load_explicit(&s->objects->mail, memory_order_relaxed) ||
-           (count % LOOK_EVERY == 0 && s->port->ops->pending(s->port, FY_DATA));
+           (count % LOOK_EVERY == 0 &&
+            (ops->pending(s->port, FY_DATA) || ops->pending(s->port, FY_CONTROL)));
 }
 
 int fy_task_progress(ferry *f)
