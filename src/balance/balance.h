@@ -109,14 +109,32 @@ int fy_scheduler_prepare(ferry *f);
 /* Does what the scheduler has decided. [the thread named, lock not held] */
 void fy_balance_flush(ferry_scheduling *s, fy_thread thread);
 
-/* Calls the scheduler's wake when its time has come. [lock held] */
-void fy_balance_wake(ferry_scheduling *s);
+/* Calls the scheduler's wake when its time, which it has named, has come. [lock held] */
+void fy_balance_alarm(ferry_scheduling *s);
+
+static inline void fy_balance_wake(ferry_scheduling *s)
+{
+    if (s->wake_ns != 0)
+        fy_balance_alarm(s);
+}
+
+/* While it is counted. [lock held] */
+uint64_t fy_scheduler_entered(ferry_scheduling *s, fy_occasion occasion);
+void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns);
 
 /* Brackets each call of a scheduler's function: why it is called, and how long it takes. [lock
  * held]
  */
-uint64_t fy_scheduler_enter(ferry_scheduling *s, fy_occasion occasion);
-void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns);
+static inline uint64_t fy_scheduler_enter(ferry_scheduling *s, fy_occasion occasion)
+{
+    return s->counted ? fy_scheduler_entered(s, occasion) : 0;
+}
+
+static inline void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns)
+{
+    if (s->counted)
+        fy_scheduler_left(s, entered_ns);
+}
 
 /* Keeps why `object` goes to `rank`, for the trace. [lock held] */
 void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank);
@@ -141,7 +159,10 @@ void fy_helper_rest(ferry_scheduling *s);
 
 /* Whether the scheduler's timer is due before the helper would wake for it. [application thread,
  * lock held] */
-bool fy_helper_oversleeps(const ferry_scheduling *s);
+static inline bool fy_helper_oversleeps(const ferry_scheduling *s)
+{
+    return s->wake_ns != 0 && s->wake_ns < s->helper_wakes_ns && s->started;
+}
 
 extern const fy_object_watch fy_balance_watch;
 

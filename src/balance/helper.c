@@ -78,11 +78,6 @@ void fy_helper_stop(ferry_scheduling *s)
     fy_stats(s->f)->helper_ns = s->helper_ns;
 }
 
-bool fy_helper_oversleeps(const ferry_scheduling *s)
-{
-    return s->started && s->wake_ns != 0 && s->wake_ns < s->helper_wakes_ns;
-}
-
 void fy_helper_serve(ferry_scheduling *s)
 {
     const fy_port_ops *ops = s->port->ops;

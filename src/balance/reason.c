@@ -11,18 +11,14 @@
 
 enum { REASONS_MAX = 65536 };
 
-uint64_t fy_scheduler_enter(ferry_scheduling *s, fy_occasion occasion)
+uint64_t fy_scheduler_entered(ferry_scheduling *s, fy_occasion occasion)
 {
-    if (!s->counted)
-        return 0;
     s->occasion = occasion;
     return s->port->ops->now(s->port);
 }
 
-void fy_scheduler_leave(ferry_scheduling *s, uint64_t entered_ns)
+void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns)
 {
-    if (!s->counted)
-        return;
     uint64_t passed = s->port->ops->now(s->port) - entered_ns;
     if (s->by_helper)
         s->spent_ns += passed;

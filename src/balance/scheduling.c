@@ -198,9 +198,9 @@ void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)
     s->wake_ns = time_ns;
 }
 
-void fy_balance_wake(ferry_scheduling *s)
+void fy_balance_alarm(ferry_scheduling *s)
 {
-    if (s->wake_ns == 0 || s->wake_ns > s->port->ops->now(s->port))
+    if (s->wake_ns > s->port->ops->now(s->port))
         return;
     s->wake_ns = 0;
     if (s->scheduler->wake == NULL)

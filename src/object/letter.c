@@ -21,19 +21,16 @@ void fy_letterbox_fini(fy_letterbox *box)
     fy_pool_fini(&box->pool);
 }
 
-fy_holding *fy_holding_of(fy_letterbox *box, int origin)
+fy_holding *fy_holding_find(fy_letterbox *box, int origin)
 {
     uint64_t key = (uint64_t)origin + 1;
-    fy_holding **last = &box->last[origin & 1];
-    if (*last != NULL && (*last)->origin_plus_1 == key)
-        return *last;
     void *slot = fy_table_find(&box->holdings, key);
     if (slot == NULL) {
         if (fy_table_insert(&box->holdings, key, &slot) != 0)
             return NULL;
         box->last[0] = box->last[1] = NULL; /* they may have moved */
     }
-    return *last = slot;
+    return box->last[origin & 1] = slot;
 }
 
 static size_t bytes_of(const fy_letter *letter)

@@ -70,8 +70,17 @@ int fy_letterbox_init(fy_letterbox *box, size_t limit_bytes, size_t full_bytes, 
 /* Frees all letters that fit into the pool. */
 void fy_letterbox_fini(fy_letterbox *box);
 
+/* As fy_holding_of, for a rank that was not asked for last. */
+fy_holding *fy_holding_find(fy_letterbox *box, int origin);
+
 /* The holding of a rank, until the next call; NULL without memory. */
-fy_holding *fy_holding_of(fy_letterbox *box, int origin);
+static inline fy_holding *fy_holding_of(fy_letterbox *box, int origin)
+{
+    fy_holding *last = box->last[origin & 1];
+    return last != NULL && last->origin_plus_1 == (uint64_t)origin + 1
+               ? last
+               : fy_holding_find(box, origin);
+}
 
 /* A letter with copies of `message` and its data; NULL when there is no memory. */
 fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,

@@ -296,10 +296,11 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         add(s, p, item);
         return;
     }
-    /* Not idle yet: what waits is no news. */
+    /* Not idle yet, and no news: without a task that runs it can give as much as before. */
     stop_clock(s, p);
-    add(s, p, item);
     end_running(p);
+    if (fy_ladder_add(&p->waiting, item) && p->asked)
+        cancel(s, p);
 }
 
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
