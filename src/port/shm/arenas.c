@@ -28,7 +28,8 @@
 
 enum {
     TURNS = 200,         /* of waiting for somebody who tends it */
-    PATIENCE_MS = 10000, /* of a rank that finds none free: deaths may not have been noticed */
+    PATIENCE_MS = 10000, /* of a rank that finds none free: the others may not have looked */
+    TELL_MS = 100,       /* how often it has the others look at what those have left */
 };
 
 static _Atomic uint64_t *word_of(const fy_segment *s, uint32_t number)
@@ -88,6 +89,8 @@ int fy_shm_arena_take(shm_port *p)
                 "rank %u: the %u heaps of %zu MiB belong to ranks that are there, or have gone and "
                 "left what others hold (ferry_free_gone); try a smaller FERRY_HEAP_BYTES",
                 p->rank, s->arenas, s->heap_bytes >> 20);
+        if (ms % TELL_MS == 0)
+            fy_controls_tell(s->base, s->ranks);
         fy_clock_sleep_until(fy_clock_now_ns() + 1000000);
     }
     return 0;

@@ -225,7 +225,10 @@ void fy_controls_unmap(fy_controls *controls);
 bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count,
                      uint32_t *first);
 
-/* Sets the state of `rank` and wakes everybody. */
+/* Wakes everybody, to look at the others again. */
+void fy_controls_tell(void *base, uint32_t ranks);
+
+/* Sets the state of `rank`, and tells. */
 FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
 
 /* Writes what the rank does, or did last, after `lead`: nothing when it never joined. What stands

@@ -83,6 +83,17 @@ void fy_shm_serve(fy_port *port, fy_thread thread)
     atomic_store(&state_of(port)->self->serve, (uint32_t)thread);
 }
 
+void fy_controls_tell(void *base, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < ranks; i++) {
+        shm_rank *peer = rank_at(base, i);
+        /* seq_cst: after what there is to see; before the look at who sleeps */
+        atomic_fetch_add(&peer->events, 1);
+        fy_rouse(&peer->app_asleep);
+        fy_rouse(&peer->helper_asleep);
+    }
+}
+
 void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state)
 {
     /* seq_cst: before the events; `peer` reads it after them */
@@ -90,12 +101,7 @@ void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state
     uint32_t old = atomic_load(word);
     while (!atomic_compare_exchange_weak(word, &old, (old & ~SHM_STATE_MASK) | (uint32_t)state)) {
     }
-    for (uint32_t i = 0; i < ranks; i++) {
-        shm_rank *peer = rank_at(base, i);
-        atomic_fetch_add(&peer->events, 1);
-        fy_rouse(&peer->app_asleep);
-        fy_rouse(&peer->helper_asleep);
-    }
+    fy_controls_tell(base, ranks);
 }
 
 void fy_shm_barrier_probe(shm_port *p)

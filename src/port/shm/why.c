@@ -123,14 +123,11 @@ void fy_why_question(const fy_controls *controls)
 {
     for (uint32_t i = 0; i < controls->ranks; i++) {
         shm_rank *rank = rank_at(controls->base, i);
-        if (state_of_rank(rank) != SHM_JOINED)
-            continue;
-        /* seq_cst: the question, the event, then the look at who sleeps */
-        atomic_fetch_add(&rank->asked, 1);
-        atomic_fetch_add(&rank->events, 1);
-        fy_rouse(&rank->app_asleep);
-        fy_rouse(&rank->helper_asleep);
+        if (state_of_rank(rank) == SHM_JOINED)
+            /* seq_cst: before the events */
+            atomic_fetch_add(&rank->asked, 1);
     }
+    fy_controls_tell(controls->base, controls->ranks);
 }
 
 static bool computes(uint32_t doing)
