@@ -11,22 +11,6 @@
 #include "balance/schedulers/schedulers.h"
 #include "world.h"
 
-/* First words of what is sent, as the schedulers number them. */
-enum { QUERY, LOAD, ASK, REFUSE };              /* diffusion */
-enum { OFFER = 2, TAKE };                       /* diffusion-sender */
-enum { STEAL, STEAL_REFUSE, STEAL_HINT };       /* stealing */
-enum { STATUS, GRADIENT_OFFER, GRADIENT_TAKE }; /* gradient */
-enum { HEAD, HEAD_ASK, HEAD_NONE };             /* multilist */
-enum { CHUNK_ASK };                             /* master */
-
-/* Adds `count` objects of loads 1, 2, ... to `rank` and lets it run one of them. */
-static void occupy(world *w, int rank, int count)
-{
-    for (int i = 1; i <= count; i++)
-        world_add(w, rank, i);
-    assert_non_null(world_run(w, rank));
-}
-
 /* To how many ranks words `what` of rank `from` went; each must have got them once. */
 static int distinct(const world *w, int since, uint64_t what, int from)
 {
@@ -38,13 +22,6 @@ static int distinct(const world *w, int since, uint64_t what, int from)
     return count;
 }
 
-/* Ends the task that `rank` runs, which is its last. */
-static void run_last(world *w, int rank)
-{
-    world_end(w, rank);
-    assert_null(world_run(w, rank));
-}
-
 /* Goal: an idle rank asks as many as NEIGHBOURS says and gets the heaviest object of the most
  * loaded of them. Method: rank 0 of 9, the others with 1 to 8 objects behind the one that runs. */
 static void test_diffusion_takes_from_the_most_loaded(void **state)
@@ -53,7 +30,7 @@ static void test_diffusion_takes_from_the_most_loaded(void **state)
     world *w = world_open(&fy_scheduler_diffusion, 9, "NEIGHBOURS=3");
     int most = 0;
     for (int i = 1; i < 9; i++)
-        occupy(w, i, 1 + i);
+        world_occupy(w, i, 1 + i);
     int since = w->sent;
     assert_null(world_run(w, 0));
     assert_int_equal(world_words(w, since, QUERY, 0, -1), 3);
@@ -100,7 +77,7 @@ static void test_diffusion_replaces_neighbours(void **state)
     for (int rich = 0; rich < 11; rich++) {
         world *w = world_open(&fy_scheduler_diffusion, 11, "NEIGHBOURS=2");
         if (rich != 0)
-            occupy(w, rich, 3);
+            world_occupy(w, rich, 3);
         int since = w->sent;
         assert_null(world_run(w, 0));
         world_deliver_all(w);
@@ -113,6 +90,29 @@ static void test_diffusion_replaces_neighbours(void **state)
         }
         world_close(w);
     }
+}
+
+/* Goal: who was refused asks the next loaded of its neighbourhood; a rank that is about to run its
+ * only object keeps it. Method: the most loaded has run out of objects when it is asked. */
+static void test_diffusion_asks_the_next_loaded(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_diffusion, 4, "");
+    world_occupy(w, 1, 2);
+    thing *second = world_add(w, 2, 1);
+    world_add(w, 2, 1);
+    assert_ptr_equal(world_run(w, 2), &second->item);
+    world_add(w, 3, 50); /* it is about to run that */
+    assert_null(world_run(w, 0));
+    while (world_words(w, 0, ASK, 0, 1) == 0)
+        world_deliver(w);
+    world_end(w, 1);
+    assert_non_null(world_run(w, 1));
+    world_deliver_all(w);
+    assert_int_equal(world_words(w, 0, REFUSE, 1, 0), 1);
+    assert_int_equal(world_moves(w, 0, -1, -1), 1);
+    assert_int_equal(world_moves(w, 0, 2, 0), 1);
+    world_close(w);
 }
 
 /* Goal: a rank above HIGH asks its neighbourhood and sends its heaviest object to the least loaded;
@@ -136,6 +136,38 @@ static void test_sender_gives_its_heaviest_to_the_least_loaded(void **state)
         assert_int_equal(world_moves(w, since, -1, -1), extra);
         assert_int_equal(heavy->rank, extra == 0 ? 0 : 3);
         assert_int_equal(world_words(w, since, OFFER, 0, 3), extra);
+        world_close(w);
+    }
+}
+
+/* Goal: heavy objects run first; neighbours that have no room are replaced, and get nothing; what a
+ * rank has sent one object of it goes on to send. Method: 7 ranks, 2 neighbours at a time; all but
+ * one have as much to do as rank 0. */
+static void test_sender_finds_who_has_room(void **state)
+{
+    (void)state;
+    for (int idle = 1; idle < 7; idle++) {
+        world *w = world_open(&fy_scheduler_diffusion_sender, 7, "NEIGHBOURS=2 PING_US=500");
+        for (int i = 1; i < 7; i++) {
+            world_add(w, i, i == idle ? 1 : 90);
+            world_run(w, i);
+        }
+        world_add(w, 0, 1);
+        world_run(w, 0);
+        world_add(w, 0, 20);
+        world_add(w, 0, 40);
+        world_add(w, 0, 10);
+        world_deliver_all(w);
+        for (int round = 0; round < 3; round++) {
+            world_wake(w, 0);
+            world_deliver_all(w);
+        }
+        assert_int_equal(world_moves(w, 0, 0, -1), 1);
+        assert_int_equal(world_moves(w, 0, 0, idle), 1);
+        world_end(w, 0);
+        assert_true(world_run(w, 0)->load == 20); /* 40 has left */
+        world_end(w, 0);
+        assert_true(world_run(w, 0)->load == 10);
         world_close(w);
     }
 }
@@ -185,11 +217,67 @@ static void test_stealing_asks_one_after_the_other(void **state)
     assert_int_equal(distinct(w, 0, STEAL, 0), 7);
     assert_int_equal(world_words(w, 0, STEAL_REFUSE, -1, 0), 7);
     assert_true(w->of[0].wake_ns != 0);
-    occupy(w, 5, 4);
+    world_occupy(w, 5, 4);
     assert_in_range(world_words(w, 0, STEAL_HINT, 5, 0), 1, 3);
     world_deliver_all(w);
     assert_int_equal(world_moves(w, 0, 5, 0), 1);
     assert_true(world_run(w, 0)->load == 4);
+    world_close(w);
+}
+
+/* Goal: of short tasks a thief gets half of what waits, and asks when its last begins; who is about
+ * to run its only object keeps it. Method: tasks of 10 us; AHEAD_US is 200, or 0. */
+static void test_stealing_takes_several_short_ones(void **state)
+{
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        world *w = world_open(&fy_scheduler_stealing, 2, ahead ? "" : "AHEAD_US=0");
+        for (int i = 0; i < 2; i++) {
+            world_add(w, i, 1);
+            world_run(w, i);
+            w->now_ns += 10000;
+            world_end(w, i);
+        }
+        world_occupy(w, 1, 8);
+        world_add(w, 0, 1);
+        assert_non_null(world_run(w, 0));
+        assert_int_equal(world_words(w, 0, STEAL, 0, 1), ahead);
+        world_end(w, 0);
+        if (!ahead)
+            assert_null(world_run(w, 0));
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, 1, 0), ahead ? 4 : 1);
+        world_close(w);
+    }
+    world *w = world_open(&fy_scheduler_stealing, 2, "");
+    world_add(w, 1, 1);
+    assert_null(world_run(w, 0));
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 1, 0), 0);
+    world_close(w);
+}
+
+/* Goal: of those it refused a victim tells the first that it has work again; when that has work of
+ * its own, the next. Method: ranks 1 and 2 are refused by 0, then 1 gets work, then 0. */
+static void test_stealing_tells_the_next_beggar(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_stealing, 3, "");
+    world_add(w, 0, 1);
+    world_run(w, 0);
+    for (int i = 1; i < 3; i++) {
+        assert_null(world_run(w, i));
+        world_deliver_all(w);
+    }
+    world_occupy(w, 1, 1);
+    world_deliver_all(w);
+    int since = w->sent;
+    world_add(w, 0, 5);
+    assert_int_equal(world_words(w, since, STEAL_HINT, 0, -1), 1);
+    assert_int_equal(world_words(w, since, STEAL_HINT, 0, 1), 1);
+    world_deliver_all(w);
+    assert_int_equal(world_words(w, since, STEAL_HINT, 0, 2), 1);
+    assert_int_equal(world_moves(w, since, 0, 2), 1);
     world_close(w);
 }
 
@@ -202,7 +290,7 @@ static void test_gradient_spreads_proximity(void **state)
     world *w = world_open(&fy_scheduler_gradient, 12, "NEIGHBOURS=2 FAR=0");
     for (int i = 0; i < 12; i++)
         if (i != 0 && i != 4)
-            occupy(w, i, 1);
+            world_occupy(w, i, 1);
     assert_null(world_run(w, 0));
     world_deliver_all(w);
     uint64_t nearest[12];
@@ -233,7 +321,7 @@ static void test_gradient_is_low_at_its_mark(void **state)
     for (int low = 0; low < 3; low++) {
         world *w =
             world_open(&fy_scheduler_gradient, 3, (const char *[]){"LOW=0", "LOW=1", "LOW=2"}[low]);
-        occupy(w, 0, 4);
+        world_occupy(w, 0, 4);
         for (int waiting = 3; waiting > 0; waiting--) {
             bool says = low > 0 && waiting <= low;
             assert_int_equal(world_words(w, 0, STATUS, 0, -1), says ? 2 : 0);
@@ -241,7 +329,7 @@ static void test_gradient_is_low_at_its_mark(void **state)
             assert_non_null(world_run(w, 0));
         }
         assert_int_equal(world_words(w, 0, STATUS, 0, -1), low > 0 ? 2 : 0);
-        run_last(w, 0);
+        world_run_last(w, 0);
         assert_int_equal(world_words(w, 0, STATUS, 0, -1), 2);
         world_close(w);
     }
@@ -253,8 +341,8 @@ static void test_gradient_commits_before_it_sends(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_gradient, 3, "NEIGHBOURS=2 HIGH=2 BATCH=3");
-    occupy(w, 1, 5); /* one runs, four wait */
-    occupy(w, 2, 5);
+    world_occupy(w, 1, 5); /* one runs, four wait */
+    world_occupy(w, 2, 5);
     assert_null(world_run(w, 0));
     while (world_words(w, 0, GRADIENT_OFFER, -1, 0) < 2)
         world_deliver(w);
@@ -263,6 +351,66 @@ static void test_gradient_commits_before_it_sends(void **state)
     assert_int_equal(world_words(w, 0, GRADIENT_TAKE, 0, -1), 2);
     assert_int_equal(world_moves(w, 0, -1, 0), 2);
     assert_true(world_moves(w, 0, 1, 0) == 2 || world_moves(w, 0, 2, 0) == 2);
+    world_close(w);
+}
+
+/* Goal: with FAR=1 there are neighbours at powers of two; what is known of an idle rank gives way
+ * to any other after EXPIRE_US, and before that to a nearer one. Method: what rank 8 of 16 passes
+ * on.
+ */
+static void test_gradient_reaches_far_and_forgets(void **state)
+{
+    (void)state;
+    for (int far = 0; far < 2; far++) {
+        world *w =
+            world_open(&fy_scheduler_gradient, 16, far ? "NEIGHBOURS=2" : "NEIGHBOURS=2 FAR=0");
+        for (int i = 1; i < 16; i++)
+            world_occupy(w, i, 1);
+        assert_null(world_run(w, 0));
+        assert_int_equal(world_words(w, 0, STATUS, 0, -1), far ? 4 : 2);
+        assert_int_equal(world_words(w, 0, STATUS, 0, 8), far);
+        world_close(w);
+    }
+    const uint64_t near[] = {STATUS, 5, 1}, distant[] = {STATUS, 3, 4};
+    world *w = world_open(&fy_scheduler_gradient, 16, "NEIGHBOURS=2 FAR=0 EXPIRE_US=100");
+    world_occupy(w, 8, 1);
+    for (int late = 0; late < 2; late++) {
+        int since = w->sent;
+        w->policy->message(&w->of[8], w->of[8].state, 7, near);
+        w->now_ns += late ? 100001 : 100000;
+        w->policy->message(&w->of[8], w->of[8].state, 9, distant);
+        assert_int_equal(world_words(w, since, STATUS, 8, 7), late);
+        w->now_ns += 100001;
+    }
+    world_close(w);
+}
+
+/* Goal: a rank asks for no more than it was offered; a promise that cannot be kept is withdrawn,
+ * and then it asks again; HIGH is at least LOW. Method: what was offered runs meanwhile. */
+static void test_gradient_withdraws_its_promise(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_gradient, 2, "BATCH=3");
+    world_occupy(w, 1, 2);
+    assert_null(world_run(w, 0));
+    while (world_words(w, 0, GRADIENT_TAKE, 0, 1) == 0)
+        world_deliver(w);
+    assert_int_equal(world_said(w, GRADIENT_OFFER, 1, 0)[1], 1);
+    assert_int_equal(world_said(w, GRADIENT_TAKE, 0, 1)[1], 1);
+    world_end(w, 1);
+    assert_non_null(world_run(w, 1));
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    int since = w->sent;
+    world_wake(w, 0);
+    assert_int_equal(world_words(w, since, STATUS, 0, 1), 1);
+    world_close(w);
+
+    w = world_open(&fy_scheduler_gradient, 2, "LOW=2 HIGH=0 BATCH=9");
+    world_occupy(w, 1, 4); /* one runs; of three it keeps two */
+    assert_null(world_run(w, 0));
+    world_deliver_all(w);
+    assert_int_equal(world_said(w, GRADIENT_OFFER, 1, 0)[1], 1);
     world_close(w);
 }
 
@@ -277,13 +425,13 @@ static void test_multilist_goes_by_the_priority_for_the_asker(void **state)
         world *w = world_open(&fy_scheduler_multilist, 4, "");
         thing *things[4];
         for (int i = 0; i < 4; i++)
-            occupy(w, i, 1);
+            world_occupy(w, i, 1);
         for (int i = 0; i < 4; i++)
             things[i] = world_add_choosy(w, i / 2, wants[i]);
         world_deliver_all(w);
         int since = w->sent;
-        run_last(w, order == 0 ? 2 : 3);
-        run_last(w, order == 0 ? 3 : 2);
+        world_run_last(w, order == 0 ? 2 : 3);
+        world_run_last(w, order == 0 ? 3 : 2);
         world_deliver_all(w);
         assert_int_equal(world_words(w, since, HEAD_ASK, 2, 1), 1);
         assert_int_equal(world_words(w, since, HEAD_ASK, 3, 0), 1);
@@ -292,7 +440,7 @@ static void test_multilist_goes_by_the_priority_for_the_asker(void **state)
         /* What is best for each now stands elsewhere than before. */
         for (int i = 2; i < 4; i++) {
             assert_non_null(world_run(w, i));
-            run_last(w, i);
+            world_run_last(w, i);
         }
         world_deliver_all(w);
         assert_true(things[0]->rank == 2 && things[3]->rank == 3);
@@ -308,13 +456,13 @@ static void test_multilist_gives_what_there_is(void **state)
     (void)state;
     world *w = world_open(&fy_scheduler_multilist, 4, "");
     for (int i = 0; i < 4; i++)
-        occupy(w, i, 1);
+        world_occupy(w, i, 1);
     thing *first = world_add_choosy(w, 0, wants[0]), *second = world_add_choosy(w, 0, wants[1]);
     world_deliver_all(w);
-    run_last(w, 2); /* asks for the first, */
+    world_run_last(w, 2); /* asks for the first, */
     world_end(w, 0);
     assert_ptr_equal(world_run(w, 0), &first->item); /* which runs */
-    run_last(w, 3);
+    world_run_last(w, 3);
     int since = w->sent;
     world_deliver_all(w);
     assert_int_equal(second->rank, 2);
@@ -329,6 +477,43 @@ static void test_multilist_gives_what_there_is(void **state)
     world_close(w);
 }
 
+/* Goal: of its own a rank runs first what is most wanted on it; what nobody wants is to be had all
+ * the same; who was told NONE asks another. Method: three ranks; rank 0 has two objects. */
+static void test_multilist_runs_its_own_best(void **state)
+{
+    static const double wants[3][3] = {{1, 1, 1}, {5, 0, 0}, {3, 0, 0}};
+    (void)state;
+    world *w = world_open(&fy_scheduler_multilist, 3, "");
+    for (int i = 0; i < 3; i++)
+        world_occupy(w, i, 1);
+    thing *things[3];
+    for (int i = 1; i < 3; i++)
+        things[i] = world_add_choosy(w, 0, wants[3 - i]); /* the better one last */
+    world_deliver_all(w);
+    world_end(w, 0);
+    assert_ptr_equal(world_run(w, 0), &things[2]->item);
+    world_run_last(w, 1);
+    world_deliver_all(w);
+    assert_int_equal(things[1]->rank, 1);
+    world_close(w);
+
+    w = world_open(&fy_scheduler_multilist, 3, "");
+    for (int i = 0; i < 2; i++) {
+        world_occupy(w, i, 1);
+        world_add_choosy(w, i, wants[0]);
+    }
+    world_occupy(w, 2, 1);
+    world_deliver_all(w);
+    world_run_last(w, 2);
+    int first = world_words(w, 0, HEAD_ASK, 2, 0) != 0 ? 0 : 1;
+    world_end(w, first);
+    assert_non_null(world_run(w, first)); /* what was asked for */
+    world_deliver_all(w);
+    assert_int_equal(world_words(w, 0, HEAD_NONE, first, 2), 1);
+    assert_int_equal(world_moves(w, 0, !first, 2), 1);
+    world_close(w);
+}
+
 /* Goal: what waits anywhere goes to the root, unless DISTRIBUTED=1; a worker gets CHUNK of it for
  * each request. Method: rank 2 has objects; then rank 1 asks; then there are none left, and a
  * request waits for more. */
@@ -336,7 +521,7 @@ static void test_master_collects_and_hands_out(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_master, 4, "CHUNK=3");
-    occupy(w, 0, 1);
+    world_occupy(w, 0, 1);
     for (int i = 0; i < 5; i++)
         world_add(w, 2, 1);
     assert_int_equal(world_moves(w, 0, 2, 0), 4);
@@ -349,7 +534,7 @@ static void test_master_collects_and_hands_out(void **state)
     world_deliver_all(w);
     assert_int_equal(world_moves(w, 0, 0, 3), 1);
     assert_non_null(world_run(w, 3));
-    run_last(w, 3);
+    world_run_last(w, 3);
     world_deliver_all(w);
     assert_int_equal(world_moves(w, 0, 0, 3), 1);
     world_add(w, 0, 1);
@@ -369,7 +554,7 @@ static void test_master_factors(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_master, 4, "FACTORING=1 CHUNK=2");
-    occupy(w, 0, 65);
+    world_occupy(w, 0, 65);
     int chunk = 0, left = 64;
     for (int turn = 0; left > 0; turn++) {
         int worker = 1 + turn % 3, since = w->sent;
@@ -392,7 +577,7 @@ static void test_master_has_masters(void **state)
     static const int parents[8] = {-1, 0, 0, 2, 0, 4, 4, 6};
     (void)state;
     world *w = world_open(&fy_scheduler_master, 8, "GROUP=2");
-    occupy(w, 0, 30);
+    world_occupy(w, 0, 30);
     for (int i = 7; i > 0; i--)
         assert_null(world_run(w, i));
     world_deliver_all(w);
@@ -402,6 +587,33 @@ static void test_master_has_masters(void **state)
                          world_words(w, 0, CHUNK_ASK, i, parents[i]));
         assert_non_null(world_run(w, i));
     }
+    world_close(w);
+}
+
+/* Goal: a master asks for as many chunks as those want who have asked it, once for each; ranks send
+ * what waits to the root, not to their master. Method: 8 ranks in groups of 4: rank 4 is the master
+ * of 5 to 7. */
+static void test_master_asks_for_its_workers(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_master, 8, "GROUP=4");
+    world_occupy(w, 0, 40);
+    world_occupy(w, 4, 1);
+    for (int i = 5; i < 8; i++)
+        assert_null(world_run(w, i));
+    const uint64_t again[FERRY_SCHEDULER_WORDS] = {CHUNK_ASK, 1};
+    w->policy->message(&w->of[4], w->of[4].state, 6, again);
+    world_deliver_all(w);
+    uint64_t most = 0;
+    for (const mail *m = w->mail; m < &w->mail[w->sent]; m++)
+        if (m->object == NULL && m->from == 4 && m->words[1] > most)
+            most = m->words[1];
+    assert_int_equal(most, 2); /* when it had asked for one, two were left */
+    for (int i = 5; i < 8; i++)
+        assert_int_equal(world_moves(w, 0, 4, i), 1);
+    assert_non_null(world_run(w, 5));
+    world_add(w, 5, 1);
+    assert_int_equal(world_moves(w, 0, 5, 0), 1);
     world_close(w);
 }
 
@@ -448,7 +660,7 @@ static void test_ferry_gives_nothing_at_first(void **state)
     assert_int_equal(w->sent, 1); /* a wish */
     w->delivered = w->sent;       /* which is lost */
     uint64_t start_ns = w->now_ns;
-    occupy(w, 1, 4);
+    world_occupy(w, 1, 4);
     world_deliver_all(w);
     world_wake(w, 3);
     assert_true(w->now_ns == start_ns + 9000000);
@@ -469,17 +681,25 @@ int main(void)
         cmocka_unit_test(test_diffusion_takes_from_the_most_loaded),
         cmocka_unit_test(test_diffusion_starts_at_its_threshold),
         cmocka_unit_test(test_diffusion_replaces_neighbours),
+        cmocka_unit_test(test_diffusion_asks_the_next_loaded),
         cmocka_unit_test(test_sender_gives_its_heaviest_to_the_least_loaded),
+        cmocka_unit_test(test_sender_finds_who_has_room),
         cmocka_unit_test(test_sender_commits_first_and_pings),
         cmocka_unit_test(test_stealing_asks_one_after_the_other),
+        cmocka_unit_test(test_stealing_takes_several_short_ones),
+        cmocka_unit_test(test_stealing_tells_the_next_beggar),
         cmocka_unit_test(test_gradient_spreads_proximity),
         cmocka_unit_test(test_gradient_is_low_at_its_mark),
+        cmocka_unit_test(test_gradient_reaches_far_and_forgets),
         cmocka_unit_test(test_gradient_commits_before_it_sends),
+        cmocka_unit_test(test_gradient_withdraws_its_promise),
         cmocka_unit_test(test_multilist_goes_by_the_priority_for_the_asker),
         cmocka_unit_test(test_multilist_gives_what_there_is),
+        cmocka_unit_test(test_multilist_runs_its_own_best),
         cmocka_unit_test(test_master_collects_and_hands_out),
         cmocka_unit_test(test_master_factors),
         cmocka_unit_test(test_master_has_masters),
+        cmocka_unit_test(test_master_asks_for_its_workers),
         cmocka_unit_test(test_ferry_gives_as_much_as_is_worth_it),
         cmocka_unit_test(test_ferry_gives_nothing_at_first),
     };

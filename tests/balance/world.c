@@ -168,6 +168,19 @@ void world_end(world *w, int rank)
     w->policy->activate(s, s->state, item);
 }
 
+void world_occupy(world *w, int rank, int count)
+{
+    for (int i = 1; i <= count; i++)
+        world_add(w, rank, i);
+    assert_non_null(world_run(w, rank));
+}
+
+void world_run_last(world *w, int rank)
+{
+    world_end(w, rank);
+    assert_null(world_run(w, rank));
+}
+
 void world_deliver(world *w)
 {
     const mail m = w->mail[w->delivered++];
@@ -213,4 +226,12 @@ int world_moves(const world *w, int since, int from, int to)
     for (const mail *m = &w->mail[since]; m < &w->mail[w->sent]; m++)
         count += m->object != NULL && (from < 0 || m->from == from) && (to < 0 || m->to == to);
     return count;
+}
+
+const uint64_t *world_said(const world *w, uint64_t what, int from, int to)
+{
+    for (const mail *m = &w->mail[w->sent]; m-- > w->mail;)
+        if (m->object == NULL && m->words[0] == what && m->from == from && (to < 0 || m->to == to))
+            return m->words;
+    return NULL;
 }

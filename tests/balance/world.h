@@ -8,6 +8,14 @@
 
 enum { WORLD_RANKS = 64, WORLD_ITEMS = 256, WORLD_MAIL = 4096 };
 
+/* First words of what is sent, as the schedulers number them. */
+enum { QUERY, LOAD, ASK, REFUSE };              /* diffusion */
+enum { OFFER = 2, TAKE };                       /* diffusion-sender */
+enum { STEAL, STEAL_REFUSE, STEAL_HINT };       /* stealing */
+enum { STATUS, GRADIENT_OFFER, GRADIENT_TAKE }; /* gradient */
+enum { HEAD, HEAD_ASK, HEAD_NONE };             /* multilist */
+enum { CHUNK_ASK };                             /* master */
+
 typedef struct world world;
 
 struct ferry_scheduling {
@@ -57,6 +65,12 @@ thing *world_add_choosy(world *w, int rank, const double *priorities);
 ferry_schedulable *world_run(world *w, int rank);
 void world_end(world *w, int rank);
 
+/* Adds `count` objects of loads 1, 2, ... to `rank` and lets it run one of them. */
+void world_occupy(world *w, int rank, int count);
+
+/* Ends the task that `rank` runs, which is its last. */
+void world_run_last(world *w, int rank);
+
 /* Delivers the oldest, or all and what comes of it. */
 void world_deliver(world *w);
 void world_deliver_all(world *w);
@@ -67,5 +81,8 @@ void world_wake(world *w, int rank);
 /* Since mail number `since`: words `what` from a rank (-1: any) to a rank (-1: any); objects. */
 int world_words(const world *w, int since, uint64_t what, int from, int to);
 int world_moves(const world *w, int since, int from, int to);
+
+/* The last words `what` from one rank to another (-1: any); NULL when there were none. */
+const uint64_t *world_said(const world *w, uint64_t what, int from, int to);
 
 #endif
