@@ -224,11 +224,11 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
  * Without `track`, borrows `message->data`; where that saves a copy (large data over MPI) it
  * returns when the target has taken them up. With `track` it keeps them until submitted. Outside
  * handlers it polls while the target has no room; in a handler it never waits (what has no room is
- * kept and sent by later polls, in order). FERRY_EAGAIN, in a handler: what waits here takes
- * `waiting_bytes` (ferry_options) already. So too FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM: nothing
- * was sent, no event will come. `track` may report FERRY_ENOENT (no such handler there) and
- * FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when it blocks]
- * dmcs.txt 3.2, prema.txt B.2.3. */
+ * kept and sent by later polls, in order). FERRY_EAGAIN, in a handler: it would have to wait here,
+ * where what waits takes `waiting_bytes` (ferry_options) already. So too FERRY_EINVAL, FERRY_EPEER,
+ * FERRY_ENOMEM: nothing was sent, no event will come. `track` may report FERRY_ENOENT (no such
+ * handler there) and FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when
+ * it blocks] dmcs.txt 3.2, prema.txt B.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
                                                 const ferry_track *track);
 

@@ -86,9 +86,15 @@ static int no_memory(ferry *f, int rank, size_t size_bytes)
                    rank);
 }
 
-static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const fy_frame *frame)
+/* `call`: the program's, for which there must be room here; NULL: what the program does not send
+ * itself is exempt. */
+static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const fy_frame *frame,
+                                           const char *call)
 {
     fy_lane lane = sort == FY_MESSAGES ? FY_DATA : (fy_lane)sort;
+    int error = call == NULL ? 0 : fy_check_room(f, call);
+    if (error != 0)
+        return error;
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
     if (packet == NULL)
         return no_memory(f, rank, frame->size_bytes);
@@ -104,11 +110,6 @@ static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const f
     return 0;
 }
 
-static int send_later(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
-{
-    return keep_copy(f, (int)lane, rank, frame);
-}
-
 static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 {
     if (error == FERRY_EPEER)
@@ -117,14 +118,22 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
                    ferry_strerror(error));
 }
 
-static inline int send_now(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+/* `call`: as in keep_copy. */
+static inline int send_or_keep(ferry *f, fy_lane lane, int rank, const fy_frame *frame,
+                               const char *call)
 {
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
-        return send_later(f, lane, rank, frame);
+        return keep_copy(f, (int)lane, rank, frame, call);
     int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
     if (error == 0)
         return 0;
-    return error == FERRY_EAGAIN ? send_later(f, lane, rank, frame) : port_failed(f, rank, error);
+    return error == FERRY_EAGAIN ? keep_copy(f, (int)lane, rank, frame, call)
+                                 : port_failed(f, rank, error);
+}
+
+static int send_now(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+{
+    return send_or_keep(f, lane, rank, frame, NULL);
 }
 
 typedef int send_fn(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
@@ -156,10 +165,9 @@ static inline bool must_wait(const ferry *f, int rank)
 /* The port is asked behind what waits: see fy_message_send. */
 static int send_message(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
-    if (rank == f->rank || !must_wait(f, rank))
-        return send_now(f, lane, rank, frame);
-    int error = fy_check_room(f, "object_send");
-    return error != 0 ? error : keep_copy(f, FY_MESSAGES, rank, frame);
+    static const char call[] = "object_send";
+    return rank != f->rank && must_wait(f, rank) ? keep_copy(f, FY_MESSAGES, rank, frame, call)
+                                                 : send_or_keep(f, lane, rank, frame, call);
 }
 
 static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, bool own,
@@ -236,7 +244,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
     if (rank == f->rank && lane == FY_DATA) {
         while (f->self.bytes > SELF_BYTES_MAX)
             fy_progress(f, false);
-        error = send_later(f, lane, rank, frame);
+        error = keep_copy(f, (int)lane, rank, frame, NULL);
     }
     while (error == FERRY_EAGAIN) {
         wait_for_room(f, false, &patience);
@@ -251,10 +259,9 @@ static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
 static __attribute__((noinline)) int send_paced(ferry *f, fy_lane lane, int rank,
                                                 const fy_frame *frame)
 {
-    if (f->depth > 0) {
-        int error = frame->kind == FY_KIND_REQUEST ? fy_check_room(f, "request") : 0;
-        return error != 0 ? error : send_now(f, lane, rank, frame);
-    }
+    if (f->depth > 0)
+        return send_or_keep(f, lane, rank, frame,
+                            frame->kind == FY_KIND_REQUEST ? "request" : NULL);
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return send_slowly(f, lane, rank, frame);
     int error = f->ops->send(f->port, FY_APP, lane, rank, frame);

@@ -180,6 +180,55 @@ static void test_flood_with_two_slots(void **state)
         run_ranks(4, 2, BYTES, flood, &p);
 }
 
+typedef struct outcome {
+    ferry_handler send, take;
+    int taken, sent[3], refused[3];
+} outcome;
+
+static void on_take(ferry *f, int source, const ferry_message *message)
+{
+    (void)source, (void)message;
+    ((outcome *)ferry_user_data(f))->taken++;
+}
+
+/* Sends more to rank 1 than it may, then one to rank 2 and one to itself. */
+static void on_send(ferry *f, int source, const ferry_message *message)
+{
+    outcome *o = ferry_user_data(f);
+    const ferry_message m = {.handler = o->take};
+    (void)source, (void)message;
+    while (o->refused[1] == 0 || o->sent[2] + o->refused[2] == 0 || o->refused[0] == 0) {
+        int rank = o->refused[1] == 0 ? 1 : o->sent[2] + o->refused[2] == 0 ? 2 : 0;
+        int error = ferry_request_send(f, rank, &m, NULL);
+        CHECK(error == 0 || error == FERRY_EAGAIN);
+        o->sent[rank] += error == 0;
+        o->refused[rank] += error != 0;
+    }
+}
+
+/* Goal: when as much waits on a rank as may, its handlers are refused what would have to wait too,
+ * and nothing else. Method: rank 1 takes nothing, rank 2 has room. */
+static void test_flood_is_refused_where_it_would_wait(void **state)
+{
+    (void)state;
+    test_job job;
+    outcome o[3] = {{.taken = 0}};
+    job_open(&job, 3, SLOTS, BYTES);
+    for (int rank = 0; rank < 3; rank++) {
+        ferry_user_data_set(job.f[rank], &o[rank]);
+        CHECK(ferry_handler_register(job.f[rank], "send", on_send, &o[rank].send) == 0);
+        CHECK(ferry_handler_register(job.f[rank], "take", on_take, &o[rank].take) == 0);
+    }
+    job.f[0]->options.waiting_bytes = 10000;
+    CHECK(ferry_request_send(job.f[0], 0, &(ferry_message){.handler = o[0].send}, NULL) == 0);
+    CHECK(ferry_poll(job.f[0]) > 0);
+    CHECK(o[0].sent[1] > SLOTS && o[0].sent[0] == 0);
+    CHECK(o[0].sent[2] == 1);
+    (void)job_settle(&job);
+    CHECK(o[1].taken == o[0].sent[1] && o[2].taken == 1 && o[0].taken == 0);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_flood_of_data_tracked),
         cmocka_unit_test(test_flood_of_answers_is_bounded),
         cmocka_unit_test(test_flood_with_two_slots),
+        cmocka_unit_test(test_flood_is_refused_where_it_would_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
