@@ -3,12 +3,13 @@
  * is handled, once each. Method: each task or request sends two more, until so many were created
  * that they would take many times the limit, or it is told that there is no room. Each process
  * watches the most memory that it ever had resident; under the simulator that does (ferry sim
- * --memory). here    tasks for the object on the same rank across  tasks for the objects on all
- * ranks, in turn main    the main program creates them, on its own rank and the next: it waits
- * instead request requests of the rank to itself
+ * --memory).
  *
- * Run as brood here|across|main|request COUNT LIMIT_KIB; COUNT of each rank. LIMIT_KIB 0: memory is
- * not watched. */
+ * Run as brood HOW COUNT LIMIT_KIB; COUNT of each rank; LIMIT_KIB 0: memory is not watched. HOW is
+ * - here: tasks for the object on the same rank
+ * - across: tasks for the objects on all ranks, in turn
+ * - main: as across, by the main program, which is not told, but waits
+ * - request: requests of the rank to itself */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
