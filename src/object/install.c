@@ -367,13 +367,11 @@ void fy_strangers_retry(ferry *f)
         arrivals_return(f, first);
 }
 
+/* In whatever order: no two have the same object. */
 static void set_aside(fy_objects *objects, fy_arrival *arrival)
 {
-    fy_arrival **end = &objects->strangers;
-    while (*end != NULL)
-        end = &(*end)->next;
-    arrival->next = NULL;
-    *end = arrival;
+    arrival->next = objects->strangers;
+    objects->strangers = arrival;
 }
 
 int fy_arrivals_install(ferry *f)
