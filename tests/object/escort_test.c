@@ -286,8 +286,8 @@ static void test_each_allocation_of_escorts_may_fail(void **state)
     starve("none", session, 10);
 }
 
-/* A true escort: what rank 0 sends. */
-static fy_frame catch_escort(account *a, unsigned char *data, size_t *size_bytes)
+/* An escort as rank 0 would send it. */
+static fy_frame make_escort(account *a, unsigned char *data, size_t *size_bytes)
 {
     const uint32_t head[2] = {a->type.index | 2u << 16, 0};
     const fy_source sources[2] = {{.rank_plus_1 = 1, .expected = 3}, {.rank_plus_1 = 2}};
@@ -313,7 +313,7 @@ static void test_spoilt_escorts_do_no_harm(void **state)
     uint64_t random = 7, whole[8] = {0};
     size_t size_bytes;
     open_two(&job, a);
-    fy_frame frame = catch_escort(&a[0], (unsigned char *)whole, &size_bytes);
+    fy_frame frame = make_escort(&a[0], (unsigned char *)whole, &size_bytes);
     int saved = dup(2);
     CHECK(freopen("/dev/null", "w", stderr) != NULL); /* each frame is a line there */
     for (int i = 0; i < FRAMES; i++) {
