@@ -166,15 +166,11 @@ int ferry_object_locate(ferry *f, ferry_object object, int *rank)
     if ((uint32_t)object.word == 0 || fy_object_creator(object) >= objects->ranks)
         return fy_fail(f, FERRY_EINVAL, "object_locate: %016llx names no object",
                        (unsigned long long)object.word);
-    const fy_entry *entry = fy_entry_find(objects, object);
-    bool own = fy_object_home(objects, object) == objects->rank;
-    if (entry == NULL ? own : entry->dead)
+    int place = fy_object_place(objects, object, fy_entry_find(objects, object));
+    if (place < 0)
         return fy_fail(f, FERRY_ENOENT, "object_locate: object %016llx does not exist",
                        (unsigned long long)object.word);
-    if (entry == NULL)
-        *rank = fy_object_home(objects, object);
-    else
-        *rank = entry->record != NULL ? objects->rank : fy_entry_route(objects, entry);
+    *rank = place;
     return 0;
 }
 

@@ -211,6 +211,21 @@ static inline int fy_entry_route(const fy_objects *objects, const fy_entry *entr
     return fy_peer_heir(objects->f, entry->guess);
 }
 
+/* Where an object is, or a message to it goes; -1: there is no such object. `entry`: of it, or
+ * NULL.
+ */
+static inline int fy_object_place(const fy_objects *objects, ferry_object object,
+                                  const fy_entry *entry)
+{
+    if (entry == NULL) {
+        int home = fy_object_home(objects, object);
+        return home == objects->rank ? -1 : home;
+    }
+    if (entry->record != NULL)
+        return objects->rank;
+    return entry->dead ? -1 : fy_entry_route(objects, entry);
+}
+
 /* Leaving, leave.c. */
 
 bool fy_objects_settled(ferry *f, int rank);

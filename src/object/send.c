@@ -38,18 +38,6 @@ static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *
            fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) != NULL;
 }
 
-/* Where a message to `object` goes, whose entry is `entry`; -1: there is no such object. */
-static int way_to(const fy_objects *objects, ferry_object object, const fy_entry *entry)
-{
-    if (entry == NULL) {
-        int home = fy_object_home(objects, object);
-        return home == objects->rank ? -1 : home;
-    }
-    if (entry->record != NULL)
-        return objects->rank;
-    return entry->dead ? -1 : fy_entry_route(objects, entry);
-}
-
 /* Outside handlers: waits until the message has room. Whether it has looked what there is, which
  * may have moved the object. */
 static bool pace(ferry *f, int rank, size_t size_bytes)
@@ -189,10 +177,10 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     if (!is_valid(f, object, message))
         return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
-    int rank = way_to(objects, object, entry);
+    int rank = fy_object_place(objects, object, entry);
     if (!fy_in_handler(f) && pace(f, rank, message->size_bytes)) {
         entry = fy_entry_find(objects, object);
-        rank = way_to(objects, object, entry);
+        rank = fy_object_place(objects, object, entry);
     }
     if (rank < 0)
         return no_object(f, object);
