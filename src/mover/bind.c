@@ -10,14 +10,14 @@
 #include "mover/link.h"
 #include "mover/plan.h"
 
-/* A copy on its way into a direction. */
+/* A copy on its way to its place. */
 typedef struct sorted_copy {
-    int order; /* of the other rank, counted from this one */
+    int order;
     uint32_t index;
     const ferry_plan *plan;
 } sorted_copy;
 
-static int by_rank(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
     const sorted_copy *x = a, *y = b;
     if (x->order != y->order)
@@ -25,47 +25,49 @@ static int by_rank(const void *a, const void *b)
     return fy_plan_compare(x->plan, x->index, y->index);
 }
 
-/* The sorts of copies. */
-typedef enum way { WITHIN, INWARD, OUTWARD, ELSEWHERE } way;
-
-/* Which way entry `i` of the plan goes, and the rank at its other end. */
-static way way_of(const ferry_mover *m, size_t i, int *other)
-{
-    const int self = ferry_rank(m->f);
-    const int source = fy_block_owner(&m->source->blocks, fy_plan_source(m->plan, i));
-    const int target = fy_block_owner(&m->target->blocks, fy_plan_target(m->plan, i));
-    *other = source == self ? target : source;
-    return source == self ? (target == self ? WITHIN : OUTWARD)
-                          : (target == self ? INWARD : ELSEWHERE);
-}
-
-/* Lists those of the plan's entries that go `wanted` way, sorted. */
-static int select_copies(const ferry_mover *m, way wanted, uint32_t **copies, int **ranks,
-                         size_t *count)
+/* Copies within the rank come first, those in next and those out last, each by the other rank
+ * counted from this one. -1: entry `i` of the plan concerns others alone. */
+static int order_of(const ferry_mover *m, size_t i)
 {
     const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
-    size_t found = 0;
-    int other;
-    for (size_t i = 0; i < m->plan->count; i++)
-        found += way_of(m, i, &other) == wanted;
-    sorted_copy *sorted = fy_malloc((found + 1) * sizeof *sorted);
-    *copies = fy_malloc((found + 1) * sizeof **copies);
-    *ranks = fy_malloc((found + 1) * sizeof **ranks);
-    if (sorted == NULL || *copies == NULL || *ranks == NULL) {
+    const int source = fy_block_owner(&m->source->blocks, fy_plan_source(m->plan, i));
+    const int target = fy_block_owner(&m->target->blocks, fy_plan_target(m->plan, i));
+    if (target == self)
+        return (source - self + all) % all;
+    return source == self ? all + (target - self + all) % all : -1;
+}
+
+/* Lists the entries of the plan that concern this rank, sorted, and the ranks at the other ends. */
+static int sort_copies(ferry_mover *m)
+{
+    const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
+    const size_t most = m->plan->count + 1;
+    sorted_copy *sorted = fy_malloc(most * sizeof *sorted);
+    m->copies = fy_malloc(most * sizeof *m->copies);
+    m->in.ranks = fy_malloc(most * sizeof *m->in.ranks);
+    m->out.ranks = fy_malloc(most * sizeof *m->out.ranks);
+    if (sorted == NULL || m->copies == NULL || m->in.ranks == NULL || m->out.ranks == NULL) {
         free(sorted);
         return FERRY_ENOMEM;
     }
-    found = 0;
-    for (size_t i = 0; i < m->plan->count; i++)
-        if (way_of(m, i, &other) == wanted)
-            sorted[found++] = (sorted_copy){
-                .order = (other - self + all) % all, .index = (uint32_t)i, .plan = m->plan};
-    qsort(sorted, found, sizeof *sorted, by_rank);
-    for (size_t i = 0; i < found; i++) {
-        (*copies)[i] = sorted[i].index;
-        (*ranks)[i] = (sorted[i].order + self) % all;
+    size_t count = 0;
+    for (size_t i = 0; i < m->plan->count; i++) {
+        const int order = order_of(m, i);
+        if (order >= 0)
+            sorted[count++] = (sorted_copy){.order = order, .index = (uint32_t)i, .plan = m->plan};
     }
-    *count = found;
+    qsort(sorted, count, sizeof *sorted, by_order);
+    for (size_t i = 0; i < count; i++) {
+        const int order = sorted[i].order;
+        fy_direction *direction = order < all ? &m->in : &m->out;
+        m->copies[i] = sorted[i].index;
+        if (order == 0)
+            m->own_count++;
+        else
+            direction->ranks[direction->count++] = (order + self) % all;
+    }
+    m->in.copies = m->copies + m->own_count;
+    m->out.copies = m->in.copies + m->in.count;
     free(sorted);
     return 0;
 }
@@ -103,12 +105,10 @@ static uint64_t hash_end(const ferry_mover *m, const fy_link_end *end, bool outw
 
 enum { PIECE_ALIGNMENT = 16 };
 
-/* Bytes that the dense form of a copy takes in a buffer. */
+/* Bytes that the dense form of a copy (fy_copy_split) takes in a buffer. */
 static size_t piece_bytes(const ferry_plan_entry *copy, size_t element_bytes)
 {
-    ferry_region dense;
-    ferry_plan_entry pack, unpack;
-    fy_copy_split(copy, &dense, &pack, &unpack);
+    const ferry_region dense = copy->relation == FERRY_SAMPLE ? copy->to : copy->from;
     size_t bytes = (size_t)ferry_region_size(dense) * element_bytes;
     return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
 }
@@ -200,7 +200,7 @@ static int init_sequence(ferry_mover *m)
     }
     for (size_t i = 0; i < m->own_count; i++)
         steps[count++] =
-            (step){.plan = m->plan, .index = m->own[i], .step = {.move = &m->own_moves[i]}};
+            (step){.plan = m->plan, .index = m->copies[i], .step = {.move = &m->own_moves[i]}};
     for (size_t e = 0; e < m->in.end_count; e++)
         for (size_t i = 0; i < m->in.ends[e].count; i++)
             steps[count++] =
@@ -253,7 +253,7 @@ static int init_own(ferry_mover *m)
         return FERRY_ENOMEM;
     int error = 0;
     for (size_t i = 0; i < m->own_count && error == 0; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan, m->own[i]);
+        const ferry_plan_entry copy = ferry_plan_at(m->plan, m->copies[i]);
         error = fy_move_init(&m->own_moves[i], &m->axes, &copy,
                              ferry_xarray_grid(m->target, copy.target),
                              ferry_xarray_grid(m->source, copy.source), &m->how);
@@ -299,19 +299,13 @@ static void sum_points(const ferry_plan *plan, fy_direction *direction)
 
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
 {
-    int *unused = NULL;
     int error = check(m, plan);
     if (error)
         return error;
     m->plan = plan;
     error = plan->count > UINT32_MAX ? FERRY_ENOMEM : 0;
     if (error == 0)
-        error = select_copies(m, WITHIN, &m->own, &unused, &m->own_count);
-    free(unused);
-    if (error == 0)
-        error = select_copies(m, INWARD, &m->in.copies, &m->in.ranks, &m->in.count);
-    if (error == 0)
-        error = select_copies(m, OUTWARD, &m->out.copies, &m->out.ranks, &m->out.count);
+        error = sort_copies(m);
     if (error == 0)
         error = fy_direction_init(&m->in);
     if (error == 0)
@@ -321,14 +315,11 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
     if (error == 0)
         error = fy_mover_open(m);
     if (error == 0)
-        error = fy_copies_add(&m->kept, plan, m->own, m->own_count);
-    if (error == 0)
-        error = fy_copies_add(&m->kept, plan, m->in.copies, m->in.count);
-    if (error == 0)
-        error = fy_copies_add(&m->kept, plan, m->out.copies, m->out.count);
+        error =
+            fy_copies_make(&m->kept, plan, m->copies, m->own_count + m->in.count + m->out.count);
     if (error)
         return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
-    m->own_points = points_of(plan, m->own, m->own_count);
+    m->own_points = points_of(plan, m->copies, m->own_count);
     sum_points(plan, &m->in);
     sum_points(plan, &m->out);
     return 0;

@@ -113,33 +113,26 @@ bool fy_copies_next(fy_copies_walk *walk)
     return true;
 }
 
-static void write_all(sink *out, const ferry_plan *plan, const uint32_t *which, size_t count,
-                      const ferry_plan_entry *before)
+static void write_all(sink *out, const ferry_plan *plan, const uint32_t *which, size_t count)
 {
-    ferry_plan_entry copies[2];
+    ferry_plan_entry copies[2] = {0};
     for (size_t i = 0; i < count; i++) {
         ferry_plan_entry *copy = &copies[i % 2];
         fy_plan_read(plan, which[i], copy);
-        write_copy(out, copy, before);
-        before = copy;
+        write_copy(out, copy, &copies[(i + 1) % 2]);
     }
 }
 
-int fy_copies_add(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count)
+int fy_copies_make(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count)
 {
-    fy_copies_walk last = {.list = list};
     sink out = {0};
-    while (fy_copies_next(&last)) {
-    }
-    write_all(&out, plan, which, count, &last.copy);
-    unsigned char *bytes = fy_realloc(list->bytes, list->size_bytes + out.at + 1);
+    write_all(&out, plan, which, count);
+    unsigned char *bytes = fy_malloc(out.at + 1);
     if (bytes == NULL)
         return FERRY_ENOMEM;
-    list->bytes = bytes;
-    out = (sink){.bytes = bytes, .at = list->size_bytes};
-    write_all(&out, plan, which, count, &last.copy);
-    list->size_bytes = out.at;
-    list->count += count;
+    *list = (fy_copies){.bytes = bytes, .size_bytes = out.at, .count = count};
+    out = (sink){.bytes = bytes};
+    write_all(&out, plan, which, count);
     return 0;
 }
 

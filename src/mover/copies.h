@@ -13,8 +13,8 @@ typedef struct fy_copies {
     size_t size_bytes, count;
 } fy_copies;
 
-/* Appends the `count` entries of `plan` that `which` lists. FERRY_ENOMEM: nothing has changed. */
-int fy_copies_add(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count);
+/* Makes the list, which is empty, of the `count` entries of `plan` in `which`. FERRY_ENOMEM. */
+int fy_copies_make(fy_copies *list, const ferry_plan *plan, const uint32_t *which, size_t count);
 
 void fy_copies_fini(fy_copies *list);
 

@@ -44,13 +44,12 @@ static bool tells(const following *w, size_t index, int rank)
     const ferry_mover *m = w->m;
     const int32_t source_block = fy_plan_source(&w->known, index);
     const int32_t target_block = fy_plan_target(&w->known, index);
-    int source = old_owner(w, m->source, source_block);
-    int target = old_owner(w, m->target, target_block);
-    if (source == rank || target == rank)
+    const bool reads = fy_block_owner(&m->source->blocks, source_block) == rank;
+    if (!reads && fy_block_owner(&m->target->blocks, target_block) != rank)
         return false;
-    if (fy_block_owner(&m->source->blocks, source_block) == rank)
-        return source == ferry_rank(m->f);
-    return fy_block_owner(&m->target->blocks, target_block) == rank && target == ferry_rank(m->f);
+    const int source = old_owner(w, m->source, source_block);
+    const int target = old_owner(w, m->target, target_block);
+    return source != rank && target != rank && (reads ? source : target) == ferry_rank(m->f);
 }
 
 static bool touches(void *arg, const ferry_plan_entry *copy)

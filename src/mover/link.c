@@ -241,13 +241,18 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
     return 0;
 }
 
-/* What binding alone needs of a direction. */
-static void forget_copies(fy_direction *direction)
+/* What binding alone needs. */
+static void forget_copies(ferry_mover *m)
 {
-    free(direction->copies);
-    free(direction->ranks);
-    direction->copies = NULL;
-    direction->ranks = NULL;
+    fy_direction *directions[] = {&m->in, &m->out};
+    for (int way = 0; way < 2; way++) {
+        free(directions[way]->ranks);
+        directions[way]->ranks = NULL;
+        directions[way]->copies = NULL;
+    }
+    free(m->copies);
+    m->copies = NULL;
+    m->plan = NULL;
 }
 
 int fy_mover_link(ferry_mover *m)
@@ -258,11 +263,7 @@ int fy_mover_link(ferry_mover *m)
         fy_mover_spread(m);
     } else {
         m->stage = FY_STAGE_BOUND;
-        forget_copies(&m->in);
-        forget_copies(&m->out);
-        free(m->own);
-        m->own = NULL;
-        m->plan = NULL;
+        forget_copies(m);
     }
     return error;
 }
@@ -304,7 +305,6 @@ static void fini_direction(fy_direction *direction)
     }
     free(direction->ends);
     free(direction->left);
-    forget_copies(direction);
     free(direction->pairs);
     *direction = (fy_direction){0};
 }
@@ -324,7 +324,7 @@ void fy_mover_unlink(ferry_mover *m)
     for (size_t i = 0; m->own_moves != NULL && i < m->own_count; i++)
         fy_move_fini(&m->own_moves[i]);
     free(m->own_moves);
-    free(m->own);
+    forget_copies(m);
     fy_copies_fini(&m->kept);
     fy_mover_part(m);
     fini_direction(&m->in);
@@ -332,8 +332,6 @@ void fy_mover_unlink(ferry_mover *m)
     fy_axes_fini(&m->axes);
     free(m->sequence);
     m->own_moves = NULL;
-    m->own = NULL;
-    m->plan = NULL;
     m->sequence = NULL;
     m->own_count = m->sequence_count = 0;
     m->own_points = 0;

@@ -92,9 +92,9 @@ typedef struct fy_step {
 /* The copies of one direction, sorted by rank, beginning after this rank's own, then by
  * fy_copy_compare. */
 typedef struct fy_direction {
-    uint32_t *copies; /* movers over regions: entries of the plan, until it is bound */
-    fy_pair *pairs;   /* movers over indices */
-    int *ranks;       /* the other's, per copy or pair: until it is bound */
+    const uint32_t *copies; /* movers over regions: in those of the mover, until it is bound */
+    fy_pair *pairs;         /* movers over indices */
+    int *ranks;             /* the other's, per copy or pair: until it is bound */
     size_t count;
     uint64_t points;
     fy_link_end *ends;
@@ -156,8 +156,8 @@ struct ferry_mover {
     uint32_t op;
     fy_copies kept;         /* all copies: within, in, out */
     const ferry_plan *plan; /* until it is bound */
-    uint32_t *own;          /* its entries within the rank, until it is bound */
-    size_t own_count;       /* of own_moves */
+    uint32_t *copies;       /* its entries within the rank, in and out, until it is bound */
+    size_t own_count;       /* of those within, and of own_moves */
     fy_move *own_moves;
     fy_axes axes; /* of all moves */
     uint64_t own_points;
