@@ -1,11 +1,13 @@
 /* Goal: HDF5 files and blocks that do not fit are refused, with what was expected, and an earlier
- * file stays. Method: a program of any number of ranks that makes bad files with the HDF5 library.
- * Argument: where the files are.
+ * file stays; no change of a file's bytes makes reading it crash or hang, or fail without a word.
+ * Method: a program of any number of ranks that makes bad files with the HDF5 library, and changes
+ * good ones from a seed. Arguments: where the files are, and how many are changed.
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "kinds.h"
+#include "odd.h"
 
 /* How a dataset of another program differs from what is expected. */
 typedef struct foreign {
@@ -114,6 +116,51 @@ static void read_damaged(ferry *f, const char *path)
     ferry_xarray_destroy(x);
 }
 
+static void store(ferry *f, const char *path, const unsigned char *bytes, size_t size_bytes)
+{
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fwrite(bytes, 1, size_bytes, file) == size_bytes && fclose(file) == 0);
+}
+
+/* A good file, changed a byte, a field or a length at a time. Values may be others then: a
+ * contiguous dataset has no checksum. */
+static void read_changed(ferry *f, const char *path, int rounds)
+{
+    enum { FILE_MAX = 1 << 14 };
+    unsigned char good[FILE_MAX], bad[FILE_MAX];
+    dice d = {1};
+    int refusals = 0;
+    ferry_xarray *out = make(f, &small, 2, 0), *x = make(f, &small, 3, 1);
+    give_numbers(&small, out);
+    CHECK(write_kind(&small, out, path, small.name) == 0);
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL);
+    const size_t length = fread(good, 1, sizeof good, file);
+    CHECK(length > 0 && length < sizeof good && fclose(file) == 0);
+    for (int round = 0; round < rounds; round++) {
+        size_t size_bytes = length;
+        memcpy(bad, good, sizeof bad);
+        for (int64_t i = dice_between(&d, 0, 2); i >= 0; i--)
+            change(&d, bad, &size_bytes, sizeof bad);
+        CHECK(ferry_barrier(f) == 0);
+        if (ferry_rank(f) == 0)
+            store(f, path, bad, size_bytes);
+        CHECK(ferry_barrier(f) == 0);
+        const int error = read_kind(&small, x, path);
+        CHECK(error == 0 || refused(f, error, path));
+        refusals += error != 0;
+        if (ferry_rank(f) == 0) {
+            CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
+            store(f, path, good, length);
+        }
+        CHECK(ferry_barrier(f) == 0 && read_kind(&small, x, path) == 0);
+        check_numbers(f, &small, x);
+    }
+    CHECK(refusals > rounds / 4 && refusals < rounds);
+    ferry_xarray_destroy(out);
+    ferry_xarray_destroy(x);
+}
+
 /* Block 0 is a row higher or lower than it should be; the rank in whose part of the whole that is
  * says so. */
 static void write_bad_shares(ferry *f, const char *path)
@@ -175,6 +222,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     read_foreign(f, path_of(path, argv[1], small.file));
     read_damaged(f, path);
+    read_changed(f, path, argc > 2 ? atoi(argv[2]) : 400);
     write_badly(f, path);
     return 0;
 }
