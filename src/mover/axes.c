@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/mix.h"
 
 typedef struct axis_list {
     size_t count;
@@ -17,17 +18,11 @@ typedef struct axes_slot {
     axis_list *list;
 } axes_slot;
 
-static uint64_t mixed(uint64_t sum, uint64_t word)
-{
-    sum = (sum ^ word) * 0xbf58476d1ce4e5b9u;
-    return sum ^ sum >> 29;
-}
-
 static uint64_t hash(const fy_axis *list, int count)
 {
     uint64_t sum = (uint64_t)count;
     for (int i = 0; i < count; i++)
-        sum = mixed(mixed(mixed(sum, list[i].count), (uint64_t)list[i].d), (uint64_t)list[i].s);
+        sum = fy_mix(fy_mix(fy_mix(sum, list[i].count), (uint64_t)list[i].d), (uint64_t)list[i].s);
     return sum | 1;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/mix.h"
 #include "mover/link.h"
 #include "mover/plan.h"
 
@@ -72,22 +73,16 @@ static int sort_copies(ferry_mover *m)
     return 0;
 }
 
-static uint64_t mixed(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0xbf58476d1ce4e5b9u;
-    return hash ^ hash >> 29;
-}
-
 static uint64_t hash_copy(const ferry_plan_entry *c, int source, int target)
 {
-    uint64_t hash = mixed(mixed((uint64_t)source, (uint64_t)target), c->relation);
-    hash = mixed(mixed(hash, (uint64_t)c->source), (uint64_t)c->target);
+    uint64_t hash = fy_mix(fy_mix((uint64_t)source, (uint64_t)target), c->relation);
+    hash = fy_mix(fy_mix(hash, (uint64_t)c->source), (uint64_t)c->target);
     for (int d = 0; d < c->to.dims; d++) {
-        hash = mixed(mixed(hash, (uint64_t)c->to.low.at[d]), (uint64_t)c->to.high.at[d]);
-        hash = mixed(mixed(hash, (uint64_t)c->axis[d]), (uint64_t)c->ratio[d]);
+        hash = fy_mix(fy_mix(hash, (uint64_t)c->to.low.at[d]), (uint64_t)c->to.high.at[d]);
+        hash = fy_mix(fy_mix(hash, (uint64_t)c->axis[d]), (uint64_t)c->ratio[d]);
     }
     for (int d = 0; d < c->from.dims; d++)
-        hash = mixed(mixed(hash, (uint64_t)c->from.low.at[d]), (uint64_t)c->from.high.at[d]);
+        hash = fy_mix(fy_mix(hash, (uint64_t)c->from.low.at[d]), (uint64_t)c->from.high.at[d]);
     return hash;
 }
 

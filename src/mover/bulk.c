@@ -16,10 +16,7 @@ enum { BULK_BYTES = 16 * 1024 * 1024 };
 
 bool fy_is_bulk(const fy_move *move)
 {
-    size_t bytes = move->unit;
-    for (int i = 0; i < move->dims; i++)
-        bytes *= move->axis[i].count;
-    return bytes >= BULK_BYTES && move->unit >= 2 * (size_t)GROUP_BYTES;
+    return move->unit >= 2 * (size_t)GROUP_BYTES && fy_move_bytes(move) >= BULK_BYTES;
 }
 
 static void copy_group(char *target, const char *source)

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "mover/box.h"
+#include "mover/plan.h"
 
 static int64_t floor_mod(int64_t a, int64_t b)
 {
@@ -204,11 +205,7 @@ void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan
 {
     *dense = copy->from;
     *pack = *unpack = *copy;
-    pack->relation = FERRY_PLAIN;
-    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
-        pack->axis[d] = (int8_t)d;
-        pack->ratio[d] = 1;
-    }
+    fy_copy_plain(pack);
     if (copy->relation == FERRY_SAMPLE) {
         /* The sampled points alone travel, with the source's axes in order. */
         pack->relation = FERRY_SAMPLE;

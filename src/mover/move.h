@@ -62,6 +62,15 @@ int fy_move_init(fy_move *move, fy_axes *axes, const ferry_plan_entry *copy,
                  const ferry_grid *target, const ferry_grid *source, const fy_combine *how);
 void fy_move_fini(fy_move *move);
 
+/* Bytes that it copies, of FY_MOVE_ROWS and FY_MOVE_TRANSPOSE. */
+static inline size_t fy_move_bytes(const fy_move *move)
+{
+    size_t bytes = move->unit;
+    for (int i = 0; i < move->dims; i++)
+        bytes *= move->axis[i].count;
+    return bytes;
+}
+
 /* Runs it, with target and source `d` and `s` bytes further on. */
 void fy_move_run(const fy_move *move, const fy_combine *how, ptrdiff_t d, ptrdiff_t s);
 

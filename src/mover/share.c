@@ -11,6 +11,7 @@
 #include <ferry/collective.h>
 
 #include "base/alloc.h"
+#include "base/mix.h"
 #include "mover/array.h"
 #include "mover/change.h"
 #include "mover/exchange.h"
@@ -148,10 +149,8 @@ static void cut_bins(sharing *s)
 static int keeper_of(const sharing *s, const ferry_point *bin)
 {
     uint64_t hash = 0;
-    for (int d = 0; d < s->bins.dims; d++) {
-        hash = (hash ^ (uint64_t)bin->at[d]) * 0xbf58476d1ce4e5b9u;
-        hash ^= hash >> 29;
-    }
+    for (int d = 0; d < s->bins.dims; d++)
+        hash = fy_mix(hash, (uint64_t)bin->at[d]);
     return (int)(hash % (uint64_t)s->ranks);
 }
 

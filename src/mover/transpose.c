@@ -156,14 +156,11 @@ static void far_planes(const fy_move *move, char *target, const char *source)
 /* Whether the move is large and its tiles' rows are lines of the target. */
 static bool is_streamed(const fy_move *move, const char *target)
 {
-    size_t bytes = move->unit, places = (uintptr_t)target;
-    for (int i = 0; i < move->dims; i++) {
-        bytes *= move->axis[i].count;
-        if (i < move->dims - 1)
-            places |= (size_t)move->axis[i].d;
-    }
-    return bytes >= STREAMED_BYTES && places % LINE_BYTES == 0 && move->unit >= UNIT_MIN &&
-           LINE_BYTES % move->unit == 0 && side_of(move) * move->unit == LINE_BYTES;
+    size_t places = (uintptr_t)target;
+    for (int i = 0; i < move->dims - 1; i++)
+        places |= (size_t)move->axis[i].d;
+    return fy_move_bytes(move) >= STREAMED_BYTES && places % LINE_BYTES == 0 &&
+           move->unit >= UNIT_MIN && side_of(move) * move->unit == LINE_BYTES;
 }
 
 void fy_transpose(const fy_move *move, char *target, const char *source)
