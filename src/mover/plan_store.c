@@ -105,6 +105,8 @@ static int prepare(ferry_plan *plan, const ferry_plan_entry *copy, uint32_t *sha
         return FERRY_ENOMEM;
     if (plan->entries == NULL)
         plan->entry_bytes = bytes_for(dims);
+    if (plan->count == 0) /* a program that plans again and again has others each time */
+        fy_shapes_clear(plan->shapes);
     int error = dims > dims_of(plan) ? widen(plan, dims) : 0;
     return error ? error : fy_shapes_number(plan->shapes, copy, shape);
 }

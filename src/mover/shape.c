@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/mix.h"
 #include "mover/array.h"
 
 _Static_assert(sizeof(fy_shape) == 8 + 2 * 8 * FERRY_DIMS_MAX + 4 * FERRY_DIMS_MAX + 8,
@@ -36,6 +37,12 @@ void fy_shapes_destroy(fy_shapes *shapes)
     forget_index(shapes);
     free(shapes->items);
     free(shapes);
+}
+
+void fy_shapes_clear(fy_shapes *shapes)
+{
+    forget_index(shapes);
+    shapes->count = 0;
 }
 
 /* Lengths wrap round as the corners of a region of any contents do. */
@@ -68,12 +75,6 @@ void fy_shape_give(const fy_shape *shape, ferry_plan_entry *copy)
     memcpy(copy->axis, shape->axis, sizeof shape->axis);
 }
 
-static uint64_t mix(uint64_t sum, uint64_t word)
-{
-    sum = (sum ^ word) * 0xbf58476d1ce4e5b9u;
-    return sum ^ sum >> 29;
-}
-
 /* Words go to three sums in turn: a product waits for the one before it in its own sum alone. */
 static uint64_t hash(const fy_shape *shape)
 {
@@ -82,11 +83,11 @@ static uint64_t hash(const fy_shape *shape)
     _Static_assert((WORDS + 1) % 3 == 0, "one word more makes it threes");
     memcpy(words, shape, sizeof *shape);
     for (int i = 0; i <= WORDS; i += 3) {
-        a = mix(a, words[i]);
-        b = mix(b, words[i + 1]);
-        c = mix(c, words[i + 2]);
+        a = fy_mix(a, words[i]);
+        b = fy_mix(b, words[i + 1]);
+        c = fy_mix(c, words[i + 2]);
     }
-    return mix(mix(a, b), c) | 1;
+    return fy_mix(fy_mix(a, b), c) | 1;
 }
 
 /* Finds the shape or, with `add`, gives it that number. */

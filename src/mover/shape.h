@@ -36,6 +36,9 @@ static inline int fy_dims_kept(int32_t dims)
 fy_shapes *fy_shapes_create(void);
 void fy_shapes_destroy(fy_shapes *shapes);
 
+/* Forgets all shapes. */
+void fy_shapes_clear(fy_shapes *shapes);
+
 /* The number of the shape of `copy`, which is added unless it is there. FERRY_ENOMEM. */
 int fy_shapes_number(fy_shapes *shapes, const ferry_plan_entry *copy, uint32_t *number);
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "dice.h"
 #include "mover/plan.h"
 #include "mover/shape.h"
@@ -152,6 +153,73 @@ static void test_plan_turns_round_and_goes_on(void **state)
     ferry_plan_fini(&plan);
 }
 
+/* A program that empties a plan and fills it with other regions, again and again. */
+static void test_plan_forgets_shapes_of_entries_that_are_gone(void **state)
+{
+    (void)state;
+    ferry_plan plan = {0};
+    for (int round = 1; round <= 100; round++) {
+        plan.count = 0;
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(ferry_plan_copy(&plan, 1, box(2, round + i), 2, box(2, round + i)), 0);
+        assert_true(ferry_region_equal(ferry_plan_at(&plan, 1).to, box(2, round + 1)));
+        assert_int_equal(plan.shapes->count, 2);
+    }
+    ferry_plan_fini(&plan);
+}
+
+/* Refuses allocation number *(int *)arg from now. */
+static bool refuses(void *arg)
+{
+    return (*(int *)arg)-- == 0;
+}
+
+/* Goal: without memory a plan stays as it was, and takes what it refused later. Method: an entry
+ * that needs new shapes, wider entries and an index, added, put in a place and appended, with each
+ * allocation refused in turn. */
+static void test_plan_is_as_before_without_memory(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 3; what++)
+        for (int failing = 0, refused = 1; refused; failing++) {
+            ferry_plan plan = {0}, other = {0};
+            dice d = {9};
+            ferry_plan_entry copies[10];
+            for (int i = 0; i < 10; i++) {
+                fy_copy_plain(&copies[i]);
+                copies[i].source = copies[i].target = i;
+                copies[i].to = copies[i].from = dice_region(&d, 1 + i / 8, 1000, false);
+                if (i < 8)
+                    assert_int_equal(ferry_plan_add(&plan, &copies[i]), 0);
+            }
+            assert_int_equal(ferry_plan_add(&other, &copies[8]), 0);
+            assert_int_equal(ferry_plan_add(&other, &copies[9]), 0);
+            ferry_plan_reverse(&plan);
+            ferry_plan_reverse(&plan); /* there is no index then */
+            for (refused = 0;; refused = 1) {
+                int left = refused ? -1 : failing;
+                fy_alloc_refuse(refuses, &left);
+                const int error = what == 0   ? ferry_plan_add(&plan, &copies[8])
+                                  : what == 1 ? ferry_plan_set(&plan, 3, &copies[8])
+                                              : ferry_plan_append(&plan, &other);
+                fy_alloc_refuse(NULL, NULL);
+                if (error == 0)
+                    break;
+                assert_int_equal(error, FERRY_ENOMEM);
+                assert_int_equal(plan.count, 8);
+                for (size_t i = 0; i < 8; i++)
+                    assert_same(&plan, i, &copies[i]);
+            }
+            for (size_t i = 0; i < 8; i++)
+                assert_same(&plan, i, &copies[what == 1 && i == 3 ? 8 : i]);
+            for (size_t i = 8; i < plan.count; i++)
+                assert_same(&plan, i, &copies[i]);
+            assert_int_equal(plan.count, 8 + (what == 0) + 2 * (what == 2));
+            ferry_plan_fini(&plan);
+            ferry_plan_fini(&other);
+        }
+}
+
 static void test_plan_of_a_halo_is_small(void **state)
 {
     (void)state;
@@ -177,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_gives_back_what_it_got),
         cmocka_unit_test(test_plan_turns_round_and_goes_on),
+        cmocka_unit_test(test_plan_forgets_shapes_of_entries_that_are_gone),
+        cmocka_unit_test(test_plan_is_as_before_without_memory),
         cmocka_unit_test(test_plan_of_a_halo_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
