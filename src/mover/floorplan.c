@@ -150,12 +150,12 @@ int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferr
     fy_tree tree;
     int error = fy_tree_init(&tree, plan->dims, plan->blocks ? &plan->blocks->region : NULL,
                              sizeof *plan->blocks, plan->count);
-    if (error)
-        return error;
-    if (rules & FERRY_PLAN_DISJOINT)
+    if (error == 0 && (rules & FERRY_PLAN_DISJOINT))
         error = check_disjoint(f, plan, &tree);
     if (error == 0 && (rules & FERRY_PLAN_COVER))
         error = check_cover(f, &tree, domain);
     fy_tree_fini(&tree);
-    return error;
+    return error == FERRY_ENOMEM
+               ? fy_mover_fail(f, error, "floor plan: no memory to check %zu blocks", plan->count)
+               : error;
 }

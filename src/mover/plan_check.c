@@ -105,13 +105,15 @@ static int check_other(ferry *f, const ferry_plan *plan, const fy_tree *tree,
  * as they lie, and a look at the blocks of what meets. */
 static int check_disjoint(ferry *f, const ferry_plan *plan, const ferry_floorplan *target)
 {
-    fy_tree tree;
+    fy_tree tree = {0};
     ferry_region *targets = fy_malloc((plan->count + 1) * sizeof *targets);
-    if (targets == NULL)
-        return fy_mover_fail(f, FERRY_ENOMEM, "plan: no memory to check %zu entries", plan->count);
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->count && targets != NULL; i++)
         targets[i] = ferry_plan_at(plan, i).to;
-    int error = fy_tree_init(&tree, target->dims, targets, sizeof *targets, plan->count);
+    int error = targets == NULL
+                    ? FERRY_ENOMEM
+                    : fy_tree_init(&tree, target->dims, targets, sizeof *targets, plan->count);
+    if (error)
+        (void)fy_mover_fail(f, error, "plan: no memory to check %zu entries", plan->count);
     for (size_t i = 0; i < plan->count && error == 0; i++)
         error = check_other(f, plan, &tree, targets, i);
     fy_tree_fini(&tree);
