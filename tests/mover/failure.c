@@ -180,8 +180,8 @@ static bool move_indices(ferry *f, const session *s)
     return true;
 }
 
-/* A share of a floor plan, from this rank's blocks alone. */
-/* In every second session what is made is what the others use. */
+/* A share of a floor plan, from this rank's blocks alone. In every second session it is what all
+ * that follows uses. */
 static bool share(ferry *f, session *s)
 {
     ferry_floorplan own = {.dims = 2}, out = {0};

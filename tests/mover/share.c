@@ -17,21 +17,13 @@
 #include <ferry/mover_blocks.h>
 #include <ferry/mover_file.h>
 
-#include "cells.h"
-#include "dice.h"
+#include "arrays.h"
 #include "shares.h"
 
 /* Random tiles of `domain`, by owner. */
-static ferry_floorplan random_plan(ferry *f, dice *d, ferry_region domain, bool all)
+static ferry_floorplan sorted_plan(ferry *f, dice *d, ferry_region domain, bool all)
 {
-    ferry_floorplan tiles, out = {.dims = domain.dims};
-    ferry_point extents;
-    for (int i = 0; i < FERRY_DIMS_MAX; i++)
-        extents.at[i] = dice_between(d, 3, 7);
-    CHECK(ferry_floorplan_tile(domain, extents, &tiles) == 0);
-    for (size_t i = 0; i < tiles.count; i++)
-        tiles.blocks[i].owner =
-            dice_between(d, 0, 5) > 0 || all ? (int32_t)dice_between(d, 0, ferry_ranks(f) - 1) : -1;
+    ferry_floorplan tiles = random_plan(f, d, domain, all), out = {.dims = domain.dims};
     for (int rank = 0; rank < ferry_ranks(f); rank++)
         for (size_t i = 0; i < tiles.count; i++)
             if (tiles.blocks[i].owner == rank)
@@ -252,7 +244,7 @@ static void halos(ferry *f, dice *d, const char *folder)
         halo.high.at[i] = dice_between(d, 0, 2);
         halo.periodic[i] = dice_between(d, 0, 1);
     }
-    ferry_floorplan whole = random_plan(f, d, halo.domain, false);
+    ferry_floorplan whole = sorted_plan(f, d, halo.domain, false);
     ferry_floorplan own = own_of(f, &whole);
     CHECK(ferry_halo_near(&own, &halo, &near) == 0);
     CHECK(ferry_floorplan_share(f, &own, &near, &share) == 0);
@@ -300,7 +292,7 @@ static void redistributions(ferry *f, dice *d)
     ferry_xarray *x[2];
     ferry_plan plan = {0}, wanted = {0};
     for (int k = 0; k < 2; k++) {
-        whole[k] = random_plan(f, d, domain, true);
+        whole[k] = sorted_plan(f, d, domain, true);
         own[k] = own_of(f, &whole[k]);
         regions_of(f, &own[k], &regions[k]);
     }
