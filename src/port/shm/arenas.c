@@ -20,9 +20,8 @@
 #include "base/error.h"
 #include "base/relax.h"
 
-/* Of an arena's word: owner and tender, 1 + rank each, 0 for none; what was asked; how often. */
-#define RANK_BITS 16
-#define RANK_MASK ((UINT64_C(1) << RANK_BITS) - 1)
+/* In an arena's word above its owner: its tender, 1 + rank, 0 for none; what was asked; how often.
+ */
 #define ASKED_PLAIN (UINT64_C(1) << 32) /* to release what is kept for all too */
 #define ASKED_ONCE (UINT64_C(1) << 40)
 
@@ -32,26 +31,14 @@ enum {
     TELL_MS = 100,       /* how often it has the others look at what those have left */
 };
 
-static _Atomic uint64_t *word_of(const fy_segment *s, uint32_t number)
-{
-    return &rank_at(s->base, number)->arena;
-}
-
 static uint32_t tender_of(uint64_t word)
 {
-    return (uint32_t)(word >> RANK_BITS & RANK_MASK);
+    return (uint32_t)(word >> ARENA_RANK_BITS & ARENA_RANK_MASK);
 }
 
 static uint64_t word_make(uint32_t owner, uint32_t tender)
 {
-    return (uint64_t)(owner + 1) | (uint64_t)tender << RANK_BITS;
-}
-
-int fy_shm_arena_owner(const fy_segment *s, uint32_t number)
-{
-    /* acquire: pairs with the exchange in try_take */
-    uint64_t word = atomic_load_explicit(word_of(s, number), memory_order_acquire);
-    return (int)(word & RANK_MASK) - 1;
+    return (uint64_t)(owner + 1) | (uint64_t)tender << ARENA_RANK_BITS;
 }
 
 /* Ranks that the job begins with have theirs, also before they have opened the port. */
@@ -65,7 +52,7 @@ static bool try_take(shm_port *p)
         if (number < s->starting && number != p->rank && fy_shm_state(s, number) == SHM_ABSENT)
             continue;
         /* acquire: pairs with the release in fy_shm_arena_tend: the pages are fresh */
-        if (atomic_compare_exchange_strong_explicit(word_of(s, number), &nobody,
+        if (atomic_compare_exchange_strong_explicit(arena_word(s, number), &nobody,
                                                     word_make(p->rank, 0), memory_order_acquire,
                                                     memory_order_relaxed)) {
             p->arena = number;
@@ -98,16 +85,19 @@ int fy_shm_arena_take(shm_port *p)
 
 void fy_shm_arena_return(const shm_port *p)
 {
-    /* relaxed: nothing was written there */
-    atomic_store_explicit(word_of(p->segment, p->arena), 0, memory_order_relaxed);
+    uint64_t own = word_make(p->rank, 0);
+    /* relaxed: nothing was written there. Where others tend it, who take this rank for dead, they
+     * free it. */
+    atomic_compare_exchange_strong_explicit(arena_word(p->segment, p->arena), &own, 0,
+                                            memory_order_relaxed, memory_order_relaxed);
 }
 
 /* Whether this rank tends an arena of `owner` now; `*word` is what it has become. */
 static bool claim(const shm_port *p, uint32_t number, uint32_t owner, bool plain, uint64_t *word)
 {
-    _Atomic uint64_t *at = word_of(p->segment, number);
+    _Atomic uint64_t *at = arena_word(p->segment, number);
     uint64_t old = atomic_load_explicit(at, memory_order_relaxed), asked = plain ? ASKED_PLAIN : 0;
-    for (int turn = 0; (old & RANK_MASK) == owner + 1;) {
+    for (int turn = 0; (old & ARENA_RANK_MASK) == owner + 1;) {
         uint32_t tender = tender_of(old);
         bool busy = tender != 0 && fy_shm_state(p->segment, tender - 1) < SHM_LEFT;
         if (busy && turn++ < TURNS) {
@@ -116,7 +106,8 @@ static bool claim(const shm_port *p, uint32_t number, uint32_t owner, bool plain
             continue;
         }
         *word = busy ? (old | asked) + ASKED_ONCE
-                     : (old & ~(RANK_MASK << RANK_BITS)) | word_make(owner, p->rank + 1) | asked;
+                     : (old & ~(ARENA_RANK_MASK << ARENA_RANK_BITS)) |
+                           word_make(owner, p->rank + 1) | asked;
         /* acquire, release: after who tended it before, and after what this rank has released */
         if (atomic_compare_exchange_weak_explicit(at, &old, *word, memory_order_acq_rel,
                                                   memory_order_relaxed))
@@ -149,17 +140,18 @@ void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint3
             if (word & ASKED_PLAIN)
                 fy_arena_release_kept(&arena, KEEPER_ALL);
         }
-        bool fresh = fy_arena_discard(&arena, address);
-        next = fresh && fy_shm_all_know(p, owner) ? 0 : word_make(owner, 0);
+        /* First: who has not heard of it may yet write to what is fresh by then. */
+        bool known = fy_shm_all_know(p, owner);
+        next = fy_arena_discard(&arena, address) && known ? 0 : word_make(owner, 0);
         /* release: pairs with the acquires in claim and try_take; acquire: with who asks */
-    } while (!atomic_compare_exchange_strong_explicit(word_of(p->segment, number), &word, next,
+    } while (!atomic_compare_exchange_strong_explicit(arena_word(p->segment, number), &word, next,
                                                       memory_order_acq_rel, memory_order_acquire));
 }
 
 void fy_shm_arenas_look(const shm_port *p)
 {
     for (uint32_t number = 0; number < p->segment->arenas; number++) {
-        int owner = fy_shm_arena_owner(p->segment, number);
+        int owner = arena_owner(arena_word(p->segment, number));
         fy_arena arena = arena_at(p->segment, number);
         if (owner >= 0 && fy_shm_state(p->segment, (uint32_t)owner) >= SHM_LEFT &&
             fy_shm_all_know(p, (uint32_t)owner) && fy_arena_is_empty(&arena))

@@ -87,7 +87,7 @@ bool fy_shm_all_know(const shm_port *p, uint32_t gone)
 static void reclaim(const shm_port *p, uint32_t gone)
 {
     for (uint32_t number = 0; number < p->segment->arenas; number++) {
-        int owner = fy_shm_arena_owner(p->segment, number);
+        int owner = arena_owner(arena_word(p->segment, number));
         if (owner < 0)
             continue;
         fy_arena arena = arena_at(p->segment, number);
@@ -134,6 +134,6 @@ void fy_shm_free_gone(fy_port *port, int rank)
 {
     const shm_port *p = state_of(port);
     for (uint32_t number = 0; number < p->segment->arenas; number++)
-        if (fy_shm_arena_owner(p->segment, number) == rank)
+        if (arena_owner(arena_word(p->segment, number)) == rank)
             fy_shm_arena_tend(p, number, (uint32_t)rank, KEEPER_ALL, NULL);
 }

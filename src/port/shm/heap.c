@@ -8,7 +8,7 @@ static int arena_rank(const fy_segment *s, const void *address, uint32_t *number
     if (at < heaps || at >= (uintptr_t)s->base + s->total_bytes)
         return -1;
     *number = (uint32_t)((at - heaps) / s->heap_stride);
-    return fy_shm_arena_owner(s, *number);
+    return arena_owner(arena_word(s, *number));
 }
 
 static uint32_t keeper_of(int rank)
@@ -51,7 +51,7 @@ static __attribute__((noinline)) int find_owner(shm_port *p, const void *address
     fy_arena arena = arena_at(p->segment, number);
     if (!fy_arena_find(&arena, address, &memo->block))
         return -1;
-    memo->arena = number;
+    memo->arena = arena_word(p->segment, number);
     size_t at = (uintptr_t)address - memo->block.start;
     bool inside = at < memo->block.size_bytes && size_bytes <= memo->block.size_bytes - at;
     return inside ? rank : -1;
@@ -62,7 +62,7 @@ int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t si
     shm_port *p = state_of(port);
     owner_memo *memo = &p->memos[thread][(uintptr_t)address / FY_HEAP_SPAN_BYTES % MEMO_COUNT];
     if (fy_memo_holds(&memo->block, address, size_bytes))
-        return fy_shm_arena_owner(p->segment, memo->arena);
+        return arena_owner(memo->arena);
     return find_owner(p, address, size_bytes, memo);
 }
 

@@ -40,7 +40,7 @@ typedef struct lane_state {
 enum { MEMO_COUNT = 16 };
 typedef struct owner_memo {
     fy_block_memo block;
-    uint32_t arena;
+    const _Atomic uint64_t *arena; /* the word of the arena that it is in */
 } owner_memo;
 
 typedef struct shm_port {
@@ -93,8 +93,22 @@ bool fy_shm_silent(fy_port *port, int rank);
 bool fy_shm_all_know(const shm_port *p, uint32_t gone);
 
 /* arenas.c */
-/* The rank that has it; -1: none. */
-int fy_shm_arena_owner(const fy_segment *s, uint32_t number);
+/* Of an arena's word: who has it, 1 + rank, 0 for nobody. */
+#define ARENA_RANK_BITS 16
+#define ARENA_RANK_MASK ((UINT64_C(1) << ARENA_RANK_BITS) - 1)
+
+static inline _Atomic uint64_t *arena_word(const fy_segment *s, uint32_t number)
+{
+    return &rank_at(s->base, number)->arena;
+}
+
+/* The rank that a word names; -1: none. */
+static inline int arena_owner(const _Atomic uint64_t *word)
+{
+    /* acquire: pairs with the exchange in try_take */
+    return (int)(atomic_load_explicit(word, memory_order_acquire) & ARENA_RANK_MASK) - 1;
+}
+
 /* Finds one for this rank, which may take a while. FERRY_EINVAL: the rank has joined before.
  * FERRY_ENOMEM with fy_error_set. */
 int fy_shm_arena_take(shm_port *p);
