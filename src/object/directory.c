@@ -211,18 +211,21 @@ static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-/* An end from elsewhere: the creator's word, or that of a rank off which a message bounced. */
+/* An end from elsewhere: the creator's word, which also an heir that was told of the object has to
+ * hear; or that of a rank off which a message bounced. */
 static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool final = source == fy_object_creator((ferry_object){entry->object}) ||
-                 source == fy_object_home(objects, (ferry_object){entry->object});
+    const ferry_object object = {entry->object};
+    bool final = source == fy_object_creator(object) || source == fy_object_home(objects, object);
     if (entry->record != NULL && is_leaving(f, entry))
         return FY_LEAVE;
     if (entry->record != NULL && !(final && fy_record_state(f, entry->record) == FY_AWAITED))
         return FY_TAKEN;
     if (entry->record != NULL)
         give_up(f, entry, FERRY_ENOENT);
+    if (final && objects->told_heir != 0)
+        fy_location_send(f, objects->told_heir - 1, object, FY_PLACE_NONE, entry->movement);
     if (final || !entry->hosted)
         fy_table_remove(&objects->directory, entry);
     else
@@ -280,6 +283,10 @@ static __attribute__((noinline)) fy_verdict hear_of_none(ferry *f, int source,
     }
     fy_entry *entry = fy_entry_find(objects, object);
     fy_verdict verdict = FY_TAKEN;
+    /* It is not coming from there. */
+    if (entry != NULL && entry->record != NULL && entry->record->from == source &&
+        fy_record_state(f, entry->record) == FY_AWAITED)
+        give_up(f, entry, FERRY_ENOENT);
     if (fy_object_home(objects, object) == objects->rank)
         verdict = hear_of_own_end(f, frame);
     else if (entry != NULL)

@@ -247,6 +247,59 @@ static void test_the_end_is_forgotten_by_all(void **state)
     }
 }
 
+/* Lets all but `silent` handle what they have got. */
+static void settle_but(world *w, int silent)
+{
+    int done;
+    do {
+        done = 0;
+        for (int rank = 0; rank < RANKS; rank++)
+            done += rank == silent ? 0 : fy_progress(w->job.f[rank], true);
+    } while (done > 0);
+}
+
+/* Rank 4 leaves what it has to rank 0, and is asked nothing any more. */
+static void bequeath(world *w)
+{
+    enum { HEIR = 2 }; /* as leave.c numbers it */
+    const fy_frame frame = {.kind = FY_KIND_LEAVE, .word_count = 3, .words = {HEIR, 4, 0}};
+    CHECK(fy_objects_leave(w->job.f[4], 0));
+    job_settle(&w->job);
+    for (int rank = 0; rank < 4; rank++)
+        CHECK(fy_leave_deliver(w->job.f[rank], 4, &frame) == FY_TAKEN);
+    job_settle(&w->job);
+}
+
+/* Goal: what has ended is not inherited, wherever it was last, whoever inherits, and whether its
+ * creator is there or has left. Method: rank 1, where an object has been, tells its heir of it when
+ * all others know already that it has ended. */
+static void test_heirs_forget_what_has_ended(void **state)
+{
+    static const struct {
+        int creator, last, heir;
+    } cases[] = {{0, 2, 0}, {0, 0, 0}, {0, 2, 3}, {0, 3, 3}, {1, 2, 3},
+                 {1, 3, 3}, {4, 2, 0}, {4, 0, 0}, {4, 2, 3}, {4, 3, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world w;
+        world_open(&w, "lazy");
+        ferry_object object = create(&w, cases[i].creator);
+        if (cases[i].creator != 1)
+            move(&w, object, cases[i].creator, 1);
+        if (cases[i].creator == 4)
+            bequeath(&w);
+        move(&w, object, 1, cases[i].last);
+        CHECK(ferry_object_destroy(w.job.f[cases[i].last], object) == 0);
+        settle_but(&w, 1);
+        CHECK(fy_objects_leave(w.job.f[1], cases[i].heir));
+        settle_but(&w, 1); /* the heir hears of it, and then rank 1 of the end */
+        job_settle(&w.job);
+        size_t of_leaver = cases[i].creator == 4 ? fy_objects_of(w.job.f[4])->directory.count : 0;
+        CHECK(entries(&w) == of_leaver);
+        world_close(&w);
+    }
+}
+
 /* A message with movement number `movement`, as one that has been under way for long. */
 static void post_late(world *w, int rank, int to, ferry_object object, uint32_t movement)
 {
@@ -451,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_stale_news_are_dropped),
         cmocka_unit_test(test_objects_wait_for_their_kind),
         cmocka_unit_test(test_the_end_is_forgotten_by_all),
+        cmocka_unit_test(test_heirs_forget_what_has_ended),
         cmocka_unit_test(test_messages_behind_the_end_fail),
         cmocka_unit_test(test_messages_wait_for_what_comes),
         cmocka_unit_test(test_messages_to_what_a_dead_rank_held_fail),
