@@ -16,7 +16,7 @@
  * is what tasks of BATCH_NS and more are, and while a trace or a profile is made. */
 #include "core/rank.h"
 
-enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 20 * 1000 };
+enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000 };
 enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 4 };
 
 static void record(ferry *f, uint64_t now)
@@ -148,8 +148,8 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
 static void open_batch(ferry *f, uint16_t handler)
 {
     fy_account *a = &f->account;
+    a->outer = a->timed ? a->activity : FERRY_RUNTIME; /* before the first no call was timed */
     a->timed = true;
-    a->outer = a->activity;
     a->outer_handler = a->handler;
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t cpu_ns = cpu_at(f, a->stamp_ns);
