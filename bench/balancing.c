@@ -74,6 +74,7 @@ static const struct simulation {
 enum {
     SYNTHETIC = EVERYWHERE + sizeof others / sizeof *others,
     SHARE = SYNTHETIC,
+    SHARE_CPU,
     UTS,
     RESPONSE,
     SIMULATION = RESPONSE + sizeof responses / sizeof *responses,
@@ -88,6 +89,8 @@ static const char *name_of(const void *context, int index)
         return NULL;
     if (index == SHARE)
         return "share-8-16-25";
+    if (index == SHARE_CPU)
+        return "share-8-16-25-cpu";
     if (index == UTS)
         return "uts-2";
     if (index >= SIMULATION) {
@@ -174,8 +177,10 @@ static bool run_program(const char *const argv[], int ranks, const char *schedul
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* Makespan in milliseconds, and the runtime's part of all ranks' time in percent. */
-static bool run_synthetic(const setting *s, const char *scheduler, double *makespan, double *share)
+/* Makespan in milliseconds, and the runtime's part of all ranks' time meanwhile in percent: wall
+ * time and the helpers' processor time, or processor time only (`cpu`). */
+static bool run_synthetic(const setting *s, const char *scheduler, bool cpu, double *makespan,
+                          double *share)
 {
     static char output[OUTPUT_BYTES];
     char tasks[16], heavy[16], light[16];
@@ -197,9 +202,9 @@ static bool run_synthetic(const setting *s, const char *scheduler, double *makes
     double runtime = 0;
     for (char *save = NULL, *line = strtok_r(output, "\n", &save); line;
          line = strtok_r(NULL, "\n", &save)) {
-        double part;
-        if (sscanf(line, "%*d %*f %*f %*f %*f %lf", &part) == 1)
-            runtime += part;
+        double part, cpu_part;
+        if (sscanf(line, "%*d %*f %*f %*f %*f %lf %lf", &part, &cpu_part) == 2)
+            runtime += cpu ? cpu_part : part;
     }
     *share = 100 * runtime / (*makespan * s->ranks);
     return true;
@@ -207,14 +212,14 @@ static bool run_synthetic(const setting *s, const char *scheduler, double *makes
 
 static void measure_synthetic(const bench_options *options, int index)
 {
-    bool share_wanted = index == SHARE;
+    bool share_wanted = index == SHARE || index == SHARE_CPU;
     const setting *s = share_wanted ? &settings[2] : setting_of(index);
     const char *scheduler = schedulers[share_wanted ? 0 : scheduler_of(index)];
     double values[1000];
     int count = 0;
     for (int i = 0; i < options->runs; i++) {
         double makespan, share;
-        if (run_synthetic(s, scheduler, &makespan, &share))
+        if (run_synthetic(s, scheduler, index == SHARE_CPU, &makespan, &share))
             values[count++] = share_wanted ? share : makespan;
     }
     bench_row row = {.name = name_of(NULL, index),

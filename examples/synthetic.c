@@ -34,6 +34,7 @@ typedef struct state {
     options options;
     uint64_t done;
     double busy_ms;
+    ferry_stats before, after; /* the run */
 } state;
 
 /* An object: one task of a known length, and ballast. */
@@ -168,27 +169,29 @@ static int widest_span(ferry *f, uint64_t *start_ns, uint64_t *end_ns)
 static int print_report(ferry *f, const state *s, uint64_t makespan_ns)
 {
     int ranks = ferry_ranks(f);
-    ferry_stats stats;
-    ferry_stats_get(f, &stats);
-    enum { FIELDS = 5 };
+    const ferry_stats *a = &s->before, *b = &s->after;
+    enum { FIELDS = 6 };
     double *table = calloc((size_t)ranks * FIELDS, sizeof *table);
     if (table == NULL)
         return FERRY_ENOMEM;
     double *row = table + (size_t)ferry_rank(f) * FIELDS;
     row[0] = (double)s->done;
     row[1] = s->busy_ms;
-    row[2] = (double)stats.objects_in;
-    row[3] = (double)stats.objects_out;
-    row[4] = (double)(stats.runtime_ns + stats.helper_ns) / 1e6;
+    row[2] = (double)(b->objects_in - a->objects_in);
+    row[3] = (double)(b->objects_out - a->objects_out);
+    row[5] = (double)(b->helper_ns - a->helper_ns) / 1e6;
+    row[4] = (double)(b->runtime_ns - a->runtime_ns) / 1e6 + row[5];
+    row[5] += (double)(b->runtime_cpu_ns - a->runtime_cpu_ns) / 1e6;
     int error = ferry_allreduce(f, FERRY_DOUBLE, FERRY_SUM, table, table, (size_t)ranks * FIELDS);
     if (error == 0 && ferry_rank(f) == 0) {
         double done = 0;
         double bound = bound_ms(&s->options, ranks);
-        printf("rank   tasks   busy ms      in     out   runtime ms\n");
+        printf("rank   tasks   busy ms      in     out   runtime ms   of cpu ms\n");
         for (int i = 0; i < ranks; i++, done += table[(size_t)(i - 1) * FIELDS])
-            printf("%4d %7.0f %9.1f %7.0f %7.0f %12.3f\n", i, table[(size_t)i * FIELDS],
+            printf("%4d %7.0f %9.1f %7.0f %7.0f %12.3f %11.3f\n", i, table[(size_t)i * FIELDS],
                    table[(size_t)i * FIELDS + 1], table[(size_t)i * FIELDS + 2],
-                   table[(size_t)i * FIELDS + 3], table[(size_t)i * FIELDS + 4]);
+                   table[(size_t)i * FIELDS + 3], table[(size_t)i * FIELDS + 4],
+                   table[(size_t)i * FIELDS + 5]);
         printf("scheduler %s, %d ranks, %ld tasks each, %.4g%% heavy: makespan %.2f ms, bound %.2f "
                "ms, ratio %.3f\n",
                s->options.balance ? ferry_balance_scheduler(f) : "off", ranks, s->options.tasks,
@@ -222,10 +225,12 @@ static int run(ferry *f, state *s)
         error = ferry_balance_phase(f, true);
     if (error == 0)
         error = ferry_barrier(f);
+    ferry_stats_get(f, &s->before);
     uint64_t start_ns = ferry_now(f);
     if (error == 0)
         error = run_units(f, &s->options, handler, objects);
     uint64_t end_ns = ferry_now(f);
+    ferry_stats_get(f, &s->after);
     if (error == 0)
         error = widest_span(f, &start_ns, &end_ns);
     uint64_t makespan_ns = end_ns - start_ns;

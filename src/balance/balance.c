@@ -334,6 +334,7 @@ int ferry_balance_phase(ferry *f, bool on)
     if (error != 0)
         return error;
     set_phase(f, on);
+    fy_helper_count(fy_scheduling_of(f));
     tell_newcomers(f);
     return on ? 0 : ferry_barrier(f);
 }

@@ -62,8 +62,8 @@ struct ferry_scheduling {
     bool stop;
     bool started; /* a helper exists; application thread */
     uint64_t wake_ns;
-    uint64_t helper_ns;
-    uint64_t helper_wakes_ns; /* when the helper will look again by itself */
+    _Atomic uint64_t helper_ns; /* that it has computed, when it last went to sleep */
+    uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
     double load;       /* of the tasks that the scheduler has in its lists, */
@@ -152,6 +152,9 @@ fy_verdict fy_scheduler_frame(ferry *f, int source, const fy_frame *frame);
  * cannot. [application thread] */
 int fy_helper_start(ferry_scheduling *s);
 void fy_helper_stop(ferry_scheduling *s);
+
+/* Brings this rank's account of the helper up to date. [application thread] */
+void fy_helper_count(ferry_scheduling *s);
 
 /* Hands the control lane to the helper before a task, and takes it back. [application thread] */
 void fy_helper_serve(ferry_scheduling *s);

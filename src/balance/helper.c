@@ -34,10 +34,10 @@ static void helper_main(void *arg)
         s->helper_wakes_ns = deadline_ns;
         fy_control_unlock(s->f);
         fy_balance_flush(s, FY_HELPER);
+        /* relaxed: a count */
+        atomic_store_explicit(&s->helper_ns, ops->cpu(s->port), memory_order_relaxed);
         ops->wait(s->port, FY_HELPER, deadline_ns);
-        uint64_t used_ns = ops->cpu(s->port);
         fy_control_lock(s->f);
-        s->helper_ns = used_ns;
     }
     fy_control_unlock(s->f);
 }
@@ -75,7 +75,13 @@ void fy_helper_stop(ferry_scheduling *s)
     s->port->ops->join(s->port);
     s->started = false;
     fy_control_share(s->f, false);
-    fy_stats(s->f)->helper_ns = s->helper_ns;
+    fy_helper_count(s);
+}
+
+void fy_helper_count(ferry_scheduling *s)
+{
+    /* relaxed: as where it is stored */
+    fy_stats(s->f)->helper_ns = atomic_load_explicit(&s->helper_ns, memory_order_relaxed);
 }
 
 void fy_helper_serve(ferry_scheduling *s)
@@ -87,8 +93,8 @@ void fy_helper_serve(ferry_scheduling *s)
     s->serving = true;
     fy_control_serve(s->f, poll);
     bool timer = fy_helper_oversleeps(s);
-    fy_stats(s->f)->helper_ns = s->helper_ns;
     fy_control_unlock(s->f);
+    fy_helper_count(s);
     s->objects->helped = true;
     ops->serve(s->port, FY_HELPER);
     if (timer)
