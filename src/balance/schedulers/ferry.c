@@ -24,7 +24,7 @@
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 
-enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10, FALL = 4 };
+enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10, FALL = 16 };
 
 typedef struct ferry_policy {
     fy_ladder waiting;
