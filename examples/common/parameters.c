@@ -148,9 +148,37 @@ static void name_arguments(const parameter *table, char *out, size_t size_bytes)
             n += snprintf(out + n, size_bytes - (size_t)n, o->required ? " %s" : " [%s]", o->name);
 }
 
+/* Whether the option `word`, with its hyphens and without a value, takes the word behind it. */
+static bool takes_next(const parameter *table, const char *word)
+{
+    const parameter *o = table;
+    size_t length = strlen(word + 2);
+    while (o->name != NULL && (is_argument(o) || strncmp(o->name, word + 2, length) != 0))
+        o++;
+    return o->name != NULL && o->flag == NULL;
+}
+
+/* Options of one letter, of which there are none: argp would not say what was given. */
+static bool has_short_option(ferry *f, int argc, char **argv, const parameter *table)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *word = argv[i];
+        if (strncmp(word, "--", 2) == 0) {
+            i += takes_next(table, word);
+        } else if (word[0] == '-' && word[1] != '\0') {
+            if (ferry_rank(f) == 0)
+                fprintf(stderr, "%s: '%s' is no option; see --help\n", argv[0], word);
+            return true;
+        }
+    }
+    return false;
+}
+
 int parameters_read(ferry *f, int argc, char **argv, const char *about, const parameter *table)
 {
     reader r = {.f = f, .table = table};
+    if (has_short_option(f, argc, argv, table))
+        return 2;
     struct argp_option known[PARAMETERS_MAX + 3] = {{"help", HELP, NULL, 0, "this list", -1},
                                                     {"usage", USAGE, NULL, 0, "in short", -1}};
     char arguments[TEXT_BYTES] = "";

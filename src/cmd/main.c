@@ -1,4 +1,5 @@
 /* ferry: the command. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void usage(FILE *out)
     fprintf(out, "\n`ferry COMMAND --help` tells more. `ferry --version` shows the version.\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
@@ -53,4 +54,16 @@ int main(int argc, char **argv)
     fprintf(stderr, "ferry: \"%s\" is no command\n", argv[1]);
     usage(stderr);
     return CMD_USAGE_STATUS;
+}
+
+/* What could not be written is a failure of every command. */
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "ferry: standard output cannot be written%s%s\n", errno != 0 ? ": " : "",
+            errno != 0 ? strerror(errno) : "");
+    return status != 0 ? status : 1;
 }

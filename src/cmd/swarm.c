@@ -13,7 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim.h"
 
-enum { SHRINK_RUNS_MAX = 300, USAGE_STATUS = 127 };
+enum { SHRINK_RUNS_MAX = 300 };
 
 static const char help[] =
     "usage: ferry swarm [-n N] [--seeds A..B] [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -35,7 +35,8 @@ static const char help[] =
     "  -l, --limit SECONDS     of processor time for one run; 60 by default\n"
     "  -h, --help              this text\n"
     "\n"
-    "Exit status: 0 when every run was good; 1 when one failed; 2 for wrong usage.\n";
+    "Exit status: 0 when every run was good; 1 when one failed; 2 for wrong usage; 127 when\n"
+    "PROGRAM could not be executed.\n";
 
 static const struct option long_options[] = {
     CMD_SIM_LONG_OPTIONS,
@@ -321,9 +322,11 @@ static int run_seeds(swarm *s)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t seed = s->first + i;
         swarm_end end;
-        if (!swarm_run(s, seed, plan, &end) || end.status == USAGE_STATUS) {
-            print_errors(s);
+        if (!swarm_run(s, seed, plan, &end))
             return EXIT_FAILURE;
+        if (end.status == SWARM_UNUSABLE) {
+            print_errors(s);
+            return SWARM_UNUSABLE;
         }
         excused += end.excused;
         bool good = (end.status == 0 || end.excused) && (!s->twice || repeats(s, seed, plan, &end));

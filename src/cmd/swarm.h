@@ -27,7 +27,8 @@ typedef struct swarm_end {
     char hash[17];
 } swarm_end;
 
-#define SWARM_LATE 124 /* it ran out of real time and was killed */
+#define SWARM_LATE 124     /* it ran out of real time and was killed */
+#define SWARM_UNUSABLE 127 /* it could not be executed */
 
 bool swarm_open(swarm *s);
 /* Removes the folder. */

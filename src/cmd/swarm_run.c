@@ -1,5 +1,6 @@
 #include "cmd/swarm.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -80,8 +81,8 @@ static _Noreturn void run_child(const swarm *s, uint64_t seed, const char *plan)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (good && redirect(s, "out", STDOUT_FILENO) && redirect(s, "err", STDERR_FILENO))
         execvp(s->argv[0], s->argv);
-    perror("ferry swarm: cannot run the program");
-    _exit(127);
+    fprintf(stderr, "ferry swarm: cannot run %s: %s\n", s->argv[0], strerror(errno));
+    _exit(SWARM_UNUSABLE);
 }
 
 static double seconds(clockid_t clock)

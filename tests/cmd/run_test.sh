@@ -57,6 +57,18 @@ says err 'cannot run /no/such/program: No such file'
 expect 126 "$ferry" run -n 2 /etc/passwd
 lines err 1
 
+# What cannot be written is told.
+if [ -w /dev/full ]; then
+    for arguments in info --help --version 'report --help'; do
+        # shellcheck disable=SC2086
+        expect 1 sh -c '"$@" >/dev/full' sh "$ferry" $arguments
+        says err 'standard output cannot be written: No space left'
+    done
+    expect 0 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label echo one
+    lines err 2
+    says err 'output of rank 0 is lost: No space left'
+fi
+
 # Limits of the system. Launchers that poll more places than they may have descriptors waited for
 # ever, and heeded no signal.
 limited()

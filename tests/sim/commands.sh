@@ -39,6 +39,7 @@ expect 1 'expected =PROBABILITY' "$ferry" sim --faults drop "$canary"
 expect 1 'expected die=RANK@TIME' "$ferry" sim -n 2 --faults die=2@1us "$canary"
 expect 1 'speeds "0-9=1"' "$ferry" sim -n 2 --cores-speed 0-9=1 "$canary"
 expect 127 'No such file' "$ferry" sim "$folder/none"
+expect 127 "cannot run $folder/none: No such file" "$ferry" swarm "$folder/none"
 expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.net" "$canary"
 expect 0 '0 of 3 seeds failed, from 4 to 6' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
 expect 0 '--seeds behind the program' "$ferry" swarm -n 2 --seeds 1..1 "$canary" --seeds 5

@@ -15,7 +15,8 @@
 typedef struct job_stream {
     int fd; /* -1: closed */
     int target_fd;
-    char *line; /* what came of the line so far */
+    bool failed; /* it could not be written, and that was told */
+    char *line;  /* what came of the line so far */
     size_t used, room;
 } job_stream;
 

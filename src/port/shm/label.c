@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "port/shm/job.h"
 
 #define READ_BYTES 65536u
@@ -31,12 +32,17 @@ int fy_stream_open(job_stream *stream, int target_fd, int *write_fd)
     return 0;
 }
 
-static void write_all(int fd, const char *data, size_t size)
+/* What cannot be written is told of once, unless nobody reads; the rank goes on all the same. */
+static void write_all(job_stream *stream, int rank, const char *data, size_t size)
 {
     while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n < 0 && errno != EINTR)
-            return; /* nobody reads: the rank goes on all the same */
+        ssize_t n = write(stream->target_fd, data, size);
+        if (n < 0 && errno != EINTR) {
+            if (errno != EPIPE && !stream->failed)
+                fy_log_line(-1, "output of rank %d is lost: %s", rank, strerror(errno));
+            stream->failed = true;
+            return;
+        }
         if (n > 0) {
             data += n;
             size -= (size_t)n;
@@ -45,19 +51,19 @@ static void write_all(int fd, const char *data, size_t size)
 }
 
 /* Writes label, line and newline in one piece where it fits. */
-static void write_line(const job_stream *stream, int rank, const char *line, size_t size)
+static void write_line(job_stream *stream, int rank, const char *line, size_t size)
 {
     char piece[LABEL_BYTES + 4096];
     int label = snprintf(piece, LABEL_BYTES, "[%d] ", rank);
     if (size > 4095) {
-        write_all(stream->target_fd, piece, (size_t)label);
-        write_all(stream->target_fd, line, size);
-        write_all(stream->target_fd, "\n", 1);
+        write_all(stream, rank, piece, (size_t)label);
+        write_all(stream, rank, line, size);
+        write_all(stream, rank, "\n", 1);
         return;
     }
     memcpy(piece + label, line, size);
     piece[(size_t)label + size] = '\n';
-    write_all(stream->target_fd, piece, (size_t)label + size + 1);
+    write_all(stream, rank, piece, (size_t)label + size + 1);
 }
 
 /* Writes the whole lines and keeps the rest. `seen`: so much is known to have no newline. */
