@@ -47,7 +47,8 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         fy_record_rest(f, record);
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);
     }
-    fy_holdings_mark(f, record);
+    if (objects->letters.tokens != 0)
+        fy_holdings_mark(f, record);
     (void)fy_passage_write(record, size_bytes, 0, true, bytes);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes};
     *data = record->data;

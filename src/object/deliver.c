@@ -155,7 +155,23 @@ static void make_ready(fy_objects *objects, fy_record *record)
         fy_list_insert(&objects->ready, &record->link);
 }
 
-static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
+/* In its turn, for an object that is here: nothing is to be told. */
+static inline bool deposit_quickly(ferry *f, fy_record *record, fy_letter *letter)
+{
+    const fy_envelope *envelope = &letter->envelope;
+    if (!is_here(record) || envelope->hops != 0 || envelope->op != 0 || record->early.count != 0)
+        return false;
+    uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
+    if (expected == NULL || *expected != envelope->sequence)
+        return false;
+    ++*expected;
+    fy_letters_push(&record->pending, letter);
+    make_ready(fy_objects_of(f), record);
+    return true;
+}
+
+static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *record,
+                                                         fy_letter *letter)
 {
     if (!is_here(record)) {
         fy_letters_push(&record->late, letter);
@@ -172,10 +188,9 @@ static int deposit_unscheduled(ferry *f, fy_record *record, fy_letter *letter)
     return error == 0 ? 0 : refuse_stale(f, error, letter);
 }
 
-int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
+static __attribute__((noinline)) int deposit_scheduled(ferry *f, fy_record *record,
+                                                       fy_letter *letter)
 {
-    if (!record->scheduled)
-        return deposit_unscheduled(f, record, letter);
     fy_envelope envelope = letter->envelope;
     letter->load = fy_record_load(f, record, &letter->message);
     uint32_t arrived = 0;
@@ -196,6 +211,13 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
     if (arrived != 0)
         fy_message_end_op(f, envelope.origin, arrived, 0);
     return refuse_stale(f, error, letter);
+}
+
+int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
+{
+    if (!record->scheduled)
+        return deposit_quickly(f, record, letter) ? 0 : deposit_unscheduled(f, record, letter);
+    return deposit_scheduled(f, record, letter);
 }
 
 static const fy_letter *overdue_of(const fy_record *record)

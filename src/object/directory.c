@@ -147,7 +147,7 @@ fy_record *fy_record_create(fy_objects *objects, ferry_object object)
     return record;
 }
 
-static void letters_free(fy_objects *objects, fy_letters *letters)
+static __attribute__((noinline)) void letters_free(fy_objects *objects, fy_letters *letters)
 {
     for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;)
         fy_letter_destroy(&objects->letters, letter);
@@ -155,11 +155,16 @@ static void letters_free(fy_objects *objects, fy_letters *letters)
 
 void fy_record_destroy(fy_objects *objects, fy_record *record)
 {
-    letters_free(objects, &record->pending);
-    letters_free(objects, &record->early);
-    letters_free(objects, &record->late);
-    fy_sources_fini(&record->sources);
-    free(record->affinity);
+    if (record->pending.count != 0)
+        letters_free(objects, &record->pending);
+    if (record->early.count != 0)
+        letters_free(objects, &record->early);
+    if (record->late.count != 0)
+        letters_free(objects, &record->late);
+    if (record->sources.many != NULL)
+        fy_sources_fini(&record->sources);
+    if (record->affinity != NULL)
+        free(record->affinity);
     if (objects->spare_count == FY_SPARES_MAX) {
         free(record);
         return;

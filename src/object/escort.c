@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/peer.h"
 #include "object/passage.h"
 #include "object/protocol.h"
 #include "object/wire.h"
@@ -69,9 +70,12 @@ bool fy_escort_send(ferry *f, fy_record *record, int *error)
     else
         record->type->ops.pack(f, record->data, data, data_bytes);
     const fy_letter *letter = record->pending.head;
-    fy_envelope envelope = letter->envelope;
+    const fy_envelope envelope = {.object = record->object,
+                                  .movement = record->movement + 1,
+                                  .sequence = letter->envelope.sequence,
+                                  .origin = letter->envelope.origin,
+                                  .hops = letter->envelope.hops};
     fy_frame frame;
-    envelope.movement = record->movement + 1;
     fy_wire_write(&frame, &envelope, &letter->message);
     frame.kind = FY_KIND_ESCORT;
     frame.data = block;
@@ -153,33 +157,31 @@ static void run(ferry *f, escort *e, fy_record *record)
         fy_record_lie(f, record);
 }
 
-/* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM, FERRY_EINVAL: nothing has
- * happened. */
+/* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM: nothing has happened. */
 static int make(ferry *f, int source, const escort *e, const fy_entry *entry, fy_record *record)
 {
-    enum { MESSAGE_AND_MOVE = 2 };
     fy_objects *objects = fy_objects_of(f);
     int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
     /* Who has had the object hears of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
-    if (error == 0)
-        error = fy_work_arrives(f, source, MESSAGE_AND_MOVE);
-    if (error != 0)
-        return error;
+    fy_peer *peer = fy_peer_of(f, source);
+    if (error != 0 || peer == NULL)
+        return FERRY_ENOMEM;
     record->movement = e->envelope.movement;
     record->type_index = e->head.type;
     record->type = &objects->types[e->head.type];
     record->data = e->address != 0
                        ? (void *)(uintptr_t)e->address
                        : record->type->ops.unpack(f, e->envelope.object, e->data, e->data_bytes);
-    if (record->data == NULL) {
-        (void)fy_work_arrives(f, source, 0 - (uint64_t)MESSAGE_AND_MOVE);
+    if (record->data == NULL)
         return FERRY_ENOMEM;
-    }
     fy_data_keep(objects, record);
+    /* The message and the move, which is done. */
+    peer->work_received += 2;
+    peer->moved_in++;
+    fy_work_created(f, 2);
     fy_work_finished(f, 1);
-    fy_move_arrives(f, source);
     return 0;
 }
 

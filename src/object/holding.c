@@ -83,13 +83,10 @@ static inline void each(ferry *f, const fy_record *record, void (*fn)(ferry *f, 
         fn(f, letter);
 }
 
-/* Letters that were to leave before, and stayed, may be marked from then. */
 static void mark(ferry *f, fy_letter *letter)
 {
     fy_letterbox *box = &fy_objects_of(f)->letters;
-    fy_holding *holding =
-        box->tokens == 0 ? NULL
-                         : fy_table_find(&box->holdings, (uint64_t)letter->envelope.origin + 1);
+    fy_holding *holding = fy_table_find(&box->holdings, (uint64_t)letter->envelope.origin + 1);
     letter->token = holding != NULL && holding->tokens != 0 && holding->round != box->round;
     letter->token_epoch = (uint16_t)box->epoch;
     if (letter->token)
@@ -99,10 +96,20 @@ static void mark(ferry *f, fy_letter *letter)
 void fy_holdings_mark(ferry *f, const fy_record *record)
 {
     fy_letterbox *box = &fy_objects_of(f)->letters;
-    if (box->tokens != 0)
-        renew(f);
+    renew(f);
     box->round++;
     each(f, record, mark);
+}
+
+static void unmark(ferry *f, fy_letter *letter)
+{
+    (void)f;
+    letter->token = false;
+}
+
+void fy_holdings_stay(ferry *f, const fy_record *record)
+{
+    each(f, record, unmark);
 }
 
 static void let_go(ferry *f, fy_letter *letter)
@@ -118,8 +125,7 @@ static void let_go(ferry *f, fy_letter *letter)
 
 void fy_holdings_leave(ferry *f, const fy_record *record)
 {
-    if (fy_objects_of(f)->letters.tokens != 0)
-        each(f, record, let_go);
+    each(f, record, let_go);
 }
 
 static void take_token(ferry *f, fy_letter *letter)
@@ -128,9 +134,9 @@ static void take_token(ferry *f, fy_letter *letter)
     if (!letter->token)
         return;
     renew(f);
+    letter->token = false;
     if (letter->token_epoch != (uint16_t)box->epoch)
         return;
-    letter->token = false;
     fy_holding_of(box, letter->envelope.origin)->tokens++; /* it is there: the letter counts */
     box->tokens++;
     box->unsettled = true;

@@ -38,20 +38,21 @@ static size_t bytes_of(const fy_letter *letter)
     return sizeof *letter + (letter->pooled ? POOLED_BYTES : letter->message.size_bytes);
 }
 
-static bool count(fy_letterbox *box, fy_letter *letter)
+static inline bool count(fy_letterbox *box, fy_letter *letter)
 {
+    size_t bytes = bytes_of(letter);
     letter->counted = true;
     fy_holding *holding = fy_holding_of(box, letter->envelope.origin);
     if (holding == NULL)
         return false;
-    holding->bytes += bytes_of(letter);
-    *box->kept_bytes += bytes_of(letter);
+    holding->bytes += bytes;
+    *box->kept_bytes += bytes;
     box->full |= *box->kept_bytes > box->full_bytes;
     box->unsettled |= holding->tokens == 0 && (holding->bytes > box->limit_bytes || box->full);
     return true;
 }
 
-void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
+static inline void uncount(fy_letterbox *box, fy_letter *letter)
 {
     if (!letter->counted)
         return;
@@ -61,12 +62,29 @@ void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
     box->unsettled |= holding->tokens != 0 && holding->bytes <= box->limit_bytes / 2 && !box->full;
 }
 
+void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
+{
+    uncount(box, letter);
+}
+
 static void release(fy_letterbox *box, fy_letter *letter)
 {
     if (letter->pooled)
         fy_pool_put(&box->pool, letter);
     else
         free(letter);
+}
+
+/* Word by word, as the program has just written it: copied in larger pieces, each would have to
+ * wait until its stores are in the cache, behind those to the rings. */
+static inline void copy_message(ferry_message *to, const ferry_message *from)
+{
+    to->handler = from->handler;
+    to->word_count = from->word_count;
+    to->tag = from->tag;
+    for (unsigned i = 0; i < FERRY_WORDS_MAX && i < from->word_count; i++)
+        to->words[i] = from->words[i];
+    to->size_bytes = from->size_bytes;
 }
 
 fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
@@ -81,13 +99,18 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
     if (letter == NULL)
         return NULL;
     letter->next = NULL;
-    letter->envelope = *envelope;
+    letter->envelope.object = envelope->object;
+    letter->envelope.movement = envelope->movement;
+    letter->envelope.sequence = envelope->sequence;
+    letter->envelope.origin = envelope->origin;
+    letter->envelope.hops = envelope->hops;
+    letter->envelope.op = envelope->op;
     letter->load = 0;
     letter->since_ns = since_ns;
     letter->pooled = pooled;
     letter->overdue = false;
     letter->token = false;
-    letter->message = *message;
+    copy_message(&letter->message, message);
     letter->message.data = size_bytes == 0 ? NULL : letter + 1;
     if (!count(box, letter)) {
         release(box, letter);
@@ -100,7 +123,7 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
 
 void fy_letter_destroy(fy_letterbox *box, fy_letter *letter)
 {
-    fy_letter_uncount(box, letter);
+    uncount(box, letter);
     *box->kept_bytes -= bytes_of(letter);
     if (box->full && *box->kept_bytes <= box->full_bytes / 2) {
         box->full = false;

@@ -219,7 +219,8 @@ static int drain_departed(ferry *f, fy_record *record)
             fy_move_leaves(f, record->target,
                            record->pending.count + record->early.count + record->worked) != 0)
             return FERRY_ENOMEM;
-        fy_holdings_leave(f, record);
+        if (objects->letters.tokens != 0)
+            fy_holdings_leave(f, record);
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;
@@ -270,6 +271,7 @@ static int drain_returned(ferry *f, fy_record *record)
     record->target = -1;
     fy_work_finished(f, record->worked);
     record->worked = false;
+    fy_holdings_stay(f, record);
     if (fy_record_reserve(record, &record->late) != 0)
         return FERRY_ENOMEM;
     fy_letters late = record->late;
@@ -322,7 +324,8 @@ int fy_record_move(ferry *f, fy_record *record, int rank)
     record->worked = true;
     record->target = rank;
     set_state(f, record, FY_MIGRATING);
-    fy_holdings_mark(f, record);
+    if (fy_objects_of(f)->letters.tokens != 0)
+        fy_holdings_mark(f, record);
     if (!fy_escort_send(f, record, &error))
         (void)ship_some(f, FY_APP, &record, 1, &error);
     set_state(f, record, error == 0 ? FY_DEPARTED : FY_RETURNED);

@@ -91,6 +91,8 @@ fy_object_state fy_record_state(ferry *f, const fy_record *record)
 fy_record *fy_record_here(ferry *f, ferry_object object)
 {
     const fy_objects *objects = fy_objects_of(f);
+    if (objects->running != NULL && objects->running->object.word == object.word)
+        return objects->running;
     const fy_entry *entry = object.word == 0 ? NULL : fy_entry_find(objects, object);
     fy_record *record = entry == NULL ? NULL : entry->record;
     if (record == NULL)

@@ -85,12 +85,13 @@ typedef struct fy_record {
     fy_letters late;    /* arrived while it was leaving or awaited */
 } fy_record;
 
-/* What this rank knows of an object: a slot of the directory. */
+/* What this rank knows of an object: a slot of the directory. `sequence`, which the last message
+ * has changed, does not stand beside `movement`: read as one they would have to wait for that. */
 typedef struct fy_entry {
     uint64_t object;
     fy_record *record;
-    int32_t guess;
     uint32_t movement;
+    int32_t guess;
     uint32_t sequence; /* of the next message from here */
     uint8_t hosted;    /* the object has been here */
     uint8_t left;      /* it went from here to `guess`, where nobody has seen it yet */
@@ -316,9 +317,12 @@ void fy_holdings_settle(ferry *f, bool give);
 void fy_holding_passed_on(ferry *f, int origin, int rank);
 
 /* The object of `record` is about to leave, with tokens; its letters have left, and will be freed;
- * it has arrived, with tokens. */
+ * it has not left after all; it has arrived, with tokens. The first two only while there are
+ * tokens.
+ */
 void fy_holdings_mark(ferry *f, const fy_record *record);
 void fy_holdings_leave(ferry *f, const fy_record *record);
+void fy_holdings_stay(ferry *f, const fy_record *record);
 void fy_holdings_arrive(ferry *f, const fy_record *record);
 
 /* Gaps, gaps.c. */

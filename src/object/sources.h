@@ -52,7 +52,7 @@ static inline void fy_sources_copy(const fy_sources *sources, fy_source *out)
 {
     if (sources->many != NULL)
         fy_sources_copy_many(sources, out);
-    for (uint32_t i = 0; sources->many == NULL && i < sources->count; i++)
+    for (uint32_t i = 0; i < FY_SOURCES_INLINE && sources->many == NULL && i < sources->count; i++)
         out[i] = sources->few[i];
 }
 
