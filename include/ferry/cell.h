@@ -113,8 +113,8 @@ FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t l
  * nothing was started. */
 
 /* As ferry_cell_enq. Takes the caller's hold (FERRY_GIVE) at once; it is released if the operation
- * fails. Until it has ended it is work for ferry_quiesce. [app thread, handlers | never blocks |
- * does not poll] */
+ * fails; it ends with FERRY_EINVAL when the program has used that hold up meanwhile. Until it has
+ * ended it is work for ferry_quiesce. [app thread, handlers | never blocks | does not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                                   ferry_hold hold, const ferry_track *track);
 

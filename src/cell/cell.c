@@ -72,9 +72,7 @@ static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell,
     _Atomic uint32_t *wanted = &cell->wanted[sort == FY_SORT_ENQ];
     /* relaxed, both: state.h */
     uint32_t left = atomic_load_explicit(wanted, memory_order_relaxed);
-    if (left == 0)
-        return;
-    if (!c->crowded)
+    if (left == 0 || !c->crowded)
         return;
     atomic_store_explicit(wanted, left - 1, memory_order_relaxed);
     fy_yield();
@@ -182,12 +180,8 @@ static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
 /* Finds the parcel of an operation that adds one. */
 static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel, fy_wish *wish)
 {
-    fy_parcel *p = fy_parcel_find(c, parcel.word);
-    /* relaxed: our own count */
-    if (p == NULL || atomic_load_explicit(&p->holds[c->place], memory_order_relaxed) == 0)
-        return fy_parcel_refused(c->f, call, parcel.word);
-    wish->parcel = p;
-    return 0;
+    wish->parcel = fy_parcel_held(c, parcel.word);
+    return wish->parcel == NULL ? fy_parcel_refused(c->f, call, parcel.word) : 0;
 }
 
 int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,

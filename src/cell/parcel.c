@@ -68,15 +68,17 @@ int fy_parcel_refused(ferry *f, const char *call, uint64_t name)
                    name);
 }
 
-/* The parcel of that name if this rank holds it. */
-static fy_parcel *find_held(const fy_cells *c, uint64_t name, uint32_t *hold)
+/* How often this rank holds it. */
+static uint32_t own_holds(const fy_cells *c, const fy_parcel *p)
+{
+    /* relaxed: nobody else writes it */
+    return atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
+}
+
+fy_parcel *fy_parcel_held(const fy_cells *c, uint64_t name)
 {
     fy_parcel *p = fy_parcel_find(c, name);
-    if (p == NULL)
-        return NULL;
-    /* relaxed: our own count */
-    *hold = atomic_load_explicit(&p->holds[c->place], memory_order_relaxed);
-    return *hold == 0 ? NULL : p;
+    return p == NULL || own_holds(c, p) == 0 ? NULL : p;
 }
 
 static _Atomic uint64_t *registry_of(const fy_board *board)
@@ -284,9 +286,12 @@ void fy_parcel_drop(fy_cells *c, fy_parcel *p, uint32_t place, uint32_t count)
     count_references(c, p, place, -(int32_t)count, -(int32_t)count);
 }
 
-void fy_parcel_keep(fy_cells *c, fy_parcel *p)
+bool fy_parcel_keep(fy_cells *c, fy_parcel *p)
 {
+    if (own_holds(c, p) == UINT16_MAX)
+        return false;
     count_references(c, p, c->place, 1, 1);
+    return true;
 }
 
 void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned)
@@ -410,8 +415,7 @@ int ferry_parcel_create(ferry *f, size_t size_bytes, ferry_parcel *out, void **d
 const void *ferry_parcel_data(ferry *f, ferry_parcel parcel, size_t *size_bytes)
 {
     const fy_cells *c = fy_cells_of(f);
-    uint32_t hold;
-    fy_parcel *p = find_held(c, parcel.word, &hold);
+    fy_parcel *p = fy_parcel_held(c, parcel.word);
     if (p == NULL)
         return NULL;
     if (size_bytes != NULL)
@@ -436,15 +440,14 @@ static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p
 int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data)
 {
     fy_cells *c = fy_cells_of(f);
-    uint32_t hold;
     if (parcel == NULL || data == NULL)
         return fy_fail(f, FERRY_EINVAL, "parcel_mod: no place for the result");
-    fy_parcel *p = find_held(c, parcel->word, &hold);
+    fy_parcel *p = fy_parcel_held(c, parcel->word);
     if (p == NULL)
         return fy_parcel_refused(f, "parcel_mod", parcel->word);
     /* acquire: pairs with the release in fy_change_apply: the reads of those who dropped it are
      * over. Nobody but us can add references to what only we have. */
-    if (atomic_load_explicit(&p->refs, memory_order_acquire) != hold)
+    if (atomic_load_explicit(&p->refs, memory_order_acquire) != own_holds(c, p))
         return copy_shared(c, p, parcel, data);
     *data = fy_parcel_data(c, p);
     return 0;
@@ -453,11 +456,10 @@ int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data)
 int ferry_parcel_release(ferry *f, ferry_parcel parcel)
 {
     fy_cells *c = fy_cells_of(f);
-    uint32_t hold;
     if (parcel.word == 0)
         return 0;
     fy_cells_check_peers(c);
-    fy_parcel *p = find_held(c, parcel.word, &hold);
+    fy_parcel *p = fy_parcel_held(c, parcel.word);
     if (p == NULL)
         return fy_parcel_refused(f, "parcel_release", parcel.word);
     fy_parcel_drop(c, p, c->place, 1);

@@ -97,17 +97,20 @@ void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
 
 int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op)
 {
-    fy_pending *p = fy_pending_add(c, wish->sort, wish->cell, -1);
-    if (p == NULL)
+    bool keeps = wish->parcel != NULL && wish->hold == FERRY_KEEP;
+    if (keeps && !fy_parcel_keep(c, wish->parcel))
         return FERRY_ENOMEM;
+    fy_pending *p = fy_pending_add(c, wish->sort, wish->cell, -1);
+    if (p == NULL) {
+        if (keeps)
+            fy_parcel_drop(c, wish->parcel, c->place, 1);
+        return FERRY_ENOMEM;
+    }
     p->queue = cell;
     fy_pending_name(c, p, op);
     p->out = wish->out;
-    if (wish->parcel == NULL)
-        return 0;
-    if (wish->hold == FERRY_KEEP)
-        fy_parcel_keep(c, wish->parcel);
-    p->parcel.word = atomic_load_explicit(&wish->parcel->name, memory_order_relaxed);
+    if (wish->parcel != NULL)
+        p->parcel.word = atomic_load_explicit(&wish->parcel->name, memory_order_relaxed);
     return 0;
 }
 
@@ -116,7 +119,8 @@ static int attempt(fy_cells *c, fy_pending *p)
 {
     if (p->sort != FY_SORT_ENQ)
         return fy_queue_first(c, p->queue, p->sort == FY_SORT_DEQ, p->out);
-    fy_parcel *parcel = fy_parcel_find(c, p->parcel.word);
+    /* The program may have given the same hold away since. */
+    fy_parcel *parcel = fy_parcel_held(c, p->parcel.word);
     if (parcel == NULL)
         return fy_parcel_refused(c->f, "cell_enq", p->parcel.word);
     int error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);

@@ -265,7 +265,8 @@ static int receive(fy_cells *c, const fy_pending *p, const fy_frame *frame)
             parcel = fy_parcel_find(c, cached->parcel.word);
         if (parcel == NULL)
             return FERRY_EINVAL;
-        fy_parcel_keep(c, parcel);
+        if (!fy_parcel_keep(c, parcel))
+            return FERRY_ENOMEM;
     } else {
         parcel = fy_parcel_make(c, frame->size_bytes);
         if (parcel == NULL)

@@ -278,6 +278,8 @@ static inline fy_cells *fy_cells_of(const ferry *f)
 
 /* The parcel that `name` names; NULL when there is none: `name` may be anything. */
 fy_parcel *fy_parcel_find(const fy_cells *c, uint64_t name);
+/* Likewise, when this rank holds it. */
+fy_parcel *fy_parcel_held(const fy_cells *c, uint64_t name);
 /* Whether there is one at `address`, which may be anything. Shared memory only. */
 bool fy_parcel_is_at(const fy_cells *c, uint64_t address);
 void *fy_parcel_data(const fy_cells *c, fy_parcel *p);
@@ -288,8 +290,8 @@ int fy_parcel_refused(ferry *f, const char *call, uint64_t name);
 fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes);
 /* The last reference has gone: gives the parcel back to its creator. */
 void fy_parcel_free(fy_cells *c, fy_parcel *p);
-/* Adds a hold of this rank, which holds it. */
-void fy_parcel_keep(fy_cells *c, fy_parcel *p);
+/* Adds a hold of this rank, which holds it; false: it has as many as can be counted. */
+bool fy_parcel_keep(fy_cells *c, fy_parcel *p);
 /* Adds or ends a reference that no rank holds, as a cell's. */
 void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned);
 /* Frees all private parcels. */

@@ -358,6 +358,43 @@ static void test_tracked_operations_end_in_order(void **state)
     assert_alive(0);
 }
 
+/* Goal: a rank has so many holds of a parcel as it was given, and gives each away once. Method:
+ * one hold promised to two operations that wait; then as many holds as can be counted, and an
+ * operation that wants one more. */
+static void test_holds_are_counted(void **state)
+{
+    (void)state;
+    int ends[2] = {0};
+    ferry_parcel out, parcel = make(0, 1, 5);
+    ferry_track track = {.size = sizeof(track), .completed = count_end, .failed = count_end};
+    assert_int_equal(ferry_cell_limit_set(job.f[1], cell.number, 1), 0);
+    assert_int_equal(ferry_cell_enq(job.f[0], cell, make(0, 1, 1), FERRY_GIVE, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        track.completed_arg = track.failed_arg = &ends[i];
+        assert_int_equal(ferry_cell_enq_start(job.f[0], cell, parcel, FERRY_GIVE, &track), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ferry_cell_deq(job.f[3], cell, &out, 0), 0);
+        assert_int_equal(ferry_parcel_release(job.f[3], out), 0);
+        job_settle(&job);
+    }
+    assert_int_equal(ends[0], 1);
+    assert_int_equal(ends[1], FERRY_EINVAL);
+    assert_alive(0);
+
+    parcel = make(0, 1, 6);
+    assert_int_equal(ferry_cell_enq(job.f[0], cell, parcel, FERRY_KEEP, 0), 0);
+    for (int held = 1; held < UINT16_MAX; held++)
+        assert_int_equal(ferry_cell_read(job.f[0], cell, &out, 0), 0);
+    assert_int_equal(ferry_cell_read(job.f[0], cell, &out, 0), FERRY_ENOMEM);
+    assert_int_equal(ferry_cell_enq_start(job.f[0], cell, parcel, FERRY_KEEP, &track),
+                     FERRY_ENOMEM);
+    for (int held = 0; held < UINT16_MAX; held++)
+        assert_int_equal(ferry_parcel_release(job.f[0], parcel), 0);
+    assert_int_equal(ferry_cell_zap(job.f[0], cell), 0);
+    assert_alive(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_overwritten_cell_is_not_followed, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_send_and_recv_combine, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_tracked_operations_end_in_order, open_job, close_job),
+        cmocka_unit_test_setup_teardown(test_holds_are_counted, open_job, close_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
