@@ -13,7 +13,9 @@
 
 #include <ferry/ferry.h>
 
-enum { OBJECTS = 60, NAP_US = 50, RANKS_MAX = 64, WRONG = 3 };
+#include "../programs/check.h"
+
+enum { OBJECTS = 60, NAP_US = 50, RANKS_MAX = 64 };
 
 /* What rank 0 tells the members between rounds. */
 typedef struct plan {
@@ -34,14 +36,6 @@ typedef struct state {
     int victim;  /* dies in this round; -1: nobody */
     int round;
 } state;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(WRONG);
-}
 
 /* Hands what is counted here over to rank 0. */
 static void send_account(ferry *f, state *s)

@@ -12,6 +12,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../programs/check.h"
+
 enum { LIMIT = 1024, PATIENCE_NS = 1000000 };
 
 typedef struct shared {
@@ -25,14 +27,6 @@ typedef struct content {
     uint64_t ticket;
     uint64_t producer;
 } content;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(1);
-}
 
 static shared *share(ferry *f, uint64_t count)
 {

@@ -233,12 +233,9 @@ static bool has_handlers(uint64_t seed)
 
 static void work(fy_segment *segment, shared *s, int rank, uint64_t seed)
 {
-    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
     worker w = {.s = s, .random = seed * RANKS + (uint64_t)rank, .handlers = has_handlers(seed)};
-    fy_port *port;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    must(fy_shm_join(segment, rank, &port) == 0, "join");
-    must(fy_rank_create(port, &options, &w.f) == 0, "open");
+    w.f = open_rank(segment, rank, "none");
     /* Some cells are full now and then, so that there is somebody who waits for room. */
     must(ferry_cell_limit_set(w.f, 0, 4) == 0, "limit");
     must(ferry_on_peer(w.f, on_peer, NULL) == 0, "on_peer");

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "core/rank.h"
 #include "port/shm/layout.h"
+#include "ranks.h"
 
 enum {
     PARCELS = 24,
@@ -168,17 +169,6 @@ static void send_many(ferry *f, const actor *me, int rank, int count)
     }
 }
 
-static ferry *open_rank(fy_segment *segment, int rank)
-{
-    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
-    fy_port *port;
-    ferry *f;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    must(fy_shm_join(segment, rank, &port) == 0, "join");
-    must(fy_rank_create(port, &options, &f) == 0, "open");
-    return f;
-}
-
 /* A parcel is as its creator made it, which is dead or not. */
 static void check_parcel(ferry *f, ferry_parcel parcel, int creator)
 {
@@ -191,7 +181,8 @@ static void check_parcel(ferry *f, ferry_parcel parcel, int creator)
 static void survive(fy_segment *segment, shared *s)
 {
     actor me = {.s = s};
-    ferry *f = open_rank(segment, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ferry *f = open_rank(segment, 0, "none");
     ferry_parcel kept = {0}, next;
     int creator = 0;
     register_all(f, &me);
@@ -225,7 +216,8 @@ static void survive(fy_segment *segment, shared *s)
 static void die(fy_segment *segment, shared *s, int rank)
 {
     actor me = {.s = s};
-    ferry *f = open_rank(segment, rank);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ferry *f = open_rank(segment, rank, "none");
     register_all(f, &me);
     must(ferry_quiesce(f) == 0, "quiesce");
     for (int i = 0; i < PARCELS; i++) {

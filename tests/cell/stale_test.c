@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "core/rank.h"
 #include "port/shm/layout.h"
+#include "ranks.h"
 
 enum { BYTES = 1000, HEADER_BYTES = 64, WORDS = (BYTES + HEADER_BYTES) / 4, LOCKED = 2 };
 
@@ -22,16 +23,6 @@ static void must(bool condition, const char *what)
         return;
     fprintf(stderr, "stale_test: %s (%s)\n", what, fy_error_text());
     abort();
-}
-
-static ferry *open_rank(fy_segment *segment, int rank)
-{
-    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
-    fy_port *port;
-    ferry *f;
-    must(fy_shm_join(segment, rank, &port) == 0, "join");
-    must(fy_rank_create(port, &options, &f) == 0, "open");
-    return f;
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -62,7 +53,7 @@ int main(void)
     bool died = false;
     uint32_t *block;
     must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
-    ferry *zero = open_rank(segment, 0), *one = open_rank(segment, 1);
+    ferry *zero = open_rank(segment, 0, "none"), *one = open_rank(segment, 1, "none");
     char *data = work(zero, one);
     must(ferry_on_peer(zero, on_peer, &died) == 0, "on_peer");
     must(ferry_alloc(zero, BYTES + HEADER_BYTES, (void **)&block) == 0, "alloc");

@@ -151,16 +151,6 @@ static const scenario scenarios[] = {
     {"create", prepare_nothing, create, 3, 3, 1, false},
 };
 
-static ferry *open_rank(int rank)
-{
-    const ferry_options options = {.size = sizeof(options), .scheduler = "none"};
-    fy_port *port;
-    ferry *f;
-    must(fy_shm_join(segment, rank, &port) == 0, "join");
-    must(fy_rank_create(port, &options, &f) == 0, "open");
-    return f;
-}
-
 static void close_segment(void)
 {
     if (segment == NULL)
@@ -177,14 +167,14 @@ static void open_segment(void)
     int fd;
     must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
     close(fd);
-    survivor = open_rank(0);
+    survivor = open_rank(segment, 0, "none");
     next_rank = 1;
 }
 
 /* Runs in the child: stops before the operation, for the parent to take it from there. */
 static void be_child(const scenario *s, int rank)
 {
-    ferry *f = open_rank(rank);
+    ferry *f = open_rank(segment, rank, "none");
     /* The heap's first block of a size takes thousands of steps, all of them before any change. */
     void *block;
     must(ferry_alloc(f, 17 * sizeof(uint64_t), &block) == 0 && ferry_free(f, block) == 0, "alloc");
@@ -312,7 +302,7 @@ static pid_t start_maker(int rank)
     pid_t pid = fork();
     must(pid >= 0, "fork");
     if (pid == 0) {
-        ferry *f = open_rank(rank);
+        ferry *f = open_rank(segment, rank, "none");
         for (int i = 1; i <= BEFORE; i++)
             must(ferry_cell_enq(f, cell, make(f, (unsigned char)i), FERRY_GIVE, 0) == 0, "enq");
         atomic_store(finished, 1);

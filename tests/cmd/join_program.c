@@ -11,20 +11,14 @@
 
 #include <ferry/ferry.h>
 
+#include "../programs/check.h"
+
 enum { LEFT = 1 };
 
 typedef struct state {
     ferry_handler greet;
     int greeted, gone;
 } state;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(1);
-}
 
 static void on_greet(ferry *f, int source, const ferry_message *message)
 {

@@ -130,11 +130,7 @@ static void *run_rank(void *arg)
     rank_thread *t = arg;
     run *r = t->run;
     member m = {.run = r};
-    const ferry_options options = {.size = sizeof(options), .scheduler = "stealing"};
-    fy_port *port;
-    ferry *f;
-    CHECK(fy_shm_join(t->segment, t->rank, &port) == 0);
-    CHECK(fy_rank_create(port, &options, &f) == 0);
+    ferry *f = open_rank(t->segment, t->rank, "stealing");
     CHECK(ferry_on_peer(f, on_peer, &m) == 0);
     CHECK(ferry_quiesce(f) == 0);
     for (int round = 0; round < 4; round++) {
@@ -165,11 +161,7 @@ static void *run_rank(void *arg)
 static void *leave_or_close(void *arg)
 {
     rank_thread *t = arg;
-    const ferry_options options = FERRY_OPTIONS_DEFAULTS;
-    fy_port *port;
-    ferry *f;
-    CHECK(fy_shm_join(t->segment, t->rank, &port) == 0);
-    CHECK(fy_rank_create(port, &options, &f) == 0);
+    ferry *f = open_rank(t->segment, t->rank, NULL);
     if (t->run->leave[0] >> t->rank & 1)
         CHECK(ferry_leave(f) == 0);
     else

@@ -30,9 +30,9 @@ fy_segment *make_segment(int ranks, uint32_t ring_slots, uint32_t ring_bytes)
     return segment;
 }
 
-static ferry *open_rank(fy_segment *segment, int rank)
+ferry *open_rank(fy_segment *segment, int rank, const char *scheduler)
 {
-    const ferry_options options = {.size = sizeof(options), .scheduler = "stealing"};
+    const ferry_options options = {.size = sizeof(options), .scheduler = scheduler};
     fy_port *port;
     ferry *f;
     CHECK(fy_shm_join(segment, rank, &port) == 0);
@@ -45,7 +45,7 @@ void job_open(test_job *job, int ranks, uint32_t ring_slots, uint32_t ring_bytes
     job->ranks = ranks;
     job->segment = make_segment(ranks, ring_slots, ring_bytes);
     for (int i = 0; i < ranks; i++)
-        job->f[i] = open_rank(job->segment, i);
+        job->f[i] = open_rank(job->segment, i, "stealing");
 }
 
 void job_close(test_job *job)
@@ -78,7 +78,7 @@ typedef struct rank_thread {
 static void *run_thread(void *arg)
 {
     const rank_thread *t = arg;
-    ferry *f = open_rank(t->segment, t->rank);
+    ferry *f = open_rank(t->segment, t->rank, "stealing");
     t->body(f, t->arg);
     CHECK(ferry_close(f) == 0);
     return NULL;

@@ -25,6 +25,9 @@ typedef struct test_job {
 /* A segment, mapped; 0 slots or bytes: the defaults. */
 fy_segment *make_segment(int ranks, uint32_t ring_slots, uint32_t ring_bytes);
 
+/* A rank in it; NULL: the default scheduler. */
+ferry *open_rank(fy_segment *segment, int rank, const char *scheduler);
+
 /* Opens `ranks` ranks; 0 slots or bytes: the defaults. */
 void job_open(test_job *job, int ranks, uint32_t ring_slots, uint32_t ring_bytes);
 

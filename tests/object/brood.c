@@ -17,6 +17,8 @@
 
 #include <ferry/ferry.h>
 
+#include "resident.h"
+
 enum { RANKS_MAX = 64, BYTES = 1000 };
 
 typedef struct account {
@@ -87,20 +89,6 @@ static void set_up(ferry *f, account *a)
         }
         check(f, ferry_broadcast(f, rank, &a->objects[rank], sizeof a->objects[rank]));
     }
-}
-
-/* The most that was ever resident; 0 where the system does not say. */
-static uint64_t resident_kib_max(void)
-{
-    char line[128];
-    uint64_t kib = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
-            break;
-    if (status != NULL)
-        fclose(status);
-    return kib;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)

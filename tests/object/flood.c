@@ -18,6 +18,8 @@
 
 #include <ferry/ferry.h>
 
+#include "resident.h"
+
 enum { OBJECTS_MAX = 16, RANKS_MAX = 32, BYTES_MAX = 65536, STAY = 37, REST = 256 };
 
 typedef struct thing {
@@ -42,20 +44,6 @@ static void check(ferry *f, int error)
         return;
     ((account *)ferry_user_data(f))->wrong++;
     fprintf(stderr, "flood: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
-}
-
-/* The most that was ever resident; 0 where the system does not say. */
-static uint64_t resident_kib_max(void)
-{
-    char line[128];
-    uint64_t kib = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
-            break;
-    if (status != NULL)
-        fclose(status);
-    return kib;
 }
 
 static void on_take(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)

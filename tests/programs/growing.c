@@ -8,6 +8,8 @@
 
 #include <ferry/ferry.h>
 
+#include "check.h"
+
 enum { MESSAGES = 20, LIFE = 6 };
 
 typedef struct state {
@@ -16,14 +18,6 @@ typedef struct state {
     uint64_t random;
     int joined;
 } state;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(1);
-}
 
 static uint64_t draw(state *s, uint64_t bound)
 {

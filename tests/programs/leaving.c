@@ -11,7 +11,9 @@
 
 #include <ferry/ferry.h>
 
-enum { OBJECTS = 4, MESSAGES = 5, RANKS_MAX = 64, WRONG = 3, LATE = 20, LATE_BYTES = 50000 };
+#include "check.h"
+
+enum { OBJECTS = 4, MESSAGES = 5, RANKS_MAX = 64, LATE = 20, LATE_BYTES = 50000 };
 
 /* What an object has seen. */
 typedef struct walker {
@@ -28,14 +30,6 @@ typedef struct state {
     uint64_t random, reports;
     int64_t late_sent, late_done, late_failed;
 } state;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(WRONG);
-}
 
 static uint64_t draw(uint64_t *random, uint64_t bound)
 {

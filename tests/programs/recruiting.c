@@ -10,6 +10,8 @@
 
 #include <ferry/ferry.h>
 
+#include "check.h"
+
 enum { RANKS_MAX = 64, FAILED = 2 };
 
 typedef enum step { FAIL, GROW, GROW_MORE, USE, LEAVE, DIE, USE_AGAIN, END } step;
@@ -26,14 +28,6 @@ typedef struct state {
     int joined, died;
     char *const *argv;
 } state;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(1);
-}
 
 static void on_hello(ferry *f, int source, const ferry_message *message)
 {

@@ -13,6 +13,8 @@
 
 #include <ferry/ferry.h>
 
+#include "check.h"
+
 enum { RANKS_MAX = 32, ROUNDS = 4, SMALL = 1500, ADDS = 100, TRIP_BYTES = 100000 };
 
 /* Payloads: none; in a cache line; in a ring; in a block; beside the frame; larger than a ring. */
@@ -32,14 +34,6 @@ typedef struct state {
     int64_t died, left;
     unsigned char *data;
 } state;
-
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(1);
-}
 
 static unsigned char byte_at(uint64_t number, size_t at)
 {
