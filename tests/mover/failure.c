@@ -3,7 +3,7 @@
  * moves, binds and moves over indices, gives blocks to other ranks, makes them objects, and writes
  * and reads a file, is repeated with the first, second, ... allocation of the mover layer failing,
  * on one rank and then on the other, until none is left to fail, with whole floor plans and with
- * shares. The layer is compiled into this program with its allocations renamed. */
+ * shares. The layer is linked into this program with its allocations renamed. */
 #include <string.h>
 #include <unistd.h>
 
