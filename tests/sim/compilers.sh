@@ -1,28 +1,31 @@
 #!/bin/sh
 # Goal: equal seeds give the same bytes, of output, report and trace, from every compiler and build
 # type. Method: the workload and a balanced program, built by gcc and clang, for release and for
-# debugging, run on the same places with the same seeds and compared with the first build's. A
-# compiler that is absent is left out, and said so.
+# debugging, run on the same places with the same seeds and compared with those of this build, which
+# stands for its compiler's release. A compiler that is absent is left out, and said so.
 #
-#     compilers.sh FERRY SOURCE
+#     compilers.sh FERRY SOURCE COMPILER_ID WORKLOAD SYNTHETIC
 set -u
 ferry=$1 source=$2
+case $3 in GNU) ours=gcc ;; Clang) ours=clang ;; *) ours= ;; esac
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/first" "$scratch/now"
-first=
+mkdir "$scratch/first" "$scratch/now" "$scratch/traces"
 
-# build COMPILER TYPE: both programs, always under the same names: traces tell them
+# build COMPILER TYPE FLAGS: both programs, always under the same names: traces tell them; and of
+# the library what they need
 build()
 {
-    cmake -S "$source" -B "$scratch/$1-$2" -DCMAKE_C_COMPILER="$1" -DCMAKE_BUILD_TYPE="$2" \
-        -DFERRY_TESTS=OFF -DFERRY_BENCH=OFF >"$scratch/log" 2>&1 &&
-        cmake --build "$scratch/$1-$2" --target example_synthetic --parallel 2 \
-            >"$scratch/log" 2>&1 &&
-        cp "$scratch/$1-$2/examples/synthetic" "$scratch/synthetic" &&
-        "$1" -std=c11 -O1 -w -I"$source/include" "$source/tests/sim/workload.c" \
-            "$scratch/$1-$2/lib/libferry.a" -lm -lpthread -ldl -o "$scratch/workload" \
-            >"$scratch/log" 2>&1
+    folder=$scratch/$1-$2
+    cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER="$1" -DCMAKE_BUILD_TYPE="$2" \
+        -DCMAKE_C_FLAGS_DEBUG= -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
+        cmake --build "$folder" --target ferry ferry_port_sim ferry_bundle --parallel 2 || return
+    # shellcheck disable=SC2086
+    set -- "$1" -std=c11 $3 -w -D_GNU_SOURCE -I"$source/include" -I"$source/examples" \
+        -L"$folder/lib" -Wl,-rpath,"$folder/lib"
+    "$@" "$source/tests/sim/workload.c" -lferry -o "$scratch/workload" &&
+        "$@" "$source/examples/synthetic.c" "$source/examples/common/parameters.c" -lferry -lm \
+            -o "$scratch/synthetic"
 }
 
 # run NAME ARGUMENT...: output, report without its times, and traces, into now/
@@ -38,33 +41,41 @@ run()
     mkdir "$scratch/traces"
 }
 
-mkdir "$scratch/traces"
+# results BUILD: of all runs, which are as those of the first build
+results()
+{
+    for seed in 1 2 3 4 5; do
+        run "workload-$seed" -n 6 --seed $seed --faults random --net cloud ./workload
+    done
+    for scheduler in ferry stealing diffusion gradient multilist; do
+        run "synthetic-$scheduler" -n 32 --net ethernet-100m ./synthetic --work compute \
+            --tasks 8 --scheduler $scheduler
+    done
+    for result in "$scratch"/now/*; do
+        [ -s "$result" ] || { echo "$1: no ${result##*/}"; exit 1; }
+    done
+    if [ -z "$(ls "$scratch/first")" ]; then
+        mv "$scratch"/now/* "$scratch/first/"
+    elif ! diff -rq "$scratch/first" "$scratch/now"; then
+        echo "$1 differs from this build"
+        exit 1
+    else
+        echo "$1: $(ls "$scratch/now" | wc -l) results as of this build"
+    fi
+}
+
+cp "$4" "$scratch/workload" && cp "$5" "$scratch/synthetic" || exit 1
+results "this build"
 for compiler in gcc clang; do
     if ! command -v $compiler >/dev/null; then
         echo "$compiler: absent, left out"
         continue
     fi
-    for type in Release Debug; do
-        build $compiler $type || { tail -5 "$scratch/log"; exit 1; }
-        for seed in 1 2 3 4 5; do
-            run "workload-$seed" -n 6 --seed $seed --faults random --net cloud ./workload
-        done
-        for scheduler in ferry stealing diffusion gradient multilist; do
-            run "synthetic-$scheduler" -n 32 --net ethernet-100m ./synthetic --work compute \
-                --tasks 8 --scheduler $scheduler
-        done
-        for result in "$scratch"/now/*; do
-            [ -s "$result" ] || { echo "$compiler $type: no ${result##*/}"; exit 1; }
-        done
-        if [ -z "$first" ]; then
-            first="$compiler $type"
-            mv "$scratch"/now/* "$scratch/first/"
-        elif ! diff -rq "$scratch/first" "$scratch/now"; then
-            echo "$compiler $type differs from $first"
-            exit 1
-        else
-            echo "$compiler $type: $(ls "$scratch/now" | wc -l) results as $first"
-        fi
+    for type in 'Debug -O0' 'Release -O3 -DNDEBUG'; do
+        [ "$compiler ${type%% *}" = "$ours Release" ] && continue
+        build $compiler "${type%% *}" "${type#* }" >"$scratch/log" 2>&1 ||
+            { tail -5 "$scratch/log"; exit 1; }
+        results "$compiler ${type%% *}"
     done
 done
 grep -q 'hash' "$scratch/first/workload-1" && grep -q 'status 0' "$scratch/first/workload-1"

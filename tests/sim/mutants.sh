@@ -1,9 +1,9 @@
 #!/bin/sh
 # Goal: the swarm is a test: with one safeguard switched off it finds a seed that fails. Method:
-# each mutant is a change of one line in a copy of the sources; the workload is built with it and
-# run by an unchanged `ferry swarm`. Fails when a mutant survives its seeds, or when its line is no
-# longer there. Some mutants never end: a limit of virtual time finds those, at no cost of waiting,
-# and the unchanged sources keep to it.
+# each mutant is a source with one line changed, which the workload is linked with before the
+# library; an unchanged `ferry swarm` runs it. Fails when a mutant survives its seeds, or when its
+# line is no longer there. Some mutants never end: a limit of virtual time finds those, at no cost of
+# waiting, and the unchanged sources keep to it.
 #
 # `make test` runs the quick ones; `make soak` all.
 #
@@ -11,19 +11,21 @@
 set -u
 ferry=$1 source=$2 only=${3:-}
 seeds=200
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 failures=0
 
 # The program that must find them, the swarm's options for it, and how long that takes.
 program=workload options= sort=quick
 limits='--time-limit 2s --limit 20'
 
+# build [MUTANT.c FOLDER]: the program, with what stands in a source of that folder instead
 build()
 {
-    cmake --build "$copy/build" --target ferry_static --parallel 2 >"$copy/log" 2>&1 &&
-        cc -std=c11 -O1 -w -I"$copy/include" "$source/tests/sim/$program.c" \
-            "$copy/build/lib/libferry.a" -lpthread -ldl -o "$copy/$program" >>"$copy/log" 2>&1
+    # shellcheck disable=SC2086
+    cc -std=c11 -w -D_GNU_SOURCE -I"$source/include" -I"$source/src" ${2:+-iquote "$2"} ${1:-} \
+        "$source/tests/sim/$program.c" "$scratch/libferry.a" -lpthread -ldl -o "$scratch/$program" \
+        >"$scratch/log" 2>&1
 }
 
 # mutant NAME FILE OLD NEW RANKS [ARGUMENT]...: OLD is a fixed string of one line of FILE; the
@@ -43,28 +45,28 @@ mutant()
     fi
     awk -v old="$old" -v new="$new" '{ at = index($0, old)
         if (at) $0 = substr($0, 1, at - 1) new substr($0, at + length(old)); print }' \
-        "$source/$file" >"$copy/$file"
-    if ! build; then
+        "$source/$file" >"$scratch/$name.c"
+    if ! build "$scratch/$name.c" "$source/${file%/*}"; then
         echo "$name: does not compile"
-        tail -5 "$copy/log"
+        tail -5 "$scratch/log"
         failures=$((failures + 1))
-    elif out=$("$ferry" swarm --no-shrink $options $limits -n "$ranks" --seeds 1..$seeds "$copy/$program" \
+    elif out=$("$ferry" swarm --no-shrink $options $limits -n "$ranks" --seeds 1..$seeds "$scratch/$program" \
         "$@" 2>&1); then
         echo "$name: not found within $seeds seeds"
         failures=$((failures + 1))
     else
         echo "$name: $(echo "$out" | tail -1)"
     fi
-    cp "$source/$file" "$copy/$file"
 }
 
-for part in CMakeLists.txt cmake include src docs tools LICENSE README.md; do
-    [ ! -e "$source/$part" ] || cp -r "$source/$part" "$copy/"
-done
-cmake -S "$copy" -B "$copy/build" -DCMAKE_BUILD_TYPE=Debug -DFERRY_WERROR=OFF -DFERRY_TESTS=OFF \
-    -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF >"$copy/log" 2>&1 && build ||
-    { tail -20 "$copy/log"; exit 1; }
-"$ferry" swarm $limits -n 5 --seeds 1..$seeds "$copy/workload" ||
+objects='ferry_objects ferry_sim_objects ferry_mpi_objects ferry_bundle_objects'
+# shellcheck disable=SC2086
+{ cmake -S "$source" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= \
+    -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
+    cmake --build "$scratch/build" --target $objects --parallel 2 &&
+    find "$scratch/build" -path '*_objects.dir/*.o' -exec ar rc "$scratch/libferry.a" {} +
+} >"$scratch/log" 2>&1 && build || { tail -20 "$scratch/log"; exit 1; }
+"$ferry" swarm $limits -n 5 --seeds 1..$seeds "$scratch/workload" ||
     { echo "the unchanged sources fail"; exit 1; }
 
 mutant port_order src/port/sim/wire.c 'cargo->number > channel->expected' '0' 5
