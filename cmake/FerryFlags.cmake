@@ -24,6 +24,13 @@ if(FERRY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  # The shared runtime of one would have the other search its 6 MiB for pointers whenever a process
+  # ends.
+  include(CheckLinkerFlag)
+  check_linker_flag(C "-fsanitize=undefined;-static-libubsan" FERRY_STATIC_LIBUBSAN)
+  if(FERRY_STATIC_LIBUBSAN)
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libubsan>)
+  endif()
 elseif(FERRY_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
   add_link_options(-fsanitize=thread)
