@@ -123,8 +123,10 @@ static int check_atomic(ferry *f, int rank, const ferry_atomic *what)
 {
     static const char name[] = "atomic_update";
     if (what == NULL || (unsigned)what->verb > FERRY_COMPARE_SWAP)
-        return fy_fail(f, FERRY_EINVAL, "%s: verb %d is unknown", name,
-                       what == NULL ? -1 : (int)what->verb);
+        return fy_fail(f, FERRY_EINVAL,
+                       what == NULL ? "%s: nothing to do given"
+                                    : "%s: verb %d is unknown; there are 0..%d",
+                       name, what == NULL ? 0 : (int)what->verb, FERRY_COMPARE_SWAP);
     if ((uintptr_t)what->target % sizeof(uint64_t) != 0)
         return fy_fail(f, FERRY_EINVAL, "%s: %p is not 8-byte aligned", name, (void *)what->target);
     return fy_memory_check(f, name, rank, what->target, what, sizeof(uint64_t));

@@ -290,8 +290,9 @@ static void test_shm_checks_sizes(void **state)
     int fd;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(fy_segment_create(&wrong[i], &fd), FERRY_EINVAL);
-    /* Fewer heaps than numbers, where the size asked for leaves no room for all. */
-    const fy_shm_options fewer = {.ranks = 2, .ranks_max = 500, .heap_bytes = (size_t)10 << 30};
+    /* Fewer heaps than numbers, where the size asked for leaves no room for all; also when that is
+     * the default. */
+    const fy_shm_options fewer = {.ranks = 2, .ranks_max = 500, .heap_bytes = (size_t)16 << 30};
     fy_segment *few;
     assert_int_equal(fy_segment_create(&fewer, &fd), 0);
     assert_int_equal(fy_segment_map(fd, &few), 0);

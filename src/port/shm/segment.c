@@ -80,11 +80,11 @@ static int choose_heaps(const fy_shm_options *options, fy_segment *s)
     uint64_t room =
         s->total_bytes < TOTAL_BYTES_MAX ? (TOTAL_BYTES_MAX - s->total_bytes) * 63 / 64 : 0;
     uint64_t wanted = options->heap_bytes;
-    /* The default, said or not, yields to the number of ranks. */
+    if (options->arenas == 0 && wanted > room / s->ranks && wanted <= room / s->starting)
+        s->arenas = (uint32_t)(room / wanted);
+    /* The default, said or not, yields to the number of ranks that begin. */
     if (wanted == 0 || wanted == HEAP_BYTES_DEFAULT)
         wanted = room / s->arenas < HEAP_BYTES_DEFAULT ? room / s->arenas : HEAP_BYTES_DEFAULT;
-    else if (options->arenas == 0 && wanted > room / s->ranks && wanted <= room / s->starting)
-        s->arenas = (uint32_t)(room / wanted);
     if (wanted < HEAP_BYTES_MIN || wanted > room / s->arenas)
         return fy_error_set(FERRY_EINVAL,
                             "a heap of %llu bytes for each of %u ranks: must be 1 MiB to %llu MiB",
