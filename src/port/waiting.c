@@ -70,3 +70,37 @@ int fy_waiting_circle(const fy_waiting *all, uint32_t count, uint32_t start, cha
     free(from);
     return lowest;
 }
+
+/* An index that is in a circle. Depth first, and each once: `next` has 1 + the index that is looked
+ * at next from there, 0 where none was, and `left` when all were. */
+static bool find_circle(const fy_waiting *all, uint32_t count, uint32_t *next, uint32_t *way,
+                        uint32_t *out)
+{
+    const uint32_t left = UINT32_MAX;
+    uint32_t depth = 0;
+    for (uint32_t start = 0; start < count; start++) {
+        if (next[start] == 0)
+            next[way[depth++] = start] = 1;
+        while (depth > 0) {
+            uint32_t at = way[depth - 1], other = next[at]++ - 1;
+            if (other == count) {
+                next[at] = left;
+                depth--;
+            } else if (next[other] != left && waits_for(&all[at], &all[other])) {
+                *out = other;
+                if (next[other] != 0)
+                    return true;
+                next[way[depth++] = other] = 1;
+            }
+        }
+    }
+    return false;
+}
+
+bool fy_waiting_any_circle(const fy_waiting *all, uint32_t count, char *out, size_t size)
+{
+    uint32_t *next = calloc((size_t)count * 2, sizeof(*next)), start = 0;
+    bool found = next != NULL && find_circle(all, count, next, next + count, &start);
+    free(next);
+    return found && fy_waiting_circle(all, count, start, out, size) >= 0;
+}

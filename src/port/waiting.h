@@ -30,4 +30,7 @@ bool fy_waiting_misses(const fy_waiting *waiting, const fy_waiting *other);
 FY_SHARED int fy_waiting_circle(const fy_waiting *all, uint32_t count, uint32_t start, char *out,
                                 size_t size);
 
+/* Writes one, wherever it is. False: there is none. */
+FY_SHARED bool fy_waiting_any_circle(const fy_waiting *all, uint32_t count, char *out, size_t size);
+
 #endif

@@ -45,16 +45,22 @@ static int stuck(ferry *f, const account *a)
     return ferry_barrier(f) == 0 ? 0 : EXIT_FAILURE;
 }
 
-/* Ranks 0 and 2 each wait for what the other does after that. */
-static int circle(ferry *f)
+/* Waits for what `rank` never sends. */
+static bool receives(ferry *f, int rank)
 {
     ferry_op op = {0};
     ferry_track track = FERRY_TRACK_DEFAULTS;
     char buffer[8];
     track.op = &op;
-    if (ferry_rank(f) != 1 &&
-        (ferry_receive(f, 2 - ferry_rank(f), 7, buffer, sizeof buffer, &track) != 0 ||
-         ferry_op_wait(f, &op) != 0))
+    return ferry_receive(f, rank, 7, buffer, sizeof buffer, &track) == 0 &&
+           ferry_op_wait(f, &op) == 0;
+}
+
+/* The last rank and the last but two each wait for what the other does after that. */
+static int circle(ferry *f)
+{
+    int last = ferry_ranks(f) - 1, other = 2 * last - 2 - ferry_rank(f);
+    if ((other == last || other == last - 2) && !receives(f, other))
         return EXIT_FAILURE;
     return ferry_barrier(f) == 0 ? 0 : EXIT_FAILURE;
 }

@@ -248,13 +248,9 @@ static void print_missing(void *base, const fy_waiting *all, uint32_t ranks, uin
 
 static void print_circle(const fy_waiting *all, uint32_t ranks, FILE *out)
 {
-    enum { STARTS_MAX = 64 };
     char circle[512];
-    for (uint32_t start = 0; start < ranks && start < STARTS_MAX; start++)
-        if (fy_waiting_circle(all, ranks, start, circle, sizeof(circle)) >= 0) {
-            fprintf(out, "  a circle: %s\n", circle);
-            return;
-        }
+    if (fy_waiting_any_circle(all, ranks, circle, sizeof(circle)))
+        fprintf(out, "  a circle: %s\n", circle);
 }
 
 /* Written at once: what ranks of several machines print goes through one launcher. */

@@ -67,13 +67,9 @@ static void report_answer(const fy_sim_rank *rank, fy_waiting *waiting, bool pri
 
 static void report_circle(const fy_waiting *all, uint32_t count)
 {
-    enum { STARTS_MAX = 64 };
     char circle[512];
-    for (uint32_t start = 0; start < count && start < STARTS_MAX; start++)
-        if (fy_waiting_circle(all, count, start, circle, sizeof(circle)) >= 0) {
-            fy_log_line(-1, "sim: a circle: %s", circle);
-            return;
-        }
+    if (fy_waiting_any_circle(all, count, circle, sizeof(circle)))
+        fy_log_line(-1, "sim: a circle: %s", circle);
 }
 
 static void report_rank(const fy_world *world, const fy_sim_rank *rank)
