@@ -187,10 +187,9 @@ FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */
 FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 
-/* The limit of what waits on this rank, tasks included; and a count for the layers above to add
- * what they keep. */
-size_t fy_waiting_limit(const ferry *f);
-size_t *fy_kept_bytes(ferry *f);
+/* The count to which the layers above add what they keep; and the limit of all that waits on this
+ * rank, tasks included. */
+size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
 
 /* Of a call in a handler that would keep what it sends here: 0, or FERRY_EAGAIN with a reason: that
  * limit is reached. [application thread] */

@@ -48,13 +48,9 @@ size_t fy_answer_bytes(const ferry *f, int rank)
     return fy_backlog_bytes(f, FY_DATA, rank) + (messages != NULL ? messages->bytes : 0);
 }
 
-size_t fy_waiting_limit(const ferry *f)
+size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes)
 {
-    return f->options.waiting_bytes;
-}
-
-size_t *fy_kept_bytes(ferry *f)
-{
+    *limit_bytes = f->options.waiting_bytes;
     return &f->kept_bytes;
 }
 

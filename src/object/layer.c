@@ -29,8 +29,9 @@ static int open_layer(ferry *f, const ferry_options *options)
     objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
-    if (fy_letterbox_init(&objects->letters, fy_credit_bytes(f), fy_waiting_limit(f) / 2,
-                          fy_kept_bytes(f)) != 0)
+    size_t limit_bytes;
+    size_t *kept_bytes = fy_kept_bytes(f, &limit_bytes);
+    if (fy_letterbox_init(&objects->letters, fy_credit_bytes(f), limit_bytes / 2, kept_bytes) != 0)
         goto free_directory;
     objects->f = f;
     objects->rank = ferry_rank(f);
