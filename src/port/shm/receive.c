@@ -72,15 +72,6 @@ static bool block_is_sound(const shm_port *p, uint64_t size_word, arrival *a)
     return block_bytes != 0 && a->frame.size_bytes <= block_bytes;
 }
 
-/* Asks for the first lines of a payload at once: who takes it apart would wait for one after the
- * other. */
-static inline void ask_for(const void *data, size_t size_bytes)
-{
-    enum { LINE_BYTES = 64, AT_ONCE_BYTES = 256 };
-    for (size_t at = 0; at < size_bytes && at < AT_ONCE_BYTES; at += LINE_BYTES)
-        __builtin_prefetch((const char *)data + at);
-}
-
 /* Checks an arrival with payload and finds its data. */
 static bool find_payload(const shm_port *p, inbox *in, uint64_t size_word, arrival *a)
 {
@@ -93,7 +84,6 @@ static bool find_payload(const shm_port *p, inbox *in, uint64_t size_word, arriv
         return frame->size_bytes <= (FY_FRAME_WORDS - frame->word_count) * sizeof(uint64_t);
     case SHM_BYTES:
         frame->data = ring_payload(p->segment, in->ring) + at;
-        ask_for(frame->data, frame->size_bytes);
         return at % 8 == 0 && frame->size_bytes <= ring_bytes - at;
     case SHM_COPIED:
     case SHM_GIVEN:
