@@ -15,9 +15,7 @@ enum { SPINS = 200, TURNS = 64, LOOKING = 1 };
 static __attribute__((cold, noinline)) void free_overwritten(const fy_cells *c,
                                                              _Atomic uint32_t *lock, uint32_t owner)
 {
-    /* release: as an unlock; relaxed else */
-    if (atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_release,
-                                                memory_order_relaxed))
+    if (fy_lock_break(lock, owner))
         fy_log(c->f, "a lock at %p has the value %u, and nobody has it: memory was overwritten",
                (void *)lock, (unsigned)owner);
 }
@@ -92,7 +90,8 @@ static int owner_of(const fy_cells *c, _Atomic uint32_t *lock)
     return (int)owner - 1;
 }
 
-/* Waits for a lock that this rank does not get at once; `recover` frees it for a dead owner. */
+/* Waits for a lock that this rank does not get at once; `recover` frees it for a dead owner: one
+ * that was recovered owns nothing, and what still says so was overwritten. */
 static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
                         void (*recover)(fy_cells *c, _Atomic uint32_t *lock, int dead))
 {
@@ -121,14 +120,6 @@ static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
         take_back(c, lock, asked);
 }
 
-/* A recovered rank owns nothing: what still says so was overwritten. */
-static void break_lock(_Atomic uint32_t *lock, int dead)
-{
-    uint32_t owner = (uint32_t)dead + 1;
-    atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_relaxed,
-                                            memory_order_relaxed);
-}
-
 /* The notes of the operation that met the lock are kept: they are used for the plan of the dead. */
 static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
 {
@@ -138,7 +129,7 @@ static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
     uint64_t parcel = ours->plan_parcel;
     uint32_t place = ours->plan_place, keep = ours->plan_keep;
     fy_recover(c, dead);
-    break_lock(lock, dead);
+    (void)fy_lock_break(lock, (uint32_t)dead + 1);
     ours->plan_parcel = parcel;
     ours->plan_place = place;
     ours->plan_keep = keep;
@@ -151,7 +142,7 @@ static void recover_cell(fy_cells *c, _Atomic uint32_t *lock, int dead)
 static void recover_parcel(fy_cells *c, _Atomic uint32_t *lock, int dead)
 {
     fy_recover_change(c, dead);
-    break_lock(lock, dead);
+    (void)fy_lock_break(lock, (uint32_t)dead + 1);
 }
 
 void fy_cell_lock_slowly(fy_cells *c, fy_cell *cell)

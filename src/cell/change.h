@@ -20,6 +20,14 @@ static inline bool fy_try_lock(_Atomic uint32_t *lock, uint32_t self)
                                                    memory_order_relaxed);
 }
 
+/* Frees a lock of `owner`, who is dead or does not have it. Whether it was still that. */
+static inline bool fy_lock_break(_Atomic uint32_t *lock, uint32_t owner)
+{
+    /* release: as an unlock; relaxed else */
+    return atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
 /* Waits for a lock that somebody has; recovers its owner if that is dead. */
 void fy_cell_lock_slowly(fy_cells *c, fy_cell *cell);
 void fy_parcel_lock_slowly(fy_cells *c, fy_parcel *p);

@@ -312,14 +312,13 @@ int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
     c->intent->change.place = c->place;
     c->intent->change.hold = (uint16_t)(hold + 1);
     out->word = atomic_load_explicit(&p->name, memory_order_relaxed);
-    if (remove)
+    if (remove) {
         take(c, cell, p);
-    else
-        share(c, p);
-    if (remove)
         unlock_changed(c, cell, false);
-    else
+    } else {
+        share(c, p);
         fy_cell_unlock(cell);
+    }
     return 0;
 }
 

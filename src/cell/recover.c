@@ -64,13 +64,6 @@ static bool is_sound(const fy_cells *c, const fy_intent *intent, fy_cell *cell, 
            (is_heap(c, parcel) && change->place < c->places);
 }
 
-static void free_lock(_Atomic uint32_t *lock, uint32_t owner)
-{
-    /* release: as an unlock; relaxed else */
-    atomic_compare_exchange_strong_explicit(lock, &owner, 0, memory_order_release,
-                                            memory_order_relaxed);
-}
-
 /* Finishes the change, frees the parcel's lock, and the cell's if nothing was planned for it. */
 static void redo(fy_cells *c, fy_board *board, uint32_t dead)
 {
@@ -90,9 +83,9 @@ static void redo(fy_cells *c, fy_board *board, uint32_t dead)
     atomic_thread_fence(memory_order_release);
     /* The note may be an old one, and the memory a program's by now. */
     if (fy_parcel_is_at(c, parcel))
-        free_lock(&((fy_parcel *)(uintptr_t)parcel)->lock, dead + 1);
+        (void)fy_lock_break(&((fy_parcel *)(uintptr_t)parcel)->lock, dead + 1);
     if (cell != NULL && atomic_load_explicit(&intent->plan, memory_order_relaxed) == FY_PLAN_NONE)
-        free_lock(&cell->lock, dead + 1);
+        (void)fy_lock_break(&cell->lock, dead + 1);
     atomic_store_explicit(&board->recovery, FY_RECOVERY_REDONE, memory_order_release);
 }
 

@@ -130,8 +130,8 @@ typedef enum fy_change_part {
     FY_CHANGE_SLOT = 2,  /* a slot of it */
     FY_CHANGE_RING = 4,  /* ring and mask */
     FY_CHANGE_HOLD = 8,  /* one hold: own ones change without the parcel's lock */
-    FY_CHANGE_REFS = 32, /* refs too */
-    FY_CHANGE_PLAN = 16, /* the plan has been carried out */
+    FY_CHANGE_REFS = 16, /* refs too */
+    FY_CHANGE_PLAN = 32, /* the plan has been carried out */
 } fy_change_part;
 
 typedef struct fy_intent {
