@@ -1,9 +1,11 @@
 /* Core: ranks, requests that run code where they arrive, progress, tracking, collectives.
  *
- * A rank is a `ferry *`. There is no state outside it: a process may hold many. One application
- * thread per rank calls everything here; handlers and callbacks run on it, one at a time, inside
- * the calls marked "polls". Requests from one rank to another are handled in the order sent, each
- * exactly once, or their failure is reported. dmcs.txt 3-4, prema.txt B. */
+ * A rank is a `ferry *`, as ferry_open gives it or ferry_main passes it. Functions do not look
+ * whether it is NULL or closed; ferry_close and ferry_error_message alone take NULL. There is no
+ * state outside it: a process may hold many. One application thread per rank calls everything here;
+ * handlers and callbacks run on it, one at a time, inside the calls marked "polls". Requests from
+ * one rank to another are handled in the order sent, each exactly once, or their failure is
+ * reported. dmcs.txt 3-4, prema.txt B. */
 #ifndef FERRY_CORE_H
 #define FERRY_CORE_H
 
@@ -244,9 +246,10 @@ FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_
  * which passes it on when it polls. Broadcasts of one rank are handled in the order sent unless
  * ranks come or go between them; between a broadcast and other requests no order is promised. The
  * data may be reused on return. `track` reports completed when every handler has returned; failed
- * with FERRY_EPEER when a rank of the tree died meanwhile, though others may have handled it. Else
- * as ferry_request_send. [app thread,
- * handlers | may block outside handlers | polls when it blocks] prema.txt B.2.5. */
+ * with FERRY_EPEER when a rank of the tree died meanwhile, though others may have handled it.
+ * FERRY_EAGAIN, in a handler: what waits here takes more than `waiting_bytes` (ferry_options). Else
+ * as ferry_request_send. [app thread, handlers | may block outside handlers | polls when it blocks]
+ * prema.txt B.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_message *message,
                                                      const ferry_track *track);
 
@@ -341,7 +344,7 @@ typedef struct ferry_stats {
     uint64_t runtime_cpu_ns;
 } ferry_stats;
 
-/* Writes this rank's account to `*out`. [app thread | never blocks] */
+/* Writes this rank's account to `*out`; NULL is told in a log line. [app thread | never blocks] */
 FERRY_API void ferry_stats_get(const ferry *f, ferry_stats *out);
 
 #ifdef __cplusplus

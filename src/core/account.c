@@ -256,6 +256,10 @@ void fy_work_shipped(ferry *f, uint64_t count)
 
 void ferry_stats_get(const ferry *f, ferry_stats *out)
 {
+    if (out == NULL) {
+        fy_log(f, "stats_get: the result is missing");
+        return;
+    }
     *out = f->stats;
     if (f->account.timed)
         out->runtime_cpu_ns += runtime_part(f, f->ops->cpu(f->port), f->ops->now(f->port));

@@ -294,6 +294,8 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
 {
     fy_frame frame;
     int error = fy_request_frame(f, message, &frame);
+    if (error == 0)
+        error = fy_check_room(f, "request_broadcast");
     if (error != 0)
         return error;
     bool all = f->peers.gone_count == 0;

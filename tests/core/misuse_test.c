@@ -98,6 +98,7 @@ static void test_misuse_in_the_wrong_order_is_told(void **state)
     refused(ferry_trace_stop(rank, NULL, NULL), FERRY_ESTATE, "no trace was started");
     assert_int_equal(ferry_trace_start(rank, 16, 0), 0);
     refused(ferry_trace_stop(rank, NULL, NULL), FERRY_EINVAL, "a result is missing");
+    ferry_stats_get(rank, NULL);
     assert_int_equal(ferry_close(NULL), FERRY_EINVAL);
     assert_string_equal(ferry_error_message(NULL), "close: no rank given");
 }

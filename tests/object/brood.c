@@ -9,7 +9,8 @@
  * - here: tasks for the object on the same rank
  * - across: tasks for the objects on all ranks, in turn
  * - main: as across, by the main program, which is not told, but waits
- * - request: requests of the rank to itself */
+ * - request: requests of the rank to itself
+ * - broadcast: requests to all others */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ typedef struct account {
     ferry_handler task, request;
     ferry_object objects[RANKS_MAX];
     uint64_t count, sent, refused, handled, wrong;
-    bool across, requests, idle;
+    bool across, requests, broadcasts, idle;
 } account;
 
 static const unsigned char bytes[BYTES];
@@ -36,8 +37,9 @@ static void send_one(ferry *f, account *a)
     const ferry_message message = {
         .handler = a->requests ? a->request : a->task, .data = bytes, .size_bytes = BYTES};
     int rank = a->across ? (int)(a->sent % (uint64_t)ferry_ranks(f)) : ferry_rank(f);
-    int error = a->requests ? ferry_request_send(f, rank, &message, NULL)
-                            : ferry_object_send(f, a->objects[rank], &message, NULL);
+    int error = a->broadcasts ? ferry_request_broadcast(f, &message, NULL)
+                : a->requests ? ferry_request_send(f, rank, &message, NULL)
+                              : ferry_object_send(f, a->objects[rank], &message, NULL);
     a->sent += error == 0;
     a->refused += error == FERRY_EAGAIN;
     if (error == 0 || error == FERRY_EAGAIN)
@@ -94,15 +96,17 @@ static void set_up(ferry *f, account *a)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     if (argc != 4 || ferry_ranks(f) > RANKS_MAX) {
-        fprintf(stderr, "usage: brood here|across|main|request COUNT LIMIT_KIB, on at most %d\n",
+        fprintf(stderr,
+                "usage: brood here|across|main|request|broadcast COUNT LIMIT_KIB, on at most %d\n",
                 RANKS_MAX);
         return 2;
     }
     bool main_sends = strcmp(argv[1], "main") == 0;
     account a = {.count = strtoull(argv[2], NULL, 10),
                  .across = main_sends || strcmp(argv[1], "across") == 0,
-                 .requests = strcmp(argv[1], "request") == 0,
+                 .broadcasts = strcmp(argv[1], "broadcast") == 0,
                  .idle = main_sends};
+    a.requests = a.broadcasts || strcmp(argv[1], "request") == 0;
     uint64_t limit_kib = strtoull(argv[3], NULL, 10);
     ferry_user_data_set(f, &a);
     set_up(f, &a);
@@ -121,8 +125,9 @@ static int rank_main(ferry *f, int argc, char **argv)
     /* Who is refused sends less; the main program waits, and sends all. */
     uint64_t own[3] = {a.sent, a.handled, a.refused}, sum[3];
     check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, own, sum, 3));
-    bool right =
-        sum[0] == sum[1] && (sum[2] != 0) != main_sends && (!main_sends || a.sent == a.count);
+    uint64_t each = a.broadcasts ? (uint64_t)ferry_ranks(f) - 1 : 1;
+    bool right = sum[0] * each == sum[1] && (sum[2] != 0) != main_sends &&
+                 (!main_sends || a.sent == a.count);
     if (!right)
         fprintf(stderr, "brood: %" PRIu64 " of %" PRIu64 " were handled, %" PRIu64 " refused\n",
                 sum[1], sum[0], sum[2]);

@@ -409,7 +409,7 @@ static bool find_ranks(trace_run *run, char error[TRACE_ERROR_BYTES])
     if (absent)
         (void)snprintf(error, TRACE_ERROR_BYTES,
                        "%s: there is no file rank-0.trace; expected the folder that FERRY_TRACE "
-                       "named",
+                       "named, of a run whose ranks have closed",
                        run->folder);
     return false;
 }
