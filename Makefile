@@ -9,7 +9,7 @@ configure = [ -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/Makefile ] || \
 	CMAKE_GENERATOR=$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles) \
 	cmake --preset release --log-level=NOTICE
 compile = cmake --build $(BUILD) --parallel $(JOBS)
-# Without what this make would tell the makes that tests start.
+# Without what this make would tell the makes that tests start. Many wait more than they compute.
 ctest = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS ctest --test-dir $(BUILD) --output-on-failure
 
 .PHONY: build demo test bench install verify soak format clean help
@@ -27,7 +27,7 @@ test: ## build and run all tests, sanitizer builds included
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
-	@$(ctest) --parallel $(JOBS)
+	@$(ctest) --parallel $(shell expr 2 '*' $(JOBS))
 
 bench: ## run every benchmark, the long form; as root installs what Ferry is compared with
 	@sh tools/need.sh build
