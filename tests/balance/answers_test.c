@@ -1,5 +1,5 @@
 /* What schedulers do when answers are lost or late, and when they wait for the end of a task, since
- * nothing preempts it. The rules where all answer at once are in policies_test.c. */
+ * nothing preempts it. Those where all answer at once are in policies_test.c and desks_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
