@@ -7,7 +7,7 @@
  * of small messages alone thus read no clock, and all but their idle time counts as their own.
  *
  * Processor time is read after each batch and each sleep. Reading it is a system call, so what the
- * runtime does in the few microseconds until the next batch or sleep is taken to use all of them.
+ * runtime does until the next batch or sleep, if that is brief, is taken to compute all the time.
  *
  * Short tasks run in batches (src/balance/task.c). A batch is one stretch: its processor time is
  * taken at its two ends, the clock after each task, or each fourth while they take microseconds.

@@ -117,6 +117,10 @@ struct ferry {
 };
 
 _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
+                   offsetof(struct ferry, account) == offsetof(fy_head, account) &&
+                   offsetof(struct ferry, peer_pages) == offsetof(fy_head, peer_pages) &&
+                   offsetof(struct ferry, heirs) == offsetof(fy_head, heirs) &&
+                   offsetof(struct ferry, done) == offsetof(fy_head, done) &&
                    offsetof(struct ferry, stats) == offsetof(fy_head, stats),
                "the head of a rank");
 
