@@ -66,6 +66,14 @@ static int attempt(fy_cells *c, fy_cell *cell, const fy_wish *wish)
     }
 }
 
+/* One more attempt, where handlers may have run since the last. */
+static int attempt_again(fy_cells *c, fy_cell *cell, const fy_wish *wish)
+{
+    if (adds(wish->sort) && fy_parcel_held(c, wish->name) == NULL)
+        return fy_parcel_refused(c->f, calls[wish->sort], wish->name);
+    return attempt(c, cell, wish);
+}
+
 /* Lets others at the cell, if they have found nothing. */
 static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
 {
@@ -85,7 +93,7 @@ static int look(fy_cells *c, fy_cell *cell, const fy_wish *wish)
         for (int i = 0; i < WAIT_LOOKS; i++) {
             if (!fy_queue_ready(cell, wish->sort))
                 continue;
-            int error = attempt(c, cell, wish);
+            int error = attempt_again(c, cell, wish);
             if (error != FERRY_EAGAIN)
                 return error;
         }
@@ -106,7 +114,7 @@ static int sleep_for(fy_cells *c, fy_cell *cell, const fy_wish *wish, uint64_t d
 {
     bool noted = false;
     int error;
-    while ((error = attempt(c, cell, wish)) == FERRY_EAGAIN) {
+    while ((error = attempt_again(c, cell, wish)) == FERRY_EAGAIN) {
         if (is_forlorn(c, wish)) {
             error = peer_gone(c, calls[wish->sort], wish->cell.rank);
             break;
@@ -180,6 +188,7 @@ static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
 /* Finds the parcel of an operation that adds one. */
 static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel, fy_wish *wish)
 {
+    wish->name = parcel.word;
     wish->parcel = fy_parcel_held(c, parcel.word);
     return wish->parcel == NULL ? fy_parcel_refused(c->f, call, parcel.word) : 0;
 }

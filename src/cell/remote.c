@@ -114,7 +114,8 @@ int fy_remote_call(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
     wait_done(c, p, timeout_ns);
     error = p->error == FERRY_ECANCELED ? FERRY_EAGAIN : p->error;
     free(p);
-    if (error == 0 && wish->parcel != NULL && wish->hold == FERRY_GIVE)
+    bool held = wish->parcel != NULL && fy_parcel_held(c, wish->name) != NULL;
+    if (error == 0 && held && wish->hold == FERRY_GIVE)
         fy_parcel_drop(c, wish->parcel, c->place, 1);
     if (error != 0 && error != FERRY_EAGAIN)
         return fy_fail(c->f, error, "cell %d of rank %d: %s", wish->cell.number, wish->cell.rank,

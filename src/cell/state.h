@@ -181,7 +181,8 @@ typedef enum fy_cell_sort {
 typedef struct fy_wish {
     fy_cell_sort sort;
     ferry_cell cell;
-    fy_parcel *parcel; /* enq, write: held by the caller */
+    fy_parcel *parcel; /* enq, write: held by the caller, */
+    uint64_t name;     /* until a handler that runs meanwhile uses the hold up */
     ferry_hold hold;
     ferry_parcel *out; /* deq, read */
     size_t *count;

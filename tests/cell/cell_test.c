@@ -395,6 +395,37 @@ static void test_holds_are_counted(void **state)
     assert_alive(0);
 }
 
+/* Uses up the hold of the call that waits, and makes room. */
+static void release_waiting(ferry *f, ferry_cell full, size_t count, void *arg)
+{
+    ferry_parcel out, *waiting = arg;
+    (void)count;
+    assert_int_equal(ferry_parcel_release(f, *waiting), 0);
+    assert_int_equal(ferry_cell_deq(f, full, &out, 0), 0);
+    assert_int_equal(ferry_parcel_release(f, out), 0);
+}
+
+/* Goal: a hold that a handler uses up while a call waits with it is not given away a second time.
+ * Method: the handler releases the parcel and makes room for it. */
+static void test_hold_is_used_up_while_waiting(void **state)
+{
+    (void)state;
+    for (int hold = FERRY_GIVE; hold <= FERRY_KEEP; hold++) {
+        ferry_parcel parcel = make(1, 1, 2);
+        ferry_cell_handler handler = FERRY_CELL_HANDLER_DEFAULTS;
+        handler.fn = release_waiting;
+        handler.arg = &parcel;
+        handler.high = 0;
+        assert_int_equal(ferry_cell_limit_set(job.f[1], cell.number, 1), 0);
+        assert_int_equal(ferry_cell_enq(job.f[1], cell, make(1, 1, 1), FERRY_GIVE, 0), 0);
+        assert_int_equal(ferry_cell_handler_set(job.f[1], cell.number, &handler), 0);
+        assert_int_equal(ferry_cell_enq(job.f[1], cell, parcel, (ferry_hold)hold, FERRY_FOREVER),
+                         FERRY_EINVAL);
+        assert_int_equal(ferry_cell_handler_set(job.f[1], cell.number, NULL), 0);
+        assert_alive(0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +440,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_send_and_recv_combine, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_tracked_operations_end_in_order, open_job, close_job),
         cmocka_unit_test_setup_teardown(test_holds_are_counted, open_job, close_job),
+        cmocka_unit_test_setup_teardown(test_hold_is_used_up_while_waiting, open_job, close_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
