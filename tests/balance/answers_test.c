@@ -86,6 +86,14 @@ static void test_diffusion_goes_on_without_answers(void **state)
     for (int i = 1; i < 3; i++)
         hear(w, 0, i, LOAD, round, UINT64_C(0x4010000000000000));
     assert_int_equal(world_words(w, 0, ASK, 0, -1), 1);
+    for (int i = 1; i < 3; i++)
+        hear(w, 0, i, LOAD, round + 1, UINT64_C(0x4010000000000000));
+    assert_int_equal(world_words(w, 0, ASK, 0, -1), 2);
+    hear(w, 0, 2, REFUSE, round, 0); /* of what it was asked first: the other may still give */
+    assert_int_equal(world_words(w, 0, ASK, 0, -1), 2);
+    int asked = world_words(w, 0, ASK, 0, 1) != 0 ? 1 : 2;
+    hear(w, 0, asked, REFUSE, round + 1, 0);
+    assert_int_equal(world_words(w, 0, ASK, 0, -1), 3);
     world_close(w);
 }
 

@@ -111,6 +111,27 @@ static void test_multilist_runs_its_own_best(void **state)
     world_close(w);
 }
 
+/* Goal: ranks that could get as much from several do not all ask the same. Method: 8 of 16 ranks
+ * have an object too many, the others become idle. */
+static void test_multilist_asks_here_and_there(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_multilist, 16, "");
+    for (int i = 0; i < 16; i++)
+        world_occupy(w, i, 1);
+    for (int i = 0; i < 8; i++)
+        world_add(w, i, 1);
+    world_deliver_all(w);
+    for (int i = 8; i < 16; i++)
+        world_run_last(w, i);
+    int asked = 0;
+    for (int i = 0; i < 8; i++)
+        asked += world_words(w, 0, HEAD_ASK, -1, i) != 0;
+    assert_int_equal(world_words(w, 0, HEAD_ASK, -1, -1), 8);
+    assert_in_range(asked, 3, 8);
+    world_close(w);
+}
+
 /* Goal: what waits anywhere goes to the root, unless DISTRIBUTED=1; a worker gets CHUNK of it for
  * each request. Method: rank 2 has objects; then rank 1 asks; then there are none left, and a
  * request waits for more. */
@@ -201,11 +222,14 @@ static void test_master_asks_for_its_workers(void **state)
     const uint64_t again[FERRY_SCHEDULER_WORDS] = {CHUNK_ASK, 1};
     w->policy->message(&w->of[4], w->of[4].state, 6, again);
     world_deliver_all(w);
-    uint64_t most = 0;
+    uint64_t most = 0, wanted = 0;
     for (const mail *m = w->mail; m < &w->mail[w->sent]; m++)
-        if (m->object == NULL && m->from == 4 && m->words[1] > most)
-            most = m->words[1];
+        if (m->object == NULL && m->from == 4) {
+            most = m->words[1] > most ? m->words[1] : most;
+            wanted += m->words[1];
+        }
     assert_int_equal(most, 2); /* when it had asked for one, two were left */
+    assert_int_equal(world_moves(w, 0, 0, 4), wanted);
     for (int i = 5; i < 8; i++)
         assert_int_equal(world_moves(w, 0, 4, i), 1);
     assert_non_null(world_run(w, 5));
@@ -278,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_multilist_goes_by_the_priority_for_the_asker),
         cmocka_unit_test(test_multilist_gives_what_there_is),
         cmocka_unit_test(test_multilist_runs_its_own_best),
+        cmocka_unit_test(test_multilist_asks_here_and_there),
         cmocka_unit_test(test_master_collects_and_hands_out),
         cmocka_unit_test(test_master_factors),
         cmocka_unit_test(test_master_has_masters),

@@ -141,6 +141,23 @@ static void test_sender_gives_its_heaviest_to_the_least_loaded(void **state)
     }
 }
 
+/* Goal: of the heaviest objects that which came last is offered, with its load, and goes; that which
+ * came first runs next. Method: two of 10 and 11, which are on one rung, behind what runs. */
+static void test_sender_gives_what_came_last(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_diffusion_sender, 2, "HIGH=15 PING_US=0");
+    world_occupy(w, 0, 1);
+    thing *first = world_add(w, 0, 10), *last = world_add(w, 0, 11);
+    world_deliver_all(w);
+    assert_int_equal(world_words(w, 0, OFFER, 0, 1), 1);
+    assert_true(world_said(w, OFFER, 0, 1)[2] == UINT64_C(0x4026000000000000)); /* 11.0 */
+    assert_int_equal(last->rank, 1);
+    world_end(w, 0);
+    assert_ptr_equal(world_run(w, 0), &first->item);
+    world_close(w);
+}
+
 /* Goal: heavy objects run first; neighbours that have no room are replaced, and get nothing; what a
  * rank has sent one object of it goes on to send. Method: 7 ranks, 2 neighbours at a time; all but
  * one have as much to do as rank 0. */
@@ -415,6 +432,25 @@ static void test_gradient_withdraws_its_promise(void **state)
     world_close(w);
 }
 
+/* Goal: beyond HIGH a rank that runs nothing keeps the one object that it is about to run, and no
+ * more. Method: rank 1 gets two, one after the other, when it knows that rank 0 has none. */
+static void test_gradient_keeps_what_it_is_to_run(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_gradient, 2, "");
+    assert_null(world_run(w, 0));
+    world_deliver_all(w);
+    world_add(w, 1, 1);
+    assert_int_equal(world_words(w, 0, GRADIENT_OFFER, 1, 0), 0);
+    world_add(w, 1, 1);
+    assert_int_equal(world_words(w, 0, GRADIENT_OFFER, 1, 0), 1);
+    assert_int_equal(world_said(w, GRADIENT_OFFER, 1, 0)[1], 1);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 1, 0), 1);
+    assert_non_null(world_run(w, 1));
+    world_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_diffusion_replaces_neighbours),
         cmocka_unit_test(test_diffusion_asks_the_next_loaded),
         cmocka_unit_test(test_sender_gives_its_heaviest_to_the_least_loaded),
+        cmocka_unit_test(test_sender_gives_what_came_last),
         cmocka_unit_test(test_sender_finds_who_has_room),
         cmocka_unit_test(test_sender_commits_first_and_pings),
         cmocka_unit_test(test_stealing_asks_one_after_the_other),
@@ -433,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_gradient_reaches_far_and_forgets),
         cmocka_unit_test(test_gradient_commits_before_it_sends),
         cmocka_unit_test(test_gradient_withdraws_its_promise),
+        cmocka_unit_test(test_gradient_keeps_what_it_is_to_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

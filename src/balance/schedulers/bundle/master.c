@@ -72,6 +72,9 @@ static asker *asker_at(const master *m, uint32_t index)
     return &m->askers[m->asker_first + index];
 }
 
+/* Asks for what is wanted here, and again as soon as something has come: what comes while a task
+ * runs is here only when that has ended, so a master that waited for all of it would have nothing
+ * for those who ask meanwhile. What is too much is its stock. */
 static void ask(ferry_scheduling *s, master *m)
 {
     if (m->parent < 0 || m->asked || !ferry_scheduling_on(s))
