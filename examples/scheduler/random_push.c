@@ -17,7 +17,7 @@ static int create(ferry_scheduling *s, void **state)
     stack *st = calloc(1, sizeof *st);
     if (st == NULL)
         return FERRY_ENOMEM;
-    st->keep = (uint32_t)ferry_scheduling_parameter(s, "KEEP", 2, 0, 1e9);
+    st->keep = (uint32_t)ferry_scheduling_count(s, "KEEP", 2, 0, 1000000);
     *state = st;
     return 0;
 }

@@ -136,6 +136,11 @@ FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
                                             double low, double high);
 
+/* As ferry_scheduling_parameter, for a whole number: a count, or a switch from 0 to 1. What has a
+ * fraction is refused as what is out of the range. */
+FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low,
+                                     int high);
+
 /* Sends words to the scheduler of `rank`, another one, on the control lane. Nothing is promised
  * about the order of words and objects: two threads send them. */
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,

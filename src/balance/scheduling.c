@@ -90,27 +90,43 @@ static void note_parameter(ferry_scheduling *s, const char *name)
         (void)snprintf(s->asked + used, sizeof s->asked - used, " %s", name);
 }
 
-double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
-                                  double low, double high)
+/* What a parameter may be. */
+typedef struct range {
+    double otherwise, low, high;
+    bool whole;
+} range;
+
+static double read_parameter(ferry_scheduling *s, const char *name, const range *r)
 {
     char variable[96];
     int length = snprintf(variable, sizeof variable, PARAMETER_PREFIX "%s", name);
     if (length < 0 || (size_t)length >= sizeof variable)
-        return otherwise;
+        return r->otherwise;
     for (char *c = variable; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
     note_parameter(s, variable + sizeof PARAMETER_PREFIX - 1);
     const char *text = fy_env_get(variable);
     if (text == NULL)
-        return otherwise;
+        return r->otherwise;
     char *end;
     double value = strtod(text, &end);
-    if (*end == '\0' && value >= low && value <= high)
+    if (*end == '\0' && value >= r->low && value <= r->high && (!r->whole || (int)value == value))
         return value;
     s->misread = fy_fail(s->f, FERRY_EINVAL,
-                         "scheduler %s: %s is \"%s\"; expected a number from %.10g to %.10g",
-                         s->name, variable, text, low, high);
-    return otherwise;
+                         "scheduler %s: %s is \"%s\"; expected a %snumber from %.10g to %.10g",
+                         s->name, variable, text, r->whole ? "whole " : "", r->low, r->high);
+    return r->otherwise;
+}
+
+double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
+                                  double low, double high)
+{
+    return read_parameter(s, name, &(range){otherwise, low, high, false});
+}
+
+int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low, int high)
+{
+    return (int)read_parameter(s, name, &(range){otherwise, low, high, true});
 }
 
 /* Makes room for one more note, by moving them to the front or doubling the array. */

@@ -141,8 +141,8 @@ static void test_sender_gives_its_heaviest_to_the_least_loaded(void **state)
     }
 }
 
-/* Goal: of the heaviest objects that which came last is offered, with its load, and goes; that which
- * came first runs next. Method: two of 10 and 11, which are on one rung, behind what runs. */
+/* Goal: of the heaviest objects that which came last is offered, with its load, and goes; that
+ * which came first runs next. Method: two of 10 and 11, which are on one rung, behind what runs. */
 static void test_sender_gives_what_came_last(void **state)
 {
     (void)state;

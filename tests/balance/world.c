@@ -71,6 +71,11 @@ double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double 
     return value;
 }
 
+int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low, int high)
+{
+    return (int)ferry_scheduling_parameter(s, name, otherwise, low, high);
+}
+
 static mail *post(ferry_scheduling *s, int rank)
 {
     world *w = s->w;

@@ -225,8 +225,8 @@ static int create(ferry_scheduling *s, void **out)
     p->desks.asked = asked;
     p->desks.again = again;
     p->desks.context = p;
-    double children = ferry_scheduling_parameter(s, "CHILDREN", 32, 2, FY_DESK_CHILDREN_MAX);
-    int error = fy_desks_init(s, &p->desks, (int)children);
+    int children = ferry_scheduling_count(s, "CHILDREN", 32, 2, FY_DESK_CHILDREN_MAX);
+    int error = fy_desks_init(s, &p->desks, children);
     if (error != 0) {
         fy_desks_fini(&p->desks);
         free(p);

@@ -7,7 +7,7 @@
 #include "balance/schedulers/waiting.h"
 
 /* Of parameters: the greatest number of objects, and the greatest load. */
-#define FY_OBJECTS_MAX 1e9
+#define FY_OBJECTS_MAX 1000000000
 #define FY_LOAD_MAX 1e300
 
 /* For policies whose state comes from malloc and begins with their fy_waiting: three functions of
@@ -21,7 +21,7 @@ void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, ui
 uint64_t fy_word_of(double number);
 double fy_number_of(uint64_t word);
 
-/* A parameter of whole microseconds, which may be as few as `low`, in nanoseconds. */
+/* A parameter in microseconds, which may be as few as `low`, in nanoseconds. */
 uint64_t fy_policy_ns(ferry_scheduling *s, const char *name, double otherwise, double low);
 
 /* After how long an answer counts as lost: `usual_ns` where schedulers answer while tasks run. Else

@@ -128,7 +128,7 @@ static int create(ferry_scheduling *s, void **out)
         return FERRY_ENOMEM;
     fy_neighbours_init(s, &state->around);
     state->threshold = ferry_scheduling_parameter(s, "THRESHOLD", 0, 0, FY_LOAD_MAX);
-    state->start_ahead = ferry_scheduling_parameter(s, "START_AHEAD", 0, 0, 1) != 0;
+    state->start_ahead = ferry_scheduling_count(s, "START_AHEAD", 0, 0, 1) != 0;
     state->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 100e3, 1);
     state->backoff_max_ns = fy_policy_ns(s, "BACKOFF_US", 4e3, 1);
     state->backoff_ns = BACKOFF_MIN_NS;

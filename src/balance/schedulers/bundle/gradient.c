@@ -150,15 +150,15 @@ static int create(ferry_scheduling *s, void **out)
     gradient *g = fy_calloc(1, sizeof *g);
     if (g == NULL)
         return FERRY_ENOMEM;
-    g->low = (uint32_t)ferry_scheduling_parameter(s, "LOW", 0, 0, FY_OBJECTS_MAX);
-    g->high = (uint32_t)ferry_scheduling_parameter(s, "HIGH", 0, 0, FY_OBJECTS_MAX);
+    g->low = (uint32_t)ferry_scheduling_count(s, "LOW", 0, 0, FY_OBJECTS_MAX);
+    g->high = (uint32_t)ferry_scheduling_count(s, "HIGH", 0, 0, FY_OBJECTS_MAX);
     g->high = g->high < g->low ? g->low : g->high;
-    g->batch = (uint32_t)ferry_scheduling_parameter(s, "BATCH", 1, 1, FY_OBJECTS_MAX);
+    g->batch = (uint32_t)ferry_scheduling_count(s, "BATCH", 1, 1, FY_OBJECTS_MAX);
     g->expire_ns = fy_policy_ns(s, "EXPIRE_US", 2e3, 1);
     g->pause_ns = g->expire_ns;
     g->nearest = -1;
-    g->each_side = (int)ferry_scheduling_parameter(s, "NEIGHBOURS", 4, 2, FY_NEIGHBOURS_MAX) / 2;
-    g->far = ferry_scheduling_parameter(s, "FAR", 1, 0, 1) != 0;
+    g->each_side = ferry_scheduling_count(s, "NEIGHBOURS", 4, 2, FY_NEIGHBOURS_MAX) / 2;
+    g->far = ferry_scheduling_count(s, "FAR", 1, 0, 1) != 0;
     choose_neighbours(s, g);
     *out = g;
     return 0;

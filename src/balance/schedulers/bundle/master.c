@@ -185,12 +185,12 @@ static int create(ferry_scheduling *s, void **out)
     master *m = fy_calloc(1, sizeof *m);
     if (m == NULL)
         return FERRY_ENOMEM;
-    m->chunk = (uint32_t)ferry_scheduling_parameter(s, "CHUNK", 1, 1, FY_OBJECTS_MAX);
-    m->factoring = ferry_scheduling_parameter(s, "FACTORING", 0, 0, 1) != 0;
+    m->chunk = (uint32_t)ferry_scheduling_count(s, "CHUNK", 1, 1, FY_OBJECTS_MAX);
+    m->factoring = ferry_scheduling_count(s, "FACTORING", 0, 0, 1) != 0;
     m->idle_ns = fy_policy_ns(s, "IDLE_US", 1e6, 0);
     m->heard_ns = ferry_scheduling_now(s);
-    m->distributed = ferry_scheduling_parameter(s, "DISTRIBUTED", 0, 0, 1) != 0;
-    m->group = (int)ferry_scheduling_parameter(s, "GROUP", 64, 0, 1e6);
+    m->distributed = ferry_scheduling_count(s, "DISTRIBUTED", 0, 0, 1) != 0;
+    m->group = ferry_scheduling_count(s, "GROUP", 64, 0, 1000000);
     find_masters(s, m);
     *out = m;
     return 0;

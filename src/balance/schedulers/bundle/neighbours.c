@@ -3,7 +3,7 @@
 void fy_neighbours_init(ferry_scheduling *s, fy_neighbours *n)
 {
     int others = ferry_scheduling_takers(s);
-    n->most = (int)ferry_scheduling_parameter(s, "NEIGHBOURS", 4, 1, FY_NEIGHBOURS_MAX);
+    n->most = ferry_scheduling_count(s, "NEIGHBOURS", 4, 1, FY_NEIGHBOURS_MAX);
     n->offset = others > 0 ? (int)(ferry_scheduling_random(s) % (uint64_t)others) : 0;
 }
 
