@@ -1,4 +1,7 @@
 /* ferry why: asks the ranks of a job what they do. */
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +21,29 @@ static const char help[] =
     "ranks do, and the circles of waiting that these are in, wherever the others are.\n"
     "The job goes on undisturbed. A rank that does not call Ferry is shown by what it does only.\n"
     "SIGUSR1 to the process that started the ranks prints the same on its standard error, that to\n"
-    "mpirun for each machine.\n";
+    "mpirun for each machine.\n"
+    "\n"
+    "Exit status: 1 when JOB is no process, or holds no job; 2 for wrong usage.\n";
 
 static int fail(const char *job, const char *why)
 {
     fprintf(stderr, "ferry why: %s: %s\n", job, why);
     return EXIT_FAILURE;
+}
+
+static int wrong_usage(void)
+{
+    fprintf(stderr, "Try `ferry why --help`.\n");
+    return CMD_USAGE_STATUS;
+}
+
+/* The number of a process; 0: it is none. */
+static pid_t process_of(const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    bool whole = *text >= '0' && *text <= '9' && *end == '\0';
+    return whole && number <= INT32_MAX ? (pid_t)number : 0;
 }
 
 int cmd_why(int argc, char **argv)
@@ -34,12 +54,16 @@ int cmd_why(int argc, char **argv)
     }
     if (argc != 2) {
         fprintf(stderr, "ferry why: %d jobs: expected the number of one process\n", argc - 1);
-        return CMD_USAGE_STATUS;
+        return wrong_usage();
     }
-    char *end;
-    long pid = strtol(argv[1], &end, 10);
-    if (*end != '\0' || pid <= 0)
-        return fail(argv[1], "expected the number of a process");
+    pid_t pid = process_of(argv[1]);
+    if (pid == 0) {
+        (void)fail(argv[1], "expected the number of a process");
+        return wrong_usage();
+    }
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return fail(argv[1], "there is no such process; expected that which started the ranks, or "
+                             "a rank");
     int fd = fy_segment_of_process(pid, true);
     if (fd < 0)
         return fail(argv[1], "holds no job of Ferry's on this machine; expected the process that "

@@ -115,14 +115,29 @@ begin "$ferry" run -n 2 "$program" barrier
 until_told "$ferry" why $job
 end_job
 
-# What is no job.
-"$ferry" why >"$work/out" 2>&1
-[ $? -eq 2 ] || fail "status without a job"
-for wrong in x 0 -1 1x 999999999 1; do
-    "$ferry" why $wrong >"$work/out" 2>&1
-    [ $? -eq 1 ] || fail "status of job $wrong"
-    grep -q "ferry why: $wrong: .*expected" "$work/out" || fail "no reason for job $wrong"
+# refused STATUS WORDS ARGUMENT...: what is no job.
+refused()
+{
+    wanted=$1 words=$2
+    shift 2
+    "$ferry" why "$@" >"$work/out" 2>&1
+    status=$?
+    [ $status -eq "$wanted" ] || fail "status $status, not $wanted, of: ferry why $*"
+    grep -q -- "ferry why: $words" "$work/out" || fail "no reason in: ferry why $*"
+    [ "$wanted" -ne 2 ] || grep -q "Try .ferry why --help" "$work/out" || fail "no hint: $*"
+}
+refused 2 "0 jobs: expected the number of one process"
+refused 2 "2 jobs: expected the number of one process" 1 2
+for wrong in x 0 -1 +1 1x 0x10 1.5 4294967297 99999999999999999999 --hepl ""; do
+    refused 2 "$wrong: expected the number of a process" "$wrong"
 done
+refused 1 "999999999: there is no such process" 999999999
+refused 1 "1: holds no job of Ferry's on this machine" 1
+sleep 60 &
+idler=$!
+refused 1 "$idler: holds no job of Ferry's on this machine" $idler
+kill $idler
+wait $idler 2>/dev/null
 
 [ $failures -eq 0 ] && echo "all is well"
 exit $((failures > 0))
