@@ -1,13 +1,15 @@
 #!/bin/sh
 # Goal: FERRY_PROFILE reports what a run did, and its parts fit together. Method: runs the program
 # in $1, whose ranks send each other a known number of requests, and the one in $2, which puts and
-# gets a known number of bytes, as processes and as threads; looks at the report's rows and sums.
+# gets a known number of bytes, with FERRY_THREADS as each of the
+# arguments behind $3; looks at the report's rows and sums.
 # The program in $3 balances, so that its helpers poll the control lane: frames of that lane must
 # have no rows of handling, which only application threads may write.
 set -u
 storm=$1
 ring=$2
 under=$3
+shift 3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -58,7 +60,7 @@ sums() {
         END { exit lines != 3 }' "$folder/report" || fail "categories"
 }
 
-for threads in 0 1; do
+for threads; do
     # 3 ranks, 5 rounds, each a tree of 2^11 - 1 requests.
     profile $threads "$storm"
     row core request sent 30705 0

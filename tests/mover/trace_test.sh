@@ -2,11 +2,13 @@
 # Goal: traces of programs with movers are whole and are drawn: the time of ranks whose movers wait
 # is idle or the runtime's, blocks that are objects have accounts, and each that changes ranks is a
 # move. Method: the program in $2, whose movers send messages, and the one in $3, whose blocks the
-# scheduler moves after each task, traced and drawn by the command in $1.
+# scheduler moves after each task, traced and drawn by the command in $1; with
+# FERRY_THREADS as each of the other arguments.
 set -u
 ferry=$1
 account=$2
 amr=$3
+shift 3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -35,7 +37,7 @@ sum()
         'index($0, word " ") == 1 { n += $field } END { printf "%.0f\n", n }'
 }
 
-for threads in 0 1; do
+for threads; do
     traced "$account" 20
     for trace in "$folder"/run/rank-*.trace; do
         awk '/^time / { all = $3 - $2 } /^stat idle_ns / { idle = $3 }
