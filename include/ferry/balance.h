@@ -17,7 +17,8 @@ extern "C" {
 
 /* Makes an object on this rank schedulable: its messages become tasks. Do it before its first
  * message. `load` is what each pending task counts when the type has no load callback; 0 means 1.
- * FERRY_ENOENT: not here. [app thread, handlers | never blocks] prema.txt 5.2.1
+ * FERRY_ENOENT: not here; FERRY_ESTATE: schedulable already; FERRY_EINVAL: `load` is negative or
+ * not finite, or as ferry_balance_choose. [app thread, handlers | never blocks] prema.txt 5.2.1
  * (ilb_register_mobile_obj). */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object, double load);
 
@@ -27,7 +28,8 @@ typedef struct ferry_balance_options {
     double load;              /* as for ferry_balance_add */
     double granularity;       /* how hard it is to move, when the type cannot tell */
     const double *priorities; /* how much it wants to be on each rank: one per rank, or NULL */
-    const ferry_object *dependencies; /* objects that it wants to be near to */
+    const ferry_object *dependencies; /* objects that it wants to be near to; one of all zero is
+                                         nowhere */
     size_t dependency_count;
 } ferry_balance_options;
 

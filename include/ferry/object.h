@@ -47,9 +47,9 @@ typedef struct ferry_object_ops {
     void *(*unpack)(ferry *f, ferry_object object, const void *buffer, size_t size_bytes);
     /* Frees `data`, after a migration has left or when the object is destroyed. */
     void (*destroy)(ferry *f, void *data);
-    /* Load of one pending task of the object, in seconds or any unit used throughout; NULL: every
-     * task counts what ferry_balance_add was told. Calls nothing of Ferry's; may run while the
-     * object's own handler does. */
+    /* Load of one pending task of the object, in seconds or any unit used throughout; what is
+     * negative or not finite counts as 0. NULL: every task counts what ferry_balance_add was told.
+     * Calls nothing of Ferry's; may run while the object's own handler does. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
     /* How hard the object is to move, in any unit; NULL: what ferry_balance_add_with was told. As
      * `priority`, it calls nothing of Ferry's, may run on the helper thread while a task of another

@@ -206,7 +206,7 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
     if (record->scheduled)
         return fy_fail(f, FERRY_ESTATE, "balance_add: object %016llx is scheduled already",
                        (unsigned long long)object.word);
-    if (!(load >= 0))
+    if (!(load >= 0 && isfinite(load)))
         return fy_fail(f, FERRY_EINVAL,
                        "balance_add: the load of object %016llx is %g, expected 0 or more",
                        (unsigned long long)object.word, load);

@@ -204,7 +204,7 @@ double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *i
     if (record->type->ops.priority != NULL)
         return record->type->ops.priority(s->f, record->data, rank,
                                           ferry_scheduling_granularity(s, item), item->load, there);
-    if (record->affinity != NULL && record->affinity->priority_count != 0)
+    if (record->affinity != NULL && (uint32_t)rank < record->affinity->priority_count)
         return record->affinity->priorities[rank];
     return item->load * (1 + there);
 }

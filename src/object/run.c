@@ -1,5 +1,7 @@
 #include "object/object.h"
 
+#include <math.h>
+
 typedef struct handler_call {
     fy_record *record;
     ferry_object_fn *fn;
@@ -78,12 +80,10 @@ bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter
 static int place_of(const void *context, uint64_t object)
 {
     const fy_objects *objects = context;
-    const fy_entry *entry = fy_entry_find(objects, (ferry_object){object});
-    if (entry == NULL)
-        return fy_object_creator((ferry_object){object});
-    if (entry->record != NULL)
-        return objects->rank;
-    return entry->dead ? -1 : entry->guess;
+    const ferry_object named = {object};
+    if ((uint32_t)object == 0 || fy_object_creator(named) >= objects->ranks)
+        return -1; /* no name */
+    return fy_object_place(objects, named, fy_entry_find(objects, named));
 }
 
 void fy_record_place(const fy_objects *objects, fy_record *record)
@@ -195,7 +195,7 @@ double fy_record_load(ferry *f, const fy_record *record, const ferry_message *me
     if (record->data == NULL || record->type->ops.load == NULL)
         return record->load;
     double load = record->type->ops.load(f, record->data, message);
-    return load >= 0 ? load : 0;
+    return load >= 0 && isfinite(load) ? load : 0;
 }
 
 void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter)

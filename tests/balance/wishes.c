@@ -1,9 +1,10 @@
 /* Goal: the program chooses its scheduler and is told what it may not; a scheduler sees the
  * loads, the priorities, the granularity and the dependencies of objects, also after they have
- * moved.
+ * moved; while balancing is off it moves none.
  * Method: a scheduler that checks each item it is given, over objects with static priorities, with
- * dependencies, and with callbacks; it sends each object to the rank that it wants most, once
- * balancing is on. */
+ * dependencies, and with callbacks. It sends away all that it sees first, which come back, since
+ * balancing is off; and each object to the rank that it wants most, once balancing is on. Then
+ * those that others depend on have moved, and in the end they are destroyed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,17 @@
 
 #include <ferry/ferry.h>
 
-enum { TASKS = 8, OBJECTS = 3, RANKS_MAX = 8, LOAD = 7 };
+enum { TASKS = 8, OBJECTS = 3, RANKS_MAX = 8, LOAD = 7, STATIC_LOAD = 4 };
+
+/* The first has static priorities, the second depends on the third, the third has callbacks and
+ * depends on the first. */
+enum { STATIC, NEAR, CALLING };
+
+/* What a rank knows: all are where they were made, all have moved, the third are gone. */
+enum { AT_HOME, SETTLED, ALONE };
 
 typedef struct account {
-    ferry_handler handler;
+    ferry_handler handler, end;
     int wrong, ran;
 } account;
 
@@ -25,6 +33,13 @@ typedef struct seeker {
 static _Atomic int unlike; /* priorities that were not as expected */
 
 static ferry_object made[RANKS_MAX][OBJECTS]; /* by each rank */
+static _Atomic int stages[RANKS_MAX];
+
+/* What the priority callback was told last, on each rank. */
+static struct {
+    double granularity, load;
+    uint32_t dependencies;
+} told[RANKS_MAX];
 
 static int create(ferry_scheduling *s, void **state)
 {
@@ -51,19 +66,51 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return item;
 }
 
-/* Before any has moved it is known where they are: the second depends on the third. */
-static void check_at_home(ferry_scheduling *s, const ferry_schedulable *item)
+/* Which of this rank's objects; OBJECTS: none. */
+static int which_is(int rank, const ferry_schedulable *item)
 {
-    int rank = ferry_scheduling_rank(s), which = 0;
+    int which = 0;
     while (which < OBJECTS && !ferry_object_equal(made[rank][which], item->object))
         which++;
+    return which;
+}
+
+static void check_calling(ferry_scheduling *s, const ferry_schedulable *item, int there)
+{
+    int rank = ferry_scheduling_rank(s);
+    double wish = ferry_scheduling_priority(s, item, there);
+    unlike += wish != (there == ferry_scheduling_ranks(s) - 1 ? 5 : 0);
+    unlike += told[rank].granularity != 3 || told[rank].load != item->load;
+    unlike += told[rank].dependencies != (there == rank);
+}
+
+/* Before any has moved it is known where they are. */
+static void check_at_home(ferry_scheduling *s, const ferry_schedulable *item)
+{
+    int rank = ferry_scheduling_rank(s), which = which_is(rank, item);
     unlike += which == OBJECTS;
-    unlike += !(item->load == item->pending * (which == 2 ? LOAD : 1));
+    unlike += item->load != item->pending * (which == CALLING ? LOAD : STATIC_LOAD);
     for (int there = 0; there < ferry_scheduling_ranks(s); there++) {
-        double static_one = there == ferry_scheduling_ranks(s) - 1 ? 5 : 0;
-        double near = there == rank ? 2 * item->load : item->load;
-        double expected = which == 1 ? near : static_one;
-        unlike += !(ferry_scheduling_priority(s, item, there) == expected);
+        double wish = ferry_scheduling_priority(s, item, there);
+        if (which == CALLING)
+            check_calling(s, item, there);
+        else if (which == NEAR)
+            unlike += wish != (there == rank ? 2 * item->load : item->load);
+        else
+            unlike += wish != (there == ferry_scheduling_ranks(s) - 1 ? 5 : 0);
+    }
+    /* No rank: none of its objects are there, and nobody has a wish. */
+    if (which != CALLING)
+        unlike += ferry_scheduling_priority(s, item, ferry_scheduling_ranks(s)) != item->load;
+}
+
+/* What it depends on has gone to the last rank, and is known to be there until it is destroyed. */
+static void check_near(ferry_scheduling *s, const ferry_schedulable *item)
+{
+    int rank = ferry_scheduling_rank(s), last = ferry_scheduling_ranks(s) - 1;
+    for (int there = 0; there <= last; there++) {
+        bool near = there == last && stages[rank] == SETTLED;
+        unlike += ferry_scheduling_priority(s, item, there) != (1 + near) * item->load;
     }
 }
 
@@ -75,17 +122,30 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
     double there = ferry_scheduling_priority(s, item, last);
     if (item->queued || item->pending == 0)
         return;
-    unlike += !(ferry_scheduling_granularity(s, item) == 3);
-    unlike += !(there == 5 || there == item->load || there == 2 * item->load);
+    unlike += ferry_scheduling_granularity(s, item) != 3;
+    unlike += item->load != item->pending * STATIC_LOAD && item->load != item->pending * LOAD &&
+              item->load != 0;
+    unlike += there != 5 && there != item->load && there != 2 * item->load;
     if (!ferry_scheduling_on(s))
         check_at_home(s, item);
-    if (there == 5 && ferry_scheduling_rank(s) != last && ferry_scheduling_on(s)) {
+    bool sent_in_vain = !ferry_scheduling_on(s) && item->mark == 0;
+    bool wanted = there == 5 && ferry_scheduling_rank(s) != last && ferry_scheduling_on(s);
+    if (sent_in_vain || wanted) {
+        item->mark = 1;
         ferry_scheduling_migrate(s, item, last);
         return;
     }
     item->queued = true;
     item->next = k->first;
     k->first = item;
+}
+
+static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    int rank = ferry_scheduling_rank(s);
+    if (stages[rank] != AT_HOME && item->pending != 0 && which_is(rank, item) == NEAR)
+        check_near(s, item);
+    add(s, state, item);
 }
 
 static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
@@ -111,11 +171,11 @@ static void message(ferry_scheduling *s, void *state, int source,
     (void)s, (void)state, (void)source, (void)words;
 }
 
-/* Of each pending task its own: what its message says. */
+/* Of each pending task its own: what its message says. The last is no load. */
 static double load_of(ferry *f, const void *data, const ferry_message *m)
 {
     (void)f, (void)data;
-    return (double)m->words[0];
+    return m->words[0] == 0 ? INFINITY : (double)m->words[0];
 }
 
 static double granularity(ferry *f, const void *data)
@@ -128,14 +188,24 @@ static double priority(ferry *f, const void *data, int rank, double how_hard, do
                        uint32_t dependencies)
 {
     (void)data;
-    unlike += load < 0 || (double)(uint64_t)(load / LOAD) * LOAD != load || dependencies != 0;
-    return how_hard == 3 && rank == ferry_ranks(f) - 1 ? 5 : 0;
+    told[ferry_rank(f)].granularity = how_hard;
+    told[ferry_rank(f)].load = load;
+    told[ferry_rank(f)].dependencies = dependencies;
+    return rank == ferry_ranks(f) - 1 ? 5 : 0;
 }
 
 static void task(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {
+    account *a = ferry_user_data(f);
     (void)object, (void)data, (void)source, (void)m;
-    ((account *)ferry_user_data(f))->ran++;
+    a->ran++;
+    a->wrong += ferry_balance_phase(f, false) != FERRY_ESTATE;
+}
+
+static void end(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    (void)data, (void)source, (void)m;
+    ((account *)ferry_user_data(f))->wrong += ferry_object_destroy(f, object) != 0;
 }
 
 static void check(ferry *f, account *a, int error, int expected)
@@ -147,32 +217,70 @@ static void check(ferry *f, account *a, int error, int expected)
             ferry_error_message(f));
 }
 
+static void send(ferry *f, account *a, int which, int count)
+{
+    const ferry_message m = {.handler = a->handler, .word_count = 1, .words = {LOAD}};
+    for (int i = 0; i < count; i++)
+        check(f, a, ferry_object_send(f, made[ferry_rank(f)][which], &m, NULL), 0);
+}
+
 static void add_objects(ferry *f, account *a, ferry_object_type plain, ferry_object_type calling)
 {
     double *priorities = calloc((size_t)ferry_ranks(f), sizeof *priorities);
     ferry_object *objects = made[ferry_rank(f)];
     for (int i = 0; i < OBJECTS; i++)
-        check(f, a, ferry_object_create(f, i == 2 ? calling : plain, calloc(1, 1), &objects[i]), 0);
+        check(f, a,
+              ferry_object_create(f, i == CALLING ? calling : plain, calloc(1, 1), &objects[i]), 0);
     ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
     options.granularity = NAN;
-    check(f, a, ferry_balance_add_with(f, objects[0], &options), FERRY_EINVAL);
+    check(f, a, ferry_balance_add_with(f, objects[STATIC], &options), FERRY_EINVAL);
     options.granularity = 3;
-    priorities[ferry_ranks(f) - 1] = 5;
+    options.load = STATIC_LOAD;
     options.priorities = priorities;
-    check(f, a, ferry_balance_add_with(f, objects[0], &options), 0);
+    priorities[ferry_ranks(f) - 1] = INFINITY;
+    check(f, a, ferry_balance_add_with(f, objects[STATIC], &options), FERRY_EINVAL);
+    priorities[ferry_ranks(f) - 1] = 5;
+    check(f, a, ferry_balance_add_with(f, objects[STATIC], &options), 0);
     options.priorities = NULL;
-    options.dependencies = &objects[2];
+    send(f, a, NEAR, 1); /* what waits already becomes a task */
+    options.dependency_count = 2;
+    check(f, a, ferry_balance_add_with(f, objects[NEAR], &options), FERRY_EINVAL);
+    const ferry_object near[2] = {objects[CALLING]}; /* and none */
+    options.dependencies = near;
+    check(f, a, ferry_balance_add_with(f, objects[NEAR], &options), 0);
     options.dependency_count = 1;
-    check(f, a, ferry_balance_add_with(f, objects[1], &options), 0);
-    check(f, a, ferry_balance_add(f, objects[2], 0), 0);
+    options.dependencies = &objects[STATIC];
+    check(f, a, ferry_balance_add_with(f, objects[CALLING], &options), 0);
     free(priorities);
-    const ferry_message m = {.handler = a->handler, .word_count = 1, .words = {LOAD}};
+}
+
+/* While one task runs another is pending, so the object is seen when it comes to rest. */
+static void see_near(ferry *f, account *a, int stage)
+{
+    stages[ferry_rank(f)] = stage;
+    send(f, a, NEAR, 2);
+    check(f, a, ferry_quiesce(f), 0);
+}
+
+static void run(ferry *f, account *a)
+{
+    ferry_object calling = made[ferry_rank(f)][CALLING];
+    ferry_stats stats;
     for (int half = 0; half < 2; half++) {
         check(f, a, ferry_balance_phase(f, half == 1), 0);
-        for (int i = 0; i < OBJECTS * TASKS / 2; i++)
-            check(f, a, ferry_object_send(f, objects[i % OBJECTS], &m, NULL), 0);
+        for (int i = 0; i < OBJECTS; i++)
+            send(f, a, i, TASKS / 2);
         check(f, a, ferry_quiesce(f), 0);
+        ferry_stats_get(f, &stats);
+        a->wrong += half == 0 && stats.objects_out != 0;
     }
+    see_near(f, a, SETTLED);
+    const ferry_message m = {.handler = a->end, .word_count = 1};
+    check(f, a, ferry_object_send(f, calling, &m, NULL), 0);
+    int rank = 0;
+    while (ferry_object_locate(f, calling, &rank) == 0) /* until its creator hears of it */
+        check(f, a, ferry_wait(f, 1000 * 1000) < 0, 0);
+    see_near(f, a, ALONE);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -182,7 +290,7 @@ static int rank_main(ferry *f, int argc, char **argv)
                                               .create = create,
                                               .destroy = destroy,
                                               .next = next,
-                                              .activate = add,
+                                              .activate = activate,
                                               .notify = add,
                                               .remove = take_out,
                                               .empty = empty,
@@ -198,19 +306,21 @@ static int rank_main(ferry *f, int argc, char **argv)
     ops.priority = priority;
     check(f, &a, ferry_object_type_register(f, &ops, &calling), 0);
     check(f, &a, ferry_object_handler_register(f, "task", task, &a.handler), 0);
+    check(f, &a, ferry_object_handler_register(f, "end", end, &a.end), 0);
     check(f, &a, ferry_balance_choose(f, "seeker"), FERRY_EINVAL);
     check(f, &a, ferry_balance_choose(f, NULL), FERRY_EINVAL);
     check(f, &a, ferry_scheduler_register(f, &scheduler), 0);
     check(f, &a, ferry_balance_choose(f, "seeker"), 0);
     a.wrong += strcmp(ferry_balance_scheduler(f), "seeker") != 0;
     add_objects(f, &a, plain, calling);
+    run(f, &a);
     check(f, &a, ferry_balance_choose(f, "none"), FERRY_ESTATE);
     int64_t sums[2] = {a.wrong, a.ran};
     check(f, &a, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2), 0);
-    if (sums[1] != OBJECTS * TASKS * ferry_ranks(f) || unlike != 0)
+    if (sums[1] != (OBJECTS * TASKS + 5) * ferry_ranks(f) || unlike != 0)
         fprintf(stderr, "%lld tasks ran, %d priorities were wrong\n", (long long)sums[1], unlike);
     return sums[0] == 0 && a.wrong == 0 && unlike == 0 &&
-                   sums[1] == OBJECTS * TASKS * ferry_ranks(f)
+                   sums[1] == (OBJECTS * TASKS + 5) * ferry_ranks(f)
                ? 0
                : 1;
 }

@@ -1,6 +1,7 @@
 /* Goal: a call with an argument that is missing, or a value that it does not take, fails with an
  * error that names the call and the value, and the rank goes on. Method: makes such calls on a rank
  * that is alone, and looks at what each returned and said. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,6 +72,7 @@ static void test_misuse_of_balancing_is_told(void **state)
     refused(ferry_balance_choose(rank, "none such"), FERRY_EINVAL, "no scheduler \"none such\"");
     assert_int_equal(ferry_object_create(rank, type, malloc(8), &object), 0);
     refused(ferry_balance_add(rank, object, -2), FERRY_EINVAL, "is -2, expected 0 or more");
+    refused(ferry_balance_add(rank, object, INFINITY), FERRY_EINVAL, "is inf, expected 0 or more");
     refused(ferry_balance_add_with(rank, object, NULL), FERRY_EINVAL, "options are missing");
     assert_int_equal(ferry_balance_add(rank, object, 1), 0);
     refused(ferry_balance_add(rank, object, -2), FERRY_ESTATE, "is scheduled already");
