@@ -179,7 +179,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     const parameter table[] = {
         {"depth", "of the tree", 0, DEPTH_MAX, .whole = &depth},
         {"balance", "move nodes from busy ranks to idle ones", .flag = &s.balance},
-        {"direct", "send to the nodes themselves, not down the tree", .flag = &s.direct},
+        {"direct", "call children that are on this rank, send to others", .flag = &s.direct},
         {0},
     };
     int status = parameters_read(f, argc, argv, "A tree whose nodes are objects.", table);

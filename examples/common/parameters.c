@@ -139,6 +139,16 @@ static error_t take(int key, char *text, struct argp_state *state)
     return read_value(o, text) ? 0 : refuse(r, state, o, text);
 }
 
+/* What --help says of `o`: of a number also its range and its default. */
+static const char *describe(const parameter *o, char *out, size_t size_bytes)
+{
+    if (o->whole == NULL && o->real == NULL)
+        return o->help;
+    snprintf(out, size_bytes, "%s: %.10g to %.10g, by default %.10g", o->help, o->min, o->max,
+             o->whole != NULL ? (double)*o->whole : *o->real);
+    return out;
+}
+
 /* Words for the usage: the arguments in their order, those one may leave out in brackets. */
 static void name_arguments(const parameter *table, char *out, size_t size_bytes)
 {
@@ -181,7 +191,7 @@ int parameters_read(ferry *f, int argc, char **argv, const char *about, const pa
         return 2;
     struct argp_option known[PARAMETERS_MAX + 3] = {{"help", HELP, NULL, 0, "this list", -1},
                                                     {"usage", USAGE, NULL, 0, "in short", -1}};
-    char arguments[TEXT_BYTES] = "";
+    char arguments[TEXT_BYTES] = "", helps[PARAMETERS_MAX][TEXT_BYTES];
     for (int i = 0; table[i].name != NULL; i++) {
         assert(i < PARAMETERS_MAX);
         const char *value = table[i].flag                                       ? NULL
@@ -192,6 +202,7 @@ int parameters_read(ferry *f, int argc, char **argv, const char *about, const pa
                 ? (struct argp_option){table[i].name, 0, NULL, OPTION_DOC | OPTION_NO_USAGE,
                                        table[i].help, 1}
                 : (struct argp_option){table[i].name, FIRST_KEY + i, value, 0, table[i].help, 2};
+        known[i + 2].doc = describe(&table[i], helps[i], TEXT_BYTES);
     }
     name_arguments(table, arguments, sizeof arguments);
     const struct argp parser = {.options = known,
