@@ -38,8 +38,8 @@ sh "$3/bench/papers/hops.sh" "$ferry" "$papers/hops" | awk -F, '
     NR > 2 && (step < 70 || step > 90) { print "a hop: " step " us"; bad = 1 }
     END { exit bad || rows != 9 }'
 sh "$3/bench/papers/hops.sh" "$ferry" "$papers/../../examples/steps" histogram | awk -F, '
-    NR > 1 { all += $3; direct += $2 == 0 ? $3 : 0 }
-    END { exit !(all > 10000 && direct > all / 2) }'
+    NR > 1 { all += $3; direct += $2 == 0 ? $3 : 0; once += $2 == 1 ? $3 : 0 }
+    END { exit !(all > 10000 && direct > all / 2 && once > all / 10) }'
 
 "$ferry" sim -n 64 "$papers/../../examples/steps" --refine 100 --percent 10 | awk '
     / complete$/ { sub(/.*%: /, ""); steps = $1 }
