@@ -250,6 +250,8 @@ static void add_objects(ferry *f, account *a, ferry_object_type plain, ferry_obj
     check(f, a, ferry_balance_add_with(f, objects[NEAR], &options), 0);
     options.dependency_count = 1;
     options.dependencies = &objects[STATIC];
+    options.granularity = 8; /* its callbacks say something else */
+    options.priorities = priorities;
     check(f, a, ferry_balance_add_with(f, objects[CALLING], &options), 0);
     free(priorities);
 }

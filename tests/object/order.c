@@ -55,10 +55,12 @@ static void send_to(ferry *f, account *a, int target, uint64_t hops)
 {
     unsigned char data[BYTES];
     size_t size_bytes = draw(a) % 3 == 0 ? draw(a) % BYTES : 0;
-    memset(data, (int)(a->numbers[target] & 0xff), size_bytes);
+    uint64_t number = a->numbers[target]++;
+    memset(data, (int)(number & 0xff), size_bytes);
     ferry_message message = {.handler = a->handler,
                              .word_count = (uint8_t)(2 + draw(a) % 3),
-                             .words = {a->numbers[target]++, hops, 2, 3},
+                             .tag = (int32_t)number,
+                             .words = {number, hops, 2, 3},
                              .data = data,
                              .size_bytes = size_bytes};
     if (ferry_object_send(f, a->objects[target], &message, NULL) != 0) {
@@ -74,7 +76,8 @@ static bool contents_are_right(const ferry_message *message)
     for (size_t i = 0; i < message->size_bytes; i++)
         if (data[i] != (message->words[0] & 0xff))
             return false;
-    return (message->word_count < 3 || message->words[2] == 2) &&
+    return message->tag == (int32_t)message->words[0] &&
+           (message->word_count < 3 || message->words[2] == 2) &&
            (message->word_count < 4 || message->words[3] == 3);
 }
 
