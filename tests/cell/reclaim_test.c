@@ -276,7 +276,7 @@ static void bring_and_kill(fy_segment *segment, shared *s, int rank, int ranks)
 
 int main(int argc, char **argv)
 {
-    int deaths = argc > 1 ? atoi(argv[1]) : 200;
+    int deaths = argc > 1 ? atoi(argv[1]) : DEATHS;
     const fy_shm_options options = {.ranks = 1,
                                     .ranks_max = deaths + 1,
                                     .arenas = argc > 2 ? (uint32_t)atoi(argv[2]) : 0,

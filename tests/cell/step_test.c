@@ -1,8 +1,9 @@
 /* Goal: wherever a rank dies inside an operation, the survivors find the cell and its parcels in
  * the state before or after it, with all counts right, nothing locked and nothing lost. Method:
  * every place, one after the other: a child executes the operation one machine instruction at a
- * time and is killed after the k-th, for each k until it gets through; for every so many k with an
- * argument, or the number the build gives. */
+ * time and is killed after the k-th, for every so many k until it gets through. So many is the
+ * first argument, or what the build gives; the first k is the second one, or another each time, so
+ * that runs of the test come to all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +12,13 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cell/state.h"
@@ -40,6 +43,7 @@ static _Atomic uint32_t *finished; /* shared: it got through */
 static fy_segment *segment;
 static ferry *survivor;
 static int next_rank;
+static long stride, start; /* which instructions */
 
 static void must(bool condition, const char *what)
 {
@@ -316,10 +320,10 @@ static pid_t start_maker(int rank)
 
 /* Two have died when the survivor looks, and the one seen to first made what the other, who was
  * in the middle of something, has or had, or was about to free. */
-static void run_with_maker(const scenario *s, long stride)
+static void run_with_maker(const scenario *s)
 {
     bool through = false;
-    for (long steps = 0; !through; steps += stride) {
+    for (long steps = start; !through; steps += 2 * stride) {
         if (segment == NULL || next_rank + 2 > RANKS) {
             close_segment();
             open_segment();
@@ -344,10 +348,10 @@ static void run_with_maker(const scenario *s, long stride)
     close_segment();
 }
 
-static void run_scenario(const scenario *s, long stride, bool writes)
+static void run_scenario(const scenario *s, bool writes)
 {
     bool through = false;
-    long steps = 0;
+    long steps = start % stride;
     for (; !through; steps += stride) {
         if (segment == NULL || next_rank == RANKS) {
             close_segment();
@@ -369,35 +373,49 @@ static void run_scenario(const scenario *s, long stride, bool writes)
 
 static void test_death_at_any_step_is_survived(void **state)
 {
-    long stride = *(const long *)*state;
+    (void)state;
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
-        run_scenario(&scenarios[i], stride, false);
+        run_scenario(&scenarios[i], false);
 }
 
 static void test_death_in_the_way_of_a_write_is_survived(void **state)
 {
-    long stride = *(const long *)*state;
+    (void)state;
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (scenarios[i].frees)
-            run_scenario(&scenarios[i], stride, true);
+            run_scenario(&scenarios[i], true);
 }
 
 static void test_death_beside_that_of_a_maker_is_survived(void **state)
 {
-    long stride = *(const long *)*state;
+    (void)state;
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
-        run_with_maker(&scenarios[i], 2 * stride);
+        run_with_maker(&scenarios[i]);
+}
+
+/* Parent and child take turns at each instruction: on one processor neither has to be woken on
+ * another. */
+static void stay_here(void)
+{
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    must(sched_setaffinity(0, sizeof(here), &here) == 0, "setaffinity");
 }
 
 int main(int argc, char **argv)
 {
-    long stride = argc > 1 ? atol(argv[1]) : STRIDE;
+    stride = argc > 1 ? atol(argv[1]) : STRIDE;
+    must(stride > 0, "argument");
+    start = argc > 2 ? atol(argv[2]) : (long)time(NULL) % (2 * stride);
+    fprintf(stderr, "%s %ld %ld\n", argv[0], stride, start);
+    stay_here();
     finished = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(finished != MAP_FAILED && stride > 0, "mmap");
+    must(finished != MAP_FAILED, "mmap");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_death_at_any_step_is_survived, &stride),
-        cmocka_unit_test_prestate(test_death_in_the_way_of_a_write_is_survived, &stride),
-        cmocka_unit_test_prestate(test_death_beside_that_of_a_maker_is_survived, &stride),
+        cmocka_unit_test(test_death_at_any_step_is_survived),
+        cmocka_unit_test(test_death_in_the_way_of_a_write_is_survived),
+        cmocka_unit_test(test_death_beside_that_of_a_maker_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
