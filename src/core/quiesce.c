@@ -31,9 +31,9 @@
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
 /* After a wave that finds work the root pauses for a part of the time for which waves have found
- * some, so that messages that are long on their way cost few waves: the announcement comes by so
- * much later at most. What is short against the time that a processor takes to wake is no pause. A
- * balanced wave is repeated at once. */
+ * the same, so that messages that are long on their way cost few waves: the announcement comes by
+ * so much later at most. What is short against the time that a processor takes to wake is no pause.
+ * A wave that is balanced, or finds that something has been done, is followed at once. */
 enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
 
 /* Between the numbers of collectives before and after a change of the group: ranks that saw a call
@@ -226,14 +226,14 @@ static void choose_group(ferry *f)
     q->number = f->collectives.number + NUMBERS_APART;
 }
 
-/* Sets when the root begins the wave after one that found work. */
-static void begin_pause(ferry *f)
+/* Sets when the root begins the wave after one that found work; `moved`: not the same as before. */
+static void begin_pause(ferry *f, bool moved)
 {
     fy_quiescence *q = &f->quiescence;
     uint64_t now = f->ops->now(f->port);
-    if (q->unbalanced_ns == 0)
-        q->unbalanced_ns = now;
-    uint64_t pause_ns = (now - q->unbalanced_ns) / PAUSE_PART;
+    if (moved)
+        q->unmoved_ns = now;
+    uint64_t pause_ns = (now - q->unmoved_ns) / PAUSE_PART;
     if (pause_ns >= PAUSE_MIN_NS)
         q->begin_ns = now + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
 }
@@ -250,12 +250,13 @@ static void conclude(ferry *f, uint64_t created, uint64_t finished)
 {
     fy_quiescence *q = &f->quiescence;
     bool balanced = created == finished;
+    bool moved = created != q->last_created || finished != q->last_finished;
     if (balanced && q->was_balanced && created == q->last_created) {
         q->announced_epoch = q->epoch;
         choose_group(f);
     }
     if (!balanced)
-        begin_pause(f);
+        begin_pause(f, moved);
     q->was_balanced = balanced;
     q->last_created = created;
     q->last_finished = finished;
@@ -398,7 +399,7 @@ int fy_quiesce(ferry *f, fy_doing doing)
     fy_control_lock(f);
     f->quiescence.epoch++;
     f->quiescence.was_balanced = false;
-    f->quiescence.unbalanced_ns = f->quiescence.begin_ns = 0;
+    f->quiescence.begin_ns = 0;
     fy_control_unlock(f);
     int error = run(f);
     fy_account_leave(f, before);

@@ -26,8 +26,8 @@ typedef struct fy_quiescence {
     /* At the root: what the wave before came to. */
     bool was_balanced;
     uint64_t last_created, last_finished;
-    uint64_t unbalanced_ns; /* when the first unbalanced wave of this epoch ended; 0: none yet */
-    uint64_t begin_ns;      /* the next wave's time; 0: at once. Application thread only */
+    uint64_t unmoved_ns; /* since when they have come to the same */
+    uint64_t begin_ns;   /* the next wave's time; 0: at once. Application thread only */
 } fy_quiescence;
 
 /* FERRY_ENOMEM. */
