@@ -98,6 +98,60 @@ static void hang_in_task(ferry *f)
     (void)ferry_quiesce(f);
 }
 
+/* Rank 0 waits for the end of more operations than are told one by one; rank 1 sleeps in the
+ * program. */
+static void hang_in_operations(ferry *f)
+{
+    enum { RECEIVES = 8, ALL };
+    ferry_handler handler;
+    ferry_object objects[OBJECTS];
+    char data[100] = {0}, received[ALL][8];
+    ferry_op ops[ALL + 2];
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    make(f, &handler, false, objects);
+    if (ferry_broadcast(f, 1, objects, sizeof objects) != 0)
+        fail(f, "broadcast");
+    if (ferry_rank(f) == 1)
+        (void)pause();
+    const ferry_message message = {.handler = handler};
+    track.op = &ops[ALL];
+    int error = ferry_object_send(f, objects[0], &message, &track);
+    track.op = &ops[ALL + 1];
+    if (error == 0)
+        error = ferry_send(f, 1, 5, data, sizeof data, &track);
+    for (int i = 0; i < ALL && error == 0; i++) {
+        track.op = &ops[i];
+        error = ferry_receive(f, i == 0 ? FERRY_ANY_RANK : 1, i == 0 ? 9 : 7, received[i],
+                              sizeof received[i], &track);
+    }
+    if (error != 0 || ferry_op_wait(f, &ops[0]) != 0)
+        fail(f, "operations");
+}
+
+static void nudge(ferry *f, int source, const ferry_message *message)
+{
+    (void)f;
+    (void)source;
+    (void)message;
+}
+
+/* Rank 1 computes for 100 s, in which the others have nothing to do but, if it is `busy`, what it
+ * sends rank 0 every second. This ends by itself. */
+static void linger(ferry *f, bool busy)
+{
+    ferry_handler handler;
+    if (ferry_handler_register(f, "nudge", nudge, &handler) != 0)
+        fail(f, "register");
+    const ferry_message message = {.handler = handler};
+    for (int i = 0; i < 100 && ferry_rank(f) == 1; i++) {
+        ferry_compute(f, 1);
+        if (busy && ferry_request_send(f, 0, &message, NULL) != 0)
+            fail(f, "send");
+    }
+    if (ferry_quiesce(f) != 0)
+        fail(f, "quiesce");
+}
+
 /* Rank 1 does not come to the barrier: it sleeps in the program. */
 static void hang_in_barrier(ferry *f)
 {
@@ -119,6 +173,10 @@ static int rank_main(ferry *f, int argc, char **argv)
         hang_for_object(f);
     else if (strcmp(how, "task") == 0)
         hang_in_task(f);
+    else if (strcmp(how, "operations") == 0)
+        hang_in_operations(f);
+    else if (strcmp(how, "linger") == 0 || strcmp(how, "busy") == 0)
+        linger(f, how[0] == 'b');
     else
         hang_in_barrier(f);
     return 0;

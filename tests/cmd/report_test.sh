@@ -110,13 +110,87 @@ parts half 0 'busy 97.3%, runtime 0.00%, idle 2.7%'
 parts half 1 'busy 75.7%, runtime 0.00%, idle 24.3%'
 grep -q 'rank 1: in tasks 50.00%' "$work/half/bars.svg" || fail "a task was cut and its time was not"
 
+# has FILE TEXT: of the pictures in $work/known.
+has()
+{
+    grep -qF -- "$2" "$work/known/$1" || fail "\"$2\" is not in $1"
+}
+
+# Every number is the one it should be: two ranks of 40 ms, from 1 s on, of which all is known.
+mkdir "$work/known"
+sed 's/@/000000/g' >"$work/known/rank-0.trace" <<'L'
+ferry trace 1
+command a \ b
+rank 0 2
+time 1000@ 1040@
+stat tasks 3
+stat runtime_cpu_ns 400000
+stat awaiting_ns 1@
+stat send_ns 2@
+stat pack_ns 3@
+stat unpack_ns 4@
+stat scheduler_ns 5@
+stat poll_ns 6@
+stat helper_ns 7@
+stat objects_in 8
+stat objects_out 9
+handler 0 unit
+object 0000000000000002 1 1@ 0 0 0 0 0 0 0 unit
+object 0000000000000001 2 1@ 2@ 3@ 4@ 5@ 6 7 8 unit
+m 0
+r 5@
+t 7@ 0 3@
+i 17@
+t 20@ 0 4@
+m 24000001
+end
+L
+sed 's/@/000000/g' >"$work/known/rank-1.trace" <<'L'
+ferry trace 1
+rank 1 2
+time 1002@ 1042@
+handler 0 unit
+object 0000000000000001 1 500000 500000 500000 500000 500000 1 1 1 -
+move 1005@ 0000000000000001 0 word 0 2.5 7.5
+t 0 0 2@
+i 2@
+end
+L
+draws 0 "$work/known"
+has trace.json '{"name":"a \\ b"}'
+has trace.json '"name":"program","cat":"program","pid":0,"tid":0,"ts":0.000,"dur":5000.000}'
+has trace.json '"name":"runtime","cat":"runtime","pid":0,"tid":0,"ts":5000.000,"dur":2000.000}'
+has trace.json '"unit","cat":"task","pid":0,"tid":0,"ts":20000.000,"dur":4000.001,"args":{"cpu_ns":4'
+has trace.json '"name":"unit","cat":"task","pid":0,"tid":1,"ts":2000.000,"dur":2000.000,'
+has trace.json '"to rank 0","cat":"move","pid":0,"tid":1,"ts":5000.000,"args":{"object":"0000000000000'
+has trace.json '"occasion":"word","asker":0,"load":2.5,"asker_load":7.5}'
+[ "$(grep -c '"ph":"X"' "$work/known/trace.json")" -eq 6 ] || fail "not a slice per stretch"
+# Per rank: tasks, in them, on the processor, program, idle, runtime, its processor time; then stats.
+ranks=$(printf '<td>%s</td>' 0 3 14.000 7.000 21.000 3.000 2.000 0.400 1.000 2.000 3.000 4.000 \
+    5.000 6.000 7.000 8 9)
+has report.html "<tr>$ranks</tr>"
+has report.html '<td>unit (0)</td><td>3</td><td>16.000</td><td>9.000</td><td>10.000</td>'
+# An object is one row, its ranks' together; the most costly is the first.
+object=$(printf '<td>%s</td>' unit 3 1.500 2.500 3.500 4.500 5.500 7 8)
+has report.html "<td><code>0000000000000001</code></td>$object</tr>"
+[ "$(grep -o '<code>000000000000000[12]</code></td><td>unit' "$work/known/report.html" | head -n 1)" = \
+    '<code>0000000000000001</code></td><td>unit' ] || fail "objects are not by cost"
+has report.html '<tr><td>5.000</td><td><code>0000000000000001</code></td><td>1</td><td>0</td><td>2.5'
+has report.html '<td>word of rank 0, which had a load of 7.5</td>'
+has bars.svg '42 ms; 8 ms of work per rank; runtime 2.500%'
+
 # Wrong usage, wrong folders, wrong files.
 draws 2
 draws 2 --fast "$work/run"
 draws 0 --help
 draws 1 "$work/none"
 says 'none: there is no file rank-0.trace; expected the folder that FERRY_TRACE named'
+draws 1 "$traces/rank-0.trace"
+says 'rank-0.trace: there is no file rank-0.trace; expected the folder that FERRY_TRACE named'
 draws 1 -o /dev/null/x "$traces"
+says 'report: "/dev/null/x": Not a directory; expected a folder to write to'
+draws 1 -o '' "$traces"
+says 'report: "": No such file or directory; expected a folder to write to'
 draws 2 "$traces" --during
 draws 1 -o "$work/nothing" --during units "$traces"
 says 'traces: no task of a handler "units" is in this run; expected the name of a handler'

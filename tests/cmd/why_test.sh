@@ -95,6 +95,27 @@ for threads in 0 1; do
     until_told cat "$work/err"
 done
 
+# Each sort of operation, and how many there are beside those that are told.
+cat >"$work/wanted" <<'L'
+waits for rank 1, which has not handled a message to object [0-9a-f]*, handler "refine"$
+waits for rank 1, which has not ended an operation of 100 bytes, tag 5$
+nobody has sent what is to be received from any rank, tag 9$
+waits for rank 1, which has not sent what is to be received from it, tag 7$
+and 3 more operations are pending$
+L
+begin "$ferry" run -n 2 "$program" operations
+until_told "$ferry" why $job
+
+# In virtual time: it asks itself after 10 s, after 20 more, after 40 more; and not while handlers
+# run, however long the others wait.
+for how in linger busy; do
+    end_job
+    FERRY_STALL_S=10 timeout 60 "$ferry" sim -n 3 "$program" $how >"$work/out" 2>"$work/err" ||
+        fail "status $?: sim $how"
+    asked=$(grep -c 'rank 0: ferry_quiesce makes no progress' "$work/err")
+    [ "$how $asked" = "linger 3" ] || [ "$how $asked" = "busy 0" ] || fail "$how: asked $asked times"
+done
+
 # A task that never ends: the helper tells what waits behind it.
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): in task "refine" (0) for [0-9.]* s$

@@ -1,15 +1,18 @@
 #!/bin/sh
-# Goal: FERRY_PROFILE reports what a run did, and its parts fit together. Method: runs the program
+# Goal: FERRY_PROFILE reports what a run did, and its parts fit together, and each time is counted
+# where it belongs. Method: the program in $5 takes known times in the simulator of $4; runs that
 # in $1, whose ranks send each other a known number of requests, and the one in $2, which puts and
-# gets a known number of bytes, with FERRY_THREADS as each of the
-# arguments behind $3; looks at the report's rows and sums.
+# gets a known number of bytes, with FERRY_THREADS as each of the arguments behind $5; looks at the
+# report's rows and sums.
 # The program in $3 balances, so that its helpers poll the control lane: frames of that lane must
 # have no rows of handling, which only application threads may write.
 set -u
 storm=$1
 ring=$2
 under=$3
-shift 3
+ferry=$4
+costs=$5
+shift 5
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -81,6 +84,22 @@ for threads; do
     grep -E '^[a-z]+ +(quiesce|arrival|scheduler|refusal|why|credit) +handled' "$folder/report" &&
         fail "frames of the control lane are counted"
 done
+
+# has PATTERN: a line of the report
+has() {
+    grep -q -- "$1" "$folder/report" || fail "no line: $1"
+}
+FERRY_PROFILE=$folder/report timeout 60 "$ferry" sim -n 3 "$costs" || fail "costs: status $?"
+# Handlers are not of the frames that they are called for.
+has '^program *handlers *run *2 *0 *7[0-9]*\.[0-9]* *14\.0..$'
+has '^object *message *handled *3 *0 *[0-9.]* *0\.0..$'
+# By category, in ms: send, pack, unpack, scheduler, poll, helper, all; some microseconds for frames.
+has '^ *0 *0\.0.. *3\.0.. *0\.000 *0\.000 *0\.0.. *0\.000 *3\.0.. '
+has '^ *1 *0\.0.. *0\.000 *10\.0.. *0\.000 *0\.0.. *0\.000 *10\.0.. '
+has '^ *2 *0\.0.. *3\.0.. *0\.000 *0\.000 *0\.0.. *0\.000 *3\.0.. '
+# The 3 ms in which rank 1 waited for both objects count once. It ran for 7 of 27 ms, and unpacked.
+has '^1 .* 37\.0.  *37\.0. *25\.9. *37\.0. *0\.027 *11\.1.$'
+has '^messages to objects by forwards:  0: 1  1: 1$'
 
 FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
 grep -q '^ferry profile: 2 ranks' "$folder/err" || fail "nothing on standard error"

@@ -56,13 +56,19 @@ static void test_trace_merges_short_stretches(void **state)
     for (uint64_t i = 0; i < 10; i++)
         add(&trace, 2000 + i * 20, 2020 + i * 20, i % 3 == 0 ? FERRY_TASK : FERRY_IDLE);
     add(&trace, 2200, 3000, FERRY_MAIN);
-    assert_int_equal(trace.count, 3);
+    for (uint64_t i = 0; i < 10; i++)
+        add(&trace, 3000 + i * 20, 3020 + i * 20, i % 3 == 0 ? FERRY_IDLE : FERRY_TASK);
+    add(&trace, 3200, 4000, FERRY_MAIN);
+    assert_int_equal(trace.count, 5);
     assert_int_equal(room[0].activity, FERRY_TASK);
     assert_int_equal(room[0].handler, 3);
     assert_int_equal(room[0].cpu_ns, 995); /* half of each stretch of a task */
     assert_int_equal(room[1].activity, FERRY_IDLE);
     assert_int_equal(room[1].start_ns, 2000);
     assert_int_equal(room[2].activity, FERRY_MAIN);
+    assert_int_equal(room[3].activity, FERRY_TASK);
+    assert_int_equal(room[3].cpu_ns, 60); /* half of 6 stretches */
+    assert_int_equal(room[4].activity, FERRY_MAIN);
 }
 
 static void spin(ferry *f, int source, const ferry_message *message)

@@ -80,7 +80,8 @@ static bool write_file(const pictures *p, const char *name,
 static bool write_all(const pictures *p)
 {
     if (mkdir(p->folder, 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "ferry report: %s: %s\n", p->folder, strerror(errno));
+        fprintf(stderr, "ferry report: \"%s\": %s; expected a folder to write to\n", p->folder,
+                strerror(errno));
         return false;
     }
     if (!write_file(p, "report.html", write_page) || !write_file(p, "bars.svg", write_bars) ||

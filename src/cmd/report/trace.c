@@ -377,7 +377,7 @@ static bool read_one(const trace_run *run, int rank, trace_rank *out, bool *abse
     (void)snprintf(path, sizeof path, "%s/rank-%d.trace", run->folder, rank);
     errno = 0;
     char *text = read_file(path, &size, error);
-    *absent = text == NULL && errno == ENOENT;
+    *absent = text == NULL && (errno == ENOENT || errno == ENOTDIR);
     if (text == NULL)
         return false;
     bool good = trace_parse(text, size, path, out, error);
