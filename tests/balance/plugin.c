@@ -1,15 +1,18 @@
 /* Goal: a scheduler of the program's own can use all that the header offers, and is not allowed
  * what it must not do. Method: "scatter" sends each object that was not sent yet to a random rank,
  * tells that rank, keeps the rest, and wakes itself once. Each task must run once, and every
- * process must have been told and woken.
+ * process must have been told and woken. Where there is a helper, each task waits, without a call
+ * of Ferry's, until the scheduler has been woken while it ran.
  *
- * Run as FERRY_RANKS=N FERRY_SCHEDULER=scatter FERRY_SCHEDULER_WORDS=7 plugin. */
+ * Run as FERRY_RANKS=N FERRY_SCHEDULER=scatter FERRY_SCHEDULER_WORDS=7 [FERRY_HELPER=0] plugin. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include <ferry/ferry.h>
 
-enum { OBJECTS = 30 };
+enum { OBJECTS = 30, RANKS_MAX = 8 };
 
 typedef struct scatter {
     ferry_schedulable *first;
@@ -22,6 +25,14 @@ typedef struct account {
 
 /* What the schedulers of all ranks of this process heard. */
 static _Atomic int told, woken, wrong;
+static _Atomic bool rang[RANKS_MAX]; /* by rank: its alarm, since its task was picked */
+
+/* Whether a helper calls the scheduler while tasks run. */
+static bool is_helped(int ranks)
+{
+    const char *helper = getenv("FERRY_HELPER");
+    return ranks > 1 && (helper == NULL || strcmp(helper, "0") != 0);
+}
 
 static int create(ferry_scheduling *s, void **state)
 {
@@ -45,11 +56,12 @@ static void destroy(ferry_scheduling *s, void *state)
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
 {
     scatter *sc = state;
-    (void)s;
     ferry_schedulable *item = sc->first;
     if (item != NULL) {
         sc->first = item->next;
         item->queued = false;
+        rang[ferry_scheduling_rank(s)] = false;
+        ferry_scheduling_wake(s, ferry_scheduling_now(s) + 100000);
     }
     return item;
 }
@@ -82,7 +94,7 @@ static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
         push(state, item);
         return;
     }
-    wrong += !ferry_scheduling_preempts(s);
+    wrong += ferry_scheduling_preempts(s) != is_helped(ranks);
     const uint64_t words[FERRY_SCHEDULER_WORDS] = {1, 2, 3};
     ferry_scheduling_send(s, rank, words);
     ferry_scheduling_migrate(s, item, rank);
@@ -115,9 +127,9 @@ static void message(ferry_scheduling *s, void *state, int source,
 
 static void wake(ferry_scheduling *s, void *state)
 {
-    (void)s;
     (void)state;
     woken++;
+    rang[ferry_scheduling_rank(s)] = true;
 }
 
 static void task(ferry *f, ferry_object object, void *data, int source,
@@ -127,6 +139,13 @@ static void task(ferry *f, ferry_object object, void *data, int source,
     (void)source;
     (void)message_in;
     ((account *)ferry_user_data(f))->ran += *(const char *)data == 'x';
+    if (!is_helped(ferry_ranks(f)) || wrong != 0)
+        return;
+    const struct timespec nap = {.tv_nsec = 50 * 1000};
+    const uint64_t give_up_ns = ferry_now(f) + UINT64_C(60000000000);
+    while (!rang[ferry_rank(f)] && ferry_now(f) < give_up_ns)
+        nanosleep(&nap, NULL);
+    wrong += !rang[ferry_rank(f)];
 }
 
 static int run(ferry *f, account *a)
