@@ -105,13 +105,17 @@ static bool round_is_right(ferry *f, account *a, int round)
     uint64_t expected = OBJECTS * ((1u << (GENERATIONS + 1)) - 1) * ((uint64_t)round + 1);
     uint64_t handled = sum(f, a, a->handled);
     uint64_t wrong = sum(f, a, a->wrong), moved = moves(f, a) - before;
+    uint64_t alive = sum(f, a, a->alive);
     if (!on && moved != 0 && ferry_rank(f) == 0)
         fprintf(stderr, "round %d: %llu moves, with balancing off\n", round,
                 (unsigned long long)moved);
     if (handled != expected && ferry_rank(f) == 0)
         fprintf(stderr, "round %d: %llu tasks of %llu\n", round, (unsigned long long)handled,
                 (unsigned long long)expected);
-    return handled == expected && wrong == 0 && (on || moved == 0);
+    if (alive != OBJECTS && ferry_rank(f) == 0)
+        fprintf(stderr, "round %d: %llu objects of %d\n", round, (unsigned long long)alive,
+                OBJECTS);
+    return handled == expected && wrong == 0 && alive == OBJECTS && (on || moved == 0);
 }
 
 static int rank_main(ferry *f, int argc, char **argv)

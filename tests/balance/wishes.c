@@ -28,12 +28,14 @@ typedef struct account {
 
 typedef struct seeker {
     ferry_schedulable *first;
+    const ferry_schedulable *running; /* that was picked last, until it is back or removed */
 } seeker;
 
 static _Atomic int unlike; /* priorities that were not as expected */
 
 static ferry_object made[RANKS_MAX][OBJECTS]; /* by each rank */
 static _Atomic int stages[RANKS_MAX];
+static _Atomic uint64_t arrivals[RANKS_MAX]; /* that were told to the scheduler */
 
 /* What the priority callback was told last, on each rank. */
 static struct {
@@ -61,6 +63,8 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     (void)s;
     if (item == NULL)
         return NULL;
+    unlike += k->running != NULL;
+    k->running = item;
     k->first = item->next;
     item->queued = false;
     return item;
@@ -142,7 +146,11 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 
 static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
+    seeker *k = state;
     int rank = ferry_scheduling_rank(s);
+    if (k->running == item)
+        k->running = NULL;
+    arrivals[rank] += item->arrived;
     if (stages[rank] != AT_HOME && item->pending != 0 && which_is(rank, item) == NEAR)
         check_near(s, item);
     add(s, state, item);
@@ -150,8 +158,11 @@ static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
 
 static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    ferry_schedulable **at = &((seeker *)state)->first;
+    seeker *k = state;
+    ferry_schedulable **at = &k->first;
     (void)s;
+    if (k->running == item)
+        k->running = NULL;
     while (*at != NULL && *at != item)
         at = &(*at)->next;
     if (*at == item)
@@ -283,6 +294,8 @@ static void run(ferry *f, account *a)
     while (ferry_object_locate(f, calling, &rank) == 0) /* until its creator hears of it */
         check(f, a, ferry_wait(f, 1000 * 1000) < 0, 0);
     see_near(f, a, ALONE);
+    ferry_stats_get(f, &stats);
+    a->wrong += arrivals[ferry_rank(f)] != stats.objects_in;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
