@@ -45,7 +45,8 @@ typedef struct ferry_object_ops {
      * want of memory say; it is asked again in each poll, and after 10 s the job ends (abort, with
      * a line that says so), since the object would be lost. */
     void *(*unpack)(ferry *f, ferry_object object, const void *buffer, size_t size_bytes);
-    /* Frees `data`, after a migration has left or when the object is destroyed. */
+    /* Frees `data`, after a migration has left (ferry_object_locate says where to) or when the
+     * object is destroyed (FERRY_ENOENT there). */
     void (*destroy)(ferry *f, void *data);
     /* Load of one pending task of the object, in seconds or any unit used throughout; what is
      * negative or not finite counts as 0. NULL: every task counts what ferry_balance_add was told.

@@ -70,10 +70,13 @@ static void test_misuse_of_balancing_is_told(void **state)
     ferry_object object;
     (void)state;
     refused(ferry_balance_choose(rank, "none such"), FERRY_EINVAL, "no scheduler \"none such\"");
+    refused(ferry_balance_add(rank, (ferry_object){0}, 1), FERRY_ENOENT, "is not on rank 0");
     assert_int_equal(ferry_object_create(rank, type, malloc(8), &object), 0);
     refused(ferry_balance_add(rank, object, -2), FERRY_EINVAL, "is -2, expected 0 or more");
     refused(ferry_balance_add(rank, object, INFINITY), FERRY_EINVAL, "is inf, expected 0 or more");
     refused(ferry_balance_add_with(rank, object, NULL), FERRY_EINVAL, "options are missing");
+    refused(ferry_balance_add_with(rank, object, &(ferry_balance_options){.size = 3}), FERRY_EINVAL,
+            "options of 3 bytes, expected");
     assert_int_equal(ferry_balance_add(rank, object, 1), 0);
     refused(ferry_balance_add(rank, object, -2), FERRY_ESTATE, "is scheduled already");
     refused(ferry_scheduler_register(rank, NULL), FERRY_EINVAL, "scheduler is missing");

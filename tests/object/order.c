@@ -2,7 +2,7 @@
  * Method: every rank sends numbered messages to every object; handlers check the numbers against
  * the object's own account, move the object at random and send on. Sums over all ranks, counted
  * outside the runtime, must agree after each quiescence. Odd rounds balance scheduled objects as
- * well.
+ * well. What is freed because its object has left says where to.
  *
  * Run as FERRY_RANKS=N [FERRY_THREADS=1] order [seed]. */
 #include <stdio.h>
@@ -14,13 +14,14 @@
 enum { OBJECTS = 6, ROUNDS = 6, MESSAGES = 60, RANKS_MAX = 64, BYTES = 700 };
 
 typedef struct thing {
+    ferry_object self;
     uint64_t expected[RANKS_MAX]; /* next number per source */
     uint64_t handled;
 } thing;
 
 typedef struct account {
     uint64_t random;
-    uint64_t sent, handled, wrong, alive;
+    uint64_t sent, handled, wrong, alive, left;
     ferry_handler handler;
     ferry_object *objects; /* of all ranks */
     uint64_t *numbers;     /* of the next message to each */
@@ -47,7 +48,11 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
 
 static void destroy(ferry *f, void *data)
 {
-    ((account *)ferry_user_data(f))->alive--;
+    account *a = ferry_user_data(f);
+    int rank = ferry_rank(f);
+    a->alive--;
+    if (ferry_object_locate(f, ((thing *)data)->self, &rank) == 0)
+        a->left += rank != ferry_rank(f);
     free(data);
 }
 
@@ -111,12 +116,14 @@ static void create_objects(ferry *f, account *a, ferry_object_type type)
     a->numbers = calloc((size_t)a->count, sizeof *a->numbers);
     for (int i = 0; i < OBJECTS; i++) {
         ferry_object *object = &a->objects[ferry_rank(f) * OBJECTS + i];
+        thing *t = calloc(1, sizeof *t);
         a->alive++;
-        if (ferry_object_create(f, type, calloc(1, sizeof(thing)), object) != 0 ||
+        if (ferry_object_create(f, type, t, object) != 0 ||
             (i % 2 == 1 && ferry_balance_add(f, *object, 0) != 0)) {
             fprintf(stderr, "create: %s\n", ferry_error_message(f));
             a->wrong++;
         }
+        t->self = *object;
     }
     if (ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, a->objects, a->objects, (size_t)a->count) != 0)
         a->wrong++;
@@ -191,6 +198,11 @@ static int rank_main(ferry *f, int argc, char **argv)
         right = round_is_right(f, &a, round);
     ferry_stats stats;
     ferry_stats_get(f, &stats);
+    if (a.left != stats.objects_out) {
+        fprintf(stderr, "order: rank %d: of %llu that left %llu were known to be elsewhere\n",
+                ferry_rank(f), (unsigned long long)stats.objects_out, (unsigned long long)a.left);
+        right = false;
+    }
     if (ferry_rank(f) == 0 && right)
         printf("order: seed %llu: right; rank 0 moved %llu out, forwarded %llu\n",
                (unsigned long long)seed, (unsigned long long)stats.objects_out,
