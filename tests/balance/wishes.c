@@ -4,7 +4,8 @@
  * Method: a scheduler that checks each item it is given, over objects with static priorities, with
  * dependencies, and with callbacks. It sends away all that it sees first, which come back, since
  * balancing is off; and each object to the rank that it wants most, once balancing is on. Then
- * those that others depend on have moved, and in the end they are destroyed. */
+ * those that others depend on have moved, and in the end they are destroyed. Last, a barrier has to
+ * run the task for which the last rank waits before it comes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,9 @@ enum { STATIC, NEAR, CALLING };
 enum { AT_HOME, SETTLED, ALONE };
 
 typedef struct account {
-    ferry_handler handler, end;
+    ferry_handler handler, end, start, go;
     int wrong, ran;
+    bool going;
 } account;
 
 typedef struct seeker {
@@ -219,6 +221,20 @@ static void end(ferry *f, ferry_object object, void *data, int source, const fer
     ((account *)ferry_user_data(f))->wrong += ferry_object_destroy(f, object) != 0;
 }
 
+static void start(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    account *a = ferry_user_data(f);
+    const ferry_message go = {.handler = a->go};
+    (void)object, (void)data, (void)source, (void)m;
+    a->wrong += ferry_request_send(f, ferry_ranks(f) - 1, &go, NULL) != 0;
+}
+
+static void go(ferry *f, int source, const ferry_message *m)
+{
+    (void)source, (void)m;
+    ((account *)ferry_user_data(f))->going = true;
+}
+
 static void check(ferry *f, account *a, int error, int expected)
 {
     if (error == expected)
@@ -298,6 +314,16 @@ static void run(ferry *f, account *a)
     a->wrong += arrivals[ferry_rank(f)] != stats.objects_in;
 }
 
+static void meet(ferry *f, account *a)
+{
+    const ferry_message m = {.handler = a->start};
+    if (ferry_rank(f) == 0)
+        check(f, a, ferry_object_send(f, made[0][NEAR], &m, NULL), 0);
+    while (ferry_rank(f) == ferry_ranks(f) - 1 && !a->going)
+        check(f, a, ferry_wait(f, FERRY_FOREVER) < 0, 0);
+    check(f, a, ferry_barrier(f), 0);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     static const ferry_scheduler scheduler = {.size = sizeof scheduler,
@@ -322,6 +348,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, &a, ferry_object_type_register(f, &ops, &calling), 0);
     check(f, &a, ferry_object_handler_register(f, "task", task, &a.handler), 0);
     check(f, &a, ferry_object_handler_register(f, "end", end, &a.end), 0);
+    check(f, &a, ferry_object_handler_register(f, "start", start, &a.start), 0);
+    check(f, &a, ferry_handler_register(f, "go", go, &a.go), 0);
     check(f, &a, ferry_balance_choose(f, "seeker"), FERRY_EINVAL);
     check(f, &a, ferry_balance_choose(f, NULL), FERRY_EINVAL);
     check(f, &a, ferry_scheduler_register(f, &scheduler), 0);
@@ -329,6 +357,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     a.wrong += strcmp(ferry_balance_scheduler(f), "seeker") != 0;
     add_objects(f, &a, plain, calling);
     run(f, &a);
+    meet(f, &a);
     check(f, &a, ferry_balance_choose(f, "none"), FERRY_ESTATE);
     int64_t sums[2] = {a.wrong, a.ran};
     check(f, &a, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2), 0);
