@@ -46,8 +46,8 @@ typedef struct ferry_options {
                               creator too; "eager", all. The same on all; FERRY_DIRECTORY; "lazy" */
     uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so
                           long, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
-    size_t waiting_bytes; /* that tasks and messages waiting on this rank may take: then its
-                             handlers may send no more that would have to wait here, and from half
+    size_t waiting_bytes; /* that tasks, messages and puts waiting on this rank may take: then its
+                             handlers may start no more that would have to wait here, and from half
                              of it on no rank sends messages to objects here until half of that has
                              gone; FERRY_WAITING_BYTES; a quarter of the machine's memory */
 } ferry_options;
@@ -227,10 +227,10 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
  * returns when the target has taken them up. With `track` it keeps them until submitted. Outside
  * handlers it polls while the target has no room; in a handler it never waits (what has no room is
  * kept and sent by later polls, in order). FERRY_EAGAIN, in a handler: it would have to wait here,
- * where what waits takes `waiting_bytes` (ferry_options) already. So too FERRY_EINVAL, FERRY_EPEER,
- * FERRY_ENOMEM: nothing was sent, no event will come. `track` may report FERRY_ENOENT (no such
- * handler there) and FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when
- * it blocks] dmcs.txt 3.2, prema.txt B.2.3. */
+ * where what waits takes `waiting_bytes` (ferry_options) already; after polls it may be tried
+ * again. So too FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM: nothing was sent, no event will come.
+ * `track` may report FERRY_ENOENT (no such handler there) and FERRY_EPEER. [app thread, handlers |
+ * may block outside handlers | polls when it blocks] dmcs.txt 3.2, prema.txt B.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
                                                 const ferry_track *track);
 

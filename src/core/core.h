@@ -152,6 +152,7 @@ typedef struct __attribute__((may_alias)) fy_head {
     uint32_t hasty_frames;
     uint64_t done;
     ferry_stats stats;
+    size_t owed_bytes; /* of copies and records of operations that wait here, in no queue */
 } fy_head;
 
 static inline const fy_head *fy_head_of(const ferry *f)
@@ -192,7 +193,7 @@ FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
 size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
 
 /* Of a call in a handler that would keep what it sends here: 0, or FERRY_EAGAIN with a reason: that
- * limit is reached. [application thread] */
+ * limit is passed. [application thread] */
 int fy_check_room(ferry *f, const char *call);
 
 /* Bytes that wait for room at `rank`. */
@@ -216,12 +217,14 @@ uint32_t fy_credit_epoch(const ferry *f);
 /* Bytes of messages from one rank that another holds before it gives it a token. */
 size_t fy_credit_bytes(const ferry *f);
 
-/* As fy_send, but outside handlers it polls until there is room. */
-int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+/* As fy_send in the data lane, but outside handlers it polls until there is room, and in handlers
+ * what would have to wait is checked as by fy_check_room, for `call`. NULL: it is not, since the
+ * rest of it is on its way. */
+int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call);
 
 /* As fy_send_paced. Outside handlers large data that would be copied are left in place instead, and
  * the call polls until the port has read them: no sooner than the target takes them up. */
-int fy_send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call);
 
 /* Sends a control frame from the helper thread: waits for room, which the control lane always gets,
  * and polls it meanwhile while the helper serves it: two helpers may wait for each other.
@@ -295,6 +298,20 @@ static inline void fy_run_end(ferry *f)
 static inline bool fy_in_handler(const ferry *f)
 {
     return fy_head_of(f)->depth > 0;
+}
+
+/* As fy_send in the data lane, but what would have to wait is checked, as by fy_send_paced. */
+static inline int fy_send_checked(ferry *f, int rank, const fy_frame *frame, const char *call)
+{
+    return fy_in_handler(f) ? fy_send_paced(f, rank, frame, call)
+                            : fy_send(f, FY_DATA, rank, frame);
+}
+
+/* Counts `bytes` of a copy or a record that waits here, outside queues, until an operation has
+ * ended (fy_check_room); then as many less. */
+static inline void fy_owe(ferry *f, ptrdiff_t bytes)
+{
+    ((fy_head *)(void *)f)->owed_bytes += (size_t)bytes;
 }
 
 /* fy_run of a task opens a batch unless one is open, and closes it when enough time has passed in

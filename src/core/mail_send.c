@@ -24,7 +24,13 @@ static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
     frame->words[3] = (uint64_t)o->mark;
 }
 
-static void forget_offer(ferry *f, fy_offer *o)
+/* What an offer takes whose message was copied: its operation is nobody's but its own. */
+static ptrdiff_t owed_for(const fy_offer *o)
+{
+    return (ptrdiff_t)(sizeof(*o) + sizeof(fy_op_record) + o->size_bytes);
+}
+
+static __attribute__((noinline)) void forget_offer(ferry *f, fy_offer *o)
 {
     if (o->mark >= 0) {
         /* acquire: the target has read all of it, when it was first (fy_mail_copy); release: before
@@ -33,6 +39,8 @@ static void forget_offer(ferry *f, fy_offer *o)
                                  memory_order_acq_rel);
         f->mail.marks &= ~(1u << o->mark);
     }
+    if (o->copy != NULL)
+        fy_owe(f, -owed_for(o));
     free(o->copy);
     fy_pool_put(&f->mail.offers, o);
 }
@@ -64,6 +72,7 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
         if (message->size_bytes > 0)
             memcpy(o->copy, message->data, message->size_bytes);
         o->data = o->copy;
+        fy_owe(f, owed_for(o));
     }
     fy_op_own(f, op, on_offer_gone, o);
     fy_frame frame = fy_mail_frame(FY_MAIL_OFFER);
@@ -71,7 +80,7 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
     frame.tag = message->tag;
     frame.words[0] = message->size_bytes;
     mark_offer(f, o, &frame);
-    int error = fy_send(f, FY_DATA, rank, &frame);
+    int error = fy_send_checked(f, rank, &frame, o->copy != NULL ? NULL : "send");
     if (error != 0)
         forget_offer(f, o);
     return error;
@@ -84,8 +93,10 @@ static int send_offer(ferry *f, int rank, const fy_frame *message, const ferry_t
     const ferry_track own = {.size = sizeof(own), .op = fy_in_handler(f) ? NULL : &handle};
     bool copied = track == NULL && fy_in_handler(f);
     uint32_t op;
-    int error =
-        fy_op_start(f, track != NULL ? track : &own, rank, message->tag, message->size_bytes, &op);
+    int error = copied ? fy_check_room(f, "send") : 0;
+    if (error == 0)
+        error = fy_op_start(f, track != NULL ? track : &own, rank, message->tag,
+                            message->size_bytes, &op);
     if (error != 0)
         return error;
     const fy_op_about about = {.local_address = (void *)(uintptr_t)message->data};
@@ -108,7 +119,7 @@ static int send_eager(ferry *f, fy_peer *peer, int rank, fy_frame *frame, const 
     frame->op = op != 0 && fy_track_asks(track) ? op : 0;
     /* Waiting for room polls, and others may send meanwhile. */
     peer->mail_out += fy_mail_cost(frame->size_bytes);
-    error = fy_send_paced(f, FY_DATA, rank, frame);
+    error = fy_send_paced(f, rank, frame, "send");
     if (error != 0)
         peer->mail_out -= fy_mail_cost(frame->size_bytes);
     if (op == 0)

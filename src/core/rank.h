@@ -65,6 +65,7 @@ struct ferry {
     uint32_t hasty_frames; /* see fy_progress */
     uint64_t done;         /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
+    size_t owed_bytes;
 
     fy_kind_fn *kinds[FY_KINDS];
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
@@ -121,7 +122,8 @@ _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
                    offsetof(struct ferry, peer_pages) == offsetof(fy_head, peer_pages) &&
                    offsetof(struct ferry, heirs) == offsetof(fy_head, heirs) &&
                    offsetof(struct ferry, done) == offsetof(fy_head, done) &&
-                   offsetof(struct ferry, stats) == offsetof(fy_head, stats),
+                   offsetof(struct ferry, stats) == offsetof(fy_head, stats) &&
+                   offsetof(struct ferry, owed_bytes) == offsetof(fy_head, owed_bytes),
                "the head of a rank");
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */

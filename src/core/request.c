@@ -69,8 +69,9 @@ static inline int send_frame(ferry *f, int rank, const fy_frame *frame, bool wai
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return no_peer(f, rank);
-    int error = waits && frame->size_bytes != 0 ? fy_send_lent(f, FY_DATA, rank, frame)
-                                                : fy_send_paced(f, FY_DATA, rank, frame);
+    static const char call[] = "request";
+    int error = waits && frame->size_bytes != 0 ? fy_send_lent(f, rank, frame, call)
+                                                : fy_send_paced(f, rank, frame, call);
     if (error != 0)
         return error;
     peer->work_sent++;

@@ -56,7 +56,7 @@ size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes)
 
 int fy_check_room(ferry *f, const char *call)
 {
-    size_t waiting_bytes = f->self.bytes + f->backlog.bytes + f->kept_bytes;
+    size_t waiting_bytes = f->self.bytes + f->backlog.bytes + f->kept_bytes + f->owed_bytes;
     if (f->depth == 0 || waiting_bytes <= f->options.waiting_bytes)
         return 0;
     return fy_fail(f, FERRY_EAGAIN,
@@ -127,27 +127,34 @@ static inline int send_or_keep(ferry *f, fy_lane lane, int rank, const fy_frame 
                                  : port_failed(f, rank, error);
 }
 
-static int send_now(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+typedef int send_fn(ferry *f, int rank, const fy_frame *frame, const char *call);
+
+static int send_data(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    return send_or_keep(f, lane, rank, frame, NULL);
+    return send_or_keep(f, FY_DATA, rank, frame, call);
 }
 
-typedef int send_fn(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
+static __attribute__((cold)) int send_control(ferry *f, int rank, const fy_frame *frame,
+                                              const char *call)
+{
+    return send_or_keep(f, FY_CONTROL, rank, frame, call);
+}
 
 /* Counts the frame for the report of FERRY_PROFILE. */
-static __attribute__((cold, noinline)) int send_counted(ferry *f, fy_lane lane, int rank,
-                                                        const fy_frame *frame, send_fn *send)
+static __attribute__((cold, noinline)) int send_counted(ferry *f, int rank, const fy_frame *frame,
+                                                        const char *call, send_fn *send)
 {
     fy_stretch stretch = fy_profile_begin(f);
-    int error = send(f, lane, rank, frame);
+    int error = send(f, rank, frame, call);
     fy_profile_end(f, &stretch, &f->profile->sent[frame->kind], frame->size_bytes);
     return error;
 }
 
 int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
 {
-    return f->profile == NULL ? send_now(f, lane, rank, frame)
-                              : send_counted(f, lane, rank, frame, send_now);
+    if (f->profile != NULL)
+        return send_counted(f, rank, frame, NULL, lane == FY_DATA ? send_data : send_control);
+    return send_or_keep(f, lane, rank, frame, NULL);
 }
 
 /* Whether messages of this rank's own to objects on `rank` have to wait. */
@@ -159,19 +166,19 @@ static inline bool must_wait(const ferry *f, int rank)
 }
 
 /* The port is asked behind what waits: see fy_message_send. */
-static int send_message(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+static int send_message(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    static const char call[] = "object_send";
     return rank != f->rank && must_wait(f, rank) ? keep_copy(f, FY_MESSAGES, rank, frame, call)
-                                                 : send_or_keep(f, lane, rank, frame, call);
+                                                 : send_data(f, rank, frame, call);
 }
 
 static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, bool own,
                                                          const fy_frame *frame)
 {
+    const char *call = own ? "object_send" : NULL;
     if (f->profile != NULL)
-        return send_counted(f, FY_DATA, rank, frame, own ? send_message : send_now);
-    return own ? send_message(f, FY_DATA, rank, frame) : send_now(f, FY_DATA, rank, frame);
+        return send_counted(f, rank, frame, call, own ? send_message : send_data);
+    return own ? send_message(f, rank, frame, call) : send_data(f, rank, frame, call);
 }
 
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
@@ -230,53 +237,51 @@ bool fy_message_pace(ferry *f, int rank, size_t size_bytes)
     return true;
 }
 
-static __attribute__((cold)) int send_slowly(ferry *f, fy_lane lane, int rank,
-                                             const fy_frame *frame)
+static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)
 {
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
     bool held = fy_op_hold(f, frame->op, true);
     int error = FERRY_EAGAIN;
-    if (rank == f->rank && lane == FY_DATA) {
+    if (rank == f->rank) {
         while (f->self.bytes > SELF_BYTES_MAX)
             fy_progress(f, false);
-        error = keep_copy(f, (int)lane, rank, frame, NULL);
+        error = keep_copy(f, FY_DATA, rank, frame, NULL);
     }
     while (error == FERRY_EAGAIN) {
         wait_for_room(f, false, &patience);
-        if (!fy_has_backlog(f, lane, rank))
-            error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+        if (!fy_has_backlog(f, FY_DATA, rank))
+            error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
     }
     (void)fy_op_hold(f, frame->op, held);
     fy_account_leave(f, before);
     return error == 0 || rank == f->rank ? error : port_failed(f, rank, error);
 }
 
-static __attribute__((noinline)) int send_paced(ferry *f, fy_lane lane, int rank,
-                                                const fy_frame *frame)
+static __attribute__((noinline)) int send_paced(ferry *f, int rank, const fy_frame *frame,
+                                                const char *call)
 {
     if (f->depth > 0)
-        return send_or_keep(f, lane, rank, frame,
-                            frame->kind == FY_KIND_REQUEST ? "request" : NULL);
-    if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
-        return send_slowly(f, lane, rank, frame);
-    int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+        return send_data(f, rank, frame, call);
+    if (rank == f->rank || fy_has_backlog(f, FY_DATA, rank))
+        return send_slowly(f, rank, frame);
+    int error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
     if (error == 0)
         return 0;
-    return error == FERRY_EAGAIN ? send_slowly(f, lane, rank, frame) : port_failed(f, rank, error);
+    return error == FERRY_EAGAIN ? send_slowly(f, rank, frame) : port_failed(f, rank, error);
 }
 
-int fy_send_paced(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
     if (f->profile != NULL)
-        return send_counted(f, lane, rank, frame, send_paced);
-    /* As in send_now and send_paced, where nothing is in the way. */
+        return send_counted(f, rank, frame, call, send_paced);
+    /* As in send_data and send_paced, where nothing is in the way. */
     if (f->slow_lanes == 0 && rank != f->rank) {
-        int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+        int error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
         if (error == 0)
             return 0;
     }
-    return send_paced(f, lane, rank, frame);
+    return send_paced(f, rank, frame, call);
 }
 
 /* Until the port has read what it was lent. No frame announces that: pauses are short against what
@@ -295,15 +300,17 @@ static void wait_for_return(ferry *f, const atomic_bool *lent)
     }
 }
 
-static int send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+static int send_lent(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
+    (void)call;
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
     atomic_bool lent = false;
     int error = FERRY_EAGAIN;
     while (error == FERRY_EAGAIN) {
-        if (fy_has_backlog(f, lane, rank) ||
-            (error = f->ops->send_lent(f->port, FY_APP, lane, rank, frame, &lent)) == FERRY_EAGAIN)
+        if (fy_has_backlog(f, FY_DATA, rank) ||
+            (error = f->ops->send_lent(f->port, FY_APP, FY_DATA, rank, frame, &lent)) ==
+                FERRY_EAGAIN)
             wait_for_room(f, false, &patience);
     }
     if (error == 0)
@@ -312,13 +319,13 @@ static int send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
     return error == 0 ? 0 : port_failed(f, rank, error);
 }
 
-int fy_send_lent(ferry *f, fy_lane lane, int rank, const fy_frame *frame)
+int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
     if (f->ops->send_lent == NULL || frame->size_bytes < LEND_MIN_BYTES || f->depth > 0 ||
         rank == f->rank)
-        return fy_send_paced(f, lane, rank, frame);
-    return f->profile == NULL ? send_lent(f, lane, rank, frame)
-                              : send_counted(f, lane, rank, frame, send_lent);
+        return fy_send_paced(f, rank, frame, call);
+    return f->profile == NULL ? send_lent(f, rank, frame, call)
+                              : send_counted(f, rank, frame, call, send_lent);
 }
 
 int fy_send_packet(ferry *f, fy_packet *packet)
@@ -371,7 +378,7 @@ int fy_messages_release(ferry *f, int rank)
 {
     for (fy_queue *queue; (queue = waiting(f, FY_MESSAGES, rank)) != NULL;) {
         fy_packet *packet = queue->head;
-        int error = send_now(f, FY_DATA, rank, &packet->frame);
+        int error = send_data(f, rank, &packet->frame, NULL);
         if (error == FERRY_ENOMEM)
             return error;
         packet = fy_queue_set_unlink(&f->backlog, queue, NULL);

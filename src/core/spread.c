@@ -117,17 +117,18 @@ static int start_part(ferry *f, spread_record *record, int rank, const fy_frame 
     return error;
 }
 
-typedef int send_fn(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
-
-static int send_child(ferry *f, spread_record *record, int rank, const fy_frame *frame,
-                      send_fn *send)
+/* `own`: this rank is the root. */
+static int send_child(ferry *f, spread_record *record, int rank, const fy_frame *frame, bool own)
 {
     fy_frame copy = *frame;
     int error = start_part(f, record, rank, frame, &copy.op);
     if (error != 0)
         return error;
     fy_peer *peer = fy_peer_of(f, rank);
-    error = peer == NULL ? FERRY_ENOMEM : send(f, FY_DATA, rank, &copy);
+    if (peer == NULL)
+        error = FERRY_ENOMEM;
+    else
+        error = own ? fy_send_paced(f, rank, &copy, NULL) : fy_send(f, FY_DATA, rank, &copy);
     if (error == 0) {
         f->work_created++;
         (void)fy_work_leaves(f, rank, 1); /* there is a record */
@@ -141,7 +142,7 @@ static int send_child(ferry *f, spread_record *record, int rank, const fy_frame 
 /* Sends to every child of `position`, the one with the most below it first; for one that has gone,
  * to its children. Returns the first error. */
 static int send_children(ferry *f, spread_record *record, const tree *t, int position,
-                         const fy_frame *frame, send_fn *send)
+                         const fy_frame *frame, bool own)
 {
     int error = 0;
     for (int bit = lowest_bit(t, position) / 2; bit > 0; bit /= 2) {
@@ -150,9 +151,9 @@ static int send_children(ferry *f, spread_record *record, const tree *t, int pos
         int rank = rank_at(t, position + bit);
         if (fy_peer_is_gone(f, rank))
             (void)fy_peers_arrived(f, rank); /* the root knows more */
-        int one = send_child(f, record, rank, frame, send);
+        int one = send_child(f, record, rank, frame, own);
         if (one == FERRY_EPEER)
-            one = send_children(f, record, t, position + bit, frame, send);
+            one = send_children(f, record, t, position + bit, frame, own);
         error = error == 0 ? one : error;
     }
     return error;
@@ -204,7 +205,7 @@ static spread_record *create_record(ferry *f, int parent, uint32_t op)
 static void pass_on(ferry *f, spread_record *record, const tree *t, const fy_frame *frame,
                     fy_packet *self)
 {
-    int error = send_children(f, record, t, t->position, frame, fy_send);
+    int error = send_children(f, record, t, t->position, frame, false);
     if (error != 0 && error != FERRY_EPEER && record == NULL)
         fy_log(f, "a broadcast of rank %d does not reach all: %s", t->root, ferry_error_message(f));
     if (self == NULL) {
@@ -322,7 +323,7 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     const tree t = tree_of(f, f->rank, set);
     uint64_t sent_before = f->work_created;
     if (error == 0)
-        error = send_children(f, record, &t, 0, &frame, fy_send_paced);
+        error = send_children(f, record, &t, 0, &frame, true);
     fy_packet_destroy(&f->packets, packet);
     f->stats.requests_sent += error == 0;
     if (record == NULL)

@@ -46,8 +46,8 @@ static void give_record(fy_memory *m, fy_pending_get *get)
     m->free_get = (uint32_t)(get - m->gets) + 1;
 }
 
-/* Asks for pieces until enough are under way. Never waits. */
-static int ask(ferry *f, fy_pending_get *get)
+/* Asks for pieces until enough are under way. Never waits. `call`: as for fy_send_paced. */
+static int ask(ferry *f, fy_pending_get *get, const char *call)
 {
     uint64_t index = (uint64_t)(get - fy_memory_of(f)->gets);
     bool more = true;
@@ -59,7 +59,7 @@ static int ask(ferry *f, fy_pending_get *get)
                                 .aux = get->generation,
                                 .words = {index | (uint64_t)piece << 32, get->asked,
                                           (uintptr_t)get->source, get->size_bytes}};
-        int error = fy_send(f, FY_DATA, get->rank, &frame);
+        int error = fy_send_checked(f, get->rank, &frame, call);
         if (error != 0)
             return error;
         get->outstanding++;
@@ -83,7 +83,7 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint
                             .op = op,
                             .guard = guard,
                             .open = true};
-    int error = ask(f, get);
+    int error = ask(f, get, op == guard ? "get" : NULL);
     /* With a piece under way the rest is asked for when it comes. */
     if (error != 0 && get->outstanding == 0) {
         give_record(m, get);
@@ -206,7 +206,7 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
     }
     take_piece(f, get, frame);
     get->outstanding--;
-    int error = get->asked < get->size_bytes && get->error == 0 ? ask(f, get) : 0;
+    int error = get->asked < get->size_bytes && get->error == 0 ? ask(f, get, NULL) : 0;
     if (get->outstanding > 0)
         return FY_TAKEN;
     uint32_t op = get->op;

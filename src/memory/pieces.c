@@ -22,6 +22,7 @@ typedef struct progress {
     int rank;
     bool put;
     bool by_frames;  /* a piece went by frames */
+    int room;        /* not 0: why none may; it is only looked whether none has to */
     ferry_piece far; /* the last such piece */
     fy_group *group; /* of gets by frames */
     uint32_t op;
@@ -86,14 +87,25 @@ static int move(ferry *f, progress *p, const ferry_piece *piece)
 {
     const void *remote = p->put ? piece->target : piece->source;
     if (may_copy(f, p, remote, piece->size_bytes)) {
-        fy_memory_copy_counted(f, piece, p->put ? FY_PROFILE_PUT : FY_PROFILE_GET);
+        if (p->room == 0)
+            fy_memory_copy_counted(f, piece, p->put ? FY_PROFILE_PUT : FY_PROFILE_GET);
         return 0;
     }
     if (p->rank == ferry_rank(f))
         return fy_memory_refused(f, p->name, p->rank, (uintptr_t)remote, piece->size_bytes);
+    if (p->room != 0)
+        return p->room;
     p->by_frames = true;
     p->far = *piece;
-    return p->put ? fy_put_pieces(f, p->rank, piece, p->op, false) : get_part(f, p, piece);
+    return p->put ? fy_put_pieces(f, p->rank, piece, p->op, FY_PUT_PART) : get_part(f, p, piece);
+}
+
+/* After a walk over all pieces: whether it has only looked at them. */
+static bool only_looked(progress *p)
+{
+    bool looked = p->room != 0;
+    p->room = 0;
+    return looked;
 }
 
 static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *track)
@@ -101,6 +113,7 @@ static int begin(ferry *f, progress *p, size_t size_bytes, const ferry_track *tr
     /* A get by frames needs an end to wait for. Whether there are such is not known yet. */
     const ferry_track own = {.size = sizeof(own), .op = &p->wait};
     bool waits = track == NULL && !p->put;
+    p->room = waits ? 0 : fy_check_room(f, p->name);
     int error = fy_op_start(f, waits ? &own : track, p->rank, 0, size_bytes, &p->op);
     (void)fy_op_hold(f, p->op, true);
     if (error != 0 || p->put)
@@ -119,7 +132,7 @@ static int end_put(ferry *f, progress *p, int error)
 {
     if (error == 0 && p->by_frames) {
         const ferry_piece last = {.target = p->far.target, .source = p->far.source};
-        error = fy_put_pieces(f, p->rank, &last, p->op, true);
+        error = fy_put_pieces(f, p->rank, &last, p->op, FY_PUT_END);
     }
     (void)fy_op_hold(f, p->op, false);
     if (error != 0) {
@@ -170,8 +183,10 @@ static int move_vector(ferry *f, progress *p, const ferry_piece *pieces, size_t 
         error = begin(f, p, size_bytes, track);
     if (error != 0)
         return error;
-    for (size_t i = 0; i < count && error == 0; i++)
-        error = move(f, p, &pieces[i]);
+    do {
+        for (size_t i = 0; i < count && error == 0; i++)
+            error = move(f, p, &pieces[i]);
+    } while (error == 0 && only_looked(p));
     return p->put ? end_put(f, p, error) : end_get(f, p, error);
 }
 
@@ -288,9 +303,10 @@ static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
         copy_blocks(f, p, s, &w);
         return 0;
     }
+    /* After the last block comes the first again. */
     do
         error = move(f, p, &w.piece);
-    while (error == 0 && step(s, &w));
+    while (error == 0 && (step(s, &w) || only_looked(p)));
     return error;
 }
 

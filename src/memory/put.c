@@ -10,28 +10,41 @@
  * address of the piece, address and size of the whole. An answer's: operation, address, size. */
 enum { PUT_PIECE, PUT_LAST, PUT_REFUSED, PUT_WORDS = 3 };
 
-int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, bool whole)
+/* The piece of a put behind the first `sent` bytes; the last of all may end `op`. */
+static inline fy_frame piece_of(const ferry_piece *what, size_t sent, uint32_t op, bool ends)
 {
     uintptr_t target = (uintptr_t)what->target;
-    size_t sent = 0;
-    do {
-        size_t left = what->size_bytes - sent;
-        size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
-        const fy_frame frame = {
-            .kind = FY_KIND_PUT,
-            .word_count = PUT_WORDS,
-            .handler = piece == left && whole ? PUT_LAST : PUT_PIECE,
-            .op = op,
-            .words = {target + sent, target, what->size_bytes},
-            .data = piece == 0 ? NULL : (const unsigned char *)what->source + sent,
-            .size_bytes = piece,
-        };
-        int error = fy_send_paced(f, FY_DATA, rank, &frame);
-        if (error != 0)
-            return error;
-        sent += piece;
-    } while (sent < what->size_bytes);
-    return 0;
+    size_t left = what->size_bytes - sent;
+    size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
+    return (fy_frame){
+        .kind = FY_KIND_PUT,
+        .word_count = PUT_WORDS,
+        .handler = piece == left && ends ? PUT_LAST : PUT_PIECE,
+        .op = op,
+        .words = {target + sent, target, what->size_bytes},
+        .data = piece == 0 ? NULL : (const unsigned char *)what->source + sent,
+        .size_bytes = piece,
+    };
+}
+
+/* Of several pieces all are refused, or none. */
+static __attribute__((noinline)) int put_long(ferry *f, int rank, const ferry_piece *what,
+                                              uint32_t op, fy_put_part part)
+{
+    int error = part == FY_PUT_WHOLE ? fy_check_room(f, "put") : 0;
+    for (size_t sent = 0; sent < what->size_bytes && error == 0; sent += FY_PIECE_BYTES) {
+        const fy_frame frame = piece_of(what, sent, op, part != FY_PUT_PART);
+        error = fy_send_paced(f, rank, &frame, NULL);
+    }
+    return error;
+}
+
+int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, fy_put_part part)
+{
+    if (what->size_bytes > FY_PIECE_BYTES)
+        return put_long(f, rank, what, op, part);
+    const fy_frame frame = piece_of(what, 0, op, part != FY_PUT_PART);
+    return fy_send_paced(f, rank, &frame, part == FY_PUT_WHOLE ? "put" : NULL);
 }
 
 static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
@@ -55,7 +68,7 @@ static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
     error = fy_memory_start(f, rank, &about, size_bytes, track, &op);
     if (error != 0)
         return error;
-    error = fy_put_pieces(f, rank, what, op, true);
+    error = fy_put_pieces(f, rank, what, op, FY_PUT_WHOLE);
     if (error == 0)
         fy_op_submitted(f, op);
     else

@@ -123,12 +123,20 @@ int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_byt
 /* Logs why an untracked operation failed, as in the rank's last message; the first few only. */
 void fy_memory_log(ferry *f);
 
-/* The pieces of a put, for ranges that are not reached directly. `whole`: the last piece ends `op`
- * at the target; else a later frame does. A refused piece fails it. Borrows the source. */
-int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, bool whole);
+/* What the pieces of a put are of their operation. */
+typedef enum fy_put_part {
+    FY_PUT_WHOLE, /* all; they end it at the target, and a handler may be refused them */
+    FY_PUT_PART,  /* a later frame ends it */
+    FY_PUT_END,   /* the last, which end it */
+} fy_put_part;
+
+/* The pieces of a put, for ranges that are not reached directly. A refused piece fails `op`.
+ * Borrows the source. */
+int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, fy_put_part part);
 
 /* Starts a get of a range that is not reached directly, which ends `op`. Once `guard` has ended the
- * target is not written to any more. On failure `op` is still the caller's. */
+ * target is not written to any more; a handler may be refused a get that is its own guard. On
+ * failure `op` is still the caller's. */
 int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint32_t guard);
 
 void fy_transfer_pool_init(fy_pool *pool);

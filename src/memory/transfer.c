@@ -43,19 +43,25 @@ static int send_call(ferry *f, int rank, const ferry_memory_call *call, const vo
                             .tag = call->tag,
                             .aux = fy_handler_signature(f, call->handler.index),
                             .words = {(uintptr_t)data, size_bytes, call->argument}};
-    int error = fy_send_paced(f, FY_DATA, rank, &frame);
+    int error = fy_send_paced(f, rank, &frame, NULL);
     if (error == 0 && fy_work_leaves(f, rank, 1) == 0)
         fy_work_created(f, 1);
     return error;
+}
+
+static void free_follow(ferry *f, fy_follow *follow)
+{
+    if (follow->has_local)
+        fy_work_finished(f, 1);
+    fy_owe(f, -(ptrdiff_t)sizeof(*follow));
+    fy_pool_put(&fy_memory_of(f)->follows, follow);
 }
 
 /* Ends the caller's operation, or passes it on to the other rank's handler. */
 static void finish(ferry *f, fy_follow *follow, int error)
 {
     fy_follow copy = *follow;
-    fy_pool_put(&fy_memory_of(f)->follows, follow);
-    if (copy.has_local)
-        fy_work_finished(f, 1);
+    free_follow(f, follow);
     if (error == 0 && copy.has_remote)
         error = send_call(f, copy.rank, &copy.remote, copy.there, copy.size_bytes, copy.op);
     if (error != 0 && copy.op == 0)
@@ -106,6 +112,7 @@ static int start_follow(ferry *f, const fy_follow *follow, fy_follow **out, uint
     }
     if (record->has_local)
         fy_work_created(f, 1);
+    fy_owe(f, sizeof(*record));
     *out = record;
     return 0;
 }
@@ -114,10 +121,8 @@ static void drop_follow(ferry *f, fy_follow *follow, uint32_t op)
 {
     if (follow == NULL)
         return;
-    if (follow->has_local)
-        fy_work_finished(f, 1);
     fy_op_drop(f, op);
-    fy_pool_put(&fy_memory_of(f)->follows, follow);
+    free_follow(f, follow);
 }
 
 static int check_call(ferry *f, const char *name, const ferry_memory_call *call)
@@ -136,7 +141,10 @@ static int check(ferry *f, const char *name, int rank, const ferry_transfer *wha
                                 put ? what->source : what->target, what->size_bytes);
     if (error == 0)
         error = check_call(f, name, what->remote);
-    return error == 0 ? check_call(f, name, what->local) : error;
+    if (error == 0)
+        error = check_call(f, name, what->local);
+    /* What is left here is several frames, or a record. */
+    return error == 0 ? fy_check_room(f, name) : error;
 }
 
 /* Whether this rank may copy itself; FERRY_ERANGE when it should, but the range is not open. */
@@ -157,7 +165,7 @@ static int move_put(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
     const ferry_piece piece = {what->target, what->source, what->size_bytes};
     int error = 0;
     if (!direct)
-        error = fy_put_pieces(f, rank, &piece, op, what->remote == NULL);
+        error = fy_put_pieces(f, rank, &piece, op, what->remote == NULL ? FY_PUT_END : FY_PUT_PART);
     else
         fy_memory_copy_counted(f, &piece, FY_PROFILE_PUT);
     if (error == 0 && what->remote != NULL)

@@ -74,7 +74,7 @@ static int ask(ferry *f, const question *q, uint64_t *out, const ferry_track *tr
         frame.words[3] = index;
     }
     (void)fy_op_hold(f, op, true);
-    int error = fy_send_paced(f, FY_DATA, q->rank, &frame);
+    int error = fy_send_paced(f, q->rank, &frame, q->name);
     (void)fy_op_hold(f, op, false);
     if (error == 0) {
         fy_op_submitted(f, op);
