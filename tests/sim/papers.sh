@@ -32,11 +32,19 @@ for helper in 1 0; do
     done
 done
 
-# each forward of a message takes the same time
-sh "$3/bench/papers/hops.sh" "$ferry" "$papers/hops" | awk -F, '
+# each forward of a message takes the same time; traces have one message for each number of
+# forwards, and these and the moves at their objects
+traces=$(mktemp -d)
+trap 'rm -rf "$traces"' EXIT
+FERRY_TRACE=$traces sh "$3/bench/papers/hops.sh" "$ferry" "$papers/hops" | awk -F, '
     NR > 1 { rows++; step = $2 - last; last = $2 }
     NR > 2 && (step < 70 || step > 90) { print "a hop: " step " us"; bad = 1 }
     END { exit bad || rows != 9 }'
+cat "$traces"/* | awk '
+    $1 == "object" { forwards += $9; in_ += $10; out += $11 }
+    sub(/^stat messages_forwarded_/, "") && $1 > 0 { kinds += $2 == 1; wrong += $2 != 1 }
+    END { print "of 36: " forwards " forwards, " in_ " and " out " moves; of 8: " kinds " kinds"
+        exit !(forwards == 36 && in_ == 36 && out == 36 && kinds == 8 && !wrong) }'
 sh "$3/bench/papers/hops.sh" "$ferry" "$papers/../../examples/steps" histogram | awk -F, '
     NR > 1 { all += $3; direct += $2 == 0 ? $3 : 0; once += $2 == 1 ? $3 : 0 }
     END { exit !(all > 10000 && direct > all / 2 && once > all / 10) }'
