@@ -3,6 +3,7 @@
  *   local    a call of the handler by a pointer
  *   remote   a request of the same size to the same rank
  *   forward  requests along the same ranks */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "peers/objects_side.h"
@@ -151,11 +152,19 @@ static ferry_object *moved_objects(state *s, uint64_t count)
     return all;
 }
 
+static uint64_t forwarded(const state *s)
+{
+    ferry_stats stats;
+    ferry_stats_get(s->f, &stats);
+    return stats.messages_forwarded;
+}
+
 /* Each message takes the way 0 -> 1 -> 2, and a request comes back. */
 static double forward(void *context, const bench_job *job)
 {
     state *s = context;
     uint64_t warm = bench_warmup(job), total = warm + job->count, start = 0, base = s->arrived;
+    uint64_t before = forwarded(s); /* behind the quiescence there may be one already */
     ferry_object *all = moved_objects(s, total);
     for (uint64_t i = 0; i < total && s->rank == 0; i++) {
         if (i == warm)
@@ -166,6 +175,11 @@ static double forward(void *context, const bench_job *job)
     }
     uint64_t end = bench_now();
     bench_check(s->f, ferry_quiesce(s->f));
+    if (s->rank == 1 && forwarded(s) - before != total) {
+        (void)fprintf(stderr, "forward: %llu of %llu messages were forwarded\n",
+                      (unsigned long long)(forwarded(s) - before), (unsigned long long)total);
+        exit(1);
+    }
     for (uint64_t i = 0; i < total && s->rank == 2; i++)
         bench_check(s->f, ferry_object_destroy(s->f, all[i]));
     bench_check(s->f, ferry_quiesce(s->f));
