@@ -1,0 +1,190 @@
+/* Goal: the words of schedulers reach a rank that runs a task, at any time and however many: those
+ * that wait for room, those that come while it waits for room itself, and those that came just
+ * before the task began.
+ * Method: a scheduler of the test's own. A task ends when its rank has heard all words that it is
+ * to hear; meanwhile it does not call Ferry. burst  rank 1 runs a task; rank 0, asked by one word,
+ * sends more at once than a ring has room for both   both ranks run a task, and answer each word
+ * with two, until there were more than the rings have room for in both directions gap    rank 0
+ * sends a word while rank 1 picks its task, which is not to hear any other
+ *
+ * Run as FERRY_RANKS=2 FERRY_THREADS=1 FERRY_RING_SLOTS=8 FERRY_SCHEDULER=talk talk burst|both|gap.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <ferry/ferry.h>
+
+enum { RANKS = 2, BURST = 64, BOTH = 4000 };
+
+typedef struct talk {
+    ferry_schedulable *item; /* that waits */
+} talk;
+
+typedef enum stage { BEGINNING, PICKING, SENDING, SENT } stage;
+
+static enum { IN_BURST, IN_BOTH, IN_GAP } mode;                 /* constant while there are ranks */
+static _Atomic int heard[RANKS], sent[RANKS], stage_now, wrong; /* seq_cst throughout */
+
+static int to_hear(int rank)
+{
+    if (mode == IN_BOTH)
+        return BOTH;
+    return rank == 0 ? mode == IN_BURST : mode == IN_BURST ? BURST : 1;
+}
+
+/* Until `*word` is so much, without a call of Ferry's. */
+static void await(const _Atomic int *word, int value)
+{
+    const struct timespec nap = {.tv_nsec = 50 * 1000};
+    for (int left = 60 * 20000; *word < value; left--) {
+        if (left == 0 || wrong != 0) {
+            wrong++;
+            return;
+        }
+        nanosleep(&nap, NULL);
+    }
+}
+
+static void say(ferry_scheduling *s, int count)
+{
+    const uint64_t words[FERRY_SCHEDULER_WORDS] = {0};
+    int rank = ferry_scheduling_rank(s);
+    for (; count > 0 && sent[rank] < to_hear(1 - rank); count--) {
+        sent[rank]++;
+        ferry_scheduling_send(s, 1 - rank, words);
+    }
+}
+
+static int create(ferry_scheduling *s, void **state)
+{
+    (void)s;
+    *state = calloc(1, sizeof(talk));
+    return *state == NULL ? FERRY_ENOMEM : 0;
+}
+
+static void destroy(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    free(state);
+}
+
+/* What is sent here goes when this has returned: so when rank 0 is here again. */
+static ferry_schedulable *next(ferry_scheduling *s, void *state)
+{
+    talk *t = state;
+    ferry_schedulable *item = t->item;
+    if (mode == IN_GAP && ferry_scheduling_rank(s) == 0) {
+        if (stage_now == SENDING)
+            stage_now = SENT;
+        if (stage_now == PICKING) {
+            stage_now = SENDING;
+            say(s, 1);
+        }
+    }
+    if (item == NULL)
+        return NULL;
+    if (mode == IN_GAP) {
+        stage_now = PICKING;
+        await(&stage_now, SENT);
+    } else {
+        say(s, 1);
+    }
+    item->queued = false;
+    t->item = NULL;
+    return item;
+}
+
+static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    (void)s;
+    if (item->pending == 0 || item->queued)
+        return;
+    item->queued = true;
+    ((talk *)state)->item = item;
+}
+
+static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
+{
+    talk *t = state;
+    (void)s;
+    if (t->item == item)
+        t->item = NULL;
+    item->queued = false;
+}
+
+static bool empty(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    return ((talk *)state)->item == NULL;
+}
+
+static void message(ferry_scheduling *s, void *state, int source,
+                    const uint64_t words[FERRY_SCHEDULER_WORDS])
+{
+    (void)state, (void)source, (void)words;
+    heard[ferry_scheduling_rank(s)]++;
+    say(s, mode == IN_BURST ? BURST : 2);
+}
+
+static void task(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    (void)object, (void)data, (void)source, (void)m;
+    await(&heard[ferry_rank(f)], to_hear(ferry_rank(f)));
+}
+
+static int run(ferry *f)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "x", .flat_bytes = 1};
+    ferry_object_type type;
+    ferry_object object;
+    ferry_handler handler;
+    int error = ferry_object_type_register(f, &ops, &type);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "task", task, &handler);
+    if (error == 0)
+        error = ferry_balance_phase(f, true);
+    if (error == 0 && (mode == IN_BOTH || ferry_rank(f) == 1)) {
+        error = ferry_object_create(f, type, calloc(1, 1), &object);
+        if (error == 0)
+            error = ferry_balance_add(f, object, 0);
+        const ferry_message note = {.handler = handler};
+        if (error == 0)
+            error = ferry_object_send(f, object, &note, NULL);
+    }
+    while (error >= 0 && mode == IN_GAP && ferry_rank(f) == 0 && stage_now != SENT && wrong == 0)
+        error = ferry_poll(f);
+    return error >= 0 ? ferry_quiesce(f) : error;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    static const ferry_scheduler scheduler = {.size = sizeof scheduler,
+                                              .name = "talk",
+                                              .create = create,
+                                              .destroy = destroy,
+                                              .next = next,
+                                              .activate = activate,
+                                              .notify = activate,
+                                              .remove = take_out,
+                                              .empty = empty,
+                                              .message = message};
+    (void)argc, (void)argv;
+    int error = ferry_scheduler_register(f, &scheduler);
+    if (error == 0)
+        error = run(f);
+    if (error != 0)
+        fprintf(stderr, "talk: %s\n", ferry_error_message(f));
+    if (wrong != 0)
+        fprintf(stderr, "talk: rank %d has heard %d of %d words\n", ferry_rank(f),
+                heard[ferry_rank(f)], to_hear(ferry_rank(f)));
+    return error != 0 || wrong != 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc == 2 ? argv[1] : "";
+    mode = strcmp(how, "burst") == 0 ? IN_BURST : strcmp(how, "both") == 0 ? IN_BOTH : IN_GAP;
+    return ferry_main(argc, argv, rank_main);
+}
