@@ -1,14 +1,20 @@
 # What tests of all folders share.
 enable_testing()
 
-# FERRY_THREADS of programs that are run with ranks as processes and as threads of one process, and
-# of those that are run one way. ThreadSanitizer sees no process but its own: what ranks do to each
-# other it sees where they are threads, and what a rank's helper does it sees there too. So it runs
-# those alone, and nothing in which there is one thread.
+# FERRY_THREADS of programs that are run with ranks as processes and as threads of one process:
+# where jobs are made, which is what tells the two apart (ferry_job_ways), and above that
+# (ferry_ways); and of programs that are run one way (ferry_way). Sanitized processes cost much, so
+# AddressSanitizer runs what is above as threads. ThreadSanitizer sees no process but its own: what
+# ranks do to each other it sees where they are threads, and what a rank's helper does it sees there
+# too. So it runs those alone, and nothing in which there is one thread.
+set(ferry_job_ways 0 1)
 set(ferry_ways 0 1)
 set(ferry_way 0)
 set(ferry_threads_alone FALSE)
-if(FERRY_SANITIZE STREQUAL "thread")
+if(FERRY_SANITIZE STREQUAL "address")
+  set(ferry_ways 1)
+elseif(FERRY_SANITIZE STREQUAL "thread")
+  set(ferry_job_ways 1)
   set(ferry_ways 1)
   set(ferry_way 1)
   set(ferry_threads_alone TRUE)

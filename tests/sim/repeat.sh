@@ -3,7 +3,7 @@
 # and output of the workload, run twice, with another layout of addresses, and with another seed; of
 # many seeds with a tape and without, which makes the heap another.
 set -u
-ferry=$1 workload=$3
+ferry=$1 workload=$3 seeds=$4
 run() { "$ferry" sim -n 6 -r --seed "$1" --net cloud --faults "$2" "$workload" 2>&1 | grep -v ' per event'; }
 
 for plan in ring=4 random drop=0.1,dup=0.1,delay=0.3:50us cut=0-2@10us:1ms,slow=1:50; do
@@ -22,7 +22,7 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 hash_of() { "$ferry" sim -n 4 -r "$@" "$workload" 2>&1 | grep 'sim: hash'; }
-for seed in $(seq 40); do
+for seed in $(seq "$seeds"); do
     [ "$(hash_of --seed $seed)" = "$(hash_of --seed $seed -t "$scratch/tape")" ] ||
         { echo "seed $seed: the heap's layout matters"; exit 1; }
 done

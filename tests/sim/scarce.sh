@@ -6,7 +6,7 @@
 # promise. Then: that memory was refused at all, that equal seeds give equal runs, and that the tape
 # repeats them.
 set -u
-ferry=$1 scarce=$2 seeds=${3:-60}
+ferry=$1 scarce=$2 seeds=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 good=0 clean=0 refused=0
