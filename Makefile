@@ -54,6 +54,8 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
+	@sh tests/sim/compilers.sh $(BUILD)/bin/ferry . $(BUILD)/tests/sim_workload \
+		$(BUILD)/examples/synthetic all
 
 format: ## format the sources as .clang-format says (clang-format 14)
 	@sh tools/need.sh format
