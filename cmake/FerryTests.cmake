@@ -1,5 +1,5 @@
 # What tests of all folders share.
-enable_testing()
+enable_testing() # COST, in seconds or so, has the longest begin first
 
 # FERRY_THREADS of programs that are run with ranks as processes and as threads of one process:
 # where jobs are made, which is what tells the two apart (ferry_job_ways), and above that
