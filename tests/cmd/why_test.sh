@@ -88,6 +88,11 @@ rank 0 (process [0-9]*): in ferry_quiesce
 L
 begin "$ferry" run -n 3 "$program" object
 until_told "$ferry" why $job
+# Ages grow.
+cp "$work/wanted" "$work/kept"
+sed -i 's/oldest for /oldest for [1-9]/' "$work/wanted"
+until_told "$ferry" why $job
+mv "$work/kept" "$work/wanted"
 
 # The job asks itself; ranks may be threads.
 for threads in 0 1; do
