@@ -5,17 +5,13 @@
  * Method: every rank sends at random from its program and from handlers, in rounds that end with a
  * quiescence; the account of what was sent and handled stands outside the ranks. For the simulator
  * alone. Run as ferry sim -n N -f die=... death, or ferry swarm --all. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <ferry/ferry.h>
+#include "oracle.h"
 
 /* Where a sending is called from: a call may poll before it sends, and handlers that run then send
  * first, so order is promised within each stream. */
 enum { FROM_MAIN, FROM_HANDLER, STREAMS };
 
-enum { ROUNDS = 4, MESSAGES = 30, WRONG_STATUS = 3 };
+enum { ROUNDS = 4, MESSAGES = 30 };
 
 typedef struct oracle {
     int ranks;
@@ -46,21 +42,6 @@ typedef struct watch {
     int target;
     bool ended;
 } watch;
-
-static _Noreturn void wrong(ferry *f, const char *what, uint64_t a, uint64_t b)
-{
-    fprintf(stderr, "oracle: rank %d at %" PRIu64 " ns: %s: %" PRIu64 ", %" PRIu64 "\n",
-            ferry_rank(f), ferry_now(f), what, a, b);
-    exit(WRONG_STATUS);
-}
-
-static uint64_t draw(account *a, uint64_t bound)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return (a->random >> 11) % bound;
-}
 
 static size_t pair_of(int source, int target)
 {
@@ -133,10 +114,10 @@ static watch *watch_make(int target)
 
 static void send_one(ferry *f, account *a, uint64_t round, uint64_t hops)
 {
-    int target = (int)draw(a, (uint64_t)truth.ranks);
+    int target = (int)draw(&a->random, (uint64_t)truth.ranks);
     uint64_t stream = a->in_handler ? FROM_HANDLER : FROM_MAIN;
     size_t pair = pair_of(ferry_rank(f), target) * STREAMS + stream;
-    watch *w = draw(a, 2) == 0 ? watch_make(target) : NULL;
+    watch *w = draw(&a->random, 2) == 0 ? watch_make(target) : NULL;
     ferry_track track = FERRY_TRACK_DEFAULTS;
     track.completed = on_completed;
     track.failed = on_failed;
@@ -166,10 +147,10 @@ static void on_request(ferry *f, int source, const ferry_message *message)
     if (message->words[0] != truth.seen[pair]++)
         wrong(f, "request out of order, lost or doubled", message->words[0], truth.seen[pair] - 1);
     truth.round_seen[round_pair_of(round, source, ferry_rank(f))]++;
-    if (draw(a, 4) == 0)
-        ferry_compute(f, (double)draw(a, 5000) * 1e-9);
+    if (draw(&a->random, 4) == 0)
+        ferry_compute(f, (double)draw(&a->random, 5000) * 1e-9);
     a->in_handler = true;
-    if (hops > 0 && draw(a, 5) != 0)
+    if (hops > 0 && draw(&a->random, 5) != 0)
         send_one(f, a, round, hops - 1);
     a->in_handler = false;
 }
@@ -215,11 +196,11 @@ static void check_members(ferry *f, uint64_t round)
 static void play_round(ferry *f, account *a, uint64_t round)
 {
     for (int i = 0; i < MESSAGES; i++) {
-        send_one(f, a, round, draw(a, 5));
-        if (draw(a, 3) == 0)
+        send_one(f, a, round, draw(&a->random, 5));
+        if (draw(&a->random, 3) == 0)
             ferry_poll(f);
-        if (draw(a, 4) == 0)
-            ferry_compute(f, (double)draw(a, 100000) * 1e-9);
+        if (draw(&a->random, 4) == 0)
+            ferry_compute(f, (double)draw(&a->random, 100000) * 1e-9);
     }
     check_alive(f);
     int error = ferry_quiesce(f);
@@ -254,11 +235,9 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    const char *seed = getenv("FERRY_SIM_SEED");
-    uint64_t number = seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1;
     open_truth(f);
     account *a = &truth.accounts[ferry_rank(f)];
-    a->random = (number * 1000003 + (uint64_t)ferry_rank(f)) * 0x9e3779b97f4a7c15u + 1;
+    a->random = first_random(ferry_rank(f));
     a->told = calloc((size_t)truth.ranks, sizeof(bool));
     ferry_user_data_set(f, a);
     if (ferry_on_peer(f, on_peer, a) != 0 ||

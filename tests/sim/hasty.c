@@ -7,16 +7,11 @@
  * --memory). It is for the simulator alone, one thread.
  *
  * Run as FERRY_WAITING_BYTES=BYTES ferry sim -n N hasty TURNS. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <ferry/ferry.h>
+#include "oracle.h"
 
 enum {
-    WRONG_STATUS = 3,
-    LACK_STATUS = 4,
     RANKS_MAX = 8,
     LONG = 40000,
     MAIL_LONG = 20000,
@@ -66,38 +61,10 @@ static account accounts[RANKS_MAX];
 static const unsigned char data[LONG];
 static uint64_t got; /* what a get brings is always the same */
 
-static _Noreturn void wrong(ferry *f, const char *what, int error)
-{
-    fprintf(stderr, "oracle: rank %d at %" PRIu64 " ns: %s: %s: %s\n", ferry_rank(f), ferry_now(f),
-            what, ferry_strerror(error), ferry_error_message(f));
-    exit(error == FERRY_ENOMEM ? LACK_STATUS : WRONG_STATUS);
-}
-
-static void must(ferry *f, int error, const char *what)
-{
-    if (error < 0)
-        wrong(f, what, error);
-}
-
-static uint64_t draw(account *a, uint64_t bound)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return (a->random >> 11) % bound;
-}
-
-static uint64_t first_random(int rank)
-{
-    const char *seed = getenv("FERRY_SIM_SEED");
-    uint64_t number = seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1;
-    return (number * 1000003 + (uint64_t)rank) * 0x9e3779b97f4a7c15u + 1;
-}
-
 static void on_end(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     if (receipt->error != 0 && receipt->error != FERRY_ENOMEM)
-        wrong(f, "an operation failed", receipt->error);
+        must(f, receipt->error, "operation");
     ((account *)arg)->ended++;
 }
 
@@ -118,7 +85,7 @@ static void on_message(ferry *f, void *arg, const ferry_receipt *receipt)
     if (receipt->error == 0)
         arrived[receipt->tag][receipt->rank][ferry_rank(f)]++;
     else if (receipt->error != FERRY_ENOMEM && receipt->error != FERRY_ECANCELED)
-        wrong(f, "a receive failed", receipt->error);
+        must(f, receipt->error, "receive");
     a->idle[a->idle_count++] = (int)((unsigned char *)arg - a->buffers[0]) / MAIL_LONG;
 }
 
@@ -182,12 +149,12 @@ static void on_turn(ferry *f, int source, const ferry_message *message)
                                .failed = on_end,
                                .failed_arg = a};
     int self = ferry_rank(f), ranks = ferry_ranks(f), error = 0, count = 0;
-    int rank = (self + 1 + (int)draw(a, (uint64_t)ranks - 1)) % ranks;
+    int rank = (self + 1 + (int)draw(&a->random, (uint64_t)ranks - 1)) % ranks;
     (void)source, (void)message;
     a->turning = false;
-    sort what = (sort)draw(a, SORTS);
+    sort what = (sort)draw(&a->random, SORTS);
     for (; error == 0 && count < STARTED_MAX; count++) {
-        bool tracked = what == GET || draw(a, 2) == 0;
+        bool tracked = what == GET || draw(&a->random, 2) == 0;
         error = start(f, rank, what, tracked ? &track : NULL);
         started[what][self][rank] += error == 0;
         a->tracked += error == 0 && tracked;
@@ -195,15 +162,16 @@ static void on_turn(ferry *f, int source, const ferry_message *message)
     if (error == FERRY_EAGAIN && strstr(ferry_error_message(f), "waiting_bytes") != NULL)
         refused++;
     else if (error != FERRY_ENOMEM)
-        wrong(f, "a turn did not end with a refusal", error);
+        wrong(f, "a turn did not end with a refusal", (uint64_t)-error, (uint64_t)count);
 }
 
 /* Takes in what has come, now and then slowly. */
 static void go_on(ferry *f, account *a)
 {
-    must(f, ferry_poll(f), "poll");
+    int handled = ferry_poll(f);
+    must(f, handled < 0 ? handled : 0, "poll");
     post(f, a);
-    ferry_compute(f, draw(a, 8) == 0 ? 1e-3 : 5e-6);
+    ferry_compute(f, draw(&a->random, 8) == 0 ? 1e-3 : 5e-6);
 }
 
 static void take_turns(ferry *f, account *a, long turns)
@@ -252,12 +220,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     must(f, ferry_quiesce(f), "quiesce");
     for (int i = 0; !is_done(self, ranks); i++) {
         if (i == PATIENCE)
-            wrong(f, "not all has come", 0);
+            wrong(f, "not all has come", a->ended, a->tracked);
         go_on(f, a);
     }
     must(f, ferry_barrier(f), "barrier");
     if (refused == 0 || (got != MAGIC && got != 0))
-        wrong(f, "nothing was refused, or a get is wrong", 0);
+        wrong(f, "nothing was refused, or a get is wrong", refused, got);
     return 0;
 }
 

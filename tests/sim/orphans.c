@@ -6,17 +6,14 @@
  * handlers, in rounds that end with a quiescence; the account of what was sent, handled and ended,
  * and of where the objects are, stands outside the ranks. For the simulator alone. Run as ferry sim
  * -n N -f die=... orphans, or ferry swarm --all. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <ferry/ferry.h>
+#include "oracle.h"
 
 /* Where a sending is called from: see death.c. */
 enum { FROM_MAIN, FROM_HANDLER, STREAMS };
 
-enum { ROUNDS = 4, MESSAGES = 25, OBJECTS = 3, WRONG_STATUS = 3 };
+enum { ROUNDS = 4, MESSAGES = 25, OBJECTS = 3 };
 
 /* A message, from its sending to its end. */
 typedef struct watch {
@@ -55,21 +52,6 @@ typedef struct account {
     uint64_t tracked, ended;
     bool in_handler;
 } account;
-
-static _Noreturn void wrong(ferry *f, const char *what, uint64_t a, uint64_t b)
-{
-    fprintf(stderr, "oracle: rank %d at %" PRIu64 " ns: %s: %" PRIu64 ", %" PRIu64 "\n",
-            ferry_rank(f), ferry_now(f), what, a, b);
-    exit(WRONG_STATUS);
-}
-
-static uint64_t draw(account *a, uint64_t bound)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return (a->random >> 11) % bound;
-}
 
 static size_t stream_of(int source, bool in_handler, int object)
 {
@@ -150,7 +132,7 @@ static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
 
 static void send_one(ferry *f, account *a, size_t round, uint64_t hops)
 {
-    int object = (int)draw(a, (uint64_t)truth.objects);
+    int object = (int)draw(&a->random, (uint64_t)truth.objects);
     watch *w = calloc(1, sizeof *w);
     if (truth.names[object].word == 0 || w == NULL) {
         free(w); /* its rank has died before it made it */
@@ -201,15 +183,15 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     truth.seen[stream] = w->number + 1;
     w->handled = true;
     truth.handled++;
-    if (draw(a, 4) == 0)
-        ferry_compute(f, (double)draw(a, 5000) * 1e-9);
+    if (draw(&a->random, 4) == 0)
+        ferry_compute(f, (double)draw(&a->random, 5000) * 1e-9);
     a->in_handler = true;
-    if (message->words[1] > 0 && draw(a, 4) != 0)
+    if (message->words[1] > 0 && draw(&a->random, 4) != 0)
         send_one(f, a, w->round, message->words[1] - 1);
     a->in_handler = false;
-    if (draw(a, 3) != 0)
+    if (draw(&a->random, 3) != 0)
         return;
-    int to = (int)draw(a, (uint64_t)truth.ranks), error = ferry_object_move(f, object, to);
+    int to = (int)draw(&a->random, (uint64_t)truth.ranks), error = ferry_object_move(f, object, to);
     truth.moves += error == 0;
     if (error != 0 && (error != FERRY_EPEER || !ferry_peer_is_gone(f, to)))
         wrong(f, "a move was refused", (uint64_t)to, (uint64_t)-error);
@@ -261,11 +243,11 @@ static void check_collective(ferry *f, int error)
 static void play_round(ferry *f, account *a)
 {
     for (int i = 0; i < MESSAGES; i++) {
-        send_one(f, a, a->round, draw(a, 4));
-        if (draw(a, 3) == 0)
+        send_one(f, a, a->round, draw(&a->random, 4));
+        if (draw(&a->random, 3) == 0)
             ferry_poll(f);
-        if (draw(a, 4) == 0)
-            ferry_compute(f, (double)draw(a, 100000) * 1e-9);
+        if (draw(&a->random, 4) == 0)
+            ferry_compute(f, (double)draw(&a->random, 100000) * 1e-9);
     }
     check_alive(f);
     int error = ferry_quiesce(f);
@@ -337,12 +319,10 @@ static account *begin(ferry *f)
                                          .flat_bytes = sizeof(int),
                                          .unpack = unpack,
                                          .destroy = destroy};
-    const char *seed = getenv("FERRY_SIM_SEED");
-    uint64_t number = seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1;
     ferry_object_type type;
     open_truth(f);
     account *a = &truth.accounts[ferry_rank(f)];
-    a->random = (number * 1000003 + (uint64_t)ferry_rank(f)) * 0x9e3779b97f4a7c15u + 1;
+    a->random = first_random(ferry_rank(f));
     ferry_user_data_set(f, a);
     if (ferry_on_peer(f, on_peer, a) != 0 || ferry_object_type_register(f, &ops, &type) != 0 ||
         ferry_object_handler_register(f, "message", on_message, &a->message) != 0)

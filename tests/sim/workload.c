@@ -10,14 +10,11 @@
  * cannot be ends the job with LACK_STATUS.
  *
  * Run as ferry sim -n N workload [ROUNDS [MESSAGES [CHAIN]]]. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <ferry/ferry.h>
+#include "oracle.h"
 
-enum { OBJECTS = 3, WRONG_STATUS = 3, LACK_STATUS = 4, TRIES_MAX = 1000, BYTES_MAX = 6000 };
+enum { OBJECTS = 3, TRIES_MAX = 1000, BYTES_MAX = 6000 };
 
 /* Where a sending is called from. A call may poll before it sends, and handlers that run then send
  * first: order is promised within each stream. */
@@ -50,22 +47,6 @@ typedef struct account {
     bool in_handler;
 } account;
 
-static _Noreturn void wrong(ferry *f, const char *what, uint64_t a, uint64_t b)
-{
-    fprintf(stderr, "oracle: rank %d at %" PRIu64 " ns: %s: %" PRIu64 ", %" PRIu64 "\n",
-            ferry_rank(f), ferry_now(f), what, a, b);
-    exit(WRONG_STATUS);
-}
-
-static void must(ferry *f, int error, const char *what)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "oracle: rank %d: %s: %s: %s\n", ferry_rank(f), what, ferry_strerror(error),
-            ferry_error_message(f));
-    exit(error == FERRY_ENOMEM ? LACK_STATUS : WRONG_STATUS);
-}
-
 /* Whether to repeat a call that was refused memory; `*tries` counts. */
 static bool again(ferry *f, const account *a, int error, int *tries)
 {
@@ -86,14 +67,6 @@ static void *take(size_t count, size_t size_bytes)
     return block;
 }
 
-static uint64_t draw(account *a, uint64_t bound)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return (a->random >> 11) % bound;
-}
-
 static size_t request_index(int source, int stream, int target)
 {
     return ((size_t)source * STREAMS + (size_t)stream) * (size_t)truth.ranks + (size_t)target;
@@ -107,7 +80,7 @@ static size_t message_index(int source, int stream, size_t object)
 /* Data that tell where they belong. */
 static size_t fill(account *a, unsigned char *data, uint64_t number)
 {
-    size_t size_bytes = draw(a, 3) == 0 ? draw(a, BYTES_MAX) : 0;
+    size_t size_bytes = draw(&a->random, 3) == 0 ? draw(&a->random, BYTES_MAX) : 0;
     for (size_t i = 0; i < size_bytes; i++)
         data[i] = (unsigned char)(number + i);
     return size_bytes;
@@ -204,15 +177,15 @@ static void send_message(ferry *f, account *a, size_t object, uint64_t hops)
  * what a single wave of termination would miss: work created where it has counted already. */
 static void go_on(ferry *f, account *a, uint64_t hops)
 {
-    if (draw(a, 4) == 0)
-        ferry_compute(f, (double)draw(a, 2000) * 1e-9);
-    uint64_t fate = draw(a, 6);
+    if (draw(&a->random, 4) == 0)
+        ferry_compute(f, (double)draw(&a->random, 2000) * 1e-9);
+    uint64_t fate = draw(&a->random, 6);
     int count = hops == 0 || fate == 0 ? 0 : fate == 1 ? 2 : 1;
     for (int i = 0; i < count; i++)
-        if (draw(a, 2) == 0)
-            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), hops - 1);
+        if (draw(&a->random, 2) == 0)
+            send_request(f, a, (int)draw(&a->random, (uint64_t)truth.ranks), hops - 1);
         else
-            send_message(f, a, draw(a, (uint64_t)truth.objects), hops - 1);
+            send_message(f, a, draw(&a->random, (uint64_t)truth.objects), hops - 1);
 }
 
 static void on_request(ferry *f, int source, const ferry_message *message)
@@ -246,14 +219,14 @@ static void on_message(ferry *f, ferry_object object, void *data, int source,
     t->handled++;
     a->in_handler = true;
     go_on(f, a, message->words[1]);
-    if (is_mortal(t->index) && draw(a, 12) == 0) {
+    if (is_mortal(t->index) && draw(&a->random, 12) == 0) {
         truth.destroyed[t->index] = true;
         do
             error = ferry_object_destroy(f, object);
         while (again(f, a, error, &tries));
-    } else if (draw(a, 3) == 0) {
+    } else if (draw(&a->random, 3) == 0) {
         truth.moves++;
-        int target = (int)draw(a, (uint64_t)truth.ranks);
+        int target = (int)draw(&a->random, (uint64_t)truth.ranks);
         do
             error = ferry_object_move(f, object, target);
         while (again(f, a, error, &tries));
@@ -354,15 +327,16 @@ static void play_round(ferry *f, account *a, uint64_t round, const plan *p)
 {
     must(f, ferry_balance_phase(f, round % 2 == 1), "phase");
     for (uint64_t i = 0; i < p->messages; i++) {
-        uint64_t chain = draw(a, p->chain); /* one draw a statement: compilers order arguments */
-        if (draw(a, 2) == 0)
-            send_request(f, a, (int)draw(a, (uint64_t)truth.ranks), chain);
+        uint64_t chain =
+            draw(&a->random, p->chain); /* one draw a statement: compilers order arguments */
+        if (draw(&a->random, 2) == 0)
+            send_request(f, a, (int)draw(&a->random, (uint64_t)truth.ranks), chain);
         else
-            send_message(f, a, draw(a, (uint64_t)truth.objects), chain);
-        if (draw(a, 4) == 0)
+            send_message(f, a, draw(&a->random, (uint64_t)truth.objects), chain);
+        if (draw(&a->random, 4) == 0)
             ferry_poll(f);
-        if (draw(a, 8) == 0)
-            ferry_compute(f, (double)draw(a, 20000) * 1e-9);
+        if (draw(&a->random, 8) == 0)
+            ferry_compute(f, (double)draw(&a->random, 20000) * 1e-9);
     }
     must(f, ferry_quiesce(f), "quiesce");
     check_quiescence(f);
@@ -438,9 +412,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     const plan p = {.rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 3,
                     .messages = argc > 2 ? strtoull(argv[2], NULL, 10) : 40,
                     .chain = argc > 3 ? strtoull(argv[3], NULL, 10) : 4};
-    const char *seed = getenv("FERRY_SIM_SEED");
-    account a = {.random = (seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1)};
-    a.random = (a.random * 1000003 + (uint64_t)ferry_rank(f)) * 0x9e3779b97f4a7c15u + 1;
+    account a = {.random = first_random(ferry_rank(f))};
     ferry_object_type type;
     void *window;
     open_truth(f);
