@@ -250,12 +250,6 @@ static void flood(ferry *f, int from, const ferry_message *message)
     CHECK(current->start(f, 2, spare(0), t) == (needs_room_only() ? 0 : FERRY_EAGAIN));
 }
 
-static void flood_once(void)
-{
-    CHECK(ferry_request_send(job.f[0], 0, &(ferry_message){.handler = on_turn}, NULL) == 0);
-    CHECK(ferry_poll(job.f[0]) > 0);
-}
-
 static void receive(int rank, size_t i, size_t size)
 {
     const ferry_track t = {
@@ -292,12 +286,29 @@ static void begin(const operation *what, bool with_track)
     tracked = with_track;
 }
 
+/* Runs a handler on rank 0. */
+static void run_handler(ferry_handler handler)
+{
+    CHECK(ferry_request_send(job.f[0], 0, &(ferry_message){.handler = handler}, NULL) == 0);
+    CHECK(ferry_poll(job.f[0]) > 0);
+}
+
+/* The same, of one that only one test has. */
+static void run_new(const char *name, ferry_request_fn *fn)
+{
+    ferry_handler handler;
+    for (int rank = 0; rank < 3; rank++)
+        CHECK(ferry_handler_register(job.f[rank], name, fn, &handler) == 0);
+    begin(&operations[0], false);
+    run_handler(handler);
+}
+
 /* A flood to its refusal; polls; and again. */
 static void flood_twice(void)
 {
     size_t before = 0;
     for (int round = 0; round < 2; round++) {
-        flood_once();
+        run_handler(on_turn);
         CHECK(accepted > before);
         if (is(MEETS) && !tracked) {
             /* Copies wait for receives, whether their target polls or not. */
@@ -401,12 +412,7 @@ static void flood_and_copy(ferry *f, int from, const ferry_message *message)
 static void test_only_what_would_wait_is_refused(void **state)
 {
     (void)state;
-    ferry_handler on_copy;
-    for (int rank = 0; rank < 3; rank++)
-        CHECK(ferry_handler_register(job.f[rank], "copy", flood_and_copy, &on_copy) == 0);
-    begin(&operations[0], false);
-    CHECK(ferry_request_send(job.f[0], 0, &(ferry_message){.handler = on_copy}, NULL) == 0);
-    CHECK(ferry_poll(job.f[0]) > 0);
+    run_new("copy", flood_and_copy);
     CHECK(waiting(job.f[0]) > LIMIT / 2);
     CHECK(put_long(job.f[0], 2, 3, &track) == 0);
     CHECK(get_vector(job.f[0], 2, 2, &track) == 0);
@@ -431,12 +437,7 @@ static void send_much(ferry *f, int from, const ferry_message *message)
 static void test_one_may_exceed_the_limit(void **state)
 {
     (void)state;
-    ferry_handler on_much;
-    for (int rank = 0; rank < 3; rank++)
-        CHECK(ferry_handler_register(job.f[rank], "much", send_much, &on_much) == 0);
-    begin(&operations[0], false);
-    CHECK(ferry_request_send(job.f[0], 0, &(ferry_message){.handler = on_much}, NULL) == 0);
-    CHECK(ferry_poll(job.f[0]) > 0);
+    run_new("much", send_much);
     receive(1, 0, 2 * (size_t)LIMIT);
     job_settle(&job);
     CHECK(memcmp(target, source, 2 * (size_t)LIMIT) == 0 && waiting(job.f[0]) == 0);
