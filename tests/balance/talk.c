@@ -2,10 +2,12 @@
  * that wait for room, those that come while it waits for room itself, and those that came just
  * before the task began.
  * Method: a scheduler of the test's own. A task ends when its rank has heard all words that it is
- * to hear; meanwhile it does not call Ferry. burst  rank 1 runs a task; rank 0, asked by one word,
- * sends more at once than a ring has room for both   both ranks run a task, and answer each word
- * with two, until there were more than the rings have room for in both directions gap    rank 0
- * sends a word while rank 1 picks its task, which is not to hear any other
+ * to hear; meanwhile it does not call Ferry. In mode
+ * - burst, rank 1 runs a task, and rank 0, asked by one word, sends more at once than a ring has
+ *   room for
+ * - both, both ranks run a task, and answer each word with two, until there were more than the
+ *   rings have room for in both directions
+ * - gap, rank 0 sends a word while rank 1 picks its task, which is not to hear any other
  *
  * Run as FERRY_RANKS=2 FERRY_THREADS=1 FERRY_RING_SLOTS=8 FERRY_SCHEDULER=talk talk burst|both|gap.
  */

@@ -1,11 +1,10 @@
 #!/bin/sh
-# Goal: FERRY_PROFILE reports what a run did, and its parts fit together, and each time is counted
-# where it belongs. Method: the program in $5 takes known times in the simulator of $4; runs that
-# in $1, whose ranks send each other a known number of requests, and the one in $2, which puts and
-# gets a known number of bytes, with FERRY_THREADS as each of the arguments behind $5; looks at the
-# report's rows and sums.
-# The program in $3 balances, so that its helpers poll the control lane: frames of that lane must
-# have no rows of handling, which only application threads may write.
+# Goal: FERRY_PROFILE reports what a run did, its parts fit together, and each time is counted where
+# it belongs. Method: runs the program in $1, whose ranks send each other a known number of
+# requests, and the one in $2, which puts and gets a known number of bytes, with FERRY_THREADS as each of the
+# arguments behind $5; looks at the report's rows and sums. The program in $3 balances, so that its
+# helpers poll the control lane: frames of that lane must have no rows of handling, which only
+# application threads may write. The program in $5 takes known times in the simulator of $4.
 set -u
 storm=$1
 ring=$2

@@ -2,8 +2,8 @@
 # Goal: traces of programs with movers are whole and are drawn: the time of ranks whose movers wait
 # is idle or the runtime's, blocks that are objects have accounts, and each that changes ranks is a
 # move. Method: the program in $2, whose movers send messages, and the one in $3, whose blocks the
-# scheduler moves after each task, traced and drawn by the command in $1; with
-# FERRY_THREADS as each of the other arguments.
+# scheduler moves after each task, traced and drawn by the command in $1, with FERRY_THREADS as each
+# of the other arguments.
 set -u
 ferry=$1
 account=$2
