@@ -148,16 +148,17 @@ typedef struct ferry_move_info {
  * `info->bytes`, freed with free, and `*data`, which is the program's from now on. ferry_quiesce
  * waits for messages to the object and for those that go with it, but not for what the program
  * carries: ranks may meet there before one hands it to the other. FERRY_ENOENT: not here, or
- * leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM: it stays. [app thread,
- * handlers | never blocks] prema.txt C.2.5 (mol_uninstall_obj). */
+ * leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM, and FERRY_EPEER, `rank` is
+ * not there: it stays. [app thread, handlers | never blocks] prema.txt C.2.5 (mol_uninstall_obj).
+ */
 FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object object, int rank,
                                                     ferry_move_info *info, void **data);
 
 /* Makes an object that `source` uninstalled for this rank live here, with `data`, of its type.
- * Borrows `info`; takes `data`. FERRY_EINVAL: it is not such an object's, or was installed already;
- * FERRY_ENOMEM, and FERRY_EAGAIN until a poll has ended its last stay here and its kind is
- * registered: nothing happened. [app thread, handlers | never blocks] prema.txt C.2.5
- * (mol_install_obj). */
+ * Borrows `info`; takes `data`. FERRY_EINVAL: it is not such an object's, not as it was given, or
+ * was installed already; FERRY_ENOMEM, and FERRY_EAGAIN until a poll has ended its last stay here
+ * and its kind is registered: nothing happened. [app thread, handlers | never blocks] prema.txt
+ * C.2.5 (mol_install_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_install(ferry *f, const ferry_move_info *info, void *data,
                                                   int source);
 

@@ -1,13 +1,52 @@
 /* Carry: objects that the program takes from one rank to another by a transport of its own.
  *
- * For the directory it is a migration like any other: what the info has is a passage without data.
+ * For the directory it is a migration like any other: what the info has is a passage without data,
+ * and behind it a seal, since a transport of the program's may bring anything, and anywhere.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/mix.h"
 #include "object/object.h"
 #include "object/passage.h"
+
+typedef struct seal {
+    int32_t source, target;
+    uint64_t sum; /* of the passage and both ranks */
+} seal;
+
+/* Of `size_bytes`, divisible by 8, which may stand anywhere. */
+static uint64_t sum_of(const void *bytes, size_t size_bytes, int source, int target)
+{
+    uint64_t word, sum = fy_mix((uint64_t)(uint32_t)source << 32 | (uint32_t)target, size_bytes);
+    for (size_t at = 0; at < size_bytes; at += sizeof word) {
+        memcpy(&word, (const unsigned char *)bytes + at, sizeof word);
+        sum = fy_mix(sum, word);
+    }
+    return sum;
+}
+
+/* Whether `info` is of an object that goes from `source` to this rank; then gives how long its
+ * passage is. */
+static int unseal(ferry *f, const ferry_move_info *info, int source, size_t *size_bytes)
+{
+    seal label;
+    size_t length = info->size_bytes - sizeof label;
+    bool whole = info->size_bytes >= sizeof label && length % 8 == 0;
+    if (whole)
+        memcpy(&label, (const unsigned char *)info->bytes + length, sizeof label);
+    if (!whole || label.sum != sum_of(info->bytes, length, label.source, label.target))
+        return fy_fail(f, FERRY_EINVAL,
+                       "object_install: %zu bytes of info, not as object_uninstall gave them",
+                       info->size_bytes);
+    if (label.source != source || label.target != ferry_rank(f))
+        return fy_fail(f, FERRY_EINVAL,
+                       "object_install: the object goes from rank %d to rank %d, not from %d to %d",
+                       label.source, label.target, source, ferry_rank(f));
+    *size_bytes = length;
+    return 0;
+}
 
 /* The object leaves, as after a migration by Ferry. */
 static void depart(ferry *f, fy_record *record, int rank)
@@ -35,6 +74,9 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
     if (info == NULL || data == NULL)
         return fy_fail(f, FERRY_EINVAL, "object_uninstall: the place for the %s is missing",
                        info == NULL ? "information" : "data");
+    if (!fy_peer_takes(f, rank))
+        return fy_fail(f, FERRY_EPEER,
+                       "object_uninstall: rank %d is not there, or takes no objects", rank);
     fy_record *record = fy_record_here(f, object);
     if (record != NULL && objects->running == record)
         return fy_fail(f, FERRY_ESTATE, "object_uninstall: a handler of object %016llx runs", name);
@@ -42,7 +84,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
         return fy_fail(f, FERRY_ENOENT, "object_uninstall: object %016llx is not on rank %d", name,
                        objects->rank);
     size_t size_bytes = fy_passage_bytes(record, 0);
-    void *bytes = fy_malloc(size_bytes);
+    unsigned char *bytes = fy_malloc(size_bytes + sizeof(seal));
     if (bytes == NULL) {
         fy_record_rest(f, record);
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);
@@ -50,7 +92,11 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
     if (objects->letters.tokens != 0)
         fy_holdings_mark(f, record);
     (void)fy_passage_write(record, size_bytes, 0, true, bytes);
-    *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes};
+    const seal label = {.source = objects->rank,
+                        .target = rank,
+                        .sum = sum_of(bytes, size_bytes, objects->rank, rank)};
+    memcpy(bytes + size_bytes, &label, sizeof label);
+    *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes + sizeof label};
     *data = record->data;
     depart(f, record, rank);
     return 0;
@@ -58,14 +104,14 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
 
 int ferry_object_install(ferry *f, const ferry_move_info *info, void *data, int source)
 {
-    const fy_objects *objects = fy_objects_of(f);
-    const void *bytes = info == NULL ? NULL : info->bytes;
-    if (bytes == NULL || data == NULL || source < 0 || source >= objects->ranks)
-        return fy_fail(f, FERRY_EINVAL, "object_install: info at %p, data at %p, source %d", bytes,
-                       data, source);
-    fy_arrival arrival = {
-        .source = source, .given = data, .data = info->bytes, .size_bytes = info->size_bytes};
-    int error = fy_arrival_install(f, &arrival);
+    if (info == NULL || info->bytes == NULL || data == NULL)
+        return fy_fail(f, FERRY_EINVAL, "object_install: the %s missing",
+                       data == NULL ? "data are" : "information is");
+    fy_arrival arrival = {.source = source, .given = data, .data = info->bytes};
+    int error = unseal(f, info, source, &arrival.size_bytes);
+    if (error != 0)
+        return error;
+    error = fy_arrival_install(f, &arrival);
     if (arrival.record != NULL)
         fy_record_destroy(fy_objects_of(f), arrival.record);
     const char *why = error == FERRY_ENOMEM    ? "no memory"

@@ -59,7 +59,10 @@ static void test_misuse_of_objects_is_told(void **state)
     refused(ferry_object_send(rank, object, NULL, NULL), FERRY_EINVAL, "no message given");
     refused(ferry_object_locate(rank, object, NULL), FERRY_EINVAL, "result is missing");
     refused(ferry_object_uninstall(rank, object, 1, &info, &data), FERRY_EINVAL, "rank 1 of 1");
-    refused(ferry_object_install(rank, NULL, data, 0), FERRY_EINVAL, "object_install: info at");
+    refused(ferry_object_install(rank, NULL, data, 0), FERRY_EINVAL, "information is missing");
+    info = (ferry_move_info){.bytes = data};
+    refused(ferry_object_install(rank, &info, NULL, 0), FERRY_EINVAL, "data are missing");
+    refused(ferry_object_install(rank, &info, data, 0), FERRY_EINVAL, "0 bytes of info, not as");
     assert_int_equal(ferry_object_destroy(rank, object), 0);
     refused(ferry_object_destroy(rank, object), FERRY_ENOENT, "is not on rank 0");
 }

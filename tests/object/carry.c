@@ -113,6 +113,30 @@ static void send_on(ferry *f, account *a)
     free(data);
 }
 
+/* What was changed on its way, or came to another rank, changes nothing: with each of its bits the
+ * other way round, with some bytes more, fewer or none, and from the wrong rank. */
+static void refuse_wrong_info(ferry *f, account *a, const ferry_move_info *info, int source)
+{
+    unsigned char data[1], *bytes = calloc(2, info->size_bytes);
+    if (bytes == NULL)
+        abort();
+    memcpy(bytes, info->bytes, info->size_bytes);
+    memcpy(bytes + info->size_bytes, info->bytes, info->size_bytes);
+    ferry_move_info wrong = {.bytes = bytes, .size_bytes = info->size_bytes};
+    for (size_t bit = 0; bit < 8 * info->size_bytes; bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        a->wrong += ferry_object_install(f, &wrong, data, source) != FERRY_EINVAL;
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    for (wrong.size_bytes = 0; wrong.size_bytes <= 2 * info->size_bytes; wrong.size_bytes++)
+        if (wrong.size_bytes != info->size_bytes)
+            a->wrong += ferry_object_install(f, &wrong, data, source) != FERRY_EINVAL;
+    for (int rank = -1; rank <= ferry_ranks(f); rank++)
+        if (rank != source)
+            a->wrong += ferry_object_install(f, info, data, rank) != FERRY_EINVAL;
+    free(bytes);
+}
+
 static void carry(ferry *f, int source, const ferry_message *message)
 {
     size_t size_bytes = message->size_bytes - sizeof(thing);
@@ -124,9 +148,11 @@ static void carry(ferry *f, int source, const ferry_message *message)
     memcpy(t, (const unsigned char *)message->data + size_bytes, sizeof *t);
     t->moves++;
     const ferry_move_info info = {.bytes = bytes, .size_bytes = size_bytes};
+    account *a = ferry_user_data(f);
+    if (t->moves <= (uint64_t)ferry_ranks(f))
+        refuse_wrong_info(f, a, &info, source);
     check(f, ferry_object_install(f, &info, t, source));
     /* A second time it is not due. */
-    account *a = ferry_user_data(f);
     a->wrong += ferry_object_install(f, &info, t, source) != FERRY_EINVAL;
     free(bytes);
 }
@@ -173,6 +199,18 @@ static void create_objects(ferry *f, account *a)
     check(f, ferry_broadcast(f, 0, &a->carried, sizeof a->carried));
 }
 
+/* A rank that has left takes nothing: the object stays. */
+static bool is_refused_by_the_gone(ferry *f, ferry_object object)
+{
+    ferry_move_info info;
+    void *data = ferry_object_data(f, object), *taken;
+    int gone = ferry_ranks(f) - 1;
+    while (data != NULL && !ferry_peer_is_gone(f, gone))
+        ferry_wait(f, FERRY_FOREVER);
+    return data == NULL || (ferry_object_uninstall(f, object, gone, &info, &taken) == FERRY_EPEER &&
+                            ferry_object_data(f, object) == data);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     account *a = calloc(1, sizeof *a);
@@ -203,6 +241,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     /* Objects were carried to it: it knows that none is still on its way. */
     bool leaves = ferry_ranks(f) > 1 && ferry_rank(f) == ferry_ranks(f) - 1;
     if ((leaves ? ferry_leave(f) : ferry_quiesce(f)) != 0)
+        right = false;
+    if (!leaves && ferry_ranks(f) > 1 && !is_refused_by_the_gone(f, a->carried))
         right = false;
     free(a);
     return right ? 0 : 1;

@@ -350,7 +350,7 @@ static ferry_object strand(world *w, ferry_move_info *info, void **data)
 }
 
 /* Goal: a message that overtakes its object is handled when that comes, though the rank has asked
- * whether it will. Method: the object is carried by hand. */
+ * whether it will; other ranks refuse the object. Method: it is carried by hand. */
 static void test_messages_wait_for_what_comes(void **state)
 {
     (void)state;
@@ -359,6 +359,8 @@ static void test_messages_wait_for_what_comes(void **state)
     void *data;
     world_open(&w, "lazy");
     ferry_object object = strand(&w, &info, &data);
+    CHECK(ferry_object_install(w.job.f[3], &info, data, 1) == FERRY_EINVAL);
+    CHECK(ferry_object_install(w.job.f[1], &info, data, 1) == FERRY_EINVAL);
     CHECK(ferry_object_install(w.job.f[2], &info, data, 1) == 0);
     job_settle(&w.job);
     CHECK(w.accounts[2].handled == 1 && w.accounts[0].completed == 1);
