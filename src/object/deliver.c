@@ -155,8 +155,8 @@ static void make_ready(fy_objects *objects, fy_record *record)
         fy_list_insert(&objects->ready, &record->link);
 }
 
-/* In its turn, for an object that is here: nothing is to be told. */
-static inline bool deposit_quickly(ferry *f, fy_record *record, fy_letter *letter)
+/* Adds a letter in its turn to an object that is here, when nothing is to be told of it. */
+static inline bool add_quickly(ferry *f, fy_record *record, fy_letter *letter)
 {
     const fy_envelope *envelope = &letter->envelope;
     if (!is_here(record) || envelope->hops != 0 || envelope->op != 0 || record->early.count != 0)
@@ -165,8 +165,7 @@ static inline bool deposit_quickly(ferry *f, fy_record *record, fy_letter *lette
     if (expected == NULL || *expected != envelope->sequence)
         return false;
     ++*expected;
-    fy_letters_push(&record->pending, letter);
-    make_ready(fy_objects_of(f), record);
+    add_pending(f, record, letter);
     return true;
 }
 
@@ -188,17 +187,13 @@ static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *re
     return error == 0 ? 0 : refuse_stale(f, error, letter);
 }
 
-static __attribute__((noinline)) int deposit_scheduled(ferry *f, fy_record *record,
-                                                       fy_letter *letter)
+/* With the lock held, which it gives back, unless the object is `running`. */
+static __attribute__((noinline)) int deposit_task(ferry *f, fy_record *record, fy_letter *letter,
+                                                  bool running)
 {
     fy_envelope envelope = letter->envelope;
-    letter->load = fy_record_load(f, record, &letter->message);
     uint32_t arrived = 0;
     int error = 0;
-    /* The helper leaves a running object alone. */
-    bool running = fy_objects_of(f)->running == record;
-    if (!running)
-        fy_control_lock(f);
     bool here = is_here(record);
     if (here)
         error = accept(f, record, letter, &arrived);
@@ -213,11 +208,28 @@ static __attribute__((noinline)) int deposit_scheduled(ferry *f, fy_record *reco
     return refuse_stale(f, error, letter);
 }
 
+static int deposit_scheduled(ferry *f, fy_record *record, fy_letter *letter)
+{
+    letter->load = fy_record_load(f, record, &letter->message);
+    /* The helper leaves a running object alone. */
+    bool running = fy_objects_of(f)->running == record;
+    if (!running)
+        fy_control_lock(f);
+    if (!add_quickly(f, record, letter))
+        return deposit_task(f, record, letter, running);
+    if (!running)
+        fy_control_unlock(f);
+    return 0;
+}
+
 int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
 {
-    if (!record->scheduled)
-        return deposit_quickly(f, record, letter) ? 0 : deposit_unscheduled(f, record, letter);
-    return deposit_scheduled(f, record, letter);
+    if (record->scheduled)
+        return deposit_scheduled(f, record, letter);
+    if (!add_quickly(f, record, letter))
+        return deposit_unscheduled(f, record, letter);
+    make_ready(fy_objects_of(f), record);
+    return 0;
 }
 
 static const fy_letter *overdue_of(const fy_record *record)
@@ -314,7 +326,8 @@ static __attribute__((noinline)) fy_verdict
 keep(ferry *f, fy_record *record, const fy_envelope *envelope, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
+    fy_letter *letter =
+        fy_letter_create(&objects->letters, envelope, message, fy_stamp(f), record->scheduled);
     if (letter == NULL)
         return FY_LEAVE;
     if (fy_record_deposit(f, record, letter) != 0) {
@@ -344,7 +357,7 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
                         const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f));
+    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f), false);
     fy_record *record = letter == NULL ? NULL : fy_record_create(objects, envelope->object);
     fy_entry *entry = NULL;
     if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {

@@ -113,7 +113,8 @@ static bool read(const fy_objects *objects, const fy_frame *frame, escort *out)
 static fy_verdict keep(ferry *f, int source, const escort *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter = fy_letter_create(&objects->letters, &e->envelope, &e->message, fy_stamp(f));
+    fy_letter *letter =
+        fy_letter_create(&objects->letters, &e->envelope, &e->message, fy_stamp(f), false);
     fy_arrival *arrival = NULL;
     if (letter != NULL) {
         record->movement = e->envelope.movement - 1;

@@ -38,33 +38,29 @@ static size_t bytes_of(const fy_letter *letter)
     return sizeof *letter + (letter->pooled ? POOLED_BYTES : letter->message.size_bytes);
 }
 
-static inline bool count(fy_letterbox *box, fy_letter *letter)
+/* When too much is kept every origin of more has a holding, which gets it a token. */
+static inline bool count(fy_letterbox *box, const fy_letter *letter)
 {
     size_t bytes = bytes_of(letter);
-    letter->counted = true;
-    fy_holding *holding = fy_holding_of(box, letter->envelope.origin);
-    if (holding == NULL)
-        return false;
-    holding->bytes += bytes;
+    bool full = box->full || *box->kept_bytes + bytes > box->full_bytes;
+    if (letter->counted || full) {
+        fy_holding *holding = fy_holding_of(box, letter->envelope.origin);
+        if (holding == NULL)
+            return false;
+        holding->bytes += letter->counted ? bytes : 0;
+        box->full = full;
+        box->unsettled |= holding->tokens == 0 && (holding->bytes > box->limit_bytes || full);
+    }
     *box->kept_bytes += bytes;
-    box->full |= *box->kept_bytes > box->full_bytes;
-    box->unsettled |= holding->tokens == 0 && (holding->bytes > box->limit_bytes || box->full);
     return true;
 }
 
-static inline void uncount(fy_letterbox *box, fy_letter *letter)
+void fy_letter_discount(fy_letterbox *box, fy_letter *letter)
 {
-    if (!letter->counted)
-        return;
     letter->counted = false;
     fy_holding *holding = fy_holding_of(box, letter->envelope.origin); /* there is one */
     holding->bytes -= bytes_of(letter);
     box->unsettled |= holding->tokens != 0 && holding->bytes <= box->limit_bytes / 2 && !box->full;
-}
-
-void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
-{
-    uncount(box, letter);
 }
 
 static void release(fy_letterbox *box, fy_letter *letter)
@@ -88,7 +84,7 @@ static inline void copy_message(ferry_message *to, const ferry_message *from)
 }
 
 fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
-                            const ferry_message *message, uint64_t since_ns)
+                            const ferry_message *message, uint64_t since_ns, bool task)
 {
     size_t size_bytes = message->size_bytes;
     bool pooled = size_bytes <= POOLED_BYTES;
@@ -108,6 +104,7 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
     letter->load = 0;
     letter->since_ns = since_ns;
     letter->pooled = pooled;
+    letter->counted = !task;
     letter->overdue = false;
     letter->token = false;
     copy_message(&letter->message, message);
@@ -123,7 +120,7 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
 
 void fy_letter_destroy(fy_letterbox *box, fy_letter *letter)
 {
-    uncount(box, letter);
+    fy_letter_uncount(box, letter);
     *box->kept_bytes -= bytes_of(letter);
     if (box->full && *box->kept_bytes <= box->full_bytes / 2) {
         box->full = false;

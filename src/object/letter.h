@@ -82,13 +82,21 @@ static inline fy_holding *fy_holding_of(fy_letterbox *box, int origin)
                : fy_holding_find(box, origin);
 }
 
-/* A letter with copies of `message` and its data; NULL when there is no memory. */
+/* A letter with copies of `message` and its data; NULL when there is no memory. `task`: it is for a
+ * scheduled object: work that has arrived, and is the program's to bound. */
 fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
-                            const ferry_message *message, uint64_t since_ns);
+                            const ferry_message *message, uint64_t since_ns, bool task);
 void fy_letter_destroy(fy_letterbox *box, fy_letter *letter);
 
-/* The letter is a task from now on: work that has arrived, and is the program's to bound. */
-void fy_letter_uncount(fy_letterbox *box, fy_letter *letter);
+/* As fy_letter_uncount, for one that is counted. */
+void fy_letter_discount(fy_letterbox *box, fy_letter *letter);
+
+/* The letter is a task from now on. */
+static inline void fy_letter_uncount(fy_letterbox *box, fy_letter *letter)
+{
+    if (letter->counted)
+        fy_letter_discount(box, letter);
+}
 
 static inline void fy_letters_push(fy_letters *letters, fy_letter *letter)
 {

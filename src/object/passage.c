@@ -317,7 +317,7 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
         *at = next;
         return 0;
     }
-    *out = fy_letter_create(&objects->letters, &envelope, &message, fy_stamp(objects->f));
+    *out = fy_letter_create(&objects->letters, &envelope, &message, fy_stamp(objects->f), false);
     if (*out == NULL)
         return FERRY_ENOMEM;
     *at = next;

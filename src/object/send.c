@@ -63,10 +63,12 @@ static int send_here(ferry *f, const fy_entry *entry, uint32_t op, const ferry_m
     int error = fy_check_room(f, "object_send");
     if (error != 0)
         return error;
-    fy_letter *letter = fy_letter_create(&objects->letters, &envelope, message, fy_stamp(f));
+    fy_record *record = entry->record;
+    fy_letter *letter =
+        fy_letter_create(&objects->letters, &envelope, message, fy_stamp(f), record->scheduled);
     if (letter == NULL)
         return FERRY_ENOMEM;
-    error = fy_record_deposit(f, entry->record, letter);
+    error = fy_record_deposit(f, record, letter);
     if (error != 0)
         fy_letter_destroy(&objects->letters, letter);
     return error;

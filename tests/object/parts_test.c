@@ -53,9 +53,9 @@ static void test_letters_sort_by_origin_and_sequence(void **state)
     for (int origin = 2; origin >= 0; origin--)
         for (size_t i = 0; i < 5; i++) {
             fy_envelope envelope = {.origin = origin, .sequence = sequences[i]};
-            fy_letter *letter = fy_letter_create(&box, &envelope, &message, 0);
+            fy_letter *letter = fy_letter_create(&box, &envelope, &message, 0, false);
             assert_true(fy_letters_insert(&letters, letter));
-            fy_letter *again = fy_letter_create(&box, &envelope, &message, 0);
+            fy_letter *again = fy_letter_create(&box, &envelope, &message, 0, false);
             assert_false(fy_letters_insert(&letters, again));
             fy_letter_destroy(&box, again);
         }
