@@ -183,11 +183,6 @@ static void close_batch(ferry *f)
     a->unread = 0;
 }
 
-bool fy_batch_is_open(const ferry *f)
-{
-    return f->account.batch_tasks != 0;
-}
-
 void fy_batch_end(ferry *f)
 {
     if (!fy_batch_is_open(f))
@@ -196,9 +191,11 @@ void fy_batch_end(ferry *f)
     close_batch(f);
 }
 
-static __attribute__((noinline)) void run_task(ferry *f, uint16_t handler, fy_call *call, void *arg)
+void fy_task_begin(ferry *f, uint16_t handler)
 {
     fy_account *a = &f->account;
+    f->depth++;
+    f->done++;
     if (a->batch_tasks == 0)
         open_batch(f, handler);
     else if (a->batch_tasks == 1)
@@ -206,7 +203,12 @@ static __attribute__((noinline)) void run_task(ferry *f, uint16_t handler, fy_ca
     a->doing = FY_DOING_TASK;
     f->ops->doing(f->port, FY_DOING_TASK, handler,
                   a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
-    call_program(f, call, arg);
+}
+
+void fy_task_end(ferry *f)
+{
+    fy_account *a = &f->account;
+    f->depth--;
     a->batch_tasks++;
     if (a->unread > 0) {
         a->unread--;
@@ -232,13 +234,14 @@ static bool is_timed(ferry *f, uint16_t handler)
 
 void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, void *arg)
 {
-    f->depth++;
-    f->done++;
     if (what == FY_DOING_TASK) {
-        run_task(f, handler, call, arg);
-        f->depth--;
+        fy_task_begin(f, handler);
+        call_program(f, call, arg);
+        fy_task_end(f);
         return;
     }
+    f->depth++;
+    f->done++;
     fy_doing_set(f, what, handler);
     if (f->account.timed && is_timed(f, handler))
         run_timed(f, handler, call, arg);

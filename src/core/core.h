@@ -277,22 +277,33 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
     head->ops->doing(head->port, doing, handler, 0);
 }
 
-/* fy_run in line, while no time is taken: the caller makes the call between the two. False: it has
- * to be fy_run. */
+/* What fy_run does before and after a task. */
+void fy_task_begin(ferry *f, uint16_t handler);
+void fy_task_end(ferry *f);
+
+/* fy_run in line, while neither the time of handlers is taken nor a profile of tasks is made: the
+ * caller makes the call between the two. False: it has to be fy_run. */
 static inline bool fy_run_begin(ferry *f, fy_doing what, uint16_t handler)
 {
     fy_head *head = (fy_head *)(void *)f;
-    if (head->account.timed || what == FY_DOING_TASK)
+    if (what == FY_DOING_TASK ? head->profile != NULL : head->account.timed)
         return false;
+    if (what == FY_DOING_TASK) {
+        fy_task_begin(f, handler);
+        return true;
+    }
     head->depth++;
     head->done++;
     fy_doing_set(f, what, handler);
     return true;
 }
 
-static inline void fy_run_end(ferry *f)
+static inline void fy_run_end(ferry *f, fy_doing what)
 {
-    ((fy_head *)(void *)f)->depth--;
+    if (what == FY_DOING_TASK)
+        fy_task_end(f);
+    else
+        ((fy_head *)(void *)f)->depth--;
 }
 
 static inline bool fy_in_handler(const ferry *f)
@@ -317,7 +328,11 @@ static inline void fy_owe(ferry *f, ptrdiff_t bytes)
 /* fy_run of a task opens a batch unless one is open, and closes it when enough time has passed in
  * it. While it is open the next task costs less, if it is run at once; otherwise fy_batch_end is
  * called before anything else is done. */
-bool fy_batch_is_open(const ferry *f);
+static inline bool fy_batch_is_open(const ferry *f)
+{
+    return fy_head_of(f)->account.batch_tasks != 0;
+}
+
 void fy_batch_end(ferry *f);
 
 int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,

@@ -186,7 +186,7 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
     request_call call = {(ferry_request_fn *)entry->fn, source, frame};
     if (fy_run_begin(f, FY_DOING_HANDLER, frame->handler)) {
         run_request(f, &call);
-        fy_run_end(f);
+        fy_run_end(f, FY_DOING_HANDLER);
     } else {
         fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
     }

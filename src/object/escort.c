@@ -154,7 +154,7 @@ static void run(ferry *f, escort *e, fy_record *record)
         fy_frame_done(f);
     else
         fy_record_admit(f, record, &held);
-    if (fy_record_handle(f, record, &e->envelope, &e->message))
+    if (fy_record_handle(f, record, FY_DOING_HANDLER, &e->envelope, &e->message))
         fy_record_lie(f, record);
 }
 

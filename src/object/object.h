@@ -346,20 +346,19 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
 /* Does what the handler that has just run asked for: it destroys or moves its object. */
 void fy_record_obey(ferry *f, fy_record *record);
 
-/* As fy_record_run of a handler, in line where nobody waits for its end and nothing is counted. */
-static inline bool fy_record_handle(ferry *f, fy_record *record, const fy_envelope *envelope,
-                                    const ferry_message *message)
+/* As fy_record_run, in line where nobody waits for the handler's end and nothing is counted. */
+static inline bool fy_record_handle(ferry *f, fy_record *record, fy_doing what,
+                                    const fy_envelope *envelope, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
     uint16_t index = message->handler.index;
     fy_any_fn *fn = fy_handler_find(f, index, FY_HANDLER_OBJECT);
-    if (fn == NULL || envelope->op != 0 || objects->costs != NULL ||
-        !fy_run_begin(f, FY_DOING_HANDLER, index))
-        return fy_record_run(f, record, FY_DOING_HANDLER, envelope, message);
+    if (fn == NULL || envelope->op != 0 || objects->costs != NULL || !fy_run_begin(f, what, index))
+        return fy_record_run(f, record, what, envelope, message);
     objects->running = record;
     ((ferry_object_fn *)fn)(f, record->object, record->data, envelope->origin, message);
     objects->running = NULL;
-    fy_run_end(f);
+    fy_run_end(f, what);
     fy_stats(f)->messages_handled++;
     fy_work_finished(f, 1);
     if (!record->doomed && record->target < 0)

@@ -70,9 +70,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
 
 bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter)
 {
-    bool rests = what == FY_DOING_HANDLER
-                     ? fy_record_handle(f, record, &letter->envelope, &letter->message)
-                     : fy_record_run(f, record, what, &letter->envelope, &letter->message);
+    bool rests = fy_record_handle(f, record, what, &letter->envelope, &letter->message);
     fy_letter_destroy(&fy_objects_of(f)->letters, letter);
     return rests;
 }
