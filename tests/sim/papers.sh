@@ -23,10 +23,10 @@ for helper in 1 0; do
         for tasks in 4 8; do
             FERRY_HELPER=$helper "$ferry" sim -n 64 --net ethernet-100m "$synthetic" \
                 --work compute --light 1000 --tasks $tasks --scheduler $scheduler |
-                awk -v tasks=$tasks -v default=$scheduler$helper '
+                awk -v tasks=$tasks -v which=$scheduler$helper '
                     /makespan/ { sub(/.*makespan /, ""); ran = 1; bound = $4
-                        good = $1 <= 2004 * tasks && (default != "ferry1" || $1 < 1.002 * bound)
-                        if (!good) print default ", " tasks " tasks: " $0 }
+                        good = $1 <= 2004 * tasks && (which != "ferry1" || $1 < 1.002 * bound)
+                        if (!good) print which ", " tasks " tasks: " $0 }
                     END { exit !(ran && good) }'
         done
     done
