@@ -39,8 +39,9 @@ typedef struct ferry_balance_options {
     }
 
 /* As ferry_balance_add, with what `options` says; borrows it and what it points to. It stays with
- * the object wherever that goes. FERRY_EINVAL: a number in it is not finite. [app thread, handlers
- * | never blocks] prema.txt 5.2.1 (ilb_register_mobile_obj). */
+ * the object wherever that goes. FERRY_EINVAL: a number in it is not finite, or a dependency is no
+ * name of an object. [app thread, handlers | never blocks] prema.txt 5.2.1
+ * (ilb_register_mobile_obj). */
 FERRY_API FERRY_MUST_USE int ferry_balance_add_with(ferry *f, ferry_object object,
                                                     const ferry_balance_options *options);
 

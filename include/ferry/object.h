@@ -77,7 +77,8 @@ typedef struct ferry_object_ops {
 #define FERRY_OBJECT_SHARED 1u
 
 /* Registers a kind. Every rank registers the same kinds in the same order; objects of a kind that
- * come to a rank before wait until it has. Copies `ops`. [app thread | never blocks] */
+ * come to a rank before wait until it has. Copies `ops`. FERRY_EINVAL: its size or a flag is not of
+ * this version, or a function is missing. [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
                                                         ferry_object_type *out);
 
@@ -98,7 +99,7 @@ FERRY_API FERRY_MUST_USE int ferry_object_create(ferry *f, ferry_object_type typ
                                                  ferry_object *out);
 
 /* Destroys an object that is on this rank. Pending messages fail at their senders. FERRY_ENOENT:
- * not here. [app thread, handlers | never blocks] */
+ * not here, or destroyed by its running handler already. [app thread, handlers | never blocks] */
 FERRY_API int ferry_object_destroy(ferry *f, ferry_object object);
 
 /* The object's data when it is on this rank and at rest or in the running handler; else NULL. Lends
@@ -131,9 +132,9 @@ FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_track *track);
 
 /* Moves an object that is on this rank to `rank`, with its pending messages. An object whose
- * handler runs moves when the handler returns. FERRY_ENOENT: not here, or leaving. FERRY_ENOMEM,
- * FERRY_EPEER: it stays, and nothing is lost. [app thread, handlers |
- * never blocks] prema.txt C.2.5. */
+ * handler runs moves when the handler returns. FERRY_ENOENT: not here, leaving, or destroyed by its
+ * running handler. FERRY_ENOMEM, FERRY_EPEER: it stays, and nothing is lost. [app thread, handlers
+ * | never blocks] prema.txt C.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
 
 /* What ferry_object_install must know of an object that was uninstalled, for any transport: bytes

@@ -100,12 +100,26 @@ int fy_scheduler_prepare(ferry *f)
     return 0;
 }
 
-bool fy_scheduler_is_whole(const ferry_scheduler *scheduler)
+_Static_assert(offsetof(ferry_scheduler, message) ==
+                   offsetof(ferry_scheduler, name) + 8 * sizeof(void *),
+               "pointers without a gap");
+
+int fy_scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler)
 {
-    return scheduler->size == sizeof *scheduler && scheduler->name != NULL &&
-           scheduler->create != NULL && scheduler->destroy != NULL && scheduler->next != NULL &&
-           scheduler->activate != NULL && scheduler->notify != NULL && scheduler->remove != NULL &&
-           scheduler->empty != NULL && scheduler->message != NULL;
+    if (scheduler->size != sizeof *scheduler)
+        return fy_fail(f, FERRY_EINVAL,
+                       "%s: the scheduler's size is %zu, not %zu; was it built for another version "
+                       "of Ferry?",
+                       whose, scheduler->size, sizeof *scheduler);
+    static const char parts[][9] = {"name",   "create", "destroy", "next",   "activate",
+                                    "notify", "remove", "empty",   "message"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const void *part; /* the struct has them in this order */
+        memcpy(&part, (const char *)&scheduler->name + i * sizeof part, sizeof part);
+        if (part == NULL)
+            return fy_fail(f, FERRY_EINVAL, "%s: the scheduler has no %s", whose, parts[i]);
+    }
+    return 0;
 }
 
 int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
@@ -113,10 +127,9 @@ int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
     ferry_scheduling *s = fy_scheduling_of(f);
     if (scheduler == NULL)
         return fy_fail(f, FERRY_EINVAL, "scheduler_register: the scheduler is missing");
-    if (!fy_scheduler_is_whole(scheduler))
-        return fy_fail(f, FERRY_EINVAL,
-                       "scheduler_register: size is %zu, not %zu, or a function is NULL",
-                       scheduler->size, sizeof *scheduler);
+    int error = fy_scheduler_check(f, "scheduler_register", scheduler);
+    if (error != 0)
+        return error;
     if (find_scheduler(s, scheduler->name) != NULL)
         return fy_fail(f, FERRY_EINVAL, "scheduler_register: there is a scheduler \"%s\" already",
                        scheduler->name);
@@ -127,6 +140,15 @@ int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler)
     return 0;
 }
 
+static int check_name(ferry *f, const char *name)
+{
+    enum { BYTES_MAX = sizeof((ferry_scheduling *)0)->name - 1 };
+    return name != NULL && strlen(name) <= BYTES_MAX
+               ? 0
+               : fy_fail(f, FERRY_EINVAL, "the scheduler's name is NULL or longer than %d bytes",
+                         BYTES_MAX);
+}
+
 int ferry_balance_choose(ferry *f, const char *name)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
@@ -134,14 +156,14 @@ int ferry_balance_choose(ferry *f, const char *name)
         return 0;
     if (s->scheduler != NULL)
         return fy_fail(f, FERRY_ESTATE, "balance_choose: scheduler %s is at work already", s->name);
-    if (name == NULL || strlen(name) >= sizeof s->name)
-        return fy_fail(f, FERRY_EINVAL, "balance_choose: the name is NULL or longer than %zu bytes",
-                       sizeof s->name - 1);
+    int error = check_name(f, name);
+    if (error != 0)
+        return error;
     char before[sizeof s->name];
     memcpy(before, s->name, sizeof before);
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     const ferry_scheduler *scheduler = NULL;
-    int error = look_up(s, &scheduler);
+    error = look_up(s, &scheduler);
     fy_plugin_close(s->plugin);
     s->plugin = NULL;
     if (error != 0)
@@ -161,10 +183,17 @@ static int make_affinity(ferry *f, const ferry_balance_options *o, fy_affinity *
     *out = NULL;
     if (ranks == 0 && o->dependency_count == 0 && o->granularity == 0)
         return 0;
+    if (!isfinite(o->granularity))
+        return fy_fail(f, FERRY_EINVAL, "balance_add: the granularity is %g", o->granularity);
     if (o->dependency_count > UINT32_MAX / 16 ||
-        (o->dependencies == NULL && o->dependency_count != 0) || !isfinite(o->granularity))
-        return fy_fail(f, FERRY_EINVAL, "balance_add: %zu dependencies at %p, granularity %g",
-                       o->dependency_count, (const void *)o->dependencies, o->granularity);
+        (o->dependencies == NULL && o->dependency_count != 0))
+        return fy_fail(f, FERRY_EINVAL, "balance_add: %zu dependencies at %p", o->dependency_count,
+                       (const void *)o->dependencies);
+    for (size_t i = 0; i < o->dependency_count; i++)
+        if (o->dependencies[i].word != 0 &&
+            !fy_object_is_name(fy_objects_of(f), o->dependencies[i]))
+            return fy_fail(f, FERRY_EINVAL, "balance_add: dependency %zu is %016llx, no object", i,
+                           (unsigned long long)o->dependencies[i].word);
     for (uint32_t i = 0; i < ranks; i++)
         if (!isfinite(o->priorities[i]))
             return fy_fail(f, FERRY_EINVAL, "balance_add: the priority on rank %u is %g", i,
@@ -201,8 +230,7 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = fy_record_here(f, object);
     if (record == NULL)
-        return fy_fail(f, FERRY_ENOENT, "balance_add: object %016llx is not on rank %d",
-                       (unsigned long long)object.word, objects->rank);
+        return fy_fail_absent(f, "balance_add", object, record);
     if (record->scheduled)
         return fy_fail(f, FERRY_ESTATE, "balance_add: object %016llx is scheduled already",
                        (unsigned long long)object.word);
@@ -387,6 +415,14 @@ static int open_layer(ferry *f, const ferry_options *options)
     int error = fy_env_number("FERRY_SEED", &seed);
     if (error != 0)
         return error;
+    const char *forced = fy_env_get("FERRY_SCHEDULER"), *name = forced;
+    if (name == NULL && options != NULL)
+        name = options->scheduler;
+    if (name == NULL)
+        name = "ferry";
+    error = check_name(f, name);
+    if (error != 0)
+        return error;
     ferry_scheduling *s = fy_calloc(1, sizeof *s);
     if (s == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the balance layer");
@@ -398,11 +434,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     s->present_count = s->ranks - 1;
     s->asker = -1;
     s->counted = fy_head_of(f)->profile != NULL;
-    const char *name = fy_env_get("FERRY_SCHEDULER");
-    s->forced = name != NULL;
-    if (name == NULL && options != NULL)
-        name = options->scheduler;
-    (void)snprintf(s->name, sizeof s->name, "%s", name != NULL ? name : "ferry");
+    s->forced = forced != NULL;
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
     fy_random_init(&s->random, seed, (uint64_t)s->rank);
     fy_list_init(&s->outbound);
     for (; fy_schedulers[s->table_count] != NULL; s->table_count++)

@@ -99,8 +99,8 @@ void fy_plugin_close(void *handle);
  * [application thread] */
 void fy_parameters_check(const ferry_scheduling *s);
 
-/* Whether every function that a scheduler must have is there. */
-bool fy_scheduler_is_whole(const ferry_scheduler *scheduler);
+/* Whether a scheduler has all that it must have; `whose` begins what is said if it has not. */
+int fy_scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler);
 
 /* Finds the scheduler by its name and makes its state, once. FERRY_EINVAL: there is none of that
  * name; FERRY_ENOMEM. [application thread] */

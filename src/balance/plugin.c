@@ -12,14 +12,10 @@ int fy_scheduler_open(ferry *f, const char *path, void **handle, const ferry_sch
     if (object == NULL)
         return fy_fail(f, FERRY_EINVAL, "scheduler \"%s\" cannot be opened: %s", path, dlerror());
     const ferry_scheduler *scheduler = dlsym(object, FERRY_SCHEDULER_SYMBOL);
-    if (scheduler == NULL || !fy_scheduler_is_whole(scheduler)) {
-        int error =
-            scheduler == NULL
-                ? fy_fail(f, FERRY_EINVAL, "\"%s\" defines no " FERRY_SCHEDULER_SYMBOL, path)
-                : fy_fail(f, FERRY_EINVAL,
-                          "\"%s\": the scheduler's size is %zu, not %zu, or a function is "
-                          "NULL; was it built for another version of Ferry?",
-                          path, scheduler->size, sizeof *scheduler);
+    int error = scheduler == NULL
+                    ? fy_fail(f, FERRY_EINVAL, "\"%s\" defines no " FERRY_SCHEDULER_SYMBOL, path)
+                    : fy_scheduler_check(f, path, scheduler);
+    if (error != 0) {
         fy_plugin_close(object);
         return error;
     }

@@ -67,7 +67,6 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
                            void **data)
 {
     const fy_objects *objects = fy_objects_of(f);
-    unsigned long long name = object.word;
     if (rank < 0 || rank >= objects->ranks || rank == objects->rank)
         return fy_fail(f, FERRY_EINVAL, "object_uninstall: rank %d of %d is not another one", rank,
                        objects->ranks);
@@ -79,10 +78,10 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
                        "object_uninstall: rank %d is not there, or takes no objects", rank);
     fy_record *record = fy_record_here(f, object);
     if (record != NULL && objects->running == record)
-        return fy_fail(f, FERRY_ESTATE, "object_uninstall: a handler of object %016llx runs", name);
+        return fy_fail(f, FERRY_ESTATE, "object_uninstall: a handler of object %016llx runs",
+                       (unsigned long long)object.word);
     if (record == NULL || !fy_record_unlink(f, record))
-        return fy_fail(f, FERRY_ENOENT, "object_uninstall: object %016llx is not on rank %d", name,
-                       objects->rank);
+        return fy_fail_absent(f, "object_uninstall", object, record);
     size_t size_bytes = fy_passage_bytes(record, 0);
     unsigned char *bytes = fy_malloc(size_bytes + sizeof(seal));
     if (bytes == NULL) {

@@ -307,9 +307,8 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     const fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
     int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
-    if (frame->word_count != 2 || (uint32_t)object.word == 0 || place < FY_PLACE_ASK ||
-        place >= objects->ranks || fy_object_creator(object) >= objects->ranks ||
-        frame->size_bytes % sizeof(fy_source) != 0 ||
+    if (frame->word_count != 2 || !fy_object_is_name(objects, object) || place < FY_PLACE_ASK ||
+        place >= objects->ranks || frame->size_bytes % sizeof(fy_source) != 0 ||
         (place == FY_PLACE_ASK && fy_object_home(objects, object) != objects->rank)) {
         fy_bad_frame(f, source, frame, "location");
         return FY_TAKEN;

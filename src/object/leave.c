@@ -140,8 +140,8 @@ fy_verdict fy_legacy_frame(ferry *f, int source, const fy_frame *frame)
         legacy item;
         memcpy(&item, &items[i], sizeof item);
         ferry_object object = {item.object};
-        if ((uint32_t)object.word == 0 || fy_object_creator(object) >= fy_objects_of(f)->ranks ||
-            item.place < 0 || item.place >= fy_objects_of(f)->ranks)
+        if (!fy_object_is_name(fy_objects_of(f), object) || item.place < 0 ||
+            item.place >= fy_objects_of(f)->ranks)
             fy_bad_frame(f, source, frame, "what a rank that leaves knew");
         else if (inherit(f, source, &item) != 0)
             return FY_LEAVE;

@@ -340,9 +340,8 @@ int ferry_object_move(ferry *f, ferry_object object, int rank)
         return fy_fail(f, FERRY_EINVAL, "object_move: there is no rank %d of %d", rank,
                        objects->ranks);
     fy_record *record = fy_record_here(f, object);
-    if (record == NULL)
-        return fy_fail(f, FERRY_ENOENT, "object_move: object %016llx is not on rank %d",
-                       (unsigned long long)object.word, objects->rank);
+    if (record == NULL || record->doomed)
+        return fy_fail_absent(f, "object_move", object, record);
     if (rank != objects->rank && !fy_peer_takes(f, rank))
         return fy_fail(f, FERRY_EPEER, "object_move: rank %d is not there, or takes no objects",
                        rank);
@@ -353,8 +352,7 @@ int ferry_object_move(ferry *f, ferry_object object, int rank)
     if (rank == objects->rank)
         return 0;
     if (!fy_record_unlink(f, record))
-        return fy_fail(f, FERRY_ENOENT, "object_move: object %016llx is leaving rank %d",
-                       (unsigned long long)object.word, objects->rank);
+        return fy_fail_absent(f, "object_move", object, record);
     int error = fy_record_move(f, record, rank);
     return error == 0 ? 0
                       : fy_fail(f, error, "object_move: object %016llx cannot go to rank %d: %s",

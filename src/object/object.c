@@ -13,6 +13,10 @@ int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_obje
     if (ops->size != sizeof *ops)
         return fy_fail(f, FERRY_EINVAL, "object_type_register: size is %zu, not %zu", ops->size,
                        sizeof *ops);
+    if ((ops->flags & ~FERRY_OBJECT_SHARED) != 0)
+        return fy_fail(f, FERRY_EINVAL,
+                       "object_type_register: flags are 0x%x, expected FERRY_OBJECT_SHARED or 0",
+                       ops->flags);
     if (objects->type_count == FY_TYPES_MAX)
         return fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
     fy_type *type = &objects->types[objects->type_count];
@@ -101,6 +105,13 @@ fy_record *fy_record_here(ferry *f, ferry_object object)
     return state == FY_RESTING || state == FY_RUNNING || state == FY_PINNED ? record : NULL;
 }
 
+int fy_fail_absent(ferry *f, const char *call, ferry_object object, const fy_record *record)
+{
+    return fy_fail(
+        f, FERRY_ENOENT, "%s: object %016llx is %s rank %d", call, (unsigned long long)object.word,
+        record != NULL && record->doomed ? "destroyed already on" : "not on", ferry_rank(f));
+}
+
 bool fy_record_unlink(ferry *f, fy_record *record)
 {
     if (!record->scheduled) {
@@ -124,13 +135,12 @@ bool fy_record_unlink(ferry *f, fy_record *record)
 int ferry_object_destroy(ferry *f, ferry_object object)
 {
     fy_record *record = fy_record_here(f, object);
-    if (record != NULL && fy_objects_of(f)->running == record) {
+    if (record != NULL && !record->doomed && fy_objects_of(f)->running == record) {
         record->doomed = true;
         return 0;
     }
-    if (record == NULL || !fy_record_unlink(f, record))
-        return fy_fail(f, FERRY_ENOENT, "object_destroy: object %016llx is not on rank %d",
-                       (unsigned long long)object.word, ferry_rank(f));
+    if (record == NULL || record->doomed || !fy_record_unlink(f, record))
+        return fy_fail_absent(f, "object_destroy", object, record);
     fy_record_end(f, record);
     return 0;
 }
@@ -165,7 +175,7 @@ int ferry_object_locate(ferry *f, ferry_object object, int *rank)
     const fy_objects *objects = fy_objects_of(f);
     if (rank == NULL)
         return fy_fail(f, FERRY_EINVAL, "object_locate: the result is missing");
-    if ((uint32_t)object.word == 0 || fy_object_creator(object) >= objects->ranks)
+    if (!fy_object_is_name(objects, object))
         return fy_fail(f, FERRY_EINVAL, "object_locate: %016llx names no object",
                        (unsigned long long)object.word);
     int place = fy_object_place(objects, object, fy_entry_find(objects, object));

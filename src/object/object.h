@@ -196,9 +196,19 @@ FY_SHARED bool fy_object_next(ferry *f, ferry_object_type type, size_t *index, f
  * and gives back the lock when the object is scheduled. */
 fy_record *fy_record_here(ferry *f, ferry_object object);
 
+/* FERRY_ENOENT, and says why `record`, which fy_record_here has given, is not that of an object
+ * with which `call` can do anything. */
+int fy_fail_absent(ferry *f, const char *call, ferry_object object, const fy_record *record);
+
 /* Takes an object that rests or is pinned out of whatever list it is in and makes it MIGRATING, so
  * that it is the caller's. False when it has begun to leave meanwhile. [application thread] */
 bool fy_record_unlink(ferry *f, fy_record *record);
+
+/* Whether `object` could be the name of one. */
+static inline bool fy_object_is_name(const fy_objects *objects, ferry_object object)
+{
+    return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks;
+}
 
 /* The rank that knows of `object` when nobody else does: its creator, or who inherited from it. */
 static inline int fy_object_home(const fy_objects *objects, ferry_object object)

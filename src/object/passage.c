@@ -218,8 +218,8 @@ static bool is_sound(const fy_objects *objects, unsigned flags, const fy_passage
     if ((flags & HAS_ADDRESS) &&
         !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)passage->address))
         return false;
-    return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks &&
-           passage->type < FY_TYPES_MAX && passage->load >= 0 &&
+    return fy_object_is_name(objects, object) && passage->type < FY_TYPES_MAX &&
+           passage->load >= 0 &&
            (passage->priority_count == 0 || passage->priority_count == (uint32_t)objects->ranks);
 }
 

@@ -79,8 +79,8 @@ static int place_of(const void *context, uint64_t object)
 {
     const fy_objects *objects = context;
     const ferry_object named = {object};
-    if ((uint32_t)object == 0 || fy_object_creator(named) >= objects->ranks)
-        return -1; /* no name */
+    if (!fy_object_is_name(objects, named))
+        return -1;
     return fy_object_place(objects, named, fy_entry_find(objects, named));
 }
 

@@ -7,16 +7,11 @@
 
 enum { SMALL_BYTES = 256 };
 
-static inline bool names_object(const fy_objects *objects, ferry_object object)
-{
-    return (uint32_t)object.word != 0 && fy_object_creator(object) < objects->ranks;
-}
-
 /* Says what is wrong with a message that is not valid. */
 static __attribute__((cold)) int explain(ferry *f, ferry_object object,
                                          const ferry_message *message)
 {
-    if (!names_object(fy_objects_of(f), object))
+    if (!fy_object_is_name(fy_objects_of(f), object))
         return fy_fail(f, FERRY_EINVAL, "object_send: %016llx names no object",
                        (unsigned long long)object.word);
     if (message == NULL)
@@ -32,7 +27,7 @@ static __attribute__((cold)) int explain(ferry *f, ferry_object object,
 
 static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *message)
 {
-    return names_object(fy_objects_of(f), object) && message != NULL &&
+    return fy_object_is_name(fy_objects_of(f), object) && message != NULL &&
            message->word_count <= FERRY_WORDS_MAX &&
            (message->data != NULL || message->size_bytes == 0) &&
            fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) != NULL;

@@ -47,12 +47,15 @@ static void test_misuse_of_objects_is_told(void **state)
 {
     const ferry_object_ops ops = {.size = sizeof ops, .name = "cell", .flat_bytes = 8};
     ferry_object_type type = make_type();
+    ferry_object_ops wrong = ops;
     ferry_object object;
     ferry_move_info info = {0};
     void *data = malloc(8);
     (void)state;
     refused(ferry_object_type_register(rank, NULL, &type), FERRY_EINVAL, "functions are missing");
     refused(ferry_object_type_register(rank, &ops, NULL), FERRY_EINVAL, "result is missing");
+    wrong.flags = 6;
+    refused(ferry_object_type_register(rank, &wrong, &type), FERRY_EINVAL, "flags are 0x6");
     refused(ferry_object_create(rank, type, NULL, &object), FERRY_EINVAL, "data are missing");
     refused(ferry_object_create(rank, type, data, NULL), FERRY_EINVAL, "result is missing");
     assert_int_equal(ferry_object_create(rank, type, data, &object), 0);
@@ -65,6 +68,28 @@ static void test_misuse_of_objects_is_told(void **state)
     refused(ferry_object_install(rank, &info, data, 0), FERRY_EINVAL, "0 bytes of info, not as");
     assert_int_equal(ferry_object_destroy(rank, object), 0);
     refused(ferry_object_destroy(rank, object), FERRY_ENOENT, "is not on rank 0");
+}
+
+/* Destroys its object in three ways of which the first does. */
+static void end(ferry *f, ferry_object object, void *data, int source, const ferry_message *message)
+{
+    (void)source, (void)message;
+    assert_int_equal(ferry_object_destroy(f, object), 0);
+    refused(ferry_object_destroy(f, object), FERRY_ENOENT, "is destroyed already on rank 0");
+    refused(ferry_object_move(f, object, 0), FERRY_ENOENT, "is destroyed already on rank 0");
+    assert_ptr_equal(ferry_object_data(f, object), data);
+}
+
+static void test_misuse_in_a_handler_is_told(void **state)
+{
+    ferry_message message = {.word_count = 0};
+    ferry_object object;
+    (void)state;
+    assert_int_equal(ferry_object_handler_register(rank, "end", end, &message.handler), 0);
+    assert_int_equal(ferry_object_create(rank, make_type(), malloc(8), &object), 0);
+    assert_int_equal(ferry_object_send(rank, object, &message, NULL), 0);
+    assert_int_equal(ferry_quiesce(rank), 0);
+    assert_int_equal(ferry_object_count(rank), 0);
 }
 
 static void test_misuse_of_balancing_is_told(void **state)
@@ -80,9 +105,25 @@ static void test_misuse_of_balancing_is_told(void **state)
     refused(ferry_balance_add_with(rank, object, NULL), FERRY_EINVAL, "options are missing");
     refused(ferry_balance_add_with(rank, object, &(ferry_balance_options){.size = 3}), FERRY_EINVAL,
             "options of 3 bytes, expected");
+    const ferry_object nobody[] = {{0}, {UINT64_C(0x12300000001)}, {UINT64_C(5) << 32}};
+    ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
+    options.dependency_count = 3;
+    refused(ferry_balance_add_with(rank, object, &options), FERRY_EINVAL,
+            "3 dependencies at (nil)");
+    options.dependencies = nobody;
+    refused(ferry_balance_add_with(rank, object, &options), FERRY_EINVAL,
+            "dependency 2 is 0000000500000000, no object");
+    options.granularity = NAN;
+    refused(ferry_balance_add_with(rank, object, &options), FERRY_EINVAL, "granularity is nan");
     assert_int_equal(ferry_balance_add(rank, object, 1), 0);
     refused(ferry_balance_add(rank, object, -2), FERRY_ESTATE, "is scheduled already");
     refused(ferry_scheduler_register(rank, NULL), FERRY_EINVAL, "scheduler is missing");
+    ferry_scheduler scheduler = {.size = 3};
+    refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "size is 3, not");
+    scheduler.size = sizeof scheduler;
+    refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "has no name");
+    scheduler.name = "mine";
+    refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "has no create");
 }
 
 static void test_misuse_of_collectives_and_words_is_told(void **state)
@@ -115,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_misuse_of_objects_is_told, open_rank, close_rank),
+        cmocka_unit_test_setup_teardown(test_misuse_in_a_handler_is_told, open_rank, close_rank),
         cmocka_unit_test_setup_teardown(test_misuse_of_balancing_is_told, open_rank, close_rank),
         cmocka_unit_test_setup_teardown(test_misuse_of_collectives_and_words_is_told, open_rank,
                                         close_rank),
