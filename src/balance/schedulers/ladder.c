@@ -106,15 +106,14 @@ ferry_schedulable *fy_ladder_last(const fy_ladder *ladder)
     return rung != NULL ? rung->last : NULL;
 }
 
-/* After many turns of the heaviest rung: another, each in its turn. */
+/* After many turns of the heaviest rung: another, each in its turn. Some rung is not empty. */
 static const fy_rung *another(const fy_ladder *ladder)
 {
-    for (uint32_t i = 0; i < FY_RUNGS; i++) {
-        const fy_rung *rung = &ladder->rungs[(ladder->turn / (HEAVY_TURNS + 1) + i) % FY_RUNGS];
-        if (rung->first != NULL)
-            return rung;
-    }
-    return NULL;
+    uint32_t from = ladder->turn / (HEAVY_TURNS + 1) % FY_RUNGS;
+    uint64_t mask = UINT64_MAX << from % 64;
+    for (uint32_t at = from / 64;; mask = UINT64_MAX, at = (at + 1) % FY_RUNG_WORDS)
+        if ((ladder->used[at] & mask) != 0)
+            return &ladder->rungs[64 * at + (uint32_t)__builtin_ctzll(ladder->used[at] & mask)];
 }
 
 ferry_schedulable *fy_ladder_pop(fy_ladder *ladder)
