@@ -34,16 +34,6 @@ static choice pick(ferry_scheduling *s, fy_record *done)
     return c;
 }
 
-/* Runs the task; an object that is to rest comes back. */
-static fy_record *run(ferry_scheduling *s, const choice *c)
-{
-    if (c->letter == NULL) {
-        fy_log(s->f, "scheduler %s picked an object without tasks", s->scheduler->name);
-        return c->record;
-    }
-    return fy_letter_run(s->f, c->record, FY_DOING_TASK, c->letter) ? c->record : NULL;
-}
-
 /* Whether something else than tasks has come. Words for the scheduler are for the helper, which may
  * have to wait for this very processor: who asks for work is not to wait for the end of the batch.
  */
@@ -60,29 +50,32 @@ static bool is_disturbed(const ferry_scheduling *s, int count)
 int fy_task_progress(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
+    fy_record *done = NULL;
+    int count = 0;
     /* The sender of a task may have to be told its end. */
     if (s->scheduler == NULL || !fy_op_end_reserve(f))
         return 0;
-    choice c = pick(s, NULL);
-    if (c.record == NULL)
-        return 0;
-    fy_helper_serve(s);
-    fy_record *done = run(s, &c);
-    int count;
-    for (count = c.letter != NULL;
-         fy_batch_is_open(f) && !is_disturbed(s, count) && fy_op_end_reserve(f); count++) {
-        c = pick(s, done);
+    do {
+        choice c = pick(s, done);
         done = NULL;
         if (c.record == NULL)
             break;
-        if (c.timer)
-            s->port->ops->wake(s->port, FY_HELPER);
-        done = run(s, &c);
-        if (c.letter == NULL)
+        if (c.letter == NULL) {
+            fy_log(f, "scheduler %s picked an object without tasks", s->scheduler->name);
+            done = c.record;
             break;
-    }
+        }
+        if (count == 0)
+            fy_helper_serve(s);
+        else if (c.timer)
+            s->port->ops->wake(s->port, FY_HELPER);
+        if (fy_letter_run(f, c.record, FY_DOING_TASK, c.letter))
+            done = c.record;
+        count++;
+    } while (fy_batch_is_open(f) && !is_disturbed(s, count) && fy_op_end_reserve(f));
     fy_batch_end(f);
-    fy_helper_rest(s);
+    if (count != 0)
+        fy_helper_rest(s);
     if (done != NULL)
         fy_record_rest(f, done);
     return count;
