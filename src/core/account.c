@@ -10,14 +10,14 @@
  * runtime does until the next batch or sleep, if that is brief, is taken to compute all the time.
  *
  * Short tasks run in batches (src/balance/task.c). A batch is one stretch: its processor time is
- * taken at its two ends, the clock after each task, or each fourth while they take microseconds.
+ * taken at its two ends, the clock after each task, or each eighth while they take microseconds.
  * What the runtime takes between tasks is measured once per batch, between the first two, and taken
  * from the tasks' time as often as it happened. Nothing is estimated of a batch of one task, which
  * is what tasks of BATCH_NS and more are, and while a trace or a profile is made. */
 #include "core/rank.h"
 
 enum { LIGHT_NS = 1000, LIGHT_CALLS = 63, BRIEF_NS = 50 * 1000 };
-enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 4 };
+enum { BATCH_NS = 200 * 1000, BATCH_TASKS = 256, TINY_NS = 3000, TINY_TASKS = 8 };
 
 static void record(ferry *f, uint64_t now)
 {
