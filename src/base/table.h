@@ -48,16 +48,22 @@ static inline size_t fy_table_home(const fy_table *table, uint64_t key)
     return (size_t)((key * 0x9e3779b97f4a7c15u) >> table->shift);
 }
 
-/* The slot of `key`, not 0; NULL when it has none. Lends it until the next insertion or removal. */
-static inline void *fy_table_find(const fy_table *table, uint64_t key)
+/* As fy_table_find, for callers to whom the table's size of slots is a constant. */
+static inline void *fy_table_find_sized(const fy_table *table, uint64_t key, size_t slot_bytes)
 {
     for (size_t i = fy_table_home(table, key);; i = (i + 1) & table->mask) {
-        uint64_t *slot = fy_table_slot(table, i);
+        uint64_t *slot = (uint64_t *)(void *)(table->slots + i * slot_bytes);
         if (*slot == key)
             return slot;
         if (*slot == 0)
             return NULL;
     }
+}
+
+/* The slot of `key`, not 0; NULL when it has none. Lends it until the next insertion or removal. */
+static inline void *fy_table_find(const fy_table *table, uint64_t key)
+{
+    return fy_table_find_sized(table, key, table->slot_bytes);
 }
 
 #endif

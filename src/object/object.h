@@ -182,7 +182,7 @@ static inline fy_objects *fy_objects_of(const ferry *f)
 
 static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object object)
 {
-    return fy_table_find(&objects->directory, object.word);
+    return fy_table_find_sized(&objects->directory, object.word, sizeof(fy_entry));
 }
 
 /* [application thread] */
