@@ -77,13 +77,19 @@ static void inform(ferry *f, const fy_record *record, const fy_envelope *envelop
         fy_objects_of(f)->protocol->found(f, record->movement, envelope);
 }
 
-static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
+static inline void add_task(ferry *f, fy_record *record, fy_letter *letter)
 {
     fy_letters_push(&record->pending, letter);
-    if (!record->scheduled)
-        return;
     fy_letter_uncount(&fy_objects_of(f)->letters, letter);
     fy_record_task_added(f, record, letter);
+}
+
+static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
+{
+    if (record->scheduled)
+        add_task(f, record, letter);
+    else
+        fy_letters_push(&record->pending, letter);
 }
 
 /* Moves letters whose turn has come from early to pending. */
@@ -155,17 +161,16 @@ static void make_ready(fy_objects *objects, fy_record *record)
         fy_list_insert(&objects->ready, &record->link);
 }
 
-/* Adds a letter in its turn to an object that is here, when nothing is to be told of it. */
-static inline bool add_quickly(ferry *f, fy_record *record, fy_letter *letter)
+/* Whether a message is in its turn, for an object that is here, and nothing is to be told of it.
+ * Then the next is expected. */
+static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
 {
-    const fy_envelope *envelope = &letter->envelope;
     if (!is_here(record) || envelope->hops != 0 || envelope->op != 0 || record->early.count != 0)
         return false;
     uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
     if (expected == NULL || *expected != envelope->sequence)
         return false;
     ++*expected;
-    add_pending(f, record, letter);
     return true;
 }
 
@@ -215,8 +220,9 @@ static int deposit_scheduled(ferry *f, fy_record *record, fy_letter *letter)
     bool running = fy_objects_of(f)->running == record;
     if (!running)
         fy_control_lock(f);
-    if (!add_quickly(f, record, letter))
+    if (!takes_turn(record, &letter->envelope))
         return deposit_task(f, record, letter, running);
+    add_task(f, record, letter);
     if (!running)
         fy_control_unlock(f);
     return 0;
@@ -226,8 +232,9 @@ int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
 {
     if (record->scheduled)
         return deposit_scheduled(f, record, letter);
-    if (!add_quickly(f, record, letter))
+    if (!takes_turn(record, &letter->envelope))
         return deposit_unscheduled(f, record, letter);
+    fy_letters_push(&record->pending, letter);
     make_ready(fy_objects_of(f), record);
     return 0;
 }

@@ -39,28 +39,33 @@ static size_t bytes_of(const fy_letter *letter)
 }
 
 /* When too much is kept every origin of more has a holding, which gets it a token. */
-static inline bool count(fy_letterbox *box, const fy_letter *letter)
+static inline bool count(fy_letterbox *box, int origin, size_t bytes, bool task)
 {
-    size_t bytes = bytes_of(letter);
-    bool full = box->full || *box->kept_bytes + bytes > box->full_bytes;
-    if (letter->counted || full) {
-        fy_holding *holding = fy_holding_of(box, letter->envelope.origin);
-        if (holding == NULL)
-            return false;
-        holding->bytes += letter->counted ? bytes : 0;
-        box->full = full;
-        box->unsettled |= holding->tokens == 0 && (holding->bytes > box->limit_bytes || full);
-    }
     *box->kept_bytes += bytes;
+    box->full |= *box->kept_bytes > box->full_bytes;
+    if (task && !box->full)
+        return true;
+    fy_holding *holding = fy_holding_of(box, origin);
+    if (holding == NULL) {
+        *box->kept_bytes -= bytes;
+        return false;
+    }
+    holding->bytes += task ? 0 : bytes;
+    box->unsettled |= holding->tokens == 0 && (holding->bytes > box->limit_bytes || box->full);
     return true;
 }
 
-void fy_letter_discount(fy_letterbox *box, fy_letter *letter)
+static inline void discount(fy_letterbox *box, fy_letter *letter)
 {
     letter->counted = false;
     fy_holding *holding = fy_holding_of(box, letter->envelope.origin); /* there is one */
     holding->bytes -= bytes_of(letter);
     box->unsettled |= holding->tokens != 0 && holding->bytes <= box->limit_bytes / 2 && !box->full;
+}
+
+void fy_letter_discount(fy_letterbox *box, fy_letter *letter)
+{
+    discount(box, letter);
 }
 
 static void release(fy_letterbox *box, fy_letter *letter)
@@ -109,7 +114,7 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
     letter->token = false;
     copy_message(&letter->message, message);
     letter->message.data = size_bytes == 0 ? NULL : letter + 1;
-    if (!count(box, letter)) {
+    if (!count(box, envelope->origin, bytes_of(letter), task)) {
         release(box, letter);
         return NULL;
     }
@@ -120,7 +125,8 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
 
 void fy_letter_destroy(fy_letterbox *box, fy_letter *letter)
 {
-    fy_letter_uncount(box, letter);
+    if (letter->counted)
+        discount(box, letter);
     *box->kept_bytes -= bytes_of(letter);
     if (box->full && *box->kept_bytes <= box->full_bytes / 2) {
         box->full = false;
