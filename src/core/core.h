@@ -199,13 +199,14 @@ int fy_check_room(ferry *f, const char *call);
 /* Bytes that wait for room at `rank`. */
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
 
-/* Outside handlers polls, and runs tasks, until a message of `size_bytes` to an object on `rank`
- * may be sent and has room; in a handler it does nothing. Whether it has looked at what came. */
+/* Outside handlers: polls, and runs tasks, until a message of `size_bytes` to an object on `rank`
+ * may be sent and has room. Whether it has looked at what came. */
 bool fy_message_pace(ferry *f, int rank, size_t size_bytes);
 
-/* As fy_send in the data lane, for a message to an object on `rank`, with which its work goes there
- * (fy_work_leaves). `own`: it is this rank's own: while the rank's credit is withdrawn, or others
- * wait, it waits behind them and in nobody's way. */
+/* As fy_send in the data lane, for a message to an object on `rank`, which is work there from now
+ * on; that one which is passed on is finished here, the caller says. `own`: it is this rank's own:
+ * while the rank's credit is withdrawn, or others wait, it waits behind them and in nobody's way.
+ */
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 
 /* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */

@@ -196,7 +196,6 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     if (error != 0)
         return error;
     peer->work_sent++;
-    f->work_finished++;
     return 0;
 }
 
@@ -214,27 +213,28 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
 
 /* A rank that never finds its ring full never polls, and would not hear that it has lost credit. So
  * it looks at the control lane each time when it has sent a part of what credit stands for. */
-bool fy_message_pace(ferry *f, int rank, size_t size_bytes)
+static __attribute__((noinline)) bool pace(ferry *f, int rank, bool look)
 {
-    enum { MESSAGE_BYTES = 256, PARTS = 8 };
-    fy_credit *credit = &f->credit;
-    bool looked = false;
-    if (f->depth > 0)
-        return false;
-    credit->unseen_bytes += MESSAGE_BYTES + size_bytes;
-    if (credit->unseen_bytes >= f->options.backlog_bytes / PARTS) {
-        credit->unseen_bytes = 0;
+    if (look) {
+        f->credit.unseen_bytes = 0;
         (void)fy_control_look(f);
-        looked = true;
     }
     if (!must_wait(f, rank))
-        return looked;
+        return look;
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
     while (must_wait(f, rank))
         wait_for_room(f, true, &patience);
     fy_account_leave(f, before);
     return true;
+}
+
+bool fy_message_pace(ferry *f, int rank, size_t size_bytes)
+{
+    enum { MESSAGE_BYTES = 256, PARTS = 8 };
+    f->credit.unseen_bytes += MESSAGE_BYTES + size_bytes;
+    bool look = f->credit.unseen_bytes >= f->options.backlog_bytes / PARTS;
+    return (look || must_wait(f, rank)) && pace(f, rank, look);
 }
 
 static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)

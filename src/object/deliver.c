@@ -50,11 +50,14 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     if (error == FERRY_ENOMEM)
         return error;
     fy_holding_passed_on(f, envelope->origin, rank);
-    if (error != 0)
+    if (error != 0) {
         fy_message_end(f, envelope, error);
-    else if (envelope->op != 0)
+        return 0;
+    }
+    fy_work_finished(f, 1);
+    if (envelope->op != 0)
         fy_op_moved_remote(f, envelope->origin, envelope->op, rank, movement);
-    fy_stats(f)->messages_forwarded += error == 0;
+    fy_stats(f)->messages_forwarded++;
     return 0;
 }
 

@@ -66,6 +66,8 @@ static int send_here(ferry *f, const fy_entry *entry, uint32_t op, const ferry_m
     error = fy_record_deposit(f, record, letter);
     if (error != 0)
         fy_letter_destroy(&objects->letters, letter);
+    else
+        fy_work_created(f, 1);
     return error;
 }
 
@@ -122,10 +124,8 @@ static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int
     return 0;
 }
 
-/* Its work was counted. */
 static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_bytes, int error)
 {
-    fy_work_finished(f, 1);
     if (op != 0)
         fy_op_drop(f, op);
     return error == FERRY_ENOMEM
@@ -142,7 +142,6 @@ static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_messa
     if (error != 0)
         return error;
     const fy_envelope envelope = envelope_of(f, entry, op);
-    fy_work_created(f, 1);
     error = entry->record != NULL ? send_here(f, entry, op, message)
                                   : post(f, rank, &envelope, message);
     if (error != 0)
