@@ -444,12 +444,12 @@ void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
         fy_op_end(f, op, FERRY_EPEER);
 }
 
-void fy_ops_fail_peer(ferry *f, int rank)
+void fy_ops_fail_peer(ferry *f, int rank, bool died)
 {
     fy_ops *ops = &f->ops_table;
     for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
         fy_op_record *record = record_at(ops, i);
-        if (!record->open || (record->receipt.rank != rank && record->giver != rank))
+        if (!record->open || (record->receipt.rank != rank && (record->giver != rank || !died)))
             continue;
         if (record->state == FY_OP_PENDING)
             fy_op_give_up(f, record, FERRY_EPEER, true);

@@ -195,7 +195,7 @@ static void bury(ferry *f, int rank)
     bool died = f->ops->peer(f->port, rank) == FY_PEER_DEAD;
     if (died)
         fy_group_lose(f->collectives.group, rank);
-    fy_ops_fail_peer(f, rank);
+    fy_ops_fail_peer(f, rank, died);
     fy_mail_peer_gone(f, rank);
     fy_quiesce_members_changed(f);
     for (int i = 0; i < FY_LAYERS; i++)

@@ -94,7 +94,7 @@ mutant answers_unbounded src/core/progress.c 'if (f->slow_lanes != 0 && refuses(
     'if (0)' 6 4000 1000 20
 
 program=death options=--all sort=more
-mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank);' ';' 5
+mutant death_unheard src/core/peer.c 'fy_ops_fail_peer(f, rank, died);' ';' 5
 
 program=death options=--all sort=quick
 mutant death_counted src/core/quiesce.c '(gone ? peer->work_sent : 0)' '0' 5
