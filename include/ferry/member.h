@@ -32,16 +32,16 @@ extern "C" {
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 
 /* Leaves the job while the others stay: moves the objects that are here to them, with the messages
- * that wait for them, handles what has been sent here, and gives what this rank knows of other
- * objects, its own creations among them, to one that stays; names stay valid. Then frees `f`, as
- * ferry_close does; in a program of ferry_main, which frees it, rank_main is to return at once. The
- * others are told as of a peer that closed (ferry_on_peer), and their next ferry_quiesce ends
- * without it. Operations on this rank (not on objects) that they begin meanwhile fail with
- * FERRY_EPEER. Tasks of the objects that are moved run elsewhere; balancing ends here. MPI ends for
- * all processes at once: under mpirun the one that has left sleeps until the others close, in this
- * call or, in a program of ferry_main, at its end. FERRY_ENOTSUP: the port's ranks end together.
- * FERRY_ENOMEM: the rank is still a member. FERRY_ESTATE: in a handler. [app thread, not in
- * handlers | polls | may block] cds.txt 6. */
+ * that wait for them (also those of kinds that are not registered here), handles what has been sent
+ * here, and gives what this rank knows of other objects, its own creations among them, to one that
+ * stays; names stay valid. Then frees `f`, as ferry_close does; in a program of ferry_main, which
+ * frees it, rank_main is to return at once. The others are told as of a peer that closed
+ * (ferry_on_peer), and their next ferry_quiesce ends without it. Operations on this rank (not on
+ * objects) that they begin meanwhile fail with FERRY_EPEER. Tasks of the objects that are moved run
+ * elsewhere; balancing ends here. MPI ends for all processes at once: under mpirun the one that has
+ * left sleeps until the others close, in this call or, in a program of ferry_main, at its end.
+ * FERRY_ENOTSUP: the port's ranks end together. FERRY_ENOMEM: the rank is still a member.
+ * FERRY_ESTATE: in a handler. [app thread, not in handlers | polls | may block] cds.txt 6. */
 FERRY_API int ferry_leave(ferry *f);
 
 /* How many members make the next collective call. At the start the ranks that the job begins with,

@@ -77,8 +77,9 @@ typedef struct ferry_object_ops {
 #define FERRY_OBJECT_SHARED 1u
 
 /* Registers a kind. Every rank registers the same kinds in the same order; objects of a kind that
- * come to a rank before wait until it has. Copies `ops`. FERRY_EINVAL: its size or a flag is not of
- * this version, or a function is missing. [app thread | never blocks] */
+ * come to a rank before wait until it has, and go on to others when it leaves. Copies `ops`.
+ * FERRY_EINVAL: its size or a flag is not of this version, or a function is missing. [app thread |
+ * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
                                                         ferry_object_type *out);
 

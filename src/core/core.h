@@ -435,6 +435,9 @@ static inline int fy_peer_heir(const ferry *f, int rank)
  * if it joined later, so that it knows their types. */
 bool fy_peer_takes(const ferry *f, int rank);
 
+/* Whether `rank`, which may be this one, has begun to leave. */
+bool fy_peer_leaves(const ferry *f, int rank);
+
 /* Sends a word to `rank` that counts as work until its handler calls fy_work_arrives and
  * fy_work_finished: no quiescence ends before. FERRY_EPEER, FERRY_ENOMEM: nothing is counted. */
 int fy_join_word(ferry *f, int rank, const fy_frame *frame);

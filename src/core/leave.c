@@ -55,13 +55,17 @@ void fy_leaves_fini(ferry *f)
     f->heirs = NULL;
 }
 
+bool fy_peer_leaves(const ferry *f, int rank)
+{
+    return f->leaves != NULL && fy_set_has(f->leaves->leaving, rank);
+}
+
 bool fy_peer_takes(const ferry *f, int rank)
 {
     bool known = rank < f->info.starting || f->info.starting == 0 ||
                  fy_set_has(f->peers.ready, rank) ||
                  fy_group_place(f->collectives.group, rank) >= 0;
-    return known && rank != f->rank && !fy_peer_is_gone(f, rank) &&
-           (f->leaves == NULL || !fy_set_has(f->leaves->leaving, rank));
+    return known && rank != f->rank && !fy_peer_is_gone(f, rank) && !fy_peer_leaves(f, rank);
 }
 
 int fy_peer_taker(const ferry *f, int after)
@@ -255,6 +259,7 @@ int fy_leave(ferry *f)
 {
     if (make_leaves(f) != 0)
         return fy_fail(f, FERRY_ENOMEM, "leave: no memory for the farewell");
+    fy_set_add(f->leaves->leaving, f->rank);
     fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
     fy_credit_waive(f);
     fy_rank_drain(f);

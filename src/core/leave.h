@@ -19,8 +19,8 @@ typedef enum fy_leave_step { FY_LEAVE_ASKS, FY_LEAVE_NAMES, FY_LEAVE_STEPS } fy_
 
 /* Made when the first is leaving. */
 typedef struct fy_leaves {
-    uint64_t *leaving; /* a bit per rank */
-    uint64_t *waiting; /* of those, who has no answer yet */
+    uint64_t *leaving; /* a bit per rank, this one included */
+    uint64_t *waiting; /* of the others, who has no answer yet */
     uint64_t *asked[FY_LEAVE_STEPS], *answered[FY_LEAVE_STEPS]; /* of this rank's own leaving */
     uint32_t *promised; /* objects that each has sent, in all */
     int waiting_count;

@@ -48,8 +48,7 @@ static int unseal(ferry *f, const ferry_move_info *info, int source, size_t *siz
     return 0;
 }
 
-/* The object leaves, as after a migration by Ferry. */
-static void depart(ferry *f, fy_record *record, int rank)
+void fy_record_depart(ferry *f, fy_record *record, int rank)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_control_lock(f);
@@ -97,7 +96,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
     memcpy(bytes + size_bytes, &label, sizeof label);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes + sizeof label};
     *data = record->data;
-    depart(f, record, rank);
+    fy_record_depart(f, record, rank);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
 {
     (void)f;
     memcpy(buffer, data, size_bytes);
@@ -49,7 +49,7 @@ bool fy_flat_fill(ferry_object_ops *ops)
     if (ops->unpack == NULL)
         ops->unpack = shared ? unpack_shared : unpack;
     if (ops->pack == NULL)
-        ops->pack = pack;
+        ops->pack = fy_flat_pack;
     if (ops->destroy == NULL)
         ops->destroy = shared ? destroy_shared : destroy;
     return true;

@@ -6,7 +6,7 @@
  * stands, and what is packed in it is copied by `unpack` and by nobody else.
  *
  * What is of a kind that is not registered here is set aside until one is, so that nobody looks at
- * it again and again; what comes behind it goes on. */
+ * it again and again; what comes behind it goes on. A rank that leaves sends it on as it came. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +254,13 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, const 
     record->scheduled = passage->scheduled;
     record->load = passage->load;
     record->type_index = (uint16_t)passage->type;
+    if (passage->type >= objects->type_count) {
+        bool handed = passage->address != 0;
+        if (passage->bare || !fy_peer_leaves(f, objects->rank))
+            return FERRY_ENOTSUP; /* until it is registered */
+        record->data = handed ? (void *)(uintptr_t)passage->address : (void *)(uintptr_t)data;
+        return fy_record_pass_on(f, arrival->source, handed, record, data_bytes);
+    }
     record->type = &objects->types[passage->type];
     error = make_data(f, arrival, passage, record, data, data_bytes);
     if (error == 0)
@@ -286,9 +293,6 @@ static int install(ferry *f, fy_arrival *arrival)
     if (fy_passage_read(objects, next_passage(arrival), left_bytes, &passage) &&
         passage.bare == (arrival->given != NULL)) {
         taken_bytes = passage.size_bytes;
-        /* A kind that is yet to be registered here is waited for. */
-        if (passage.type >= objects->type_count)
-            return FERRY_ENOTSUP;
         error = fy_entry_due(f, (ferry_object){passage.object}, passage.movement, &entry);
         if (error == 0 && arrival->record == NULL) {
             arrival->record = fy_record_create(objects, (ferry_object){passage.object});
@@ -299,7 +303,7 @@ static int install(ferry *f, fy_arrival *arrival)
     }
     if (error == 0 && objects->costs != NULL)
         count_install(f, &passage, start_ns);
-    if (error == FERRY_ENOMEM || error == FERRY_EAGAIN)
+    if (has_to_wait(error))
         return error;
     if (error != 0 && arrival->record != NULL)
         fy_record_destroy(objects, arrival->record);

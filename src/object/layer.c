@@ -158,6 +158,7 @@ const fy_layer_ops fy_object_layer = {
     .layer = FY_LAYER_OBJECT,
     .open = open_layer,
     .close = close_layer,
+    .drain = fy_strangers_retry,
     .progress = progress,
     .busy = busy,
     .deadline = deadline,

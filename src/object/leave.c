@@ -4,7 +4,9 @@
  * A message that looks for an object on a rank that has left goes to the heir, whose entry is newer
  * then than what the message's route knew: that of a rank that an object has left always is, and
  * the heir has it before anybody asks. An object of which the legacy says that the heir itself has
- * it is still on its way there, or has been there: it is awaited, as when a message comes first. */
+ * it is still on its way there, or has been there: it is awaited, as when a message comes first.
+ *
+ * What comes here and is of a kind that is not registered here goes on as it has come. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,32 @@ static bool move_all(ferry *f)
         none = none && entry->record == NULL;
     }
     return none && objects->arrivals == NULL && objects->strangers == NULL;
+}
+
+int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size_t data_bytes)
+{
+    const fy_type kind = {.ops = {.flags = handed ? FERRY_OBJECT_SHARED : 0,
+                                  .pack = fy_flat_pack,
+                                  .flat_bytes = data_bytes}};
+    uint64_t count = (uint64_t)record->pending.count + record->early.count + 1;
+    record->target = fy_peer_taker(f, ferry_rank(f));
+    if (record->target < 0)
+        return FERRY_EAGAIN; /* until the others have gone */
+    if (fy_work_arrives(f, source, count) != 0)
+        return FERRY_ENOMEM;
+    record->type = &kind;
+    int error = fy_record_send(f, record);
+    record->type = NULL;
+    record->data = NULL;
+    if (error != 0) {
+        (void)fy_work_arrives(f, source, 0 - count);
+        return FERRY_EAGAIN;
+    }
+    fy_holdings_stay(f, record); /* tokens have gone on, and never were here */
+    record->worked = true;
+    record->late = fy_record_settle(fy_objects_of(f), record);
+    fy_record_depart(f, record, record->target);
+    return 0;
 }
 
 static int send_legacy(ferry *f, int heir, const legacy *items, size_t count)

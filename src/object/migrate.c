@@ -317,6 +317,13 @@ static void set_state(ferry *f, fy_record *record, fy_object_state state)
         fy_control_unlock(f);
 }
 
+int fy_record_send(ferry *f, fy_record *record)
+{
+    int error = 0;
+    (void)ship_some(f, FY_APP, &record, 1, &error);
+    return error;
+}
+
 int fy_record_move(ferry *f, fy_record *record, int rank)
 {
     int error = 0;
@@ -327,7 +334,7 @@ int fy_record_move(ferry *f, fy_record *record, int rank)
     if (fy_objects_of(f)->letters.tokens != 0)
         fy_holdings_mark(f, record);
     if (!fy_escort_send(f, record, &error))
-        (void)ship_some(f, FY_APP, &record, 1, &error);
+        error = fy_record_send(f, record);
     set_state(f, record, error == 0 ? FY_DEPARTED : FY_RETURNED);
     (void)finish(f, record);
     return error;

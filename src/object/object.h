@@ -53,6 +53,9 @@ typedef struct fy_type {
 /* Sets what stands for callbacks that are NULL. False: too many of them are. */
 bool fy_flat_fill(ferry_object_ops *ops);
 
+/* Copies: `pack` of what is one block. */
+void fy_flat_pack(ferry *f, const void *data, void *buffer, size_t size_bytes);
+
 static inline size_t fy_packed_bytes(ferry *f, const fy_type *type, const void *data)
 {
     const ferry_object_ops *ops = &type->ops;
@@ -241,6 +244,12 @@ static inline int fy_object_place(const fy_objects *objects, ferry_object object
 
 bool fy_objects_settled(ferry *f, int rank);
 bool fy_objects_leave(ferry *f, int heir);
+
+/* Passes on an object that `source` has sent and this rank does not know the kind of. `record` has
+ * all of it but that; its data are `data_bytes` long, or, `handed`, stand in the shared heap. With
+ * an error (FERRY_EAGAIN, FERRY_ENOMEM) nothing has happened; else `record` is taken. */
+int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size_t data_bytes);
+
 fy_verdict fy_legacy_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Directory and life, directory.c. */
@@ -428,6 +437,13 @@ int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int c
  * it returned. [application thread] */
 int fy_record_move(ferry *f, fy_record *record, int rank);
 
+/* Sends an object as a passage to `record->target`, and does nothing else. [application thread] */
+int fy_record_send(ferry *f, fy_record *record);
+
+/* The data of an object has gone to `rank` by other means: it leaves as after a migration by Ferry.
+ * [application thread] */
+void fy_record_depart(ferry *f, fy_record *record, int rank);
+
 /* Goes on with what is on the list `done`. Returns how many. */
 int fy_done_drain(ferry *f);
 
@@ -457,7 +473,7 @@ int fy_arrival_install(ferry *f, fy_arrival *arrival);
 /* Installs what has arrived. Returns how many objects. */
 int fy_arrivals_install(ferry *f);
 
-/* A kind was registered: tries again what may have waited for it. */
+/* A kind was registered, or this rank leaves: tries again what may have waited for that. */
 void fy_strangers_retry(ferry *f);
 
 /* Whether `object` has arrived and is not installed yet. */
