@@ -152,6 +152,30 @@ static void linger(ferry *f, bool busy)
         fail(f, "quiesce");
 }
 
+static void compute(ferry *f, ferry_object object, void *data, int source,
+                    const ferry_message *message)
+{
+    (void)object;
+    (void)data;
+    (void)source;
+    (void)message;
+    ferry_compute(f, 60);
+}
+
+/* A task of rank 1 takes a minute. This ends by itself. */
+static void take_long(ferry *f)
+{
+    ferry_handler refine_handler;
+    ferry_message message = {.word_count = 0};
+    ferry_object objects[OBJECTS];
+    make(f, &refine_handler, true, objects);
+    if (ferry_object_handler_register(f, "compute", compute, &message.handler) != 0 ||
+        ferry_balance_phase(f, true) != 0 ||
+        (ferry_rank(f) == 1 && ferry_object_send(f, objects[0], &message, NULL) != 0) ||
+        ferry_quiesce(f) != 0)
+        fail(f, "compute");
+}
+
 /* Rank 1 does not come to the barrier: it sleeps in the program. */
 static void hang_in_barrier(ferry *f)
 {
@@ -175,6 +199,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         hang_in_task(f);
     else if (strcmp(how, "operations") == 0)
         hang_in_operations(f);
+    else if (strcmp(how, "compute") == 0)
+        take_long(f);
     else if (strcmp(how, "linger") == 0 || strcmp(how, "busy") == 0)
         linger(f, how[0] == 'b');
     else

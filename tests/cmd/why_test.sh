@@ -121,6 +121,21 @@ for how in linger busy; do
     [ "$how $asked" = "linger 3" ] || [ "$how $asked" = "busy 0" ] || fail "$how: asked $asked times"
 done
 
+# A job that hangs ends when nothing has been done for 10 s, though the waves of its quiescence go
+# on; and not while a rank computes, is stopped or cut off, however often the others ask for work.
+cat >"$work/wanted" <<'L'
+stuck at 10[.][0-9]* s, seed 0: nothing was done for 10 s, however often the ranks looked
+rank 0: sim:   3 messages wait for object 0000100000000001, the oldest for 10[.]00 s
+L
+timeout 60 "$ferry" sim -n 3 "$program" object >"$work/out" 2>&1
+status=$?
+[ $status -eq 120 ] || fail "status $status: sim object"
+holds_all "$work/out" || fail "sim: not all was told: $(cat "$work/wanted")"
+for plan in slow=2:1 stop=0@59s:30s cut=0-0@59s:30s; do
+    FERRY_SCHEDULER_BACKOFF_US=1000 FERRY_SCHEDULER=stealing timeout 60 "$ferry" sim -n 3 \
+        --faults $plan "$program" compute >"$work/out" 2>&1 || fail "status $?: sim compute, $plan"
+done
+
 # A task that never ends: the helper tells what waits behind it.
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): in task "refine" (0) for [0-9.]* s$

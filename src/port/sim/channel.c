@@ -174,5 +174,7 @@ void fy_channel_taken(fy_channel *channel, bool keep)
     if (keep)
         cargo->block = NULL;
     fy_cargo_release(world, cargo);
-    fy_world_progress(world);
+    /* Waves of a quiescence, and idle ranks that ask for work, may go on for ever. */
+    if (channel->lane == FY_DATA)
+        fy_world_progress(world);
 }

@@ -154,8 +154,20 @@ static bool is_late(const fy_world *world)
     return world->options.time_limit_ns > 0 && world->now_ns >= world->options.time_limit_ns;
 }
 
+/* Whether a rank computes or is stopped, or some are cut off: then there will be more to do. */
+static bool is_held_up(const fy_world *world)
+{
+    bool held = false;
+    for (int i = 0; i < world->rank_count && !held; i++)
+        held = world->ranks[i].actors[FY_APP].state == FY_ACTOR_COMPUTING ||
+               world->ranks[i].stopped_until_ns > world->now_ns;
+    for (size_t i = 0; i < world->faults.timed_count && !held; i++)
+        held = world->faults.timed[i].active;
+    return held;
+}
+
 /* Why the run can go no further; NULL when it can, or its ranks are to say first what they do. */
-static const char *stuck(const fy_world *world)
+static const char *stuck(fy_world *world)
 {
     if (world->stuck != NULL && (world->unanswered == 0 || world->events.count == 0))
         return world->stuck;
@@ -165,6 +177,10 @@ static const char *stuck(const fy_world *world)
         return "the time limit has passed";
     bool idle = world->idle_resumes > (uint64_t)world->unfinished * STUCK_LOOKS &&
                 world->now_ns - world->progress_ns > STUCK_NS;
+    if (idle && is_held_up(world)) {
+        fy_world_progress(world);
+        return NULL;
+    }
     return idle ? "nothing was done for 10 s, however often the ranks looked" : NULL;
 }
 
