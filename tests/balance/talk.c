@@ -8,9 +8,11 @@
  * - both, both ranks run a task, and answer each word with two, until there were more than the
  *   rings have room for in both directions
  * - gap, rank 0 sends a word while rank 1 picks its task, which is not to hear any other
+ * - turns, for ranks of two nodes, rank 1 runs a task, and both answer each word with one: its
+ *   helper hears one each time it looks, so that the task takes as many quanta
  *
- * Run as FERRY_RANKS=2 FERRY_THREADS=1 FERRY_RING_SLOTS=8 FERRY_SCHEDULER=talk talk burst|both|gap.
- */
+ * Run as FERRY_RANKS=2 FERRY_THREADS=1 FERRY_RING_SLOTS=8 FERRY_SCHEDULER=talk talk burst|both|gap,
+ * or under mpirun as FERRY_MPI_SHM=0 FERRY_QUANTUM_US=US FERRY_SCHEDULER=talk talk turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 
 #include <ferry/ferry.h>
 
-enum { RANKS = 2, BURST = 64, BOTH = 4000 };
+enum { RANKS = 2, BURST = 64, BOTH = 4000, TURNS = 20 };
 
 typedef struct talk {
     ferry_schedulable *item; /* that waits */
@@ -26,14 +28,22 @@ typedef struct talk {
 
 typedef enum stage { BEGINNING, PICKING, SENDING, SENT } stage;
 
-static enum { IN_BURST, IN_BOTH, IN_GAP } mode;                 /* constant while there are ranks */
+static enum { IN_BURST, IN_BOTH, IN_GAP, IN_TURNS } mode;       /* constant while there are ranks */
 static _Atomic int heard[RANKS], sent[RANKS], stage_now, wrong; /* seq_cst throughout */
 
 static int to_hear(int rank)
 {
-    if (mode == IN_BOTH)
+    switch (mode) {
+    case IN_BURST:
+        return rank == 0 ? 1 : BURST;
+    case IN_BOTH:
         return BOTH;
-    return rank == 0 ? mode == IN_BURST : mode == IN_BURST ? BURST : 1;
+    case IN_GAP:
+        return rank == 0 ? 0 : 1;
+    case IN_TURNS:
+        break;
+    }
+    return TURNS;
 }
 
 /* Until `*word` is so much, without a call of Ferry's. */
@@ -127,13 +137,21 @@ static void message(ferry_scheduling *s, void *state, int source,
 {
     (void)state, (void)source, (void)words;
     heard[ferry_scheduling_rank(s)]++;
-    say(s, mode == IN_BURST ? BURST : 2);
+    say(s, mode == IN_BURST ? BURST : mode == IN_TURNS ? 1 : 2);
 }
 
 static void task(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {
     (void)object, (void)data, (void)source, (void)m;
+    const char *quantum = getenv("FERRY_QUANTUM_US");
+    uint64_t start_ns = ferry_now(f);
     await(&heard[ferry_rank(f)], to_hear(ferry_rank(f)));
+    /* The first may have come already, and the next look after less than a quantum. */
+    int took_us = (int)((ferry_now(f) - start_ns) / 1000), least = TURNS - 2;
+    if (mode == IN_TURNS && (quantum == NULL || took_us < least * atoi(quantum))) {
+        fprintf(stderr, "talk: %d words in %d us\n", TURNS, took_us);
+        wrong++;
+    }
 }
 
 static int run(ferry *f)
@@ -187,6 +205,9 @@ static int rank_main(ferry *f, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *how = argc == 2 ? argv[1] : "";
-    mode = strcmp(how, "burst") == 0 ? IN_BURST : strcmp(how, "both") == 0 ? IN_BOTH : IN_GAP;
+    mode = strcmp(how, "burst") == 0   ? IN_BURST
+           : strcmp(how, "both") == 0  ? IN_BOTH
+           : strcmp(how, "turns") == 0 ? IN_TURNS
+                                       : IN_GAP;
     return ferry_main(argc, argv, rank_main);
 }

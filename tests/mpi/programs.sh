@@ -41,7 +41,10 @@ expect 1 "at most 2 ranks (FERRY_RANKS_MAX): must be 3 to 1024" \
 expect 1 "ferry-port-none.so is missing" env FERRY_MPI=none "$run" "$mpirun" 2 "$examples/hello"
 expect 1 "FERRY_PORT=shm cannot reach the others" \
     env FERRY_PORT=shm "$run" "$mpirun" 2 "$examples/hello"
-expect 1 "FERRY_QUANTUM_US is \"0\"" env FERRY_QUANTUM_US=0 "$run" "$mpirun" 2 "$examples/hello"
+for us in 0 1000001 5ms; do
+    expect 1 "FERRY_QUANTUM_US is \"$us\"; expected a number from 1 to 1000000" \
+        env FERRY_QUANTUM_US=$us "$run" "$mpirun" 2 "$examples/hello"
+done
 expect 0 "4 ranks" env FERRY_MPI_SHM=0 FERRY_QUANTUM_US=5000 \
     "$run" "$mpirun" 4 "$examples/synthetic" --light 2
 expect 1 "FERRY_MPI_SHM is \"2\"" env FERRY_MPI_SHM=2 "$run" "$mpirun" 2 "$examples/hello"
