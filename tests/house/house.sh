@@ -276,8 +276,8 @@ rule_conditionals()
             printf "%s:%d: %s\n", FILENAME, FNR, $0 }' >"$found"
 }
 
-# Every variable of the environment that the library reads is in ferry(1). What the launcher tells
-# the ranks it starts is no user's business: FERRY_JOB_...
+# Every variable of the environment that the library reads, and every option of the command, is in
+# ferry(1). What the launcher tells the ranks it starts is no user's business: FERRY_JOB_...
 rule_variables()
 {
     sources src | xargs grep -noE '"FERRY_[A-Z_]+"' |
@@ -285,6 +285,11 @@ rule_variables()
         name=$(echo "$name" | tr -d '"')
         grep -q "$name" docs/man/ferry.1.in || echo "$file:$line: $name is not in ferry(1)"
     done >"$found"
+    tr -d '\\' <docs/man/ferry.1.in >"$scratch/man"
+    sources src/cmd | xargs grep -HnoE '\{"[a-z-]+", (no|required)_argument' |
+        sed 's/{"/--/; s/".*//' | while IFS=: read -r file line name; do
+        grep -qE -- "$name([^a-z-]|\$)" "$scratch/man" || echo "$file:$line: $name is not in ferry(1)"
+    done >>"$found"
 }
 
 # What docs/coverage.md names exists: functions in the public headers, tests in the build or the

@@ -183,6 +183,10 @@ coverage)
     spoil 'a test that is not there' replace docs/coverage.md 's/a_test/no_such_test/'
     spoil 'a row without test' replace docs/coverage.md 's/`a_test`//'
     ;;
-variables) spoil 'an undocumented variable' to src/core/a.c '/* */ char *v = "FERRY_UNKNOWN";\n' ;;
+variables)
+    spoil 'an undocumented variable' to src/core/a.c '/* */ char *v = "FERRY_UNKNOWN";\n'
+    option() { mkdir "$root/src/cmd"; to src/cmd/c.c '    {"unknown", no_argument, NULL, 0},\n'; }
+    spoil 'an undocumented option' option
+    ;;
 esac
 [ "$tried" -eq 1 ] || { echo "house rule $rule has no sample"; exit 1; }
