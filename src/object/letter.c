@@ -88,8 +88,8 @@ static inline void copy_message(ferry_message *to, const ferry_message *from)
     to->size_bytes = from->size_bytes;
 }
 
-fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
-                            const ferry_message *message, uint64_t since_ns, bool task)
+fy_letter *fy_letter_make(fy_letterbox *box, int origin, const ferry_message *message,
+                          uint64_t since_ns, bool task)
 {
     size_t size_bytes = message->size_bytes;
     bool pooled = size_bytes <= POOLED_BYTES;
@@ -100,12 +100,6 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
     if (letter == NULL)
         return NULL;
     letter->next = NULL;
-    letter->envelope.object = envelope->object;
-    letter->envelope.movement = envelope->movement;
-    letter->envelope.sequence = envelope->sequence;
-    letter->envelope.origin = envelope->origin;
-    letter->envelope.hops = envelope->hops;
-    letter->envelope.op = envelope->op;
     letter->load = 0;
     letter->since_ns = since_ns;
     letter->pooled = pooled;
@@ -114,7 +108,7 @@ fy_letter *fy_letter_create(fy_letterbox *box, const fy_envelope *envelope,
     letter->token = false;
     copy_message(&letter->message, message);
     letter->message.data = size_bytes == 0 ? NULL : letter + 1;
-    if (!count(box, envelope->origin, bytes_of(letter), task)) {
+    if (!count(box, origin, bytes_of(letter), task)) {
         release(box, letter);
         return NULL;
     }
