@@ -5,7 +5,11 @@
  * away. Sleep cannot miss work: frames that come while `serve` names the helper wake it, and those
  * that came before are polled by the application thread right after `serve`. What the helper leaves
  * to the application thread (arrivals, departed objects) is marked under the lock, and the
- * application thread is woken, since its task may have ended meanwhile. */
+ * application thread is woken, since its task may have ended meanwhile.
+ *
+ * Words that the application thread sent just before a task, to a rank without room, wait in its
+ * backlog until the task has ended: the backlog is not the helper's to touch. That takes more words
+ * at once than a ring has slots, to a rank whose own helper does not take them out meanwhile. */
 #include "balance/balance.h"
 
 #include "base/env.h"
