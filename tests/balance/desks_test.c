@@ -296,6 +296,108 @@ static void test_ferry_gives_nothing_at_first(void **state)
     world_close(w);
 }
 
+/* Adds `count` objects of `load` to `rank` and lets it run one of them. */
+static void begin_with(world *w, int rank, int count, double load)
+{
+    for (int i = 0; i < count; i++)
+        world_add(w, rank, load);
+    assert_non_null(world_run(w, rank));
+}
+
+/* Goal: a rank with lighter work than another, and less of it, gets one of its heavy objects before
+ * it runs out, and another when it has begun that one; none while somebody else has nothing to do,
+ * nor the last. Nobody is asked in vain. Method: two ranks, of which one has heavy objects; a third
+ * is idle, or not there; the desk stands on either. */
+static void test_ferry_trades_heavy_for_light(void **state)
+{
+    static const struct {
+        int ranks, heavy_rank, heavies;
+        double light;
+        int moves, words;
+    } cases[] = {{2, 0, 5, 1, 1, 0},
+                 {2, 1, 5, 1, 1, 1},
+                 {2, 1, 4, 70, 0, 0},
+                 {3, 1, 5, 1, 0, 0},
+                 {2, 1, 2, 1, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int heavy_rank = cases[i].heavy_rank, moves = cases[i].moves, words = 0;
+        world *w = world_open(&fy_scheduler_ferry, cases[i].ranks, "GRACE_US=0");
+        begin_with(w, !heavy_rank, 6, cases[i].light);
+        begin_with(w, heavy_rank, cases[i].heavies, 100);
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, heavy_rank, !heavy_rank), moves);
+        assert_int_equal(world_moves(w, 0, -1, -1), moves);
+        for (const mail *m = w->mail; m < &w->mail[w->sent]; m++)
+            words += m->object == NULL && m->from == 0;
+        assert_int_equal(words, cases[i].words);
+        w->now_ns += 1000000;
+        world_end(w, !heavy_rank);
+        assert_true(world_run(w, !heavy_rank)->load == (moves == 1 ? 100 : cases[i].light));
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, heavy_rank, !heavy_rank), 2 * moves);
+        world_close(w);
+    }
+}
+
+/* Goal: the rank asked for a trade looks again: it gives only while it has more to do than the
+ * other, and does not give its last heavy object, which it is about to begin. Method: it begins
+ * some while the note is under way, or all. */
+static void test_ferry_trades_only_what_is_fair(void **state)
+{
+    (void)state;
+    for (int left = 0; left < 8; left++) {
+        int loads = left / 4;
+        world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+        begin_with(w, 0, 6, loads == 0 ? 1 : 40);
+        begin_with(w, 1, 5, 100);
+        while (w->delivered < w->sent && w->mail[w->delivered].to == 0)
+            world_deliver(w);
+        for (int i = 0; i < 4 - left % 4; i++) {
+            w->now_ns += 1000000;
+            world_end(w, 1);
+            assert_non_null(world_run(w, 1));
+        }
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, -1, -1), left % 4 >= 2 + loads);
+        world_close(w);
+    }
+}
+
+/* Goal: a rank that had nothing and gets a task from elsewhere waits for more for a thousandth of a
+ * task, up to 100 us, and then begins with the heaviest; but begins at once what it has asked for,
+ * and when it does not know yet what tasks take. Method: tasks of 50 ms and of 1 s. */
+static void test_ferry_lets_tasks_settle(void **state)
+{
+    static const struct {
+        uint64_t task_ns, wait_ns;
+    } cases[] = {{50000000, 50000}, {1000000000, 100000}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world *w = world_open(&fy_scheduler_ferry, 2, "");
+        world_add(w, 1, 1);
+        run_for(w, 1, cases[i].task_ns);
+        assert_null(world_run(w, 1)); /* wishes for more */
+        world_add(w, 1, 2);
+        assert_null(world_run(w, 1));
+        world_add(w, 1, 9);
+        w->now_ns += cases[i].wait_ns - 1;
+        assert_null(world_run(w, 1));
+        w->now_ns += 1;
+        assert_true(world_run(w, 1)->load == 9);
+        world_end(w, 1);
+        assert_true(world_run(w, 1)->load == 2);
+        world_run_last(w, 1);
+        world_deliver_all(w);
+        begin_with(w, 0, 4, 1); /* what tasks take, rank 0 does not know */
+        world_wake(w, 0);
+        world_deliver_all(w);
+        assert_int_equal(world_moves(w, 0, 0, 1), 1);
+        assert_non_null(world_run(w, 1));
+        world_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +411,9 @@ int main(void)
         cmocka_unit_test(test_master_asks_for_its_workers),
         cmocka_unit_test(test_ferry_gives_as_much_as_is_worth_it),
         cmocka_unit_test(test_ferry_gives_nothing_at_first),
+        cmocka_unit_test(test_ferry_trades_heavy_for_light),
+        cmocka_unit_test(test_ferry_trades_only_what_is_fair),
+        cmocka_unit_test(test_ferry_lets_tasks_settle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 
-/* A trade is worth it when what is heaviest there is so much heavier than what is heaviest here. */
-static const float TRADE_FACTOR = 1.25F;
+/* Loads that differ by less are alike. */
+static const float ALIKE = 1.25F;
 
 static int span_of(const fy_desks *desks, int level)
 {
@@ -40,6 +40,11 @@ bool fy_desk_differs(uint32_t a, uint32_t b)
     return __builtin_clz(a) != __builtin_clz(b);
 }
 
+bool fy_desk_weighs_otherwise(float a, float b)
+{
+    return a > ALIKE * b || b > ALIKE * a;
+}
+
 void fy_desk_note_write(const fy_desk_note *note, uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     uint32_t heaviest, load;
@@ -54,7 +59,7 @@ bool fy_desk_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS], fy_desk_note
 {
     uint32_t heaviest = (uint32_t)(words[2] >> 32), load = (uint32_t)words[2];
     uint8_t word = (uint8_t)words[0];
-    if (word > FY_DESK_AGAIN)
+    if (word > FY_DESK_TRADE)
         return false;
     *note = (fy_desk_note){.word = (fy_desk_word)word,
                            .level = (int)(uint8_t)(words[0] >> 8),
@@ -142,13 +147,36 @@ static uint32_t supply_of(const fy_desk *desk)
     return sum;
 }
 
+static float heaviest_of(const fy_desk *desk)
+{
+    float heaviest = 0;
+    for (int i = 0; i < desk->child_count; i++)
+        if (desk->children[i].supply > 0 && desk->children[i].heaviest > heaviest)
+            heaviest = desk->children[i].heaviest;
+    return heaviest;
+}
+
 static void report_up(ferry_scheduling *s, fy_desks *desks, int level, int wish)
 {
     fy_desk *desk = &desks->levels[level - 1];
-    fy_desk_note note = {
-        .word = FY_DESK_UP, .level = level + 1, .wish = wish, .supply = supply_of(desk)};
+    fy_desk_note note = {.word = FY_DESK_UP,
+                         .level = level + 1,
+                         .wish = wish,
+                         .supply = supply_of(desk),
+                         .heaviest = heaviest_of(desk)};
     desk->reported = note.supply;
+    desk->reported_heaviest = note.heaviest;
     fy_desks_post(s, desks, &note);
+}
+
+/* Tells the desk above, if there is one, what has changed so much that it wants to know. */
+static void update(ferry_scheduling *s, fy_desks *desks, int level)
+{
+    const fy_desk *desk = &desks->levels[level - 1];
+    if (level < desks->level_count &&
+        (fy_desk_differs(supply_of(desk), desk->reported) ||
+         fy_desk_weighs_otherwise(heaviest_of(desk), desk->reported_heaviest)))
+        report_up(s, desks, level, -1);
 }
 
 /* Keeps a wish at the root. A wish that finds no memory is lost; its rank repeats it in time. */
@@ -178,14 +206,23 @@ static void unpark(fy_desks *desks, int wish)
         }
 }
 
-/* The child that has most to give, other than the one that wants; -1 when none has anything. */
+/* Whether to ask `a`: it has the heaviest object, so that what is left for the end is small, or,
+ * when they are alike, the most. */
+static bool is_better(const fy_desk_child *a, const fy_desk_child *b)
+{
+    if (fy_desk_weighs_otherwise(a->heaviest, b->heaviest))
+        return a->heaviest > b->heaviest;
+    return a->supply > b->supply;
+}
+
+/* The child to ask, other than the one that wants; -1 when none has anything. */
 static int best_child(const fy_desks *desks, int level, int wish)
 {
     const fy_desk *desk = &desks->levels[level - 1];
     int best = -1;
     for (int i = 0; i < desk->child_count; i++)
-        if (desk->children[i].supply > (best < 0 ? 0 : desk->children[best].supply) &&
-            (level > 1 || desk->base + i != wish))
+        if (desk->children[i].supply > 0 && (level > 1 || desk->base + i != wish) &&
+            (best < 0 || is_better(&desk->children[i], &desk->children[best])))
             best = i;
     return best;
 }
@@ -221,28 +258,46 @@ static void seek(ferry_scheduling *s, fy_desks *desks, int level, int wish)
         park(desks, wish);
 }
 
+bool fy_desk_trade_is_fair(float heaviest, float load, const fy_desk_note *trade)
+{
+    return heaviest > ALIKE * trade->heaviest && load - heaviest > trade->load;
+}
+
+static bool has_idle_child(const fy_desk *desk)
+{
+    for (int i = 0; i < desk->child_count; i++)
+        if (desk->children[i].host >= 0 && !(desk->children[i].load > 0))
+            return true;
+    return false;
+}
+
 /* With loads of different size, a rank that has lighter work than another, and less of it, gets one
- * of the other's heaviest objects before either runs out: heavy tasks begin early everywhere. What
- * a rank took in a trade it does not trade on: two ranks would only change their parts. */
+ * of the other's heaviest objects before either runs out: heavy tasks begin early everywhere. It
+ * arrives when the taker's task ends, and nobody else can have it until then, so nothing is traded
+ * while a rank of the group has nothing to do, what a rank took it does not trade on, and who has
+ * one heavy object keeps it. What the desk knows may be old: the note says what the taker has, and
+ * the rank asked looks again. */
 static void trade(ferry_scheduling *s, fy_desks *desks, int taker)
 {
     fy_desk *desk = &desks->levels[0];
     fy_desk_child *to = &desk->children[taker], *from = NULL;
+    const fy_desk_note note = {.word = FY_DESK_TRADE,
+                               .wish = desk->base + taker,
+                               .heaviest = to->took > to->heaviest ? to->took : to->heaviest,
+                               .load = to->load};
     for (int i = 0; i < desk->child_count; i++) {
         fy_desk_child *c = &desk->children[i];
-        if (i != taker && c->supply > 0 && !(c->took > 0) &&
-            c->heaviest > TRADE_FACTOR * to->heaviest && c->load - c->heaviest >= to->load &&
+        if (i != taker && c->supply > 1 && fy_desk_trade_is_fair(c->heaviest, c->load, &note) &&
             (from == NULL || c->load > from->load))
             from = c;
     }
     if (from == NULL)
         return;
-    fy_desk_note note = {.word = FY_DESK_DOWN, .wish = desk->base + taker};
     from->supply--;
     from->load -= from->heaviest;
     to->load += from->heaviest;
-    to->heaviest = from->heaviest;
     to->took = from->heaviest;
+    to->came = false;
     pass(s, desks, from->host, &note);
 }
 
@@ -259,30 +314,43 @@ static void serve_wishes(ferry_scheduling *s, fy_desks *desks, int level)
     }
 }
 
+/* Reports may be older than what their rank took in a trade. It has begun that, at the latest, when
+ * it wishes for more. */
+static void learn(fy_desk_child *child, const fy_desk_note *note)
+{
+    child->supply = note->supply;
+    child->heaviest = note->heaviest;
+    child->load = note->load;
+    if (note->wish >= 0 || (child->came && note->heaviest < child->took))
+        child->took = 0;
+    child->came = child->took > 0 && (child->came || note->heaviest >= child->took);
+}
+
 static void hear_up(ferry_scheduling *s, fy_desks *desks, int source, const fy_desk_note *note)
 {
     fy_desk *desk = &desks->levels[note->level - 1];
     int index = (source - desk->base) / span_of(desks, note->level - 1);
     if (source < desk->base || index >= desk->child_count || desk->children[index].host != source)
         return;
-    fy_desk_child *child = &desk->children[index];
-    float took = note->heaviest < child->took ? 0 : child->took;
-    *child = (fy_desk_child){.host = source,
-                             .supply = note->supply,
-                             .heaviest = note->heaviest,
-                             .load = note->load,
-                             .took = took};
+    learn(&desk->children[index], note);
     if (note->wish >= 0)
         seek(s, desks, note->level, note->wish);
-    if (note->level == desks->level_count) {
+    if (note->level == desks->level_count)
         serve_wishes(s, desks, note->level);
-    } else if (fy_desk_differs(supply_of(desk), desk->reported)) {
-        report_up(s, desks, note->level, -1);
-    }
-    if (note->level == 1 && note->supply > 0)
+    update(s, desks, note->level);
+    if (note->level == 1 && note->supply > 0 && !has_idle_child(desk))
         for (int i = 0; i < desk->child_count; i++)
             if (desk->children[i].supply > 0)
                 trade(s, desks, i);
+}
+
+/* The desk above counts what it sends, and is told when it is wrong. */
+static void hear_down(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *note)
+{
+    fy_desk *desk = &desks->levels[note->level - 1];
+    desk->reported -= desk->reported > 0;
+    seek(s, desks, note->level, note->wish);
+    update(s, desks, note->level);
 }
 
 /* The desk above has lost what it knew. */
@@ -290,6 +358,27 @@ static void report_up_again(ferry_scheduling *s, fy_desks *desks, int level)
 {
     if (level < desks->level_count)
         report_up(s, desks, level, -1);
+}
+
+/* A note for this rank, not for a desk that it has. */
+static void rank_hears(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *note)
+{
+    if (note->word == FY_DESK_AGAIN)
+        desks->again(s, desks->context);
+    else if ((note->word == FY_DESK_DOWN || note->word == FY_DESK_TRADE) &&
+             note->wish != desks->rank)
+        desks->asked(s, desks->context, note);
+}
+
+static void hear_cancel(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *note)
+{
+    fy_desk_note up = *note;
+    if (note->level == desks->level_count) {
+        unpark(desks, note->wish);
+        return;
+    }
+    up.level++;
+    fy_desks_post(s, desks, &up);
 }
 
 void fy_desks_hear(ferry_scheduling *s, fy_desks *desks, int source, const fy_desk_note *note)
@@ -300,24 +389,24 @@ void fy_desks_hear(ferry_scheduling *s, fy_desks *desks, int source, const fy_de
     if (!known || note->level > desks->own_levels)
         return;
     if (note->level == 0) {
-        if (note->word == FY_DESK_DOWN && note->wish != desks->rank)
-            desks->asked(s, desks->context, note->wish);
-        else if (note->word == FY_DESK_AGAIN)
-            desks->again(s, desks->context);
+        rank_hears(s, desks, note);
         return;
     }
-    if (note->word == FY_DESK_AGAIN) {
-        report_up_again(s, desks, note->level);
-    } else if (note->word == FY_DESK_UP) {
+    switch (note->word) {
+    case FY_DESK_UP:
         hear_up(s, desks, source, note);
-    } else if (note->word == FY_DESK_DOWN) {
-        seek(s, desks, note->level, note->wish);
-    } else if (note->level == desks->level_count) {
-        unpark(desks, note->wish);
-    } else {
-        fy_desk_note up = *note;
-        up.level++;
-        fy_desks_post(s, desks, &up);
+        break;
+    case FY_DESK_DOWN:
+        hear_down(s, desks, note);
+        break;
+    case FY_DESK_CANCEL:
+        hear_cancel(s, desks, note);
+        break;
+    case FY_DESK_AGAIN:
+        report_up_again(s, desks, note->level);
+        break;
+    case FY_DESK_TRADE:
+        break;
     }
 }
 

@@ -4,11 +4,10 @@
  * * A, and so on. The desk of a group stands on the first rank of it that is there (that takes
  * objects); so the first of all has one of each level, the highest being the root, and when a rank
  * comes or goes only the desks that it had, or gets, are others'. A child (a rank for level 1, else
- * a desk) reports
- * UP what it has to give, or that a rank wants. A desk that knows of a child with something to give
- * sends the wish DOWN to it; else the wish goes up, and at the root it stays until somebody
- * reports. So a wish takes two steps per level at most, and the root hears of a subtree only when
- * what it has doubles, halves, or comes to an end.
+ * a desk) reports UP what it has to give, or that a rank wants. A desk that knows of a child with
+ * something to give sends the wish DOWN to it; else the wish goes up, and at the root it stays
+ * until somebody reports. So a wish takes two steps per level at most, and the root hears of a
+ * subtree only when what it has doubles, halves, or comes to an end.
  *
  * What a desk knows may be old. A child that is asked in vain sends the wish up again, with what it
  * really has; since the desk counts what it has sent down, each wish tries each child a bounded
@@ -25,6 +24,7 @@ typedef enum fy_desk_word {
     FY_DESK_DOWN,
     FY_DESK_CANCEL,
     FY_DESK_AGAIN, /* downwards: report again */
+    FY_DESK_TRADE, /* to a rank: give to one that is busy itself, if that is fair */
 } fy_desk_word;
 
 /* What passes between a child and its desk. */
@@ -33,8 +33,8 @@ typedef struct fy_desk_note {
     int level;       /* of the receiver; 0 is a rank itself */
     int wish;        /* the rank that wants work, or -1 */
     uint32_t supply; /* UP: objects that the child can give */
-    float heaviest;  /* UP from a rank: load of the heaviest of them */
-    float load;      /* UP from a rank: all it has to do */
+    float heaviest;  /* UP: load of the heaviest of them; TRADE: of those that the taker has */
+    float load;      /* UP from a rank: all it has to do; TRADE: what the taker has to do */
 } fy_desk_note;
 
 typedef struct fy_desk_child {
@@ -42,12 +42,14 @@ typedef struct fy_desk_child {
     uint32_t supply;
     float heaviest, load;
     float took; /* load of what it took in a trade and has not begun; 0 for nothing */
+    bool came;  /* it has reported that it has that: what it says later knows of it */
 } fy_desk_child;
 
 typedef struct fy_desk {
     int base; /* the first number of its group */
     int child_count;
-    uint32_t reported; /* to the desk above */
+    uint32_t reported; /* to the desk above, less what that has sent since */
+    float reported_heaviest;
     fy_desk_child *children;
 } fy_desk;
 
@@ -60,8 +62,8 @@ typedef struct fy_desks {
     uint32_t wish_count, wish_capacity;
     /* Sends a note to another rank. */
     void (*send)(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note);
-    /* A note of level 0 for this rank: work is wanted by `note->wish`. */
-    void (*asked)(ferry_scheduling *s, void *context, int wish);
+    /* A note of level 0 for this rank: work is wanted by `note->wish`, DOWN or in a TRADE. */
+    void (*asked)(ferry_scheduling *s, void *context, const fy_desk_note *note);
     /* The desk above this rank knows nothing of it: report, and repeat the wish if there is one. */
     void (*again)(ferry_scheduling *s, void *context);
     void *context;
@@ -81,10 +83,16 @@ void fy_desks_post(ferry_scheduling *s, fy_desks *desks, const fy_desk_note *not
 /* A note from `source`, which may be this rank. Malformed ones are dropped. */
 void fy_desks_hear(ferry_scheduling *s, fy_desks *desks, int source, const fy_desk_note *note);
 
+/* Whether a rank that has so much to do is to give its heaviest object to the taker of a TRADE. */
+bool fy_desk_trade_is_fair(float heaviest, float load, const fy_desk_note *trade);
+
 void fy_desk_note_write(const fy_desk_note *note, uint64_t words[FERRY_SCHEDULER_WORDS]);
 bool fy_desk_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS], fy_desk_note *note);
 
 /* Whether two counts differ so much that a desk wants to know. */
 bool fy_desk_differs(uint32_t a, uint32_t b);
+
+/* Whether two loads are more than a quarter apart. */
+bool fy_desk_weighs_otherwise(float a, float b);
 
 #endif

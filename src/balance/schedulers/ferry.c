@@ -13,7 +13,9 @@
  * When not to give: a rank that had nothing and gets tasks gives none for a moment (GRACE_US, and
  * less when tasks are short). When many ranks get their tasks at once, those that are first ready
  * to run would otherwise take from their neighbours what these are about to begin, and with few
- * tasks per rank one such move costs a whole task at the end.
+ * tasks per rank one such move costs a whole task at the end. Nor does it begin at once, but after
+ * a thousandth of a task: what ranks that were told to begin send each other comes within moments,
+ * and is taken in between tasks only, so it could neither choose among them nor give them away.
  *
  * A wish may be lost for want of memory: after TIMEOUT_US it is sent again. */
 #include <stdlib.h>
@@ -24,7 +26,8 @@
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
 
-enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, GRACE_PART = 10, FALL = 16 };
+enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, FALL = 16 };
+enum { GRACE_PART = 10, SETTLE_PART = 1000, SETTLE_NS = 100 * 1000 };
 
 typedef struct ferry_policy {
     fy_ladder waiting;
@@ -39,11 +42,12 @@ typedef struct ferry_policy {
 
     bool fresh; /* work has come to a rank that had none: give nothing until fresh_ns */
     uint64_t fresh_ns;
-    bool asked; /* a wish is out; it is repeated at asked_ns */
+    uint64_t settled_ns; /* no task begins before; 0: any may */
+    bool asked;          /* a wish is out; it is repeated at asked_ns */
     uint64_t asked_ns;
 
     uint32_t reported; /* what the desk believes this rank can give */
-    double reported_heaviest;
+    float reported_heaviest;
 } ferry_policy;
 
 static bool tasks_are_short(const ferry_policy *p)
@@ -67,10 +71,15 @@ static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
     return p->running != NULL && p->running_load > 0 ? count : count - 1;
 }
 
-static double heaviest(const ferry_policy *p)
+static float heaviest(const ferry_policy *p)
 {
     const ferry_schedulable *item = fy_ladder_first(&p->waiting);
-    return item != NULL ? item->mark : 0;
+    return item != NULL ? (float)item->mark : 0;
+}
+
+static float load_here(const ferry_policy *p)
+{
+    return (float)(p->waiting.load + p->running_load);
 }
 
 static void set_timer(ferry_scheduling *s, const ferry_policy *p)
@@ -88,8 +97,8 @@ static void report(ferry_scheduling *s, ferry_policy *p, int wish)
                          .level = 1,
                          .wish = wish,
                          .supply = supply(s, p),
-                         .heaviest = (float)heaviest(p),
-                         .load = (float)(p->waiting.load + p->running_load)};
+                         .heaviest = heaviest(p),
+                         .load = load_here(p)};
     p->reported = note.supply;
     p->reported_heaviest = heaviest(p);
     fy_desks_post(s, &p->desks, &note);
@@ -105,9 +114,7 @@ static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
     if (now < p->reported ? now <= p->reported / FALL : fy_desk_differs(now, p->reported))
         return true;
-    double weight = heaviest(p);
-    return now != 0 &&
-           (weight > 1.25 * p->reported_heaviest || p->reported_heaviest > 1.25 * weight);
+    return now != 0 && fy_desk_weighs_otherwise(heaviest(p), p->reported_heaviest);
 }
 
 static void update(ferry_scheduling *s, ferry_policy *p)
@@ -150,8 +157,10 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
         grace_ns = p->mean_ns / GRACE_PART;
     if (grace_ns < 1000)
         return;
+    uint64_t settle_ns = p->mean_ns / SETTLE_PART, now = ferry_scheduling_now(s);
     p->fresh = true;
-    p->fresh_ns = ferry_scheduling_now(s) + grace_ns;
+    p->fresh_ns = now + grace_ns;
+    p->settled_ns = settle_ns == 0 ? 0 : now + (settle_ns < SETTLE_NS ? settle_ns : SETTLE_NS);
     set_timer(s, p);
 }
 
@@ -169,14 +178,23 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
     update(s, p);
 }
 
-static void give(ferry_scheduling *s, ferry_policy *p, int thief)
+/* Whether to trade, as things stand now. */
+static bool trades(const ferry_policy *p, const fy_desk_note *note)
 {
+    return fy_ladder_first(&p->waiting) != fy_ladder_last(&p->waiting) &&
+           fy_desk_trade_is_fair(heaviest(p), load_here(p), note);
+}
+
+static void give(ferry_scheduling *s, ferry_policy *p, const fy_desk_note *note)
+{
+    int thief = note->wish;
     uint32_t count = supply(s, p);
     uint64_t wanted = p->mean_ns == 0 ? 1 : 1 + p->slice_ns / p->mean_ns;
     if (!ferry_scheduling_takes(s, thief))
         return; /* it has gone, or will repeat its wish */
-    if (count == 0) {
-        report(s, p, thief);
+    bool trade = note->word == FY_DESK_TRADE;
+    if (count == 0 || (trade && !trades(p, note))) {
+        report(s, p, trade ? -1 : thief);
         return;
     }
     count = (count + 1) / 2;
@@ -193,9 +211,9 @@ static void give(ferry_scheduling *s, ferry_policy *p, int thief)
     update(s, p);
 }
 
-static void asked(ferry_scheduling *s, void *context, int thief)
+static void asked(ferry_scheduling *s, void *context, const fy_desk_note *note)
 {
-    give(s, context, thief);
+    give(s, context, note);
 }
 
 static void again(ferry_scheduling *s, void *context)
@@ -266,9 +284,20 @@ static void stop_clock(ferry_scheduling *s, ferry_policy *p)
     }
 }
 
+/* Work has just come to a rank that had none, and more may be on its way. */
+static bool settles(ferry_scheduling *s, ferry_policy *p)
+{
+    if (p->settled_ns != 0 && ferry_scheduling_now(s) < p->settled_ns)
+        return true;
+    p->settled_ns = 0;
+    return false;
+}
+
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
+    if (settles(s, p))
+        return NULL;
     ferry_schedulable *item = fy_ladder_pop(&p->waiting);
     p->running = item;
     if (item != NULL) {

@@ -106,10 +106,22 @@ ferry_schedulable *fy_ladder_last(const fy_ladder *ladder)
     return rung != NULL ? rung->last : NULL;
 }
 
-/* After many turns of the heaviest rung: another, each in its turn. Some rung is not empty. */
-static const fy_rung *another(const fy_ladder *ladder)
+static bool has_one_rung(const fy_ladder *ladder)
 {
-    uint32_t from = ladder->turn / (HEAVY_TURNS + 1) % FY_RUNGS;
+    int words = 0;
+    for (int i = 0; i < FY_RUNG_WORDS; i++) {
+        if ((ladder->used[i] & (ladder->used[i] - 1)) != 0)
+            return false;
+        words += ladder->used[i] != 0;
+    }
+    return words == 1;
+}
+
+/* After many turns of the heaviest rung: another, each in its turn. Some rung is not empty. */
+static const fy_rung *another(fy_ladder *ladder)
+{
+    ladder->passed = 0;
+    uint32_t from = ++ladder->turn % FY_RUNGS;
     uint64_t mask = UINT64_MAX << from % 64;
     for (uint32_t at = from / 64;; mask = UINT64_MAX, at = (at + 1) % FY_RUNG_WORDS)
         if ((ladder->used[at] & mask) != 0)
@@ -120,8 +132,11 @@ ferry_schedulable *fy_ladder_pop(fy_ladder *ladder)
 {
     if (ladder->count == 0)
         return NULL;
-    bool heavy = ++ladder->turn % (HEAVY_TURNS + 1) != 0;
-    const fy_rung *rung = heavy ? heaviest(ladder) : another(ladder);
+    if (has_one_rung(ladder))
+        ladder->passed = 0;
+    else
+        ladder->passed++;
+    const fy_rung *rung = ladder->passed <= HEAVY_TURNS ? heaviest(ladder) : another(ladder);
     ferry_schedulable *item = rung->first;
     fy_ladder_remove(ladder, item);
     return item;

@@ -20,7 +20,8 @@ typedef struct fy_ladder {
     uint64_t used[FY_RUNG_WORDS]; /* a bit per rung that is not empty */
     uint32_t count;
     uint32_t loaded; /* of them, with a mark above 0 */
-    uint32_t turn;   /* counts pops */
+    uint32_t passed; /* pops in a row that took from the heaviest rung of several */
+    uint32_t turn;   /* of the rungs, when so many were passed over */
     double load;
 } fy_ladder;
 
