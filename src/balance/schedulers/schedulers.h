@@ -5,8 +5,8 @@
 
 #include <ferry/balance.h>
 
-extern const ferry_scheduler fy_scheduler_ferry, fy_scheduler_stealing, fy_scheduler_none,
-    fy_scheduler_rotate, fy_scheduler_inplace;
+extern const ferry_scheduler fy_scheduler_ferry, fy_scheduler_none, fy_scheduler_rotate,
+    fy_scheduler_inplace;
 
 /* All, ended by NULL. */
 extern const ferry_scheduler *const fy_schedulers[];

@@ -4,6 +4,7 @@ const fy_bundle fy_bundle_schedulers = {
     .version = FY_BUNDLE_VERSION,
     .schedulers =
         {
+            &fy_scheduler_stealing,         /* idle ranks ask one by one */
             &fy_scheduler_diffusion,        /* idle ranks ask a neighbourhood */
             &fy_scheduler_diffusion_sender, /* busy ranks ask a neighbourhood */
             &fy_scheduler_gradient,         /* word of idle ranks spreads */

@@ -20,8 +20,9 @@ typedef struct fy_bundle {
 
 FY_SHARED extern const fy_bundle fy_bundle_schedulers;
 
-extern const ferry_scheduler fy_scheduler_diffusion, fy_scheduler_diffusion_sender,
-    fy_scheduler_gradient, fy_scheduler_multilist, fy_scheduler_master;
+extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
+    fy_scheduler_diffusion_sender, fy_scheduler_gradient, fy_scheduler_multilist,
+    fy_scheduler_master;
 
 /* Gives the bundle, here or from its plug-in. FERRY_ELAUNCH: that cannot be opened, and
  * fy_error_text says why. Lends for ever. [application thread] */

@@ -16,8 +16,8 @@
  * as refused. Requests carry a number, so a late refusal is not taken for the answer to another. */
 #include <stdlib.h>
 
+#include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/policy.h"
-#include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 #include "base/alloc.h"
 

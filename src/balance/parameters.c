@@ -1,0 +1,78 @@
+/* Parameters: what the environment says to the scheduler. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/balance.h"
+#include "base/env.h"
+
+#define PARAMETER_PREFIX "FERRY_SCHEDULER_"
+
+/* Whether `names` has the one that begins `entry`, up to its '='. */
+static bool is_asked_for(const char *names, const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    for (const char *at = names; (at = strchr(at, ' ')) != NULL;)
+        if (strncmp(++at, entry, length) == 0 && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+void fy_parameters_check(const ferry_scheduling *s)
+{
+    static const char prefix[] = PARAMETER_PREFIX;
+    size_t index = 0;
+    for (const char *entry; s->rank == 0 && (entry = fy_env_next(prefix, &index)) != NULL;)
+        if (!is_asked_for(s->asked, entry + sizeof prefix - 1))
+            fy_log(s->f, "warning: %.*s is ignored; parameters of scheduler %s:%s",
+                   (int)strcspn(entry, "="), entry, s->name,
+                   s->asked[0] != '\0' ? s->asked : " none");
+}
+
+/* Notes a parameter that exists, while the scheduler is made. */
+static void note_parameter(ferry_scheduling *s, const char *name)
+{
+    size_t used = strlen(s->asked);
+    if (s->scheduler == NULL)
+        (void)snprintf(s->asked + used, sizeof s->asked - used, " %s", name);
+}
+
+/* What a parameter may be. */
+typedef struct range {
+    double otherwise, low, high;
+    bool whole;
+} range;
+
+static double read_parameter(ferry_scheduling *s, const char *name, const range *r)
+{
+    char variable[96];
+    int length = snprintf(variable, sizeof variable, PARAMETER_PREFIX "%s", name);
+    if (length < 0 || (size_t)length >= sizeof variable)
+        return r->otherwise;
+    for (char *c = variable; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    note_parameter(s, variable + sizeof PARAMETER_PREFIX - 1);
+    const char *text = fy_env_get(variable);
+    if (text == NULL)
+        return r->otherwise;
+    char *end;
+    double value = strtod(text, &end);
+    if (*end == '\0' && value >= r->low && value <= r->high && (!r->whole || (int)value == value))
+        return value;
+    s->misread = fy_fail(s->f, FERRY_EINVAL,
+                         "scheduler %s: %s is \"%s\"; expected a %snumber from %.10g to %.10g",
+                         s->name, variable, text, r->whole ? "whole " : "", r->low, r->high);
+    return r->otherwise;
+}
+
+double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
+                                  double low, double high)
+{
+    return read_parameter(s, name, &(range){otherwise, low, high, false});
+}
+
+int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low, int high)
+{
+    return (int)read_parameter(s, name, &(range){otherwise, low, high, true});
+}
