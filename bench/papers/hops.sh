@@ -10,6 +10,7 @@ if [ "${3:-}" = histogram ]; then
     for percent in 10 50; do
         FERRY_PROFILE=1 "$ferry" sim -n 32 --seed 1 --net ethernet-100m "$program" --steps 20 \
             --percent $percent 2>&1 | sed -n 's/^messages to objects by forwards: *//p' |
+            sed 's/ or more//' |
             tr -s ' ' '\n' | sed 's/:$//' | paste -d, - - | sed "s/^/$percent,/"
     done
 else
