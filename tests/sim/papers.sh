@@ -51,4 +51,4 @@ sh "$3/bench/papers/hops.sh" "$ferry" "$papers/../../examples/steps" histogram |
 
 "$ferry" sim -n 64 "$papers/../../examples/steps" --refine 100 --percent 10 | awk '
     / complete$/ { sub(/.*%: /, ""); steps = $1 }
-    END { if (!(steps > 0 && steps < 2800)) { print "steps: " steps " ms"; exit 1 } }'
+    END { if (!(steps > 0 && steps < 2250)) { print "steps: " steps " ms"; exit 1 } }'
