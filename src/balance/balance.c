@@ -455,6 +455,7 @@ static void drain(ferry *f)
     fy_helper_stop(s);
     s->on = false;
     fy_balance_flush(s, FY_APP);
+    (void)fy_done_drain(f); /* what was still being sent when all were told the end */
 }
 
 static void close_layer(ferry *f)
