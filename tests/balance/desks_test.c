@@ -364,6 +364,45 @@ static void test_ferry_trades_only_what_is_fair(void **state)
     }
 }
 
+/* Goal: a trade that is refused leaves nothing behind: the taker, busy with its last task, is not
+ * taken for one that wishes, and when it has wished itself it may trade again. Method: the heavy
+ * objects are gone when the note comes; more come later, twice. */
+static void test_ferry_trades_again_after_a_refusal(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_ferry, 2, "GRACE_US=0");
+    begin_with(w, 0, 2, 1);
+    begin_with(w, 1, 5, 100);
+    while (w->delivered < w->sent && w->mail[w->delivered].to == 0)
+        world_deliver(w);
+    assert_true(w->delivered < w->sent); /* the note */
+    for (int i = 0; i < 4; i++) {
+        w->now_ns += 1000000;
+        world_end(w, 1);
+        assert_non_null(world_run(w, 1));
+    }
+    world_end(w, 0);
+    assert_non_null(world_run(w, 0));
+    world_deliver_all(w);
+    for (int i = 0; i < 5; i++)
+        world_add(w, 1, 100);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    for (int i = 0; i < 5; i++) {
+        w->now_ns += 1000000;
+        world_end(w, 1);
+        assert_non_null(world_run(w, 1));
+    }
+    world_deliver_all(w);
+    world_run_last(w, 0);
+    begin_with(w, 0, 6, 1);
+    for (int i = 0; i < 5; i++)
+        world_add(w, 1, 100);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, 1, 0), 1);
+    world_close(w);
+}
+
 /* Goal: a rank that had nothing and gets a task from elsewhere waits for more for a thousandth of a
  * task, up to 100 us, and then begins with the heaviest; but begins at once what it has asked for,
  * and when it does not know yet what tasks take. Method: tasks of 50 ms and of 1 s. */
@@ -413,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_ferry_gives_nothing_at_first),
         cmocka_unit_test(test_ferry_trades_heavy_for_light),
         cmocka_unit_test(test_ferry_trades_only_what_is_fair),
+        cmocka_unit_test(test_ferry_trades_again_after_a_refusal),
         cmocka_unit_test(test_ferry_lets_tasks_settle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
