@@ -128,9 +128,10 @@ typedef enum ferry_event {
 /* What became of an operation. Read it; what it points to is lent until the callback returns.
  * progressive-messages.txt 5.1.1. */
 typedef struct ferry_receipt {
-    int error;         /* 0, or why it failed or timed out */
-    int rank;          /* the other rank; for an object message where it was last known */
-    int tag;           /* the message's; after a receive with a wildcard the true one */
+    int error; /* 0, or why it failed or timed out */
+    int rank;  /* the other rank. An object message: where the object was last known. A receive from
+                  any rank: FERRY_ANY_RANK until it has met a message. A collective: this rank */
+    int tag;   /* the message's; after a receive with a wildcard the true one */
     size_t size_bytes; /* payload; of a message that was too long for its receive, all of it */
     ferry_event event;
     int local_rank;
@@ -157,8 +158,10 @@ typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
  * struct is copied, so one may serve many operations; what it points to must live until they end.
  * progressive-messages.txt 4, 5.1.1. */
 typedef struct ferry_track {
-    size_t size;               /* sizeof(ferry_track) */
-    ferry_track_fn *submitted; /* the buffers may be reused */
+    size_t size; /* sizeof(ferry_track) */
+    /* The data sent may be reused. Only an operation that sends data of the program reports it: not
+     * a get, a receive, a remote word or a collective. */
+    ferry_track_fn *submitted;
     void *submitted_arg;
     /* The target's Ferry has it, and its handler, if any, has returned (but see `arrival`). */
     ferry_track_fn *completed;

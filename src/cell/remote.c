@@ -135,7 +135,6 @@ int fy_remote_start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
         fy_op_drop(c->f, op);
         return error;
     }
-    fy_op_submitted(c->f, op);
     if (wish->parcel != NULL && wish->hold == FERRY_GIVE)
         fy_parcel_drop(c, wish->parcel, c->place, 1);
     return 0;

@@ -356,7 +356,7 @@ uint32_t fy_handler_signature(const ferry *f, uint16_t index);
  * operation ends once, in a poll. */
 FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
                           uint32_t *op);
-FY_SHARED void fy_op_submitted(ferry *f, uint32_t op);
+void fy_op_submitted(ferry *f, uint32_t op);
 
 /* Whether anybody learns of the end of what `track` stands for. If not, its target need not tell
  * it: it ends when it has been submitted. progressive-messages.txt 5.2. */

@@ -122,7 +122,7 @@ static copied copy_offer(ferry *f, const fy_want *want, int source, const fy_fra
 /* What the source has given up counts for nothing. */
 static void forget_meeting(ferry *f, fy_want *want)
 {
-    fy_op_matched(f, want->op, want->rank == FERRY_ANY_RANK ? f->rank : want->rank, want->tag, 0);
+    fy_op_matched(f, want->op, want->rank, want->tag, 0);
 }
 
 /* Returns whether the receive is done with, or pulls; else the offer was withdrawn. */
@@ -224,7 +224,7 @@ int ferry_receive(ferry *f, int rank, int32_t tag, void *buffer, size_t size_max
                       .buffer = buffer,
                       .size_max = size_max};
     fy_list_init(&want->link);
-    error = fy_op_start(f, track, rank == FERRY_ANY_RANK ? f->rank : rank, tag, 0, &want->op);
+    error = fy_op_start(f, track, rank, tag, 0, &want->op);
     if (error != 0) {
         fy_pool_put(&f->mail.wants, want);
         return error;

@@ -337,7 +337,7 @@ void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone)
 static bool fails_later(const ferry *f, const fy_op_record *record, int error)
 {
     int rank = record->receipt.rank;
-    return error == FERRY_EPEER && record->state == FY_OP_PENDING && rank != f->rank &&
+    return error == FERRY_EPEER && record->state == FY_OP_PENDING && rank != f->rank && rank >= 0 &&
            !fy_peer_is_gone(f, rank) && f->ops->peer(f->port, rank) != FY_PEER_ALIVE;
 }
 

@@ -3,15 +3,27 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <ferry/event.h>
+
 #include "core/op.h"
 #include "core/rank.h"
 
-enum { REASON_BYTES = 160 };
+enum { REASON_BYTES = 160, NAME_BYTES = 24 };
+
+/* A receive from any rank that has met no message has no other rank yet. */
+static const char *name_rank(int rank, char *text)
+{
+    if (rank == FERRY_ANY_RANK)
+        return "any rank";
+    snprintf(text, NAME_BYTES, "rank %d", rank);
+    return text;
+}
 
 /* The reason of a receipt's error, with its values. */
 static void explain(const ferry *f, const fy_op_record *record, char *text)
 {
     const ferry_receipt *r = &record->receipt;
+    char name[NAME_BYTES];
     switch (r->error) {
     case FERRY_EPEER:
         snprintf(text, REASON_BYTES, "rank %d %s", r->rank, fy_peer_fate(f, r->rank));
@@ -25,7 +37,8 @@ static void explain(const ferry *f, const fy_op_record *record, char *text)
                  r->size_bytes, r->remote_address, r->rank);
         break;
     case FERRY_ETIMEDOUT:
-        snprintf(text, REASON_BYTES, "no end from rank %d within %.3f ms", r->rank,
+        snprintf(text, REASON_BYTES, "no end %s %s within %.3f ms",
+                 r->rank == f->rank ? "on" : "from", name_rank(r->rank, name),
                  (double)record->timeout_ns / 1e6);
         break;
     case FERRY_ETOOLONG:
@@ -123,12 +136,12 @@ int ferry_op_test(ferry *f, ferry_op *op)
     int error = record->receipt.error;
     op->word = 0;
     record->has_handle = false;
-    char reason[REASON_BYTES];
+    char reason[REASON_BYTES], name[NAME_BYTES];
     if (error != 0) {
         explain(f, record, reason);
-        (void)fy_fail(f, error, "operation with rank %d, %zu bytes, tag %d: %s: %s",
-                      record->receipt.rank, record->receipt.size_bytes, record->receipt.tag,
-                      ferry_strerror(error), reason);
+        (void)fy_fail(f, error, "operation with %s, %zu bytes, tag %d: %s: %s",
+                      name_rank(record->receipt.rank, name), record->receipt.size_bytes,
+                      record->receipt.tag, ferry_strerror(error), reason);
     }
     fy_op_forget(&f->ops_table, record);
     return error;

@@ -100,9 +100,7 @@ static int get_remote(ferry *f, int rank, const ferry_piece *what, const ferry_t
     if (error != 0)
         return error;
     error = fy_get_pieces(f, rank, what, op, op);
-    if (error == 0)
-        fy_op_submitted(f, op);
-    else
+    if (error != 0)
         fy_op_drop(f, op);
     return error;
 }

@@ -194,9 +194,7 @@ int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_byt
 {
     uint32_t op;
     int error = fy_memory_start(f, rank, about, size_bytes, track, &op);
-    if (error != 0 || op == 0)
-        return error;
-    fy_op_submitted(f, op);
-    fy_op_end(f, op, 0);
-    return 0;
+    if (error == 0)
+        fy_op_end(f, op, 0);
+    return error;
 }

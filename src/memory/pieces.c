@@ -154,7 +154,6 @@ static int end_get(ferry *f, progress *p, int error)
         fy_pool_put(&fy_memory_of(f)->groups, p->group);
         return error;
     }
-    fy_op_submitted(f, p->op);
     part_ended(f, p->group, error);
     if (p->wait.word == 0)
         return 0;

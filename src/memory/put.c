@@ -55,25 +55,26 @@ static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
         return error;
     const fy_op_about about = fy_memory_about(what->source, what->target);
     bool here = rank == ferry_rank(f);
-    if (here ? fy_memory_is_open(f, what->target, size_bytes)
-             : fy_memory_is_direct(f, rank, what->target, size_bytes)) {
-        error = fy_memory_done(f, rank, &about, size_bytes, track);
-        if (error == 0)
-            fy_memory_copy_counted(f, what, FY_PROFILE_PUT);
-        return error;
-    }
-    if (here)
+    bool direct = here ? fy_memory_is_open(f, what->target, size_bytes)
+                       : fy_memory_is_direct(f, rank, what->target, size_bytes);
+    if (here && !direct)
         return fy_memory_refused(f, "put", rank, (uintptr_t)what->target, size_bytes);
     uint32_t op;
     error = fy_memory_start(f, rank, &about, size_bytes, track, &op);
     if (error != 0)
         return error;
-    error = fy_put_pieces(f, rank, what, op, FY_PUT_WHOLE);
-    if (error == 0)
-        fy_op_submitted(f, op);
+    if (direct)
+        fy_memory_copy_counted(f, what, FY_PROFILE_PUT);
     else
+        error = fy_put_pieces(f, rank, what, op, FY_PUT_WHOLE);
+    if (error != 0) {
         fy_op_drop(f, op);
-    return error;
+        return error;
+    }
+    fy_op_submitted(f, op);
+    if (direct)
+        fy_op_end(f, op, 0);
+    return 0;
 }
 
 int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_bytes,

@@ -116,7 +116,7 @@ static inline fy_op_about fy_memory_about(const void *here, const void *there)
                          .remote_address = (uintptr_t)there};
 }
 
-/* Ends an operation that was done on the spot. */
+/* Starts and ends an operation that is done in the call and sends no data of the caller. */
 int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
                    const ferry_track *track);
 

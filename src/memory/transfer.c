@@ -253,9 +253,7 @@ int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     error = start_follow(f, &wish, &follow, &inner);
     if (error == 0)
         error = move_get(f, rank, what, inner, op != 0 ? op : inner);
-    if (error == 0) {
-        fy_op_submitted(f, op);
-    } else {
+    if (error != 0) {
         drop_follow(f, follow, inner);
         fy_op_drop(f, op);
     }

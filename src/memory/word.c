@@ -76,9 +76,7 @@ static int ask(ferry *f, const question *q, uint64_t *out, const ferry_track *tr
     (void)fy_op_hold(f, op, true);
     int error = fy_send_paced(f, q->rank, &frame, q->name);
     (void)fy_op_hold(f, op, false);
-    if (error == 0) {
-        fy_op_submitted(f, op);
-    } else if (index != NOBODY) {
+    if (error != 0 && index != NOBODY) {
         give_wait(w, &w->items[index]);
         fy_op_drop(f, op);
     }

@@ -297,6 +297,39 @@ static void test_event_messages_meet_by_source_and_tag(void **state)
     job_close(&s.job);
 }
 
+/* Goal: a receive from any rank that met nothing names no rank. Method: it times out, is cancelled
+ * and is waited for; then one that met a message names its source. */
+static void test_event_receive_from_any_rank_names_no_rank(void **state)
+{
+    (void)state;
+    scene s;
+    scene_open(&s);
+    ferry *f = s.job.f[0];
+    witness w[2] = {0};
+    int got = 0, sent = 7;
+    ferry_track track = track_to(&w[0]);
+    track.timed_out = see;
+    track.timed_out_arg = &w[0];
+    track.timeout_ns = 1000 * 1000;
+    assert_int_equal(ferry_receive(f, FERRY_ANY_RANK, 1, &got, 4, &track), 0);
+    while (ends(&w[0]) == 0)
+        fy_progress(f, true);
+    assert_int_equal(w[0].last.rank, FERRY_ANY_RANK);
+    assert_string_equal(w[0].reason, "no end from any rank within 1.000 ms");
+    ferry_op op;
+    const ferry_track waited = {.size = sizeof(waited), .op = &op, .timeout_ns = 1000};
+    assert_int_equal(ferry_receive(f, FERRY_ANY_RANK, 1, &got, 4, &waited), 0);
+    assert_int_equal(ferry_op_wait(f, &op), FERRY_ETIMEDOUT);
+    assert_non_null(strstr(ferry_error_message(f), "operation with any rank, 0 bytes, tag 1"));
+    ferry_track kept = track_to(&w[1]);
+    assert_int_equal(ferry_receive(f, FERRY_ANY_RANK, 1, &got, 4, &kept), 0);
+    assert_int_equal(ferry_send(s.job.f[2], 0, 1, &sent, 4, NULL), 0);
+    job_settle(&s.job);
+    assert_int_equal(w[1].last.rank, 2);
+    assert_int_equal(got, sent);
+    job_close(&s.job);
+}
+
 static void test_event_too_long_a_message_fails_on_both_sides(void **state)
 {
     (void)state;
@@ -501,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_event_death_fails_what_names_the_dead),
         cmocka_unit_test(test_event_close_ends_what_is_left),
         cmocka_unit_test(test_event_messages_meet_by_source_and_tag),
+        cmocka_unit_test(test_event_receive_from_any_rank_names_no_rank),
         cmocka_unit_test(test_event_too_long_a_message_fails_on_both_sides),
         cmocka_unit_test(test_event_long_messages_are_pulled),
         cmocka_unit_test(test_event_withdrawn_message_leaves_its_receive),

@@ -106,9 +106,16 @@ static int broadcast(scene *s, const ferry_track *track, bool wrong)
     return ferry_request_broadcast(s->job.f[0], &m, track);
 }
 
-static uint64_t *there(scene *s, bool wrong)
+/* The vectors and strides name several addresses, so their receipts name none. */
+static uint64_t *among(scene *s, bool wrong)
 {
     return wrong ? s->wild : s->theirs;
+}
+
+static uint64_t *there(scene *s, bool wrong)
+{
+    s->far = among(s, wrong);
+    return among(s, wrong);
 }
 
 static int put(scene *s, const ferry_track *track, bool wrong)
@@ -123,13 +130,13 @@ static int get(scene *s, const ferry_track *track, bool wrong)
 
 static int put_vector(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_piece pieces[] = {{s->theirs, s->mine, 8}, {there(s, wrong) + 4, s->mine + 4, 16}};
+    const ferry_piece pieces[] = {{s->theirs, s->mine, 8}, {among(s, wrong) + 4, s->mine + 4, 16}};
     return ferry_put_vector(s->job.f[0], 1, pieces, 2, track);
 }
 
 static int get_vector(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_piece pieces[] = {{s->mine, s->theirs, 8}, {s->mine + 4, there(s, wrong) + 4, 16}};
+    const ferry_piece pieces[] = {{s->mine, s->theirs, 8}, {s->mine + 4, among(s, wrong) + 4, 16}};
     return ferry_get_vector(s->job.f[0], 1, pieces, 2, track);
 }
 
@@ -137,13 +144,13 @@ static const ferry_stride stride = {.count = 4, .target_bytes = 16, .source_byte
 
 static int put_strided(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_strided what = {there(s, wrong), s->mine, 8, 1, &stride};
+    const ferry_strided what = {among(s, wrong), s->mine, 8, 1, &stride};
     return ferry_put_strided(s->job.f[0], 1, &what, track);
 }
 
 static int get_strided(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_strided what = {s->mine, there(s, wrong), 8, 1, &stride};
+    const ferry_strided what = {s->mine, among(s, wrong), 8, 1, &stride};
     return ferry_get_strided(s->job.f[0], 1, &what, track);
 }
 
@@ -180,7 +187,8 @@ static void block_make(scene *s)
 
 static int remote_free(scene *s, const ferry_track *track, bool wrong)
 {
-    return ferry_remote_free(s->job.f[0], 1, wrong ? s->wild : s->block, track);
+    s->far = wrong ? s->wild : s->block;
+    return ferry_remote_free(s->job.f[0], 1, (void *)(uintptr_t)s->far, track);
 }
 
 static int object_send(scene *s, const ferry_track *track, bool wrong)
@@ -420,22 +428,38 @@ static void start_other_mover(scene *s)
 const operation operations[] = {
     {.name = "request",
      .arrives = true,
+     .sends = true,
      .start = request,
      .refusal = FERRY_ENOENT,
      .rank = 1,
      .has_local = true},
     {.name = "broadcast",
+     .sends = true,
      .start = broadcast,
      .refusal = FERRY_ENOENT,
      .rank = -1,
      .to_the_living = true},
-    {.name = "put", .start = put, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
+    {.name = "put",
+     .sends = true,
+     .start = put,
+     .refusal = FERRY_ERANGE,
+     .rank = 1,
+     .has_local = true},
     {.name = "get", .start = get, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
-    {.name = "put_vector", .start = put_vector, .refusal = FERRY_ERANGE, .rank = 1},
+    {.name = "put_vector", .sends = true, .start = put_vector, .refusal = FERRY_ERANGE, .rank = 1},
     {.name = "get_vector", .start = get_vector, .refusal = FERRY_ERANGE, .rank = 1},
-    {.name = "put_strided", .start = put_strided, .refusal = FERRY_ERANGE, .rank = 1},
+    {.name = "put_strided",
+     .sends = true,
+     .start = put_strided,
+     .refusal = FERRY_ERANGE,
+     .rank = 1},
     {.name = "get_strided", .start = get_strided, .refusal = FERRY_ERANGE, .rank = 1},
-    {.name = "put_run", .start = put_run, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
+    {.name = "put_run",
+     .sends = true,
+     .start = put_run,
+     .refusal = FERRY_ERANGE,
+     .rank = 1,
+     .has_local = true},
     {.name = "get_run", .start = get_run, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
     {.name = "atomic", .start = atomic, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
     {.name = "remote_alloc",
@@ -452,27 +476,32 @@ const operation operations[] = {
      .at_once = true},
     {.name = "object_send",
      .arrives = true,
+     .sends = true,
      .start = object_send,
      .refusal = FERRY_ENOENT,
      .rank = 1},
     {.name = "object_take_along",
      .arrives = true,
+     .sends = true,
      .start = object_take_along,
      .refusal = FERRY_ENOENT,
      .rank = -1,
      .prepare = create_traveller},
     {.name = "object_send_after",
      .arrives = true,
+     .sends = true,
      .start = object_send_after,
      .refusal = FERRY_ENOENT,
      .rank = -1,
      .prepare = create_traveller},
     {.name = "send_short",
+     .sends = true,
      .start = send_short,
      .refusal = FERRY_ETOOLONG,
      .rank = 1,
      .has_local = true},
     {.name = "send_long",
+     .sends = true,
      .start = send_long,
      .refusal = FERRY_ETOOLONG,
      .rank = 1,

@@ -28,6 +28,7 @@ typedef struct scene {
     void (*in_handler)(void); /* what each does; may be NULL */
     bool dead;                /* rank 1: it does nothing any more */
     bool stayed;              /* an object that was to leave */
+    const void *far;          /* the address on rank 1 that the operation names; may be NULL */
 } scene;
 
 void scene_open(scene *s, uint32_t ring_slots);
@@ -43,6 +44,7 @@ typedef struct operation {
     bool arrives;   /* on arrival: before its handler runs */
     bool waits;     /* for nothing but what rank 1 has done already: a death does not undo that */
     bool has_local; /* its receipt names memory here */
+    bool sends;     /* data of the program: it reports submitted */
     void (*prepare)(scene *s);   /* before it starts */
     void (*take_part)(scene *s); /* what rank 1 has to do before it can complete */
     bool at_once;                /* it is done in the call */

@@ -93,7 +93,8 @@ static void expect(const operation *o, const char *fate, ferry_event event, int 
 {
     job_settle(&s.job);
     bool right = ends() == 1 && seen.counts[event] == 1 && seen.last.error == error &&
-                 seen.counts[FERRY_SUBMITTED] <= 1 && seen.has_reason == (error != 0);
+                 seen.counts[FERRY_SUBMITTED] <= o->sends && seen.has_reason == (error != 0) &&
+                 (event != FERRY_COMPLETED || seen.counts[FERRY_SUBMITTED] == o->sends);
     if (!right)
         speak();
     if (!right)
@@ -102,10 +103,12 @@ static void expect(const operation *o, const char *fate, ferry_event event, int 
                 o->name, fate, seen.counts[0], seen.counts[1], seen.counts[2], seen.counts[3],
                 seen.last.error, error);
     bool told = seen.last.local_rank == 0 && (o->rank < 0 || seen.last.rank == o->rank) &&
-                (!o->has_local || seen.last.local_address != NULL);
+                (!o->has_local || seen.last.local_address != NULL) &&
+                seen.last.remote_address == (uintptr_t)s.far;
     if (!told)
-        fprintf(stderr, "%s, %s: the receipt names ranks %d and %d and %p\n", o->name, fate,
-                seen.last.local_rank, seen.last.rank, seen.last.local_address);
+        fprintf(stderr, "%s, %s: the receipt names ranks %d and %d, %p here and 0x%llx there\n",
+                o->name, fate, seen.last.local_rank, seen.last.rank, seen.last.local_address,
+                (unsigned long long)seen.last.remote_address);
     CHECK(right && told && s.job.f[0]->ops_table.pending == 0);
     job_close(&s.job);
 }
