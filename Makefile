@@ -4,15 +4,18 @@ BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-# Once; afterwards CMake itself notices what has changed. Ninja when it is there.
-configure = [ -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/Makefile ] || \
-	CMAKE_GENERATOR=$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles) \
-	cmake --preset release --log-level=NOTICE
+# Each time: CMake searches again for what it did not find, so a package that was installed since
+# counts. A tree keeps the generator that it began with. CMAKE_OPTIONS: more for CMake, as -D...
+configure = CMAKE_GENERATOR=$$(command -v ninja >/dev/null && echo Ninja || echo Unix Makefiles) \
+	cmake --preset release -B $(BUILD) --log-level=NOTICE >/dev/null $(CMAKE_OPTIONS)
+# For make install alone, a new tree has no tests. make test adds them.
+without_tests = $$([ -f $(BUILD)/CMakeCache.txt ] || \
+	echo -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF)
 compile = cmake --build $(BUILD) --parallel $(JOBS)
 # Without what this make would tell the makes that tests start. Many wait more than they compute.
 ctest = env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS ctest --test-dir $(BUILD) --output-on-failure
 
-.PHONY: build demo test bench install verify soak format clean help
+.PHONY: build configure demo test bench install verify soak format clean help
 .DEFAULT_GOAL := build
 
 build: ## build everything into build/
@@ -20,8 +23,14 @@ build: ## build everything into build/
 	@$(configure)
 	@$(compile)
 
-demo: build ## refine a coastline, unbalanced and balanced; draws pictures into demo/
-	@sh examples/mesh/demo.sh
+configure: # let CMake look again at what is installed
+	@$(configure)
+
+demo: ## refine a coastline, unbalanced and balanced; draws pictures into demo/
+	@sh tools/need.sh build
+	@$(configure)
+	@$(compile) --target mesh ferry_command
+	@BUILD=$(BUILD) sh examples/mesh/demo.sh
 
 test: ## build and run all tests, sanitizer builds included
 	@sh tools/need.sh test
@@ -33,12 +42,14 @@ bench: ## run every benchmark, the long form; as root installs what Ferry is com
 	@sh tools/need.sh build
 	@sh tools/need.sh bench || echo "ferry: what is missing will be reported as absent"
 	@$(configure)
-	@cmake $(BUILD) --log-level=NOTICE >/dev/null
 	@$(compile)
 	@for b in $(BUILD)/bench/*; do [ ! -f "$$b" ] || "$$b" || exit 1; done
 
-install: build ## install into PREFIX (default /usr/local)
-	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+install: ## build and install into PREFIX (default /usr/local); no tests, examples or benchmarks
+	@sh tools/need.sh install
+	@$(configure) $(without_tests) -DCMAKE_INSTALL_PREFIX="$(abspath $(PREFIX))"
+	@$(compile) --target installed
+	@cmake --install $(BUILD)
 
 verify: ## check the protocols' models exhaustively
 	@sh tools/need.sh verify

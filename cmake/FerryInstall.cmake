@@ -1,6 +1,10 @@
 # make install: headers, libraries, the command, a CMake package, a pkg-config file and man pages.
 include(CMakePackageConfigHelpers)
 
+# What is installed, and no more.
+get_property(plugins GLOBAL PROPERTY FERRY_PLUGINS)
+add_custom_target(installed DEPENDS ferry ferry_data ferry_static ferry_command man ${plugins})
+
 install(TARGETS ferry ferry_data ferry_static EXPORT FerryTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -26,3 +30,13 @@ foreach(library ferry ferry-data)
 endforeach()
 
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+
+# libferry.a has the movers and cells too: what -lferry_data names may be empty.
+install(CODE "execute_process(COMMAND \"${CMAKE_AR}\" crs
+  \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libferry_data.a\"
+  COMMAND_ERROR_IS_FATAL ANY)")
+# Programs that are linked to libferry.a look for plug-ins where it was configured to be installed.
+install(CODE "if(NOT CMAKE_INSTALL_PREFIX STREQUAL \"${CMAKE_INSTALL_PREFIX}\")
+  message(STATUS \"libferry.a looks for plug-ins in ${CMAKE_INSTALL_FULL_LIBDIR}/ferry: configure \"
+    \"with -DCMAKE_INSTALL_PREFIX=\${CMAKE_INSTALL_PREFIX}, or set FERRY_PLUGIN_PATH\")
+endif()")

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes sure that what a make target needs is installed: need.sh build|test|bench|verify|format.
+# Makes sure that what a make target needs is installed: need.sh GOAL, where GOAL is build, install,
+# test, bench, verify or format.
 #
 # Asks for commands and files, not for packages, so that anything that provides them will do and a
 # second call costs nothing. As root it installs what is missing; otherwise it prints the one line
@@ -40,9 +41,13 @@ look()
     have cc || want gcc
     compiles stdio.h || want libc6-dev
     case $goal in
-    build | test)
+    build | install | test)
         have cmake || want cmake
         have ninja || want ninja-build
+        ;;
+    esac
+    case $goal in
+    build | test)
         compiles metis.h || want libmetis-dev
         compiles_cmocka || want libcmocka-dev
         ;;
@@ -88,7 +93,7 @@ compiles_cmocka()
 
 check_cmake()
 {
-    case $goal in build | test) ;; *) return 0 ;; esac
+    case $goal in build | install | test) ;; *) return 0 ;; esac
     found=$(cmake --version | sed -n '1s/.* //p')
     minor=${found#*.}
     [ "${found%%.*}" -gt 3 ] || [ "${minor%%.*}" -ge 25 ] && return 0

@@ -7,7 +7,7 @@ build=${BUILD:-build}
 out=${OUT:-demo}
 cores=$(nproc)
 ranks=${RANKS:-$((cores < 4 ? 4 : cores < 16 ? cores : 16))}
-scheduler=${SCHEDULER:-stealing}
+scheduler=${SCHEDULER:-ferry}
 
 # refine SCHEDULER FOLDER
 refine() {

@@ -71,7 +71,9 @@ int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool 
     if (!fy_plugin_locate(name, path, sizeof(path)))
         return fy_error_set(FERRY_ELAUNCH,
                             "ferry-%s.so is missing: it is neither in FERRY_PLUGIN_PATH nor "
-                            "beside Ferry's library nor in %s",
+                            "beside Ferry's library nor in %s; expected it in the folder "
+                            "lib/ferry of an installation or a build, which "
+                            "FERRY_PLUGIN_PATH may name",
                             name, FY_PLUGIN_FOLDER);
     int scope = global ? RTLD_GLOBAL : RTLD_LOCAL;
     void *handle = dlopen(path, RTLD_NOW | scope | RTLD_NODELETE);

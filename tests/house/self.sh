@@ -181,6 +181,12 @@ conditionals) spoil 'an #ifdef in core' to src/core/a.c '#ifdef __linux__\n#endi
 coverage)
     spoil 'a function that is not there' replace docs/coverage.md 's/ferry_sample/ferry_other/'
     spoil 'a test that is not there' replace docs/coverage.md 's/a_test/no_such_test/'
+    absent() { replace docs/coverage.md "$1"; echo 'mpi ^mpi_' >"$build/obj/absent"; }
+    spoil 'a test that no missing package has' absent 's/a_test/no_such_test/'
+    clean
+    absent 's/a_test/mpi_such/'
+    check || { cat "$top/log"; echo "house rule coverage wants tests of a missing package"; exit 1; }
+    rm "$build/obj/absent"
     spoil 'a row without test' replace docs/coverage.md 's/`a_test`//'
     ;;
 variables)
