@@ -2,8 +2,10 @@
  * tasks until the cell is full and then works on them itself; the others take as fast as they can.
  * Here a task is to count the primes in a range.
  *
- *     ferry run -n 4 build/examples/farm [LIMIT]
- */
+ *     ferry run -n 4 build/examples/farm [LIMIT] [--check]
+ *
+ * --check counts them once more with a sieve, and every task's range; the exit status is 1 if the
+ * results differ. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,25 +78,70 @@ static void add(ferry *f, int64_t first, int64_t end)
     check(f, error);
 }
 
-static void print_results(ferry *f, int64_t limit)
+/* Room for a mark per number below `count`. Gives it, freed with free. */
+static bool *make_marks(int64_t count)
 {
-    int64_t primes = 0, tasks = 0, own = 0;
-    for (int64_t left = (limit + RANGE - 1) / RANGE; left > 0; left--, tasks++) {
+    bool *marks = calloc((size_t)count, sizeof *marks);
+    if (marks == NULL) {
+        fprintf(stderr, "farm: no memory for %" PRId64 " marks\n", count);
+        exit(1);
+    }
+    return marks;
+}
+
+/* Marks the numbers below `limit`, which is at least 2, that are not prime. */
+static void sieve(bool *composite, int64_t limit)
+{
+    composite[0] = composite[1] = true;
+    for (int64_t n = 2; n * n < limit; n++)
+        for (int64_t m = n * n; !composite[n] && m < limit; m += n)
+            composite[m] = true;
+}
+
+/* Whether a result has the primes of its range, which no result had before. */
+static bool is_right(const task *t, bool *composite, bool *seen)
+{
+    int64_t primes = 0;
+    for (int64_t n = t->first; n < t->end; n++)
+        primes += !composite[n];
+    bool right = primes == t->primes && !seen[t->first / RANGE];
+    seen[t->first / RANGE] = true;
+    return right;
+}
+
+/* Takes all results. Returns how many of them are wrong. */
+static int64_t take_results(ferry *f, int64_t limit, bool checked)
+{
+    int64_t primes = 0, tasks = (limit + RANGE - 1) / RANGE, own = 0, wrong = 0;
+    bool *composite = make_marks(checked ? limit : 2), *seen = make_marks(tasks);
+    if (checked)
+        sieve(composite, limit);
+    for (int64_t i = 0; i < tasks; i++) {
         task t;
         size_t size = sizeof t;
         check(f, ferry_cell_recv(f, (ferry_cell){0, RESULTS}, &t, &size, NULL, FERRY_FOREVER));
         primes += t.primes;
         own += t.worker == 0;
+        wrong += checked && !is_right(&t, composite, seen);
     }
+    free(composite);
+    free(seen);
     printf("%" PRId64 " primes below %" PRId64 ": %" PRId64 " tasks, %" PRId64
-           " of them done by rank 0\n",
-           primes, limit, tasks, own);
+           " of them done by rank 0%s\n",
+           primes, limit, tasks, own, checked && wrong == 0 ? "; each as the sieve says" : "");
+    if (wrong > 0)
+        fprintf(stderr, "farm: %" PRId64 " of %" PRId64 " tasks have other primes than the sieve\n",
+                wrong, tasks);
+    return wrong;
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
     long limit = 400000;
-    const parameter table[] = {{"LIMIT", "of the primes to count", 2, 1e9, .whole = &limit}, {0}};
+    bool checked = false;
+    const parameter table[] = {{"LIMIT", "of the primes to count", 2, 1e9, .whole = &limit},
+                               {"check", "counts once more with a sieve", .flag = &checked},
+                               {0}};
     int status = parameters_read(f, argc, argv, "Counts primes in tasks from one cell.", table);
     if (status >= 0)
         return status;
@@ -112,8 +159,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         work(f, parcel);
     for (int rank = 1; rank < ferry_ranks(f); rank++)
         add(f, 0, 0);
-    print_results(f, limit);
-    return 0;
+    return take_results(f, limit, checked) != 0;
 }
 
 int main(int argc, char **argv)

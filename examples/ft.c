@@ -2,7 +2,7 @@
  * transforms. The cube lies in slabs of z; for the transform along z a mover brings it into slabs
  * of x, transposed, so that z is contiguous.
  *
- *   ferry run -n 4 build/examples/ft S|W|A
+ *   ferry run -n 4 build/examples/ft S|W|A|B
  *
  * Prints a checksum per iteration and whether they are the published ones. */
 #include <complex.h>
@@ -13,17 +13,19 @@
 
 #include <ferry/ferry.h>
 
+#include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
 
-enum { ITERATIONS = 6, STRIP = 8, SAMPLES = 1024 };
+enum { ITERATIONS_MAX = 20, STRIP = 8, SAMPLES = 1024 };
 
 typedef double complex number;
 
 typedef struct problem {
     char name;
     int64_t nx, ny, nz;
-    double checksums[ITERATIONS][2]; /* NAS Parallel Benchmarks, FT */
+    int iterations;
+    double checksums[ITERATIONS_MAX][2]; /* NAS Parallel Benchmarks, FT */
 } problem;
 
 static const problem problems[] = {
@@ -31,6 +33,7 @@ static const problem problems[] = {
      64,
      64,
      64,
+     6,
      {{5.546087004964e+02, 4.845363331978e+02},
       {5.546385409190e+02, 4.865304269511e+02},
       {5.546148406171e+02, 4.883910722337e+02},
@@ -41,6 +44,7 @@ static const problem problems[] = {
      128,
      128,
      32,
+     6,
      {{5.673612178944e+02, 5.293246849175e+02},
       {5.631436885271e+02, 5.282149986629e+02},
       {5.594024089970e+02, 5.270996558037e+02},
@@ -51,12 +55,28 @@ static const problem problems[] = {
      256,
      256,
      128,
+     6,
      {{5.046735008193e+02, 5.114047905510e+02},
       {5.059412319734e+02, 5.098809666433e+02},
       {5.069376896287e+02, 5.098144042213e+02},
       {5.077892868474e+02, 5.101336130759e+02},
       {5.085233095391e+02, 5.104914655194e+02},
       {5.091487099959e+02, 5.107917842803e+02}}},
+    {'B',
+     512,
+     256,
+     256,
+     20,
+     {{5.177643571579e+02, 5.077803458597e+02}, {5.154521291263e+02, 5.088249431599e+02},
+      {5.146409228649e+02, 5.096208912659e+02}, {5.142378756213e+02, 5.101023387619e+02},
+      {5.139626667737e+02, 5.103976610617e+02}, {5.137423460082e+02, 5.105948019802e+02},
+      {5.135547056878e+02, 5.107404165783e+02}, {5.133910925466e+02, 5.108576573661e+02},
+      {5.132470705390e+02, 5.109577278523e+02}, {5.131197729984e+02, 5.110460304483e+02},
+      {5.130070319283e+02, 5.111252433800e+02}, {5.129070537032e+02, 5.111968077718e+02},
+      {5.128182883502e+02, 5.112616233064e+02}, {5.127393733383e+02, 5.113203605551e+02},
+      {5.126691062020e+02, 5.113735928093e+02}, {5.126064276004e+02, 5.114218460548e+02},
+      {5.125504076570e+02, 5.114656139760e+02}, {5.125002331720e+02, 5.115053595966e+02},
+      {5.124551951846e+02, 5.115415130407e+02}, {5.124146770029e+02, 5.115744692211e+02}}},
 };
 
 typedef struct solver {
@@ -67,6 +87,7 @@ typedef struct solver {
     ferry_xarray *turned;    /* as spectrum: on its way */
     ferry_mover *out, *back; /* space to turned, turned to space */
     number *scratch;
+    cost cost;
 } solver;
 
 /* As CMPLX, which not every compiler has. */
@@ -143,7 +164,7 @@ static number *transform(number *a, number *b, int64_t n, const number *roots, i
 
 /* Transforms `count` lines of length n: line l begins at data + l * line, elements lie `step`
  * apart. `sign` -1 is forward. */
-static void transform_lines(const solver *s, number *data, int64_t n, int64_t step, int64_t count,
+static void transform_lines(solver *s, number *data, int64_t n, int64_t step, int64_t count,
                             int64_t line, int sign)
 {
     number *roots = s->scratch, *a = roots + n, *b = a + n * STRIP;
@@ -159,9 +180,10 @@ static void transform_lines(const solver *s, number *data, int64_t n, int64_t st
             for (int64_t j = 0; j < STRIP; j++)
                 data[(l + j) * line + i * step] = result[i * STRIP + j];
     }
+    cost_add(&s->cost, 5 * (double)(n * count) * log2((double)n));
 }
 
-static void transform_planes(const solver *s, int sign)
+static void transform_planes(solver *s, int sign)
 {
     const int64_t nx = s->p->nx, ny = s->p->ny;
     for (size_t i = 0; i < s->space->local_count; i++) {
@@ -172,21 +194,25 @@ static void transform_planes(const solver *s, int sign)
             transform_lines(s, plane, ny, nx, nx, 1, sign);
         }
     }
+    cost_spend(&s->cost, s->f);
 }
 
-static void transform_depth(const solver *s, int sign)
+static void transform_depth(solver *s, int sign)
 {
     for (size_t i = 0; i < s->turned->local_count; i++) {
         const ferry_grid *grid = &s->turned->grids[i];
         int64_t count = (int64_t)ferry_region_extent(grid->region, 0) * s->p->ny;
         transform_lines(s, grid->data, s->p->nz, 1, count, s->p->nz, sign);
     }
+    cost_spend(&s->cost, s->f);
 }
 
-static void move(ferry *f, ferry_mover *m)
+static void move(solver *s, ferry_mover *m)
 {
-    check(f, ferry_mover_start(m, NULL));
-    check(f, ferry_mover_wait(m));
+    cost_communication_begins(&s->cost, s->f);
+    check(s->f, ferry_mover_start(m, NULL));
+    check(s->f, ferry_mover_wait(m));
+    cost_communication_ends(&s->cost, s->f);
 }
 
 static double wave(int64_t k, int64_t n)
@@ -196,7 +222,7 @@ static double wave(int64_t k, int64_t n)
 }
 
 /* One step in time: the spectrum decays; a copy of it goes on to the inverse transform. */
-static void evolve(const solver *s)
+static void evolve(solver *s)
 {
     const double decay = -4e-6 * M_PI * M_PI;
     for (size_t i = 0; i < s->spectrum->local_count; i++) {
@@ -208,7 +234,9 @@ static void evolve(const solver *s)
             *value *= exp(decay * k2);
             *copy++ = *value++;
         } while (ferry_region_next(&grid->region, &p));
+        cost_add(&s->cost, 8 * (double)ferry_region_size(grid->region));
     }
+    cost_spend(&s->cost, s->f);
 }
 
 static number checksum(const solver *s)
@@ -257,7 +285,8 @@ static void bind_turning(ferry *f, ferry_xarray *from, ferry_xarray *to, ferry_m
 
 static void solver_init(solver *s, ferry *f, const problem *p)
 {
-    *s = (solver){.f = f, .p = p};
+    s->f = f;
+    s->p = p;
     s->space = slabs(f, (int64_t[]){p->nz, p->ny, p->nx});
     s->spectrum = slabs(f, (int64_t[]){p->nx, p->ny, p->nz});
     s->turned = slabs(f, (int64_t[]){p->nx, p->ny, p->nz});
@@ -285,15 +314,15 @@ static int solve(solver *s)
     int wrong = 0;
     fill(s);
     transform_planes(s, -1);
-    move(s->f, s->out);
+    move(s, s->out);
     transform_depth(s, -1);
     for (size_t i = 0; i < s->spectrum->local_count; i++)
         memcpy(s->spectrum->grids[i].data, s->turned->grids[i].data,
                ferry_region_size(s->spectrum->grids[i].region) * sizeof(number));
-    for (int step = 0; step < ITERATIONS; step++) {
+    for (int step = 0; step < s->p->iterations; step++) {
         evolve(s);
         transform_depth(s, 1);
-        move(s->f, s->back);
+        move(s, s->back);
         transform_planes(s, 1);
         number sum = checksum(s);
         const double *wanted = s->p->checksums[step];
@@ -309,20 +338,23 @@ static int solve(solver *s)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const char *const classes[] = {"S", "W", "A", NULL}; /* as in problems */
+    static const char *const classes[] = {"S", "W", "A", "B", NULL}; /* as in problems */
     int class = 0;
-    const parameter table[] = {{"CLASS", "S, W or A", .choice = &class, .of = classes}, {0}};
+    solver s = {0};
+    const parameter table[] = {
+        {"CLASS", "S, W, A or B", .choice = &class, .of = classes}, COST_PARAMETER(&s.cost), {0}};
     int status = parameters_read(f, argc, argv, "The NAS benchmark FT.", table);
     if (status >= 0)
         return status;
-    solver s;
     solver_init(&s, f, &problems[class]);
     check(f, ferry_barrier(f));
     uint64_t start = ferry_now(f);
     int wrong = solve(&s);
+    double seconds = (double)(ferry_now(f) - start) * 1e-9;
+    double communication = cost_communication_s(&s.cost, f);
     if (ferry_rank(f) == 0)
-        printf("FT class %s on %d ranks: %s, %.3f s\n", classes[class], ferry_ranks(f),
-               wrong ? "verification failed" : "verified", (double)(ferry_now(f) - start) * 1e-9);
+        printf("FT class %s on %d ranks: %s, %.6f s, communication %.6f s\n", classes[class],
+               ferry_ranks(f), wrong ? "verification failed" : "verified", seconds, communication);
     solver_fini(&s);
     return wrong != 0;
 }

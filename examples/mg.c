@@ -1,6 +1,6 @@
 /* The NAS benchmark MG: V-cycles of multigrid for the Poisson equation on a periodic cube.
  *
- *   ferry run -n 4 build/examples/mg S|W|A
+ *   ferry run -n 4 build/examples/mg S|W|A|B
  *
  * Each level has a decomposition of its own, of fewer blocks where there are few points. Between
  * levels each block of the finer one works on its own coarse points, `between`, and movers carry
@@ -13,6 +13,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
 
@@ -22,13 +23,15 @@ typedef struct problem {
     char name;
     int levels; /* 2^levels points along an edge */
     int cycles;
-    double norm; /* NAS Parallel Benchmarks, MG */
+    double centre, face, edge; /* weights of the smoother */
+    double norm;               /* NAS Parallel Benchmarks, MG */
 } problem;
 
 static const problem problems[] = {
-    {'S', 5, 4, 0.5307707005734e-04},
-    {'W', 7, 4, 0.6467329375339e-05},
-    {'A', 8, 4, 0.2433365309069e-05},
+    {'S', 5, 4, -3.0 / 8, 1.0 / 32, -1.0 / 64, 0.5307707005734e-04},
+    {'W', 7, 4, -3.0 / 8, 1.0 / 32, -1.0 / 64, 0.6467329375339e-05},
+    {'A', 8, 4, -3.0 / 8, 1.0 / 32, -1.0 / 64, 0.2433365309069e-05},
+    {'B', 8, 20, -3.0 / 17, 1.0 / 33, -1.0 / 61, 0.1800564401355e-05},
 };
 
 typedef struct level {
@@ -41,10 +44,12 @@ typedef struct level {
 
 typedef struct solver {
     ferry *f;
+    const problem *p;
     int top; /* the finest level; the coarsest is 1 */
     level levels[LEVELS_MAX];
     ferry_xarray *v; /* right-hand side */
     double *rows;    /* scratch: two rows of the finest level */
+    cost cost;
 } solver;
 
 static void check(ferry *f, int error)
@@ -55,10 +60,21 @@ static void check(ferry *f, int error)
     exit(1);
 }
 
-static void move(ferry *f, ferry_mover *m)
+static void move(solver *s, ferry_mover *m)
 {
-    check(f, ferry_mover_start(m, NULL));
-    check(f, ferry_mover_wait(m));
+    cost_communication_begins(&s->cost, s->f);
+    check(s->f, ferry_mover_start(m, NULL));
+    check(s->f, ferry_mover_wait(m));
+    cost_communication_ends(&s->cost, s->f);
+}
+
+/* Operations that this rank has done at each of its points of `x`. */
+static void spend(solver *s, const ferry_xarray *x, double per_point)
+{
+    for (size_t b = 0; b < x->local_count; b++)
+        cost_add(&s->cost,
+                 per_point * (double)ferry_region_size(x->blocks.blocks[x->local[b]].region));
+    cost_spend(&s->cost, s->f);
 }
 
 static ferry_region own_region(const ferry_xarray *x, size_t i)
@@ -88,7 +104,7 @@ static void gather(const ferry_grid *grid, const double *p, int64_t count, doubl
 static void residual(solver *s, level *l, const ferry_xarray *v)
 {
     double *face = s->rows, *edge = face + l->n + 2;
-    move(s->f, l->halo_u);
+    move(s, l->halo_u);
     for (size_t b = 0; b < l->u->local_count; b++) {
         ferry_region own = own_region(l->u, b);
         int64_t count = (int64_t)ferry_region_extent(own, 2);
@@ -104,13 +120,14 @@ static void residual(solver *s, level *l, const ferry_xarray *v)
                            1.0 / 12 * (edge[k] + edge[k + 2]);
             }
     }
+    spend(s, l->u, 15);
 }
 
 /* u = u + C r */
 static void smooth(solver *s, level *l)
 {
     double *face = s->rows, *edge = face + l->n + 2;
-    move(s->f, l->halo_r);
+    move(s, l->halo_r);
     for (size_t b = 0; b < l->u->local_count; b++) {
         ferry_region own = own_region(l->u, b);
         int64_t count = (int64_t)ferry_region_extent(own, 2);
@@ -120,10 +137,11 @@ static void smooth(solver *s, level *l)
                 double *u = cell(&l->u->grids[b], i, j, own.low.at[2]);
                 gather(&l->r->grids[b], r, count, face, edge);
                 for (int64_t k = 0; k < count; k++)
-                    u[k] += -3.0 / 8 * r[k] + 1.0 / 32 * (r[k - 1] + r[k + 1] + face[k + 1]) -
-                            1.0 / 64 * (edge[k + 1] + face[k] + face[k + 2]);
+                    u[k] += s->p->centre * r[k] + s->p->face * (r[k - 1] + r[k + 1] + face[k + 1]) +
+                            s->p->edge * (edge[k + 1] + face[k] + face[k + 2]);
             }
     }
+    spend(s, l->u, 16);
 }
 
 /* The residual of a level, weighted, to the next coarser one. Coarse point c lies at fine point
@@ -131,7 +149,7 @@ static void smooth(solver *s, level *l)
 static void restrict_residual(solver *s, level *fine)
 {
     double *face = s->rows, *edge = face + fine->n + 2;
-    move(s->f, fine->halo_r);
+    move(s, fine->halo_r);
     for (size_t b = 0; b < fine->r->local_count; b++) {
         ferry_region own = own_region(fine->between, b);
         int64_t count = (int64_t)ferry_region_extent(own, 2);
@@ -148,7 +166,8 @@ static void restrict_residual(solver *s, level *fine)
                 }
             }
     }
-    move(s->f, fine->down);
+    spend(s, fine->between, 26);
+    move(s, fine->down);
 }
 
 /* Adds a row of a coarse level, interpolated along it, to a row of the finer one. */
@@ -163,8 +182,8 @@ static void add_row(double *u, const double *z, int64_t count, double weight)
 /* The correction of the next coarser level, interpolated and added. */
 static void interpolate(solver *s, level *fine)
 {
-    move(s->f, fine->up);
-    move(s->f, fine->halo_between);
+    move(s, fine->up);
+    move(s, fine->halo_between);
     for (size_t b = 0; b < fine->u->local_count; b++) {
         ferry_region own = own_region(fine->between, b);
         const ferry_grid *z = &fine->between->grids[b], *u = &fine->u->grids[b];
@@ -180,6 +199,7 @@ static void interpolate(solver *s, level *fine)
                         add_row(row, cell(z, c, d, first), count, weight);
             }
     }
+    spend(s, fine->u, 6);
 }
 
 static void clear(const ferry_xarray *x)
@@ -350,9 +370,12 @@ static void level_init(solver *s, int k)
     l->up = bind_common(f, s->levels[k - 1].u, l->between);
 }
 
-static void solver_init(solver *s, ferry *f, int top)
+static void solver_init(solver *s, ferry *f, const problem *p)
 {
-    *s = (solver){.f = f, .top = top};
+    const int top = p->levels;
+    s->f = f;
+    s->p = p;
+    s->top = top;
     for (int k = 1; k <= top; k++)
         level_init(s, k);
     check(f, ferry_xarray_create(f, &s->levels[top].blocks, sizeof(double), ferry_point_all(1),
@@ -384,25 +407,27 @@ static void solver_fini(solver *s)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    static const char *const classes[] = {"S", "W", "A", NULL}; /* as in problems */
+    static const char *const classes[] = {"S", "W", "A", "B", NULL}; /* as in problems */
     int class = 0;
-    const parameter table[] = {{"CLASS", "S, W or A", .choice = &class, .of = classes}, {0}};
+    solver s = {0};
+    const parameter table[] = {
+        {"CLASS", "S, W, A or B", .choice = &class, .of = classes}, COST_PARAMETER(&s.cost), {0}};
     int status = parameters_read(f, argc, argv, "The NAS benchmark MG.", table);
     if (status >= 0)
         return status;
-    solver s;
-    solver_init(&s, f, problems[class].levels);
+    solver_init(&s, f, &problems[class]);
     check(f, ferry_barrier(f));
     uint64_t start = ferry_now(f);
     residual(&s, &s.levels[s.top], s.v);
-    for (int k = 0; k < problems[class].cycles; k++)
+    for (int k = 0; k < s.p->cycles; k++)
         cycle(&s);
-    double found = norm(&s);
-    bool good = fabs(found / problems[class].norm - 1) < 1e-8;
+    double found = norm(&s), seconds = (double)(ferry_now(f) - start) * 1e-9;
+    double communication = cost_communication_s(&s.cost, f);
+    bool good = fabs(found / s.p->norm - 1) < 1e-8;
     if (ferry_rank(f) == 0)
-        printf("MG class %s on %d ranks: residual %.12e, %s, %.3f s\n", classes[class],
-               ferry_ranks(f), found, good ? "verified" : "verification FAILED",
-               (double)(ferry_now(f) - start) * 1e-9);
+        printf("MG class %s on %d ranks: residual %.12e, %s, %.6f s, communication %.6f s\n",
+               classes[class], ferry_ranks(f), found, good ? "verified" : "verification FAILED",
+               seconds, communication);
     solver_fini(&s);
     return !good;
 }

@@ -11,6 +11,7 @@
 
 #include <ferry/ferry.h>
 
+#include "common/cost.h"
 #include "common/parameters.h"
 #include <ferry/mover.h>
 
@@ -21,6 +22,7 @@ typedef struct solver {
     ferry_xarray *a, *b, *c;
     ferry_xarray *columns[2], *rows[2]; /* panels of A and B, for even and odd steps */
     ferry_mover **get_columns, **get_rows;
+    cost cost;
 } solver;
 
 static void check(ferry *f, int error)
@@ -120,7 +122,7 @@ static void fill(const solver *s)
 }
 
 /* C += panel of A times panel of B, four rows of B at a time. */
-static void multiply(const solver *s, int which)
+static void multiply(solver *s, int which)
 {
     for (size_t g = 0; g < s->c->local_count; g++) {
         const ferry_grid *c = &s->c->grids[g];
@@ -140,7 +142,9 @@ static void multiply(const solver *s, int which)
                 for (int64_t j = 0; j < width; j++)
                     row[j] += a[i * s->panel + k] * b[k * width + j];
         }
+        cost_add(&s->cost, 2 * (double)(height * width * s->panel));
     }
+    cost_spend(&s->cost, s->f);
 }
 
 static void start(const solver *s, int64_t k)
@@ -149,14 +153,16 @@ static void start(const solver *s, int64_t k)
     check(s->f, ferry_mover_start(s->get_rows[k], NULL));
 }
 
-static void run(const solver *s)
+static void run(solver *s)
 {
     start(s, 0);
     for (int64_t k = 0; k < s->steps; k++) {
+        cost_communication_begins(&s->cost, s->f);
         check(s->f, ferry_mover_wait(s->get_columns[k]));
         check(s->f, ferry_mover_wait(s->get_rows[k]));
         if (k + 1 < s->steps)
             start(s, k + 1);
+        cost_communication_ends(&s->cost, s->f);
         multiply(s, (int)(k % 2));
     }
 }
@@ -182,9 +188,11 @@ static int64_t count_wrong(const solver *s)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     long n = 512, panel = 64;
+    solver s = {.f = f};
     const parameter table[] = {
         {"N", "rows of the matrices", 1, 8192, .whole = &n},
         {"PANEL", "columns of a panel: N is a multiple of it", 1, 8192, .whole = &panel},
+        COST_PARAMETER(&s.cost),
         {0},
     };
     int status = parameters_read(f, argc, argv, "Multiplies two matrices.", table);
@@ -195,7 +203,8 @@ static int rank_main(ferry *f, int argc, char **argv)
             fprintf(stderr, "summa: N is %ld: expected a multiple of PANEL, %ld\n", n, panel);
         return 2;
     }
-    solver s = {.f = f, .n = n, .panel = panel};
+    s.n = n;
+    s.panel = panel;
     s.steps = s.n / s.panel;
     solver_init(&s);
     fill(&s);
@@ -205,10 +214,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_barrier(f));
     double seconds = (double)(ferry_now(f) - begin) * 1e-9, rows = (double)s.n;
     int64_t wrong = count_wrong(&s);
+    double communication = cost_communication_s(&s.cost, f);
     if (ferry_rank(f) == 0)
-        printf("%lld^2 on %lld x %lld ranks: %.3f s, %.2f Gflop/s, %lld elements wrong\n",
+        printf("%lld^2 on %lld x %lld ranks: %.6f s, %.2f Gflop/s, %lld elements wrong, "
+               "communication %.6f s\n",
                (long long)s.n, (long long)s.grid.at[0], (long long)s.grid.at[1], seconds,
-               2 * rows * rows * rows / seconds * 1e-9, (long long)wrong);
+               2 * rows * rows * rows / seconds * 1e-9, (long long)wrong, communication);
     solver_fini(&s);
     return wrong != 0;
 }
