@@ -225,7 +225,7 @@ static int run(ferry *f, sort *s, ferry_object_type type)
         return 1;
     double seconds = (double)(ferry_now(f) - begin) / 1e9;
     int wrong = check(f, s, sum);
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
     uint64_t totals[2] = {stats.messages_sent, stats.objects_out};
     if (ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, totals, totals, 2) != 0)

@@ -225,6 +225,7 @@ static int run(ferry *f, state *s)
         error = ferry_balance_phase(f, true);
     if (error == 0)
         error = ferry_barrier(f);
+    s->before = s->after = (ferry_stats)FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &s->before);
     uint64_t start_ns = ferry_now(f);
     if (error == 0)

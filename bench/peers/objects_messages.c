@@ -154,7 +154,7 @@ static ferry_object *moved_objects(state *s, uint64_t count)
 
 static uint64_t forwarded(const state *s)
 {
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(s->f, &stats);
     return stats.messages_forwarded;
 }

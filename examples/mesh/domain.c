@@ -245,7 +245,7 @@ int mesh_distribute(ferry *f, mesh_program *p)
 /* The account since `before`. */
 static ferry_stats since(ferry *f, const ferry_stats *before)
 {
-    ferry_stats s;
+    ferry_stats s = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &s);
     s.messages_sent -= before->messages_sent;
     s.messages_handled -= before->messages_handled;
@@ -264,7 +264,7 @@ static ferry_stats since(ferry *f, const ferry_stats *before)
 
 int mesh_refine_all(ferry *f, mesh_program *p)
 {
-    ferry_stats before;
+    ferry_stats before = FERRY_STATS_DEFAULTS;
     int error = ferry_balance_phase(f, true);
     if (error != 0)
         return error;

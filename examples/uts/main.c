@@ -246,7 +246,7 @@ static int gather_counts(ferry *f, counts *c)
 
 static void print_rank(ferry *f, const state *s)
 {
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
     printf("rank %d: %" PRIu64 " nodes in %" PRIu64 " tasks, %" PRIu64 " bags made, %" PRIu64
            " in, %" PRIu64 " out; task %.2f, runtime %.2f, idle %.2f ms\n",

@@ -35,7 +35,7 @@ typedef struct ferry_balance_options {
 
 #define FERRY_BALANCE_OPTIONS_DEFAULTS                                                             \
     {                                                                                              \
-        .size = sizeof(ferry_balance_options)                                                      \
+        sizeof(ferry_balance_options), 0, 0, NULL, NULL, 0                                         \
     }
 
 /* As ferry_balance_add, with what `options` says; borrows it and what it points to. It stays with
@@ -102,6 +102,11 @@ typedef struct ferry_scheduler {
      * not there come back. */
     void (*members)(ferry_scheduling *s, void *state);
 } ferry_scheduler;
+
+#define FERRY_SCHEDULER_DEFAULTS                                                                   \
+    {                                                                                              \
+        sizeof(ferry_scheduler), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
+    }
 
 /* What a scheduler may call, from inside its functions only. [either thread, lock held | never
  * blocks] */

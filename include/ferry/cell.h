@@ -144,7 +144,7 @@ typedef struct ferry_cell_handler {
 
 #define FERRY_CELL_HANDLER_DEFAULTS                                                                \
     {                                                                                              \
-        .size = sizeof(ferry_cell_handler), .high = -1                                             \
+        sizeof(ferry_cell_handler), NULL, NULL, -1, 0, 0                                           \
     }
 
 /* Sets the handler of a cell of this rank; NULL removes it. Copies it. It runs soon if a mark is

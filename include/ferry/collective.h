@@ -49,7 +49,8 @@ typedef struct ferry_collective {
 
 #define FERRY_COLLECTIVE_DEFAULTS                                                                  \
     {                                                                                              \
-        .size = sizeof(ferry_collective)                                                           \
+        sizeof(ferry_collective), FERRY_BARRIER, 0, NULL, NULL, 0, FERRY_INT32, FERRY_SUM, 0,      \
+            NULL, NULL                                                                             \
     }
 
 /* Does `what` and returns when this rank's part in it is done. Borrows all. Errors as

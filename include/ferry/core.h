@@ -52,9 +52,11 @@ typedef struct ferry_options {
                              gone; FERRY_WAITING_BYTES; a quarter of the machine's memory */
 } ferry_options;
 
+/* The initialiser of a struct whose first field is its size. Begin with it: a program and a library
+ * that know different fields then still understand each other. Zero is the default of a field. */
 #define FERRY_OPTIONS_DEFAULTS                                                                     \
     {                                                                                              \
-        .size = sizeof(ferry_options)                                                              \
+        sizeof(ferry_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0                            \
     }
 
 /* The program of one rank. Its return value is the rank's exit status. */
@@ -79,6 +81,12 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
  * that it goes on (ferry_on_peer); the rank is closed all the same. [app thread, not in handlers |
  * polls | may block] */
 FERRY_API int ferry_close(ferry *f);
+
+/* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, that of
+ * the headers: structs with a size grow in both directions. Lends for ever. [any thread | never
+ * blocks]
+ */
+FERRY_API const char *ferry_version(void);
 
 /* This rank's number, from 0, and how many ranks the job has. [any thread | never blocks] */
 FERRY_API int ferry_rank(const ferry *f);
@@ -183,7 +191,7 @@ typedef struct ferry_track {
 
 #define FERRY_TRACK_DEFAULTS                                                                       \
     {                                                                                              \
-        .size = sizeof(ferry_track)                                                                \
+        sizeof(ferry_track), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, false        \
     }
 
 /* Whether `*op` has ended. When it has: sets `*op` to none and returns its end (0 or its error);
@@ -329,6 +337,7 @@ FERRY_API void ferry_quiesce_break(ferry *f);
 
 /* What a rank has done since it was opened. Times in nanoseconds. */
 typedef struct ferry_stats {
+    size_t size; /* sizeof(ferry_stats) */
     uint64_t requests_sent, requests_handled;
     uint64_t messages_sent, messages_handled, messages_forwarded; /* to objects */
     uint64_t objects_in, objects_out;                             /* migrations */
@@ -347,8 +356,14 @@ typedef struct ferry_stats {
     uint64_t runtime_cpu_ns;
 } ferry_stats;
 
-/* Writes this rank's account to `*out`; NULL is told in a log line. [app thread | never blocks] */
-FERRY_API void ferry_stats_get(const ferry *f, ferry_stats *out);
+#define FERRY_STATS_DEFAULTS                                                                       \
+    {                                                                                              \
+        sizeof(ferry_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+    }
+
+/* Writes this rank's account to `*out`, which begins as FERRY_STATS_DEFAULTS. FERRY_EINVAL: `out`
+ * is NULL or its size is none; nothing was written. [app thread | never blocks] */
+FERRY_API int ferry_stats_get(ferry *f, ferry_stats *out);
 
 #ifdef __cplusplus
 }

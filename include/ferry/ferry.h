@@ -12,6 +12,7 @@
 #include <ferry/member.h>
 #include <ferry/memory.h>
 #include <ferry/mover.h>
+#include <ferry/mover_blocks.h>
 #include <ferry/mover_file.h>
 #include <ferry/object.h>
 #include <ferry/trace.h>

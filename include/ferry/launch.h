@@ -31,7 +31,7 @@ typedef struct ferry_launch_options {
 
 #define FERRY_LAUNCH_DEFAULTS                                                                      \
     {                                                                                              \
-        .size = sizeof(ferry_launch_options), .ranks = 1                                           \
+        sizeof(ferry_launch_options), 1, false, false, false, 0, NULL                              \
     }
 
 /* Runs `argv` (ended by NULL; `argv[0]` is looked up in PATH) as a job and returns its exit status:

@@ -157,7 +157,8 @@ typedef struct ferry_mover_options {
 
 #define FERRY_MOVER_DEFAULTS                                                                       \
     {                                                                                              \
-        .size = sizeof(ferry_mover_options)                                                        \
+        sizeof(ferry_mover_options), {FERRY_COMBINE_COPY, FERRY_NUMBER_DOUBLE, NULL, NULL}, false, \
+            false, false, false, 0                                                                 \
     }
 
 /* Binds `plan` to `source` and `target`, which may be one. Every rank binds the same movers in the
@@ -223,6 +224,7 @@ FERRY_API int ferry_mover_free(ferry_mover *mover);
 
 /* What one movement does on this rank. */
 typedef struct ferry_mover_stats {
+    size_t size;                          /* sizeof(ferry_mover_stats) */
     size_t neighbours_in, neighbours_out; /* ranks */
     size_t copies_local, copies_in;
     uint64_t bytes_local, bytes_in, bytes_out;
@@ -231,8 +233,14 @@ typedef struct ferry_mover_stats {
     uint64_t messages_in, messages_out; /* with data; each link's target acknowledges one more */
 } ferry_mover_stats;
 
-/* Writes the account of `mover`. [app thread | never blocks] */
-FERRY_API void ferry_mover_stats_get(const ferry_mover *mover, ferry_mover_stats *out);
+#define FERRY_MOVER_STATS_DEFAULTS                                                                 \
+    {                                                                                              \
+        sizeof(ferry_mover_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+    }
+
+/* Writes the account of `mover` to `*out`, which begins as FERRY_MOVER_STATS_DEFAULTS.
+ * FERRY_EINVAL: its size is none; nothing was written. [app thread | never blocks] */
+FERRY_API int ferry_mover_stats_get(const ferry_mover *mover, ferry_mover_stats *out);
 
 /* How the copies from one rank to another go. */
 typedef enum ferry_mover_way {

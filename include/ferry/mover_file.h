@@ -42,7 +42,7 @@ typedef struct ferry_dataset {
 
 #define FERRY_DATASET_DEFAULTS                                                                     \
     {                                                                                              \
-        .size = sizeof(ferry_dataset)                                                              \
+        sizeof(ferry_dataset), NULL, FERRY_NUMBER_DOUBLE                                           \
     }
 
 /* Writes `x` as one dataset of the new HDF5 file `path`, replacing an earlier file at the end. It
@@ -77,7 +77,7 @@ typedef struct ferry_picture {
 
 #define FERRY_PICTURE_DEFAULTS                                                                     \
     {                                                                                              \
-        .size = sizeof(ferry_picture)                                                              \
+        sizeof(ferry_picture), NULL, FERRY_NUMBER_DOUBLE, {0}, {0}, false                          \
     }
 
 /* Writes `x`, of 1 to 3 dimensions, as cell data of a VTK image: `path`.pvti, and one

@@ -218,7 +218,10 @@ typedef struct ferry_halo {
 
 #define FERRY_HALO_DEFAULTS                                                                        \
     {                                                                                              \
-        .size = sizeof(ferry_halo)                                                                 \
+        sizeof(ferry_halo), {{0}}, {{0}}, false, {0, {{0}}, {{0}}},                                \
+        {                                                                                          \
+            false                                                                                  \
+        }                                                                                          \
     }
 
 /* Appends the copies that fill the ghost cells of every block of `blocks` from the others, those
@@ -250,7 +253,12 @@ typedef struct ferry_meeting {
 
 #define FERRY_MEETING_DEFAULTS                                                                     \
     {                                                                                              \
-        .size = sizeof(ferry_meeting)                                                              \
+        sizeof(ferry_meeting), false, {0}, {{0}}, FERRY_PLAIN, {0}, {{0}},                         \
+        {                                                                                          \
+            {                                                                                      \
+                0                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 /* Appends the copies from every block of `source` to every block of `target` that have points in

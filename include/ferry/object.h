@@ -70,6 +70,11 @@ typedef struct ferry_object_ops {
     size_t flat_bytes;
 } ferry_object_ops;
 
+#define FERRY_OBJECT_OPS_DEFAULTS                                                                  \
+    {                                                                                              \
+        sizeof(ferry_object_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0             \
+    }
+
 /* The data, with all that it points to, stands in the shared heap (ferry_alloc). Within a node such
  * an object migrates by its pointer, in the same time for any size, and none of packed_size, pack,
  * unpack and destroy is called for that. Elsewhere, and for data that is not in the heap, they are.

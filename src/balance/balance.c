@@ -70,6 +70,11 @@ static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
     return 0;
 }
 
+static int read_scheduler(ferry *f, const ferry_scheduler *given, ferry_scheduler *out)
+{
+    return fy_read_sized(f, "ferry_scheduler", given, out, sizeof *out);
+}
+
 int fy_scheduler_prepare(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
@@ -77,8 +82,11 @@ int fy_scheduler_prepare(ferry *f)
         return 0;
     const ferry_scheduler *scheduler = NULL;
     int error = look_up(s, &scheduler);
+    if (error == 0)
+        error = read_scheduler(f, scheduler, &s->known);
     if (error != 0)
         return error;
+    scheduler = &s->known;
     s->asked[0] = '\0';
     s->misread = 0;
     error = scheduler->create(s, &s->state);
@@ -106,16 +114,15 @@ _Static_assert(offsetof(ferry_scheduler, message) ==
 
 int fy_scheduler_check(ferry *f, const char *whose, const ferry_scheduler *scheduler)
 {
-    if (scheduler->size != sizeof *scheduler)
-        return fy_fail(f, FERRY_EINVAL,
-                       "%s: the scheduler's size is %zu, not %zu; was it built for another version "
-                       "of Ferry?",
-                       whose, scheduler->size, sizeof *scheduler);
+    ferry_scheduler known;
+    int error = read_scheduler(f, scheduler, &known);
+    if (error != 0)
+        return error;
     static const char parts[][9] = {"name",   "create", "destroy", "next",   "activate",
                                     "notify", "remove", "empty",   "message"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const void *part; /* the struct has them in this order */
-        memcpy(&part, (const char *)&scheduler->name + i * sizeof part, sizeof part);
+        memcpy(&part, (const char *)&known.name + i * sizeof part, sizeof part);
         if (part == NULL)
             return fy_fail(f, FERRY_EINVAL, "%s: the scheduler has no %s", whose, parts[i]);
     }
@@ -221,12 +228,13 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
 {
     if (options == NULL)
         return fy_fail(f, FERRY_EINVAL, "balance_add: the options are missing");
+    ferry_balance_options known;
+    int error =
+        fy_read_sized(f, "balance_add: ferry_balance_options", options, &known, sizeof known);
+    if (error != 0)
+        return error;
+    options = &known;
     double load = options->load;
-    if (options->size != sizeof *options)
-        return fy_fail(f, FERRY_EINVAL,
-                       "balance_add: options of %zu bytes, expected %zu "
-                       "(FERRY_BALANCE_OPTIONS_DEFAULTS)",
-                       options->size, sizeof *options);
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = fy_record_here(f, object);
     if (record == NULL)
@@ -238,7 +246,7 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
         return fy_fail(f, FERRY_EINVAL,
                        "balance_add: the load of object %016llx is %g, expected 0 or more",
                        (unsigned long long)object.word, load);
-    int error = fy_scheduler_prepare(f);
+    error = fy_scheduler_prepare(f);
     if (error == 0)
         error = make_affinity(f, options, &record->affinity);
     if (error != 0)

@@ -52,7 +52,8 @@ struct ferry_scheduling {
     void *plugin;                       /* the shared object it came from */
     const ferry_scheduler *table[FY_SCHEDULERS_MAX];
     int table_count;
-    const ferry_scheduler *scheduler; /* NULL until it is needed */
+    ferry_scheduler known;            /* the one in use, as this library knows the struct */
+    const ferry_scheduler *scheduler; /* `known`; NULL until it is needed */
     void *state;
     char asked[FY_PARAMETERS_BYTES]; /* parameters, each behind a blank, until it is made */
     int misread;                     /* FERRY_EINVAL: one of them is out of its range */

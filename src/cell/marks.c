@@ -218,18 +218,21 @@ static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *hand
         uncount_alarm(c, alarm);
 }
 
-int ferry_cell_handler_set(ferry *f, int number, const ferry_cell_handler *handler)
+int ferry_cell_handler_set(ferry *f, int number, const ferry_cell_handler *given)
 {
     fy_cells *c = fy_cells_of(f);
     if (number < 0 || number >= FERRY_CELLS)
         return fy_fail(f, FERRY_EINVAL, "cell_handler_set: cell %d is outside 0..%d", number,
                        FERRY_CELLS - 1);
-    if (handler != NULL && (handler->size != sizeof(*handler) || handler->fn == NULL))
-        return fy_fail(
-            f, FERRY_EINVAL, "cell_handler_set: %s",
-            handler->fn == NULL
-                ? "no function given"
-                : "size is not that of ferry_cell_handler (FERRY_CELL_HANDLER_DEFAULTS)");
+    ferry_cell_handler known = FERRY_CELL_HANDLER_DEFAULTS;
+    int error = given == NULL ? 0
+                              : fy_read_sized(f, "cell_handler_set: ferry_cell_handler", given,
+                                              &known, sizeof known);
+    if (error != 0)
+        return error;
+    if (given != NULL && known.fn == NULL)
+        return fy_fail(f, FERRY_EINVAL, "cell_handler_set: the function is NULL");
+    const ferry_cell_handler *handler = given == NULL ? NULL : &known;
     if (handler == NULL) {
         fy_marked *m = find(c, number);
         set_marks(c, &c->board->cells[number], NULL);

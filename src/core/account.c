@@ -257,13 +257,12 @@ void fy_work_shipped(ferry *f, uint64_t count)
     atomic_fetch_add_explicit(&f->work_shipped, count, memory_order_relaxed);
 }
 
-void ferry_stats_get(const ferry *f, ferry_stats *out)
+int ferry_stats_get(ferry *f, ferry_stats *out)
 {
-    if (out == NULL) {
-        fy_log(f, "stats_get: the result is missing");
-        return;
-    }
-    *out = f->stats;
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "stats_get: the result is NULL");
+    ferry_stats stats = f->stats;
     if (f->account.timed)
-        out->runtime_cpu_ns += runtime_part(f, f->ops->cpu(f->port), f->ops->now(f->port));
+        stats.runtime_cpu_ns += runtime_part(f, f->ops->cpu(f->port), f->ops->now(f->port));
+    return fy_write_sized(f, "stats_get: ferry_stats", out, &stats, sizeof stats);
 }

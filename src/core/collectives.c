@@ -62,10 +62,6 @@ static int check_group(ferry *f, const ferry_collective *what, const char *name)
 
 static int check(ferry *f, const ferry_collective *what)
 {
-    if (what == NULL || what->size != sizeof(*what))
-        return fy_fail(f, FERRY_EINVAL,
-                       "collective: size is %zu, expected %zu (FERRY_COLLECTIVE_DEFAULTS)",
-                       what == NULL ? 0 : what->size, sizeof(*what));
     if ((unsigned)what->sort > FERRY_ALLGATHER)
         return fy_fail(f, FERRY_EINVAL, "collective: sort %d is unknown", (int)what->sort);
     const char *name = names[what->sort];
@@ -75,6 +71,15 @@ static int check(ferry *f, const ferry_collective *what)
     if (error == 0)
         error = check_group(f, what, name);
     return error == 0 ? check_values(f, what, name) : error;
+}
+
+/* Copies what the program asks for, whatever its version, and checks it. */
+static int read_request(ferry *f, const ferry_collective *given, ferry_collective *out)
+{
+    if (given == NULL)
+        return fy_fail(f, FERRY_EINVAL, "collective: NULL, expected a ferry_collective");
+    int error = fy_read_sized(f, "ferry_collective", given, out, sizeof *out);
+    return error == 0 ? check(f, out) : error;
 }
 
 static fy_plan *plan_of(ferry_collective_sort sort)
@@ -121,13 +126,14 @@ int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
     return error;
 }
 
-int ferry_collective_run(ferry *f, const ferry_collective *what)
+int ferry_collective_run(ferry *f, const ferry_collective *given)
 {
-    int error = check(f, what);
+    ferry_collective what;
+    int error = read_request(f, given, &what);
     if (error != 0)
         return error;
-    return fy_collective_run(f, what,
-                             what->sort == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
+    return fy_collective_run(f, &what,
+                             what.sort == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
 }
 
 /* Its operation was cancelled or timed out. Its buffers are the caller's again, so that it cannot
@@ -142,9 +148,10 @@ static void on_gone(ferry *f, void *arg, uint32_t op, int error)
     fy_collective_finish(f, c);
 }
 
-int ferry_collective_start(ferry *f, const ferry_collective *what, const ferry_track *track)
+int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_track *track)
 {
-    int error = check(f, what);
+    ferry_collective known, *what = &known;
+    int error = read_request(f, given, &known);
     uint32_t op = 0;
     if (error == 0)
         error = fy_op_start(f, track, f->rank, 0, 0, &op);

@@ -464,6 +464,12 @@ void fy_op_end_release(ferry *f, void *held);
 /* Keeps the message of a failing call and returns `error`. */
 FY_SHARED int fy_fail(ferry *f, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* As fy_sized_read; the message is the rank's. */
+FY_SHARED int fy_read_sized(ferry *f, const char *who, const void *given, void *out,
+                            size_t size_bytes);
+/* As fy_sized_write; the message is the rank's. */
+FY_SHARED int fy_write_sized(ferry *f, const char *who, void *out, const void *from,
+                             size_t size_bytes);
 /* A line on standard error that begins with the rank. */
 FY_SHARED void fy_log(const ferry *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -89,18 +89,6 @@ static void release(fy_ops *ops, fy_op_record *record)
     ops->free_records = record;
 }
 
-/* A track as an older program knows it is shorter; what it lacks is zero. */
-static __attribute__((cold)) int read_track(ferry *f, const ferry_track *track, ferry_track *out)
-{
-    if (track->size < offsetof(ferry_track, timed_out) || track->size > sizeof(*out))
-        return fy_fail(f, FERRY_EINVAL, "track: size is %zu, expected %zu (FERRY_TRACK_DEFAULTS)",
-                       track->size, sizeof(*track));
-    memset(out, 0, sizeof(*out));
-    memcpy(out, track, track->size);
-    out->size = sizeof(*out);
-    return 0;
-}
-
 static void start_timer(ferry *f, fy_op_record *record, uint64_t timeout_ns)
 {
     fy_ops *ops = &f->ops_table;
@@ -195,7 +183,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
         return 0;
     ferry_track copy;
     if (track->size != sizeof(*track)) {
-        int error = read_track(f, track, &copy);
+        int error = fy_read_sized(f, "ferry_track", track, &copy, sizeof copy);
         if (error != 0)
             return error;
         track = &copy;

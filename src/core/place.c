@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "port/shm/join.h"
 #include "port/shm/launch.h"
 
@@ -47,11 +48,9 @@ int fy_options_read(const ferry_options *given, ferry_options *out)
 {
     *out = (ferry_options)FERRY_OPTIONS_DEFAULTS;
     if (given != NULL) {
-        if (given->size != sizeof(*given))
-            return fy_error_set(FERRY_EINVAL,
-                                "open: options of %zu bytes, expected %zu (FERRY_OPTIONS_DEFAULTS)",
-                                given->size, sizeof(*given));
-        *out = *given;
+        int error = fy_sized_read("open: ferry_options", given, out, sizeof *out);
+        if (error != 0)
+            return error;
     }
     const char *scheduler = fy_env_get("FERRY_SCHEDULER");
     if (scheduler != NULL)

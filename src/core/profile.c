@@ -181,8 +181,8 @@ static void fill(ferry *f, report *r)
     memcpy(r->other, p->other, sizeof(r->other));
     memcpy(r->hops, p->hops, sizeof(r->hops));
     r->wall_ns = f->ops->now(f->port) - p->opened_ns;
-    ferry_stats stats;
-    ferry_stats_get(f, &stats);
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
+    (void)ferry_stats_get(f, &stats);
     r->runtime_ns = stats.runtime_ns;
     r->runtime_cpu_ns = stats.runtime_cpu_ns;
     r->helper_ns = stats.helper_ns;

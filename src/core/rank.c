@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sized.h"
 
 /* What waits on a rank may take so much of the machine's memory, if nobody says otherwise. */
 enum { WAITING_PART = 4 };
@@ -234,6 +235,11 @@ int ferry_close(ferry *f)
     return fy_rank_close(f);
 }
 
+const char *ferry_version(void)
+{
+    return FERRY_VERSION;
+}
+
 int ferry_rank(const ferry *f)
 {
     return f->rank;
@@ -277,6 +283,18 @@ int fy_fail(ferry *f, int error, const char *format, ...)
     vsnprintf(f->error_text, sizeof(f->error_text), format, arguments);
     va_end(arguments);
     return error;
+}
+
+int fy_read_sized(ferry *f, const char *who, const void *given, void *out, size_t size_bytes)
+{
+    int error = fy_sized_read(who, given, out, size_bytes);
+    return error == 0 ? 0 : fy_fail(f, error, "%s", fy_error_text());
+}
+
+int fy_write_sized(ferry *f, const char *who, void *out, const void *from, size_t size_bytes)
+{
+    int error = fy_sized_write(who, out, from, size_bytes);
+    return error == 0 ? 0 : fy_fail(f, error, "%s", fy_error_text());
 }
 
 const char *ferry_error_message(const ferry *f)

@@ -26,20 +26,21 @@ static uint64_t messages(const ferry_mover *m, const fy_direction *direction)
     return count;
 }
 
-void ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
+int ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
 {
-    *out = (ferry_mover_stats){.neighbours_in = m->in.end_count,
-                               .neighbours_out = m->out.end_count,
-                               .copies_local = m->own_count,
-                               .copies_in = m->in.count,
-                               .bytes_local = m->own_points * m->element_bytes,
-                               .bytes_in = m->in.points * m->element_bytes,
-                               .bytes_out = m->out.points * m->element_bytes,
-                               .direct_in = direct_ends(&m->in),
-                               .direct_out = direct_ends(&m->out),
-                               .movements = m->movements + m->epoch,
-                               .messages_in = messages(m, &m->in),
-                               .messages_out = messages(m, &m->out)};
+    const ferry_mover_stats stats = {.neighbours_in = m->in.end_count,
+                                     .neighbours_out = m->out.end_count,
+                                     .copies_local = m->own_count,
+                                     .copies_in = m->in.count,
+                                     .bytes_local = m->own_points * m->element_bytes,
+                                     .bytes_in = m->in.points * m->element_bytes,
+                                     .bytes_out = m->out.points * m->element_bytes,
+                                     .direct_in = direct_ends(&m->in),
+                                     .direct_out = direct_ends(&m->out),
+                                     .movements = m->movements + m->epoch,
+                                     .messages_in = messages(m, &m->in),
+                                     .messages_out = messages(m, &m->out)};
+    return fy_write_sized(m->f, "mover_stats_get: ferry_mover_stats", out, &stats, sizeof stats);
 }
 
 static ferry_mover_pair pair_of(const ferry_mover *m, const fy_link_end *end, bool outward)

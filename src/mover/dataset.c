@@ -216,20 +216,17 @@ static const char *name_of(const ferry_dataset *dataset)
     return dataset->name != NULL ? dataset->name : "value";
 }
 
-static int init(fy_dataset *set, const ferry_xarray *x, const ferry_dataset *dataset)
+static int init(fy_dataset *set, const ferry_xarray *x, const ferry_dataset *given)
 {
-    int error = 0;
-    if (dataset->size != sizeof *dataset)
-        error = fy_mover_fail(x->f, FERRY_EINVAL, "dataset: options of %zu bytes, not %zu",
-                              dataset->size, sizeof *dataset);
-    return fy_dataset_init(error, set, x, name_of(dataset), dataset->number, "dataset");
+    ferry_dataset dataset = FERRY_DATASET_DEFAULTS;
+    int error = fy_mover_read(x->f, "dataset: ferry_dataset", given, &dataset, sizeof dataset);
+    return fy_dataset_init(error, set, x, name_of(&dataset), dataset.number, "dataset");
 }
 
 int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dataset *dataset)
 {
-    const ferry_dataset standard = FERRY_DATASET_DEFAULTS;
     fy_dataset set;
-    int error = init(&set, x, dataset != NULL ? dataset : &standard);
+    int error = init(&set, x, dataset);
     return fy_dataset_write(error, x, path, &set, NULL, "dataset");
 }
 
@@ -278,11 +275,10 @@ static int read_part(int fd, const char *path, const fy_dataset *set, ferry_xarr
 
 int ferry_dataset_read(const char *path, const ferry_dataset *dataset, ferry_xarray *x)
 {
-    const ferry_dataset standard = FERRY_DATASET_DEFAULTS;
     fy_dataset set;
     uint64_t offset = 0;
     int fd = -1;
-    int error = init(&set, x, dataset != NULL ? dataset : &standard);
+    int error = init(&set, x, dataset);
     if (error == 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         error = fy_disk_refused(x->f, "dataset", "open", path);
     if (error == 0 && ferry_rank(x->f) == 0)

@@ -10,6 +10,10 @@ enum { FY_REGION_TEXT = 320 };
 int fy_mover_fail(ferry *f, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Reads a program's struct of options (base/sized.h) into `out`, which has the defaults and keeps
+ * them when `given` is NULL or cannot be read. */
+int fy_mover_read(ferry *f, const char *who, const void *given, void *out, size_t size_bytes);
+
 /* A region as text, in the caller's buffer. */
 typedef struct fy_region_text {
     char text[FY_REGION_TEXT];

@@ -8,6 +8,7 @@
 #include <ferry/memory.h>
 
 #include "base/alloc.h"
+#include "mover/fail.h"
 
 bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 {
@@ -230,15 +231,11 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
     m->f = f;
     m->round = 1;
     m->binding = binding;
-    if (options != NULL)
-        m->options = *options;
     fy_list_init(&m->active);
     if (fy_movers_enter(m))
         return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
-    if (options != NULL && options->size != sizeof *options)
-        return fy_fail(f, FERRY_EINVAL, "mover_bind: options are %zu bytes, not %zu", options->size,
-                       sizeof *options);
-    return 0;
+    return fy_mover_read(f, "mover_bind: ferry_mover_options", options, &m->options,
+                         sizeof m->options);
 }
 
 /* What binding alone needs. */

@@ -184,11 +184,13 @@ static int write_index(const ferry_xarray *x, const char *path, const char *inde
     return error;
 }
 
-static int check(const ferry_xarray *x, const ferry_picture *picture)
+static int read_picture(const ferry_xarray *x, const ferry_picture *given, ferry_picture *picture)
 {
+    int error = fy_mover_read(x->f, "picture: ferry_picture", given, picture, sizeof *picture);
+    if (error != 0)
+        return error;
     size_t bytes = fy_number_bytes(picture->number);
-    if (picture->size != sizeof *picture || x->blocks.dims > 3 || bytes == 0 ||
-        x->element_bytes % bytes != 0)
+    if (x->blocks.dims > 3 || bytes == 0 || x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
                              "picture: %d dimensions, elements of %zu bytes, numbers %d: it needs "
                              "up to 3, of whole numbers",
@@ -233,13 +235,13 @@ static void fit_dimensions(fy_dataset *set, bool points)
 }
 
 /* A name is one of a dataset here, so a '/' would be a group's. */
-static int write_image(const ferry_xarray *x, const char *path, const ferry_picture *picture)
+static int write_image(const ferry_xarray *x, const char *path, const ferry_picture *picture,
+                       int error)
 {
     static const char longest[] = "/VTKHDF/PointData/";
     const char *name = name_of(picture);
     fy_dataset set = {0};
     fy_image image = {0};
-    int error = check(x, picture);
     if (error == 0 && (name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0))
         error = fy_mover_fail(x->f, FERRY_EINVAL,
                               "picture: \"%s\" cannot be a name in a .vtkhdf file", name);
@@ -264,14 +266,13 @@ static bool ends_in(const char *path, const char *suffix)
     return length >= tail && strcmp(path + length - tail, suffix) == 0;
 }
 
-int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_picture *picture)
+int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_picture *given)
 {
-    const ferry_picture standard = FERRY_PICTURE_DEFAULTS;
-    if (picture == NULL)
-        picture = &standard;
+    ferry_picture known = FERRY_PICTURE_DEFAULTS;
+    const ferry_picture *picture = &known;
+    int error = read_picture(x, given, &known);
     if (ends_in(path, ".vtkhdf"))
-        return write_image(x, path, picture);
-    int error = check(x, picture);
+        return write_image(x, path, picture, error);
     char *name = fy_malloc(strlen(path) + 32);
     if (error == 0 && name == NULL)
         error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");

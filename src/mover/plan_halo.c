@@ -241,11 +241,13 @@ static int check_block(const ferry_floorplan *blocks, const ferry_halo *halo,
 }
 
 /* On every rank alike: of all blocks, not of its own alone. */
-static int check(const ferry_floorplan *blocks, const ferry_halo *halo)
+static int read_halo(const ferry_floorplan *blocks, const ferry_halo *given, ferry_halo *halo)
 {
     ferry_point width = {{0}};
     bool wraps = false;
-    int error = 0;
+    int error = fy_mover_read(NULL, "halo: ferry_halo", given, halo, sizeof *halo);
+    if (error)
+        return error;
     if (blocks->dims < 1 || blocks->dims > FERRY_DIMS_MAX)
         return fy_mover_fail(NULL, FERRY_EINVAL, "halo: %" PRId32 " dimensions, not 1 to %d",
                              blocks->dims, FERRY_DIMS_MAX);
@@ -275,9 +277,10 @@ static int check(const ferry_floorplan *blocks, const ferry_halo *halo)
 int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry_halo *halo,
                     int rank)
 {
-    planner p = {.plan = plan, .blocks = blocks, .halo = halo, .rank = rank};
+    ferry_halo known = FERRY_HALO_DEFAULTS;
+    planner p = {.plan = plan, .blocks = blocks, .halo = &known, .rank = rank};
     size_t before = plan->count;
-    int error = check(blocks, halo);
+    int error = read_halo(blocks, halo, &known);
     if (error == 0)
         error = fy_plan_tree(&p.tree, blocks);
     if (error)
@@ -297,10 +300,11 @@ int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks, const ferry
 }
 
 /* A block is source on one side as it is target on the other: the wider of both widths. */
-int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *halo, ferry_regions *near)
+int ferry_halo_near(const ferry_floorplan *own, const ferry_halo *given, ferry_regions *near)
 {
+    ferry_halo known = FERRY_HALO_DEFAULTS, *halo = &known;
     const size_t before = near->count;
-    int error = check(own, halo);
+    int error = read_halo(own, given, halo);
     for (size_t i = 0; i < own->count && error == 0; i++) {
         ferry_point width = {{0}};
         if ((own->numbers != NULL && own->blocks[i].owner != own->rank) ||

@@ -3,6 +3,7 @@
  * of targets as well. One function makes the copy of a pair of blocks, so both ranks of a copy make
  * the same one. Between the two coordinate systems stands q, the target's point after the shift:
  * sources and q differ by the order of axes and the ratio alone. */
+#include "mover/fail.h"
 #include "mover/plan.h"
 
 typedef struct planner {
@@ -220,10 +221,10 @@ int ferry_plan_meet(ferry_plan *plan, const ferry_floorplan *source, const ferry
 {
     planner p = {
         .plan = plan, .source = source, .target = target, .dims = target->dims, .rank = rank};
-    if (meeting != NULL)
-        p.how = *meeting;
     size_t before = plan->count;
-    int error = check(&p);
+    int error = fy_mover_read(NULL, "meet: ferry_meeting", meeting, &p.how, sizeof p.how);
+    if (error == 0)
+        error = check(&p);
     if (error == 0)
         error = check_coordinates(&p, source);
     if (error == 0)

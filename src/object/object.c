@@ -10,9 +10,12 @@ int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_obje
     if (ops == NULL || out == NULL)
         return fy_fail(f, FERRY_EINVAL, "object_type_register: the %s missing",
                        ops == NULL ? "functions are" : "result is");
-    if (ops->size != sizeof *ops)
-        return fy_fail(f, FERRY_EINVAL, "object_type_register: size is %zu, not %zu", ops->size,
-                       sizeof *ops);
+    ferry_object_ops known;
+    int error =
+        fy_read_sized(f, "object_type_register: ferry_object_ops", ops, &known, sizeof known);
+    if (error != 0)
+        return error;
+    ops = &known;
     if ((ops->flags & ~FERRY_OBJECT_SHARED) != 0)
         return fy_fail(f, FERRY_EINVAL,
                        "object_type_register: flags are 0x%x, expected FERRY_OBJECT_SHARED or 0",

@@ -88,7 +88,7 @@ static uint64_t sum(ferry *f, account *a, uint64_t value)
 
 static uint64_t moves(ferry *f, account *a)
 {
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
     return sum(f, a, stats.objects_out);
 }

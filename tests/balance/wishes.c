@@ -294,7 +294,7 @@ static void see_near(ferry *f, account *a, int stage)
 static void run(ferry *f, account *a)
 {
     ferry_object calling = made[ferry_rank(f)][CALLING];
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     for (int half = 0; half < 2; half++) {
         check(f, a, ferry_balance_phase(f, half == 1), 0);
         for (int i = 0; i < OBJECTS; i++)

@@ -104,7 +104,7 @@ static void test_misuse_of_balancing_is_told(void **state)
     refused(ferry_balance_add(rank, object, INFINITY), FERRY_EINVAL, "is inf, expected 0 or more");
     refused(ferry_balance_add_with(rank, object, NULL), FERRY_EINVAL, "options are missing");
     refused(ferry_balance_add_with(rank, object, &(ferry_balance_options){.size = 3}), FERRY_EINVAL,
-            "options of 3 bytes, expected");
+            "its size is 3, expected 48");
     const ferry_object nobody[] = {{0}, {UINT64_C(0x12300000001)}, {UINT64_C(5) << 32}};
     ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
     options.dependency_count = 3;
@@ -119,7 +119,7 @@ static void test_misuse_of_balancing_is_told(void **state)
     refused(ferry_balance_add(rank, object, -2), FERRY_ESTATE, "is scheduled already");
     refused(ferry_scheduler_register(rank, NULL), FERRY_EINVAL, "scheduler is missing");
     ferry_scheduler scheduler = {.size = 3};
-    refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "size is 3, not");
+    refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "its size is 3, expected");
     scheduler.size = sizeof scheduler;
     refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "has no name");
     scheduler.name = "mine";
@@ -131,9 +131,9 @@ static void test_misuse_of_collectives_and_words_is_told(void **state)
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
     ferry_atomic change = {.verb = (ferry_atomic_verb)44};
     (void)state;
-    refused(ferry_collective_run(rank, NULL), FERRY_EINVAL, "size is 0, expected");
+    refused(ferry_collective_run(rank, NULL), FERRY_EINVAL, "NULL, expected a ferry_collective");
     what.size = 3;
-    refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "size is 3, expected");
+    refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "its size is 3, expected");
     what.size = sizeof what;
     what.sort = (ferry_collective_sort)55;
     refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "sort 55 is unknown");
@@ -147,7 +147,7 @@ static void test_misuse_in_the_wrong_order_is_told(void **state)
     refused(ferry_trace_stop(rank, NULL, NULL), FERRY_ESTATE, "no trace was started");
     assert_int_equal(ferry_trace_start(rank, 16, 0), 0);
     refused(ferry_trace_stop(rank, NULL, NULL), FERRY_EINVAL, "a result is missing");
-    ferry_stats_get(rank, NULL);
+    refused(ferry_stats_get(rank, NULL), FERRY_EINVAL, "stats_get: the result is NULL");
     assert_int_equal(ferry_close(NULL), FERRY_EINVAL);
     assert_string_equal(ferry_error_message(NULL), "close: no rank given");
 }

@@ -69,6 +69,7 @@ static void test_strerror_names_codes(void **state)
     (void)state;
     assert_string_equal(ferry_strerror(FERRY_ERANGE), "FERRY_ERANGE");
     assert_string_equal(ferry_strerror(0), "FERRY_OK");
+    assert_string_equal(ferry_version(), FERRY_VERSION);
     assert_string_equal(ferry_strerror(12), "FERRY_E(?)");
 }
 

@@ -97,7 +97,7 @@ static void test_account_adds_up(void **state)
     const ferry_message m = {.handler = handler, .word_count = 1, .words = {5000000}};
     assert_int_equal(ferry_request_send(f, 0, &m, NULL), 0);
     assert_int_equal(ferry_poll(f), 1);
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     do { /* who is kept from the processor until a wait is over has not slept in it */
         assert_int_equal(ferry_wait(f, 5000000), 0);
         ferry_stats_get(f, &stats);
@@ -156,7 +156,7 @@ static void test_account_begins_with_the_first_task(void **state)
         assert_int_equal(ferry_object_send(f, object, &m, NULL), 0);
     }
     assert_int_equal(ferry_quiesce(f), 0);
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
     assert_int_equal(stats.tasks, 2);
     assert_true(stats.runtime_ns >= 4000000);

@@ -32,7 +32,7 @@ static void check_pairs(ferry *f, const ferry_mover *m, const ferry_plan_stats *
 {
     const int self = ferry_rank(f);
     ferry_mover_pair *pairs = calloc(2 * (size_t)ferry_ranks(f) + 1, sizeof *pairs);
-    ferry_mover_stats stats;
+    ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     uint64_t sums[2] = {0}, messages[2] = {0};
     size_t k = 0;
     const size_t count = ferry_mover_pairs_get(m, pairs, 2 * (size_t)ferry_ranks(f));
@@ -65,7 +65,7 @@ static void check_pairs(ferry *f, const ferry_mover *m, const ferry_plan_stats *
 /* What the movements of `m` have put on the wire from here. */
 static void count_frames(const ferry_mover *m)
 {
-    ferry_mover_stats stats;
+    ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover_stats_get(m, &stats);
     const uint64_t acks = stats.neighbours_in - stats.direct_in;
     frames += stats.movements * (stats.messages_out + acks);
@@ -89,7 +89,7 @@ static void halos(ferry *f, bool messages, size_t packet_bytes, int rounds)
     ferry_mover_options options = FERRY_MOVER_DEFAULTS;
     ferry_plan plan = {0};
     ferry_plan_stats account;
-    ferry_mover_stats stats;
+    ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
     const int ranks = ferry_ranks(f), self = ferry_rank(f);
     const uint64_t sides = (uint64_t)(self > 0) + (uint64_t)(self < ranks - 1);
@@ -132,7 +132,7 @@ static void samples(ferry *f)
     ferry_mover_options options = FERRY_MOVER_DEFAULTS;
     ferry_plan plan = {0};
     ferry_plan_stats account;
-    ferry_mover_stats stats;
+    ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
     int32_t *owners = calloc((size_t)ranks, sizeof *owners);
     meeting.relation = FERRY_SAMPLE;
@@ -193,7 +193,7 @@ static void indices(ferry *f)
     const ferry_ghosts ghosts = {.items = items, .count = 2};
     ferry_mover_options options = FERRY_MOVER_DEFAULTS;
     ferry_mover_pair pairs[2];
-    ferry_mover_stats stats;
+    ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
     options.messages = true;
     options.packet_bytes = 8;

@@ -115,7 +115,7 @@ static void redistributions(ferry *f, dice *d, dice *own)
         check_turned(f, to, meeting.axis, round);
         check_turned(f, third, meeting.axis, round);
     }
-    ferry_mover_stats stats;
+    ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover_stats_get(first, &stats);
     CHECK(stats.movements == 6 && (!w.options.messages || stats.direct_out == 0));
     CHECK(ferry_mover_free(first) == 0 && ferry_mover_free(second) == 0);

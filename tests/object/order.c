@@ -196,7 +196,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     bool right = true;
     for (int round = 0; right && round < ROUNDS; round++)
         right = round_is_right(f, &a, round);
-    ferry_stats stats;
+    ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
     if (a.left != stats.objects_out) {
         fprintf(stderr, "order: rank %d: of %llu that left %llu were known to be elsewhere\n",

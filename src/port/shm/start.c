@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "port/shm/launch.h"
 
 typedef struct program {
@@ -58,8 +59,10 @@ static int read_options(fy_shm_options *shm)
 int ferry_launch(const ferry_launch_options *options, char *const argv[])
 {
     ferry_launch_options o = FERRY_LAUNCH_DEFAULTS;
-    if (options != NULL)
-        memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+    int error =
+        options == NULL ? 0 : fy_sized_read("launch: ferry_launch_options", options, &o, sizeof o);
+    if (error != 0)
+        return error;
     if (argv == NULL || argv[0] == NULL)
         return fy_error_set(FERRY_EINVAL, "no program to run");
     if (o.ranks < 1 || o.ranks > FY_RANKS_MAX)
@@ -68,7 +71,7 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
         return fy_error_set(FERRY_EINVAL, "at most %d ranks: must be %d to %d", o.ranks_max,
                             o.ranks, FY_RANKS_MAX);
     fy_shm_options shm = {.ranks = o.ranks, .ranks_max = o.ranks_max};
-    int error = read_options(&shm);
+    error = read_options(&shm);
     if (error != 0)
         return error;
     if (o.join == NULL)
