@@ -16,6 +16,8 @@
  * tasks per rank one such move costs a whole task at the end. Nor does it begin at once, but after
  * a thousandth of a task: what ranks that were told to begin send each other comes within moments,
  * and is taken in between tasks only, so it could neither choose among them nor give them away.
+ * A slow network needs more: the rank measures the time from a wish to the object that it brought,
+ * and waits three times as long, at most a hundredth of a task.
  *
  * A wish may be lost for want of memory: after TIMEOUT_US it is sent again. */
 #include <stdlib.h>
@@ -28,6 +30,7 @@
 
 enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, FALL = 16 };
 enum { GRACE_PART = 10, SETTLE_PART = 1000, SETTLE_NS = 100 * 1000 };
+enum { REACHES = 3, REACH_PART = 100 };
 
 typedef struct ferry_policy {
     fy_ladder waiting;
@@ -45,6 +48,8 @@ typedef struct ferry_policy {
     uint64_t settled_ns; /* no task begins before; 0: any may */
     bool asked;          /* a wish is out; it is repeated at asked_ns */
     uint64_t asked_ns;
+    uint64_t wished_ns; /* when it was sent */
+    uint64_t reach_ns;  /* from a wish to the object that it brought; 0: unknown */
 
     uint32_t reported; /* what the desk believes this rank can give */
     float reported_heaviest;
@@ -130,7 +135,8 @@ static void wish(ferry_scheduling *s, ferry_policy *p)
         !ferry_scheduling_on(s) || ferry_scheduling_takers(s) == 0)
         return;
     p->asked = true;
-    p->asked_ns = ferry_scheduling_now(s) + fy_patience(s, p->timeout_ns);
+    p->wished_ns = ferry_scheduling_now(s);
+    p->asked_ns = p->wished_ns + fy_patience(s, p->timeout_ns);
     set_timer(s, p);
     report(s, p, ferry_scheduling_rank(s));
 }
@@ -150,6 +156,32 @@ static void cancel(ferry_scheduling *s, ferry_policy *p)
     fy_desks_post(s, &p->desks, &note);
 }
 
+/* An object has come after a wish. A rank that has just got work gives none for GRACE_US, so a wish
+ * that took nearly as long has waited for that, and says nothing of the network. */
+static void learn_reach(ferry_scheduling *s, ferry_policy *p)
+{
+    uint64_t took_ns = ferry_scheduling_now(s) - p->wished_ns + 1;
+    if (took_ns > p->grace_ns / 4 * 3)
+        return;
+    if (p->reach_ns == 0)
+        p->reach_ns = took_ns;
+    else if (took_ns < p->reach_ns)
+        p->reach_ns = (p->reach_ns + took_ns) / 2;
+    else
+        p->reach_ns += p->reach_ns / 16; /* most that take longer have waited for work */
+}
+
+/* How long no task begins after the first has come to an idle rank. */
+static uint64_t settle_ns(const ferry_policy *p)
+{
+    uint64_t least_ns = p->mean_ns / SETTLE_PART, most_ns = p->mean_ns / REACH_PART;
+    if (least_ns > SETTLE_NS)
+        least_ns = SETTLE_NS;
+    if (most_ns > REACHES * p->reach_ns)
+        most_ns = REACHES * p->reach_ns;
+    return least_ns > most_ns ? least_ns : most_ns;
+}
+
 static void become_fresh(ferry_scheduling *s, ferry_policy *p)
 {
     uint64_t grace_ns = p->grace_ns;
@@ -157,10 +189,10 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
         grace_ns = p->mean_ns / GRACE_PART;
     if (grace_ns < 1000)
         return;
-    uint64_t settle_ns = p->mean_ns / SETTLE_PART, now = ferry_scheduling_now(s);
+    uint64_t wait_ns = settle_ns(p), now = ferry_scheduling_now(s);
     p->fresh = true;
     p->fresh_ns = now + grace_ns;
-    p->settled_ns = settle_ns == 0 ? 0 : now + (settle_ns < SETTLE_NS ? settle_ns : SETTLE_NS);
+    p->settled_ns = wait_ns == 0 ? 0 : now + wait_ns;
     set_timer(s, p);
 }
 
@@ -169,10 +201,12 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
     bool idle = p->waiting.count == 0 && p->running == NULL;
     if (!fy_ladder_add(&p->waiting, item))
         return;
-    if (item->arrived && p->asked)
+    if (item->arrived && p->asked) {
+        learn_reach(s, p);
         fulfilled(s, p);
-    else if (p->asked)
+    } else if (p->asked) {
         cancel(s, p);
+    }
     if (idle && !item->arrived && ferry_scheduling_takers(s) > 0)
         become_fresh(s, p);
     update(s, p);
