@@ -50,6 +50,8 @@ typedef struct ferry_object_ops {
     void (*destroy)(ferry *f, void *data);
     /* Load of one pending task of the object, in seconds or any unit used throughout; what is
      * negative or not finite counts as 0. NULL: every task counts what ferry_balance_add was told.
+     * Is called when a message comes, when the object comes to a rank, and after each task of the
+     * object, for all that wait; if more than 16 wait, so often that it makes 16 calls per task.
      * Calls nothing of Ferry's; may run while the object's own handler does. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
     /* How hard the object is to move, in any unit; NULL: what ferry_balance_add_with was told. As

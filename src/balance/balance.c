@@ -235,7 +235,6 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
         return error;
     options = &known;
     double load = options->load;
-    fy_objects *objects = fy_objects_of(f);
     fy_record *record = fy_record_here(f, object);
     if (record == NULL)
         return fy_fail_absent(f, "balance_add", object, record);
@@ -253,12 +252,7 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
         return error;
     record->load = load == 0 ? 1 : load;
     fy_list_remove(&record->link);
-    for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
-        fy_letter_uncount(&objects->letters, letter);
-        letter->load = fy_record_load(f, record, &letter->message);
-        record->item.pending++;
-        record->item.load += letter->load;
-    }
+    fy_record_schedule(f, record);
     record->scheduled = true;
     if (record->state == FY_RESTING)
         fy_record_rest(f, record);

@@ -69,8 +69,10 @@ int fy_task_progress(ferry *f)
             fy_helper_serve(s);
         else if (c.timer)
             s->port->ops->wake(s->port, FY_HELPER);
-        if (fy_letter_run(f, c.record, FY_DOING_TASK, c.letter))
+        if (fy_letter_run(f, c.record, FY_DOING_TASK, c.letter)) {
             done = c.record;
+            fy_record_worked(f, done);
+        }
         count++;
     } while (fy_batch_is_open(f) && !is_disturbed(s, count) && fy_op_end_reserve(f));
     fy_batch_end(f);

@@ -128,6 +128,7 @@ static void fill(fy_record *record, ferry_object object)
     record->data = NULL;
     record->left_ns = record->pack_ns = 0;
     record->load = 0;
+    record->unasked = 0;
     record->affinity = NULL;
     record->item = (ferry_schedulable){.object = object};
     record->sources.many = NULL;

@@ -166,12 +166,7 @@ static void commit(ferry *f, fy_record *record)
     fy_holdings_arrive(f, record);
     record->item.arrived = true;
     if (record->scheduled)
-        for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
-            fy_letter_uncount(&objects->letters, letter);
-            letter->load = fy_record_load(f, record, &letter->message);
-            record->item.pending++;
-            record->item.load += letter->load;
-        }
+        fy_record_schedule(f, record);
     fy_record_rest(f, record);
     record->item.arrived = false;
     if (objects->protocol->arrived != NULL)

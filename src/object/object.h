@@ -80,6 +80,7 @@ typedef struct fy_record {
     uint64_t left_ns;      /* while costs are counted: when its packing began, */
     uint64_t pack_ns;      /* and how long it took */
     double load;           /* of a task, when the type cannot tell */
+    uint32_t unasked;      /* tasks that have run since the loads of the others were asked */
     fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
     fy_sources sources;
@@ -421,6 +422,24 @@ void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter);
 
 /* The load of a letter as a task of `record`, whose data is here. [application thread] */
 double fy_record_load(ferry *f, const fy_record *record, const ferry_message *message);
+
+/* The letters of `record` are tasks from now on. [application thread] */
+void fy_record_schedule(ferry *f, fy_record *record);
+
+/* Counts the tasks of a scheduled record that no scheduler has, and asks their loads. [application
+ * thread] */
+void fy_record_weigh(ferry *f, fy_record *record);
+
+/* A task of `record` has run and may have changed the loads of those that wait. They are asked
+ * again: after each task while they are few, else so often that it takes FY_LOADS_PER_TASK calls
+ * for each task. [application thread] */
+enum { FY_LOADS_PER_TASK = 16 };
+static inline void fy_record_worked(ferry *f, fy_record *record)
+{
+    if (record->type->ops.load != NULL && record->item.pending != 0 &&
+        ++record->unasked * FY_LOADS_PER_TASK >= record->item.pending)
+        fy_record_weigh(f, record);
+}
 
 /* Takes the oldest task of a scheduled record out of its account. [lock held] */
 fy_letter *fy_record_task_take(fy_record *record);

@@ -196,6 +196,24 @@ double fy_record_load(ferry *f, const fy_record *record, const ferry_message *me
     return load >= 0 && isfinite(load) ? load : 0;
 }
 
+void fy_record_weigh(ferry *f, fy_record *record)
+{
+    record->unasked = 0;
+    record->item.pending = record->pending.count;
+    record->item.load = 0;
+    for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
+        letter->load = fy_record_load(f, record, &letter->message);
+        record->item.load += letter->load;
+    }
+}
+
+void fy_record_schedule(ferry *f, fy_record *record)
+{
+    for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next)
+        fy_letter_uncount(&fy_objects_of(f)->letters, letter);
+    fy_record_weigh(f, record);
+}
+
 void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter)
 {
     record->item.pending++;
