@@ -113,14 +113,22 @@ FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t l
  * in the order started, and so are those to take. FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM at once:
  * nothing was started. */
 
-/* As ferry_cell_enq. Takes the caller's hold (FERRY_GIVE) at once; it is released if the operation
- * fails; it ends with FERRY_EINVAL when the program has used that hold up meanwhile. Until it has
- * ended it is work for ferry_quiesce. [app thread, handlers | never blocks | does not poll] */
+/* As ferry_cell_enq. Adds what the parcel contains at the start: while the operation waits,
+ * ferry_parcel_mod copies. Takes the caller's hold (FERRY_GIVE) at the start. If the operation
+ * fails, that hold is released. If the program has used that hold up meanwhile, the operation ends
+ * with FERRY_EINVAL. Until it has ended it is work for ferry_quiesce. [app thread, handlers | never
+ * blocks | does not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel,
                                                   ferry_hold hold, const ferry_track *track);
 
-/* As ferry_cell_deq and ferry_cell_read. Keep `out` until the end and set it before completed. A
- * parcel that comes from another node after a deq was cancelled goes back to the end of its cell.
+/* As ferry_cell_deq and ferry_cell_read. Both set `*out` to none, keep `out` until the end, and set
+ * it to the parcel when the caller gets the hold, before completed is told. `*out` says who holds
+ * the parcel, however the operation ends:
+ *  - A parcel: the caller holds it, also if ferry_op_cancel comes before the end was told. Nothing
+ *    was cancelled then: the operation had ended.
+ *  - None, after ferry_op_cancel, a time-out or a failure: the caller does not hold it, and `*out`
+ *    is not written any more. If a deq had already taken the parcel on another node, Ferry adds it
+ *    to the end of its cell again. Until then it is work for ferry_quiesce.
  * [app thread, handlers | never blocks | does not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out,
                                                   const ferry_track *track);
@@ -156,7 +164,8 @@ FERRY_API FERRY_MUST_USE int ferry_cell_handler_set(ferry *f, int number,
 
 /* Runs, inside a handler of a cell, the handlers of cells of higher priority that are due: where a
  * long handler allows the urgent ones to go first. Outside of one it runs none. Returns how many
- * ran. [app thread | polls cells' handlers only] cds.txt 5. */
+ * ran. The paper's handlers preempt others. Ferry's do not: a rank's code runs in one thread, so
+ * that handlers need no locks between them. [app thread | polls cells' handlers only] cds.txt 5. */
 FERRY_API int ferry_cell_yield(ferry *f);
 
 /* Copies by descriptor. */
@@ -204,7 +213,9 @@ FERRY_API FERRY_MUST_USE int ferry_copy_fields(ferry *f, ferry_extent target, fe
                                                const int *descriptor, size_t length,
                                                int conversion);
 
-/* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`.
+/* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`. All
+ * ranks of a job have one format today, since Ferry does not convert its own frames: the conversion
+ * is 0. Others are for data that come from elsewhere.
  * FERRY_EAGAIN: the format of a rank on another node is not known yet, it has been asked for; poll
  * and call again. FERRY_EPEER: such a rank has gone before it told. [app thread, handlers | never
  * blocks] cds.txt 4 (transtab). */

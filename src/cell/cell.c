@@ -298,6 +298,7 @@ int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out, const fer
     const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_deq_start: no place for the result");
+    out->word = 0;
     return start(fy_cells_of(f), &wish, track);
 }
 
@@ -306,5 +307,6 @@ int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out, const fe
     const fy_wish wish = {.sort = FY_SORT_READ, .cell = cell, .out = out};
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_read_start: no place for the result");
+    out->word = 0;
     return start(fy_cells_of(f), &wish, track);
 }

@@ -43,6 +43,7 @@ static int open_board(fy_cells *c)
     c->self = c->place + 1;
     /* Two owners of one heap, one after the other, give other names. */
     c->generation = (uint64_t)c->place << 12;
+    c->contents = (uint64_t)(c->place + 1) << 48;
     size_t header = offsetof(fy_parcel, holds) + c->places * sizeof(uint16_t);
     c->header_bytes =
         (uint32_t)((header + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES) * FY_PARCEL_BYTES;

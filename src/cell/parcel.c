@@ -182,7 +182,7 @@ fy_parcel *fy_parcel_make(fy_cells *c, size_t size_bytes)
     p->size_bytes = size_bytes;
     p->creator = c->place;
     p->check = fy_parcel_check(p, name);
-    p->next_free = 0;
+    p->content = fy_content_next(c);
     atomic_init(&p->lock, 0);
     atomic_init(&p->refs, 1);
     for (uint32_t i = 0; i < c->places; i++)
@@ -447,8 +447,10 @@ int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data)
         return fy_parcel_refused(f, "parcel_mod", parcel->word);
     /* acquire: pairs with the release in fy_change_apply: the reads of those who dropped it are
      * over. Nobody but us can add references to what only we have. */
-    if (atomic_load_explicit(&p->refs, memory_order_acquire) != own_holds(c, p))
+    if (atomic_load_explicit(&p->refs, memory_order_acquire) != own_holds(c, p) ||
+        (!fy_list_empty(&c->pending) && fy_pending_keeps(c, parcel->word)))
         return copy_shared(c, p, parcel, data);
+    p->content = fy_content_next(c);
     *data = fy_parcel_data(c, p);
     return 0;
 }

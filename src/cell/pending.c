@@ -39,10 +39,25 @@ fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int 
     return p;
 }
 
+static bool is_asked_elsewhere(const fy_pending *p)
+{
+    return p->queue == NULL && p->source < 0;
+}
+
+bool fy_pending_keeps(const fy_cells *c, uint64_t name)
+{
+    for (const fy_link *link = c->pending.next; link != &c->pending; link = link->next)
+        if (((const fy_pending *)(const void *)link)->parcel.word == name)
+            return true;
+    return false;
+}
+
 static void drop_parcel(fy_cells *c, fy_pending *p)
 {
     fy_parcel *parcel = p->parcel.word == 0 ? NULL : fy_parcel_find(c, p->parcel.word);
-    if (parcel != NULL)
+    if (parcel != NULL && is_asked_elsewhere(p))
+        fy_parcel_pin(c, parcel, false);
+    else if (parcel != NULL)
         fy_parcel_drop(c, parcel, c->place, 1);
     p->parcel.word = 0;
 }
@@ -55,11 +70,10 @@ void fy_pending_end(fy_cells *c, fy_pending *p, int error)
     drop_parcel(c, p);
     p->done = true;
     p->error = error;
-    if (p->op != 0) {
+    if (p->op != 0)
         fy_op_end(c->f, p->op, error);
-        if (p->sort == FY_SORT_ENQ)
-            fy_work_finished(c->f, 1);
-    }
+    if (p->counted)
+        fy_work_finished(c->f, 1);
     if (p->awaited)
         c->news = true;
     else
@@ -67,7 +81,7 @@ void fy_pending_end(fy_cells *c, fy_pending *p, int error)
 }
 
 /* Its operation was cancelled, timed out or lost its peer: nothing is written for it any more. One
- * that was sent stays until its answer comes. */
+ * that was sent stays until its answer comes, which may bring a parcel to give back. */
 static void on_gone(ferry *f, void *arg, uint32_t op, int error)
 {
     fy_cells *c = fy_cells_of(f);
@@ -75,12 +89,19 @@ static void on_gone(ferry *f, void *arg, uint32_t op, int error)
     (void)op;
     p->op = 0;
     p->out = NULL;
-    if (p->sort == FY_SORT_ENQ)
-        fy_work_finished(f, 1);
-    if (p->queue == NULL)
-        fy_remote_cancel(c, p);
-    else
+    if (p->queue != NULL) {
         fy_pending_end(c, p, error);
+        return;
+    }
+    if (p->sort == FY_SORT_DEQ)
+        fy_pending_count(c, p);
+    fy_remote_cancel(c, p);
+}
+
+void fy_pending_count(fy_cells *c, fy_pending *p)
+{
+    p->counted = true;
+    fy_work_created(c->f, 1);
 }
 
 void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
@@ -90,7 +111,7 @@ void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
         return;
     fy_op_own(c->f, op, on_gone, p);
     if (p->sort == FY_SORT_ENQ)
-        fy_work_created(c->f, 1);
+        fy_pending_count(c, p);
     else
         fy_op_lazy(c->f, op);
 }
@@ -187,6 +208,8 @@ bool fy_pending_would_miss(fy_cells *c)
 
 void fy_pending_fini(fy_cells *c)
 {
-    for (fy_link *link; (link = fy_list_pop(&c->pending)) != NULL;)
+    for (fy_link *link; (link = fy_list_pop(&c->pending)) != NULL;) {
+        drop_parcel(c, pending_of(link));
         free(pending_of(link));
+    }
 }

@@ -2,16 +2,20 @@
  *
  * A request names its operation by a number of the asking rank; the answer brings it back. One that
  * waits stays with the cell's rank until it can be done, or until it is cancelled: then too an
- * answer comes, which says which of the two it was. A parcel that is in a cell does not change, so
- * who reads the same one again is told so instead of getting its bytes. */
+ * answer comes, which says which of the two it was. If that brings a parcel, the asking rank, and
+ * nobody else, decides who has it: the program, or the cell again when the operation was given up.
+ *
+ * A request to take or read names the content of the copy that the asking rank has of what it read
+ * there last. If that is what the parcel contains, the answer says so and carries no bytes. The
+ * request pins the copy until its answer is there. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cell/state.h"
 
-/* A frame's handler field: a sort, or one of these. Words of a request: number, cell, flags, name
- * of the parcel that the asking rank has read there. Of an answer: number, error, name or count,
- * whether it is the one known. Of cancel: number. Of formats: the format. */
+/* A frame's handler field: a sort, or one of these. Words of a request: number, cell, flags,
+ * content that the asking rank has a copy of. Of an answer: number, error, content or count,
+ * whether that is the one known. Of cancel: number. Of formats: the format. */
 enum {
     FRAME_ANSWER = FY_SORTS,
     FRAME_CANCEL,
@@ -31,7 +35,7 @@ static int send_frame(fy_cells *c, int rank, const fy_frame *frame)
     return fy_send(c->f, FY_DATA, rank, frame);
 }
 
-static void forget(fy_cells *c, fy_cached *cached)
+static void drop_cached(fy_cells *c, fy_cached *cached)
 {
     fy_parcel *p = fy_parcel_find(c, cached->parcel.word);
     fy_table_remove(&c->cached, cached);
@@ -39,21 +43,45 @@ static void forget(fy_cells *c, fy_cached *cached)
         fy_parcel_pin(c, p, false);
 }
 
-static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
+/* Forgets what was read last in a cell, if anything was. */
+static void forget(fy_cells *c, ferry_cell cell)
+{
+    fy_cached *cached = fy_table_find(&c->cached, cache_key(cell));
+    if (cached != NULL)
+        drop_cached(c, cached);
+}
+
+/* Pins the copy of what was read last in the cell, if there is one, for an operation on it. */
+static void pin_copy(fy_cells *c, fy_pending *p)
 {
     const fy_cached *cached = p->sort == FY_SORT_READ || p->sort == FY_SORT_DEQ
                                   ? fy_table_find(&c->cached, cache_key(p->cell))
                                   : NULL;
+    fy_parcel *copy = cached == NULL ? NULL : fy_parcel_find(c, cached->parcel.word);
+    if (copy == NULL)
+        return;
+    p->known = cached->content;
+    p->parcel = cached->parcel;
+    fy_parcel_pin(c, copy, true);
+}
+
+static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
+{
     const fy_frame frame = {
         .kind = FY_KIND_CELL,
         .word_count = WORDS,
         .handler = (uint16_t)p->sort,
-        .words = {p->number, (uint64_t)p->cell.number, p->waits ? WAITS : 0,
-                  cached == NULL ? 0 : cached->name},
+        .words = {p->number, (uint64_t)p->cell.number, p->waits ? WAITS : 0, p->known},
         .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
     };
     return send_frame(c, p->cell.rank, &frame);
+}
+
+/* The others are done when they are asked for: those that wait do not hold them up. */
+static bool can_wait(fy_cell_sort sort)
+{
+    return sort == FY_SORT_ENQ || sort == FY_SORT_DEQ || sort == FY_SORT_READ;
 }
 
 /* Makes the record of an operation elsewhere and asks for it. */
@@ -63,9 +91,10 @@ static int begin(fy_cells *c, const fy_wish *wish, bool waits, uint32_t op, fy_p
     if (p == NULL)
         return fy_fail(c->f, FERRY_ENOMEM, "cell: no memory for another operation");
     p->number = ++c->next_number;
-    p->waits = waits;
+    p->waits = waits && can_wait(wish->sort);
     p->out = wish->out;
     p->count = wish->count;
+    pin_copy(c, p);
     int error = ask(c, p, wish->parcel);
     if (error != 0) {
         fy_pending_end(c, p, error);
@@ -176,7 +205,7 @@ static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
     if (error == 0 && !takes)
         p->parcel.word = 0;
     else if (error == 0)
-        *word = p->parcel.word;
+        *word = fy_parcel_find(c, p->parcel.word)->content;
     return error;
 }
 
@@ -207,7 +236,7 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
         return FY_LEAVE;
     p->queue = &c->board->cells[cell.number];
     p->number = (uint32_t)frame->words[0];
-    p->waits = (frame->words[2] & WAITS) != 0;
+    p->waits = (frame->words[2] & WAITS) != 0 && can_wait(p->sort);
     p->known = frame->words[3];
     if (p->sort == FY_SORT_ENQ || p->sort == FY_SORT_WRITE) {
         fy_parcel *parcel = fy_parcel_make(c, frame->size_bytes);
@@ -241,58 +270,67 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
 /* At the rank that asked. */
 
 /* Remembers what was read: that is sharing it, so mod copies. */
-static void remember(fy_cells *c, ferry_cell cell, uint64_t name, fy_parcel *parcel)
+static void remember(fy_cells *c, ferry_cell cell, uint64_t content, fy_parcel *parcel)
 {
-    fy_cached *cached = fy_table_find(&c->cached, cache_key(cell));
-    if (cached != NULL)
-        forget(c, cached);
     void *slot;
+    forget(c, cell);
     if (fy_table_insert(&c->cached, cache_key(cell), &slot) != 0)
         return;
-    cached = slot;
-    cached->name = name;
+    fy_cached *cached = slot;
+    cached->content = content;
     cached->parcel.word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
     fy_parcel_pin(c, parcel, true);
 }
 
-/* The parcel that an answer brings, held once for the program. */
-static int receive(fy_cells *c, const fy_pending *p, const fy_frame *frame)
+/* What an answer says is taken or read. */
+typedef struct brought {
+    fy_parcel *copy; /* NULL: the bytes came with it */
+    const void *data;
+    size_t size_bytes;
+} brought;
+
+static brought find_brought(const fy_cells *c, const fy_pending *p, const fy_frame *frame)
 {
-    fy_parcel *parcel = NULL;
-    if (frame->words[3] != 0) {
-        fy_cached *cached = fy_table_find(&c->cached, cache_key(p->cell));
-        if (cached != NULL && cached->name == frame->words[2])
-            parcel = fy_parcel_find(c, cached->parcel.word);
-        if (parcel == NULL)
-            return FERRY_EINVAL;
+    if (frame->words[3] == 0)
+        return (brought){.data = frame->data, .size_bytes = frame->size_bytes};
+    fy_parcel *copy = fy_parcel_find(c, p->parcel.word);
+    return (brought){.copy = copy, .data = fy_parcel_data(c, copy), .size_bytes = copy->size_bytes};
+}
+
+/* Gives the program a hold of what an answer brings. */
+static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t content)
+{
+    fy_parcel *parcel = b->copy;
+    if (parcel != NULL) {
         if (!fy_parcel_keep(c, parcel))
             return FERRY_ENOMEM;
     } else {
-        parcel = fy_parcel_make(c, frame->size_bytes);
+        parcel = fy_parcel_make(c, b->size_bytes);
         if (parcel == NULL)
             return FERRY_ENOMEM;
-        if (frame->size_bytes > 0)
-            memcpy(fy_parcel_data(c, parcel), frame->data, frame->size_bytes);
+        if (b->size_bytes > 0)
+            memcpy(fy_parcel_data(c, parcel), b->data, b->size_bytes);
         if (p->sort == FY_SORT_READ)
-            remember(c, p->cell, frame->words[2], parcel);
+            remember(c, p->cell, content, parcel);
     }
     p->out->word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
     return 0;
 }
 
-/* A parcel that was taken for an operation that was cancelled meanwhile: adds it again. */
-static fy_verdict give_back(fy_cells *c, ferry_cell cell, const fy_frame *taken)
+/* A parcel that was taken for an operation that was given up meanwhile: adds it again. */
+static fy_verdict give_back(fy_cells *c, ferry_cell cell, const brought *b)
 {
     fy_pending *p = fy_pending_add(c, FY_SORT_ENQ, cell, -1);
     if (p == NULL)
         return FY_LEAVE;
     p->number = ++c->next_number;
+    fy_pending_count(c, p);
     const fy_frame frame = {.kind = FY_KIND_CELL,
                             .word_count = WORDS,
                             .handler = FY_SORT_ENQ,
                             .words = {p->number, (uint64_t)cell.number, WAITS, 0},
-                            .data = taken->data,
-                            .size_bytes = taken->size_bytes};
+                            .data = b->data,
+                            .size_bytes = b->size_bytes};
     int error = send_frame(c, cell.rank, &frame);
     if (error != 0)
         fy_pending_end(c, p, error);
@@ -309,27 +347,35 @@ static fy_pending *find_asked(fy_cells *c, int rank, uint64_t number)
     return NULL;
 }
 
+/* What was taken there must not be lost here for want of memory: then the answer stays. */
+static fy_verdict take_parcel(fy_cells *c, fy_pending *p, const fy_frame *frame, int *error)
+{
+    const brought b = find_brought(c, p, frame);
+    bool removed = p->sort == FY_SORT_DEQ;
+    if (removed)
+        forget(c, p->cell); /* it is not there any more */
+    if (p->out == NULL)
+        return removed ? give_back(c, p->cell, &b) : FY_TAKEN;
+    *error = receive(c, p, &b, frame->words[2]);
+    return *error == FERRY_ENOMEM && removed ? FY_LEAVE : FY_TAKEN;
+}
+
 static fy_verdict take_answer(fy_cells *c, int source, const fy_frame *frame)
 {
     fy_pending *p = frame->word_count == WORDS ? find_asked(c, source, frame->words[0]) : NULL;
-    int64_t error = (int64_t)frame->words[1];
-    if (p == NULL || error > 0 || error < INT16_MIN) {
+    int64_t word = (int64_t)frame->words[1];
+    bool known = p != NULL && frame->words[3] != 0;
+    if (p == NULL || word > 0 || word < INT16_MIN || (known && p->parcel.word == 0)) {
         fy_bad_frame(c->f, source, frame, "the answer to no operation on a cell");
         return FY_TAKEN;
     }
-    bool takes = error == 0 && (p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ);
-    if (takes && p->out == NULL) {
-        if (p->sort == FY_SORT_DEQ && give_back(c, p->cell, frame) == FY_LEAVE)
-            return FY_LEAVE;
-    } else if (takes) {
-        error = receive(c, p, frame);
-        /* What was taken there must not be lost here for want of memory. */
-        if (error == FERRY_ENOMEM && p->sort == FY_SORT_DEQ)
-            return FY_LEAVE;
-    }
+    int error = (int)word;
+    if (error == 0 && (p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ) &&
+        take_parcel(c, p, frame, &error) == FY_LEAVE)
+        return FY_LEAVE;
     if (error == 0 && p->sort == FY_SORT_COUNT)
         *p->count = frame->words[2];
-    fy_pending_end(c, p, (int)error);
+    fy_pending_end(c, p, error);
     return FY_TAKEN;
 }
 
@@ -372,5 +418,5 @@ void fy_remote_fini(fy_cells *c)
         return;
     size_t index = 0;
     for (fy_cached *cached; (cached = fy_table_next(&c->cached, &index)) != NULL; index = 0)
-        forget(c, cached);
+        drop_cached(c, cached);
 }

@@ -98,9 +98,12 @@ typedef struct fy_parcel {
     uint64_t size_bytes;
     _Atomic uint32_t lock; /* as a cell's; guards refs, and holds of ranks that have gone */
     _Atomic uint32_t refs;
-    uint32_t index;           /* in its creator's registry */
-    uint32_t creator;         /* place */
-    uint64_t next_free;       /* address; while it is on the way back to its creator */
+    uint32_t index;   /* in its creator's registry */
+    uint32_t creator; /* place */
+    union {
+        uint64_t content;   /* while it is alive: fy_content_next */
+        uint64_t next_free; /* address; while it is on the way back to its creator */
+    };
     _Atomic uint16_t holds[]; /* by place */
 } fy_parcel;
 
@@ -197,10 +200,13 @@ typedef struct fy_pending {
     fy_cell *queue; /* NULL: on another node */
     int source;     /* who wants it; -1: this rank */
     uint32_t number, op;
-    uint64_t known;      /* read by another rank: the parcel it has */
-    ferry_parcel parcel; /* enq, write: to add, held for it; else what was taken, to be sent */
+    uint64_t known; /* content of the copy that the asking rank has; 0: it has none */
+    /* enq, write: to add, held for it; deq, read of another rank: what was taken, to be sent; of
+     * this rank on another node: the copy that `known` is about, pinned. */
+    ferry_parcel parcel;
     ferry_parcel *out;
     size_t *count;
+    bool counted; /* as work, until it ends */
     bool waits;   /* for a parcel or room; else it ends with FERRY_EAGAIN */
     bool noted;   /* this rank is noted in the cell */
     bool awaited; /* a call waits for `done` and frees it */
@@ -216,11 +222,11 @@ typedef struct fy_marked {
     bool running;
 } fy_marked;
 
-/* A parcel that was read from a cell of another node, and is the same if it is still first there.
- */
+/* The copy of what was read from a cell of another node. It is as good as what is first there now
+ * if that has the same content. */
 typedef struct fy_cached {
     uint64_t key; /* cell, 1 + rank << 32 | number */
-    uint64_t name;
+    uint64_t content;
     ferry_parcel parcel;
 } fy_cached;
 
@@ -248,6 +254,7 @@ typedef struct fy_cells {
     bool crowded;  /* ranks share processors, as of then */
     /* Parcels created here. */
     uint64_t generation;
+    uint64_t contents; /* numbers given to contents */
     uint32_t registry_capacity;
     uint32_t *free_indices;
     uint32_t free_count, free_capacity;
@@ -273,6 +280,14 @@ static inline fy_cells *fy_cells_of(const ferry *f)
 {
     /* Names the layer, so that a program linked to any of its functions has it. */
     return (fy_cells *)fy_layer_state(f, fy_cell_layer.layer);
+}
+
+/* A number for what a parcel contains from now on. A parcel gets one when it is made and when its
+ * only holder may change it in place; no two contents of a node have the same. So other nodes know
+ * by it whether a copy that they have is still the parcel. */
+static inline uint64_t fy_content_next(fy_cells *c)
+{
+    return ++c->contents;
 }
 
 /* parcel.c */
@@ -399,6 +414,11 @@ int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t o
 fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int source);
 /* Sets the operation that ends with it, 0 for none. A parcel on its way to a cell is work. */
 void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op);
+/* Makes it work for ferry_quiesce until it ends. */
+void fy_pending_count(fy_cells *c, fy_pending *p);
+/* Whether an operation that has not ended holds the parcel for itself, so that this rank may not
+ * change it in place. */
+bool fy_pending_keeps(const fy_cells *c, uint64_t name);
 /* Whether operations of this sort wait for the cell, so that a new one has to queue behind. */
 bool fy_pending_has(const fy_cells *c, fy_cell_sort sort, ferry_cell cell);
 /* Ends it: tells its owner, and frees it unless a call waits for it. */

@@ -96,6 +96,108 @@ static void isolation(ferry *f)
     CHECK(f, ferry_barrier(f) == 0);
 }
 
+/* Owners change what they take and add it again, in place where they can: readers that have a copy
+ * see each content, and who takes it has the last one. */
+static void owners_modify(ferry *f, int count)
+{
+    const ferry_cell own = {ferry_rank(f), 26};
+    const ferry_cell other = {(ferry_rank(f) + 1) % ferry_ranks(f), 26};
+    ferry_parcel parcel, read[3];
+    void *data;
+    CHECK(f, ferry_cell_enq(f, own, make(f, 0), FERRY_GIVE, 0) == 0);
+    for (uint64_t i = 1; i < (uint64_t)count; i++) {
+        CHECK(f, ferry_barrier(f) == 0);
+        for (int r = 0; r < 3; r++) {
+            CHECK(f, ferry_cell_read(f, other, &read[r], 0) == 0);
+            CHECK(f, value_of(f, read[r]) == i - 1);
+        }
+        for (int r = 0; r < 3; r++)
+            release(f, read[r]);
+        CHECK(f, ferry_barrier(f) == 0);
+        const ferry_cell mine = i % 3 == 0 ? other : own;
+        CHECK(f, ferry_cell_deq(f, mine, &parcel, 0) == 0 && value_of(f, parcel) == i - 1);
+        CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+        *(uint64_t *)data = i;
+        CHECK(f, ferry_cell_enq(f, mine, parcel, FERRY_GIVE, FERRY_FOREVER) == 0);
+    }
+    CHECK(f, ferry_barrier(f) == 0);
+    CHECK(f, ferry_cell_zap(f, own) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+/* What is added is what the parcel contained at the start of the operation, wherever it waits. */
+static void waits_to_be_added(ferry *f)
+{
+    const ferry_cell own = {ferry_rank(f), 27};
+    const ferry_cell other = {(ferry_rank(f) + 1) % ferry_ranks(f), 27};
+    ferry_parcel parcel, out;
+    void *data;
+    ferry_op op;
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    CHECK(f, ferry_cell_limit_set(f, own.number, 1) == 0);
+    CHECK(f, ferry_cell_enq(f, own, make(f, 1), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_barrier(f) == 0);
+    parcel = make(f, 2);
+    CHECK(f, ferry_cell_enq_start(f, other, parcel, FERRY_KEEP, &track) == 0);
+    CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+    *(uint64_t *)data = 3;
+    CHECK(f, ferry_barrier(f) == 0);
+    CHECK(f, ferry_cell_deq(f, own, &out, 0) == 0 && value_of(f, out) == 1);
+    release(f, out);
+    CHECK(f, ferry_cell_deq(f, own, &out, FERRY_FOREVER) == 0 && value_of(f, out) == 2);
+    release(f, out);
+    CHECK(f, ferry_op_wait(f, &op) == 0);
+    CHECK(f, value_of(f, parcel) == 3);
+    release(f, parcel);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+/* A write, a zap and a count do not wait behind those that wait for a parcel. */
+static void write_passes_waiting_takers(ferry *f)
+{
+    const ferry_cell cell = {(ferry_rank(f) + 1) % ferry_ranks(f), 28};
+    ferry_parcel out;
+    size_t count;
+    ferry_op op;
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    CHECK(f, ferry_cell_deq_start(f, cell, &out, &track) == 0);
+    CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 0);
+    CHECK(f, ferry_cell_zap(f, cell) == 0);
+    CHECK(f, ferry_cell_write(f, cell, make(f, 8), FERRY_GIVE) == 0);
+    CHECK(f, ferry_op_wait(f, &op) == 0 && value_of(f, out) == 8);
+    release(f, out);
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
+/* A tracked deq that is given up leaves the parcel with the caller, if `out` is set, or in the
+ * cell, whole, when ferry_quiesce has returned. */
+static void given_up(ferry *f, int count)
+{
+    const ferry_cell cell = {(ferry_rank(f) + 1) % ferry_ranks(f), 29};
+    ferry_parcel out, read;
+    ferry_op op;
+    for (int i = 0; i < count; i++) {
+        const ferry_track track = {
+            .size = sizeof(track), .op = &op, .timeout_ns = i % 2 == 0 ? 1000 : 0};
+        CHECK(f, ferry_cell_enq(f, cell, make(f, (uint64_t)i), FERRY_GIVE, FERRY_FOREVER) == 0);
+        CHECK(f, ferry_cell_read(f, cell, &read, 0) == 0 && value_of(f, read) == (uint64_t)i);
+        CHECK(f, ferry_cell_deq_start(f, cell, &out, &track) == 0);
+        for (int polls = i % 5; polls > 0; polls--)
+            ferry_poll(f);
+        CHECK(f, ferry_op_cancel(f, &op) == 0);
+        if (out.word == 0) {
+            CHECK(f, ferry_quiesce(f) == 0);
+            CHECK(f, ferry_cell_deq(f, cell, &out, 0) == 0);
+        } else {
+            CHECK(f, ferry_quiesce(f) == 0);
+        }
+        CHECK(f, value_of(f, out) == (uint64_t)i && value_of(f, read) == (uint64_t)i);
+        release(f, out);
+        release(f, read);
+    }
+    CHECK(f, ferry_barrier(f) == 0);
+}
+
 /* Takes one, if there is one; returns its value, or -1. */
 static int64_t take(ferry *f, ferry_cell cell, uint64_t timeout_ns)
 {
@@ -260,6 +362,10 @@ static int rank_main(ferry *f, int argc, char **argv)
     int count = argc > 1 ? atoi(argv[1]) : 200;
     each_operation(f);
     isolation(f);
+    owners_modify(f, 12);
+    waits_to_be_added(f);
+    write_passes_waiting_takers(f);
+    given_up(f, 20);
     exactly_once(f, count);
     waiting(f, count / 10);
     tracked(f);
