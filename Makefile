@@ -64,6 +64,9 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
+	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \
+		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \
+		FERRY_PORT=sim FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 100000 $$seed
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
 	@sh tests/sim/compilers.sh $(BUILD)/bin/ferry . $(BUILD)/tests/sim_workload \
 		$(BUILD)/examples/synthetic all
