@@ -44,7 +44,7 @@ static void tell_operation(const ferry *f, fy_why *why, const fy_op_record *reco
     if (r->object.word != 0)
         fy_why_line(why, ">%d has not handled a message to object %016" PRIx64 ", handler \"%s\"",
                     r->rank, r->object.word, fy_handler_name(f, r->handler.index));
-    else if (record->gone == fy_mail_want_gone && r->rank == f->rank)
+    else if (record->gone == fy_mail_want_gone && r->rank < 0)
         fy_why_line(why, "nobody has sent what is to be received from any rank, tag %d", r->tag);
     else if (record->gone == fy_mail_want_gone)
         fy_why_line(why, ">%d has not sent what is to be received from it, tag %d", r->rank,

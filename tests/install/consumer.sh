@@ -86,6 +86,19 @@ case $got in
 *) fail "without its plug-in the scheduler is missed so: $got" ;;
 esac
 
+# The launcher is a plug-in of the shared library too. Only programs that start ranks need it.
+two=$(env FERRY_RANKS=2 "$scratch/build/consumer_shared") || fail "FERRY_RANKS=2 exits with $?"
+[ "$(echo "$two" | grep -c 'of 2, Ferry')" = 2 ] || fail "FERRY_RANKS=2 says: $two"
+rm "$prefix/$libdir/ferry/ferry-launch.so"
+expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
+env FERRY_RANKS=2 "$scratch/build/consumer_static" >/dev/null || fail "static: FERRY_RANKS=2"
+got=$(env FERRY_RANKS=2 "$scratch/build/consumer_shared" 2>&1) &&
+    fail "starts ranks without a launcher"
+case $got in
+*"ferry-launch.so is missing"*) ;;
+*) fail "without its plug-in the launcher is missed so: $got" ;;
+esac
+
 # A job of a launcher's needs port mpi, which is a plug-in of the shared library, and one of an
 # MPI's.
 refuse()

@@ -17,17 +17,6 @@
 #define GRACE_NS 500000000u
 #define TERMINATE_NS 2000000000u
 
-static const char *const doings[] = {
-    [FY_DOING_MAIN] = "in the program itself",
-    [FY_DOING_HANDLER] = "in handler",
-    [FY_DOING_TASK] = "in task",
-    [FY_DOING_IDLE] = "waiting for messages",
-    [FY_DOING_BARRIER] = "in a barrier",
-    [FY_DOING_COLLECTIVE] = "in a collective operation",
-    [FY_DOING_QUIESCE] = "in ferry_quiesce",
-    [FY_DOING_CLOSE] = "in ferry_close",
-};
-
 shm_state fy_job_state(const job *j, int rank)
 {
     if (j->controls.base == NULL)
@@ -45,26 +34,6 @@ static bool anyone_joined(const job *j)
             return true;
     }
     return false;
-}
-
-void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size)
-{
-    /* seq_cst, though any order would do */
-    uint64_t word = atomic_load(&control->doing);
-    uint32_t what = (uint32_t)word, handler = (uint32_t)(word >> 32);
-    out[0] = '\0';
-    if (what >= sizeof(doings) / sizeof(doings[0]))
-        return;
-    if ((what != FY_DOING_HANDLER && what != FY_DOING_TASK) || handler >= SHM_HANDLERS_MAX) {
-        snprintf(out, size, "%s%s", lead, doings[what]);
-        return;
-    }
-    char name[SHM_NAME_BYTES];
-    memcpy(name, control->name[handler], sizeof(name));
-    name[sizeof(name) - 1] = '\0';
-    for (char *c = name; *c != '\0'; c++)
-        *c = (unsigned char)*c < ' ' ? '?' : *c;
-    snprintf(out, size, "%s%s \"%s\" (%u)", lead, doings[what], name, handler);
 }
 
 /* Writes ", last " and what the rank did; nothing when it never joined. */

@@ -93,10 +93,12 @@ typedef struct job {
 void fy_job_watch(job *j);
 /* As poll, of the places of `set` that have a descriptor. Behind its `count` places there is room
  * for as many. The system counts places, empty ones too, against the limit on descriptors. */
-FY_SHARED int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms);
+int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms);
 /* Sends a signal to every child that lives. */
 void fy_job_signal(job *j, int number);
 
+/* launch.c: what fy_launch does. */
+int fy_job_launch(const fy_launch_plan *plan);
 /* launch.c: starts a rank, which runs `argv`, or as planned when it is NULL. FERRY_ESYSTEM. */
 int fy_job_start_child(job *j, int rank, char *const argv[]);
 
@@ -109,9 +111,9 @@ typedef struct job_request {
 enum { JOB_REQUEST_BYTES = 64 * 1024 };
 
 /* Makes the socket. FERRY_ESYSTEM. */
-FY_SHARED int fy_job_recruits_open(job *j);
+int fy_job_recruits_open(job *j);
 /* Serves one request that came by `fd`. False: nobody asks by it any more. */
-FY_SHARED bool fy_job_recruit(job *j, int fd);
+bool fy_job_recruit(job *j, int fd);
 
 /* door.c. `path` is made, and removed however the launcher ends. FERRY_EINVAL, FERRY_ESYSTEM: close
  * is still to be called. No process may have been started before that knows the job's files. */
@@ -133,7 +135,7 @@ void fy_guest_gone(job *j, int rank, bool process);
 /* end.c */
 shm_state fy_job_state(const job *j, int rank);
 /* Accounts for a child that has gone. */
-FY_SHARED void fy_job_child_gone(job *j, int rank, const siginfo_t *info);
+void fy_job_child_gone(job *j, int rank, const siginfo_t *info);
 void fy_job_next_stage(job *j);
 
 /* orphans.c: processes that ranks started and did not wait for. */

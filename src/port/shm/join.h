@@ -49,7 +49,7 @@ typedef struct join_answer {
 /* Writes a path by which `name` in the open folder can be reached as a socket, however long the
  * folder's own path is. */
 enum { JOIN_PATH_BYTES = 40 };
-void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES]);
+FY_SHARED void fy_join_path(int folder, const char *name, char out[JOIN_PATH_BYTES]);
 
 /* A place in a job that was asked for. */
 typedef struct fy_ticket {

@@ -224,7 +224,7 @@ static void clean_up(job *j)
     }
 }
 
-int fy_launch(const fy_launch_plan *plan)
+int fy_job_launch(const fy_launch_plan *plan)
 {
     job j = {
         .plan = plan,
@@ -260,18 +260,4 @@ int fy_launch(const fy_launch_plan *plan)
         fy_job_watch(&j);
     clean_up(&j);
     return error != 0 ? error : j.status;
-}
-
-void fy_launch_settle(int fd, int socket)
-{
-    close(fd);
-    if (socket >= 0)
-        fcntl(socket, F_SETFD, FD_CLOEXEC);
-    unsetenv(FY_ENV_JOB_FD);
-    unsetenv(FY_ENV_RANK);
-    unsetenv(FY_ENV_RANKS);
-    unsetenv(FY_ENV_JOB_SOCKET);
-    /* A rank started by a script is no child of the launcher: the script dies with that, and the
-     * rank with the script. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

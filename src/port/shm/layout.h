@@ -209,7 +209,7 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t number)
 
 /* Opens the file of the segment that process `pid` or else a child of its holds, or if asked its
  * parent: the caller's to close. -1. */
-int fy_segment_of_process(long pid, bool or_parent);
+FY_SHARED int fy_segment_of_process(long pid, bool or_parent);
 
 /* The control blocks alone, for the launcher: mapped anywhere. */
 typedef struct fy_controls {
@@ -218,12 +218,12 @@ typedef struct fy_controls {
 } fy_controls;
 
 /* FERRY_ESYSTEM with fy_error_set. */
-int fy_controls_map(int fd, fy_controls *out);
-void fy_controls_unmap(fy_controls *controls);
+FY_SHARED int fy_controls_map(int fd, fy_controls *out);
+FY_SHARED void fy_controls_unmap(fy_controls *controls);
 
 /* Takes `count` numbers for ranks that come later, in one step. False: so many are not left. */
-bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count,
-                     uint32_t *first);
+FY_SHARED bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count,
+                               uint32_t *first);
 
 /* Wakes everybody, to look at the others again. */
 void fy_controls_tell(void *base, uint32_t ranks);
@@ -233,7 +233,7 @@ FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_s
 
 /* Writes what the rank does, or did last, after `lead`: nothing when it never joined. What stands
  * in a control block is checked: it is the rank's to scribble on. */
-void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size);
+FY_SHARED void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size);
 
 /* Asks every rank that lives what it does, and wakes it; then waits a moment for the answers and
  * writes them, and who waits for whom, to `fd`. */

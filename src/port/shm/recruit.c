@@ -1,8 +1,6 @@
-/* Recruits: ranks that are started while the job runs.
- *
- * A rank takes numbers in the segment and sends one request, a datagram of a socket that it has
- * from the launcher, which starts the ranks as children like the others. There is no answer: a rank
- * has come when it has joined, and will not when its state is dead. */
+/* Starts the ranks that a rank asks for while the job runs (settle.c). The launcher starts them as
+ * children like the others. There is no answer: a rank has come when it has joined, and it will not
+ * come when its state is dead. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,45 +11,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "port/shm/job.h"
-
-/* Writes `argv` behind the head at `buffer`; false when there is no room. */
-static bool write_arguments(char *buffer, char *const argv[], job_request *head)
-{
-    for (; argv != NULL && argv[head->arguments] != NULL; head->arguments++) {
-        size_t bytes = strlen(argv[head->arguments]) + 1;
-        if (bytes > JOB_REQUEST_BYTES - sizeof(*head) - head->bytes)
-            return false;
-        memcpy(buffer + sizeof(*head) + head->bytes, argv[head->arguments], bytes);
-        head->bytes += (uint32_t)bytes;
-    }
-    return true;
-}
-
-int fy_launch_recruit(void *arg, int first, int count, char *const argv[])
-{
-    int fd = (int)(intptr_t)arg, error = 0;
-    job_request head = {.first = (uint32_t)first, .count = (uint32_t)count};
-    char *buffer = malloc(JOB_REQUEST_BYTES);
-    if (buffer == NULL)
-        return fy_error_set(FERRY_ENOMEM, "no memory to ask for ranks");
-    if (!write_arguments(buffer, argv, &head)) {
-        error = fy_error_set(FERRY_EINVAL, "arguments of more than %zu bytes for new ranks",
-                             JOB_REQUEST_BYTES - sizeof(head));
-        goto free_buffer;
-    }
-    memcpy(buffer, &head, sizeof(head));
-    ssize_t sent;
-    do
-        sent = send(fd, buffer, sizeof(head) + head.bytes, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    if (sent < 0)
-        error = fy_error_set(FERRY_ESYSTEM, "asking the launcher for ranks: %s", strerror(errno));
-free_buffer:
-    free(buffer);
-    return error;
-}
-
-/* In the launcher from here. */
 
 int fy_job_recruits_open(job *j)
 {

@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "port/shm/launch.h"
+#include "port/shm/launcher.h"
 
 typedef struct program {
     char *const *argv;
@@ -90,4 +90,11 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
         .executes = true,
     };
     return fy_launch(&plan);
+}
+
+int fy_launch(const fy_launch_plan *plan)
+{
+    const fy_launcher *launcher;
+    int error = fy_launcher_find(&launcher);
+    return error == 0 ? launcher->launch(plan) : error;
 }

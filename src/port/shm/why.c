@@ -25,6 +25,37 @@ enum { SETTLE_NS = 200 * 1000 * 1000 };
 /* From a launcher to its ranks, at most. */
 enum { GENERATIONS = 3 };
 
+static const char *const doings[] = {
+    [FY_DOING_MAIN] = "in the program itself",
+    [FY_DOING_HANDLER] = "in handler",
+    [FY_DOING_TASK] = "in task",
+    [FY_DOING_IDLE] = "waiting for messages",
+    [FY_DOING_BARRIER] = "in a barrier",
+    [FY_DOING_COLLECTIVE] = "in a collective operation",
+    [FY_DOING_QUIESCE] = "in ferry_quiesce",
+    [FY_DOING_CLOSE] = "in ferry_close",
+};
+
+void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size)
+{
+    /* seq_cst, though any order would do */
+    uint64_t word = atomic_load(&control->doing);
+    uint32_t what = (uint32_t)word, handler = (uint32_t)(word >> 32);
+    out[0] = '\0';
+    if (what >= sizeof(doings) / sizeof(doings[0]))
+        return;
+    if ((what != FY_DOING_HANDLER && what != FY_DOING_TASK) || handler >= SHM_HANDLERS_MAX) {
+        snprintf(out, size, "%s%s", lead, doings[what]);
+        return;
+    }
+    char name[SHM_NAME_BYTES];
+    memcpy(name, control->name[handler], sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    for (char *c = name; *c != '\0'; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
+    snprintf(out, size, "%s%s \"%s\" (%u)", lead, doings[what], name, handler);
+}
+
 /* The file of the segment that process `pid` itself holds; -1. */
 static int open_segment(long pid)
 {

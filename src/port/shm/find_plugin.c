@@ -1,0 +1,12 @@
+/* For the shared library. */
+#include "port/plugin.h"
+#include "port/shm/launcher.h"
+
+int fy_launcher_find(const fy_launcher **out)
+{
+    const void *table;
+    int error = fy_plugin_open("launch", FY_LAUNCHER_SYMBOL, FY_LAUNCHER_VERSION, false, &table);
+    if (error == 0)
+        *out = table;
+    return error;
+}

@@ -1,0 +1,66 @@
+/* A rank and the launcher that started it: the rank takes its place, and asks for more ranks.
+ *
+ * To have ranks started, a rank takes numbers in the segment and sends one request, a datagram, by
+ * the socket that it has from the launcher (recruit.c). */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "port/shm/job.h"
+
+void fy_launch_settle(int fd, int socket)
+{
+    close(fd);
+    if (socket >= 0)
+        fcntl(socket, F_SETFD, FD_CLOEXEC);
+    unsetenv(FY_ENV_JOB_FD);
+    unsetenv(FY_ENV_RANK);
+    unsetenv(FY_ENV_RANKS);
+    unsetenv(FY_ENV_JOB_SOCKET);
+    /* A rank started by a script is no child of the launcher: the script dies with that, and the
+     * rank with the script. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* Writes `argv` behind the head at `buffer`; false when there is no room. */
+static bool write_arguments(char *buffer, char *const argv[], job_request *head)
+{
+    for (; argv != NULL && argv[head->arguments] != NULL; head->arguments++) {
+        size_t bytes = strlen(argv[head->arguments]) + 1;
+        if (bytes > JOB_REQUEST_BYTES - sizeof(*head) - head->bytes)
+            return false;
+        memcpy(buffer + sizeof(*head) + head->bytes, argv[head->arguments], bytes);
+        head->bytes += (uint32_t)bytes;
+    }
+    return true;
+}
+
+int fy_launch_recruit(void *arg, int first, int count, char *const argv[])
+{
+    int fd = (int)(intptr_t)arg, error = 0;
+    job_request head = {.first = (uint32_t)first, .count = (uint32_t)count};
+    char *buffer = malloc(JOB_REQUEST_BYTES);
+    if (buffer == NULL)
+        return fy_error_set(FERRY_ENOMEM, "no memory to ask for ranks");
+    if (!write_arguments(buffer, argv, &head)) {
+        error = fy_error_set(FERRY_EINVAL, "arguments of more than %zu bytes for new ranks",
+                             JOB_REQUEST_BYTES - sizeof(head));
+        goto free_buffer;
+    }
+    memcpy(buffer, &head, sizeof(head));
+    ssize_t sent;
+    do
+        sent = send(fd, buffer, sizeof(head) + head.bytes, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        error = fy_error_set(FERRY_ESYSTEM, "asking the launcher for ranks: %s", strerror(errno));
+free_buffer:
+    free(buffer);
+    return error;
+}
