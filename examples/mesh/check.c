@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "check_domain.h"
+#include "check_input.h"
 #include "check_table.h"
 
 #include <math.h>
@@ -365,13 +366,32 @@ static void check_euler(checker *c)
         (long long)o->triangles, (long long)euler, (long long)c->domain.euler);
 }
 
+/* -1 out of memory. */
+static int check_input(checker *c)
+{
+    mesh_input_faults f;
+    if (c->in->poly == NULL) {
+        return 0;
+    }
+    if (mesh_check_against(c->in->poly, c->in->pslg, &c->t, &f) != 0) {
+        return -1;
+    }
+    double unit = MESH_MOVE_GRAINS * MESH_GRAIN / c->in->pslg->frame.scale;
+    c->out->faults[MESH_CHECK_INPUT] = f.strayed + f.wrong;
+    say(c, "%s input: %d segments moved by more than %g; %d places tested%s, %d wrong",
+        verdict(c, MESH_CHECK_INPUT), f.strayed, unit, f.places,
+        f.walls ? " (the file has segments in no ring)" : "", f.wrong);
+    return 0;
+}
+
 int mesh_check(const mesh_check_input *in, mesh_check_result *out, mesh_log *log)
 {
     checker c = {.in = in, .out = out};
     int rc = -1;
     *out = (mesh_check_result){0};
     if (mesh_domain_init(&c.domain, in->pslg) != 0 ||
-        mesh_table_init(&c.t, in->sub, in->decomp->count) != 0 || mark_constrained(&c) != 0) {
+        mesh_table_init(&c.t, in->sub, in->decomp->count) != 0 || mark_constrained(&c) != 0 ||
+        check_input(&c) != 0) {
         (void)mesh_fail_memory(log);
     } else {
         check_orientation(&c);
