@@ -84,12 +84,21 @@ static int32_t corner_of(const mesh_sub *sub, int32_t t, int32_t v)
     return tri->v[0] == v ? 0 : tri->v[1] == v ? 1 : 2;
 }
 
-/* Finds edge a b: the triangle left of it and its slot there. Points of the input are inside the
- * box, so the triangles around them close. */
+/* Finds edge a b: the triangle left of it and its slot there. The triangles around a point of the
+ * input close. Those around a corner of the box do not: its edges are found from their other end. */
 static bool find_edge(const builder *b, int32_t a, int32_t to, mesh_corner *out)
 {
     const mesh_sub *sub = b->sub;
     int32_t first = b->at[a], t = first;
+    if (a < BOX) {
+        mesh_corner c;
+        if (to < BOX || !find_edge(b, to, a, &c)) {
+            return false;
+        }
+        int32_t left = sub->tri[c.tri].n[c.edge];
+        *out = (mesh_corner){left, mesh_slot_of(sub, left, c.tri)};
+        return true;
+    }
     do {
         int32_t i = corner_of(sub, t, a);
         if (sub->tri[t].v[mesh_next3(i)] == to) {

@@ -140,7 +140,9 @@ static int route(router *r, const mesh_box_tree *tree, const pslg_link *s, pslg_
     if (mesh_box_tree_search(tree, r->a, r->b, MESH_GRAIN, visit_point, r) != 0) {
         return -1;
     }
-    qsort(r->found, (size_t)r->count, sizeof *r->found, by_way);
+    if (r->count > 1) {
+        qsort(r->found, (size_t)r->count, sizeof *r->found, by_way);
+    }
     note_passed(r, s);
     r->split = r->split || r->count > 0;
     int32_t from = r->first;
