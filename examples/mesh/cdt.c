@@ -85,7 +85,8 @@ static int32_t corner_of(const mesh_sub *sub, int32_t t, int32_t v)
 }
 
 /* Finds edge a b: the triangle left of it and its slot there. The triangles around a point of the
- * input close. Those around a corner of the box do not: its edges are found from their other end. */
+ * input close. Those around a corner of the box do not: its edges are found from their other end.
+ */
 static bool find_edge(const builder *b, int32_t a, int32_t to, mesh_corner *out)
 {
     const mesh_sub *sub = b->sub;
