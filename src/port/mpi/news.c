@@ -1,5 +1,6 @@
 /* News: who comes and goes on other nodes, and who goes on when others die, told in notices. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "port/mpi/port_state.h"
 
 void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, news what)
@@ -33,6 +34,8 @@ void fy_mpi_take_arrival(mpi_port *p, int source)
 
 static void take_farewell(mpi_port *p, int source, bool died)
 {
+    if (fy_mpi_is_lost(p, source))
+        return;
     if (died)
         atomic_fetch_or_explicit(&p->far[source], FAR_DEAD, memory_order_relaxed);
     /* release: pairs with the acquire in fy_mpi_far_state: what it sent before is here */
@@ -43,8 +46,51 @@ static void take_farewell(mpi_port *p, int source, bool died)
     fy_mpi_rouse_self(p);
 }
 
+static void lose_rank(mpi_port *p, int rank)
+{
+    /* relaxed: changed with the lock held only */
+    uint8_t before = atomic_load_explicit(&p->far[rank], memory_order_relaxed);
+    p->farewells += rank < p->world && (before & FAR_BYES) != FY_LANES;
+    /* release: as in take_farewell */
+    atomic_store_explicit(&p->far[rank], FAR_HERE | FAR_DEAD | FAR_LOST | FY_LANES,
+                          memory_order_release);
+}
+
+/* The ranks that a process takes messages for, itself included. */
+static void lose_process(mpi_port *p, int process)
+{
+    if (p->place[process] >= 0)
+        return;
+    lose_rank(p, process);
+    for (int rank = p->world; rank < p->ranks; rank++)
+        if (p->place[rank] < 0 && fy_mpi_home(p, rank) == process)
+            lose_rank(p, rank);
+    fy_mpi_rouse_self(p);
+}
+
+__attribute__((cold, noinline)) void fy_mpi_cut_off(mpi_port *p, int process, const char *what)
+{
+    if (p->cut_off)
+        return;
+    p->cut_off = true;
+    fy_log_line(p->rank,
+                "a message from or to rank %d is lost: %s; this rank and those of other nodes "
+                "count as dead to each other",
+                process, what);
+    for (int i = 0; i < p->world; i++) {
+        lose_process(p, i);
+        if (p->place[i] < 0)
+            (void)fy_mpi_notice(p, &p->self, FY_CONTROL, i, NEWS_LOST);
+    }
+}
+
 void fy_mpi_take_news(mpi_port *p, int source, uint32_t what)
 {
+    if (what == NEWS_LOST) {
+        fy_log_line(p->rank, "rank %d has lost messages: it counts as dead", source);
+        lose_process(p, fy_mpi_home(p, source));
+        return;
+    }
     if (what != NEWS_DEAD)
         fy_mpi_take_arrival(p, source);
     if (what == NEWS_BYE || what == NEWS_DEAD)

@@ -212,7 +212,10 @@ static int test(fy_mpi_request *request, bool *done, int *source, size_t *size_b
     if (size_bytes != NULL) {
         int count = 0;
         MPI_Get_count(&status, MPI_BYTE, &count);
-        *size_bytes = count < 0 ? 0 : (size_t)count;
+        MPI_Count long_count = count;
+        if (count < 0) /* more than an int says */
+            MPI_Get_elements_x(&status, MPI_BYTE, &long_count);
+        *size_bytes = long_count < 0 ? 0 : (size_t)long_count;
     }
     return error;
 }

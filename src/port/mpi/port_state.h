@@ -62,6 +62,7 @@ typedef enum news {
     NEWS_ENDURES, /* it goes on when others die */
     NEWS_MORTAL,  /* it does not any more */
     NEWS_DONE,    /* nothing comes from its node any more on this lane */
+    NEWS_LOST,    /* its process has lost messages: see fy_mpi_cut_off */
 } news;
 
 /* What a message begins with. Words and payload follow. */
@@ -157,6 +158,7 @@ typedef struct endpoint {
 typedef struct departure {
     struct departure *next;
     fy_mpi_request request;
+    int rank;          /* the process that it goes to */
     void *payload;     /* to be freed with it; else NULL */
     atomic_bool *lent; /* to be told the end instead; else NULL */
     fy_port *heap;     /* whose block the payload is; NULL: it is malloc's */
@@ -180,10 +182,12 @@ typedef struct circles {
 } circles;
 
 /* In mpi_port.far: on how many lanes the rank has said goodbye, whether it died, whether it has
- * come. Those that the job began with have. */
+ * come, whether something between it and this rank was lost. Those that the job began with have
+ * come. */
 #define FAR_BYES 3u
 #define FAR_DEAD 4u
 #define FAR_HERE 8u
+#define FAR_LOST 16u
 
 typedef struct mpi_port {
     fy_port port;
@@ -211,6 +215,7 @@ typedef struct mpi_port {
     bool alone;             /* the program does not call MPI itself */
     fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
     uint32_t skipped;       /* looks at the control lane left out since the last one */
+    bool cut_off;           /* from other nodes: see fy_mpi_cut_off */
     bool closed;            /* the shm port has gone; what comes is received and dropped */
     _Atomic uint32_t serve; /* fy_thread */
     uint64_t pause_ns;      /* of the application thread's wait */
@@ -261,6 +266,13 @@ static inline fy_peer_state fy_mpi_far_state(const mpi_port *p, int number)
     if ((far & FAR_BYES) == FY_LANES)
         return (far & FAR_DEAD) != 0 ? FY_PEER_DEAD : FY_PEER_LEFT;
     return (far & FAR_HERE) != 0 ? FY_PEER_ALIVE : FY_PEER_ABSENT;
+}
+
+/* Any thread: whether what comes from a rank is dropped, since something before it was lost. */
+static inline bool fy_mpi_is_lost(const mpi_port *p, int number)
+{
+    /* relaxed: with the lock held, or without a frame that depends on it */
+    return (atomic_load_explicit(&p->far[number], memory_order_relaxed) & FAR_LOST) != 0;
 }
 
 /* What a sender does with its data: lets them be copied, hands over their block, or leaves them in
@@ -314,6 +326,11 @@ void fy_mpi_rouse_self(mpi_port *p);
 /* A message of `source` has come: if that joined later, this is how its coming is known. */
 void fy_mpi_take_arrival(mpi_port *p, int source);
 void fy_mpi_take_news(mpi_port *p, int source, uint32_t what);
+/* A message from or to a process of another node was lost, for the reason that `what` says; -1: it
+ * is not known which. The order of messages is broken. So that all ranks agree, this one is cut off
+ * from all other nodes: they count as dead here, and it counts as dead there. Operations between
+ * them fail with FERRY_EPEER, and collectives with them. Logs it, once. */
+void fy_mpi_cut_off(mpi_port *p, int process, const char *what);
 
 /* circle.c. A notice with WIRE_WAITS has come; the others are the table's, without the lock. */
 void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words);

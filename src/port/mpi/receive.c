@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "port/mpi/relay.h"
 
-enum { FREE_SLOTS_MAX = 64 };
+enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
 
 /* A source is told what was taken at the latest after so many frames or bytes of frames, and at
  * once after a payload that followed: small against what may be under way, or it would wait for us
@@ -138,13 +138,13 @@ static void payload_put(mpi_port *p, slot *s, bool kept)
         (void)s->heap->ops->release(s->heap, s->payload);
 }
 
+/* If MPI fails, this rank is cut off: then all frames are dropped. */
 static void start_payload(mpi_port *p, fy_lane lane, slot *s, size_t size_bytes)
 {
     s->waiting = p->mpi->receive(p->comm, s->payload, size_bytes, s->source,
                                  TAG_PAYLOAD + (int)lane, &s->request) == 0;
     if (!s->waiting)
-        fy_log_line(p->rank, "%zu bytes from rank %d are lost: MPI_Irecv failed", size_bytes,
-                    s->source);
+        fy_mpi_cut_off(p, s->source, "MPI_Irecv of a payload failed");
 }
 
 static void list(inlets *set, inlet *in)
@@ -201,6 +201,7 @@ static bool drop_damaged(mpi_port *p, slot *s)
 {
     fy_log_line(p->rank, "dropped a damaged message of %zu bytes from rank %d", s->size_bytes,
                 s->source);
+    fy_mpi_cut_off(p, s->source, "it was damaged");
     slot_put(p, s);
     return true;
 }
@@ -272,8 +273,10 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
 /* Whether the oldest receive of a lane is over. */
 static bool has_come(const mpi_port *p, slot *s)
 {
-    if (!s->done && p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0)
-        s->size_bytes = 1; /* no message has that length */
+    if (!s->done && p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0) {
+        s->done = true;
+        s->source = UNKNOWN;
+    }
     return s->done;
 }
 
@@ -282,13 +285,21 @@ static bool pump_one(mpi_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
     p->pumped = lane;
-    if (set->spent > set->count / 2)
-        (void)post_spent(p, lane);
-    if (set->spent == set->count)
-        return false; /* no memory for any */
+    int error = set->spent > set->count / 2 ? post_spent(p, lane) : 0;
+    if (set->spent == set->count) {
+        if (error == FERRY_ELAUNCH)
+            fy_mpi_cut_off(p, UNKNOWN, "MPI_Irecv failed");
+        return false; /* else there is no memory for any */
+    }
     slot *s = set->slots[set->first];
-    if (!has_come(p, s) || !take_in(p, lane, s))
+    if (!has_come(p, s))
         return false;
+    if (s->source == UNKNOWN) {
+        fy_mpi_cut_off(p, UNKNOWN, "MPI_Test of a receive from any rank failed");
+        slot_put(p, s);
+    } else if (!take_in(p, lane, s)) {
+        return false;
+    }
     set->slots[set->first] = NULL;
     set->first = (set->first + 1) % set->count;
     set->spent++;
@@ -320,13 +331,17 @@ bool fy_mpi_may_skip(mpi_port *p, fy_lane lane)
 static inline bool is_whole(mpi_port *p, inlet *in)
 {
     slot *s = in->head;
-    bool done;
+    bool done = false;
+    size_t came = s->data_bytes;
     if (!s->waiting)
         return true;
-    if (p->mpi->test(&s->request, &done, NULL, NULL) != 0)
-        done = true;
-    s->waiting = !done;
-    return done;
+    bool failed = p->mpi->test(&s->request, &done, NULL, &came) != 0;
+    if (failed || came != s->data_bytes)
+        fy_mpi_cut_off(p, s->source,
+                       failed ? "MPI_Test of a payload failed"
+                              : "a payload is not as long as said");
+    s->waiting = !done && !failed;
+    return !s->waiting;
 }
 
 bool fy_mpi_ready(mpi_port *p, fy_lane lane)
@@ -380,11 +395,23 @@ static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
         (void)fy_mpi_notice(p, in->to, FY_CONTROL, in->source, NEWS_NONE);
 }
 
+static void drop_first(mpi_port *p, inlet *in)
+{
+    slot *s = in->head;
+    in->head = s->next;
+    payload_put(p, s, false);
+    slot_put(p, s);
+}
+
 /* Delivers from one source; the lock is given up meanwhile. */
 static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
 {
     int taken = 0;
     while (taken < budget && in->head != NULL && is_whole(p, in)) {
+        if (fy_mpi_is_lost(p, in->source)) {
+            drop_first(p, in);
+            continue;
+        }
         fy_frame frame;
         fill_frame(in->head, &frame);
         unlock(p);
@@ -446,14 +473,6 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
     return taken;
 }
 
-static void drop_first(mpi_port *p, inlet *in)
-{
-    slot *s = in->head;
-    in->head = s->next;
-    payload_put(p, s, false);
-    slot_put(p, s);
-}
-
 void fy_mpi_drop(mpi_port *p, endpoint *to)
 {
     for (int rank = 0; rank < p->ranks; rank++)
@@ -475,7 +494,8 @@ bool fy_mpi_holds(const endpoint *to, int rank)
 bool fy_mpi_is_silent(const mpi_port *p, int rank)
 {
     fy_peer_state state = fy_mpi_far_state(p, rank);
-    return (state == FY_PEER_LEFT || state == FY_PEER_DEAD) && !fy_mpi_holds(&p->self, rank);
+    return (state == FY_PEER_LEFT || state == FY_PEER_DEAD) &&
+           (fy_mpi_is_lost(p, rank) || !fy_mpi_holds(&p->self, rank));
 }
 
 void fy_mpi_undelivered_free(mpi_port *p, endpoint *to)

@@ -60,19 +60,20 @@ static void departure_put(mpi_port *p, departure *d)
     p->free_departure_count[class]++;
 }
 
-/* Starts a message. An error of MPI ends the job by its launcher in practice; the message is lost,
- * and that is said. */
-static void start(mpi_port *p, departure *d, const void *data, size_t size_bytes, int rank, int tag)
+/* Starts a message. False: MPI has failed, and this rank is cut off. */
+static bool start(mpi_port *p, departure *d, const void *data, size_t size_bytes, int rank, int tag)
 {
+    d->request.word = 0;
     int error = p->mpi->send(p->comm, data, size_bytes, rank, tag, &d->request);
+    d->rank = rank;
     if (error != 0) {
         char text[256];
         p->mpi->describe(error, text, sizeof(text));
-        fy_log_line(p->rank, "a message to rank %d is lost: %s", rank, text);
+        fy_mpi_cut_off(p, rank, text);
     }
     if (d->request.word == 0) {
         departure_put(p, d);
-        return;
+        return error == 0;
     }
     d->next = NULL;
     if (p->leaving == NULL)
@@ -80,20 +81,22 @@ static void start(mpi_port *p, departure *d, const void *data, size_t size_bytes
     else
         p->leaving_tail->next = d;
     p->leaving_tail = d;
+    return error == 0;
 }
 
 bool fy_mpi_reap(mpi_port *p)
 {
     for (int i = 0; i < REAP_MAX && p->leaving != NULL; i++) {
         departure *d = p->leaving;
-        bool done;
-        if (p->mpi->test(&d->request, &done, NULL, NULL) != 0)
-            done = true;
-        if (!done && d->next == NULL)
+        bool done = false;
+        bool failed = p->mpi->test(&d->request, &done, NULL, NULL) != 0;
+        if (!done && !failed && d->next == NULL)
             break;
         p->leaving = d->next;
         d->next = NULL;
-        if (done) {
+        if (failed)
+            fy_mpi_cut_off(p, d->rank, "MPI_Test of a message to it failed");
+        if (done || failed) {
             departure_put(p, d);
         } else {
             p->leaving_tail->next = d;
@@ -188,8 +191,8 @@ bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uin
         return false;
     unsigned char *at = write_head(p, from, rank, frame, WIRE_NOTICE | flags, d->message);
     memcpy(at, frame->words, words);
-    start(p, d, d->message, (size_t)(at - d->message) + words, fy_mpi_home(p, rank),
-          TAG_FRAME + (int)lane);
+    (void)start(p, d, d->message, (size_t)(at - d->message) + words, fy_mpi_home(p, rank),
+                TAG_FRAME + (int)lane);
     return true;
 }
 
@@ -249,7 +252,7 @@ static int send_brief(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame
         return FERRY_ENOMEM;
     for (unsigned i = 0; i < frame->word_count; i++)
         memcpy(d->message + i * sizeof(uint64_t), &frame->words[i], sizeof(uint64_t));
-    start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
+    (void)start(p, d, d->message, size_bytes, rank, TAG_FRAME + (int)lane);
     return 0;
 }
 
@@ -277,9 +280,12 @@ static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const
     if (!follows && frame->size_bytes > 0)
         memcpy(at + words, frame->data, frame->size_bytes);
     int home = fy_mpi_home(p, rank);
-    start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
-    if (follows)
-        start(p, payload, payload->payload, frame->size_bytes, home, TAG_PAYLOAD + (int)lane);
+    /* A frame that is lost was sent to a rank that is dead now: its operation fails by that. */
+    bool started = start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
+    if (follows && started)
+        (void)start(p, payload, payload->payload, frame->size_bytes, home, TAG_PAYLOAD + (int)lane);
+    else if (follows)
+        departure_put(p, payload);
     else if (how == GIVEN)
         (void)from->heap->ops->release(from->heap, (void *)(uintptr_t)frame->data);
     return 0;

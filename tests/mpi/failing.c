@@ -1,0 +1,81 @@
+/* A table of an MPI library's calls, one of which fails. It stands in front of the real plug-in, in
+ * a folder that comes first in FERRY_PLUGIN_PATH. FAILING_BINDING is the real plug-in's file,
+ * FAILING_PLAN is WHAT:COUNT:RANK: at this rank the COUNTth call of that sort fails, once:
+ *
+ *   send     a message is not sent
+ *   receive  a receive of a payload is not posted
+ *   come     a message of any source is lost
+ *   payload  a payload is lost
+ *   short    a payload is shorter than said
+ *   reap     MPI fails to end a send */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/mpi/binding.h"
+
+enum { FAILURE = 1 };
+
+static const fy_mpi_binding *real;
+static char what[16];
+static int left, at_rank = -1, own_rank = -1;
+
+__attribute__((visibility("default"))) extern fy_mpi_binding ferry_mpi_binding;
+fy_mpi_binding ferry_mpi_binding;
+
+/* Whether this call, of the sort `sort`, is the one that fails. */
+static bool fails(const char *sort)
+{
+    if (own_rank != at_rank || strcmp(sort, what) != 0 || left == 0 || --left > 0)
+        return false;
+    fprintf(stderr, "failing: %s at rank %d\n", sort, own_rank);
+    return true;
+}
+
+static int fail_send(fy_mpi_comm *comm, const void *data, size_t size_bytes, int rank, int tag,
+                     fy_mpi_request *request)
+{
+    return fails("send") ? FAILURE : real->send(comm, data, size_bytes, rank, tag, request);
+}
+
+static int fail_receive(fy_mpi_comm *comm, void *data, size_t size_bytes, int rank, int tag,
+                        fy_mpi_request *request)
+{
+    if (rank != FY_MPI_ANY && fails("receive"))
+        return FAILURE;
+    return real->receive(comm, data, size_bytes, rank, tag, request);
+}
+
+static int fail_test(fy_mpi_request *request, bool *done, int *source, size_t *size_bytes)
+{
+    int error = real->test(request, done, source, size_bytes);
+    if (error != 0 || !*done)
+        return error;
+    if (source == NULL && size_bytes != NULL && fails("short"))
+        *size_bytes -= 1;
+    return fails(source != NULL ? "come" : size_bytes != NULL ? "payload" : "reap") ? FAILURE : 0;
+}
+
+static void place(const fy_mpi_comm *comm, int *rank, int *ranks)
+{
+    real->comm_place(comm, rank, ranks);
+    own_rank = own_rank < 0 ? *rank : own_rank;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    const char *file = getenv("FAILING_BINDING"), *plan = getenv("FAILING_PLAN");
+    void *handle = file == NULL ? NULL : dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+    real = handle == NULL ? NULL : dlsym(handle, FY_MPI_BINDING_SYMBOL);
+    if (real == NULL || plan == NULL ||
+        sscanf(plan, "%15[a-z]:%d:%d", what, &left, &at_rank) != 3) {
+        fprintf(stderr, "failing: FAILING_BINDING or FAILING_PLAN is wrong\n");
+        abort();
+    }
+    ferry_mpi_binding = *real;
+    ferry_mpi_binding.send = fail_send;
+    ferry_mpi_binding.receive = fail_receive;
+    ferry_mpi_binding.test = fail_test;
+    ferry_mpi_binding.comm_place = place;
+}
