@@ -4,7 +4,7 @@
 # ranks, and compares its lines, in any order, with the block "```text NAME.c" when there is one.
 # The words after the name there are settings of the environment; "any numbers" compares with all
 # numbers made equal. CC and SANITIZE are those of the build; under the thread sanitizer ranks are
-# threads.
+# threads. A program NAME.mpi.c is one of MPI alone: it is compiled with MPICC, if there is one.
 set -eu
 source=$1 build=$2 page=$3
 case ${SANITIZE-} in
@@ -18,7 +18,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 awk -v dir="$scratch/" '
     /^```$/ { out = ""; next }
-    /^```c [a-z]+[.]c$/ { out = dir $2; print $2 > (dir "list"); next }
+    /^```c [a-z]+([.]mpi)?[.]c$/ { out = dir $2; print $2 > (dir "list"); next }
     /^```text [a-z]+[.]c/ {
         out = dir $2 ".expected"
         how = $0
@@ -32,6 +32,13 @@ normal() { if [ "$how" = "any numbers" ]; then sed 's/[0-9][0-9]*/N/g' "$1" | so
 
 while read -r name; do
     program=$scratch/${name%.c}
+    if [ "${name%.mpi.c}" != "$name" ]; then
+        case ${MPICC:-NOTFOUND} in
+        *NOTFOUND) echo "$name: not compiled, there is no MPI here" ;;
+        *) "$MPICC" -std=c11 -Wall -Wextra -Werror -O1 "$scratch/$name" -o "$program" ;;
+        esac
+        continue
+    fi
     # shellcheck disable=SC2086
     $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 -g $flags \
         "-I$source/include" "$scratch/$name" "$build/lib/libferry.a" -pthread -o "$program"
