@@ -30,8 +30,12 @@ void fy_tally_meet(tally *t, uint64_t round);
 
 fy_port_info fy_info_of(fy_port *port);
 
-/* Whether a case has had its rounds: `most` or, on a machine that is too busy for them, fewer. */
+/* Whether a case has had its rounds: `most` or, on a machine that is too busy for them, fewer,
+ * which is printed. */
 bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most);
+
+/* Says what this rank leaves out of a case. */
+__attribute__((format(printf, 2, 3))) void fy_skipped(fy_port *port, const char *format, ...);
 
 fy_case fy_case_alike, fy_case_memory;
 

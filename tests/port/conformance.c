@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,23 @@ static bool is_late(fy_port *port, uint64_t start_ns)
 bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
 {
     enum { LEAST = 40 };
-    return round >= most || (round >= LEAST && is_late(port, start_ns));
+    if (round >= most)
+        return true;
+    if (round < LEAST || !is_late(port, start_ns))
+        return false;
+    fy_skipped(port, "the machine is busy: %llu of %llu rounds", (unsigned long long)round,
+               (unsigned long long)most);
+    return true;
+}
+
+void fy_skipped(fy_port *port, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "SKIPPED on rank %d: ", fy_info_of(port).rank);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
 }
 
 /* Goal: each frame arrives once, unchanged and in order, between all pairs at once, a rank and
@@ -172,8 +189,11 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
     fy_expect(data != NULL);
     uint64_t start = port->ops->now(port), number = 0;
     for (size_t size = 0; size <= size_max_bytes; size = next_size(size)) {
-        if (size > SIZE_SURE_BYTES && is_late(port, start))
+        if (size > SIZE_SURE_BYTES && is_late(port, start)) {
+            fy_skipped(port, "the machine is busy: sizes from %zu to %zu bytes", size,
+                       size_max_bytes);
             break;
+        }
         fy_frame frame = numbered(number, FY_DATA);
         frame.word_count = (uint8_t)(2 + number % 3);
         for (size_t i = 0; i < size; i++)
@@ -312,12 +332,16 @@ static void wakes(fy_port *port)
 }
 
 /* Goal: a wait ends at its deadline and at `wake`, and does not end long before for no reason.
- * Method: wait for 20 ms with nothing to come; then wake oneself and wait for ever. */
+ * Method: wait for 20 ms with nothing to come, in few waits; then wake oneself and wait for ever.
+ */
 static void deadline(fy_port *port)
 {
+    enum { WAITS_MAX = 20 }; /* one is usual */
     uint64_t start = port->ops->now(port), end = start + 20 * MS;
-    while (port->ops->now(port) < end)
+    int waits = 0;
+    for (; port->ops->now(port) < end; waits++)
         port->ops->wait(port, FY_APP, end);
+    fy_expect(waits <= WAITS_MAX);
     fy_expect(port->ops->now(port) - start < 10000 * MS);
     port->ops->wait(port, FY_APP, 0);
     port->ops->wake(port, FY_APP);

@@ -35,8 +35,10 @@ void fy_case_memory(fy_port *port)
 {
     tally t = {.port = port};
     fy_port_info info = fy_info_of(port);
-    if (!info.shares_memory)
+    if (!info.shares_memory) {
+        fy_skipped(port, "the port shares no memory");
         return;
+    }
     for (uint64_t round = 0; round < BLOCKS && info.rank == 0; round++) {
         char *block = port->ops->alloc(port, 1000, -1), *given = port->ops->alloc(port, 5000, -1);
         fy_expect(block != NULL && given != NULL);
