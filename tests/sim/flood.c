@@ -2,15 +2,18 @@
  * that takes no answers; nothing is lost meanwhile. Method: all ranks send requests to the first as
  * fast as they can, or at a pace at which they never find their ring full and so never poll, many
  * times what the bound holds; the handler answers each. The simulator
- * watches what is in use (ferry sim --memory), the program counts. For the simulator alone: equal
- * seeds give equal runs, so a bound that holds for the seeds of a test does not fail by chance.
+ * watches what is in use (ferry sim --memory); as processes, each watches the most memory that it
+ * ever had resident. The program counts.
  *
- * Run as ferry sim -n N --memory BYTES flood REQUESTS BYTES [PACE_US]. */
+ * Run as ferry sim -n N --memory BYTES flood REQUESTS BYTES [PACE_US], or as FERRY_RANKS=N flood
+ * REQUESTS BYTES PACE_US LIMIT_KIB. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
+
+#include "../object/resident.h"
 
 enum { WRONG_STATUS = 3, BYTES_MAX = 4096 };
 
@@ -63,6 +66,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     must(f, ferry_handler_register(f, "request", on_request, &c.request), "handler");
     must(f, ferry_handler_register(f, "answer", on_answer, &c.answer), "handler");
     must(f, ferry_barrier(f), "barrier");
+    uint64_t before_kib = resident_kib_max();
     for (uint64_t i = 0; i < count; i++) {
         if (pace_s > 0)
             ferry_compute(f, pace_s);
@@ -70,6 +74,15 @@ static int rank_main(ferry *f, int argc, char **argv)
     }
     must(f, ferry_quiesce(f), "quiesce");
     uint64_t requests = count * (uint64_t)ferry_ranks(f);
+    uint64_t limit_kib = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
+    uint64_t grown_kib = resident_kib_max() - before_kib;
+    if (limit_kib != 0)
+        printf("rank %d: %" PRIu64 " KiB more\n", ferry_rank(f), grown_kib);
+    if (limit_kib != 0 && (before_kib == 0 || grown_kib > limit_kib)) {
+        fprintf(stderr, "flood: rank %d: %" PRIu64 " KiB more, at most %" PRIu64 "\n",
+                ferry_rank(f), grown_kib, limit_kib);
+        return WRONG_STATUS;
+    }
     if (c.answers == count && c.requests == (ferry_rank(f) == 0 ? requests : 0))
         return 0;
     fprintf(stderr, "oracle: rank %d: %" PRIu64 " requests, %" PRIu64 " answers\n", ferry_rank(f),
