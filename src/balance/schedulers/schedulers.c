@@ -3,9 +3,7 @@
 #include <stddef.h>
 
 const ferry_scheduler *const fy_schedulers[] = {
-    &fy_scheduler_ferry,   /* the default */
-    &fy_scheduler_none,    /* nothing moves */
-    &fy_scheduler_rotate,  /* everything moves, to test programs */
-    &fy_scheduler_inplace, /* everything is packed and unpacked, to test programs */
+    &fy_scheduler_ferry, /* the default */
+    &fy_scheduler_none,  /* nothing moves */
     NULL,
 };

@@ -5,8 +5,7 @@
 
 #include <ferry/balance.h>
 
-extern const ferry_scheduler fy_scheduler_ferry, fy_scheduler_none, fy_scheduler_rotate,
-    fy_scheduler_inplace;
+extern const ferry_scheduler fy_scheduler_ferry, fy_scheduler_none;
 
 /* All, ended by NULL. */
 extern const ferry_scheduler *const fy_schedulers[];

@@ -1,7 +1,7 @@
-/* Bundle: the schedulers of the literature, to compare with. Most jobs need none of them, so the
- * shared library finds them in a plug-in, ferry-schedulers.so, when one is asked for; programs that
- * are linked to the static library have them in them. They know what include/ferry/balance.h offers
- * to any scheduler and nothing else of the rank. */
+/* Bundle: the schedulers of the literature, to compare with, and two that test programs. Most jobs
+ * need none of them, so the shared library finds them in a plug-in, ferry-schedulers.so, when one
+ * is asked for; programs that are linked to the static library have them in them. They know what
+ * include/ferry/balance.h offers to any scheduler and nothing else of the rank. */
 #ifndef FY_BUNDLE_H
 #define FY_BUNDLE_H
 
@@ -22,7 +22,7 @@ FY_SHARED extern const fy_bundle fy_bundle_schedulers;
 
 extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
     fy_scheduler_diffusion_sender, fy_scheduler_gradient, fy_scheduler_multilist,
-    fy_scheduler_master;
+    fy_scheduler_master, fy_scheduler_rotate, fy_scheduler_inplace;
 
 /* Gives the bundle, here or from its plug-in. FERRY_ELAUNCH: that cannot be opened, and
  * fy_error_text says why. Lends for ever. [application thread] */

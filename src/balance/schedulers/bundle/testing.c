@@ -1,53 +1,48 @@
-/* Plain: schedulers that look at no other rank. Objects run in the order in which they got their
- * tasks.
+/* Test programs, not ways to balance: schedulers that look at no other rank. Objects run in the
+ * order in which they got their tasks.
  *
- * none: nothing moves. The other two are tests of programs, not ways to balance. rotate: every
- * object moves to the next rank after each of its tasks; what is wrong with pack and unpack, with
- * addresses kept beyond a poll, or with the order of messages shows soon. inplace: every object is
- * packed, unpacked and its old data destroyed after each of its tasks, on its own rank; mistakes of
- * pack and unpack show on one rank already, where they are easiest to follow. */
+ * rotate: every object moves to the next rank after each of its tasks. Mistakes in pack and unpack,
+ * addresses that are kept beyond a poll, and a wrong order of messages show soon.
+ * inplace: every object is packed, unpacked and its old data destroyed after each of its tasks, on
+ * its own rank: mistakes in pack and unpack show on one rank already. */
 #include <stdlib.h>
 
+#include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/policy.h"
-#include "balance/schedulers/schedulers.h"
 #include "balance/schedulers/waiting.h"
 #include "base/alloc.h"
-
-typedef struct plain {
-    fy_waiting waiting;
-} plain;
 
 static int create(ferry_scheduling *s, void **out)
 {
     (void)s;
-    *out = fy_calloc(1, sizeof(plain));
+    *out = fy_calloc(1, sizeof(fy_waiting));
     return *out != NULL ? 0 : FERRY_ENOMEM;
 }
 
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
 {
-    plain *p = state;
+    fy_waiting *waiting = state;
     (void)s;
-    p->waiting.running = fy_waiting_pop(&p->waiting);
-    return p->waiting.running;
+    waiting->running = fy_waiting_pop(waiting);
+    return waiting->running;
 }
 
 static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    plain *p = state;
+    fy_waiting *waiting = state;
     (void)s;
-    fy_waiting_add(&p->waiting, item);
+    fy_waiting_add(waiting, item);
 }
 
 /* Moves what has just run to `rank`; with -1, and when migration is off, it stays. */
-static void settle(ferry_scheduling *s, plain *p, ferry_schedulable *item, int rank)
+static void settle(ferry_scheduling *s, fy_waiting *waiting, ferry_schedulable *item, int rank)
 {
-    bool ran = item == p->waiting.running;
-    p->waiting.running = ran ? NULL : p->waiting.running;
+    bool ran = item == waiting->running;
+    waiting->running = ran ? NULL : waiting->running;
     if (ran && rank >= 0 && ferry_scheduling_on(s))
         ferry_scheduling_migrate(s, item, rank);
     else
-        fy_waiting_add(&p->waiting, item);
+        fy_waiting_add(waiting, item);
 }
 
 static void activate_rotating(ferry_scheduling *s, void *state, ferry_schedulable *item)
@@ -68,19 +63,6 @@ static void message(ferry_scheduling *s, void *state, int source,
     (void)source;
     (void)words;
 }
-
-const ferry_scheduler fy_scheduler_none = {
-    .size = sizeof(ferry_scheduler),
-    .name = "none",
-    .create = create,
-    .destroy = fy_policy_destroy,
-    .next = next,
-    .activate = notify,
-    .notify = notify,
-    .remove = fy_policy_remove,
-    .empty = fy_policy_empty,
-    .message = message,
-};
 
 const ferry_scheduler fy_scheduler_rotate = {
     .size = sizeof(ferry_scheduler),
