@@ -78,8 +78,9 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
 
 /* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective.
  * Ranks that have left are not waited for. FERRY_EPEER: one has died, and the program has not said
- * that it goes on (ferry_on_peer); the rank is closed all the same. [app thread, not in handlers |
- * polls | may block] */
+ * that it goes on (ferry_on_peer). FERRY_ESYSTEM: the file of FERRY_TRACE or FERRY_PROFILE could
+ * not be written whole. In both cases the rank is closed all the same. [app thread, not in handlers
+ * | polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
 /* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, that of

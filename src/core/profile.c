@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "base/file.h"
 #include "core/rank.h"
 
 static const char *const kind_names[FY_KINDS][2] = {
@@ -104,11 +105,11 @@ void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
 /* Before the run, which may be long. */
 static int check_path(ferry *f, const char *path)
 {
-    FILE *file = path == NULL || f->rank != 0 ? NULL : fopen(path, "ae");
+    FILE *file = path == NULL || f->rank != 0 ? NULL : fy_file_create(path, true);
     if (path != NULL && f->rank == 0 && file == NULL)
         return fy_fail(f, FERRY_ESYSTEM,
                        "open: FERRY_PROFILE is \"%s\"; expected 0, 1 or a file to write: %s", path,
-                       strerror(errno));
+                       fy_file_why());
     if (file != NULL)
         fclose(file);
     return 0;
@@ -331,9 +332,9 @@ void fy_profile_trace(ferry *f, FILE *out)
 
 static int write_report(ferry *f, const char *path, const report *reports)
 {
-    FILE *file = path == NULL ? stderr : fopen(path, "w");
+    FILE *file = path == NULL ? stderr : fy_file_create(path, false);
     if (file == NULL)
-        return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, strerror(errno));
+        return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, fy_file_why());
     const fy_group *group = f->collectives.group;
     fprintf(file, "ferry profile: %d ranks\n", group->size);
     print_operations(file, reports, group->size);

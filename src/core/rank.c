@@ -198,9 +198,10 @@ int fy_rank_close(ferry *f)
     fy_peers_ignore(f);
     fy_credit_waive(f);
     fy_rank_drain(f);
-    int error = meet(f);
-    if (error == 0 && f->profile != NULL && f->profile->wanted &&
-        fy_profile_report(f, f->profile->path) != 0)
+    int error = meet(f), written = 0;
+    if (error == 0 && f->profile != NULL && f->profile->wanted)
+        written = fy_profile_report(f, f->profile->path);
+    if (written != 0)
         fy_log(f, "%s", f->error_text);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->drain != NULL)
@@ -218,7 +219,8 @@ int fy_rank_close(ferry *f)
     /* Of a rank that died, all who start ranks tell in a line of their own. */
     if (error != 0 && error != FERRY_EPEER)
         fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);
-    fy_trace_file_write(f);
+    int traced = fy_trace_file_write(f);
+    error = error != 0 ? error : written != 0 ? written : traced;
     fy_ops_cancel(f);
     fy_rank_destroy(f);
     return error;

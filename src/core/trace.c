@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "base/file.h"
 #include "core/rank.h"
 
 enum { RESOLUTION_MIN_NS = 1000, PATH_BYTES = 4096 };
@@ -272,20 +273,22 @@ static void write_lines(ferry *f, FILE *out)
     fputs("end\n", out);
 }
 
-void fy_trace_file_write(ferry *f)
+int fy_trace_file_write(ferry *f)
 {
     char path[PATH_BYTES];
     if (f->file == NULL)
-        return;
+        return 0;
     end(f, &f->file->trace);
     name_file(f, f->file->folder, path);
-    FILE *out = fopen(path, "we");
+    FILE *out = fy_file_create(path, false);
     bool failed = out == NULL;
     if (out != NULL) {
         write_lines(f, out);
         failed = ferror(out) != 0;
         failed = fclose(out) != 0 || failed;
     }
-    if (failed)
-        fy_log(f, "FERRY_TRACE: %s: %s", path, strerror(errno));
+    if (!failed)
+        return 0;
+    fy_log(f, "FERRY_TRACE: %s: %s", path, fy_file_why());
+    return fy_fail(f, FERRY_ESYSTEM, "close: %s is not whole", path);
 }

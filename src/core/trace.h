@@ -35,9 +35,9 @@ void fy_trace_fini(fy_trace *trace);
 /* Starts recording when the environment asks for it. FERRY_ENOMEM. */
 int fy_trace_file_init(ferry *f);
 
-/* Writes FOLDER/rank-N.trace; a failure is logged, and changes nothing. Layers add what they know
- * (fy_layer_ops.trace). */
-void fy_trace_file_write(ferry *f);
+/* Writes FOLDER/rank-N.trace; Layers add what they know (fy_layer_ops.trace). FERRY_ESYSTEM: it is
+ * not whole, which was logged. */
+int fy_trace_file_write(ferry *f);
 void fy_trace_file_fini(ferry *f);
 
 #endif

@@ -228,5 +228,43 @@ cp "$traces/rank-0.trace" "$work/bad/"
 draws 1 "$work/bad"
 says 'bad/rank-1.trace:6: more lines'
 
+# What cannot be written whole is a failure: of the run, and of the job.
+run() { timeout 60 env FERRY_RANKS=2 "$@" "$program" --tasks 2 >"$work/out" 2>"$work/err"; }
+if [ -w /dev/full ]; then
+    run FERRY_PROFILE=/dev/full && fail "a run whose profile cannot be written ends with 0"
+    says 'profile: /dev/full: not all could be written'
+fi
+cat >"$work/full.sh" <<'EOF'
+mkdir "$1/full" && mount -t tmpfs -o size=4k none "$1/full" || exit 77
+head -c 4096 /dev/zero >"$1/full/filler"
+FERRY_RANKS=2 FERRY_TRACE=$1/full timeout 60 "$2" --tasks 2
+EOF
+unshare -Urm sh "$work/full.sh" "$work" "$program" >"$work/out" 2>"$work/err"
+got=$?
+case $got in
+1) says 'FERRY_TRACE: .*full/rank-[01].trace: No space left on device' ;;
+77 | 126) echo "no file system can be mounted here: full disks are left out" ;;
+*) fail "a run on a full disk ends with $got" ;;
+esac
+
+# In a folder of somebody else's, a link leads nowhere.
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir "$work/theirs"
+    echo precious >"$work/victim"
+    for name in report.html profile; do
+        ln -s "$work/victim" "$work/theirs/$name"
+        chown -h 65534 "$work/theirs/$name"
+    done
+    chown 65534 "$work/theirs"
+    draws 1 -o "$work/theirs" "$traces"
+    says 'theirs/report.html: it is a symbolic link of another user'
+    run FERRY_PROFILE="$work/theirs/profile" && fail "FERRY_PROFILE follows a planted link"
+    says 'theirs/profile.*it is a symbolic link of another user'
+    [ "$(cat "$work/victim")" = precious ] || fail "a file behind a link was overwritten"
+    ln -sf "$work/own" "$work/profile"
+    run FERRY_PROFILE="$work/profile" || fail "a link of one's own is not followed"
+    [ -s "$work/own" ] || fail "nothing is written behind a link of one's own"
+fi
+
 [ $failures -eq 0 ] && echo "all is well"
 exit $((failures > 0))

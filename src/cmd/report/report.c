@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/report/draw.h"
 
@@ -65,7 +66,7 @@ static bool write_file(const pictures *p, const char *name,
 {
     char path[4200];
     (void)snprintf(path, sizeof path, "%s/%s", p->folder, name);
-    FILE *out = fopen(path, "we");
+    FILE *out = fy_file_create(path, false);
     bool good = out != NULL;
     if (good) {
         write(out, p);
@@ -73,7 +74,7 @@ static bool write_file(const pictures *p, const char *name,
         good = fclose(out) == 0 && good;
     }
     if (!good)
-        fprintf(stderr, "ferry report: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "ferry report: %s: %s\n", path, fy_file_why());
     return good;
 }
 

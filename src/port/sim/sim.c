@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "port/sim/world.h"
@@ -430,7 +431,7 @@ static int write_tape(const fy_world *world, bool struck)
     const char *name = world->options.tape;
     if (name == NULL)
         return 0;
-    FILE *file = fopen(name, "w");
+    FILE *file = fy_file_create(name, false);
     if (file != NULL) {
         fy_faults_print(&world->faults, struck, file);
         if (fclose(file) == 0)
