@@ -111,6 +111,7 @@ typedef struct mesher {
     bool seeding;  /* points of the whole square */
     uint64_t random, drawn, budget;
     uint32_t made;
+    double cost_us; /* of a simulated rank for a new triangle */
     counts counts;
 } mesher;
 

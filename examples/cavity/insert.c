@@ -135,8 +135,10 @@ static void ask_beyond(mesher *m, event *e, size_t first)
 /* Makes the changes of an event on this rank. */
 static void apply(mesher *m, uint64_t number, const record *changes, size_t count)
 {
+    size_t made = 0;
     for (const record *c = changes; c < changes + count; c++) {
         if (c->kind == NEW) {
+            made++;
             store_add(&m->store, &c->t);
             continue;
         }
@@ -153,6 +155,8 @@ static void apply(mesher *m, uint64_t number, const record *changes, size_t coun
             store_remove(&m->store, c->t.id);
     }
     m->unlocked = true;
+    if (m->cost_us > 0)
+        ferry_compute(m->f, (double)made * m->cost_us * 1e-6);
 }
 
 /* Sends each rank its changes. Returns whether other ranks are among them. */

@@ -104,6 +104,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         {"EVENTS", "points that each rank inserts", 1, 1e8, .whole = &events},
         {"at-a-time", "points of a rank that are inserted together", 1, 1000, .whole = &at_a_time},
         {"seed", "of the points", 0, 1e9, .whole = &seed},
+        {"cost", "microseconds of a simulated rank for each new triangle", 0, 1e9,
+         .real = &m.cost_us},
         {"check", "verifies the mesh", .flag = &checked},
         {"narrow", "makes cavities of one triangle: the mesh is wrong", .flag = &m.narrow},
         {0}};

@@ -110,9 +110,12 @@ static void on_refine(ferry *f, ferry_object object, void *data, int source,
     mesh_program *p = ferry_user_data(f);
     domain *d = data;
     d->refining = false;
+    int32_t points = d->sub->head.point_count;
     int result =
         mesh_sub_refine(d->sub, &p->start.sizing, &p->start.quality, p->start.slice, &p->splits);
     d->sub->head.rank = ferry_rank(f);
+    if (p->start.point_cost_s > 0)
+        ferry_compute(f, (d->sub->head.point_count - points) * p->start.point_cost_s);
     send_splits(f, p);
     must(f, result < 0 ? FERRY_ENOMEM : 0, "no memory to refine a sub-domain");
     if (result == MESH_MORE) {

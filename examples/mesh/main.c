@@ -44,6 +44,7 @@ void mesh_prepare(ferry *f, mesh_program *p)
     mesh_log log = {.note = note};
     p->start.quality.angle_deg = p->options.angle_deg;
     p->start.slice = p->options.slice;
+    p->start.point_cost_s = p->options.point_cost_us / 1e6;
     if (prepare(f, p, &log) != 0) {
         fprintf(stderr, "mesh: %s\n", log.error);
         p->start.failed = 1;

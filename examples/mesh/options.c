@@ -25,6 +25,7 @@ void mesh_options_help(void)
          "  --scheduler NAME        ferry, stealing, diffusion, none, ..., or a path\n"
          "  --work-share W          sub-domains of equal area (0) to equal work (1; default 0.5)\n"
          "  --slice POINTS          a task makes at most so many points (default 0: no limit)\n"
+         "  --point-cost US         time of a simulated rank for each point it makes (default 0)\n"
          "  --out DIR               writes mesh.vtu, mesh.svg and summary.json there\n"
          "  --check                 verifies the result; the exit status is 1 if it is wrong\n"
          "  --help                  this text");
@@ -97,6 +98,10 @@ static int read_option(int option, const char *value, bool talk, mesh_options *o
         if (!read_long(value, 0, SLICE_MAX, &out->slice))
             return bad(talk, "--slice is \"%s\"; expected a number from 0 to %d", value, SLICE_MAX);
         return 0;
+    case 'p':
+        if (!read_double(value, 0, 1e9, &out->point_cost_us))
+            return bad(talk, "--point-cost is \"%s\"; expected microseconds from 0 to 1e9", value);
+        return 0;
     case 'w':
         if (!read_double(value, 0, 1, &out->work_share))
             return bad(talk, "--work-share is \"%s\"; expected a number from 0 to 1", value);
@@ -130,13 +135,19 @@ static int read_option(int option, const char *value, bool talk, mesh_options *o
 int mesh_options_read(int argc, char **argv, bool talk, mesh_options *out)
 {
     static const struct option known[] = {
-        {"input", required_argument, NULL, 'i'},   {"subdomains", required_argument, NULL, 's'},
-        {"angle", required_argument, NULL, 'a'},   {"size", required_argument, NULL, 'k'},
-        {"feature", required_argument, NULL, 'f'}, {"scheduler", required_argument, NULL, 'r'},
-        {"slice", required_argument, NULL, 'l'},   {"out", required_argument, NULL, 'o'},
-        {"check", no_argument, NULL, 'c'},         {"work-share", required_argument, NULL, 'w'},
-
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"input", required_argument, NULL, 'i'},
+        {"subdomains", required_argument, NULL, 's'},
+        {"angle", required_argument, NULL, 'a'},
+        {"size", required_argument, NULL, 'k'},
+        {"feature", required_argument, NULL, 'f'},
+        {"scheduler", required_argument, NULL, 'r'},
+        {"slice", required_argument, NULL, 'l'},
+        {"out", required_argument, NULL, 'o'},
+        {"check", no_argument, NULL, 'c'},
+        {"work-share", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {"point-cost", required_argument, NULL, 'p'},
+        {NULL, 0, NULL, 0},
     };
     *out = (mesh_options){.subdomains = 64, .angle_deg = 25, .size = 10, .work_share = 0.5};
     opterr = talk;

@@ -13,8 +13,9 @@ typedef struct mesh_options {
     double size; /* longest edge, in the input's unit */
     mesh_feature feature[MESH_FEATURES_MAX];
     int32_t feature_count;
-    double work_share; /* of sub-domains: 0 equal areas, 1 equal expected work */
-    long slice;        /* points that one task makes at most; 0: no limit */
+    double work_share;    /* of sub-domains: 0 equal areas, 1 equal expected work */
+    long slice;           /* points that one task makes at most; 0: no limit */
+    double point_cost_us; /* time of a simulated rank for each point */
     bool check;
     bool help;
 } mesh_options;

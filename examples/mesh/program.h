@@ -21,6 +21,7 @@ typedef struct mesh_start {
     mesh_sizing sizing;
     mesh_quality quality;
     int64_t slice;
+    double point_cost_s;
 } mesh_start;
 
 /* What a rank has done while the mesh was refined. Sent to rank 0 as it stands. */
