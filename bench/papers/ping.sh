@@ -11,8 +11,9 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 events=$1
 out=${2:-$here/../../docs/papers}
+names=$("$events" --list | grep -E '^(pong|ping|put|get)-')
 echo "test,bytes,peer,ours_us,theirs_us" >"$out/ping.csv"
-for name in $("$events" --list | grep -E '^(pong|ping|put|get)-'); do
+for name in $names; do
     # shellcheck disable=SC2086 # words
     ${PREFIX:-} "$events" --quick --runs "${RUNS:-9}" --json --case "$name"
 done | sed -n 's/.*"case":"\([a-z-]*\)-\([0-9]*\)\([KM]*\)i*B","ours":\([^,]*\),"theirs":\([^,]*\),"peer":"\([a-z]*\)".*/\1 \2 \3 \6 \4 \5/p' |

@@ -4,7 +4,7 @@
 set -eu
 ferry=$1 synthetic=$2
 echo "scheduler,helper,rank,busy_s,makespan_s"
-for scheduler in diffusion stealing ferry; do
+for scheduler in ${SCHEDULERS:-diffusion stealing ferry}; do
     for helper in 1 0; do
         FERRY_HELPER=$helper "$ferry" sim -n 32 --seed 1 --net ethernet-100m "$synthetic" \
             --work compute --light 1000 --factor 4.25 --tasks 16 --heavy 25 --scheduler $scheduler |

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Figures 6.1-6.3 of progressive-messages.txt with programs instead of a model, as CSV: the three
-# disciplines on Ferry, simulated with the thesis's latency. RANKS says at which numbers of ranks.
+# disciplines on Ferry, simulated with the thesis's latency. RANKS and THRESHOLDS say which.
 set -eu
 ferry=$1 progressive=$2
 net=$(dirname "$0")/thesis.net

@@ -3,23 +3,46 @@
 #
 #     make && bench/papers/run.sh [FOLDER]
 #
-# BUILD is the build folder; RANKS and THRESHOLDS choose among the runs of progressive.sh.
+# BUILD is the build folder. ONLY says which files, by name without .csv. The scripts of the single
+# files take further variables. What depends on the machine is not among them: ping.sh,
+# `pingpong.sh ... here` and validate.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${BUILD:-$root/build}
 out=${1:-$root/docs/papers}
 ferry=$build/bin/ferry
+papers=$build/bench/papers
+examples=$build/examples
 mkdir -p "$out"
 
-"$build/bench/papers/progressive_model" >"$out/progressive-model.csv"
-sh "$here/hops.sh" "$ferry" "$build/bench/papers/hops" >"$out/hops.csv"
-sh "$here/hops.sh" "$ferry" "$build/examples/steps" histogram >"$out/hops-histogram.csv"
-sh "$here/preemption.sh" "$ferry" "$build/examples/synthetic" >"$out/preemption.csv"
-sh "$here/synthetic.sh" "$ferry" "$build/examples/synthetic" >"$out/synthetic.csv"
-sh "$here/progressive.sh" "$ferry" "$build/bench/papers/progressive" >"$out/progressive.csv"
+# make NAME COMMAND...: NAME.csv, which is replaced only when it is complete
+make_csv()
+{
+    name=$1
+    shift
+    case " ${ONLY:-$name} " in *" $name "*) ;; *) return 0 ;; esac
+    "$@" >"$out/$name.new"
+    mv "$out/$name.new" "$out/$name.csv"
+}
+
+make_csv progressive-model "$papers/progressive_model"
+make_csv hops sh "$here/hops.sh" "$ferry" "$papers/hops"
+make_csv hops-histogram sh "$here/hops.sh" "$ferry" "$examples/steps" histogram
+make_csv pingpong-simulated sh "$here/pingpong.sh" "$ferry" "$papers/pingpong"
+make_csv dmcs sh "$here/dmcs.sh" "$ferry" "$examples"
+make_csv steps sh "$here/steps.sh" "$ferry" "$examples/steps"
+make_csv mesh sh "$here/mesh.sh" "$ferry" "$examples/mesh"
+make_csv overheads sh "$here/overheads.sh" "$ferry" "$examples/synthetic"
+make_csv preemption sh "$here/preemption.sh" "$ferry" "$examples/synthetic"
+make_csv synthetic sh "$here/synthetic.sh" "$ferry" "$examples/synthetic"
+make_csv synthetic-ranks sh "$here/ranks.sh" "$ferry" "$examples/synthetic"
+make_csv kelp sh "$here/kelp.sh" "$ferry" "$examples"
+make_csv progressive sh "$here/progressive.sh" "$ferry" "$papers/progressive"
 if command -v gnuplot >/dev/null; then
-    gnuplot -e "dir='$out'" "$here/plot.gp"
+    for plot in plot plot_ranks plot_more; do
+        gnuplot -e "dir='$out'" "$here/$plot.gp"
+    done
 else
     echo "papers: no gnuplot (Debian: gnuplot-nox): plots are as they were" >&2
 fi

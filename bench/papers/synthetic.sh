@@ -1,7 +1,8 @@
 #!/bin/sh
 # Figures 7.1-7.4 and 7.7-7.10 of prema.txt, one line per experiment, as CSV: the synthetic
 # benchmark on a simulated 100 Mb/s Ethernet of 2004, tasks of 1 and 2 s, every scheduler, with the
-# helper thread (preemption) and without. Times are medians over five seeds.
+# helper thread (preemption) and without. Times are medians over five seeds. RANKS, HEAVY, TASKS and
+# SCHEDULERS say which.
 set -eu
 ferry=$1 synthetic=$2
 seeds="1 2 3 4 5"
@@ -20,12 +21,13 @@ one()
 }
 
 echo "ranks,tasks,heavy,scheduler,helper,makespan_s,bound_s,none_s,gain_percent"
-for ranks in 32 64; do
-    for heavy in 25 10; do
-        for tasks in 4 8 16; do
+for ranks in ${RANKS:-32 64}; do
+    for heavy in ${HEAVY:-25 10}; do
+        for tasks in ${TASKS:-4 8 16}; do
             none=$(one $ranks $tasks $heavy 1 --no-balance)
             none=${none% *}
-            for scheduler in ferry stealing diffusion diffusion-sender gradient multilist master; do
+            for scheduler in ${SCHEDULERS:-ferry stealing diffusion diffusion-sender gradient \
+                multilist master}; do
                 for helper in 1 0; do
                     one $ranks $tasks $heavy $helper --scheduler $scheduler |
                         awk -v head="$ranks,$tasks,$heavy,$scheduler,$helper" -v none="$none" \
