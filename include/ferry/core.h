@@ -22,6 +22,8 @@ extern "C" {
 
 #define FERRY_WORDS_MAX 4
 #define FERRY_FOREVER UINT64_MAX
+#define FERRY_ANY_RANK (-1)
+#define FERRY_ANY_TAG INT32_MIN
 
 /* Start and stop. */
 
@@ -185,9 +187,10 @@ typedef struct ferry_track {
     ferry_track_fn *timed_out;
     void *timed_out_arg;
     uint64_t timeout_ns;
-    bool arrival; /* a request completes when the target's Ferry takes it up, and a message to an
-                     object when that of the rank that has the object does, before its handler;
-                     other operations as always */
+    /* A request completes when the target's Ferry has it, before its handler runs, whatever the
+     * target polls for. So does a put or get with a handler of the other rank, and a message to an
+     * object when the rank that has the object takes it up. Other operations as always. */
+    bool arrival;
 } ferry_track;
 
 #define FERRY_TRACK_DEFAULTS                                                                       \
@@ -217,7 +220,7 @@ FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 typedef struct ferry_message {
     ferry_handler handler;
     uint8_t word_count; /* 0 to FERRY_WORDS_MAX */
-    int32_t tag;        /* for ferry_poll_tag; 0 when it does not matter */
+    int32_t tag;        /* for ferry_poll_tag; 0 when it does not matter; not FERRY_ANY_TAG */
     uint64_t words[FERRY_WORDS_MAX];
     const void *data; /* in a handler: borrowed, 8-byte aligned, gone when the handler returns */
     size_t size_bytes;
@@ -246,10 +249,11 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
                                                 const ferry_track *track);
 
-/* As ferry_request_send, and returns when the handler has returned on `rank`: the synchronous form.
- * Polls meanwhile, so ranks that send so to each other, or around a ring, all come back. Errors as
- * ferry_request_send, and those of its `track`. [app thread, not in handlers | polls | may block]
- * dmcs.txt 3.1, prema.txt B.2.4. */
+/* As ferry_request_send, and returns when the request has arrived: when the Ferry of `rank` runs
+ * its handler, or keeps it because the rank polls for another tag. To wait for the handler, send it
+ * with a `track` that has an `op`, and wait for that. Polls meanwhile, so ranks that send so to
+ * each other, or around a ring, all come back. Errors as ferry_request_send, and those of its
+ * `track`. [app thread, not in handlers | polls | may block] dmcs.txt 3.1, prema.txt B.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_message *message);
 
 /* Runs `message->handler` on every rank but the caller, whose number the handlers see as source:
@@ -271,9 +275,14 @@ FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_messa
  * dmcs.txt 3.3, prema.txt B.2.6. */
 FERRY_API int ferry_poll(ferry *f);
 
-/* As ferry_poll, for requests of `tag` alone; others are kept, in order, for later polls. [app
- * thread, not in handlers | polls | never blocks] FERRY_ESTATE: inside a handler. prema.txt B.2.6.
- */
+/* As ferry_poll, without tasks, for what has `tag`: requests, messages to objects, and puts and
+ * gets with a tag or a handler. FERRY_ANY_TAG is every tag. Requests with another tag are kept
+ * here, in order, for later polls; a rank that waits for their arrival is told of it. Any poll
+ * carries out a put or get without a tag, but a put stays behind what is kept of its rank.
+ * FERRY_EAGAIN: nothing was run, and more requests with other tags have come than `waiting_bytes`
+ * (ferry_options) allows to keep. Then requests with `tag` may be behind these, and their ranks
+ * wait until a poll takes the other tags. FERRY_ESTATE: inside a handler. [app thread, not in
+ * handlers | polls | never blocks] prema.txt B.2.6. */
 FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 
 /* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed

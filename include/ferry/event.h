@@ -40,9 +40,6 @@ FERRY_API bool ferry_peer_is_gone(const ferry *f, int rank);
 
 /* Two-sided messages. */
 
-#define FERRY_ANY_RANK (-1)
-#define FERRY_ANY_TAG INT32_MIN
-
 /* Sends `size_bytes` at `data` (any number, 0 too) to the receive of `rank` that meets it; `rank`
  * may be the caller. Messages of one rank to another meet receives in the order sent. Keeps `data`
  * until `track` reports submitted; without `track` it is copied, or for a long message outside

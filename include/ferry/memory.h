@@ -45,11 +45,13 @@ FERRY_API int ferry_memory_unregister(ferry *f, void *base);
 
 /* Copies `size_bytes` from `source` here to `target` on `rank`. On one node and into the shared
  * heap the copy is done on return. Else borrows `source` (without `track`), or keeps it until
- * submitted. Zero bytes complete like any other. FERRY_ERANGE, here or by `track`: the target range
- * is not inside one allocation or registration there. FERRY_EINVAL: no such rank, or bytes at NULL.
- * Other errors as ferry_request_send. Without `track` a later failure is reported
- * by ferry_error_message and a log line. [app thread, handlers | as ferry_request_send]
- * dmcs.txt 3.4. */
+ * submitted. Zero bytes complete like any other. Where the target polls
+ * for a tag and keeps earlier requests of this rank, the data stay behind them: the put completes,
+ * gets and remote words see the data, and the target's program does after it has polled for the
+ * rest. FERRY_ERANGE, here or by `track`: the target range is not inside one allocation or
+ * registration there. FERRY_EINVAL: no such rank, or bytes at NULL. Other errors as
+ * ferry_request_send. Without `track` a later failure is reported by ferry_error_message and a log
+ * line. [app thread, handlers | as ferry_request_send] dmcs.txt 3.4. */
 FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const void *source,
                                        size_t size_bytes, const ferry_track *track);
 
@@ -100,22 +102,27 @@ typedef struct ferry_transfer {
     const void *source;
     size_t size_bytes;
     const ferry_memory_call *remote, *local;
+    /* For ferry_poll_tag on the other rank, of a put without `remote` or of a get. 0: none, so any
+     * poll carries it out. What this rank copies itself waits for no poll. */
+    int32_t tag;
 } ferry_transfer;
 
-/* As ferry_put, then runs `what->remote` on `rank`, on the data at the target, and when that has
- * returned `what->local` here, on those at the source, which it keeps until then. `track` reports
- * completed after both. A put that fails runs neither. The handlers count as work for
- * ferry_quiesce. FERRY_EINVAL: a handler that is not registered for transfers. Other errors as
- * ferry_put. [app thread, handlers | as ferry_request_send] prema.txt B.2.3, figure B.1 (c),
- * (d). */
+/* As ferry_put, then runs `what->remote` on `rank`, on the data at the target, in a poll that wants
+ * its tag. When the data have arrived, and before that handler runs, `rank` replies. Then
+ * `what->local` runs here, on the data at the source, which are kept until then. `track` reports
+ * completed after both; with `arrival`, after the reply and `what->local`: the synchronous form.
+ * Without handlers it is a put with a tag. A put that fails runs neither handler. They count as
+ * work for ferry_quiesce. FERRY_EINVAL: a handler that is not registered for transfers, or
+ * FERRY_ANY_TAG. Other errors as ferry_put. [app thread, handlers | as ferry_request_send]
+ * prema.txt B.2.3, figure B.1 (c), (d). */
 FERRY_API FERRY_MUST_USE int ferry_put_run(ferry *f, int rank, const ferry_transfer *what,
                                            const ferry_track *track);
 
 /* As a tracked ferry_get, then runs `what->local` here, on the data at the target, and when that
  * has returned `what->remote` on `rank`, on those at the source. Never waits, with or without
- * `track`, which reports completed after both; keeps the target until then. A get that fails runs
- * neither. Errors as ferry_put_run. [app thread, handlers | as ferry_request_send] prema.txt B.2.3,
- * figure B.1 (a), (b). */
+ * `track`, which reports completed after both, or with `arrival` before the remote one; keeps the
+ * target until then. A get that fails runs neither. Errors as ferry_put_run. [app thread, handlers
+ * | as ferry_request_send] prema.txt B.2.3, figure B.1 (a), (b). */
 FERRY_API FERRY_MUST_USE int ferry_get_run(ferry *f, int rank, const ferry_transfer *what,
                                            const ferry_track *track);
 

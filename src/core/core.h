@@ -23,6 +23,7 @@ typedef enum fy_kind {
     FY_KIND_COLLECTIVE, /* core */
     FY_KIND_WAVE,       /* core, control lane, either thread: termination waves */
     FY_KIND_PUT,        /* memory */
+    FY_KIND_PUT_ANSWER, /* memory: a put was refused, or its data have arrived */
     FY_KIND_GET,        /* memory */
     FY_KIND_GOT,        /* memory */
     FY_KIND_TRANSFER,   /* memory: run a handler on data that are in place */
@@ -182,6 +183,12 @@ static inline void fy_frame_done(ferry *f)
 
 /* Sets the function for `kind`. Those of the control lane may run on either thread, under the lock
  * that fy_control_poll's caller holds; all others run on the application thread. */
+/* What is done before a frame is kept for a later poll, because it has another tag than the poll
+ * wants: tells its source what that waits for, in memory reserved for one end, and takes out of the
+ * frame what need not be told again. False: the frame is not to be kept. */
+typedef bool fy_hold_fn(ferry *f, int source, fy_frame *frame);
+void fy_hold_set(ferry *f, fy_kind kind, fy_hold_fn *fn);
+
 FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
 
 /* Sends a frame from the application thread. Never blocks and keeps order: without room the frame

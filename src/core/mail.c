@@ -40,33 +40,35 @@ bool fy_mail_is_shared(const ferry *f, const void *data, size_t size_bytes)
     return f->ops->owner != NULL && f->ops->owner(f->port, FY_APP, data, size_bytes) >= 0;
 }
 
-void fy_mail_init(ferry *f)
+void fy_mail_table_init(fy_mail *mail)
 {
-    fy_mail *mail = &f->mail;
     fy_pool_init(&mail->keys, sizeof(fy_mail_key), 32);
-    fy_pool_init(&mail->wants, sizeof(fy_want), 32);
     fy_pool_init(&mail->items, sizeof(fy_item), 32);
-    fy_pool_init(&mail->offers, sizeof(fy_offer), 32);
 }
 
-/* The first message that stands in the table; NULL when there is none. */
-static fy_item *any_item(const fy_mail *mail)
+void fy_mail_table_fini(ferry *f, fy_mail *mail)
 {
-    return fy_item_find(mail, FERRY_ANY_RANK, FERRY_ANY_TAG);
-}
-
-void fy_mail_fini(ferry *f)
-{
-    fy_mail *mail = &f->mail;
-    for (fy_item *item; (item = any_item(mail)) != NULL;)
+    for (fy_item *item; (item = fy_item_find(mail, FERRY_ANY_RANK, FERRY_ANY_TAG)) != NULL;)
         fy_packet_destroy(&f->packets, fy_item_take(mail, item));
     free(mail->buckets);
     mail->buckets = NULL;
     mail->key_count = mail->bucket_count = 0;
     fy_pool_fini(&mail->keys);
-    fy_pool_fini(&mail->wants);
     fy_pool_fini(&mail->items);
-    fy_pool_fini(&mail->offers);
+}
+
+void fy_mail_init(ferry *f)
+{
+    fy_mail_table_init(&f->mail);
+    fy_pool_init(&f->mail.wants, sizeof(fy_want), 32);
+    fy_pool_init(&f->mail.offers, sizeof(fy_offer), 32);
+}
+
+void fy_mail_fini(ferry *f)
+{
+    fy_mail_table_fini(f, &f->mail);
+    fy_pool_fini(&f->mail.wants);
+    fy_pool_fini(&f->mail.offers);
 }
 
 fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame)

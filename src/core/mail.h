@@ -28,6 +28,7 @@ enum { FY_MAIL_SOURCE = 1, FY_MAIL_TAG = 2, FY_MAIL_WAYS = 4 };
 typedef struct fy_mail_key {
     struct fy_mail_key *next; /* in its bucket */
     uint64_t key;
+    uint32_t left; /* tags.c: the round in which an item of the list could not be run */
     fy_link wants, items;
 } fy_mail_key;
 
@@ -86,6 +87,10 @@ typedef struct fy_mail {
 
 void fy_mail_init(ferry *f);
 void fy_mail_fini(ferry *f);
+
+/* An empty table, and its end; packets that stand in it are freed. */
+void fy_mail_table_init(fy_mail *mail);
+void fy_mail_table_fini(ferry *f, fy_mail *mail);
 fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame);
 
 /* Forgets what a rank that has gone has offered. */
@@ -151,6 +156,9 @@ fy_item *fy_item_create(fy_mail *mail, fy_packet *packet);
 
 /* Removes the item; its packet is the caller's. */
 fy_packet *fy_item_take(fy_mail *mail, fy_item *item);
+
+/* The list of one way to name source and tag; NULL while it is empty. */
+fy_mail_key *fy_mail_key_find(const fy_mail *mail, int way, int rank, int32_t tag);
 
 /* The oldest message that fits a receive; NULL for none. */
 fy_item *fy_item_find(const fy_mail *mail, int rank, int32_t tag);

@@ -33,6 +33,11 @@ static fy_mail_key *find(const fy_mail *mail, uint64_t key)
     return at;
 }
 
+fy_mail_key *fy_mail_key_find(const fy_mail *mail, int way, int rank, int32_t tag)
+{
+    return find(mail, key_of(way, rank, tag));
+}
+
 static bool grow(fy_mail *mail)
 {
     fy_mail old = *mail;

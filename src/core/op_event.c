@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <ferry/event.h>
-
 #include "core/op.h"
 #include "core/rank.h"
 

@@ -216,7 +216,7 @@ static bool is_heard(const ferry *f, int rank)
 int fy_peers_bury(ferry *f)
 {
     fy_peers *peers = &f->peers;
-    bool quiet = !f->ops->pending(f->port, FY_DATA) && f->held.first == NULL;
+    bool quiet = !f->ops->pending(f->port, FY_DATA) && f->tags.count == 0;
     if (!quiet && f->ops->now(f->port) - peers->news_ns < BUSY_NS)
         return 0;
     peers->news = false;

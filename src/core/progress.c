@@ -1,5 +1,6 @@
-/* Progress: one round takes, in this order, callbacks that are due, requests held by earlier
- * tag-selective polls, the rank's requests to itself, what the port has, and the layers' own work.
+/* Progress: one round takes, in this order, callbacks that are due, requests kept by earlier
+ * tag-selective polls (tags.h), the rank's requests to itself, what the port has, and the layers'
+ * own work.
  *
  * Held requests of a source are handled before newer frames of it: while some are held, what the
  * port has from that source is left there. A tag-selective poll goes past them on purpose, and
@@ -13,9 +14,6 @@
 #include "core/rank.h"
 #include "core/why.h"
 
-/* Bytes of other tags' requests held per source before the rest is left in the port. */
-enum { HELD_BYTES_MAX = 256 * 1024 };
-
 /* Rounds without anything to do before a waiting call sleeps in the port and starts to count its
  * time as idle. The port spins and yields by its own rule; these few rounds keep short waits free
  * of clock reads. Where ranks share processors there is one, so that the caller acts on what the
@@ -24,15 +22,6 @@ enum { QUIET_ROUNDS = 50 };
 
 /* Rounds in a row that do nothing but frames that leave nothing to do (fy_frame_done). */
 enum { HASTY_ROUNDS = 8 };
-
-/* What a tag-selective poll selects among. A broadcast is passed on whatever its tag; what remains
- * for this rank comes from the rank itself (spread.c). */
-static bool is_application(const ferry *f, int source, const fy_frame *frame)
-{
-    return frame->kind == FY_KIND_REQUEST || frame->kind == FY_KIND_MESSAGE ||
-           frame->kind == FY_KIND_ESCORT || frame->kind == FY_KIND_TRANSFER ||
-           (frame->kind == FY_KIND_SPREAD && source == f->rank);
-}
 
 static fy_verdict dispatch(ferry *f, fy_kind_fn *const kinds[FY_KINDS], int source,
                            const fy_frame *frame)
@@ -43,18 +32,9 @@ static fy_verdict dispatch(ferry *f, fy_kind_fn *const kinds[FY_KINDS], int sour
     return FY_TAKEN;
 }
 
-/* Keeps a request that a tag-selective poll does not want. */
-static fy_verdict hold(ferry *f, int source, const fy_frame *frame, size_t held_bytes)
+fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame)
 {
-    fy_packet *packet =
-        held_bytes > HELD_BYTES_MAX ? NULL : fy_packet_create(&f->packets, frame->size_bytes);
-    if (packet == NULL)
-        return FY_LEAVE;
-    fy_packet_fill(packet, source, FY_DATA, frame);
-    if (fy_queue_set_push(&f->held, (uint32_t)source, packet))
-        return FY_TAKEN;
-    fy_packet_destroy(&f->packets, packet);
-    return FY_LEAVE;
+    return dispatch(f, f->kinds, source, frame);
 }
 
 /* Whether a frame may make this rank answer with more than the end of an operation. */
@@ -96,45 +76,8 @@ static fy_verdict deliver(void *context, int source, const fy_frame *frame)
         return FY_TAKEN;
     if (f->slow_lanes != 0 && refuses(f, source, frame))
         return FY_LEAVE;
-    if (!f->filtered && f->held.first == NULL)
-        return dispatch(f, f->kinds, source, frame);
-    const fy_queue *queue = fy_queue_find(&f->held, (uint32_t)source);
-    bool held = queue != NULL && queue->head != NULL;
-    if (!f->filtered)
-        return held ? FY_LEAVE : dispatch(f, f->kinds, source, frame);
-    if (!is_application(f, source, frame) || frame->tag == f->filter_tag)
-        return dispatch(f, f->kinds, source, frame);
-    return hold(f, source, frame, held ? queue->bytes : 0);
-}
-
-/* Handles what is held of one source, in order, as far as the filter lets. */
-static int run_held(ferry *f, fy_queue *queue)
-{
-    int count = 0;
-    fy_packet *before = NULL;
-    while ((before == NULL ? queue->head : before->next) != NULL) {
-        fy_packet *packet = before == NULL ? queue->head : before->next;
-        if (f->filtered && packet->frame.tag != f->filter_tag) {
-            before = packet;
-            continue;
-        }
-        if (dispatch(f, f->kinds, packet->rank, &packet->frame) == FY_LEAVE)
-            break;
-        packet = fy_queue_set_unlink(&f->held, queue, before);
-        fy_packet_destroy(&f->packets, packet);
-        count++;
-    }
-    return count;
-}
-
-static int run_all_held(ferry *f)
-{
-    int count = 0;
-    for (fy_queue *queue = f->held.first, *next; queue != NULL; queue = next) {
-        next = queue->next;
-        count += run_held(f, queue);
-    }
-    return count;
+    return !f->filtered && f->tags.count == 0 ? dispatch(f, f->kinds, source, frame)
+                                              : fy_tags_deliver(f, source, frame);
 }
 
 /* Delivers what the rank has sent to itself before this round. */
@@ -303,8 +246,8 @@ int fy_progress(ferry *f, bool tasks)
             return count;
         }
     }
-    if (f->held.first != NULL)
-        count += run_all_held(f);
+    if (f->tags.count != 0)
+        count += fy_tags_run(f);
     if (f->self.head != NULL)
         count += run_self(f);
     uint32_t hasty = f->hasty_frames;
@@ -325,7 +268,7 @@ int fy_progress(ferry *f, bool tasks)
 
 bool fy_rank_idle(ferry *f)
 {
-    if (f->ops_table.events != NULL || f->held.first != NULL || f->self.head != NULL ||
+    if (f->ops_table.events != NULL || f->tags.count != 0 || f->self.head != NULL ||
         f->slow_lanes != 0 || f->orphans.head != NULL)
         return false;
     for (int i = 0; i < FY_LAYERS; i++)
@@ -345,7 +288,7 @@ static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *p
     deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
     /* Room at a peer is announced by nothing. */
     enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
-    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->held.first != NULL || f->peers.news) {
+    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news) {
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;
@@ -378,8 +321,9 @@ int fy_check_outside(ferry *f, const char *call)
     return fy_fail(f, FERRY_ESTATE, "%s: not allowed inside a handler or callback", call);
 }
 
-static int result(uint64_t done)
+int fy_poll_result(const ferry *f, uint64_t before)
 {
+    uint64_t done = f->done - before;
     return done > INT32_MAX ? INT32_MAX : (int)done;
 }
 
@@ -392,22 +336,7 @@ int ferry_poll(ferry *f)
     fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
     fy_progress(f, true);
     fy_account_leave(f, doing);
-    return result(f->done - before);
-}
-
-int ferry_poll_tag(ferry *f, int32_t tag)
-{
-    int error = fy_check_outside(f, "poll_tag");
-    if (error != 0)
-        return error;
-    uint64_t before = f->done;
-    fy_doing doing = fy_account_enter(f, FY_DOING_MAIN);
-    f->filtered = true;
-    f->filter_tag = tag;
-    fy_progress(f, false);
-    f->filtered = false;
-    fy_account_leave(f, doing);
-    return result(f->done - before);
+    return fy_poll_result(f, before);
 }
 
 int ferry_wait(ferry *f, uint64_t timeout_ns)
@@ -427,5 +356,5 @@ int ferry_wait(ferry *f, uint64_t timeout_ns)
         fy_progress_wait(f, true, deadline, &patience);
     while (f->done == before && (deadline == FERRY_FOREVER || f->ops->now(f->port) < deadline));
     fy_account_leave(f, doing);
-    return result(f->done - before);
+    return fy_poll_result(f, before);
 }

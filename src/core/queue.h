@@ -1,5 +1,5 @@
 /* Queue: copies of frames that wait: without room at their target (backlog), for a poll that wants
- * their tag (held), or on their way from a rank to itself.
+ * their tag (tags.h), or on their way from a rank to itself.
  *
  * A set keeps one queue per key, made when its key first has to wait, so memory goes with the peers
  * that were slow, not with the ranks of the job. Queues with packets form a list in the order in

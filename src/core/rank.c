@@ -18,6 +18,7 @@ enum { WAITING_PART = 4 };
 static void set_kinds(ferry *f)
 {
     fy_kind_set(f, FY_KIND_REQUEST, fy_request_deliver);
+    fy_hold_set(f, FY_KIND_REQUEST, fy_request_hold);
     fy_kind_set(f, FY_KIND_SPREAD, fy_spread_deliver);
     fy_kind_set(f, FY_KIND_END, fy_op_deliver);
     fy_kind_set(f, FY_KIND_COLLECTIVE, fy_collective_deliver);
@@ -74,7 +75,7 @@ static void free_core(ferry *f)
     fy_trace_fini(&f->trace);
     fy_trace_file_fini(f);
     fy_queue_set_fini(&f->backlog, &f->packets);
-    fy_queue_set_fini(&f->held, &f->packets);
+    fy_tags_fini(f);
     while (f->self.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&f->self, NULL));
     while (f->orphans.head != NULL)
@@ -95,6 +96,7 @@ static int open_core(ferry *f)
         error = fy_trace_file_init(f);
     set_kinds(f);
     fy_mail_init(f);
+    fy_tags_init(f);
     if (error == 0)
         error = fy_peers_init(f);
     if (error == 0)
@@ -163,7 +165,7 @@ void fy_rank_destroy(ferry *f)
 bool fy_rank_is_drained(const ferry *f)
 {
     return f->slow_lanes == 0 && f->orphans.head == NULL && f->self.head == NULL &&
-           f->held.first == NULL && f->ops_table.pending == f->ops_table.lazy &&
+           f->tags.count == 0 && f->ops_table.pending == f->ops_table.lazy &&
            f->ops_table.events == NULL && f->collectives.first == NULL;
 }
 

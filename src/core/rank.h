@@ -16,6 +16,7 @@
 #include "core/profile.h"
 #include "core/queue.h"
 #include "core/quiesce.h"
+#include "core/tags.h"
 #include "core/trace.h"
 
 enum {
@@ -85,7 +86,7 @@ struct ferry {
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
     fy_credit credit;
     atomic_bool why_asked; /* by a frame, and not told yet */
-    fy_queue_set held;     /* by source */
+    fy_tags tags;          /* what polls for a tag have kept */
     fy_queue self;         /* requests of the rank to itself */
     size_t kept_bytes;     /* of messages that the layers above keep, see fy_check_room */
     fy_queue orphans;      /* ends of operations that found no memory for a backlog */
@@ -149,6 +150,12 @@ void fy_rank_destroy(ferry *f);
  * how much there was. Not in handlers. */
 int fy_progress(ferry *f, bool tasks);
 
+/* Has the layer of its kind handle a frame, whatever the poll selects. */
+fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame);
+
+/* How much was done since `done` was `before`: what a poll returns. */
+int fy_poll_result(const ferry *f, uint64_t before);
+
 /* How long a caller has waited for something in vain. */
 typedef struct fy_patience {
     uint32_t rounds;
@@ -190,6 +197,9 @@ static inline bool fy_credit_is_withdrawn(const ferry *f)
 /* Whether frames for `rank` wait for room. */
 bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
 
+/* What waits on this rank: what `waiting_bytes` limits. */
+size_t fy_waiting_bytes(const ferry *f);
+
 /* Bytes of such frames and of messages to objects that wait, unless it is for credit. */
 size_t fy_answer_bytes(const ferry *f, int rank);
 
@@ -219,6 +229,7 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame);
 void fy_spread_pool_init(fy_pool *pool);
 
 /* Kind functions of core. */
+fy_hold_fn fy_request_hold;
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame);
 /* progress.c; either thread. */

@@ -121,7 +121,7 @@ int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
     if (error != 0)
         return error;
     ferry_op op;
-    const ferry_track track = {.size = sizeof(track), .op = &op};
+    const ferry_track track = {.size = sizeof(track), .op = &op, .arrival = true};
     if (!is_valid(f, rank, message))
         return explain(f, rank, message);
     error = send_tracked(f, rank, message, &track, true);
@@ -194,6 +194,23 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
     return 0;
 }
 
+/* What a source is told of a request that has arrived. */
+static fy_frame arrival_of(const ferry *f, const fy_frame *frame)
+{
+    uint64_t error = (uint64_t)(int64_t)(find(f, frame) == NULL ? FERRY_ENOENT : 0);
+    return (fy_frame){.kind = FY_KIND_END, .word_count = 2, .words = {frame->op, error}};
+}
+
+bool fy_request_hold(ferry *f, int source, fy_frame *frame)
+{
+    if ((frame->op & FY_OP_ON_ARRIVAL) == 0)
+        return true;
+    const fy_frame end = arrival_of(f, frame);
+    fy_op_tell(f, source, &end);
+    frame->op = 0;
+    return true;
+}
+
 /* The source wants to know when its request has been handled, or that it is here. */
 static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, const fy_frame *frame)
 {
@@ -203,10 +220,8 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
     if (held == NULL)
         return FY_LEAVE;
     bool on_arrival = (frame->op & FY_OP_ON_ARRIVAL) != 0;
-    fy_frame end = {.kind = FY_KIND_END, .word_count = 2, .words = {frame->op}};
-    if (on_arrival)
-        end.words[1] = (uint64_t)(int64_t)(find(f, frame) == NULL ? FERRY_ENOENT : 0);
-    else
+    fy_frame end = arrival_of(f, frame);
+    if (!on_arrival)
         end.words[1] = (uint64_t)(int64_t)fy_request_run(f, source, frame);
     fy_pool_put(&f->packets, held);
     fy_op_tell(f, source, &end);

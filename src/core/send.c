@@ -54,9 +54,14 @@ size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes)
     return &f->kept_bytes;
 }
 
+size_t fy_waiting_bytes(const ferry *f)
+{
+    return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->owed_bytes + f->tags.bytes;
+}
+
 int fy_check_room(ferry *f, const char *call)
 {
-    size_t waiting_bytes = f->self.bytes + f->backlog.bytes + f->kept_bytes + f->owed_bytes;
+    size_t waiting_bytes = fy_waiting_bytes(f);
     if (f->depth == 0 || waiting_bytes <= f->options.waiting_bytes)
         return 0;
     return fy_fail(f, FERRY_EAGAIN,

@@ -182,7 +182,8 @@ static bool is_first(const ferry *f, const fy_frame *frame)
 {
     if (f->self.head != NULL)
         return false;
-    return f->filtered ? frame->tag == f->filter_tag : f->held.first == NULL;
+    return f->filtered ? frame->tag == f->filter_tag && !fy_tags_has(&f->tags, f->rank, frame->tag)
+                       : f->tags.count == 0;
 }
 
 /* The record of a tracked frame from `parent`, or NULL without memory. */

@@ -56,6 +56,7 @@ static int ask(ferry *f, fy_pending_get *get, const char *call)
         size_t piece = left < FY_PIECE_BYTES ? left : FY_PIECE_BYTES;
         const fy_frame frame = {.kind = FY_KIND_GET,
                                 .word_count = GET_WORDS,
+                                .tag = get->tag,
                                 .aux = get->generation,
                                 .words = {index | (uint64_t)piece << 32, get->asked,
                                           (uintptr_t)get->source, get->size_bytes}};
@@ -69,7 +70,7 @@ static int ask(ferry *f, fy_pending_get *get, const char *call)
     return 0;
 }
 
-int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint32_t guard)
+int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how *how)
 {
     fy_memory *m = fy_memory_of(f);
     fy_pending_get *get = take_record(m);
@@ -80,10 +81,11 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint
                             .size_bytes = what->size_bytes,
                             .rank = rank,
                             .generation = get->generation,
-                            .op = op,
-                            .guard = guard,
+                            .op = how->op,
+                            .guard = how->guard,
+                            .tag = how->tag,
                             .open = true};
-    int error = ask(f, get, op == guard ? "get" : NULL);
+    int error = ask(f, get, how->op == how->guard ? "get" : NULL);
     /* With a piece under way the rest is asked for when it comes. */
     if (error != 0 && get->outstanding == 0) {
         give_record(m, get);
@@ -99,7 +101,8 @@ static int get_remote(ferry *f, int rank, const ferry_piece *what, const ferry_t
     int error = fy_memory_start(f, rank, &about, what->size_bytes, track, &op);
     if (error != 0)
         return error;
-    error = fy_get_pieces(f, rank, what, op, op);
+    const fy_get_how how = {.op = op, .guard = op, .tag = FY_NO_TAG};
+    error = fy_get_pieces(f, rank, what, &how);
     if (error != 0)
         fy_op_drop(f, op);
     return error;

@@ -13,9 +13,12 @@ static int open_memory(ferry *f, const ferry_options *options)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the memory layer");
     fy_layer_state_set(f, FY_LAYER_MEMORY, m);
     fy_kind_set(f, FY_KIND_PUT, fy_put_deliver);
+    fy_hold_set(f, FY_KIND_PUT, fy_put_hold);
+    fy_kind_set(f, FY_KIND_PUT_ANSWER, fy_put_answer_deliver);
     fy_kind_set(f, FY_KIND_GET, fy_get_deliver);
     fy_kind_set(f, FY_KIND_GOT, fy_got_deliver);
     fy_kind_set(f, FY_KIND_TRANSFER, fy_transfer_deliver);
+    fy_hold_set(f, FY_KIND_TRANSFER, fy_transfer_hold);
     fy_kind_set(f, FY_KIND_WORD, fy_word_deliver);
     fy_transfer_pool_init(&m->follows);
     fy_group_pool_init(&m->groups);

@@ -70,7 +70,8 @@ static int get_part(ferry *f, progress *p, const ferry_piece *piece)
     if (error != 0)
         return error;
     p->group->parts++;
-    error = fy_get_pieces(f, p->rank, piece, op, p->op);
+    const fy_get_how how = {.op = op, .guard = p->op, .tag = FY_NO_TAG};
+    error = fy_get_pieces(f, p->rank, piece, &how);
     if (error != 0) {
         p->group->parts--;
         fy_op_drop(f, op);
@@ -80,6 +81,12 @@ static int get_part(ferry *f, progress *p, const ferry_piece *piece)
         if (ferry_wait(f, FERRY_FOREVER) < 0)
             break;
     return 0;
+}
+
+static int put_part(ferry *f, const progress *p, const ferry_piece *piece, fy_put_part part)
+{
+    const fy_put_how how = {.op = p->op, .part = part, .tag = FY_NO_TAG};
+    return fy_put_pieces(f, p->rank, piece, &how);
 }
 
 /* Moves one piece, or starts to. */
@@ -97,7 +104,7 @@ static int move(ferry *f, progress *p, const ferry_piece *piece)
         return p->room;
     p->by_frames = true;
     p->far = *piece;
-    return p->put ? fy_put_pieces(f, p->rank, piece, p->op, FY_PUT_PART) : get_part(f, p, piece);
+    return p->put ? put_part(f, p, piece, FY_PUT_PART) : get_part(f, p, piece);
 }
 
 /* After a walk over all pieces: whether it has only looked at them. */
@@ -132,7 +139,7 @@ static int end_put(ferry *f, progress *p, int error)
 {
     if (error == 0 && p->by_frames) {
         const ferry_piece last = {.target = p->far.target, .source = p->far.source};
-        error = fy_put_pieces(f, p->rank, &last, p->op, FY_PUT_END);
+        error = put_part(f, p, &last, FY_PUT_END);
     }
     (void)fy_op_hold(f, p->op, false);
     if (error != 0) {

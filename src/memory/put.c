@@ -1,17 +1,19 @@
 /* Put: a copy when the target is in the shared heap of this node or on this rank; else pieces,
  * which the target checks and copies one by one. Every piece names the whole range. The target
  * tells the end after the last piece, or the failure after the first piece that does not fit: a
- * later end of the same operation finds nothing to end. */
+ * later end of the same operation finds nothing to end.
+ *
+ * A put has a tag or FY_NO_TAG. What a poll for another tag does with it stands in tags.h. */
 #include <string.h>
 
 #include "memory/state.h"
 
-/* A frame's handler field: a piece, its last, or the answer that it does not fit. Pieces' words:
- * address of the piece, address and size of the whole. An answer's: operation, address, size. */
-enum { PUT_PIECE, PUT_LAST, PUT_REFUSED, PUT_WORDS = 3 };
+/* A frame's handler field: a piece, or its last. Words: address of the piece, address and size of
+ * the whole. */
+enum { PUT_PIECE, PUT_LAST, PUT_WORDS = 3 };
 
 /* The piece of a put behind the first `sent` bytes; the last of all may end `op`. */
-static inline fy_frame piece_of(const ferry_piece *what, size_t sent, uint32_t op, bool ends)
+static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_put_how *how)
 {
     uintptr_t target = (uintptr_t)what->target;
     size_t left = what->size_bytes - sent;
@@ -19,8 +21,9 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, uint32_t o
     return (fy_frame){
         .kind = FY_KIND_PUT,
         .word_count = PUT_WORDS,
-        .handler = piece == left && ends ? PUT_LAST : PUT_PIECE,
-        .op = op,
+        .handler = piece == left && how->part != FY_PUT_PART ? PUT_LAST : PUT_PIECE,
+        .op = how->op,
+        .tag = how->tag,
         .words = {target + sent, target, what->size_bytes},
         .data = piece == 0 ? NULL : (const unsigned char *)what->source + sent,
         .size_bytes = piece,
@@ -29,22 +32,22 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, uint32_t o
 
 /* Of several pieces all are refused, or none. */
 static __attribute__((noinline)) int put_long(ferry *f, int rank, const ferry_piece *what,
-                                              uint32_t op, fy_put_part part)
+                                              const fy_put_how *how)
 {
-    int error = part == FY_PUT_WHOLE ? fy_check_room(f, "put") : 0;
+    int error = how->part == FY_PUT_WHOLE ? fy_check_room(f, "put") : 0;
     for (size_t sent = 0; sent < what->size_bytes && error == 0; sent += FY_PIECE_BYTES) {
-        const fy_frame frame = piece_of(what, sent, op, part != FY_PUT_PART);
+        const fy_frame frame = piece_of(what, sent, how);
         error = fy_send_paced(f, rank, &frame, NULL);
     }
     return error;
 }
 
-int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, fy_put_part part)
+int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how *how)
 {
     if (what->size_bytes > FY_PIECE_BYTES)
-        return put_long(f, rank, what, op, part);
-    const fy_frame frame = piece_of(what, 0, op, part != FY_PUT_PART);
-    return fy_send_paced(f, rank, &frame, part == FY_PUT_WHOLE ? "put" : NULL);
+        return put_long(f, rank, what, how);
+    const fy_frame frame = piece_of(what, 0, how);
+    return fy_send_paced(f, rank, &frame, how->part == FY_PUT_WHOLE ? "put" : NULL);
 }
 
 static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
@@ -63,10 +66,11 @@ static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_t
     error = fy_memory_start(f, rank, &about, size_bytes, track, &op);
     if (error != 0)
         return error;
+    const fy_put_how how = {.op = op, .part = FY_PUT_WHOLE, .tag = FY_NO_TAG};
     if (direct)
         fy_memory_copy_counted(f, what, FY_PROFILE_PUT);
     else
-        error = fy_put_pieces(f, rank, what, op, FY_PUT_WHOLE);
+        error = fy_put_pieces(f, rank, what, &how);
     if (error != 0) {
         fy_op_drop(f, op);
         return error;
@@ -88,40 +92,61 @@ int ferry_put(ferry *f, int rank, void *target, const void *source, size_t size_
     return put_slowly(f, rank, &what, track);
 }
 
-/* Copies a piece to where it belongs. Returns whether it may be there. */
-static bool take_piece(ferry *f, const fy_frame *frame)
+/* Whether a piece may be where it belongs. */
+static bool fits(ferry *f, const fy_frame *frame)
 {
     uint64_t at = frame->words[0], base = frame->words[1], size = frame->words[2];
-    if (frame->handler > PUT_LAST || at < base || at - base > size ||
-        frame->size_bytes > size - (at - base))
-        return false;
-    if (!fy_memory_is_open(f, (const void *)(uintptr_t)base, size))
-        return false;
-    if (frame->size_bytes > 0)
-        memcpy((void *)(uintptr_t)at, frame->data, frame->size_bytes);
-    return true;
+    return frame->handler <= PUT_LAST && at >= base && at - base <= size &&
+           frame->size_bytes <= size - (at - base) &&
+           fy_memory_is_open(f, (const void *)(uintptr_t)base, size);
 }
 
-/* The answer of a target to a piece that does not fit. */
-static void take_refusal(ferry *f, int source, const fy_frame *frame)
+void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64_t words[3])
 {
-    int error = fy_memory_refused(f, "put", source, frame->words[1], frame->words[2]);
-    if (frame->words[0] == 0)
-        fy_memory_log(f);
-    else
-        fy_op_end(f, (uint32_t)frame->words[0], error);
+    const fy_frame frame = {.kind = FY_KIND_PUT_ANSWER,
+                            .word_count = PUT_WORDS,
+                            .handler = (uint16_t)answer,
+                            .words = {words[0], words[1], words[2]}};
+    fy_op_tell(f, source, &frame);
+}
+
+fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame)
+{
+    uint32_t op = (uint32_t)frame->words[0];
+    if (frame->word_count != PUT_WORDS || frame->handler >= FY_PUT_ANSWERS) {
+        fy_bad_frame(f, source, frame, "the answer to a put");
+    } else if (frame->handler == FY_PUT_ARRIVED) {
+        fy_transfer_arrived(f, source, op);
+    } else {
+        int error = fy_memory_refused(f, "put", source, frame->words[1], frame->words[2]);
+        if (op == 0)
+            fy_memory_log(f);
+        else
+            fy_op_end(f, op, error);
+    }
+    return FY_TAKEN;
 }
 
 static void refuse(ferry *f, int source, const fy_frame *frame)
 {
     /* An untracked put is told of once. */
-    if (frame->op == 0 && frame->handler != PUT_LAST)
-        return;
-    const fy_frame answer = {.kind = FY_KIND_PUT,
-                             .word_count = PUT_WORDS,
-                             .handler = PUT_REFUSED,
-                             .words = {frame->op, frame->words[1], frame->words[2]}};
-    fy_op_tell(f, source, &answer);
+    if (frame->op != 0 || frame->handler == PUT_LAST)
+        fy_put_answer_send(f, source, FY_PUT_REFUSED,
+                           (const uint64_t[]){frame->op, frame->words[1], frame->words[2]});
+}
+
+/* The source need not wait until the data are in place: nobody sees them missing (tags.h). */
+bool fy_put_hold(ferry *f, int source, fy_frame *frame)
+{
+    if (frame->word_count != PUT_WORDS)
+        return true;
+    bool good = fits(f, frame);
+    if (!good)
+        refuse(f, source, frame);
+    else if (frame->handler == PUT_LAST)
+        fy_op_end_remote(f, source, frame->op, 0);
+    frame->op = 0;
+    return good;
 }
 
 fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
@@ -130,15 +155,15 @@ fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "a put");
         return FY_TAKEN;
     }
-    if (frame->handler == PUT_REFUSED) {
-        take_refusal(f, source, frame);
-        return FY_TAKEN;
-    }
     if (!fy_op_end_reserve(f))
         return FY_LEAVE;
-    if (!take_piece(f, frame))
+    if (!fits(f, frame)) {
         refuse(f, source, frame);
-    else if (frame->handler == PUT_LAST)
+        return FY_TAKEN;
+    }
+    if (frame->size_bytes > 0)
+        memcpy((void *)(uintptr_t)frame->words[0], frame->data, frame->size_bytes);
+    if (frame->handler == PUT_LAST)
         fy_op_end_remote(f, source, frame->op, 0);
     return FY_TAKEN;
 }

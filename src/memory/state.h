@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "core/core.h"
 #include "core/profile.h"
+#include "core/tags.h"
 #include "memory/regions.h"
 
 /* Data for ranges that are not reached directly travels in pieces of at most this size. */
@@ -26,6 +27,7 @@ typedef struct fy_pending_get {
     uint32_t generation;
     uint32_t op;
     uint32_t guard; /* the operation without which nothing is written any more */
+    int32_t tag;    /* or FY_NO_TAG */
     uint32_t next_free;
     bool open; /* pieces may come */
 } fy_pending_get;
@@ -120,6 +122,11 @@ static inline fy_op_about fy_memory_about(const void *here, const void *there)
 int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
                    const ferry_track *track);
 
+/* What the target of a put says of it. Words: operation, address and size. */
+typedef enum fy_put_answer { FY_PUT_REFUSED, FY_PUT_ARRIVED, FY_PUT_ANSWERS } fy_put_answer;
+
+void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64_t words[3]);
+
 /* Logs why an untracked operation failed, as in the rank's last message; the first few only. */
 void fy_memory_log(ferry *f);
 
@@ -130,20 +137,36 @@ typedef enum fy_put_part {
     FY_PUT_END,   /* the last, which end it */
 } fy_put_part;
 
-/* The pieces of a put, for ranges that are not reached directly. A refused piece fails `op`.
- * Borrows the source. */
-int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, fy_put_part part);
+typedef struct fy_put_how {
+    uint32_t op;
+    fy_put_part part;
+    int32_t tag; /* or FY_NO_TAG */
+} fy_put_how;
 
-/* Starts a get of a range that is not reached directly, which ends `op`. Once `guard` has ended the
- * target is not written to any more; a handler may be refused a get that is its own guard. On
- * failure `op` is still the caller's. */
-int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, uint32_t op, uint32_t guard);
+/* The pieces of a put, for ranges that are not reached directly. A refused piece fails the
+ * operation. Borrows the source. */
+int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how *how);
+
+typedef struct fy_get_how {
+    uint32_t op;    /* is ended */
+    uint32_t guard; /* once it has ended the target is not written to any more */
+    int32_t tag;    /* or FY_NO_TAG */
+} fy_get_how;
+
+/* Starts a get of a range that is not reached directly. A handler may be refused one that is its
+ * own guard. On failure the operation is still the caller's. */
+int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how *how);
+
+/* Runs the local handler of a put whose data have arrived. */
+void fy_transfer_arrived(ferry *f, int source, uint32_t op);
 
 void fy_transfer_pool_init(fy_pool *pool);
 void fy_group_pool_init(fy_pool *pool);
 
 fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_word_deliver(ferry *f, int source, const fy_frame *frame);
+fy_hold_fn fy_transfer_hold, fy_put_hold;
+fy_verdict fy_put_answer_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_put_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_get_deliver(ferry *f, int source, const fy_frame *frame);
 fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame);

@@ -3,13 +3,17 @@
  * The data go as in any put or get. What runs on the other rank is told by a frame behind them,
  * which names the whole range, so that what was refused runs nothing. What runs here hangs on an
  * operation of its own: its end runs the local handler, tells the other rank for a get, and ends
- * the caller's operation. */
+ * the caller's operation.
+ *
+ * The target of a put says that the data have arrived before it runs its handler, or keeps the
+ * frame for a later poll: then the local handler runs, or the operation ends (`arrival`). */
 #include <string.h>
 
 #include "memory/state.h"
 
-/* Words of a frame: address and size of the data there, argument. */
-enum { TRANSFER_WORDS = 3 };
+/* Words of a frame: address and size of the data there, argument, whether the source wants to know
+ * of the arrival as well as of the end. */
+enum { TRANSFER_WORDS = 4 };
 
 /* What a transfer does here when its data have arrived. */
 typedef struct fy_follow {
@@ -32,17 +36,26 @@ int ferry_memory_handler_register(ferry *f, const char *name, ferry_memory_fn *f
     return fy_handler_add(f, name, FY_HANDLER_MEMORY, (fy_any_fn *)fn, out);
 }
 
-/* Tells `rank` to run `call` on its data. */
-static int send_call(ferry *f, int rank, const ferry_memory_call *call, const void *data,
-                     size_t size_bytes, uint32_t op)
+/* What to run on `rank`, and what it is told of the data there. */
+typedef struct order {
+    const ferry_memory_call *call;
+    const void *data;
+    size_t size_bytes;
+    uint32_t op;
+    bool tells; /* of the arrival too */
+} order;
+
+static int send_call(ferry *f, int rank, const order *o)
 {
+    const ferry_memory_call *call = o->call;
     const fy_frame frame = {.kind = FY_KIND_TRANSFER,
                             .word_count = TRANSFER_WORDS,
                             .handler = call->handler.index,
-                            .op = op,
+                            .op = o->op,
                             .tag = call->tag,
                             .aux = fy_handler_signature(f, call->handler.index),
-                            .words = {(uintptr_t)data, size_bytes, call->argument}};
+                            .words = {(uintptr_t)o->data, o->size_bytes, call->argument,
+                                      o->tells && (o->op & FY_OP_ON_ARRIVAL) == 0}};
     int error = fy_send_paced(f, rank, &frame, NULL);
     if (error == 0 && fy_work_leaves(f, rank, 1) == 0)
         fy_work_created(f, 1);
@@ -62,27 +75,53 @@ static void finish(ferry *f, fy_follow *follow, int error)
 {
     fy_follow copy = *follow;
     free_follow(f, follow);
+    const order o = {&copy.remote, copy.there, copy.size_bytes, copy.op, false};
     if (error == 0 && copy.has_remote)
-        error = send_call(f, copy.rank, &copy.remote, copy.there, copy.size_bytes, copy.op);
+        error = send_call(f, copy.rank, &o);
     if (error != 0 && copy.op == 0)
         fy_memory_log(f);
     if (error != 0 || !copy.has_remote)
         fy_op_end(f, copy.op, error);
 }
 
+/* Nobody wants to hear of what was cancelled. */
+static bool is_wanted(const ferry *f, const fy_follow *follow)
+{
+    return follow->op == 0 || fy_op_is_pending(f, follow->op);
+}
+
+static void run_local(ferry *f, void *arg)
+{
+    fy_follow *follow = arg;
+    if (!follow->has_local || !is_wanted(f, follow))
+        return;
+    ferry_memory_fn *fn =
+        (ferry_memory_fn *)fy_handler_find(f, follow->local.handler.index, FY_HANDLER_MEMORY);
+    follow->has_local = false;
+    fn(f, follow->rank, follow->here, follow->size_bytes, follow->local.argument);
+    fy_work_finished(f, 1);
+}
+
 static void on_arrived(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     fy_follow *follow = arg;
     (void)receipt;
-    if (follow->op != 0 && !fy_op_is_pending(f, follow->op)) {
-        /* Cancelled: nobody wants to hear of it. */
-        follow->has_remote = false;
-    } else if (follow->has_local) {
-        ferry_memory_fn *fn =
-            (ferry_memory_fn *)fy_handler_find(f, follow->local.handler.index, FY_HANDLER_MEMORY);
-        fn(f, follow->rank, follow->here, follow->size_bytes, follow->local.argument);
-    }
+    follow->has_remote = follow->has_remote && is_wanted(f, follow);
+    run_local(f, follow);
     finish(f, follow, 0);
+}
+
+/* Marks the operation as one of a follow. Its end frees that. */
+static void on_gone(ferry *f, void *arg, uint32_t op, int error)
+{
+    (void)f, (void)arg, (void)op, (void)error;
+}
+
+void fy_transfer_arrived(ferry *f, int source, uint32_t op)
+{
+    fy_follow *follow = fy_op_owned(f, op, on_gone);
+    if (follow != NULL && follow->rank == source && follow->has_local)
+        fy_run(f, FY_DOING_HANDLER, follow->local.handler.index, run_local, follow);
 }
 
 static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
@@ -92,8 +131,9 @@ static void on_failed(ferry *f, void *arg, const ferry_receipt *receipt)
     finish(f, arg, receipt->error);
 }
 
-/* An operation whose end does what `follow` says. */
-static int start_follow(ferry *f, const fy_follow *follow, fy_follow **out, uint32_t *op)
+/* An operation whose end does what `follow` says. `arrival`: as of the caller's. */
+static int start_follow(ferry *f, const fy_follow *follow, bool arrival, fy_follow **out,
+                        uint32_t *op)
 {
     fy_memory *m = fy_memory_of(f);
     fy_follow *record = fy_pool_get(&m->follows);
@@ -104,12 +144,14 @@ static int start_follow(ferry *f, const fy_follow *follow, fy_follow **out, uint
                                .completed = on_arrived,
                                .completed_arg = record,
                                .failed = on_failed,
-                               .failed_arg = record};
+                               .failed_arg = record,
+                               .arrival = arrival};
     int error = fy_op_start(f, &track, follow->rank, 0, follow->size_bytes, op);
     if (error != 0) {
         fy_pool_put(&m->follows, record);
         return error;
     }
+    fy_op_own(f, *op, on_gone, record);
     if (record->has_local)
         fy_work_created(f, 1);
     fy_owe(f, sizeof(*record));
@@ -143,6 +185,8 @@ static int check(ferry *f, const char *name, int rank, const ferry_transfer *wha
         error = check_call(f, name, what->remote);
     if (error == 0)
         error = check_call(f, name, what->local);
+    if (error == 0 && what->tag == FERRY_ANY_TAG)
+        error = fy_fail(f, FERRY_EINVAL, "%s: FERRY_ANY_TAG is for polls and receives", name);
     /* What is left here is several frames, or a record. */
     return error == 0 ? fy_check_room(f, name) : error;
 }
@@ -160,16 +204,27 @@ static int find_way(ferry *f, const char *name, int rank, const void *remote, si
                : fy_memory_refused(f, name, rank, (uintptr_t)remote, size_bytes);
 }
 
+/* The tag of data: 0 is none. */
+static int32_t tag_of(const ferry_transfer *what)
+{
+    return what->tag == 0 ? FY_NO_TAG : what->tag;
+}
+
 static int move_put(ferry *f, int rank, const ferry_transfer *what, uint32_t op, bool direct)
 {
     const ferry_piece piece = {what->target, what->source, what->size_bytes};
+    /* The data have the tag of the handler that they are for. */
+    const fy_put_how how = {.op = op,
+                            .part = what->remote == NULL ? FY_PUT_END : FY_PUT_PART,
+                            .tag = what->remote == NULL ? tag_of(what) : what->remote->tag};
+    const order o = {what->remote, what->target, what->size_bytes, op, what->local != NULL};
     int error = 0;
     if (!direct)
-        error = fy_put_pieces(f, rank, &piece, op, what->remote == NULL ? FY_PUT_END : FY_PUT_PART);
+        error = fy_put_pieces(f, rank, &piece, &how);
     else
         fy_memory_copy_counted(f, &piece, FY_PROFILE_PUT);
     if (error == 0 && what->remote != NULL)
-        error = send_call(f, rank, what->remote, what->target, what->size_bytes, op);
+        error = send_call(f, rank, &o);
     else if (error == 0 && direct)
         fy_op_end(f, op, 0);
     return error;
@@ -197,7 +252,7 @@ int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
                                 .size_bytes = what->size_bytes,
                                 .rank = rank,
                                 .op = op};
-        error = start_follow(f, &wish, &follow, &inner);
+        error = start_follow(f, &wish, (op & FY_OP_ON_ARRIVAL) != 0, &follow, &inner);
     }
     (void)fy_op_hold(f, op, true);
     if (error == 0)
@@ -218,8 +273,9 @@ static int move_get(ferry *f, int rank, const ferry_transfer *what, uint32_t op,
     bool direct =
         rank == ferry_rank(f) || fy_memory_is_direct(f, rank, what->source, what->size_bytes);
     const ferry_piece piece = {what->target, what->source, what->size_bytes};
+    const fy_get_how how = {.op = op, .guard = guard, .tag = tag_of(what)};
     if (!direct)
-        return fy_get_pieces(f, rank, &piece, op, guard);
+        return fy_get_pieces(f, rank, &piece, &how);
     fy_memory_copy_counted(f, &piece, FY_PROFILE_GET);
     fy_op_end(f, op, 0);
     return 0;
@@ -250,7 +306,7 @@ int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
         .op = op};
     fy_follow *follow = NULL;
     uint32_t inner;
-    error = start_follow(f, &wish, &follow, &inner);
+    error = start_follow(f, &wish, false, &follow, &inner);
     if (error == 0)
         error = move_get(f, rank, what, inner, op != 0 ? op : inner);
     if (error != 0) {
@@ -273,21 +329,48 @@ static void run_transfer(ferry *f, void *arg)
     call->fn(f, call->source, (void *)(uintptr_t)words[0], (size_t)words[1], words[2]);
 }
 
-static int run(ferry *f, int source, const fy_frame *frame)
+/* Whether the handler of a frame is known here, and its data are open. */
+static int check_frame(ferry *f, int source, const fy_frame *frame)
 {
-    ferry_memory_fn *fn = (ferry_memory_fn *)fy_handler_find(f, frame->handler, FY_HANDLER_MEMORY);
-    if (fn == NULL || fy_handler_signature(f, frame->handler) != frame->aux) {
+    if (fy_handler_find(f, frame->handler, FY_HANDLER_MEMORY) == NULL ||
+        fy_handler_signature(f, frame->handler) != frame->aux) {
         fy_bad_frame(f, source, frame, "a transfer to a handler that is not registered here");
         return FERRY_ENOENT;
     }
-    if (!fy_memory_is_open(f, (const void *)(uintptr_t)frame->words[0], frame->words[1])) {
-        fy_memory_refused(f, "transfer", ferry_rank(f), frame->words[0], frame->words[1]);
-        fy_memory_log(f);
-        return FERRY_ERANGE;
-    }
-    transfer_call call = {fn, source, frame};
+    if (fy_memory_is_open(f, (const void *)(uintptr_t)frame->words[0], frame->words[1]))
+        return 0;
+    fy_memory_refused(f, "transfer", ferry_rank(f), frame->words[0], frame->words[1]);
+    fy_memory_log(f);
+    return FERRY_ERANGE;
+}
+
+static void run(ferry *f, int source, const fy_frame *frame)
+{
+    transfer_call call = {(ferry_memory_fn *)fy_handler_find(f, frame->handler, FY_HANDLER_MEMORY),
+                          source, frame};
     fy_run(f, FY_DOING_HANDLER, frame->handler, run_transfer, &call);
-    return 0;
+}
+
+/* Tells the source of the arrival, if it wants to know. Returns the operation to end after the
+ * handler. */
+static uint32_t tell_arrival(ferry *f, int source, const fy_frame *frame, int error)
+{
+    if ((frame->op & FY_OP_ON_ARRIVAL) != 0) {
+        fy_op_end_remote(f, source, frame->op, error);
+        return 0;
+    }
+    if (frame->op != 0 && frame->words[3] != 0 && error == 0)
+        fy_put_answer_send(f, source, FY_PUT_ARRIVED, (const uint64_t[3]){frame->op});
+    return frame->op;
+}
+
+bool fy_transfer_hold(ferry *f, int source, fy_frame *frame)
+{
+    if (frame->word_count != TRANSFER_WORDS)
+        return true;
+    frame->op = tell_arrival(f, source, frame, check_frame(f, source, frame));
+    frame->words[3] = 0;
+    return true;
 }
 
 fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
@@ -300,10 +383,17 @@ fy_verdict fy_transfer_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     if (fy_work_arrives(f, source, 1) != 0)
         return FY_LEAVE;
-    void *held = frame->op == 0 ? NULL : fy_op_end_hold(f);
-    int error = run(f, source, frame);
+    int error = check_frame(f, source, frame);
+    uint32_t op = tell_arrival(f, source, frame, error);
+    void *held = op == 0 ? NULL : fy_op_end_hold(f);
+    if (op != 0 && held == NULL) {
+        (void)fy_work_arrives(f, source, UINT64_MAX); /* not taken; the arrival is told again */
+        return FY_LEAVE;
+    }
+    if (error == 0)
+        run(f, source, frame);
     fy_work_finished(f, 1);
     fy_op_end_release(f, held);
-    fy_op_end_remote(f, source, frame->op, error);
+    fy_op_end_remote(f, source, op, error);
     return FY_TAKEN;
 }

@@ -157,34 +157,6 @@ static void test_request_tag_poll_holds_others_in_order(void **state)
     job_close(&x.job);
 }
 
-/* Goal: held requests are bounded; what is beyond stays with the port and nothing is lost. Method:
- * more large requests of another tag than may be held. */
-static void test_request_held_room_is_bounded(void **state)
-{
-    (void)state;
-    static unsigned char data[4096];
-    open_fixture(&x, 2, 0);
-    int sent = 0;
-    const ferry_message m = {
-        .handler = x.seen[0].note, .tag = 1, .data = data, .size_bytes = sizeof(data)};
-    fy_frame frame = {.kind = FY_KIND_REQUEST,
-                      .handler = m.handler.index,
-                      .tag = 1,
-                      .aux = x.job.f[0]->handlers.entries[m.handler.index].signature,
-                      .data = data,
-                      .size_bytes = sizeof(data)};
-    for (int round = 0; round < 1000; round++) {
-        if (x.job.f[0]->ops->send(x.job.f[0]->port, FY_APP, FY_DATA, 1, &frame) == 0)
-            sent++;
-        assert_int_equal(ferry_poll_tag(x.job.f[1], 2), 0);
-    }
-    assert_true(sent < 1000);
-    assert_true(x.job.f[1]->held.first->bytes < 300 * 1024);
-    job_settle(&x.job);
-    assert_int_equal(x.seen[1].count, sent);
-    job_close(&x.job);
-}
-
 static void on_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     (void)f;
@@ -434,7 +406,6 @@ int main(void)
         cmocka_unit_test(test_request_carries_words_tag_and_data),
         cmocka_unit_test(test_request_backlog_keeps_order),
         cmocka_unit_test(test_request_tag_poll_holds_others_in_order),
-        cmocka_unit_test(test_request_held_room_is_bounded),
         cmocka_unit_test(test_op_ends_once_in_a_poll),
         cmocka_unit_test(test_op_ignores_ends_that_do_not_fit),
         cmocka_unit_test(test_op_records_are_used_again),

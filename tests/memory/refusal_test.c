@@ -124,7 +124,8 @@ static int run(ferry *f, int rank, void *there, void *here, uint64_t i, const fe
     const ferry_memory_call remote = {.handler = on_there, .argument = i};
     const ferry_memory_call local = {.handler = on_here, .argument = i};
     bool puts = here >= (void *)source && here < (void *)(source + SIZE);
-    const ferry_transfer what = {puts ? there : here, puts ? here : there, WORD, &remote, &local};
+    const ferry_transfer what = {
+        puts ? there : here, puts ? here : there, WORD, &remote, &local, 0};
     return puts ? ferry_put_run(f, rank, &what, t) : ferry_get_run(f, rank, &what, t);
 }
 

@@ -176,7 +176,7 @@ static void test_transfer_on_the_rank_itself(void **state)
 {
     (void)state;
     const ferry_memory_call remote = {on_there, 0, 1}, local = {on_here, 0, 2};
-    const ferry_transfer what = {near_memory, pattern, 100, &remote, &local};
+    const ferry_transfer what = {near_memory, pattern, 100, &remote, &local, 0};
     assert_int_equal(put_run(0, &what, &tracked), FERRY_ERANGE);
     assert_int_equal(ferry_memory_register(job.f[0], near_memory, SIZE), 0);
     assert_int_equal(put_run(0, &what, &tracked), 0);
@@ -191,7 +191,7 @@ static void test_transfer_that_fails_runs_nothing(void **state)
 {
     (void)state;
     const ferry_memory_call remote = {on_there, 0, 1}, local = {on_here, 0, 2}, wrong = {{9}, 0, 0};
-    ferry_transfer what = {far_memory, pattern, SIZE, &remote, &local};
+    ferry_transfer what = {far_memory, pattern, SIZE, &remote, &local, 0};
     assert_int_equal(put_run(1, &what, &tracked), 0);
     job_settle(&job);
     expect("f");
@@ -217,7 +217,7 @@ static void test_transfer_obeys_the_tag_of_a_poll(void **state)
     (void)state;
     unsigned char *far = target_of(true);
     const ferry_memory_call remote = {on_there, 7, 1};
-    const ferry_transfer what = {far, pattern, 10, &remote, NULL};
+    const ferry_transfer what = {far, pattern, 10, &remote, NULL, 0};
     assert_int_equal(put_run(1, &what, NULL), 0);
     assert_int_equal(ferry_poll_tag(job.f[1], 6), 0);
     expect("");
@@ -232,7 +232,7 @@ static void test_transfer_cancelled_writes_nothing(void **state)
     (void)state;
     unsigned char *far = target_of(false);
     const ferry_memory_call local = {on_here, 0, 2};
-    const ferry_transfer what = {near_memory, far, SIZE, &local, &local};
+    const ferry_transfer what = {near_memory, far, SIZE, &local, &local, 0};
     ferry_op op;
     ferry_track track = tracked;
     track.op = &op;

@@ -157,14 +157,14 @@ static int get_strided(scene *s, const ferry_track *track, bool wrong)
 static int put_run(scene *s, const ferry_track *track, bool wrong)
 {
     const ferry_memory_call call = {.handler = s->memory_note};
-    const ferry_transfer what = {there(s, wrong), s->mine, SHORT_BYTES, &call, &call};
+    const ferry_transfer what = {there(s, wrong), s->mine, SHORT_BYTES, &call, &call, 0};
     return ferry_put_run(s->job.f[0], 1, &what, track);
 }
 
 static int get_run(scene *s, const ferry_track *track, bool wrong)
 {
     const ferry_memory_call call = {.handler = s->memory_note};
-    const ferry_transfer what = {s->mine, there(s, wrong), SHORT_BYTES, &call, &call};
+    const ferry_transfer what = {s->mine, there(s, wrong), SHORT_BYTES, &call, &call, 0};
     return ferry_get_run(s->job.f[0], 1, &what, track);
 }
 
@@ -456,11 +456,17 @@ const operation operations[] = {
     {.name = "get_strided", .start = get_strided, .refusal = FERRY_ERANGE, .rank = 1},
     {.name = "put_run",
      .sends = true,
+     .arrives = true,
      .start = put_run,
      .refusal = FERRY_ERANGE,
      .rank = 1,
      .has_local = true},
-    {.name = "get_run", .start = get_run, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
+    {.name = "get_run",
+     .arrives = true,
+     .start = get_run,
+     .refusal = FERRY_ERANGE,
+     .rank = 1,
+     .has_local = true},
     {.name = "atomic", .start = atomic, .refusal = FERRY_ERANGE, .rank = 1, .has_local = true},
     {.name = "remote_alloc",
      .start = remote_alloc,

@@ -115,8 +115,8 @@ static int start(ferry *f, int rank, sort what, const ferry_track *track)
                             local = {a->here, 0, 0};
     const ferry_piece pieces[] = {{to->words, data, sizeof(uint64_t)},
                                   {to->words + 2, data, sizeof(uint64_t)}};
-    const ferry_transfer out = {to->words, data, sizeof(uint64_t), &remote, &local};
-    const ferry_transfer in = {&got, &to->magic, sizeof(uint64_t), &remote, &local};
+    const ferry_transfer out = {to->words, data, sizeof(uint64_t), &remote, &local, 0};
+    const ferry_transfer in = {&got, &to->magic, sizeof(uint64_t), &remote, &local, 0};
     const ferry_atomic add = {FERRY_FETCH_ADD, &to->added[ferry_rank(f)], 1, 0};
     switch (what) {
     case PUT:

@@ -1,0 +1,44 @@
+/* Tags: what a poll for one tag does not want is kept here, in order, until a poll wants it.
+ *
+ * Kept are requests, messages to objects, transfers with handlers, and puts and gets with a tag; of
+ * the frames without a tag only a put, and only behind a frame of its source that is kept. What a
+ * source waits for is told when its frame is kept: that a request has arrived, that a put has. So
+ * that no rank sees memory as it was before such a put, a get or remote word runs the puts first.
+ *
+ * Invariant: of each source, frames with one tag run in the order sent; a poll without a tag runs
+ * all that is kept of a source before newer frames of it. Kept bytes count with all else that waits
+ * on the rank (`waiting_bytes`); what is beyond stays in the port, and the poll says so.
+ * Application thread only. prema.txt B.2.6. */
+#ifndef FY_TAGS_H
+#define FY_TAGS_H
+
+#include "core/mail.h"
+
+/* A put or get of no tag. */
+enum { FY_NO_TAG = FERRY_ANY_TAG };
+
+typedef struct fy_tags {
+    fy_mail kept; /* the table of two-sided messages, of packets alone */
+    size_t bytes; /* of packets, data and their places in the table */
+    uint32_t count, round;
+    bool full;      /* a frame of this poll had to be left in the port */
+    bool told_full; /* a log line about it was written */
+    fy_hold_fn *holds[FY_KINDS];
+} fy_tags;
+
+void fy_tags_init(ferry *f);
+void fy_tags_fini(ferry *f);
+
+/* Decides what becomes of a frame while a tag is polled for or frames are kept. */
+fy_verdict fy_tags_deliver(ferry *f, int source, const fy_frame *frame);
+
+/* Runs what is kept, as far as the poll wants it. Returns how many frames. */
+int fy_tags_run(ferry *f);
+
+/* Whether a frame from `source` is kept that a poll for `tag` would run, or one of any tag. */
+static inline bool fy_tags_has(const fy_tags *tags, int source, int32_t tag)
+{
+    return tags->count != 0 && fy_item_find(&tags->kept, source, tag) != NULL;
+}
+
+#endif
