@@ -19,3 +19,12 @@ elseif(FERRY_SANITIZE STREQUAL "thread")
   set(ferry_way 1)
   set(ferry_threads_alone TRUE)
 endif()
+
+# A test that passes if its program ends with `status` and prints a line that matches `text`, an
+# extended regular expression. The program is a target.
+set(ferry_expect ${CMAKE_CURRENT_LIST_DIR}/../tests/expect.sh)
+function(ferry_expect_test name status text program)
+  add_test(NAME ${name}
+    COMMAND sh ${ferry_expect} ${status} "${text}" $<TARGET_FILE:${program}> ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()

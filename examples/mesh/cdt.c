@@ -1,9 +1,10 @@
 /* Points are inserted into a box in the order of a Hilbert curve, so that each is found after a
  * short walk. Each segment is then forced in by turning the diagonals it crosses (Sloan's queue).
- * When all are in they become pieces, the rest is flipped to be Delaunay, and what can be reached
- * from the box or from a hole without crossing a piece is removed. */
+ * When all are in they become pieces, the rest is flipped to be Delaunay, and what is no land
+ * (cdt_land.h) is removed. */
 #include "cdt.h"
 
+#include "cdt_land.h"
 #include "hilbert.h"
 #include "kernel.h"
 
@@ -83,12 +84,22 @@ static int32_t corner_of(const mesh_sub *sub, int32_t t, int32_t v)
     return tri->v[0] == v ? 0 : tri->v[1] == v ? 1 : 2;
 }
 
-/* Finds edge a b: the triangle left of it and its slot there. Points of the input are inside the
- * box, so the triangles around them close. */
+/* Finds edge a b: the triangle left of it and its slot there. The triangles around a point of the
+ * input close. Those around a corner of the box do not: its edges are found from their other end.
+ */
 static bool find_edge(const builder *b, int32_t a, int32_t to, mesh_corner *out)
 {
     const mesh_sub *sub = b->sub;
     int32_t first = b->at[a], t = first;
+    if (a < BOX) {
+        mesh_corner c;
+        if (to < BOX || !find_edge(b, to, a, &c)) {
+            return false;
+        }
+        int32_t left = sub->tri[c.tri].n[c.edge];
+        *out = (mesh_corner){left, mesh_slot_of(sub, left, c.tri)};
+        return true;
+    }
     do {
         int32_t i = corner_of(sub, t, a);
         if (sub->tri[t].v[mesh_next3(i)] == to) {
@@ -295,81 +306,6 @@ static int insert_segments(builder *b)
     return rc;
 }
 
-/* Like mesh_walk, but across pieces. */
-static int32_t walk_anywhere(mesh_sub *sub, int32_t t, mesh_point p)
-{
-    for (int32_t steps = 0; steps < 4 * sub->head.tri_count + 64; steps++) {
-        int32_t got = mesh_walk(sub, t, p);
-        if (got >= 0 || got == INT32_MIN) {
-            return got;
-        }
-        const mesh_piece *piece = &sub->piece[~got];
-        int32_t a, b;
-        if (~got == 0) {
-            return INT32_MIN;
-        }
-        mesh_piece_ends(sub, ~got, &a, &b);
-        int64_t turn = mesh_orient(sub->point[a], sub->point[b], p);
-        if (turn == 0) {
-            return INT32_MIN; /* on the segment, or in line with it: ambiguous enough to refuse */
-        }
-        t = piece->tri[turn > 0 ? 0 : 1];
-    }
-    return INT32_MIN;
-}
-
-typedef struct carver {
-    uint8_t *gone;
-    int32_t *stack;
-    int32_t left;
-} carver;
-
-static void flood(const mesh_sub *sub, carver *c, int32_t seed)
-{
-    int32_t depth = 0;
-    if (c->gone[seed]) {
-        return;
-    }
-    c->gone[seed] = 1;
-    c->stack[depth++] = seed;
-    while (depth > 0) {
-        const mesh_tri *tri = &sub->tri[c->stack[--depth]];
-        c->left--;
-        for (int i = 0; i < 3; i++) {
-            int32_t n = tri->n[i];
-            if (n >= 0 && !c->gone[n]) {
-                c->gone[n] = 1;
-                c->stack[depth++] = n;
-            }
-        }
-    }
-}
-
-static int dig_holes(builder *b, carver *c)
-{
-    const mesh_pslg *g = b->pslg;
-    for (int32_t i = 0; i < g->hole_count; i++) {
-        int32_t t = walk_anywhere(b->sub, 0, g->hole[i]);
-        double x = mesh_frame_x(&g->frame, g->hole[i].x), y = mesh_frame_y(&g->frame, g->hole[i].y);
-        if (t == INT32_MIN) {
-            return mesh_fail(b->log, "%s:%d: the hole at (%g, %g) lies on a segment", g->name,
-                             g->hole_line[i], x, y);
-        }
-        if (c->gone[t]) {
-            mesh_note(b->log, "%s:%d: the hole at (%g, %g) lies outside or in a hole: ignored",
-                      g->name, g->hole_line[i], x, y);
-        }
-        flood(b->sub, c, t);
-        if (c->left == 0) {
-            return mesh_fail(
-                b->log,
-                "%s:%d: the hole at (%g, %g) is in no ring of its own: nothing would be left",
-                g->name, g->hole_line[i], x, y);
-        }
-    }
-    return 0;
-}
-
 /* New index for each kept item: its number among the kept. Returns how many are kept. */
 static int32_t renumber(int32_t *map, int32_t count)
 {
@@ -430,7 +366,7 @@ static void compact_pieces(mesh_sub *sub, const int32_t *tri_map)
     sub->head.edge_count = kept - 1;
 }
 
-static int compact(builder *b, const carver *c)
+static int compact(builder *b, const uint8_t *gone)
 {
     mesh_sub *sub = b->sub;
     int32_t *tri_map = calloc((size_t)sub->head.tri_count, sizeof *tri_map);
@@ -441,7 +377,7 @@ static int compact(builder *b, const carver *c)
         return mesh_fail_memory(b->log);
     }
     for (int32_t t = 0; t < sub->head.tri_count; t++) {
-        for (int i = 0; i < 3 && !c->gone[t]; i++) {
+        for (int i = 0; i < 3 && !gone[t]; i++) {
             tri_map[t] = 1;
             point_map[sub->tri[t].v[i]] = 1;
         }
@@ -459,25 +395,11 @@ static int compact(builder *b, const carver *c)
 
 static int carve(builder *b)
 {
-    mesh_sub *sub = b->sub;
-    int32_t count = sub->head.tri_count;
-    carver c = {calloc((size_t)count, 1), malloc((size_t)count * sizeof *c.stack), count};
-    int rc = c.gone == NULL || c.stack == NULL ? mesh_fail_memory(b->log) : 0;
-    for (int32_t t = 0; t < count && rc == 0; t++) {
-        for (int i = 0; i < 3; i++) {
-            if (sub->tri[t].n[i] == ~0) {
-                flood(sub, &c, t);
-            }
-        }
-    }
-    if (rc == 0 && c.left == 0) {
-        rc =
-            mesh_fail(b->log, "%s: the segments enclose nothing: no ring is closed", b->pslg->name);
-    }
-    rc = rc != 0 ? rc : dig_holes(b, &c);
-    rc = rc != 0 ? rc : compact(b, &c);
-    free(c.gone);
-    free(c.stack);
+    uint8_t *gone = calloc((size_t)b->sub->head.tri_count, 1);
+    int rc =
+        gone == NULL ? mesh_fail_memory(b->log) : mesh_cdt_find_land(b->sub, b->pslg, gone, b->log);
+    rc = rc != 0 ? rc : compact(b, gone);
+    free(gone);
     return rc;
 }
 

@@ -3,7 +3,9 @@
  * every border must be marked. */
 #include "check.h"
 
+#include "box_tree.h"
 #include "check_domain.h"
+#include "check_input.h"
 #include "check_table.h"
 
 #include <math.h>
@@ -25,6 +27,8 @@ typedef struct checker {
     mesh_domain domain;
     stuck_piece *stuck; /* constrained edges that cannot be halved */
     int32_t stuck_count, stuck_room;
+    mesh_box_tree stuck_tree; /* of their boxes, if there are any */
+    double stuck_longest;
     int32_t listed;
 } checker;
 
@@ -277,6 +281,55 @@ static double distance_to(const stuck_piece *s, double x, double y)
     return hypot(s->a.x + along * dx - x, s->a.y + along * dy - y);
 }
 
+typedef struct nearness {
+    const checker *c;
+    double x, y, radius;
+} nearness;
+
+/* 1 when the circle reaches the circle around stuck edge `i`, or nearly. */
+static int visit_stuck(void *arg, int32_t i)
+{
+    const nearness *n = arg;
+    const stuck_piece *s = &n->c->stuck[i];
+    double half = 0.5 * hypot((double)s->b.x - s->a.x, (double)s->b.y - s->a.y);
+    return distance_to(s, n->x, n->y) <= n->radius + half;
+}
+
+/* True when the circle comes too close to an edge that cannot be halved. */
+static bool near_stuck(const checker *c, double x, double y, double radius)
+{
+    nearness n = {c, x, y, radius};
+    const double most = (double)(1 << MESH_COORD_BITS);
+    double reach = radius + c->stuck_longest + 2.0;
+    if (c->stuck_count > 0 && fabs(x) < most && fabs(y) < most && reach < most) {
+        const mesh_point at = {(int32_t)x, (int32_t)y};
+        return mesh_box_tree_search(&c->stuck_tree, at, at, (int32_t)reach, visit_stuck, &n) != 0;
+    }
+    for (int32_t i = 0; i < c->stuck_count; i++) {
+        if (visit_stuck(&n, i) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -1 out of memory. */
+static int sort_stuck(checker *c)
+{
+    mesh_box *box = malloc(((size_t)c->stuck_count + 1) * sizeof *box);
+    int rc = box == NULL ? -1 : 0;
+    for (int32_t i = 0; rc == 0 && i < c->stuck_count; i++) {
+        const stuck_piece *s = &c->stuck[i];
+        box[i] = mesh_box_around(s->a, s->b);
+        c->stuck_longest =
+            fmax(c->stuck_longest, hypot((double)s->b.x - s->a.x, (double)s->b.y - s->a.y));
+    }
+    rc = rc == 0 && c->stuck_count > 0 ? mesh_box_tree_init(&c->stuck_tree, box, c->stuck_count)
+                                       : rc;
+    free(box);
+    return rc;
+}
+
 /* True when improving the triangle would have to halve an edge that cannot be halved: one that the
  * new point, which lies in the triangle's circle, would come too close to. */
 static bool near_limit(const checker *c, int64_t t, const figure *f)
@@ -290,15 +343,7 @@ static bool near_limit(const checker *c, int64_t t, const figure *f)
            wy = (double)q.y - o.y;
     double d = 2.0 * (ux * wy - uy * wx), u2 = ux * ux + uy * uy, w2 = wx * wx + wy * wy;
     double x = o.x + (u2 * wy - w2 * uy) / d, y = o.y + (w2 * ux - u2 * wx) / d;
-    double radius = hypot(x - o.x, y - o.y);
-    for (int32_t i = 0; i < c->stuck_count; i++) {
-        double half = 0.5 * hypot((double)c->stuck[i].b.x - c->stuck[i].a.x,
-                                  (double)c->stuck[i].b.y - c->stuck[i].a.y);
-        if (distance_to(&c->stuck[i], x, y) <= radius + half) {
-            return true;
-        }
-    }
-    return false;
+    return near_stuck(c, x, y, hypot(x - o.x, y - o.y));
 }
 
 static void list_excused(checker *c, const figure *f, const char *why)
@@ -365,13 +410,32 @@ static void check_euler(checker *c)
         (long long)o->triangles, (long long)euler, (long long)c->domain.euler);
 }
 
+/* -1 out of memory. */
+static int check_input(checker *c)
+{
+    mesh_input_faults f;
+    if (c->in->poly == NULL) {
+        return 0;
+    }
+    if (mesh_check_against(c->in->poly, c->in->pslg, &c->t, &f) != 0) {
+        return -1;
+    }
+    double unit = MESH_MOVE_GRAINS * MESH_GRAIN / c->in->pslg->frame.scale;
+    c->out->faults[MESH_CHECK_INPUT] = f.strayed + f.wrong;
+    say(c, "%s input: %d segments moved by more than %g; %d places tested%s, %d wrong",
+        verdict(c, MESH_CHECK_INPUT), f.strayed, unit, f.places,
+        f.walls ? " (the file has segments in no ring)" : "", f.wrong);
+    return 0;
+}
+
 int mesh_check(const mesh_check_input *in, mesh_check_result *out, mesh_log *log)
 {
     checker c = {.in = in, .out = out};
     int rc = -1;
     *out = (mesh_check_result){0};
     if (mesh_domain_init(&c.domain, in->pslg) != 0 ||
-        mesh_table_init(&c.t, in->sub, in->decomp->count) != 0 || mark_constrained(&c) != 0) {
+        mesh_table_init(&c.t, in->sub, in->decomp->count) != 0 || mark_constrained(&c) != 0 ||
+        sort_stuck(&c) != 0 || check_input(&c) != 0) {
         (void)mesh_fail_memory(log);
     } else {
         check_orientation(&c);
@@ -385,6 +449,7 @@ int mesh_check(const mesh_check_input *in, mesh_check_result *out, mesh_log *log
     }
     mesh_domain_fini(&c.domain);
     mesh_table_fini(&c.t);
+    mesh_box_tree_fini(&c.stuck_tree);
     free(c.stuck);
     return rc;
 }

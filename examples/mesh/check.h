@@ -19,6 +19,7 @@ typedef enum mesh_check_kind {
     MESH_CHECK_SIZE,        /* no edge longer than asked */
     MESH_CHECK_ANGLE,       /* no angle smaller than asked, except where the input forbids it */
     MESH_CHECK_AREA,        /* the area is exactly the polygon's */
+    MESH_CHECK_INPUT,       /* snapping kept the file's land, and moved segments by little */
     MESH_CHECK_EULER,       /* points - edges + triangles are what the polygon demands */
     MESH_CHECK_KINDS
 } mesh_check_kind;
@@ -29,6 +30,7 @@ typedef struct mesh_check_input {
     mesh_sub *const *sub;      /* all decomp->count of them */
     const mesh_sizing *sizing;
     const mesh_quality *quality;
+    const mesh_poly *poly; /* what pslg was made from; NULL: that is not compared */
     /* Called with each line of the report, lent until it returns. May be NULL. */
     void (*line)(void *arg, const char *text);
     void *arg;

@@ -2,7 +2,8 @@
  * left. Turning at each end to the next half-edge clockwise gives cycles: one counter-clockwise
  * around each bounded face, and one clockwise around each connected set of segments, which belongs
  * to the face that set lies in: the one right of the first segment to its left. Faces are the
- * unions of cycles so found; the unbounded one and those with a hole point are empty. */
+ * unions of cycles so found. A step across a segment from face to face changes the winding numbers
+ * of its rings; steps that cross no wall join faces to zones. pslg.h says which faces are land. */
 #include "check_domain.h"
 
 #include <stdlib.h>
@@ -15,7 +16,10 @@ typedef struct faces {
     int32_t *parent; /* union of cycles; the last entry is the unbounded face */
     mesh_wide *area2;
     int32_t *leftmost; /* a point of each cycle */
+    int32_t *inner;    /* of each face: its innermost ring, or -1; -2 before it is known */
+    int32_t *zone;     /* union of faces; that of the unbounded face is outside all walls */
     bool *empty;
+    int32_t *winding; /* of each ring where the walk over faces is */
     int32_t cycle_count;
 } faces;
 
@@ -103,13 +107,24 @@ static void trace_cycles(faces *f)
     }
 }
 
+static int32_t find_root(int32_t *parent, int32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
 static int32_t face_of(faces *f, int32_t cycle)
 {
-    while (f->parent[cycle] != cycle) {
-        f->parent[cycle] = f->parent[f->parent[cycle]];
-        cycle = f->parent[cycle];
-    }
-    return cycle;
+    return find_root(f->parent, cycle);
+}
+
+/* The face left of a half-edge. */
+static int32_t face_left(faces *f, int32_t half)
+{
+    return face_of(f, f->cycle[half]);
 }
 
 /* True when, just above height y, the upward segment a b is further right than c d. */
@@ -148,7 +163,8 @@ static void join_faces(faces *f)
 {
     for (int32_t c = 0; c <= f->cycle_count; c++) {
         f->parent[c] = c;
-        f->empty[c] = false;
+        f->zone[c] = c;
+        f->inner[c] = -2;
     }
     for (int32_t c = 0; c < f->cycle_count; c++) {
         if (f->area2[c] <= 0) {
@@ -156,9 +172,102 @@ static void join_faces(faces *f)
             f->parent[face_of(f, c)] = face_of(f, outer);
         }
     }
-    f->empty[face_of(f, f->cycle_count)] = true;
+    for (int32_t s = 0; s < f->g->segment_count; s++) {
+        if (f->g->segment[s].cover_count > 0) {
+            int32_t left = face_left(f, 2 * s), right = face_left(f, 2 * s + 1);
+            f->zone[find_root(f->zone, left)] = find_root(f->zone, right);
+        }
+    }
+}
+
+/* The winding numbers after a step over a half-edge to the face on its left. */
+static void wind(faces *f, int32_t half)
+{
+    const mesh_segment *s = &f->g->segment[half / 2];
+    for (int32_t i = 0; i < s->cover_count; i++) {
+        const mesh_cover *c = &f->g->cover[s->cover + i];
+        f->winding[c->ring] += half % 2 == 0 ? c->net : -c->net;
+    }
+}
+
+static void set_inner(faces *f, int32_t face)
+{
+    f->inner[face] = -1;
+    for (int32_t r = 0; r < f->g->ring_count; r++) {
+        f->inner[face] = f->winding[r] != 0 ? r : f->inner[face];
+    }
+}
+
+/* Half-edges by the face on their left, as lists: first[face], then next[half]. */
+static void list_by_face(faces *f, int32_t *first, int32_t *next)
+{
+    for (int32_t c = 0; c <= f->cycle_count; c++) {
+        first[c] = -1;
+    }
+    for (int32_t h = f->half_count - 1; h >= 0; h--) {
+        int32_t face = face_left(f, h);
+        next[h] = first[face];
+        first[face] = h;
+    }
+}
+
+/* Walks over all faces from the unbounded one, and back. `path` holds the half-edges of the way,
+ * seen from the face that each was left by. */
+static void walk_faces(faces *f, int32_t *first, const int32_t *next, int32_t *path)
+{
+    int32_t face = face_of(f, f->cycle_count), depth = 0;
+    set_inner(f, face);
+    for (;;) {
+        int32_t half = first[face];
+        if (half >= 0) {
+            int32_t to = face_left(f, half ^ 1);
+            first[face] = next[half];
+            if (f->inner[to] == -2) {
+                wind(f, half ^ 1);
+                set_inner(f, to);
+                path[depth++] = half;
+                face = to;
+            }
+        } else if (depth > 0) {
+            half = path[--depth];
+            wind(f, half);
+            face = face_left(f, half);
+        } else {
+            return;
+        }
+    }
+}
+
+static int find_inner(faces *f)
+{
+    size_t count = (size_t)f->half_count + 1;
+    int32_t *first = malloc(count * sizeof *first), *next = malloc(count * sizeof *next);
+    int32_t *path = malloc(count * sizeof *path);
+    bool enough = first != NULL && next != NULL && path != NULL;
+    if (enough) {
+        list_by_face(f, first, next);
+        walk_faces(f, first, next, path);
+    }
+    free(first);
+    free(next);
+    free(path);
+    return enough ? 0 : -1;
+}
+
+/* Empty are the faces that nothing covers or encloses, and those of holes. */
+static void find_empty(faces *f)
+{
+    int32_t outside = find_root(f->zone, face_of(f, f->cycle_count));
+    for (int32_t c = 0; c <= f->cycle_count; c++) {
+        f->empty[c] = f->inner[c] == -1 && find_root(f->zone, c) == outside;
+    }
     for (int32_t i = 0; i < f->g->hole_count; i++) {
-        f->empty[face_of(f, look_left(f, f->g->hole[i]))] = true;
+        const mesh_hole *hole = &f->g->hole[i];
+        int32_t zone = find_root(f->zone, face_of(f, look_left(f, hole->place)));
+        for (int32_t c = 0; c <= f->cycle_count; c++) {
+            f->empty[c] =
+                f->empty[c] || (f->inner[c] == hole->ring && find_root(f->zone, c) == zone);
+        }
     }
 }
 
@@ -173,7 +282,7 @@ static int measure_domain(faces *f, mesh_domain *d)
     d->area2 = 0;
     d->euler = 0;
     for (int32_t h = 0; h < f->half_count; h++) {
-        d->filled[h] = f->empty[face_of(f, f->cycle[h])] ? 0 : 1;
+        d->filled[h] = f->empty[face_left(f, h)] ? 0 : 1;
     }
     for (int32_t h = 0; h < f->half_count; h++) {
         if (d->filled[h] || d->filled[h ^ 1]) {
@@ -194,30 +303,53 @@ static int measure_domain(faces *f, mesh_domain *d)
     return 0;
 }
 
+static int faces_init(faces *f, const mesh_pslg *g)
+{
+    size_t halves = 2 * (size_t)g->segment_count, cycles = halves + 1;
+    *f = (faces){.g = g, .half_count = (int32_t)halves};
+    f->next = malloc(cycles * sizeof *f->next);
+    f->cycle = malloc(cycles * sizeof *f->cycle);
+    f->parent = malloc(cycles * sizeof *f->parent);
+    f->area2 = malloc(cycles * sizeof *f->area2);
+    f->leftmost = malloc(cycles * sizeof *f->leftmost);
+    f->inner = malloc(cycles * sizeof *f->inner);
+    f->zone = malloc(cycles * sizeof *f->zone);
+    f->empty = malloc(cycles * sizeof *f->empty);
+    f->winding = calloc((size_t)g->ring_count + 1, sizeof *f->winding);
+    return f->next == NULL || f->cycle == NULL || f->parent == NULL || f->area2 == NULL ||
+                   f->leftmost == NULL || f->inner == NULL || f->zone == NULL || f->empty == NULL ||
+                   f->winding == NULL
+               ? -1
+               : 0;
+}
+
+static void faces_fini(faces *f)
+{
+    free(f->next);
+    free(f->cycle);
+    free(f->parent);
+    free(f->area2);
+    free(f->leftmost);
+    free(f->inner);
+    free(f->zone);
+    free(f->empty);
+    free(f->winding);
+}
+
 int mesh_domain_init(mesh_domain *d, const mesh_pslg *pslg)
 {
-    size_t halves = 2 * (size_t)pslg->segment_count, cycles = halves + 1;
-    faces f = {.g = pslg, .half_count = (int32_t)halves};
+    faces f;
     int rc = -1;
     *d = (mesh_domain){0};
-    f.next = malloc(cycles * sizeof *f.next);
-    f.cycle = malloc(cycles * sizeof *f.cycle);
-    f.parent = malloc(cycles * sizeof *f.parent);
-    f.area2 = malloc(cycles * sizeof *f.area2);
-    f.leftmost = malloc(cycles * sizeof *f.leftmost);
-    f.empty = malloc(cycles * sizeof *f.empty);
-    if (f.next != NULL && f.cycle != NULL && f.parent != NULL && f.area2 != NULL &&
-        f.leftmost != NULL && f.empty != NULL && link_halves(&f) == 0) {
+    if (faces_init(&f, pslg) == 0 && link_halves(&f) == 0) {
         trace_cycles(&f);
         join_faces(&f);
-        rc = measure_domain(&f, d);
+        if (find_inner(&f) == 0) {
+            find_empty(&f);
+            rc = measure_domain(&f, d);
+        }
     }
-    free(f.next);
-    free(f.cycle);
-    free(f.parent);
-    free(f.area2);
-    free(f.leftmost);
-    free(f.empty);
+    faces_fini(&f);
     return rc;
 }
 

@@ -5,6 +5,14 @@
  *   - segments are distinct, have two different ends, and touch others in common ends alone;
  *   - where two segments meet at less than 60 degrees they have (almost) equal length near their
  *     common end, if the grid leaves room, so that halving keeps them equal: refinement needs that.
+ *
+ * What is land (docs/decisions/0005-integer-geometry.md):
+ *   - Segments that follow each other in the file, each from the end of the one before, and that
+ *     come back to their first vertex are a ring. A ring covers a place if it winds around it.
+ *   - All other segments are walls. A ring that touches a wall counts as walls too.
+ *   - A place is land if a ring covers it, or if walls enclose it.
+ *   - A hole point makes the places empty that have the same innermost ring and lie between the
+ *     same walls.
  * Threads: no shared state. */
 #ifndef MESH_PSLG_H
 #define MESH_PSLG_H
@@ -18,26 +26,42 @@ typedef struct mesh_frame {
     double x0, y0, scale;
 } mesh_frame;
 
+/* Going along a segment from a to b, ring `ring` of the input passes `net` times forward, less the
+ * times it passes back. */
+typedef struct mesh_cover {
+    int32_t ring, net;
+} mesh_cover;
+
 typedef struct mesh_segment {
     int32_t a, b;
-    int32_t line; /* of the input file */
+    int32_t line;        /* of the input file */
+    int32_t cover;       /* its first entry in mesh_pslg.cover */
+    int32_t cover_count; /* 0: a wall */
 } mesh_segment;
+
+typedef struct mesh_hole {
+    mesh_point place;
+    int32_t line; /* of the input file */
+    int32_t ring; /* the innermost ring of the input around it, or -1 */
+} mesh_hole;
 
 typedef struct mesh_pslg {
     mesh_frame frame;
-    int32_t point_count, segment_count, hole_count;
+    int32_t point_count, segment_count, hole_count, cover_count;
     mesh_point *point;
     mesh_segment *segment;
-    mesh_point *hole;
-    int32_t *hole_line;
+    mesh_cover *cover;
+    int32_t ring_count; /* rings are numbered by area, the largest first: inner ones come later */
+    mesh_hole *hole;
     char *name;
 } mesh_pslg;
 
-/* Snaps `poly` (borrowed) to the grid and cleans it. Each repair is a note: points that coincide
- * are merged, segments without length and second copies are dropped, a segment is split at a point
- * that lies on it. Gives *out (free with mesh_pslg_fini), or returns -1 with log->error naming the
- * lines: segments that cross, a ring of fewer than three distinct points, features too fine for the
- * grid. */
+/* Snaps `poly` (borrowed) to the grid and cleans it, as decision 0005 says. Each repair is a note:
+ * points that coincide are merged, a segment is led through points that it passes closer than half
+ * a grain, segments that fall together become one, spikes and parts thinner than the grid vanish.
+ * Gives *out (free with mesh_pslg_fini), or returns -1 with log->error naming the lines: segments
+ * that cross by more than a grain, a ring of fewer than three distinct points, a hole point on a
+ * segment. */
 int mesh_pslg_create(const mesh_poly *poly, mesh_pslg *out, mesh_log *log);
 
 void mesh_pslg_fini(mesh_pslg *pslg);

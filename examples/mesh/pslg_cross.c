@@ -1,95 +1,24 @@
-/* Finds segments that touch or cross, with the help of a grid of cells, and repairs them round by
- * round. A segment with another's end on it is split there. A crossing is an error if the input
- * itself crosses; if rounding made it, one end has come within a grain of the other segment, which
- * is led through that end. */
+/* Finds where segments of the input cross each other.
+ *
+ * Two segments cross by less than a grain if an end of one lies within a grain of the other. A
+ * rounding of the input may have made that crossing, so it is repaired: the crossing becomes a hot
+ * point, and snapping leads both segments through it. A deeper crossing is an error of the input.
+ */
 #include "pslg_work.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDS_MAX 64
-#define CELLS_SIDE_MAX 1024
+/* More crossings than this, and as many more for each segment, are refused. */
+#define CROSSINGS_MAX 100000
+#define CROSSINGS_PER_SEGMENT 64
 
-typedef struct cells {
-    int32_t side; /* cells per row */
-    int32_t cell_size;
-    int32_t *start; /* of each cell's list */
-    int32_t *item;
-} cells;
-
-/* Calls `visit` for each cell that the segment's bounding strip in a row of cells touches. */
-static void visit_cells(const cells *c, mesh_point a, mesh_point b,
-                        void (*visit)(const cells *, int32_t cell, int32_t item, int32_t *fill),
-                        int32_t item, int32_t *fill)
-{
-    if (a.y > b.y) {
-        mesh_point swap = a;
-        a = b;
-        b = swap;
-    }
-    for (int32_t row = a.y / c->cell_size; row <= b.y / c->cell_size; row++) {
-        double low = fmax((double)row * c->cell_size - 2.0, a.y);
-        double high = fmin((double)(row + 1) * c->cell_size + 2.0, b.y);
-        double slope = b.y > a.y ? ((double)b.x - a.x) / ((double)b.y - a.y) : 0.0;
-        double x0 = b.y > a.y ? a.x + slope * (low - a.y) : a.x;
-        double x1 = b.y > a.y ? a.x + slope * (high - a.y) : b.x;
-        /* Two units of slack make up for the rounding of this estimate. */
-        int32_t from = (int32_t)fmax((fmin(x0, x1) - 2.0) / c->cell_size, 0.0);
-        int32_t to = (int32_t)fmin((fmax(x0, x1) + 2.0) / c->cell_size, c->side - 1);
-        for (int32_t column = from; column <= to; column++) {
-            visit(c, row * c->side + column, item, fill);
-        }
-    }
-}
-
-static void count_item(const cells *c, int32_t cell, int32_t item, int32_t *fill)
-{
-    (void)item;
-    (void)fill;
-    c->start[cell + 1]++;
-}
-
-static void store_item(const cells *c, int32_t cell, int32_t item, int32_t *fill)
-{
-    c->item[c->start[cell] + fill[cell]++] = item;
-}
-
-static int make_cells(const mesh_pslg *o, cells *c)
-{
-    int32_t side = (int32_t)sqrt((double)o->segment_count) + 1;
-    c->side = side > CELLS_SIDE_MAX ? CELLS_SIDE_MAX : side;
-    c->cell_size = (1 << MESH_COORD_BITS) / c->side + 1;
-    size_t count = (size_t)c->side * (size_t)c->side;
-    c->item = NULL;
-    c->start = calloc(count + 1, sizeof *c->start);
-    int32_t *fill = calloc(count, sizeof *fill);
-    if (c->start != NULL && fill != NULL) {
-        for (int32_t i = 0; i < o->segment_count; i++) {
-            visit_cells(c, o->point[o->segment[i].a], o->point[o->segment[i].b], count_item, i,
-                        fill);
-        }
-        for (size_t i = 0; i < count; i++) {
-            c->start[i + 1] += c->start[i];
-        }
-        c->item = malloc(((size_t)c->start[count] + 1) * sizeof *c->item);
-    }
-    if (c->item == NULL) {
-        free(c->start);
-        free(fill);
-        return -1;
-    }
-    for (int32_t i = 0; i < o->segment_count; i++) {
-        visit_cells(c, o->point[o->segment[i].a], o->point[o->segment[i].b], store_item, i, fill);
-    }
-    free(fill);
-    return 0;
-}
-
-/* True when p lies on segment a b but is none of its ends. */
-static bool lies_on(mesh_point a, mesh_point b, mesh_point p)
-{
-    return mesh_orient(a, b, p) == 0 && mesh_dot(a, b, p) < 0;
-}
+typedef struct crossings {
+    pslg_work *w;
+    int32_t current; /* the segment whose crossings are looked for */
+    mesh_point *at;
+    int32_t count, room;
+} crossings;
 
 static bool crosses(mesh_point a, mesh_point b, mesh_point c, mesh_point d)
 {
@@ -99,159 +28,130 @@ static bool crosses(mesh_point a, mesh_point b, mesh_point c, mesh_point d)
            cda != 0 && cdb != 0;
 }
 
-static double distance_to(mesh_point a, mesh_point b, mesh_point p)
+/* How far the nearest of the four ends is from the other segment. */
+static double crossing_depth(mesh_point a, mesh_point b, mesh_point c, mesh_point d)
 {
-    double length = sqrt((double)mesh_length2(a, b));
-    double along = length > 0.0
-                       ? ((double)(b.x - a.x) * (p.x - a.x) + (double)(b.y - a.y) * (p.y - a.y)) /
-                             (length * length)
-                       : 0.0;
-    along = fmin(fmax(along, 0.0), 1.0);
-    double x = a.x + along * (b.x - a.x) - p.x, y = a.y + along * (b.y - a.y) - p.y;
-    return sqrt(x * x + y * y);
+    return fmin(fmin(pslg_distance(a, b, c), pslg_distance(a, b, d)),
+                fmin(pslg_distance(c, d, a), pslg_distance(c, d, b)));
 }
 
-typedef struct meeting {
-    int32_t split; /* the segment to split, or -1 */
-    int32_t at;    /* the point to lead it through */
-} meeting;
-
-/* The end of either segment nearest to the other. */
-static meeting nearest_end(const mesh_point *p, const mesh_segment *s, int32_t i, int32_t j,
-                           double *away)
+static int32_t rounded_coordinate(int32_t from, int32_t to, int64_t part, int64_t whole)
 {
-    const int32_t end[4] = {s[j].a, s[j].b, s[i].a, s[i].b};
-    meeting best = {-1, -1};
-    *away = INFINITY;
-    for (int k = 0; k < 4; k++) {
-        int32_t other = k < 2 ? i : j;
-        double d = distance_to(p[s[other].a], p[s[other].b], p[end[k]]);
-        if (d < *away) {
-            *away = d;
-            best = (meeting){other, end[k]};
-        }
-    }
-    return best;
+    mesh_wide at = ((mesh_wide)from + MESH_GRAIN / 2) * whole + ((mesh_wide)to - from) * part;
+    return (int32_t)(at / ((mesh_wide)whole * MESH_GRAIN)) * MESH_GRAIN;
 }
 
-static int fail_crossing(const pslg_work *w, int32_t i, int32_t j)
+/* The multiple of a grain nearest to the place where a b crosses c d. */
+static mesh_point crossing_point(mesh_point a, mesh_point b, mesh_point c, mesh_point d)
 {
-    const mesh_pslg *o = w->out;
-    const mesh_segment *s = o->segment;
-    const mesh_point *p = o->point;
-    double ax = p[s[i].a].x, ay = p[s[i].a].y, bx = p[s[i].b].x, by = p[s[i].b].y;
-    double from = fabs((double)mesh_orient(p[s[j].a], p[s[j].b], p[s[i].a]));
-    double to = fabs((double)mesh_orient(p[s[j].a], p[s[j].b], p[s[i].b]));
-    double t = from / (from + to);
-    int32_t first = s[i].line < s[j].line ? s[i].line : s[j].line;
-    int32_t second = s[i].line < s[j].line ? s[j].line : s[i].line;
+    int64_t part = mesh_orient(c, d, a), whole = part - mesh_orient(c, d, b);
+    part = whole < 0 ? -part : part;
+    whole = whole < 0 ? -whole : whole;
+    return (mesh_point){rounded_coordinate(a.x, b.x, part, whole),
+                        rounded_coordinate(a.y, b.y, part, whole)};
+}
+
+static int fail_crossing(const pslg_work *w, const pslg_link *s, const pslg_link *t, mesh_point at)
+{
+    const mesh_frame *f = &w->out->frame;
+    int32_t first = s->line < t->line ? s->line : t->line;
+    int32_t second = s->line < t->line ? t->line : s->line;
     return mesh_fail(w->log, "%s:%d: this segment crosses the one on line %d near (%.6g, %.6g)",
-                     o->name, second, first, o->frame.x0 + (ax + t * (bx - ax)) / o->frame.scale,
-                     o->frame.y0 + (ay + t * (by - ay)) / o->frame.scale);
+                     w->out->name, second, first, mesh_frame_x(f, at.x), mesh_frame_y(f, at.y));
 }
 
-/* How segments i and j meet. Returns 0, or -1 if the input crosses itself there. */
-static int judge_pair(const pslg_work *w, int32_t i, int32_t j, meeting *m)
+static int add_crossing(crossings *c, const pslg_link *s, mesh_point at)
 {
-    const mesh_segment *s = w->out->segment;
-    const mesh_point *p = w->out->point;
-    const int32_t end[4] = {s[j].a, s[j].b, s[i].a, s[i].b};
-    *m = (meeting){-1, -1};
-    for (int k = 0; k < 4; k++) {
-        int32_t other = k < 2 ? i : j;
-        if (end[k] != s[other].a && end[k] != s[other].b &&
-            lies_on(p[s[other].a], p[s[other].b], p[end[k]])) {
-            *m = (meeting){other, end[k]};
-            return 0;
-        }
+    int64_t limit = CROSSINGS_MAX + (int64_t)CROSSINGS_PER_SEGMENT * c->w->input.count;
+    if (c->count >= limit) {
+        return mesh_fail(c->w->log,
+                         "%s:%d: this segment and others cross in more than %lld places by less "
+                         "than %g; expected segments that do not cross",
+                         c->w->out->name, s->line, (long long)limit,
+                         MESH_GRAIN / c->w->out->frame.scale);
     }
-    if (!crosses(p[s[i].a], p[s[i].b], p[s[j].a], p[s[j].b])) {
+    if (c->count == c->room) {
+        int32_t more = 2 * c->room + 64;
+        mesh_point *bigger = realloc(c->at, (size_t)more * sizeof *bigger);
+        if (bigger == NULL) {
+            return mesh_fail_memory(c->w->log);
+        }
+        c->at = bigger;
+        c->room = more;
+    }
+    c->at[c->count++] = at;
+    return 0;
+}
+
+static int visit_pair(void *arg, int32_t other)
+{
+    crossings *c = arg;
+    if (other <= c->current) {
         return 0;
     }
-    double away, fine_away;
-    (void)nearest_end(w->fine, s, i, j, &fine_away);
-    *m = nearest_end(p, s, i, j, &away);
-    bool input_crosses =
-        crosses(w->fine[s[i].a], w->fine[s[i].b], w->fine[s[j].a], w->fine[s[j].b]);
-    if ((input_crosses && fine_away > 4.0) || away > 2.0 * MESH_GRAIN || m->at == s[m->split].a ||
-        m->at == s[m->split].b) {
-        return fail_crossing(w, i, j);
+    const pslg_work *w = c->w;
+    const pslg_link *s = &w->input.at[c->current], *t = &w->input.at[other];
+    mesh_point p = w->fine[s->a], q = w->fine[s->b], u = w->fine[t->a], v = w->fine[t->b];
+    if (!crosses(p, q, u, v)) {
+        return 0;
+    }
+    mesh_point at = crossing_point(p, q, u, v);
+    return crossing_depth(p, q, u, v) > MESH_GRAIN ? fail_crossing(w, s, t, at)
+                                                   : add_crossing(c, s, at);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const mesh_point *l = a, *r = b;
+    return l->x != r->x ? (l->x < r->x ? -1 : 1) : (l->y > r->y) - (l->y < r->y);
+}
+
+/* The hot points of vertices are sorted by place. */
+static int add_new_points(crossings *c)
+{
+    int32_t known = c->w->out->point_count;
+    if (c->count == 0) {
+        return 0;
+    }
+    mesh_note(c->w->log, "%s: segments cross by less than %g in %d places: joined there",
+              c->w->out->name, MESH_GRAIN / c->w->out->frame.scale, c->count);
+    qsort(c->at, (size_t)c->count, sizeof *c->at, by_place);
+    for (int32_t i = 0; i < c->count; i++) {
+        bool again = i > 0 && mesh_point_equal(c->at[i], c->at[i - 1]);
+        if (!again &&
+            bsearch(&c->at[i], c->w->out->point, (size_t)known, sizeof *c->at, by_place) == NULL) {
+            if (pslg_add_point(c->w, c->at[i]) < 0) {
+                return -1;
+            }
+        }
     }
     return 0;
 }
 
-/* Notes for each segment a point to split it at; returns how many segments, or -1. */
-static int32_t find_splits(const pslg_work *w, const cells *c, int32_t *split_at)
+static int build_tree(pslg_work *w)
 {
-    int32_t found = 0, count = c->side * c->side;
-    for (int32_t i = 0; i < w->out->segment_count; i++) {
-        split_at[i] = -1;
-    }
-    for (int32_t cell = 0; cell < count; cell++) {
-        for (int32_t k = c->start[cell]; k < c->start[cell + 1]; k++) {
-            for (int32_t l = c->start[cell]; l < k; l++) {
-                meeting m;
-                if (judge_pair(w, c->item[k], c->item[l], &m) != 0) {
-                    return -1;
-                }
-                if (m.split >= 0 && split_at[m.split] < 0) {
-                    split_at[m.split] = m.at;
-                    found++;
-                }
-            }
+    mesh_box *box = malloc((size_t)w->input.count * sizeof *box);
+    int rc = -1;
+    if (box != NULL) {
+        for (int32_t i = 0; i < w->input.count; i++) {
+            const pslg_link *s = &w->input.at[i];
+            box[i] = mesh_box_around(w->fine[s->a], w->fine[s->b]);
         }
+        rc = mesh_box_tree_init(&w->tree, box, w->input.count);
     }
-    return found;
+    free(box);
+    return rc != 0 ? mesh_fail_memory(w->log) : 0;
 }
 
-static int apply_splits(pslg_work *w, const int32_t *split_at)
+int pslg_find_crossings(pslg_work *w)
 {
-    mesh_pslg *o = w->out;
-    int32_t count = o->segment_count;
-    for (int32_t i = 0; i < count; i++) {
-        if (split_at[i] < 0) {
-            continue;
-        }
-        mesh_segment *s = &o->segment[i];
-        mesh_point p = o->point[split_at[i]];
-        mesh_note(w->log, "%s:%d: this segment passes through the point (%.6g, %.6g): split there",
-                  o->name, s->line, mesh_frame_x(&o->frame, p.x), mesh_frame_y(&o->frame, p.y));
-        mesh_segment rest = {split_at[i], s->b, s->line};
-        s->b = split_at[i];
-        if (pslg_add_segment(w, rest) != 0) {
-            return -1;
-        }
+    crossings c = {.w = w};
+    int rc = build_tree(w);
+    for (c.current = 0; rc == 0 && c.current < w->input.count; c.current++) {
+        const pslg_link *s = &w->input.at[c.current];
+        rc = mesh_box_tree_search(&w->tree, w->fine[s->a], w->fine[s->b], 0, visit_pair, &c);
     }
-    return pslg_drop_copies(w);
-}
-
-/* One round; returns the number of segments split, or -1. */
-static int32_t uncross_once(pslg_work *w, bool strict)
-{
-    cells c;
-    int32_t *split_at = malloc(((size_t)w->out->segment_count + 1) * sizeof *split_at);
-    if (split_at == NULL || make_cells(w->out, &c) != 0) {
-        free(split_at);
-        return mesh_fail_memory(w->log);
-    }
-    int32_t found = find_splits(w, &c, split_at);
-    if (found > 0 && !strict && apply_splits(w, split_at) != 0) {
-        found = -1;
-    }
-    free(split_at);
-    free(c.start);
-    free(c.item);
-    return found;
-}
-
-int pslg_uncross(pslg_work *w, bool strict)
-{
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        int32_t found = uncross_once(w, strict);
-        if (found <= 0 || strict) {
-            return found == 0 ? 0 : -1;
-        }
-    }
-    return mesh_fail(w->log, "%s: the input is too fine for a grid of %g: repairs do not end",
-                     w->out->name, MESH_GRAIN / w->out->frame.scale);
+    rc = rc != 0 ? rc : add_new_points(&c);
+    free(c.at);
+    return rc;
 }

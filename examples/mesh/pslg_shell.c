@@ -2,15 +2,26 @@
  * without end unless the pieces at the corner become equally long (the concentric shells of
  * Ruppert's paper). Midpoints alone never make them equal, so it is done here, once, before any
  * tree of midpoints begins: the segments at such a corner are cut at a common distance. The cut is
- * a multiple of MESH_GRAIN, and so bends the segment by at most half a grain, as snapping does. */
+ * a multiple of MESH_GRAIN, and so bends the segment by at most half a grain, as snapping does. If
+ * the bent segments would touch others, the corner is left as it is: refinement then ends where
+ * edges reach MESH_LENGTH_MIN. */
 #include "pslg_work.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SHELL_GRAINS_MIN 4.0
 #define SHELL_TRIES 48
+
+/* The segments as they are while corners are cut. A cut segment keeps its index for one part; the
+ * other is appended. */
+typedef struct shells {
+    pslg_work *w;
+    mesh_box_tree tree; /* of the segments before any cut */
+    int32_t *rest;      /* of each segment: another part of the same one, or -1 */
+    int32_t rest_room;
+    int32_t skipped;
+} shells;
 
 typedef struct spoke {
     int32_t segment;
@@ -84,25 +95,115 @@ static double choose_distance(const spoke *s, int32_t count, double shortest)
     return best;
 }
 
-static int cut_spoke(pslg_work *w, int32_t corner, const spoke *s, double distance)
+static int room_for_rest(shells *h)
 {
-    mesh_pslg *o = w->out;
+    if (h->w->out->segment_count < h->rest_room) {
+        return 0;
+    }
+    int32_t more = 2 * h->rest_room + 64;
+    int32_t *bigger = realloc(h->rest, (size_t)more * sizeof *bigger);
+    if (bigger == NULL) {
+        return mesh_fail_memory(h->w->log);
+    }
+    h->rest = bigger;
+    h->rest_room = more;
+    return 0;
+}
+
+/* Cuts one spoke; its index stays with the near part. */
+static int cut_spoke(shells *h, int32_t corner, const spoke *s, double distance)
+{
+    mesh_pslg *o = h->w->out;
     mesh_point at;
     (void)rounded_length(s, distance, &at);
     int32_t p =
-        pslg_add_point(w, (mesh_point){o->point[corner].x + at.x, o->point[corner].y + at.y});
-    if (p < 0) {
+        pslg_add_point(h->w, (mesh_point){o->point[corner].x + at.x, o->point[corner].y + at.y});
+    if (p < 0 || room_for_rest(h) != 0) {
         return -1;
     }
-    mesh_segment *whole = &o->segment[s->segment];
-    mesh_segment rest = {s->outward ? p : whole->a, s->outward ? whole->b : p, whole->line};
+    mesh_segment *whole = &o->segment[s->segment], far = *whole;
+    far.a = s->outward ? p : whole->a;
+    far.b = s->outward ? whole->b : p;
     whole->a = s->outward ? corner : p;
     whole->b = s->outward ? p : corner;
-    return pslg_add_segment(w, rest);
+    h->rest[o->segment_count] = h->rest[s->segment];
+    h->rest[s->segment] = o->segment_count;
+    return pslg_add_segment(h->w, far);
 }
 
-static int shell_corner(pslg_work *w, int32_t corner, spoke *s, int32_t count, int32_t *skipped)
+/* Takes the cuts of a corner back: segments from `segments` and points from `points` on. */
+static void restore_spokes(shells *h, spoke *s, int32_t count, int32_t segments, int32_t points)
 {
+    mesh_pslg *o = h->w->out;
+    for (int32_t i = count - 1; i >= 0; i--) {
+        int32_t near = s[i].segment, far = h->rest[near];
+        if (far < segments) {
+            continue;
+        }
+        if (s[i].outward) {
+            o->segment[near].b = o->segment[far].b;
+        } else {
+            o->segment[near].a = o->segment[far].a;
+        }
+        h->rest[near] = h->rest[far];
+    }
+    o->segment_count = segments;
+    o->point_count = points;
+}
+
+/* True when two segments meet elsewhere than in one common end. */
+static bool collide(const mesh_pslg *o, const mesh_segment *s, const mesh_segment *t)
+{
+    if (s->b == t->a || s->b == t->b) {
+        const mesh_segment turned = {.a = s->b, .b = s->a};
+        return s->a == t->a || s->a == t->b || collide(o, &turned, t);
+    }
+    mesh_point a = o->point[s->a], b = o->point[s->b], c = o->point[t->a], d = o->point[t->b];
+    if (s->a == t->a || s->a == t->b) {
+        mesh_point other = s->a == t->a ? d : c;
+        return mesh_orient(a, b, other) == 0 && mesh_dot(b, other, a) > 0;
+    }
+    int64_t abc = mesh_orient(a, b, c), abd = mesh_orient(a, b, d);
+    int64_t cda = mesh_orient(c, d, a), cdb = mesh_orient(c, d, b);
+    if ((abc == 0 && mesh_dot(a, b, c) <= 0) || (abd == 0 && mesh_dot(a, b, d) <= 0) ||
+        (cda == 0 && mesh_dot(c, d, a) <= 0) || (cdb == 0 && mesh_dot(c, d, b) <= 0)) {
+        return true;
+    }
+    return abc != 0 && abd != 0 && cda != 0 && cdb != 0 && (abc < 0) != (abd < 0) &&
+           (cda < 0) != (cdb < 0);
+}
+
+typedef struct collision {
+    const shells *h;
+    int32_t segment;
+} collision;
+
+/* Compares all parts of segment `other` with one part. */
+static int visit_parts(void *arg, int32_t other)
+{
+    const collision *c = arg;
+    const mesh_pslg *o = c->h->w->out;
+    for (int32_t part = other; part >= 0; part = c->h->rest[part]) {
+        if (part != c->segment && collide(o, &o->segment[c->segment], &o->segment[part])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static bool is_clear(const shells *h, int32_t segment)
+{
+    const mesh_pslg *o = h->w->out;
+    collision c = {h, segment};
+    return mesh_box_tree_search(&h->tree, o->point[o->segment[segment].a],
+                                o->point[o->segment[segment].b], 2 * MESH_GRAIN, visit_parts,
+                                &c) == 0;
+}
+
+static int shell_corner(shells *h, int32_t corner, spoke *s, int32_t count)
+{
+    mesh_pslg *o = h->w->out;
+    int32_t points = o->point_count, segments = o->segment_count;
     qsort(s, (size_t)count, sizeof *s, by_direction);
     double shortest = mark_sharp(s, count);
     if (shortest == 0.0) {
@@ -110,13 +211,24 @@ static int shell_corner(pslg_work *w, int32_t corner, spoke *s, int32_t count, i
     }
     double distance = choose_distance(s, count, shortest);
     if (distance < SHELL_GRAINS_MIN * MESH_GRAIN) {
-        ++*skipped;
+        h->skipped++;
         return 0;
     }
     for (int32_t i = 0; i < count; i++) {
-        if (s[i].sharp && cut_spoke(w, corner, &s[i], distance) != 0) {
+        if (s[i].sharp && cut_spoke(h, corner, &s[i], distance) != 0) {
             return -1;
         }
+    }
+    bool clear = true;
+    for (int32_t i = 0; i < count && clear; i++) {
+        clear = !s[i].sharp || is_clear(h, s[i].segment);
+    }
+    for (int32_t i = segments; i < o->segment_count && clear; i++) {
+        clear = is_clear(h, i);
+    }
+    if (!clear) {
+        restore_spokes(h, s, count, segments, points);
+        h->skipped++;
     }
     return 0;
 }
@@ -169,9 +281,9 @@ static void tell_far_end(const mesh_pslg *o, int32_t k, int32_t points, const in
     }
 }
 
-static int shell_all(pslg_work *w, const int32_t *start, int32_t *list, int32_t *skipped)
+static int shell_all(shells *h, const int32_t *start, int32_t *list)
 {
-    mesh_pslg *o = w->out;
+    const mesh_pslg *o = h->w->out;
     int32_t points = o->point_count, most = 0;
     int rc = 0;
     for (int32_t p = 0; p < points; p++) {
@@ -180,14 +292,14 @@ static int shell_all(pslg_work *w, const int32_t *start, int32_t *list, int32_t 
     }
     spoke *s = malloc(((size_t)most + 1) * sizeof *s);
     if (s == NULL) {
-        return mesh_fail_memory(w->log);
+        return mesh_fail_memory(h->w->log);
     }
     for (int32_t p = 0; rc == 0 && p < points; p++) {
         int32_t count = start[p + 1] - start[p], before = o->segment_count;
         for (int32_t i = 0; i < count; i++) {
             aim_spoke(o, p, list[start[p] + i], &s[i]);
         }
-        rc = shell_corner(w, p, s, count, skipped);
+        rc = shell_corner(h, p, s, count);
         for (int32_t k = before; rc == 0 && k < o->segment_count; k++) {
             tell_far_end(o, k, points, start, list);
         }
@@ -196,33 +308,40 @@ static int shell_all(pslg_work *w, const int32_t *start, int32_t *list, int32_t 
     return rc;
 }
 
+static int shells_init(shells *h, pslg_work *w)
+{
+    const mesh_pslg *o = w->out;
+    *h = (shells){.w = w, .rest_room = o->segment_count};
+    mesh_box *box = malloc((size_t)o->segment_count * sizeof *box);
+    h->rest = malloc((size_t)o->segment_count * sizeof *h->rest);
+    int rc = -1;
+    if (box != NULL && h->rest != NULL) {
+        for (int32_t i = 0; i < o->segment_count; i++) {
+            box[i] = mesh_box_around(o->point[o->segment[i].a], o->point[o->segment[i].b]);
+            h->rest[i] = -1;
+        }
+        rc = mesh_box_tree_init(&h->tree, box, o->segment_count);
+    }
+    free(box);
+    return rc;
+}
+
 int pslg_make_shells(pslg_work *w)
 {
-    mesh_pslg *o = w->out;
-    int32_t *start = NULL, *list = NULL, points = o->point_count, segments = o->segment_count;
-    int32_t skipped = 0;
-    mesh_segment *backup = malloc(((size_t)segments + 1) * sizeof *backup);
+    int32_t *start = NULL, *list = NULL;
+    shells h;
     int rc = -1;
-    if (backup == NULL || list_spokes(o, &start, &list) != 0) {
+    if (shells_init(&h, w) != 0 || list_spokes(w->out, &start, &list) != 0) {
         (void)mesh_fail_memory(w->log);
-        goto out;
+    } else {
+        rc = shell_all(&h, start, list);
     }
-    memcpy(backup, o->segment, (size_t)segments * sizeof *backup);
-    rc = shell_all(w, start, list, &skipped);
-    if (rc == 0 && pslg_uncross(w, true) != 0) {
-        mesh_note(w->log, "%s: no room for equal lengths at small angles: the mesh is finer there",
-                  o->name);
-        memcpy(o->segment, backup, (size_t)segments * sizeof *backup);
-        o->segment_count = segments;
-        o->point_count = points;
+    if (rc == 0 && h.skipped > 0) {
+        mesh_note(w->log, "%s: %d small angles without room to cut: the mesh is finer there",
+                  w->out->name, h.skipped);
     }
-    if (rc == 0 && skipped > 0) {
-        mesh_note(w->log,
-                  "%s: %d small angles on segments too short to cut: the mesh is finer there",
-                  o->name, skipped);
-    }
-out:
-    free(backup);
+    mesh_box_tree_fini(&h.tree);
+    free(h.rest);
     free(start);
     free(list);
     return rc;

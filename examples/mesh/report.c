@@ -154,6 +154,7 @@ static int check(const mesh_program *p, mesh_sub *const *subs, mesh_check_result
                                     .sub = subs,
                                     .sizing = &p->start.sizing,
                                     .quality = &p->start.quality,
+                                    .poly = &p->poly,
                                     .line = print_line};
     return mesh_check(&input, result, log);
 }

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-static const char *const check_name[MESH_CHECK_KINDS] = {"orientation", "overlap",  "boundary",
-                                                         "conformity",  "delaunay", "size",
-                                                         "angle",       "area",     "euler"};
+static const char *const check_name[MESH_CHECK_KINDS] = {
+    "orientation", "overlap", "boundary", "conformity", "delaunay",
+    "size",        "angle",   "area",     "input",      "euler"};
 
 static void put_number(mesh_sink *s, const char *name, double value, const char *after)
 {

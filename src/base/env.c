@@ -61,10 +61,16 @@ static const known_variable known[] = {
     {NULL, 0, 0},
 };
 
+static const char *text_of(const char *value)
+{
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
 const char *fy_env_get(const char *name)
 {
-    const char *value = getenv(name);
-    return value != NULL && *value != '\0' ? value : NULL;
+    /* A launcher's variables say where this process's place is. */
+    bool ours = strncmp(name, "FERRY_", 6) == 0 && strncmp(name, "FERRY_JOB_", 10) != 0;
+    return text_of(ours ? secure_getenv(name) : getenv(name));
 }
 
 /* The power of two that a size suffix stands for; 0 for none, -1 when it is not one. */
@@ -79,7 +85,7 @@ static int suffix_shift(const char *suffix)
 
 int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t *value)
 {
-    const char *text = fy_env_get(name);
+    const char *text = text_of(getenv(name));
     if (text == NULL)
         return 0;
     uint64_t number = 0;

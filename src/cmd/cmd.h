@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #define CMD_USAGE_STATUS 2
+#define CMD_LAUNCH_STATUS 125 /* the job could not be made */
 
 /* Reads the ranks that option -`letter` of `ferry COMMAND` gives into `*out`. False: it is no
  * number from 1 to `max`, which has been said. */

@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <ferry/export.h>
 
 #include "cmd/cmd.h"
+#include "port/shm/launch.h"
 
 typedef struct command {
     const char *name;
@@ -56,9 +59,25 @@ static int run(int argc, char **argv)
     return CMD_USAGE_STATUS;
 }
 
+/* A stack that is too small for stdio ends the process without a word. Not by stdio, therefore. */
+static void check_stack(void)
+{
+    static const char text[] =
+        "ferry: stacks are limited to less than 64 KiB; expected more (ulimit "
+        "-s)\n";
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= FY_STACK_MIN_BYTES)
+        return;
+    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)written;
+    _exit(CMD_LAUNCH_STATUS);
+}
+
 /* What could not be written is a failure of every command. */
 int main(int argc, char **argv)
 {
+    check_stack();
+    fy_streams_reserve();
     int status = run(argc, argv);
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -1,6 +1,7 @@
 /* ferry run: options, then the program. */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <ferry/launch.h>
 
@@ -14,7 +15,7 @@ static const char help[] =
     "\n"
     "Runs PROGRAM as a job of N ranks on this machine and ends with its exit status.\n"
     "\n"
-    "  -n, --ranks N      how many ranks, 1 to 1024; 1 by default\n"
+    "  -n, --ranks N      how many ranks, 1 to 1024; 1 by default; -np N is the same\n"
     "  -m, --ranks-max N  room for as many, with those that join later (ferry_spawn)\n"
     "  -j, --join FOLDER  make FOLDER, by which other processes join (ferry join)\n"
     "  -l, --label        begin each line of output with \"[rank] \"\n"
@@ -51,6 +52,8 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
     while ((option = getopt_long(argc, argv, "+n:m:j:ltbh", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
+            if (strcmp(optarg, "p") == 0 && optind < argc) /* -np N, as MPI's users type it */
+                optarg = argv[optind++];
             if (!cmd_read_ranks("run", option, optarg, RANKS_MAX, &options->ranks))
                 return wrong_usage();
             break;
@@ -99,7 +102,7 @@ int cmd_run(int argc, char **argv)
     status = ferry_launch(&options, argv + optind);
     if (status < 0) {
         fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));
-        return 125;
+        return CMD_LAUNCH_STATUS;
     }
     return status;
 }

@@ -195,6 +195,7 @@ int ferry_open(const ferry_options *options, ferry **out)
         return fy_error_set(FERRY_EINVAL, "open: no place for the result");
     fy_place where;
     ferry_options o;
+    fy_streams_reserve();
     int error = fy_options_read(options, &o);
     if (error == 0)
         error = fy_place_find(&where);
@@ -396,6 +397,7 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
         fy_error_set(FERRY_EINVAL, "ferry_main: no function of the rank given");
         return failed(-1);
     }
+    fy_streams_reserve();
     if (fy_options_read(NULL, &p.options) != 0)
         return failed(-1);
     if (fy_place_is_simulated())

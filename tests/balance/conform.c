@@ -1,9 +1,11 @@
 /* Goal: under every scheduler all tasks run exactly once, quiescence is reached, nothing is lost,
- * and the memory in use does not grow with the number of migrations; with balancing off none moves.
+ * and the memory in use does not grow with the number of migrations; with balancing off none moves,
+ * with balancing on some do.
  * Method: all objects begin on rank 0; tasks of different length send further tasks to other
  * objects; counts are summed outside the runtime. Repeated with balancing switched off and on.
  *
- * Run as FERRY_RANKS=N FERRY_SCHEDULER=NAME [FERRY_THREADS=1] conform. */
+ * Run as FERRY_RANKS=N FERRY_SCHEDULER=NAME [FERRY_THREADS=1] conform [rests]. With `rests` the
+ * scheduler is one that moves nothing, and is to move nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +120,16 @@ static bool round_is_right(ferry *f, account *a, int round)
     return handled == expected && wrong == 0 && alive == OBJECTS && (on || moved == 0);
 }
 
+/* Whether objects have moved, if they were to. */
+static bool moved_as_expected(ferry *f, uint64_t moved, bool rests)
+{
+    bool expected = !rests && ferry_ranks(f) > 1;
+    if ((moved > 0) != expected && ferry_rank(f) == 0)
+        fprintf(stderr, "%llu moves, expected %s\n", (unsigned long long)moved,
+                expected ? "some: all objects begin on one rank" : "none");
+    return (moved > 0) == expected;
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     static const ferry_object_ops ops = {.size = sizeof ops,
@@ -129,8 +141,11 @@ static int rank_main(ferry *f, int argc, char **argv)
     static account accounts[RANKS_MAX];
     account *a = &accounts[ferry_rank(f) % RANKS_MAX];
     ferry_object_type type;
-    (void)argc;
-    (void)argv;
+    bool rests = argc == 2 && strcmp(argv[1], "rests") == 0;
+    if (argc > 1 && !rests) {
+        fprintf(stderr, "usage: conform [rests]\n");
+        return 2;
+    }
     ferry_user_data_set(f, a);
     check(f, a, ferry_object_type_register(f, &ops, &type));
     check(f, a, ferry_object_handler_register(f, "task", task, &a->handler));
@@ -144,6 +159,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (int round = 0; right && round < ROUNDS; round++)
         right = round_is_right(f, a, round);
     uint64_t moved = moves(f, a);
+    right = right && moved_as_expected(f, moved, rests);
     if (ferry_rank(f) == 0)
         printf("%s, %d ranks: %s, %llu moves\n", ferry_balance_scheduler(f), ferry_ranks(f),
                right ? "right" : "wrong", (unsigned long long)moved);

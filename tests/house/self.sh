@@ -55,6 +55,7 @@ END
         >"$root/tests/a_test.c"
     echo 'sources(core/a.c base/b.c)' >"$root/src/CMakeLists.txt"
     echo "  \"file\": \"$root/tests/a_test.c\"" >"$build/compile_commands.json"
+    echo "add_test([=[a_test]=] \"$build/tests/a_test\")" >"$build/CTestTestfile.cmake"
     echo 'Use ferry_sample.' >"$root/docs/tutorial.md"
     echo 'FERRY_KNOWN' >"$root/docs/man/ferry.1.in"
     echo '| D1 | a row | `ferry_sample` | `a_test` |' >"$root/docs/coverage.md"
@@ -181,6 +182,21 @@ conditionals) spoil 'an #ifdef in core' to src/core/a.c '#ifdef __linux__\n#endi
 coverage)
     spoil 'a function that is not there' replace docs/coverage.md 's/ferry_sample/ferry_other/'
     spoil 'a test that is not there' replace docs/coverage.md 's/a_test/no_such_test/'
+    comment() { replace docs/coverage.md 's/a_test/a_word/'; to tests/a_test.c '/* a_word */\n'; }
+    spoil 'a test that a comment names' comment
+    program() { replace docs/coverage.md 's/a_test/a_program/'; to tests/a_program 'a_program\n'; }
+    spoil 'a program that is not registered' program
+    unit()
+    {
+        replace docs/coverage.md 's/a_test/test_a/'
+        to tests/a_test.c "static void test_a(void **state)\n{\n}\nX(test_a),\n"
+        echo "  \"command\": \"cc -o obj/CMakeFiles/$1.dir/a_test.c.o -c $root/tests/a_test.c\"," \
+            >>"$build/compile_commands.json"
+    }
+    spoil 'a test function of a program that is not registered' unit another_test
+    clean
+    unit a_test
+    check || { cat "$top/log"; echo "house rule coverage overlooks a test function"; exit 1; }
     absent() { replace docs/coverage.md "$1"; echo 'mpi ^mpi_' >"$build/obj/absent"; }
     spoil 'a test that no missing package has' absent 's/a_test/no_such_test/'
     clean

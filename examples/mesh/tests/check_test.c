@@ -4,6 +4,8 @@
 
 #include "kernel.h"
 
+#include <stdlib.h>
+
 static void make_sound(test_mesh *m)
 {
     mesh_check_result r;
@@ -18,7 +20,12 @@ static void expect_fault(test_mesh *m, mesh_check_kind kind)
 {
     mesh_check_result r;
     mesh_log log = {0};
-    mesh_check_input in = {&m->pslg, &m->decomp, m->sub, &m->sizing, &m->quality, NULL, NULL};
+    mesh_check_input in = {.pslg = &m->pslg,
+                           .decomp = &m->decomp,
+                           .sub = m->sub,
+                           .sizing = &m->sizing,
+                           .quality = &m->quality,
+                           .poly = &m->poly};
     assert_int_equal(mesh_check(&in, &r, &log), 1);
     assert_true(r.faults[kind] > 0);
     test_mesh_fini(m);
@@ -66,6 +73,26 @@ static void test_check_missing_triangle(void **state)
         }
         expect_fault(&m, expected[kind]);
     }
+}
+
+/* The file says something else than what was made from it. */
+static void test_check_input(void **state)
+{
+    (void)state;
+    test_mesh m;
+    make_sound(&m);
+    double far = 100.0 * MESH_GRAIN / m.pslg.frame.scale;
+    m.poly.vertex[m.poly.segment[500].a].x += far;
+    expect_fault(&m, MESH_CHECK_INPUT);
+    /* A lake that the mesh does not have. */
+    make_sound(&m);
+    m.poly.hole = malloc(sizeof *m.poly.hole);
+    assert_non_null(m.poly.hole);
+    mesh_point p = m.sub[2]->point[m.sub[2]->tri[0].v[0]];
+    m.poly.hole[0] = (mesh_poly_vertex){mesh_frame_x(&m.pslg.frame, p.x) + 0.01,
+                                        mesh_frame_y(&m.pslg.frame, p.y), 0};
+    m.poly.hole_count = 1;
+    expect_fault(&m, MESH_CHECK_INPUT);
 }
 
 static void test_check_conformity(void **state)
@@ -156,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_check_orientation),
                                        cmocka_unit_test(test_check_overlap),
                                        cmocka_unit_test(test_check_missing_triangle),
+                                       cmocka_unit_test(test_check_input),
                                        cmocka_unit_test(test_check_conformity),
                                        cmocka_unit_test(test_check_delaunay),
                                        cmocka_unit_test(test_check_size),

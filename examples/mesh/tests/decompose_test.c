@@ -122,13 +122,14 @@ static void test_decompose_is_repeatable(void **state)
 static void test_decompose_refuses_nonsense(void **state)
 {
     (void)state;
+    mesh_poly poly;
     mesh_pslg pslg;
     mesh_decomp decomp;
     mesh_log log = {0};
     mesh_sizing sizing = {.size = 1e9};
     mesh_decompose_options options = {0, 0.5, false};
     const char *square = "4 2\n1 0 0\n2 1 0\n3 1 1\n4 0 1\n4\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n";
-    assert_int_equal(test_pslg(square, &pslg, &log), 0);
+    assert_int_equal(test_pslg(square, &poly, &pslg, &log), 0);
     assert_int_equal(mesh_decompose(&pslg, &sizing, &options, &decomp, &log), -1);
     assert_non_null(strstr(log.error, "0 sub-domains"));
     options.count = MESH_SUBDOMAINS_MAX + 1;
@@ -138,6 +139,7 @@ static void test_decompose_refuses_nonsense(void **state)
     assert_null(mesh_decomp_sub(&decomp, &sizing, 512, &log));
     mesh_decomp_fini(&decomp);
     mesh_pslg_fini(&pslg);
+    mesh_poly_fini(&poly);
 }
 
 static void test_decompose_islands(void **state)

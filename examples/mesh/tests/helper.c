@@ -10,14 +10,16 @@ uint32_t test_random(uint32_t *state)
     return *state >> 8;
 }
 
-int test_pslg(const char *text, mesh_pslg *out, mesh_log *log)
+int test_pslg(const char *text, mesh_poly *poly, mesh_pslg *out, mesh_log *log)
 {
-    mesh_poly poly;
-    if (mesh_poly_parse(text, strlen(text), "test.poly", &poly, log) != 0) {
+    *out = (mesh_pslg){0};
+    if (mesh_poly_parse(text, strlen(text), "test.poly", poly, log) != 0) {
         return -1;
     }
-    int rc = mesh_pslg_create(&poly, out, log);
-    mesh_poly_fini(&poly);
+    int rc = mesh_pslg_create(poly, out, log);
+    if (rc != 0) {
+        mesh_poly_fini(poly);
+    }
     return rc;
 }
 
@@ -33,14 +35,12 @@ void test_mesh_make(test_mesh *m, const test_case *c)
     mesh_log log = {0};
     *m = (test_mesh){.quality = {c->angle}};
     if (c->text != NULL) {
-        must(test_pslg(c->text, &m->pslg, &log), &log);
+        must(test_pslg(c->text, &m->poly, &m->pslg, &log), &log);
     } else {
         char path[1024];
-        mesh_poly poly;
         (void)snprintf(path, sizeof path, "%s/%s", MESH_DATA, c->file);
-        must(mesh_poly_read(path, &poly, &log), &log);
-        must(mesh_pslg_create(&poly, &m->pslg, &log), &log);
-        mesh_poly_fini(&poly);
+        must(mesh_poly_read(path, &m->poly, &log), &log);
+        must(mesh_pslg_create(&m->poly, &m->pslg, &log), &log);
     }
     must(mesh_sizing_make(&m->pslg.frame, c->size, &c->feature, c->feature.factor > 0.0 ? 1 : 0,
                           &m->sizing, &log),
@@ -148,7 +148,14 @@ int test_mesh_check(const test_mesh *m, mesh_check_result *result)
     mesh_log log = {0};
     report *r = calloc(1, sizeof *r);
     assert_non_null(r);
-    mesh_check_input in = {&m->pslg, &m->decomp, m->sub, &m->sizing, &m->quality, keep_line, r};
+    mesh_check_input in = {.pslg = &m->pslg,
+                           .decomp = &m->decomp,
+                           .sub = m->sub,
+                           .sizing = &m->sizing,
+                           .quality = &m->quality,
+                           .poly = &m->poly,
+                           .line = keep_line,
+                           .arg = r};
     int rc = mesh_check(&in, result, &log);
     if (rc != 0) {
         print_message("%s%s\n", r->text, log.error);
@@ -165,6 +172,7 @@ void test_mesh_fini(test_mesh *m)
     free(m->sub);
     mesh_decomp_fini(&m->decomp);
     mesh_pslg_fini(&m->pslg);
+    mesh_poly_fini(&m->poly);
 }
 
 void test_mesh_run(const test_case *c, uint32_t seed)

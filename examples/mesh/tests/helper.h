@@ -13,6 +13,7 @@
 #include "check.h"
 
 typedef struct test_mesh {
+    mesh_poly poly;
     mesh_pslg pslg;
     mesh_sizing sizing;
     mesh_quality quality;
@@ -32,8 +33,8 @@ typedef struct test_case {
 
 uint32_t test_random(uint32_t *state);
 
-/* Reads text to a clean graph; returns -1 with log->error. */
-int test_pslg(const char *text, mesh_pslg *out, mesh_log *log);
+/* Reads text to a clean graph, and to *poly (both empty on failure); returns -1 with log->error. */
+int test_pslg(const char *text, mesh_poly *poly, mesh_pslg *out, mesh_log *log);
 
 /* Up to all sub-domains made, none refined. Fails the test on errors. */
 void test_mesh_make(test_mesh *m, const test_case *c);

@@ -28,16 +28,18 @@ static void keep_note(void *arg, const char *line)
 /* All the way to a triangulation. */
 static int build(const char *text, notes *n, mesh_log *log)
 {
+    mesh_poly poly;
     mesh_pslg pslg;
     *n = (notes){{0}, 0};
     *log = (mesh_log){keep_note, n, {0}};
-    if (test_pslg(text, &pslg, log) != 0) {
+    if (test_pslg(text, &poly, &pslg, log) != 0) {
         return -1;
     }
     mesh_sub *sub = mesh_cdt_create(&pslg, log);
     int rc = sub == NULL ? -1 : sub->head.tri_count > 0 ? 0 : -2;
     mesh_sub_destroy(sub);
     mesh_pslg_fini(&pslg);
+    mesh_poly_fini(&poly);
     return rc;
 }
 

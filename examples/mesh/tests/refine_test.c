@@ -152,6 +152,35 @@ static void test_refine_needles(void **state)
     }
 }
 
+/* Simple polygons whose points come nearer to other segments than the grid can tell. */
+static void test_refine_below_the_grid(void **state)
+{
+    (void)state;
+    /* The tip of a needle passes a vertex. */
+    const double tip[] = {13416.8567, -5087.3005, 13503.3151, -4952.1205, 13504.4756,
+                          -4962.7631, 13502.7348, -4946.5191, 14049.0472, -4534.6308};
+    /* A bay behind a channel that the grid closes: it stays water. */
+    const double bay[] = {0.0,     0.0,  100.0, 0.0,   100.0, 100.0, 50.0001, 100.0,
+                          50.0001, 80.0, 70.0,  60.0,  50.0,  40.0,  30.0,    60.0,
+                          50.0,    80.0, 50.0,  100.0, 0.0,   100.0};
+    /* A spike across a bay to the other shore: A, B, A. */
+    const double spike[] = {0.0,  0.0,  100.0, 0.0,  100.0, 100.0, 70.0, 100.0, 70.0,  40.0, 30.0,
+                            40.0, 30.0, 90.0,  70.0, 90.0,  30.0,  90.0, 30.0,  100.0, 0.0,  100.0};
+    const struct {
+        const double *xy;
+        int count;
+        double size;
+    } shape[] = {{tip, 5, 30.0}, {bay, 11, 9.0}, {spike, 11, 9.0}};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = test_ring_text(shape[i].xy, shape[i].count);
+        for (int32_t count = 1; count < 9; count += 3) {
+            test_case c = {.text = text, .count = count, .size = shape[i].size, .angle = 27.0};
+            test_mesh_run(&c, (uint32_t)count);
+        }
+        free(text);
+    }
+}
+
 static void test_refine_inner_segments(void **state)
 {
     (void)state;
@@ -192,6 +221,7 @@ int main(void)
                                        cmocka_unit_test(test_refine_damaged_pack_is_refused),
                                        cmocka_unit_test(test_refine_random_stars),
                                        cmocka_unit_test(test_refine_needles),
+                                       cmocka_unit_test(test_refine_below_the_grid),
                                        cmocka_unit_test(test_refine_inner_segments),
                                        cmocka_unit_test(test_refine_memory_per_triangle)};
     return cmocka_run_group_tests(tests, NULL, NULL);

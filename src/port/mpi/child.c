@@ -54,36 +54,6 @@ static char **point_at(const char *text, size_t bytes)
     return argv;
 }
 
-int fy_mpi_program_read(fy_mpi_program *out)
-{
-    char *text;
-    size_t bytes;
-    out->argv = NULL;
-    ssize_t length = readlink("/proc/self/exe", out->path, sizeof(out->path) - 1);
-    if (length <= 0)
-        return fy_error_set(FERRY_ESYSTEM, "/proc/self/exe: %s", strerror(errno));
-    out->path[length] = '\0';
-    int error = read_all("/proc/self/cmdline", &text, &bytes);
-    if (error != 0)
-        return fy_error_set(FERRY_ESYSTEM, "/proc/self/cmdline: %s", strerror(error));
-    out->argv = point_at(text, bytes);
-    free(text);
-    return out->argv == NULL ? fy_error_set(FERRY_ENOMEM, "no memory for arguments") : 0;
-}
-
-void fy_mpi_program_free(fy_mpi_program *program)
-{
-    free((void *)program->argv);
-}
-
-int fy_mpi_program_execute(void *program, int rank)
-{
-    const fy_mpi_program *p = program;
-    (void)rank;
-    execv(p->path, p->argv);
-    return -errno;
-}
-
 static bool is_launchers(const char *variable)
 {
     static const char *const begins[] = {"OMPI_", "ORTE_", "PRTE_",    "PMIX_",
@@ -94,22 +64,59 @@ static bool is_launchers(const char *variable)
     return false;
 }
 
-void fy_mpi_child_prepare(void)
+/* A copy of this process's environment without the launcher's variables: another thread may change
+ * the environment while children are started. NULL: no memory. */
+static char **copy_environment(void)
 {
-    const char *connection = getenv("PMI_FD");
-    if (connection != NULL && atoi(connection) > STDERR_FILENO)
-        close(atoi(connection));
-    char name[256];
-    for (char **at = environ; at != NULL && *at != NULL;) {
-        size_t length = strcspn(*at, "=");
-        if (length >= sizeof(name) || !is_launchers(*at)) {
-            at++;
-            continue;
+    size_t bytes = 0, used = 0;
+    for (char **at = environ; at != NULL && *at != NULL; at++)
+        bytes += strlen(*at) + 1;
+    char *text = malloc(bytes + 1);
+    for (char **at = environ; text != NULL && at != NULL && *at != NULL; at++)
+        if (!is_launchers(*at)) {
+            size_t length = strlen(*at) + 1;
+            memcpy(text + used, *at, length);
+            used += length;
         }
-        memcpy(name, *at, length);
-        name[length] = '\0';
-        unsetenv(name); /* what follows moves up */
-    }
+    char **copy = text == NULL ? NULL : point_at(text, used);
+    free(text);
+    return copy;
+}
+
+int fy_mpi_program_read(fy_mpi_program *out)
+{
+    char *text;
+    size_t bytes;
+    const char *connection = getenv("PMI_FD");
+    out->connection =
+        connection == NULL || atoi(connection) <= STDERR_FILENO ? -1 : atoi(connection);
+    out->argv = out->environment = NULL;
+    ssize_t length = readlink("/proc/self/exe", out->path, sizeof(out->path) - 1);
+    if (length <= 0)
+        return fy_error_set(FERRY_ESYSTEM, "/proc/self/exe: %s", strerror(errno));
+    out->path[length] = '\0';
+    int error = read_all("/proc/self/cmdline", &text, &bytes);
+    if (error != 0)
+        return fy_error_set(FERRY_ESYSTEM, "/proc/self/cmdline: %s", strerror(error));
+    out->argv = point_at(text, bytes);
+    free(text);
+    out->environment = copy_environment();
+    return out->argv == NULL || out->environment == NULL
+               ? fy_error_set(FERRY_ENOMEM, "no memory for arguments and environment")
+               : 0;
+}
+
+void fy_mpi_program_free(fy_mpi_program *program)
+{
+    free((void *)program->argv);
+    free((void *)program->environment);
+}
+
+void fy_mpi_child_prepare(void *program)
+{
+    const fy_mpi_program *p = program;
+    if (p->connection >= 0)
+        close(p->connection);
     cpu_set_t all;
     memset(&all, 0xff, sizeof(all));
     (void)sched_setaffinity(0, sizeof(all), &all); /* the kernel leaves out what is not ours */

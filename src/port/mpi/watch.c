@@ -190,11 +190,8 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
 {
     job *j = &w->job;
     fy_segment *segment = w->node->segment;
-    w->plan = (fy_launch_plan){.program = w->program.path,
-                               .child = fy_mpi_program_execute,
-                               .arg = &w->program,
-                               .executes = true,
-                               .prepare = fy_mpi_child_prepare};
+    w->plan = (fy_launch_plan){
+        .program = w->program.path, .prepare = fy_mpi_child_prepare, .arg = &w->program};
     j->plan = &w->plan;
     j->segment_fd = w->node->fd;
     j->controls = (fy_controls){
@@ -205,6 +202,8 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
     int error = fy_mpi_program_read(&w->program);
     if (error != 0)
         return error;
+    w->plan.argv = w->program.argv;
+    w->plan.environment = w->program.environment;
     for (uint32_t rank = 0; rank < segment->ranks; rank++) {
         job_child *child = &j->children[rank];
         child->pidfd = child->link = child->streams[0].fd = child->streams[1].fd = -1;

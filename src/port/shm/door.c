@@ -55,6 +55,16 @@ static _Noreturn void guard(int pipe, int folder, const char *path)
     _exit(0);
 }
 
+/* Whether what has this name, if anything, is what a job of before has left there. */
+static bool is_left(int folder, const char *name, mode_t type)
+{
+    struct stat info;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT;
+    return (info.st_mode & S_IFMT) == type &&
+           (type == S_IFSOCK || info.st_size <= JOIN_NONCE_BYTES);
+}
+
 /* Opens and locks the folder. The lock is free when it is new, or when whoever had it died. */
 static int take_folder(job_door *d, const char *path)
 {
@@ -73,6 +83,12 @@ static int take_folder(job_door *d, const char *path)
             path);
     if (flock(d->folder, LOCK_EX | LOCK_NB) != 0)
         return fy_error_set(FERRY_EINVAL, "another job lets processes join at %s", path);
+    if (!is_left(d->folder, JOIN_SOCKET, S_IFSOCK) || !is_left(d->folder, JOIN_UNREADY, S_IFSOCK) ||
+        !is_left(d->folder, JOIN_NONCE, S_IFREG))
+        return fy_error_set(FERRY_EINVAL,
+                            "%s has a file " JOIN_SOCKET ", " JOIN_UNREADY " or " JOIN_NONCE
+                            " that no job has made; expected a new folder",
+                            path);
     if (fstat(d->folder, &info) != 0 || info.st_nlink == 0)
         return fy_error_set(FERRY_ESYSTEM, "%s was just removed; try again", path);
     d->path = realpath(path, NULL);
@@ -146,10 +162,11 @@ void fy_door_close(job_door *d)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
-    /* The guard does its work now. */
+    /* The guard does its work now, unless it was killed. What has been removed has no link. */
     while (d->guard > 0 && waitpid(d->guard, NULL, 0) < 0 && errno == EINTR) {
     }
-    if (d->guard <= 0 && d->path != NULL)
+    struct stat info;
+    if (d->path != NULL && fstat(d->folder, &info) == 0 && info.st_nlink > 0)
         remove_names(d->folder, d->path);
     if (d->folder >= 0)
         close(d->folder);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "port/shm/job.h"
 
 #define GRACE_NS 500000000u
@@ -57,12 +56,12 @@ static void say_death(const job *j, int rank, const siginfo_t *info, const char 
     else
         snprintf(who, sizeof(who), "the program (process %d)", (int)info->si_pid);
     if (j->children[rank].joined)
-        fy_log_line(-1, "%s, which had joined, has ended%s%s", who, doing, more);
+        job_say("%s, which had joined, has ended%s%s", who, doing, more);
     else if (info->si_code == CLD_EXITED)
-        fy_log_line(-1, "%s exited with status %d%s%s", who, info->si_status, doing, more);
+        job_say("%s exited with status %d%s%s", who, info->si_status, doing, more);
     else
-        fy_log_line(-1, "%s was killed by SIG%s (%s)%s%s", who, sigabbrev_np(info->si_status),
-                    strsignal(info->si_status), doing, more);
+        job_say("%s was killed by SIG%s (%s)%s%s", who, sigabbrev_np(info->si_status),
+                strsignal(info->si_status), doing, more);
 }
 
 static void start_grace(job *j)
@@ -92,7 +91,7 @@ static bool report_start(job *j, const siginfo_t *info)
         read(j->start_pipe[0], &failure, sizeof(failure)) != (ssize_t)sizeof(failure))
         return false;
     if (!j->start_failed)
-        fy_log_line(-1, "cannot run %s: %s", failure.program, strerror(failure.error));
+        job_say("cannot run %s: %s", failure.program, strerror(failure.error));
     j->start_failed = true;
     return true;
 }

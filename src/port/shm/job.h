@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/log.h"
 #include "port/shm/join.h"
 #include "port/shm/layout.h"
 
@@ -18,6 +19,8 @@ typedef struct job_stream {
     bool failed; /* it could not be written, and that was told */
     char *line;  /* what came of the line so far */
     size_t used, room;
+    char *out; /* lines with labels, of which [sent, to_send) are not written yet */
+    size_t sent, to_send, out_room;
 } job_stream;
 
 typedef struct job_child {
@@ -71,7 +74,8 @@ typedef struct job {
     int segment_fd;
     fy_controls controls; /* base NULL without a segment */
     job_child *children;
-    int left; /* children that live */
+    const job_stream *writing[2]; /* a part of its line stands on standard output, error; or NULL */
+    int left;                     /* children that live */
     int signal_fd;
     int start_pipe[2]; /* children write a job_failure */
     bool start_failed;
@@ -144,9 +148,18 @@ void fy_job_orphans_end(job *j);
 
 /* label.c */
 int fy_stream_open(job_stream *stream, int target_fd, int *write_fd);
-/* Reads a piece; false when there is none now. Closes the stream at its end. */
-bool fy_stream_read(job_stream *stream, int rank);
-/* Reads what there is, writes an unfinished line too, and closes. */
-void fy_stream_end(job_stream *stream, int rank);
+/* Writes what waits, then reads a piece. False: the writing has to wait, or there is nothing to
+ * read now. Closes the stream at its end; then something may be pending still. */
+bool fy_stream_read(job *j, job_stream *stream, int rank);
+/* Whether lines wait for the target. Until it is ready, the stream is not read. */
+bool fy_stream_pending(const job_stream *stream);
+/* All ranks have ended: reads and writes what is left, unfinished lines too. If nobody reads, it
+ * waits until a signal comes, or for half a second when the job has failed. */
+void fy_streams_end(job *j);
+/* Whether standard error takes a line without waiting. */
+FY_SHARED bool fy_job_may_say(void);
+/* A line about the job. Left out where nobody reads: the launcher waits for no reader. */
+#define job_say(...) (fy_job_may_say() ? fy_log_line(-1, __VA_ARGS__) : (void)0)
+void fy_stream_free(const job_stream *stream);
 
 #endif

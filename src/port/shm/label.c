@@ -1,19 +1,26 @@
 /* Output of ranks, line by line, with the rank in front. A line is written whole; only one longer
- * than LINE_MAX_BYTES is cut into several. */
+ * than LINE_MAX_BYTES is cut into several.
+ *
+ * The launcher never waits for whoever reads: it writes only to a file that is ready, and no more
+ * at a time than a ready pipe takes. Until a stream's lines are written, nothing more is read of
+ * it, so its rank waits. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "port/shm/job.h"
 
 #define READ_BYTES 65536u
 #define LINE_MAX_BYTES (1u << 20)
 #define LABEL_BYTES 16
+#define PATIENCE_MS 500 /* with a reader that stands still, at the end of a job that failed */
 
 int fy_stream_open(job_stream *stream, int target_fd, int *write_fd)
 {
@@ -32,42 +39,78 @@ int fy_stream_open(job_stream *stream, int target_fd, int *write_fd)
     return 0;
 }
 
-/* What cannot be written is told of once, unless nobody reads; the rank goes on all the same. */
-static void write_all(job_stream *stream, int rank, const char *data, size_t size)
+bool fy_stream_pending(const job_stream *stream)
 {
-    while (size > 0) {
-        ssize_t n = write(stream->target_fd, data, size);
-        if (n < 0 && errno != EINTR) {
-            if (errno != EPIPE && !stream->failed)
-                fy_log_line(-1, "output of rank %d is lost: %s", rank, strerror(errno));
-            stream->failed = true;
+    return stream->sent < stream->to_send;
+}
+
+static void lose(job_stream *stream, int rank, const char *why)
+{
+    if (!stream->failed)
+        job_say("output of rank %d is lost: %s", rank, why);
+    stream->failed = true;
+}
+
+/* Appends to what is to be written; a rank goes on without what there is no memory for. */
+static void add(job_stream *stream, int rank, const char *data, size_t size)
+{
+    if (stream->out_room - stream->to_send < size) {
+        size_t room = 2 * stream->to_send + size;
+        char *out = realloc(stream->out, room);
+        if (out == NULL) {
+            lose(stream, rank, strerror(ENOMEM));
             return;
         }
-        if (n > 0) {
-            data += n;
-            size -= (size_t)n;
-        }
+        stream->out = out;
+        stream->out_room = room;
     }
+    memcpy(stream->out + stream->to_send, data, size);
+    stream->to_send += size;
 }
 
-/* Writes label, line and newline in one piece where it fits. */
-static void write_line(job_stream *stream, int rank, const char *line, size_t size)
+static void add_line(job_stream *stream, int rank, const char *line, size_t size)
 {
-    char piece[LABEL_BYTES + 4096];
-    int label = snprintf(piece, LABEL_BYTES, "[%d] ", rank);
-    if (size > 4095) {
-        write_all(stream, rank, piece, (size_t)label);
-        write_all(stream, rank, line, size);
-        write_all(stream, rank, "\n", 1);
-        return;
-    }
-    memcpy(piece + label, line, size);
-    piece[(size_t)label + size] = '\n';
-    write_all(stream, rank, piece, (size_t)label + size + 1);
+    char label[LABEL_BYTES];
+    int length = snprintf(label, LABEL_BYTES, "[%d] ", rank);
+    add(stream, rank, label, (size_t)length);
+    add(stream, rank, line, size);
+    add(stream, rank, "\n", 1);
 }
 
-/* Writes the whole lines and keeps the rest. `seen`: so much is known to have no newline. */
-static void write_lines(job_stream *stream, int rank, size_t seen)
+/* How much a ready file takes without waiting: whole lines, or a piece of a longer one. */
+static size_t piece_of(const job_stream *stream)
+{
+    const char *from = stream->out + stream->sent;
+    size_t left = stream->to_send - stream->sent;
+    if (left <= PIPE_BUF)
+        return left;
+    const char *end = memrchr(from, '\n', PIPE_BUF);
+    return end != NULL ? (size_t)(end + 1 - from) : PIPE_BUF;
+}
+
+/* Writes what can be written now; whether that was all. What cannot be written is told of once,
+ * unless nobody reads; the rank goes on all the same. */
+static bool flush(job *j, job_stream *stream, int rank)
+{
+    while (fy_stream_pending(stream)) {
+        const job_stream **writing = &j->writing[stream->target_fd - STDOUT_FILENO];
+        struct pollfd target = {.fd = stream->target_fd, .events = POLLOUT};
+        if ((*writing != NULL && *writing != stream) || poll(&target, 1, 0) <= 0)
+            return false;
+        ssize_t n = write(stream->target_fd, stream->out + stream->sent, piece_of(stream));
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            return false;
+        if (n < 0 && errno != EPIPE)
+            lose(stream, rank, strerror(errno));
+        stream->sent = n < 0 ? stream->to_send : stream->sent + (size_t)n;
+        *writing = stream->out[stream->sent - 1] == '\n' ? NULL : stream;
+    }
+    stream->sent = stream->to_send = 0;
+    return true;
+}
+
+/* Takes the whole lines and keeps the rest. `seen`: so much is known to have no newline. */
+static void take_lines(job_stream *stream, int rank, size_t seen)
 {
     size_t start = 0;
     for (;;) {
@@ -76,13 +119,13 @@ static void write_lines(job_stream *stream, int rank, size_t seen)
         if (end == NULL)
             break;
         size_t at = (size_t)(end - stream->line);
-        write_line(stream, rank, stream->line + start, at - start);
+        add_line(stream, rank, stream->line + start, at - start);
         start = at + 1;
     }
     stream->used -= start;
     memmove(stream->line, stream->line + start, stream->used);
     if (stream->used >= LINE_MAX_BYTES) {
-        write_line(stream, rank, stream->line, stream->used);
+        add_line(stream, rank, stream->line, stream->used);
         stream->used = 0;
     }
 }
@@ -100,42 +143,86 @@ static bool make_room(job_stream *stream)
     return true;
 }
 
-static void close_stream(job_stream *stream, int rank)
+static void close_stream(job *j, job_stream *stream, int rank)
 {
     close(stream->fd);
     stream->fd = -1;
     if (stream->used > 0)
-        write_line(stream, rank, stream->line, stream->used);
+        add_line(stream, rank, stream->line, stream->used);
     free(stream->line);
     stream->line = NULL;
     stream->used = stream->room = 0;
+    (void)flush(j, stream, rank);
 }
 
-bool fy_stream_read(job_stream *stream, int rank)
+bool fy_stream_read(job *j, job_stream *stream, int rank)
 {
-    if (stream->fd < 0)
+    if (!flush(j, stream, rank) || stream->fd < 0)
         return false;
     if (!make_room(stream) && stream->used == stream->room) {
-        close_stream(stream, rank);
+        close_stream(j, stream, rank);
         return false;
     }
     ssize_t n = read(stream->fd, stream->line + stream->used, stream->room - stream->used);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0) {
-        close_stream(stream, rank);
+        close_stream(j, stream, rank);
         return false;
     }
     size_t seen = stream->used;
     stream->used += (size_t)n;
-    write_lines(stream, rank, seen);
-    return true;
+    take_lines(stream, rank, seen);
+    return flush(j, stream, rank);
 }
 
-void fy_stream_end(job_stream *stream, int rank)
+/* Reads and writes the rest of one stream as far as possible now; whether something is left. */
+static bool finish(job *j, job_stream *stream, int rank)
 {
-    while (fy_stream_read(stream, rank)) {
+    while (fy_stream_read(j, stream, rank)) {
     }
+    if (!fy_stream_pending(stream) && stream->fd >= 0)
+        close_stream(j, stream, rank);
+    return fy_stream_pending(stream);
+}
+
+void fy_streams_end(job *j)
+{
+    for (;;) {
+        struct pollfd set[3] = {{.fd = j->signal_fd, .events = POLLIN},
+                                {.fd = -1, .events = POLLOUT},
+                                {.fd = -1, .events = POLLOUT}};
+        int rank_waits = -1;
+        for (int rank = 0; rank < j->ranks; rank++)
+            for (int i = 0; i < 2; i++)
+                if (finish(j, &j->children[rank].streams[i], rank)) {
+                    set[1 + i].fd = STDOUT_FILENO + i;
+                    rank_waits = rank;
+                }
+        if (rank_waits < 0)
+            return;
+        bool failed = j->status != 0 || j->passed_signal != 0;
+        struct signalfd_siginfo info;
+        if (poll(set, 3, failed ? PATIENCE_MS : -1) == 0 ||
+            (set[0].revents != 0 && read(j->signal_fd, &info, sizeof(info)) > 0)) {
+            lose(&j->children[rank_waits].streams[0], rank_waits, "nobody reads it");
+            if (j->status == 0)
+                j->status = 128 + (int)info.ssi_signo;
+            return;
+        }
+    }
+}
+
+bool fy_job_may_say(void)
+{
+    struct pollfd set = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&set, 1, 0) != 0;
+}
+
+void fy_stream_free(const job_stream *stream)
+{
     if (stream->fd >= 0)
-        close_stream(stream, rank);
+        close(stream->fd);
+    free(stream->line);
+    free(stream->out);
 }

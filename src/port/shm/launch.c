@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -17,14 +18,62 @@
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/* In the child from here. */
+/* A variable of a child; `value` below 0: it has none. */
+typedef struct own_variable {
+    const char *name;
+    int value;
+} own_variable;
 
-static void set_number(const char *name, int value)
+enum { OWN_MAX = 6, OWN_BYTES = 32 };
+
+static bool is_own(const char *entry, const own_variable own[OWN_MAX])
 {
-    char text[16];
-    snprintf(text, sizeof(text), "%d", value);
-    setenv(name, text, 1);
+    for (int i = 0; i < OWN_MAX; i++) {
+        size_t length = own[i].name == NULL ? 0 : strlen(own[i].name);
+        if (length > 0 && strncmp(entry, own[i].name, length) == 0 && entry[length] == '=')
+            return true;
+    }
+    return false;
 }
+
+/* The environment of a child, made before the fork: the child of a process with several threads
+ * may not allocate. NULL: no memory. */
+static char **make_environment(const job *j, int rank)
+{
+    const fy_launch_plan *plan = j->plan;
+    const own_variable places[OWN_MAX] = {{FY_ENV_JOB_FD, j->segment_fd},
+                                          {FY_ENV_JOB_SOCKET, j->recruits_theirs},
+                                          {FY_ENV_RANK, rank},
+                                          {FY_ENV_RANKS, j->ranks},
+                                          {FY_ENV_RANKS_MAX, -1},
+                                          {FY_ENV_RANKS_JOIN, -1}};
+    const own_variable threads[OWN_MAX] = {
+        {FY_ENV_THREADS, 1},
+        {FY_ENV_RANKS, plan->threads},
+        {FY_ENV_RANKS_MAX, plan->threads_max > 0 ? plan->threads_max : -1}};
+    const own_variable *own = j->controls.base != NULL ? places : threads;
+    char **from = plan->environment != NULL ? plan->environment : environ;
+    size_t count = 0, used = 0;
+    while (from != NULL && from[count] != NULL)
+        count++;
+    char **out = malloc((count + OWN_MAX + 1) * sizeof(*out) + OWN_MAX * OWN_BYTES);
+    if (out == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!is_own(from[i], own))
+            out[used++] = from[i];
+    char *text = (char *)(out + count + OWN_MAX + 1);
+    for (int i = 0; i < OWN_MAX; i++, text += OWN_BYTES)
+        if (own[i].name != NULL && own[i].value >= 0) {
+            snprintf(text, OWN_BYTES, "%s=%d", own[i].name, own[i].value);
+            out[used++] = text;
+        }
+    out[used] = NULL;
+    return out;
+}
+
+/* In the child from here. Of a process with several threads it calls only functions that are safe
+ * after a fork. */
 
 /* Rank 0 reads the launcher's input. What the child inherited of the launcher is closed. */
 static void arrange_files(const job *j, int rank, const int write_fd[2])
@@ -68,6 +117,18 @@ static void restore_files(const job *j)
         (void)setrlimit(RLIMIT_NOFILE, &j->old_files);
 }
 
+/* A shell makes its background jobs ignore these; whoever sends one to a rank means it. */
+static void heed_interrupts(void)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT};
+    struct sigaction action;
+    for (int i = 0; i < 2; i++)
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+            action.sa_handler = SIG_DFL;
+            sigaction(numbers[i], &action, NULL);
+        }
+}
+
 static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *const argv[])
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -77,26 +138,20 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *c
     if (j->controls.base != NULL) {
         fy_controls_unmap(&j->controls);
         fcntl(j->segment_fd, F_SETFD, 0);
-        set_number(FY_ENV_JOB_FD, j->segment_fd);
-        set_number(FY_ENV_RANK, rank);
-        set_number(FY_ENV_RANKS, j->ranks);
-        unsetenv(FY_ENV_RANKS_MAX);
-        unsetenv(FY_ENV_RANKS_JOIN);
     }
-    if (j->recruits_theirs >= 0) {
+    if (j->recruits_theirs >= 0)
         fcntl(j->recruits_theirs, F_SETFD, 0);
-        set_number(FY_ENV_JOB_SOCKET, j->recruits_theirs);
-    }
     sigaction(SIGCHLD, &j->old_child_action, NULL);
+    heed_interrupts();
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
     restore_files(j);
     if (j->plan->prepare != NULL)
-        j->plan->prepare();
-    int status = argv == NULL ? j->plan->child(j->plan->arg, rank) : execvp(argv[0], argv);
-    if (status >= 0)
-        exit(status);
-    job_failure failure = {.error = argv == NULL ? -status : errno};
-    const char *program = argv == NULL ? j->plan->program : argv[0];
+        j->plan->prepare(j->plan->arg);
+    if (argv == NULL && j->plan->argv == NULL)
+        exit(j->plan->child(j->plan->arg, rank));
+    const char *program = argv != NULL ? argv[0] : j->plan->program;
+    execvp(program, argv != NULL ? argv : j->plan->argv);
+    job_failure failure = {.error = errno};
     strncpy(failure.program, program, sizeof(failure.program) - 1);
     ssize_t written = write(j->start_pipe[1], &failure, sizeof(failure));
     (void)written;
@@ -112,14 +167,20 @@ int fy_job_start_child(job *j, int rank, char *const argv[])
     int error = 0;
     for (int i = 0; i < 2 && j->plan->label && error == 0; i++)
         error = fy_stream_open(&child->streams[i], STDOUT_FILENO + i, &write_fd[i]);
+    char **environment = error != 0 ? NULL : make_environment(j, rank);
+    if (error == 0 && environment == NULL)
+        error = fy_error_set(FERRY_ENOMEM, "no memory to start rank %d", rank);
     if (error == 0) {
         child->pid = fork();
-        if (child->pid == 0)
+        if (child->pid == 0) {
+            environ = environment;
             run_child(j, rank, write_fd, argv);
+        }
         if (child->pid < 0)
             error =
                 fy_error_set(FERRY_ESYSTEM, "starting rank %d: fork: %s", rank, strerror(errno));
     }
+    free((void *)environment);
     for (int i = 0; i < 2; i++)
         if (write_fd[i] >= 0)
             close(write_fd[i]);
@@ -129,6 +190,7 @@ int fy_job_start_child(job *j, int rank, char *const argv[])
     if (child->pidfd < 0) {
         error = fy_error_set(FERRY_ESYSTEM, "pidfd_open: %s", strerror(errno));
         kill(child->pid, SIGKILL);
+        (void)waitpid(child->pid, NULL, 0);
         return error;
     }
     j->left++;
@@ -153,8 +215,12 @@ static int take_signals(job *j)
 {
     sigset_t set;
     sigemptyset(&set);
+    /* nohup's SIGHUP stays ignored. */
+    struct sigaction hangup = {0};
+    sigaction(SIGHUP, NULL, &hangup);
     for (size_t i = 0; i < sizeof(passed_signals) / sizeof(passed_signals[0]); i++)
-        sigaddset(&set, passed_signals[i]);
+        if (passed_signals[i] != SIGHUP || hangup.sa_handler != SIG_IGN)
+            sigaddset(&set, passed_signals[i]);
     /* Were it ignored, the kernel would reap the children before us. */
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &action, &j->old_child_action);
@@ -200,9 +266,11 @@ static int prepare(job *j)
 static void clean_up(job *j)
 {
     fy_job_orphans_end(j);
+    if (j->children != NULL)
+        fy_streams_end(j);
     for (int rank = 0; rank < j->ranks && j->children != NULL; rank++) {
         for (int i = 0; i < 2; i++)
-            fy_stream_end(&j->children[rank].streams[i], rank);
+            fy_stream_free(&j->children[rank].streams[i]);
         if (j->children[rank].pidfd >= 0)
             close(j->children[rank].pidfd);
         if (j->children[rank].link >= 0)

@@ -17,28 +17,37 @@
 
 #define FY_RANKS_MAX 1024
 
-/* Runs in a new child, once, with the environment set. Its result is the child's exit status. May
- * exec; -errno says that the program could not be executed, which ends the job with one line about
- * it. In the child nothing of the launcher is left: signals are as the launcher found them. */
+#define FY_STACK_MIN_BYTES (64 * 1024) /* of the launcher and of ranks; less would crash */
+
+/* Runs in a new child, once, with the environment set. Its result is the child's exit status. In
+ * the child nothing of the launcher is left: signals are as the launcher found them. */
 typedef int fy_launch_child(void *arg, int rank);
 
 typedef struct fy_launch_plan {
-    const char *program;       /* for messages */
+    const char *program;       /* to execute with `argv`, looked up in PATH */
+    char *const *argv;         /* NULL: children run `child` instead */
+    char **environment;        /* of `argv`; NULL: this process's */
+    int threads;               /* ranks that the program starts as threads; without `shm` */
+    int threads_max;           /* with those that it may start later; 0: the same */
     const fy_shm_options *shm; /* the segment to make; NULL: one child, without segment and place */
     bool label;                /* lines of output begin with "[rank] " */
     const char *join;          /* the folder by which processes may join, where there is room for
                                   more ranks; NULL: none */
     bool bindings;             /* prints which processors each rank may use */
     fy_launch_child *child;
+    void (*prepare)(void *arg); /* in a child, before it runs anything: calls only what is safe
+                                   after a fork among threads. NULL: nothing to do */
     void *arg;
-    bool executes;         /* `child` executes a program: output that waits here stays here */
-    void (*prepare)(void); /* in a child, before it runs anything; NULL: nothing to do */
 } fy_launch_plan;
 
 /* Starts the children and returns when all have ended: the job's exit status as ferry_launch
  * (include/ferry/launch.h) says, or FERRY_EINVAL or FERRY_ESYSTEM with fy_error_set when nothing
  * was started. In a child it does not return. [main thread, no other thread exists] */
 int fy_launch(const fy_launch_plan *plan);
+
+/* Opens what is closed of descriptors 0 to 2, so that reading and writing still fail: else a file
+ * of the job's gets one of these numbers, and what the program prints. */
+void fy_streams_reserve(void);
 
 /* This process has taken the place that the environment gave it and mapped the segment: closes
  * `fd`, keeps `socket` (-1: none) and the place from programs that it starts, so that they are not

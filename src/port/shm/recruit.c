@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "port/shm/job.h"
 
 int fy_job_recruits_open(job *j)
@@ -54,7 +53,7 @@ static char **read_arguments(char *text, const job_request *head)
 
 static void start(job *j, const job_request *head, char *const argv[])
 {
-    if (!j->plan->executes)
+    if (j->plan->argv == NULL)
         fflush(NULL); /* else each child would write it again */
     for (uint32_t i = 0; i < head->count; i++) {
         int rank = (int)(head->first + i);
@@ -65,7 +64,7 @@ static void start(job *j, const job_request *head, char *const argv[])
         if (error == 0)
             continue;
         if (error != FERRY_ESTATE)
-            fy_log_line(-1, "%s", fy_error_text());
+            job_say("%s", fy_error_text());
         fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
     }
 }
@@ -80,12 +79,12 @@ bool fy_job_recruit(job *j, int fd)
         goto free_buffer;
     memcpy(&head, buffer, (size_t)bytes < sizeof(head) ? (size_t)bytes : sizeof(head));
     if (!is_sound(j, &head, (size_t)bytes)) {
-        fy_log_line(-1, "a request for ranks that makes no sense is dropped");
+        job_say("a request for ranks that makes no sense is dropped");
         goto free_buffer;
     }
     char **argv = read_arguments(buffer + sizeof(head), &head);
     if (argv == NULL && head.arguments != 0)
-        fy_log_line(-1, "a request for ranks without sense in its arguments is dropped");
+        job_say("a request for ranks without sense in its arguments is dropped");
     else
         start(j, &head, argv);
     free(argv);

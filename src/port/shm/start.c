@@ -1,39 +1,15 @@
 /* The public launcher: a program by its name in PATH. */
 #include <ferry/launch.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/env.h"
 #include "base/error.h"
 #include "base/sized.h"
 #include "port/shm/launcher.h"
-
-typedef struct program {
-    char *const *argv;
-    int threads;   /* ranks that the program starts as threads; 0: it is one of several processes */
-    int ranks_max; /* of those */
-} program;
-
-static int execute(void *arg, int rank)
-{
-    const program *p = arg;
-    (void)rank;
-    if (p->threads > 0) {
-        char text[16];
-        snprintf(text, sizeof(text), "%d", p->threads);
-        setenv(FY_ENV_THREADS, "1", 1);
-        setenv(FY_ENV_RANKS, text, 1);
-        snprintf(text, sizeof(text), "%d", p->ranks_max);
-        if (p->ranks_max > 0)
-            setenv(FY_ENV_RANKS_MAX, text, 1);
-    }
-    execvp(p->argv[0], p->argv);
-    return -errno;
-}
 
 /* The segment is made before any rank reads its options: the variables decide alone. */
 static int read_options(fy_shm_options *shm)
@@ -78,23 +54,45 @@ int ferry_launch(const ferry_launch_options *options, char *const argv[])
         o.join = fy_env_get(FY_ENV_RANKS_JOIN);
     if (o.join != NULL && o.threads)
         return fy_error_set(FERRY_EINVAL, "no process can join ranks that are threads");
-    program p = {.argv = argv, .threads = o.threads ? o.ranks : 0, .ranks_max = shm.ranks_max};
     fy_launch_plan plan = {
         .program = argv[0],
         .shm = o.threads ? NULL : &shm,
         .label = o.label,
         .join = o.join,
         .bindings = o.bindings,
-        .child = execute,
-        .arg = &p,
-        .executes = true,
+        .argv = argv,
+        .threads = o.ranks,
+        .threads_max = shm.ranks_max,
     };
     return fy_launch(&plan);
+}
+
+void fy_streams_reserve(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_PATH);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int check_stack(void)
+{
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= FY_STACK_MIN_BYTES)
+        return 0;
+    return fy_error_set(FERRY_EINVAL,
+                        "stacks are limited to %llu KiB; expected %d or more (ulimit -s)",
+                        (unsigned long long)stack.rlim_cur / 1024, FY_STACK_MIN_BYTES / 1024);
 }
 
 int fy_launch(const fy_launch_plan *plan)
 {
     const fy_launcher *launcher;
-    int error = fy_launcher_find(&launcher);
+    fy_streams_reserve();
+    int error = check_stack();
+    if (error == 0)
+        error = fy_launcher_find(&launcher);
     return error == 0 ? launcher->launch(plan) : error;
 }

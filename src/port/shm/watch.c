@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "port/shm/job.h"
 
 /* Those that joined are in other process groups; `all`: the children as well. */
@@ -81,7 +80,7 @@ static void pass_signal(job *j)
     int number = (int)info.ssi_signo;
     if (ends_programs(number)) {
         if (j->passed_signal == 0)
-            fy_log_line(-1, "SIG%s: the ranks were told", sigabbrev_np(number));
+            job_say("SIG%s: the ranks were told", sigabbrev_np(number));
         j->passed_signal = number;
     }
     if (number == SIGUSR1 && ask_why(j)) {
@@ -111,7 +110,7 @@ static void reap(job *j, int rank)
     j->left--;
     /* What it wrote comes before what we say about it. */
     for (int i = 0; i < 2; i++)
-        while (fy_stream_read(&child->streams[i], rank)) {
+        while (fy_stream_read(j, &child->streams[i], rank)) {
         }
     fy_job_child_gone(j, rank, &info);
 }
@@ -147,6 +146,16 @@ int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms)
  */
 enum { PLACE_GUESTS = 3, PLACE_CHILDREN = PLACE_GUESTS + JOB_GUESTS };
 
+/* Its lines wait for the target, or their turn, or it is read. */
+static struct pollfd stream_place(const job *j, const job_stream *stream)
+{
+    if (!fy_stream_pending(stream))
+        return (struct pollfd){.fd = stream->fd, .events = POLLIN};
+    const job_stream *writing = j->writing[stream->target_fd - STDOUT_FILENO];
+    bool turn = writing == NULL || writing == stream;
+    return (struct pollfd){.fd = turn ? stream->target_fd : -1, .events = POLLOUT};
+}
+
 static void fill_set(const job *j, struct pollfd *set)
 {
     set[0] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
@@ -158,9 +167,10 @@ static void fill_set(const job *j, struct pollfd *set)
         const job_child *child = &j->children[rank];
         struct pollfd *of = &set[PLACE_CHILDREN + 3 * rank];
         of[0] = (struct pollfd){.fd = child->pidfd, .events = POLLIN};
-        of[1] = (struct pollfd){.fd = child->joined ? child->link : child->streams[0].fd,
-                                .events = POLLIN};
-        of[2] = (struct pollfd){.fd = child->streams[1].fd, .events = POLLIN};
+        of[1] = stream_place(j, &child->streams[0]);
+        of[2] = stream_place(j, &child->streams[1]);
+        if (child->joined)
+            of[1] = (struct pollfd){.fd = child->link, .events = POLLIN};
     }
 }
 
@@ -181,7 +191,7 @@ static void serve_set(job *j, const struct pollfd *set)
             fy_guest_gone(j, rank, false);
         for (int i = 0; i < 2 && !j->children[rank].joined; i++)
             if (of[1 + i].revents)
-                fy_stream_read(&j->children[rank].streams[i], rank);
+                fy_stream_read(j, &j->children[rank].streams[i], rank);
         if (of[0].revents && j->children[rank].pidfd >= 0)
             reap(j, rank);
     }
@@ -213,7 +223,7 @@ void fy_job_watch(job *j)
     nfds_t count = PLACE_CHILDREN + 3 * (nfds_t)j->ranks;
     struct pollfd *set = calloc(2 * count, sizeof(*set));
     if (set == NULL) {
-        fy_log_line(-1, "no memory to watch the job; it ends");
+        job_say("no memory to watch the job; it ends");
         j->status = 1;
         fy_job_signal(j, SIGKILL);
         return;
