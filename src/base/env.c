@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <ferry/error.h>
 
@@ -57,6 +59,7 @@ static const known_variable known[] = {
     {"FERRY_JOIN", 0, 0},
     {"FERRY_JOB_FD", 0, INT32_MAX},
     {"FERRY_JOB_SOCKET", 0, INT32_MAX},
+    {FY_ENV_JOB_OPENED, 0, 0},
     {"FERRY_RANK", 0, 0},
     {NULL, 0, 0},
 };
@@ -123,6 +126,17 @@ int fy_env_check(void)
         if (entry->max != 0)
             error = fy_env_number(entry->name, &value);
     return error;
+}
+
+void fy_env_say_opened(void)
+{
+    const char *text = getenv(FY_ENV_JOB_OPENED);
+    if (text == NULL)
+        return;
+    int fd = atoi(text);
+    if (send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+        close(fd);
+    unsetenv(FY_ENV_JOB_OPENED);
 }
 
 const char *fy_env_next(const char *prefix, size_t *index)

@@ -25,6 +25,13 @@ FY_SHARED int fy_env_number_within(const char *name, uint64_t min, uint64_t max,
  * run does not need: who sets one wrong is told in every port. Errors as fy_env_number. */
 int fy_env_check(void);
 
+/* A socket of the command that has started this process, to which it sends a byte when it has
+ * opened a rank. */
+#define FY_ENV_JOB_OPENED "FERRY_JOB_OPENED"
+
+/* Says so, once, if a command wants to know. */
+FY_SHARED void fy_env_say_opened(void);
+
 /* The entries of the environment ("NAME=value") that begin with `prefix`, one after the other; NULL
  * behind the last. `*index` begins with 0. */
 const char *fy_env_next(const char *prefix, size_t *index);

@@ -12,6 +12,14 @@
  * number from 1 to `max`, which has been said. */
 bool cmd_read_ranks(const char *command, int letter, const char *text, int max, int *out);
 
+/* Runs `argv` as a child, passes signals on, and returns its exit status, or 128 + the signal that
+ * ended it. `*opened`: it has opened a rank. Says on standard error, as `command`, what failed. */
+int cmd_run_child(const char *command, char **argv, bool *opened);
+/* For a child that the caller starts in between: whether it has opened a rank. False of begin: see
+ * errno. */
+bool cmd_opened_begin(int ends[2]);
+bool cmd_opened_end(const int ends[2]);
+
 int cmd_run(int argc, char **argv);
 int cmd_join(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

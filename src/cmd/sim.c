@@ -1,4 +1,5 @@
-/* ferry sim: options become variables of the environment; then the program itself simulates. */
+/* ferry sim: options become variables of the environment; then the program itself simulates. It is
+ * a child, so that one that never calls Ferry is told of. */
 #include "cmd/sim.h"
 
 #include <errno.h>
@@ -37,8 +38,9 @@ static const char help[] =
     "\n"
     "TIME is a number with ps, ns, us, ms or s; nanoseconds without.\n"
     "Exit status: the program's; 120 when ranks wait for ever, after a report who waits for what;\n"
-    "121 when a promise of the port was broken or a stack was overrun; 2 for wrong usage; 126 and\n"
-    "127 when PROGRAM could not be executed.\n";
+    "121 when a promise of the port was broken or a stack was overrun; 1 when PROGRAM ended with "
+    "0\n"
+    "and never opened a rank; 2 for wrong usage; 126 and 127 when PROGRAM could not be executed.\n";
 
 static const struct option long_options[] = {
     CMD_SIM_LONG_OPTIONS,
@@ -174,8 +176,13 @@ int cmd_sim(int argc, char **argv)
         return CMD_USAGE_STATUS;
     }
     if (!set("FERRY_PORT", "sim"))
-        return 125;
-    execvp(argv[optind], argv + optind);
-    fprintf(stderr, "ferry sim: %s: %s\n", argv[optind], strerror(errno));
-    return errno == ENOENT ? 127 : 126;
+        return CMD_LAUNCH_STATUS;
+    bool opened;
+    int status = cmd_run_child("sim", argv + optind, &opened);
+    if (status != 0 || opened)
+        return status;
+    fprintf(stderr,
+            "ferry sim: %s has ended without opening a rank; expected a program of ferry_main\n",
+            argv[optind]);
+    return EXIT_FAILURE;
 }

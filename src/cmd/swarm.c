@@ -13,7 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim.h"
 
-enum { SHRINK_RUNS_MAX = 300 };
+enum { SHRINK_RUNS_MAX = 300, SHRINK_S = 60 };
 
 static const char help[] =
     "usage: ferry swarm [-n N] [--seeds A..B] [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -32,6 +32,7 @@ static const char help[] =
     "  -2, --twice             run each seed twice and compare hash, status and output\n"
     "  -k, --keep-going        run all seeds, do not shrink, and count the failures\n"
     "  -x, --no-shrink         do not shrink the run that fails\n"
+    "  -e, --effort SECONDS    of real time for shrinking; 60 by default\n"
     "  -l, --limit SECONDS     of processor time for one run; 60 by default\n"
     "  -h, --help              this text\n"
     "\n"
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
     {"twice", no_argument, NULL, '2'},
     {"keep-going", no_argument, NULL, 'k'},
     {"no-shrink", no_argument, NULL, 'x'},
+    {"effort", required_argument, NULL, 'e'},
     {"limit", required_argument, NULL, 'l'},
     {NULL, 0, NULL, 0},
 };
@@ -70,14 +72,14 @@ static bool read_seeds(const char *text, swarm *s)
     return true;
 }
 
-static bool read_limit(const char *text, swarm *s)
+static bool read_seconds(int letter, const char *text, double *out)
 {
     char *end;
-    s->limit_s = strtod(text, &end);
-    if (end != text && *end == '\0' && s->limit_s > 0 && s->limit_s < 1e6)
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0' && *out > 0 && *out < 1e6)
         return true;
-    fprintf(stderr, "ferry swarm: -l %s: expected seconds, more than 0 and less than a million\n",
-            text);
+    fprintf(stderr, "ferry swarm: -%c %s: expected seconds, more than 0 and less than a million\n",
+            letter, text);
     return false;
 }
 
@@ -125,7 +127,9 @@ static bool read_option(swarm *s, int option, const char *value)
         s->no_shrink = true;
         return true;
     case 'l':
-        return read_limit(value, s);
+        return read_seconds(option, value, &s->limit_s);
+    case 'e':
+        return read_seconds(option, value, &s->shrink_s);
     default:
         return cmd_sim_option("swarm", option, value);
     }
@@ -152,11 +156,11 @@ static bool split(char *plan, items *out)
     return true;
 }
 
-/* Writes the plan without items [from, to) to the folder's "plan". */
+/* Writes the plan without items [from, to) to SWARM_PLAN. */
 static bool write_plan(const swarm *s, const items *all, size_t from, size_t to)
 {
-    char path[96];
-    swarm_path(s, "plan", path);
+    char path[SWARM_PATH_BYTES];
+    swarm_path(s, SWARM_PLAN, path);
     FILE *file = fopen(path, "w");
     if (file == NULL)
         return false;
@@ -170,21 +174,21 @@ static bool write_plan(const swarm *s, const items *all, size_t from, size_t to)
 static bool still_fails(swarm *s, uint64_t seed, const items *all, size_t from, size_t to,
                         int status)
 {
-    char plan[97] = "@";
+    char plan[SWARM_PATH_BYTES + 1] = "@";
     swarm_end end;
     if (!write_plan(s, all, from, to))
         return false;
-    swarm_path(s, "plan", plan + 1);
+    swarm_path(s, SWARM_PLAN, plan + 1);
     return swarm_run(s, seed, plan, &end) && end.status == status && !end.excused;
 }
 
 /* Takes ever smaller pieces out of the plan for good when the run fails without them. */
-static void shrink_items(swarm *s, uint64_t seed, items *all, int status)
+static void shrink_items(swarm *s, uint64_t seed, items *all, int status, double end_s)
 {
     uint64_t limit = s->runs + SHRINK_RUNS_MAX;
-    for (size_t piece = all->count; piece > 0 && s->runs < limit;) {
+    for (size_t piece = all->count; piece > 0 && s->runs < limit && swarm_now_s() < end_s;) {
         bool smaller = false;
-        for (size_t from = 0; from < all->count && s->runs < limit;) {
+        for (size_t from = 0; from < all->count && s->runs < limit && swarm_now_s() < end_s;) {
             size_t to = from + piece < all->count ? from + piece : all->count;
             if (still_fails(s, seed, all, from, to, status)) {
                 memmove(all->texts + from, all->texts + to,
@@ -200,13 +204,13 @@ static void shrink_items(swarm *s, uint64_t seed, items *all, int status)
     }
 }
 
-static void shrink_ranks(swarm *s, uint64_t seed, const char *plan, int status)
+static void shrink_ranks(swarm *s, uint64_t seed, const char *plan, int status, double end_s)
 {
     const char *text = getenv("FERRY_RANKS");
     int ranks = text == NULL ? 1 : atoi(text);
     char number[16];
     swarm_end end;
-    for (int fewer = 2; fewer < ranks; fewer += fewer < 8 ? 1 : fewer) {
+    for (int fewer = 2; fewer < ranks && swarm_now_s() < end_s; fewer += fewer < 8 ? 1 : fewer) {
         snprintf(number, sizeof(number), "%d", fewer);
         if (setenv("FERRY_RANKS", number, 1) != 0)
             return;
@@ -254,7 +258,7 @@ static void print_repeat(const swarm *s, uint64_t seed, const items *plan)
 
 static void print_errors(const swarm *s)
 {
-    char *text = swarm_read(s, "err");
+    char *text = swarm_read(s, SWARM_ERR);
     if (text == NULL)
         return;
     int lines = 0;
@@ -269,13 +273,15 @@ static void explain(swarm *s, uint64_t seed, const char *plan, int status)
 {
     printf("seed %" PRIu64 " %s (status %d); shrinking\n", seed, describe(status), status);
     fflush(stdout);
-    shrink_ranks(s, seed, plan, status);
+    double end_s = swarm_now_s() + s->shrink_s;
+    s->doing = "shrinking";
+    shrink_ranks(s, seed, plan, status, end_s);
     swarm_end end;
     if (!swarm_run(s, seed, plan, &end) || end.status != status) {
         printf("the run does not repeat: the program depends on more than its seed\n");
         return;
     }
-    char *tape = swarm_read(s, "tape");
+    char *tape = swarm_read(s, SWARM_TAPE);
     items all = {0};
     if (tape == NULL || !split(tape, &all)) {
         free(tape);
@@ -283,9 +289,10 @@ static void explain(swarm *s, uint64_t seed, const char *plan, int status)
     }
     size_t before = all.count;
     if (still_fails(s, seed, &all, 0, 0, status))
-        shrink_items(s, seed, &all, status);
+        shrink_items(s, seed, &all, status, end_s);
     bool fails = still_fails(s, seed, &all, 0, 0, status);
-    printf("%zu of %zu faults are left%s\n", all.count, before,
+    printf("%zu of %zu faults are left%s%s\n", all.count, before,
+           swarm_now_s() < end_s ? "" : ", and the time for shrinking is over (--effort)",
            fails ? "" : "; without its dice the run does not fail");
     print_repeat(s, seed, &all);
     printf("which says:\n");
@@ -297,11 +304,11 @@ static void explain(swarm *s, uint64_t seed, const char *plan, int status)
 /* Whether a second run does the same. */
 static bool repeats(swarm *s, uint64_t seed, const char *plan, const swarm_end *first)
 {
-    char *before = swarm_read(s, "out");
+    char *before = swarm_read(s, SWARM_OUT);
     swarm_end second;
     bool same = swarm_run(s, seed, plan, &second) && second.status == first->status &&
                 strcmp(second.hash, first->hash) == 0;
-    char *after = swarm_read(s, "out");
+    char *after = swarm_read(s, SWARM_OUT);
     same = same && before != NULL && after != NULL && strcmp(before, after) == 0;
     if (!same)
         printf("seed %" PRIu64 " does not repeat: hash %s, then %s\n", seed, first->hash,
@@ -328,6 +335,13 @@ static int run_seeds(swarm *s)
             print_errors(s);
             return SWARM_UNUSABLE;
         }
+        if (end.status == 0 && !end.opened) {
+            fprintf(stderr,
+                    "ferry swarm: %s has ended without opening a rank; expected a program of "
+                    "ferry_main\n",
+                    s->argv[0]);
+            return EXIT_FAILURE;
+        }
         excused += end.excused;
         bool good = (end.status == 0 || end.excused) && (!s->twice || repeats(s, seed, plan, &end));
         if (good)
@@ -353,10 +367,10 @@ static int run_seeds(swarm *s)
 int cmd_swarm(int argc, char **argv)
 {
     char name[] = "ferry swarm";
-    swarm s = {.limit_s = 60, .first = 1, .last = 100};
+    swarm s = {.limit_s = 60, .shrink_s = SHRINK_S, .first = 1, .last = 100, .doing = "running"};
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:aoR:2kxl:", long_options,
+    while ((option = getopt_long(argc, argv, "+" CMD_SIM_LETTERS "s:aoR:2kxe:l:", long_options,
                                  NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);

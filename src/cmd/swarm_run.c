@@ -7,46 +7,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/cmd.h"
 #include "port/sim/sim.h"
 
-static const char *const files[] = {"out", "err", "tape", "plan"};
-
-void swarm_path(const swarm *s, const char *name, char *out)
+void swarm_path(const swarm *s, swarm_file file, char *out)
 {
-    snprintf(out, 96, "%s/%s", s->folder, name);
+    snprintf(out, SWARM_PATH_BYTES, "/proc/self/fd/%d", s->files[file]);
 }
 
 bool swarm_open(swarm *s)
 {
-    const char *root = getenv("TMPDIR");
-    if (root == NULL || strlen(root) > 32)
-        root = "/tmp";
-    snprintf(s->folder, sizeof(s->folder), "%s/ferry-swarm-XXXXXX", root);
-    if (mkdtemp(s->folder) != NULL)
-        return true;
-    perror("ferry swarm: mkdtemp");
-    return false;
+    s->said_s = swarm_now_s();
+    for (int i = 0; i < SWARM_FILES; i++) {
+        s->files[i] = memfd_create("ferry-swarm", 0);
+        if (s->files[i] < 0) {
+            perror("ferry swarm: memfd_create");
+            return false;
+        }
+    }
+    return true;
 }
 
 void swarm_close(swarm *s)
 {
-    char path[96];
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        swarm_path(s, files[i], path);
-        unlink(path);
-    }
-    rmdir(s->folder);
+    for (int i = 0; i < SWARM_FILES; i++)
+        close(s->files[i]);
 }
 
-char *swarm_read(const swarm *s, const char *name)
+char *swarm_read(const swarm *s, swarm_file name)
 {
-    char path[96];
+    char path[SWARM_PATH_BYTES];
     swarm_path(s, name, path);
     FILE *file = fopen(path, "r");
     if (file == NULL)
@@ -62,24 +59,24 @@ char *swarm_read(const swarm *s, const char *name)
     return text;
 }
 
-static bool redirect(const swarm *s, const char *name, int fd)
+static bool redirect(const swarm *s, swarm_file name, int fd)
 {
-    char path[96];
+    char path[SWARM_PATH_BYTES];
     swarm_path(s, name, path);
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     return file >= 0 && dup2(file, fd) >= 0;
 }
 
 static _Noreturn void run_child(const swarm *s, uint64_t seed, const char *plan)
 {
-    char number[32], tape[96];
+    char number[32], tape[SWARM_PATH_BYTES];
     snprintf(number, sizeof(number), "%llu", (unsigned long long)seed);
-    swarm_path(s, "tape", tape);
+    swarm_path(s, SWARM_TAPE, tape);
     bool good = setenv("FERRY_PORT", "sim", 1) == 0 && setenv("FERRY_SIM_SEED", number, 1) == 0 &&
                 setenv("FERRY_SEED", number, 1) == 0 && setenv("FERRY_SIM_FAULTS", plan, 1) == 0 &&
                 setenv("FERRY_SIM_TAPE", tape, 1) == 0 && setenv("FERRY_SIM_REPORT", "1", 1) == 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (good && redirect(s, "out", STDOUT_FILENO) && redirect(s, "err", STDERR_FILENO))
+    if (good && redirect(s, SWARM_OUT, STDOUT_FILENO) && redirect(s, SWARM_ERR, STDERR_FILENO))
         execvp(s->argv[0], s->argv);
     fprintf(stderr, "ferry swarm: cannot run %s: %s\n", s->argv[0], strerror(errno));
     _exit(SWARM_UNUSABLE);
@@ -92,21 +89,40 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+double swarm_now_s(void)
+{
+    return seconds(CLOCK_MONOTONIC);
+}
+
+/* A line now and then, of a swarm that takes long. */
+static void say_progress(swarm *s, uint64_t seed)
+{
+    enum { PAUSE_S = 10 };
+    double now_s = swarm_now_s();
+    if (now_s - s->said_s < PAUSE_S)
+        return;
+    s->said_s = now_s;
+    fprintf(stderr, "ferry swarm: %s seed %llu; %llu runs were begun so far\n", s->doing,
+            (unsigned long long)seed, (unsigned long long)s->runs);
+}
+
 /* Waits for the child until it has had its processor time, so that a busy machine fails no run; one
  * that sleeps has SLEEP times as long. False: it had to be killed. */
-static bool wait_for(pid_t child, double limit_s)
+static bool wait_for(swarm *s, uint64_t seed, pid_t child)
 {
-    enum { SLEEP = 20 };
+    enum { SLEEP = 20, LOOK_S = 2 };
+    const double limit_s = s->limit_s;
     clockid_t used;
     int fd = (int)syscall(SYS_pidfd_open, child, 0);
     if (fd < 0)
         return true; /* without the call there is no limit */
     struct pollfd one = {.fd = fd, .events = POLLIN};
-    double end_s = seconds(CLOCK_MONOTONIC) + SLEEP * limit_s, left_s = limit_s;
+    double end_s = swarm_now_s() + SLEEP * limit_s, left_s = limit_s;
     int ready = 0;
     bool known = clock_getcpuclockid(child, &used) == 0;
-    while (ready <= 0 && left_s > 0 && seconds(CLOCK_MONOTONIC) < end_s) {
-        ready = poll(&one, 1, (int)(left_s * 1000) + 1);
+    while (ready <= 0 && left_s > 0 && swarm_now_s() < end_s) {
+        ready = poll(&one, 1, left_s < LOOK_S ? (int)(left_s * 1000) + 1 : LOOK_S * 1000);
+        say_progress(s, seed);
         left_s = known ? limit_s - seconds(used) : 0;
     }
     close(fd);
@@ -117,7 +133,7 @@ static bool wait_for(pid_t child, double limit_s)
 
 static void find_hash(const swarm *s, char *hash)
 {
-    char *err = swarm_read(s, "err");
+    char *err = swarm_read(s, SWARM_ERR);
     const char *at = err == NULL ? NULL : strstr(err, "sim: hash ");
     hash[0] = '\0';
     if (at != NULL)
@@ -141,7 +157,7 @@ static bool is_excused(const swarm *s, int status)
 {
     if (!s->starves || status == 0 || status >= FY_SIM_STUCK)
         return false;
-    char *tape = swarm_read(s, "tape"), *err = swarm_read(s, "err");
+    char *tape = swarm_read(s, SWARM_TAPE), *err = swarm_read(s, SWARM_ERR);
     bool is =
         tape != NULL && err != NULL && strstr(tape, "malloc") != NULL && speaks_of_memory(err);
     free(tape);
@@ -151,7 +167,12 @@ static bool is_excused(const swarm *s, int status)
 
 bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
 {
+    int ends[2];
     s->runs++;
+    if (ftruncate(s->files[SWARM_TAPE], 0) != 0 || !cmd_opened_begin(ends)) {
+        perror("ferry swarm: a run could not be made");
+        return false;
+    }
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
@@ -160,7 +181,7 @@ bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
         perror("ferry swarm: fork");
         return false;
     }
-    bool in_time = wait_for(child, s->limit_s);
+    bool in_time = wait_for(s, seed, child);
     int status;
     if (waitpid(child, &status, 0) != child) {
         perror("ferry swarm: waitpid");
@@ -169,6 +190,7 @@ bool swarm_run(swarm *s, uint64_t seed, const char *plan, swarm_end *end)
     end->status = !in_time            ? SWARM_LATE
                   : WIFEXITED(status) ? WEXITSTATUS(status)
                                       : 128 + WTERMSIG(status);
+    end->opened = cmd_opened_end(ends);
     end->excused = is_excused(s, end->status);
     find_hash(s, end->hash);
     return true;

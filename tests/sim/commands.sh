@@ -54,6 +54,33 @@ expect 2 '-C 1e9: expected a factor' "$ferry" sim --cpu 1e9 "$canary"
 expect 2 'here.net: expected no arguments' "$ferry" calibrate here.net
 expect 2 'calibrate --help' "$ferry" calibrate -x
 expect 1 'failed at seed 1, the 1. of 2' "$ferry" swarm --no-shrink --seeds 1..2 false
+expect 2 '-e 0: expected seconds' "$ferry" swarm --effort 0 "$canary"
+
+# A program that never calls Ferry is no success, whatever it returns.
+expect 1 'true has ended without opening a rank; expected a program of ferry_main' \
+    "$ferry" swarm --seeds 1..5 true
+expect 1 'true has ended without opening a rank; expected a program of ferry_main' "$ferry" sim true
+expect 3 '' "$ferry" sim sh -c 'exit 3'
+expect 143 '' "$ferry" sim sh -c 'kill -TERM $$'
+
+# Nothing is left behind by a swarm that is ended, and a full TMPDIR fails no seed.
+mkdir "$folder/tmp"
+TMPDIR=$folder/tmp "$ferry" swarm -n 2 --seeds 1..100000 "$canary" >/dev/null 2>&1 &
+swarm=$!
+sleep 0.5
+kill -TERM $swarm
+wait $swarm
+[ -z "$(ls -A "$folder/tmp")" ] || { echo "a swarm that is ended leaves files"; failures=1; }
+expect 0 '0 of 3 seeds failed' env TMPDIR=/dev/null "$ferry" swarm -n 2 --seeds 1..3 "$canary"
+
+# Of runs that take long it tells how far it is, and shrinking ends: with the best until then.
+expect 1 'ferry swarm: running seed 1; 1 runs were begun so far' \
+    "$ferry" swarm -n 2 --no-shrink --seeds 1..1 sh -c 'sleep 11; exit 1'
+expect 1 'faults are left, and the time for shrinking is over' "$ferry" swarm -n 4 --effort 1 \
+    --seeds 1..50 sh -c 'sleep 0.2; exec "$@"' sh "$canary" hasty
+expect 1 'ferry sim --seed [0-9]*' "$ferry" swarm -n 4 --effort 1 \
+    --seeds 1..50 sh -c 'sleep 0.2; exec "$@"' sh "$canary" hasty
+
 expect 1 'random-malloc' "$ferry" sim --faults nonsense "$canary"
 expect 0 'ended with an error for want of memory' \
     "$ferry" swarm -n 3 --seeds 1..3 --out-of-memory "$canary"

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "port/shm/layout.h"
 
@@ -160,18 +161,6 @@ void fy_ticket_return(const fy_ticket *ticket)
             close(files[i]);
 }
 
-/* To ferry join, if that has started this process. */
-static void say_joined(void)
-{
-    const char *text = getenv(FY_ENV_JOB_JOINED);
-    if (text == NULL)
-        return;
-    int fd = atoi(text);
-    if (send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-        close(fd);
-    unsetenv(FY_ENV_JOB_JOINED);
-}
-
 int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
 {
     char none;
@@ -188,7 +177,7 @@ int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
     segment->recruiter = fy_launch_recruit;
     segment->recruiter_arg = (void *)(intptr_t)ticket->link;
     unsetenv(FY_ENV_JOIN);
-    say_joined();
+    fy_env_say_opened();
     return 0;
 }
 

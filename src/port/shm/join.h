@@ -13,9 +13,6 @@
 
 #define FY_ENV_JOIN "FERRY_JOIN" /* the folder of the job to join */
 
-/* A socket of ferry join, to which who has joined sends a byte. */
-#define FY_ENV_JOB_JOINED "FERRY_JOB_JOINED"
-
 #define JOIN_SOCKET "socket"
 #define JOIN_NONCE "nonce"
 #define JOIN_MAGIC UINT64_C(0x6e696f6a79727265)

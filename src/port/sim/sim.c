@@ -454,6 +454,7 @@ int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
     if (status == 0)
         status = fy_storage_watch(world);
     if (status == 0) {
+        fy_env_say_opened();
         uint64_t start_ns = fy_clock_now_ns();
         loop(world);
         fy_storage_unwatch();

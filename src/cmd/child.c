@@ -1,0 +1,93 @@
+/* A program as a child of a command that waits for it. The program tells by a socket
+ * (FERRY_JOB_OPENED) that it has opened a rank. It dies with the command. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "cmd/cmd.h"
+
+static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+bool cmd_opened_begin(int ends[2])
+{
+    char fd[16];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+        return false;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    snprintf(fd, sizeof(fd), "%d", ends[1]);
+    return setenv(FY_ENV_JOB_OPENED, fd, 1) == 0;
+}
+
+bool cmd_opened_end(const int ends[2])
+{
+    char byte;
+    bool opened = recv(ends[0], &byte, 1, MSG_DONTWAIT) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return opened;
+}
+
+static _Noreturn void run(const char *command, char **argv, pid_t parent, const sigset_t *mask)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(128 + SIGKILL); /* it died before the line above */
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(argv[0], argv);
+    int error = errno;
+    fprintf(stderr, "ferry %s: cannot run %s: %s\n", command, argv[0], strerror(error));
+    fflush(stderr);
+    _exit(error == ENOENT ? 127 : 126);
+}
+
+/* Passes signals on until the program has ended; its exit status. What the terminal sends has
+ * reached it already. */
+static int await(pid_t child, const sigset_t *signals)
+{
+    for (;;) {
+        siginfo_t info;
+        int status, number = sigwaitinfo(signals, &info);
+        if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+            kill(child, number);
+        if (waitpid(child, &status, WNOHANG) == child)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+}
+
+static int fail(const char *command, const char *what)
+{
+    fprintf(stderr, "ferry %s: %s: %s\n", command, what, strerror(errno));
+    return CMD_LAUNCH_STATUS;
+}
+
+int cmd_run_child(const char *command, char **argv, bool *opened)
+{
+    int ends[2];
+    sigset_t signals, old;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    for (size_t i = 0; i < sizeof(passed_signals) / sizeof(passed_signals[0]); i++)
+        sigaddset(&signals, passed_signals[i]);
+    *opened = false;
+    if (!cmd_opened_begin(ends))
+        return fail(command, "socketpair");
+    /* Were it ignored, the kernel would reap the child before us. */
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &signals, &old);
+    pid_t parent = getpid(), child = fork();
+    if (child < 0)
+        return fail(command, "fork");
+    if (child == 0)
+        run(command, argv, parent, &old);
+    int status = await(child, &signals);
+    *opened = cmd_opened_end(ends);
+    return status;
+}
