@@ -12,8 +12,9 @@
  *   put                a put with a handler, which waits for nothing
  *   object             a message to an object on the other rank, with a copy of its data
  *   object-lent        the same with a status: the data stay as they are until it says so
- * Rank 0 prints LABEL, form, bytes, microseconds in the call, microseconds of half a round trip;
- * the medians over ROUNDS. */
+ * Rank 0 prints LABEL, form, bytes, microseconds in the call, how many of these were in MPI (if
+ * mpi_time.c is loaded), and microseconds of half a round trip: medians over ROUNDS. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,13 @@ typedef struct state {
     unsigned char *data;
     ferry_op op;
     uint64_t came;
+    uint64_t (*mpi_ns)(void); /* NULL: mpi_time.c is not loaded */
 } state;
+
+static uint64_t mpi_ns(const state *s)
+{
+    return s->mpi_ns == NULL ? 0 : s->mpi_ns();
+}
 
 static void check(ferry *f, int error)
 {
@@ -106,17 +113,19 @@ static int by_value(const void *a, const void *b)
 
 static void measure(state *s, const char *label, int form, size_t size_bytes, int rounds)
 {
-    double *call = malloc(2 * (size_t)rounds * sizeof *call), *half = call + rounds;
+    double *call = malloc(3 * (size_t)rounds * sizeof *call);
     if (call == NULL)
         exit(EXIT_FAILURE);
+    double *half = call + rounds, *mpi = half + rounds;
     s->came = 0;
     check(s->f, ferry_barrier(s->f));
     for (int i = 0; i < rounds; i++) {
         if (ferry_rank(s->f) == 1)
             await(s, (uint64_t)i + 1);
-        uint64_t start = ferry_now(s->f);
+        uint64_t start = ferry_now(s->f), mpi_start = mpi_ns(s);
         send(s, form, size_bytes);
         call[i] = (double)(ferry_now(s->f) - start) / 1e3;
+        mpi[i] = (double)(mpi_ns(s) - mpi_start) / 1e3;
         if (ferry_rank(s->f) == 0)
             await(s, (uint64_t)i + 1);
         half[i] = (double)(ferry_now(s->f) - start) / 2e3;
@@ -124,9 +133,10 @@ static void measure(state *s, const char *label, int form, size_t size_bytes, in
     check(s->f, ferry_op_wait(s->f, &s->op));
     qsort(call, (size_t)rounds, sizeof *call, by_value);
     qsort(half, (size_t)rounds, sizeof *half, by_value);
+    qsort(mpi, (size_t)rounds, sizeof *mpi, by_value);
     if (ferry_rank(s->f) == 0)
-        printf("%s,%s,%zu,%.3f,%.3f\n", label, form_names[form], size_bytes, call[rounds / 2],
-               half[rounds / 2]);
+        printf("%s,%s,%zu,%.3f,%.3f,%.3f\n", label, form_names[form], size_bytes, call[rounds / 2],
+               mpi[rounds / 2], half[rounds / 2]);
     free(call);
 }
 
@@ -136,6 +146,7 @@ static void prepare(state *s)
     ferry *f = s->f;
     ferry_object_type type;
     ferry_user_data_set(f, s);
+    *(void **)&s->mpi_ns = dlsym(RTLD_DEFAULT, "papers_mpi_ns");
     check(f, ferry_handler_register(f, "request", on_request, &s->request));
     check(f, ferry_memory_handler_register(f, "stored", on_stored, &s->stored));
     check(f, ferry_object_type_register(f, &ops, &type));

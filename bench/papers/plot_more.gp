@@ -41,5 +41,5 @@ do for [network in "shm openmpi"] {
     plot for [form in forms] line("pingpong-measured", network, form, 4) using 1:2 with linespoints lw 2 pt 7 ps 0.4 title form
 }
 set title "half a round trip, simulated Ethernet" font ",11"
-plot for [form in forms] line("pingpong-simulated", "ethernet-2004", form, 5) using 1:2 with linespoints lw 2 pt 7 ps 0.4 title form
+plot for [form in forms] line("pingpong-simulated", "ethernet-2004", form, 6) using 1:2 with linespoints lw 2 pt 7 ps 0.4 title form
 unset multiplot

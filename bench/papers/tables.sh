@@ -154,13 +154,13 @@ wanted kelp && awk -F, '
 
 wanted pingpong && awk -F, '
     BEGIN {
-        split("10 13 14 12 12", linux, " "); split("68.0 74.6 60.8 67.2 70.0", sp, " ")
-        print "| request with | shared memory, us | Open MPI, us | paper: Linux, MPI | paper: SP, LAPI |"
-        print "|---|---|---|---|---|" }
-    $2 ~ /^words/ { call[$1, $2] = $4 }
-    END { for (w = 0; w <= 4; w++)
-        printf "| %d words | %s | %s | %s | %s |\n", w, call["shm", "words" w],
-            call["openmpi", "words" w], linux[w + 1], sp[w + 1] }' "$docs/pingpong-measured.csv"
+        split("7 10 11 9 10", linux, " "); split("10 13 14 12 12", all, " ")
+        print "| request with | shared memory, us | over Open MPI, us | of it MPI | rest | paper (Linux): MPI, rest, in all |"
+        print "|---|---|---|---|---|---|" }
+    $2 ~ /^words/ { call[$1, $2] = $4; mpi[$1, $2] = $5 }
+    END { for (w = 0; w <= 4; w++) { k = "openmpi" SUBSEP "words" w
+        printf "| %d words | %s | %s | %s | %.3f | %d, 1, %d |\n", w, call["shm", "words" w], call[k],
+            mpi[k], call[k] - mpi[k], linux[w + 1], all[w + 1] } }' "$docs/pingpong-measured.csv"
 wanted pingpong && awk -F, '
     BEGIN { n = split("64 4096 65536 1048576", sizes, " ")
         m = split("nonblocking blocking synchronous put object object-lent", forms, " ")
@@ -171,4 +171,12 @@ wanted pingpong && awk -F, '
         for (i = 1; i <= n; i++) printf " %s / %s |", call["shm", forms[f], sizes[i]],
             call["openmpi", forms[f], sizes[i]]
         print "" } }' "$docs/pingpong-measured.csv"
+wanted pingpong && awk -F, '
+    BEGIN { n = split("64 512 2048 8192", sizes, " ")
+        print "| put with a handler | 64 B | 512 B | 2 KiB | 8 KiB |"; print "|---|---|---|---|---|" }
+    $1 == "openmpi" && $2 == "put" { call[$3] = $4; mpi[$3] = $5 }
+    END {
+        printf "| in the call, us |"; for (i = 1; i <= n; i++) printf " %s |", call[sizes[i]]
+        printf "\n| of it MPI |"; for (i = 1; i <= n; i++) printf " %s |", mpi[sizes[i]]
+        print "" }' "$docs/pingpong-measured.csv"
 exit 0
