@@ -16,7 +16,8 @@
 typedef struct builder {
     const mesh_pslg *pslg;
     mesh_sub *sub;
-    int32_t *at; /* a triangle at each point */
+    int32_t *at;  /* a triangle at each point */
+    int32_t line; /* of the segment that is being put in */
     mesh_log *log;
 } builder;
 
@@ -36,9 +37,23 @@ static void make_box(mesh_sub *sub)
     sub->head.tri_count = 2;
 }
 
+/* A graph as pslg.h describes it does not come here. */
 static int lost(builder *b)
 {
-    return mesh_fail(b->log, "%s: internal error: the triangulation is unsound", b->pslg->name);
+    return mesh_fail(b->log,
+                     "%s:%d: this segment and those near it do not fit together; expected segments "
+                     "that touch in common ends alone",
+                     b->pslg->name, b->line);
+}
+
+/* The line of a segment that ends at a point. */
+static int32_t line_at(const mesh_pslg *g, int32_t point)
+{
+    int32_t i = 0;
+    while (i + 1 < g->segment_count && g->segment[i].a != point && g->segment[i].b != point) {
+        i++;
+    }
+    return g->segment[i].line;
 }
 
 static int insert_points(builder *b)
@@ -60,6 +75,7 @@ static int insert_points(builder *b)
         int32_t v = order[i].index + BOX;
         t = mesh_walk(sub, t, sub->point[v]);
         if (t < 0) {
+            b->line = line_at(b->pslg, order[i].index);
             rc = lost(b);
         } else if (mesh_cavity(sub, sub->point[v], t, -1) != 0 || mesh_fill(sub, v) != 0) {
             rc = mesh_fail_memory(b->log);
@@ -255,6 +271,7 @@ static int constrain(builder *b, int32_t index)
     mesh_sub *sub = b->sub;
     const mesh_segment *s = &b->pslg->segment[index];
     mesh_corner c;
+    b->line = s->line;
     if (!find_edge(b, s->a + BOX, s->b + BOX, &c)) {
         return lost(b);
     }
@@ -291,6 +308,7 @@ static int insert_segments(builder *b)
         note_corners(b, t);
     }
     for (int32_t i = 0; i < count && rc == 0; i++) {
+        b->line = b->pslg->segment[i].line;
         rc = force_segment(b, b->pslg->segment[i].a + BOX, b->pslg->segment[i].b + BOX, &q);
     }
     for (int32_t i = 0; i < count && rc == 0; i++) {
@@ -405,7 +423,7 @@ static int carve(builder *b)
 
 mesh_sub *mesh_cdt_create(const mesh_pslg *pslg, mesh_log *log)
 {
-    builder b = {pslg, mesh_sub_new(), NULL, log};
+    builder b = {.pslg = pslg, .sub = mesh_sub_new(), .log = log};
     if (b.sub == NULL) {
         (void)mesh_fail_memory(log);
         return NULL;

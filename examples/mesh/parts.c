@@ -14,6 +14,8 @@
 #define GROUP_CORNER (3.14159265358979323846 / 2.0)
 #define MEND_ROUNDS 40
 #define SHARP_ROUNDS 30
+/* After so many passes, islands move as a whole. Coastlines need about 40. */
+#define PASSES_MAX 100
 
 static int32_t find_root(int32_t *parent, int32_t i)
 {
@@ -289,12 +291,10 @@ static void label_islands(const mesh_parts *p, islands *is)
     }
 }
 
-/* Gives the lesser islands of each part to parts beside them; returns how many, or -1. `largest`
- * has an entry per part. */
-static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
+/* Labels the islands, and finds the largest of each part. `largest` has an entry per part. */
+static void find_largest(const mesh_parts *p, islands *is, int32_t *largest)
 {
     const mesh_sub *s = p->coarse;
-    int32_t moved = 0;
     label_islands(p, is);
     memset(largest, -1, (size_t)p->count * sizeof *largest);
     for (int32_t t = 0; t < s->head.tri_count; t++) {
@@ -303,6 +303,15 @@ static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
             *l = is->label[t];
         }
     }
+}
+
+/* Gives the triangles of lesser islands that lie beside another part to that part; returns how
+ * many. */
+static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
+{
+    const mesh_sub *s = p->coarse;
+    int32_t moved = 0;
+    find_largest(p, is, largest);
     for (int32_t t = 0; t < s->head.tri_count; t++) {
         int32_t own = mesh_part_of(p, t);
         for (int32_t i = 0; i < 3 && is->label[t] != largest[own]; i++) {
@@ -318,6 +327,35 @@ static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
     return moved;
 }
 
+/* Gives each lesser island as a whole to a part beside it; returns how many triangles, or -1. An
+ * island thousands of triangles long takes as many passes of join_islands as it is long. */
+static int32_t move_islands(mesh_parts *p, islands *is, const int32_t *largest)
+{
+    const mesh_sub *s = p->coarse;
+    int32_t moved = 0, *to = malloc((size_t)is->count * sizeof *to);
+    if (to == NULL) {
+        return -1;
+    }
+    memset(to, -1, (size_t)is->count * sizeof *to);
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        int32_t own = mesh_part_of(p, t), label = is->label[t];
+        for (int32_t i = 0; i < 3 && label != largest[own] && to[label] < 0; i++) {
+            int32_t n = mesh_across(s, t, i);
+            int32_t other = n >= 0 ? mesh_part_of(p, n) : own;
+            to[label] = other != own && is->label[n] == largest[other] ? other : -1;
+        }
+    }
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        int32_t other = to[is->label[t]];
+        if (other >= 0 && mesh_part_of(p, t) != other) {
+            move_group(p, p->group[t], other);
+            moved++;
+        }
+    }
+    free(to);
+    return moved;
+}
+
 static int32_t mend_islands(mesh_parts *p)
 {
     size_t tris = (size_t)p->coarse->head.tri_count;
@@ -328,9 +366,13 @@ static int32_t mend_islands(mesh_parts *p)
     if (is.label != NULL && is.weight != NULL && is.stack != NULL && largest != NULL) {
         int32_t more = 1;
         moved = 0;
-        while (more > 0) {
+        for (int32_t pass = 0; more > 0; pass++) {
             more = join_islands(p, &is, largest);
-            moved += more;
+            if (more > 0 && pass >= PASSES_MAX) {
+                find_largest(p, &is, largest);
+                more = move_islands(p, &is, largest);
+            }
+            moved = more < 0 ? -1 : moved + more;
         }
     }
     free(is.label);

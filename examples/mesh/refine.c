@@ -119,8 +119,10 @@ static mesh_point choose_point(const mesh_sub *sub, const job *j, const mesh_tri
             cy = my + dy * (wanted / away);
         }
     }
+    /* Rounding must neither spoil the triangle nor move the point to another one. */
     int32_t grain = sub->head.grain;
-    while (grain > 1 && (double)grain * 32.0 > radius) {
+    double room = fmin(radius, 8.0 * hypot(cx, cy));
+    while (grain > 1 && (double)grain * 32.0 > room) {
         grain /= 2;
     }
     return (mesh_point){on_grid(a.x + cx, grain), on_grid(a.y + cy, grain)};
