@@ -57,12 +57,14 @@ verify: ## check the protocols' models exhaustively
 
 SOAK ?= 20
 KILLS ?= 1000
+POLYGONS ?= 100000
 soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KILLS runs (1000)
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
+	@$(BUILD)/tests/mesh_fuzz_polygons examples/data/jutland.poly $(POLYGONS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
 	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \
 		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \

@@ -41,18 +41,65 @@ static double integrate(const mesh_sizing *sizing, spot a, spot b, spot c, int d
     return 0.5 * ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)) / (h * h);
 }
 
+static void place_corners(const mesh_sub *s, int32_t t, spot p[3])
+{
+    for (int i = 0; i < 3; i++) {
+        mesh_point q = s->point[s->tri[t].v[i]];
+        p[i] = (spot){q.x, q.y};
+    }
+}
+
 static double measure_work(const mesh_sub *s, const mesh_sizing *sizing)
 {
     double sum = 0.0;
     for (int32_t t = 0; t < s->head.tri_count; t++) {
         spot p[3];
-        for (int i = 0; i < 3; i++) {
-            mesh_point q = s->point[s->tri[t].v[i]];
-            p[i] = (spot){q.x, q.y};
-        }
+        place_corners(s, t, p);
         sum += integrate(sizing, p[0], p[1], p[2], SAMPLE_DEPTH);
     }
     return sum;
+}
+
+/* True when a feature is so near, and so small, that samples `extent` apart would miss it. */
+static bool misses_feature(const mesh_sizing *sizing, spot at, double extent)
+{
+    for (int32_t i = 0; i < sizing->feature_count; i++) {
+        const mesh_feature *f = &sizing->feature[i];
+        double away = hypot(at.x - f->x, at.y - f->y);
+        double detail = fmax(f->radius, sizing->size / f->factor / MESH_GRADATION);
+        if (away < f->radius + 2.0 * extent && extent > 0.5 * detail) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Like integrate, with more samples beside small features. No edge is made shorter than
+ * MESH_LENGTH_MIN. */
+static double integrate_all(const mesh_sizing *sizing, spot a, spot b, spot c)
+{
+    const spot at = {(a.x + b.x + c.x) / 3.0, (a.y + b.y + c.y) / 3.0};
+    double extent = hypot(a.x - at.x, a.y - at.y);
+    extent = fmax(extent, fmax(hypot(b.x - at.x, b.y - at.y), hypot(c.x - at.x, c.y - at.y)));
+    if (extent > MESH_LENGTH_MIN && misses_feature(sizing, at, extent)) {
+        spot ab = {(a.x + b.x) / 2, (a.y + b.y) / 2}, bc = {(b.x + c.x) / 2, (b.y + c.y) / 2};
+        spot ca = {(c.x + a.x) / 2, (c.y + a.y) / 2};
+        return integrate_all(sizing, a, ab, ca) + integrate_all(sizing, ab, b, bc) +
+               integrate_all(sizing, ca, bc, c) + integrate_all(sizing, ab, bc, ca);
+    }
+    double h = fmax(mesh_sizing_at(sizing, at.x, at.y), MESH_LENGTH_MIN);
+    return 0.5 * ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)) / (h * h);
+}
+
+double mesh_decomp_estimate(const mesh_decomp *decomp, const mesh_sizing *sizing)
+{
+    double sum = 0.0;
+    for (int32_t t = 0; t < decomp->coarse->head.tri_count; t++) {
+        spot p[3];
+        place_corners(decomp->coarse, t, p);
+        sum += integrate_all(sizing, p[0], p[1], p[2]);
+    }
+    return sum / MEAN_AREA;
 }
 
 static int refine_coarse(plan *p, const mesh_sizing *sizing)
@@ -224,6 +271,14 @@ int mesh_decompose(const mesh_pslg *pslg, const mesh_sizing *sizing,
         return -1;
     }
     out->coarse->head.grain = MESH_GRAIN;
+    double needed = mesh_decomp_estimate(out, sizing);
+    if (options->triangles_max > 0.0 && !(needed <= options->triangles_max)) {
+        mesh_decomp_fini(out);
+        return mesh_fail(log,
+                         "%s: edges as short as asked need about %.2g triangles; at most %.2g fit "
+                         "into the memory: expected a larger size, or smaller features",
+                         pslg->name, needed, p.options->triangles_max);
+    }
     double triangles = TRIANGLES_PER_PART * options->count;
     int rc = 1;
     for (int i = 0; i < COARSE_TRIES && rc == 1; i++, triangles *= 2.0) {
@@ -248,9 +303,4 @@ void mesh_decomp_fini(mesh_decomp *d)
     free(d->cut_at);
     free(d->cut);
     *d = (mesh_decomp){0};
-}
-
-double mesh_decomp_estimate(const mesh_decomp *decomp, const mesh_sizing *sizing)
-{
-    return measure_work(decomp->coarse, sizing) / MEAN_AREA;
 }

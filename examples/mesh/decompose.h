@@ -34,18 +34,20 @@ typedef struct mesh_decomp {
 } mesh_decomp;
 
 typedef struct mesh_decompose_options {
-    int32_t count;     /* sub-domains wanted */
-    double work_share; /* 0: equal areas; 1: equal expected work; between: a mix of both */
-    bool avoid_metis;  /* bisect even when METIS is there */
+    int32_t count;        /* sub-domains wanted */
+    double work_share;    /* 0: equal areas; 1: equal expected work; between: a mix of both */
+    bool avoid_metis;     /* bisect even when METIS is there */
+    double triangles_max; /* refuse sizes that need more triangles; 0: no limit */
 } mesh_decompose_options;
 
 #define MESH_DECOMPOSE_DEFAULTS                                                                    \
     {                                                                                              \
-        64, 0.5, false                                                                             \
+        64, 0.5, false, 0.0                                                                        \
     }
 
 /* Gives *out (free with mesh_decomp_fini), or returns -1 with log->error: the holes swallow
- * everything, or so many sub-domains cannot be made. Borrows the rest. */
+ * everything, so many sub-domains cannot be made, or the sizes need too many triangles. Borrows the
+ * rest. */
 int mesh_decompose(const mesh_pslg *pslg, const mesh_sizing *sizing,
                    const mesh_decompose_options *options, mesh_decomp *out, mesh_log *log);
 

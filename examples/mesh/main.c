@@ -8,11 +8,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* With what the check and the pictures need. */
+#define BYTES_PER_TRIANGLE 150.0
 
 static void note(void *arg, const char *line)
 {
     (void)arg;
     fprintf(stderr, "mesh: %s\n", line);
+}
+
+/* Rank 0 holds all triangles in the end: as many as fit into its machine's memory. */
+static double triangles_max(void)
+{
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / BYTES_PER_TRIANGLE;
 }
 
 /* Rank 0's part before the others can begin. */
@@ -32,6 +42,7 @@ static int prepare(ferry *f, mesh_program *p, mesh_log *log)
     mesh_decompose_options options = MESH_DECOMPOSE_DEFAULTS;
     options.count = (int32_t)o->subdomains;
     options.work_share = o->work_share;
+    options.triangles_max = triangles_max();
     if (mesh_decompose(&p->pslg, &p->start.sizing, &options, &p->decomp, log) != 0)
         return -1;
     p->start.subdomains = p->decomp.count;

@@ -134,9 +134,10 @@ int mesh_sizing_make(const mesh_frame *frame, double size, const mesh_feature *f
                 log, "feature %g,%g,%g,%g: the radius must be at least 0, the factor at least 1",
                 f->x, f->y, f->radius, f->factor);
         }
+        /* Edges of less than a step of the grid are not made, whatever the factor. */
         s.feature[i] =
             (mesh_feature){(f->x - frame->x0) * frame->scale, (f->y - frame->y0) * frame->scale,
-                           f->radius * frame->scale, f->factor};
+                           f->radius * frame->scale, fmin(f->factor, fmax(s.size, 1.0))};
     }
     *out = s;
     return 0;

@@ -12,6 +12,8 @@ typedef struct mesh_sink {
     const char *path;
 } mesh_sink;
 
+/* Opens `path` for writing from its start. A symbolic link of another user is not followed: it
+ * could lead to any file of this user's. */
 int mesh_sink_open(mesh_sink *s, const char *path, mesh_log *log);
 
 /* Closes; if anything failed, or `failed`, removes the file and returns -1 with log->error. */

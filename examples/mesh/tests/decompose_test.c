@@ -127,7 +127,7 @@ static void test_decompose_refuses_nonsense(void **state)
     mesh_decomp decomp;
     mesh_log log = {0};
     mesh_sizing sizing = {.size = 1e9};
-    mesh_decompose_options options = {0, 0.5, false};
+    mesh_decompose_options options = {.count = 0, .work_share = 0.5, .avoid_metis = false};
     const char *square = "4 2\n1 0 0\n2 1 0\n3 1 1\n4 0 1\n4\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n";
     assert_int_equal(test_pslg(square, &poly, &pslg, &log), 0);
     assert_int_equal(mesh_decompose(&pslg, &sizing, &options, &decomp, &log), -1);

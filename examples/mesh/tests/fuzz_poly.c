@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void refine_some(const mesh_pslg *pslg)
 {
-    mesh_decompose_options options = {3, 0.5, true};
+    mesh_decompose_options options = {.count = 3, .work_share = 0.5, .avoid_metis = true};
     mesh_quality quality = {25.0};
     mesh_sizing sizing = {.size = (double)(1 << MESH_COORD_BITS)};
     mesh_decomp decomp;

@@ -114,7 +114,7 @@ static void keep_fault(void *arg, const char *line)
 /* Up to the mesh. A failure is a line for the user. */
 static int mesh_text(meshed *m, const char *text, double size, mesh_log *log)
 {
-    const mesh_decompose_options options = {4, 0.5, true};
+    const mesh_decompose_options options = {.count = 4, .work_share = 0.5, .avoid_metis = true};
     if (mesh_poly_parse(text, strlen(text), "case.poly", &m->poly, log) != 0 ||
         mesh_pslg_create(&m->poly, &m->pslg, log) != 0 ||
         mesh_sizing_make(&m->pslg.frame, size, NULL, 0, &m->sizing, log) != 0 ||

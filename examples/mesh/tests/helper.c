@@ -45,7 +45,8 @@ void test_mesh_make(test_mesh *m, const test_case *c)
     must(mesh_sizing_make(&m->pslg.frame, c->size, &c->feature, c->feature.factor > 0.0 ? 1 : 0,
                           &m->sizing, &log),
          &log);
-    mesh_decompose_options options = {c->count, 0.5, c->bisect};
+    mesh_decompose_options options = {
+        .count = c->count, .work_share = 0.5, .avoid_metis = c->bisect};
     must(mesh_decompose(&m->pslg, &m->sizing, &options, &m->decomp, &log), &log);
     m->sub = calloc((size_t)c->count, sizeof *m->sub);
     assert_non_null(m->sub);

@@ -57,6 +57,21 @@ refuse)
     sed '4s/.*/2 nan 1/' "$data/jutland.poly" >"$work/nan.poly"
     refuse 'nan.poly' --input "$work/nan.poly"
     refuse 'cannot be made' --input "$data/jutland.poly" --size 20 --out /dev/null/folder
+    refuse 'need about .* triangles' --input "$data/jutland.poly" --size 1e-6
+    refuse 'need about .* triangles' --input "$data/jutland.poly" --feature=560,6220,9,1e300
+    ;;
+link)
+    # A folder of another user, with a link of that user's to a file of ours.
+    if [ "$(id -u)" != 0 ]; then
+        echo "program_test: skipped: only root can make a link of another user"
+        exit 77
+    fi
+    mkdir "$work/out"
+    echo ours >"$work/ours"
+    ln -s "$work/ours" "$work/out/mesh.svg"
+    chown -h 12345 "$work/out" "$work/out/mesh.svg"
+    refuse 'symbolic link of another user' --input "$data/jutland.poly" --size 20 --out "$work/out"
+    [ "$(cat "$work/ours")" = ours ] || fail "a planted link was followed"
     ;;
 *) fail "unknown case $case" ;;
 esac
