@@ -69,6 +69,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \
 		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \
 		FERRY_PORT=sim FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 100000 $$seed
+	@FERRY_RANKS=2 FERRY_HEAP_BYTES=2G $(BUILD)/examples/ft B
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
 	@sh tests/sim/compilers.sh $(BUILD)/bin/ferry . $(BUILD)/tests/sim_workload \
 		$(BUILD)/examples/synthetic all
