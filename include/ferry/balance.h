@@ -150,7 +150,9 @@ FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int 
                                      int high);
 
 /* Sends words to the scheduler of `rank`, another one, on the control lane. Nothing is promised
- * about the order of words and objects: two threads send them. */
+ * about the order of words and objects: two threads send them. A rank that sends 16384 words in a
+ * second, and has run no task since 16384 words before, logs once that its scheduler asks without
+ * a pause. */
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
 

@@ -67,10 +67,13 @@ struct ferry_scheduling {
     uint64_t helper_wakes_ns;   /* when the helper will look again by itself */
     fy_note *notes;
     uint32_t note_first, note_count, note_capacity;
-    double load;       /* of the tasks that the scheduler has in its lists, */
-    uint32_t tasks;    /* and how many they are */
-    uint64_t *present; /* a bit per rank: those that take objects, this one not among them; NULL:
-                          all others, as from the start of most jobs */
+    uint32_t restless; /* words sent since a task ran here */
+    bool told_restless;
+    uint64_t restless_ns; /* when the last RESTLESS_WORDS of them were counted */
+    double load;          /* of the tasks that the scheduler has in its lists, */
+    uint32_t tasks;       /* and how many they are */
+    uint64_t *present;    /* a bit per rank: those that take objects, this one not among them; NULL:
+                             all others, as from the start of most jobs */
     int present_count;
     int *ring; /* with `present`: those, in their order behind this rank */
     /* Why it decides what it decides now, and what it has decided so far. */

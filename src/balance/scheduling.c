@@ -76,6 +76,24 @@ static bool notes_reserve(ferry_scheduling *s)
     return true;
 }
 
+enum { RESTLESS_WORDS = 16384, RESTLESS_NS = 1000 * 1000 * 1000 };
+
+/* A scheduler that answers each refusal by the next question keeps all ranks busy; a simulation of
+ * it comes to no end, since each word takes a moment only. */
+static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
+{
+    uint64_t now = ferry_scheduling_now(s), before = s->restless_ns;
+    s->restless_ns = now;
+    if (s->told_restless || s->restless == RESTLESS_WORDS || now - before > RESTLESS_NS)
+        return;
+    s->told_restless = true;
+    fy_log(
+        s->f,
+        "scheduler %s asks without a pause: it has sent %u words since a task ran here, the last "
+        "%d in %.3g ms; it should wait before it asks again (ferry_scheduling_wake)",
+        s->scheduler->name, s->restless, RESTLESS_WORDS, (double)(now - before) / 1e6);
+}
+
 void ferry_scheduling_send(ferry_scheduling *s, int rank,
                            const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
@@ -93,6 +111,8 @@ void ferry_scheduling_send(ferry_scheduling *s, int rank,
     for (int i = 0; i < FERRY_SCHEDULER_WORDS; i++)
         note->words[i] = words[i];
     memcpy(&note->words[FERRY_SCHEDULER_WORDS], &s->load, sizeof s->load);
+    if (++s->restless % RESTLESS_WORDS == 0)
+        look_for_rest(s);
 }
 
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)

@@ -22,6 +22,7 @@ static choice pick(ferry_scheduling *s, fy_record *done)
     if (item != NULL) {
         s->load -= item->load;
         s->tasks -= item->pending;
+        s->restless = 0;
         c.record = fy_record_of(item);
         c.record->state = FY_RUNNING;
         c.letter = fy_record_task_take(c.record);
