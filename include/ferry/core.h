@@ -45,7 +45,9 @@ typedef struct ferry_options {
                               wait here for objects: beyond, it sends no more of them until half
                               have gone; FERRY_BACKLOG_BYTES; 256 KiB */
     const char *directory; /* how ranks learn where objects are: "lazy", who asks; "home", their
-                              creator too; "eager", all. The same on all; FERRY_DIRECTORY; "lazy" */
+                              creator too; "eager", all; or the path of a shared object with a
+                              ferry_directory_protocol (object.h), with a '/' in it. The same on
+                              all; FERRY_DIRECTORY; "lazy" */
     uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so
                           long, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
     size_t waiting_bytes; /* that tasks, messages and puts waiting on this rank may take: then its

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "object/foreign.h"
 
 static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const char *name)
 {
@@ -58,12 +59,28 @@ static int look_in_bundle(const ferry_scheduling *s, const ferry_scheduler **out
     return fail_unknown(s, bundle);
 }
 
+static int open_foreign(ferry_scheduling *s, const ferry_scheduler **out)
+{
+    const void *given = NULL;
+    int error =
+        fy_foreign_open(s->f, "scheduler", s->name, FERRY_SCHEDULER_SYMBOL, &s->plugin, &given);
+    if (error != 0)
+        return error;
+    *out = given;
+    error = fy_scheduler_check(s->f, s->name, given);
+    if (error != 0) {
+        fy_foreign_close(s->plugin);
+        s->plugin = NULL;
+    }
+    return error;
+}
+
 /* Finds the scheduler wanted: in the table, in a shared object, or in the bundle. */
 static int look_up(ferry_scheduling *s, const ferry_scheduler **out)
 {
     const ferry_scheduler *scheduler = find_scheduler(s, s->name);
     if (scheduler == NULL && strchr(s->name, '/') != NULL)
-        return fy_scheduler_open(s->f, s->name, &s->plugin, out);
+        return open_foreign(s, out);
     if (scheduler == NULL)
         return look_in_bundle(s, out);
     *out = scheduler;
@@ -99,7 +116,7 @@ int fy_scheduler_prepare(ferry *f)
                         ferry_strerror(error));
     }
     if (error != 0) {
-        fy_plugin_close(s->plugin);
+        fy_foreign_close(s->plugin);
         s->plugin = NULL;
         return error;
     }
@@ -171,7 +188,7 @@ int ferry_balance_choose(ferry *f, const char *name)
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     const ferry_scheduler *scheduler = NULL;
     error = look_up(s, &scheduler);
-    fy_plugin_close(s->plugin);
+    fy_foreign_close(s->plugin);
     s->plugin = NULL;
     if (error != 0)
         memcpy(s->name, before, sizeof before);
@@ -470,7 +487,7 @@ static void close_layer(ferry *f)
     s->objects->watch = NULL;
     if (s->scheduler != NULL)
         s->scheduler->destroy(s, s->state);
-    fy_plugin_close(s->plugin);
+    fy_foreign_close(s->plugin);
     free(s->notes);
     free(s->present);
     free(s->reasons);

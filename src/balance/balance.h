@@ -94,11 +94,6 @@ static inline ferry_scheduling *fy_scheduling_of(const ferry *f)
     return fy_layer_state(f, FY_LAYER_BALANCE);
 }
 
-/* Opens the shared object at `path` and gives the scheduler in it; its handle goes to `*handle`,
- * for fy_plugin_close. FERRY_EINVAL. [application thread] */
-int fy_scheduler_open(ferry *f, const char *path, void **handle, const ferry_scheduler **out);
-void fy_plugin_close(void *handle);
-
 /* The scheduler was made: warns of parameters in the environment that it has not asked for.
  * [application thread] */
 void fy_parameters_check(const ferry_scheduling *s);

@@ -77,7 +77,8 @@ static uint32_t take_arrival(ferry *f, fy_envelope *envelope, ferry_handler hand
 static void inform(ferry *f, const fy_record *record, const fy_envelope *envelope)
 {
     if (envelope->hops > 0)
-        fy_objects_of(f)->protocol->found(f, record->movement, envelope);
+        fy_objects_of(f)->protocol.found(f, record->object, record->movement, envelope->origin,
+                                         envelope->hops);
 }
 
 static inline void add_task(ferry *f, fy_record *record, fy_letter *letter)
@@ -302,7 +303,8 @@ static __attribute__((noinline)) void inform_late(ferry *f, uint32_t movement,
 {
     const fy_entry *entry = fy_entry_find(fy_objects_of(f), envelope->object);
     if (entry != NULL && !entry->dead)
-        fy_objects_of(f)->protocol->found(f, movement, envelope);
+        fy_objects_of(f)->protocol.found(f, envelope->object, movement, envelope->origin,
+                                         envelope->hops);
 }
 
 static __attribute__((noinline)) void end_on_arrival(ferry *f, fy_envelope *envelope,

@@ -73,7 +73,7 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_
                      uint32_t count)
 {
     fy_objects *objects = fy_objects_of(f);
-    bool everyone = objects->protocol->everyone;
+    bool everyone = objects->protocol.everyone;
     bool first = is_alive(objects, object);
     if (objects->told_heir != 0)
         fy_location_send(f, objects->told_heir - 1, object, FY_PLACE_NONE, movement);
@@ -244,7 +244,7 @@ static __attribute__((noinline)) fy_entry *hear_first(fy_objects *objects, int s
                                                       ferry_object object)
 {
     fy_entry *entry = NULL;
-    if (objects->protocol->everyone && source == fy_object_home(objects, object))
+    if (objects->protocol.everyone && source == fy_object_home(objects, object))
         (void)fy_entry_make(objects, object, &entry);
     return entry;
 }
@@ -253,7 +253,6 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
                                 uint32_t movement)
 {
     fy_objects *objects = fy_objects_of(f);
-    const fy_protocol *protocol = objects->protocol;
     fy_entry *entry = fy_entry_find(objects, object);
     if (entry == NULL)
         entry = hear_first(objects, source, object);
@@ -264,8 +263,8 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
     entry->guess = place;
     entry->movement = movement;
     entry->left = 0;
-    if (protocol->learnt != NULL && fy_object_home(objects, object) == objects->rank)
-        protocol->learnt(f, entry);
+    if (objects->protocol.learnt != NULL && fy_object_home(objects, object) == objects->rank)
+        objects->protocol.learnt(f, object, movement, entry->guess);
     return FY_TAKEN;
 }
 

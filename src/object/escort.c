@@ -148,8 +148,8 @@ static void run(ferry *f, escort *e, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     fy_letters held = fy_record_settle(objects, record);
     record->state = FY_RUNNING;
-    if (objects->protocol->arrived != NULL)
-        objects->protocol->arrived(f, record);
+    if (objects->protocol.arrived != NULL)
+        objects->protocol.arrived(f, record->object, record->movement);
     if (held.count == 0)
         fy_frame_done(f);
     else

@@ -169,8 +169,8 @@ static void commit(ferry *f, fy_record *record)
         fy_record_schedule(f, record);
     fy_record_rest(f, record);
     record->item.arrived = false;
-    if (objects->protocol->arrived != NULL)
-        objects->protocol->arrived(f, record);
+    if (objects->protocol.arrived != NULL)
+        objects->protocol.arrived(f, record->object, record->movement);
     if (record->early.count != 0)
         fy_gaps_watch(f);
     fy_record_admit(f, record, &held);

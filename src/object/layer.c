@@ -2,30 +2,22 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "object/foreign.h"
 #include "object/protocol.h"
-
-static int choose_protocol(ferry *f, const ferry_options *options, const fy_protocol **out)
-{
-    const char *name = fy_env_get("FERRY_DIRECTORY");
-    if (name == NULL)
-        name = options->directory;
-    *out = fy_protocol_find(name);
-    return *out != NULL
-               ? 0
-               : fy_fail(f, FERRY_EINVAL,
-                         "open: the directory \"%s\" is none of lazy, home and eager", name);
-}
 
 static int open_layer(ferry *f, const ferry_options *options)
 {
     static const char no_memory[] = "open: no memory for the object layer";
-    const fy_protocol *protocol;
-    int error = choose_protocol(f, options, &protocol);
-    if (error != 0)
-        return error;
     fy_objects *objects = fy_calloc(1, sizeof *objects);
     if (objects == NULL)
         return fy_fail(f, FERRY_ENOMEM, "%s", no_memory);
+    const char *name = fy_env_get("FERRY_DIRECTORY");
+    int error = fy_protocol_find(f, name != NULL ? name : options->directory, &objects->protocol,
+                                 &objects->protocol_handle);
+    if (error != 0) {
+        free(objects);
+        return error;
+    }
     objects->types = fy_calloc(FY_TYPES_MAX, sizeof *objects->types);
     if (objects->types == NULL || fy_table_init(&objects->directory, sizeof(fy_entry)) != 0)
         goto free_objects;
@@ -36,7 +28,6 @@ static int open_layer(ferry *f, const ferry_options *options)
     objects->f = f;
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);
-    objects->protocol = protocol;
     objects->port = fy_port_of(f);
     objects->port->ops->query(objects->port, &objects->info);
     fy_names_init(&objects->names, objects->rank);
@@ -61,6 +52,7 @@ free_letters:
 free_directory:
     fy_table_fini(&objects->directory);
 free_objects:
+    fy_foreign_close(objects->protocol_handle);
     free(objects->types);
     free(objects);
     return fy_fail(f, FERRY_ENOMEM, "%s", no_memory);
@@ -97,6 +89,7 @@ static void close_layer(ferry *f)
     fy_letterbox_fini(&objects->letters);
     for (fy_link *link; (link = fy_list_pop(&objects->spares)) != NULL;)
         free(link);
+    fy_foreign_close(objects->protocol_handle);
     free(objects->types);
     free(objects);
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);

@@ -165,12 +165,13 @@ typedef struct fy_objects {
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
-    const struct fy_protocol *protocol;
-    int told_heir;     /* 1 + the rank that was told all, when this one leaves: */
-    uint64_t told_out; /* when so many objects had gone */
-    bool helped;       /* the helper thread serves: data of resting objects must be pinned */
-    atomic_bool mail;  /* `done` or `arrivals` may have something: set under the lock */
-    fy_link done;      /* under the lock: DEPARTED and RETURNED */
+    ferry_directory_protocol protocol;
+    void *protocol_handle; /* the shared object that it came from */
+    int told_heir;         /* 1 + the rank that was told all, when this one leaves: */
+    uint64_t told_out;     /* when so many objects had gone */
+    bool helped;           /* the helper thread serves: data of resting objects must be pinned */
+    atomic_bool mail;      /* `done` or `arrivals` may have something: set under the lock */
+    fy_link done;          /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
     fy_arrival *strangers; /* objects among them are of kinds that are not registered here yet */
     int installed;         /* objects, by the kind that took them in; application thread */

@@ -17,7 +17,13 @@ typedef struct account {
     ferry_object_type type;
     ferry_handler count, end;
     int handled, alive, completed, failed, last_error;
+    int disordered; /* messages that came out of their order */
 } account;
+
+/* The built-in protocols, and those in shared objects. */
+static const char *const protocols[] = {"lazy", "home", "eager", DIRECTORY_THESIS,
+                                        DIRECTORY_GOSSIP};
+enum { PROTOCOLS = sizeof protocols / sizeof *protocols };
 
 typedef struct world {
     test_job job;
@@ -39,8 +45,11 @@ static void destroy(ferry *f, void *data)
 
 static void on_count(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {
-    (void)object, (void)data, (void)source, (void)m;
-    ((account *)ferry_user_data(f))->handled++;
+    account *a = ferry_user_data(f);
+    uint64_t *next = data; /* number due of each rank, where numbers are given */
+    (void)object;
+    a->handled++;
+    a->disordered += m->word_count == 1 && next[source]++ != m->words[0];
 }
 
 static void on_end(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
@@ -49,8 +58,10 @@ static void on_end(ferry *f, ferry_object object, void *data, int source, const 
     CHECK(ferry_object_destroy(f, object) == 0);
 }
 
-static const ferry_object_ops ops = {
-    .size = sizeof ops, .flat_bytes = sizeof(uint64_t), .unpack = unpack, .destroy = destroy};
+static const ferry_object_ops ops = {.size = sizeof ops,
+                                     .flat_bytes = RANKS * sizeof(uint64_t),
+                                     .unpack = unpack,
+                                     .destroy = destroy};
 
 static void world_open(world *w, const char *protocol)
 {
@@ -79,7 +90,7 @@ static void world_close(world *w)
 static ferry_object create(world *w, int rank)
 {
     ferry_object object;
-    uint64_t *data = calloc(1, sizeof *data);
+    uint64_t *data = calloc(RANKS, sizeof *data);
     w->accounts[rank].alive++;
     CHECK(ferry_object_create(w->job.f[rank], w->accounts[rank].type, data, &object) == 0);
     return object;
@@ -152,7 +163,11 @@ static void test_each_protocol_tells_whom_it_should(void **state)
         const char *name;
         int creator, first, stranger; /* guesses of rank 0, rank 1, rank 4 */
         uint64_t from_creator, from_stranger;
-    } cases[] = {{"lazy", 1, 2, 0, 2, 1}, {"home", 3, 2, 0, 0, 1}, {"eager", 3, 3, 3, 0, 0}};
+    } cases[] = {{"lazy", 1, 2, 0, 2, 1},
+                 {"home", 3, 2, 0, 0, 1},
+                 {"eager", 3, 3, 3, 0, 0},
+                 {DIRECTORY_THESIS, 1, 2, 0, 2, 1},
+                 {DIRECTORY_GOSSIP, 3, 2, 0, 0, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         world w;
         world_open(&w, cases[i].name);
@@ -170,6 +185,69 @@ static void test_each_protocol_tells_whom_it_should(void **state)
         CHECK(forwards(&w) == cases[i].from_creator + cases[i].from_stranger);
         CHECK(guess(&w, 0, object) == 3 && guess(&w, 4, object) == 3);
         CHECK(w.accounts[3].handled == 2);
+        world_close(&w);
+    }
+}
+
+/* Goal: under each protocol every message is handled once and in order, with a bounded number of
+ * forwards, wherever its object has gone. Method: objects move and messages are sent by dice, and
+ * all frames are taken now and then only. */
+static void test_each_protocol_conforms(void **state)
+{
+    enum { OBJECTS = 4, STEPS = 2000 };
+    (void)state;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        world w;
+        world_open(&w, protocols[i]);
+        ferry_object objects[OBJECTS];
+        int at[OBJECTS], moves = 0, sent = 0, handled = 0, disordered = 0;
+        uint64_t numbers[OBJECTS][RANKS] = {{0}}, random = 7 + i;
+        for (int o = 0; o < OBJECTS; o++)
+            objects[o] = create(&w, at[o] = o);
+        for (int step = 0; step < STEPS; step++) {
+            int o = (int)(next_random(&random) % OBJECTS);
+            int rank = (int)(next_random(&random) % RANKS);
+            if (next_random(&random) % 4 == 0 && rank != at[o]) {
+                move(&w, objects[o], at[o], rank);
+                at[o] = rank;
+                moves++;
+                continue;
+            }
+            const ferry_message m = {
+                .handler = w.accounts[rank].count, .word_count = 1, .words = {numbers[o][rank]++}};
+            CHECK(ferry_object_send(w.job.f[rank], objects[o], &m, NULL) == 0);
+            sent++;
+        }
+        job_settle(&w.job);
+        for (int rank = 0; rank < RANKS; rank++) {
+            handled += w.accounts[rank].handled;
+            disordered += w.accounts[rank].disordered;
+        }
+        CHECK(handled == sent && disordered == 0 && moves > 0);
+        CHECK(forwards(&w) <= (uint64_t)sent * RANKS);
+        world_close(&w);
+    }
+}
+
+/* Goal: lazy tells the creator after more than one forward, the thesis's protocol does not. Method:
+ * rank 4 sends to an object that has moved from rank 0 to 3; then rank 0 is asked for its guess. */
+static void test_only_lazy_tells_the_creator(void **state)
+{
+    static const struct {
+        const char *name;
+        int creator;
+    } cases[] = {{"lazy", 3}, {DIRECTORY_THESIS, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world w;
+        world_open(&w, cases[i].name);
+        ferry_object object = create(&w, 0);
+        for (int to = 1; to <= 3; to++)
+            move(&w, object, to - 1, to);
+        post(&w, 4, object, w.accounts[4].count);
+        job_settle(&w.job);
+        CHECK(forwards(&w) == 3 && guess(&w, 4, object) == 3);
+        CHECK(guess(&w, 0, object) == cases[i].creator);
         world_close(&w);
     }
 }
@@ -216,10 +294,9 @@ static void test_stale_news_are_dropped(void **state)
 static void test_the_end_is_forgotten_by_all(void **state)
 {
     (void)state;
-    static const char *const names[] = {"lazy", "home", "eager"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < PROTOCOLS; i++) {
         world w;
-        world_open(&w, names[i]);
+        world_open(&w, protocols[i]);
         int sent = 0, ended = 0;
         for (int round = 0; round < 100; round++) {
             ferry_object object = create(&w, round % RANKS);
@@ -502,6 +579,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_protocol_tells_whom_it_should),
+        cmocka_unit_test(test_each_protocol_conforms),
+        cmocka_unit_test(test_only_lazy_tells_the_creator),
         cmocka_unit_test(test_forwarders_shorten_the_way),
         cmocka_unit_test(test_stale_news_are_dropped),
         cmocka_unit_test(test_objects_wait_for_their_kind),

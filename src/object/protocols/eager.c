@@ -3,33 +3,31 @@
  * moves, and nothing after its end. */
 #include "object/protocol.h"
 
-static void tell_all(ferry *f, ferry_object object, int place, uint32_t movement)
+static void learnt(ferry *f, ferry_object object, uint32_t movement, int place)
 {
-    const fy_objects *objects = fy_objects_of(f);
-    for (int rank = 0; rank < objects->ranks; rank++)
-        if (rank != objects->rank && rank != place)
-            fy_location_send(f, rank, object, place, movement);
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        if (rank != place)
+            ferry_directory_tell(f, rank, object, movement, place);
 }
 
-static void arrived(ferry *f, const fy_record *record)
+static void arrived(ferry *f, ferry_object object, uint32_t movement)
 {
-    int rank = ferry_rank(f);
-    if (fy_object_home(fy_objects_of(f), record->object) == rank)
-        tell_all(f, record->object, rank, record->movement);
+    int here = ferry_rank(f), home = ferry_directory_home(f, object);
+    if (home == here)
+        learnt(f, object, movement, here);
     else
-        fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record->object,
-                         record->movement);
+        ferry_directory_tell(f, home, object, movement, here);
 }
 
-static void found(ferry *f, uint32_t movement, const fy_envelope *envelope)
+static void found(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops)
 {
-    fy_protocol_tell(f, envelope->origin, envelope->object, movement);
+    (void)hops;
+    ferry_directory_tell(f, origin, object, movement, ferry_rank(f));
 }
 
-static void learnt(ferry *f, const fy_entry *entry)
-{
-    tell_all(f, (ferry_object){entry->object}, entry->guess, entry->movement);
-}
-
-const fy_protocol fy_protocol_eager = {
-    .name = "eager", .arrived = arrived, .found = found, .learnt = learnt, .everyone = true};
+const ferry_directory_protocol fy_protocol_eager = {.size = sizeof(ferry_directory_protocol),
+                                                    .name = "eager",
+                                                    .arrived = arrived,
+                                                    .found = found,
+                                                    .learnt = learnt,
+                                                    .everyone = true};

@@ -2,15 +2,16 @@
  * the object has moved. */
 #include "object/protocol.h"
 
-static void arrived(ferry *f, const fy_record *record)
+static void arrived(ferry *f, ferry_object object, uint32_t movement)
 {
-    fy_protocol_tell(f, fy_object_home(fy_objects_of(f), record->object), record->object,
-                     record->movement);
+    ferry_directory_tell(f, ferry_directory_home(f, object), object, movement, ferry_rank(f));
 }
 
-static void found(ferry *f, uint32_t movement, const fy_envelope *envelope)
+static void found(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops)
 {
-    fy_protocol_tell(f, envelope->origin, envelope->object, movement);
+    (void)hops;
+    ferry_directory_tell(f, origin, object, movement, ferry_rank(f));
 }
 
-const fy_protocol fy_protocol_home = {.name = "home", .arrived = arrived, .found = found};
+const ferry_directory_protocol fy_protocol_home = {
+    .size = sizeof(ferry_directory_protocol), .name = "home", .arrived = arrived, .found = found};

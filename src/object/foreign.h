@@ -1,0 +1,20 @@
+/* Foreign: parts of Ferry that a user writes, in shared objects: schedulers, directory protocols.
+ *
+ * A shared object may be linked with the shared library or find its functions in the program: the
+ * functions that it calls work on what they are given alone, so that two copies of them do no harm.
+ */
+#ifndef FY_FOREIGN_H
+#define FY_FOREIGN_H
+
+#include "core/core.h"
+
+/* Opens the shared object at `path`, a `what`, and gives what it defines as `symbol`; `*handle` is
+ * for fy_foreign_close. FERRY_EINVAL: it cannot be opened, or defines no such thing. [application
+ * thread] */
+int fy_foreign_open(ferry *f, const char *what, const char *path, const char *symbol, void **handle,
+                    const void **out);
+
+/* NULL is allowed. */
+void fy_foreign_close(void *handle);
+
+#endif
