@@ -521,8 +521,8 @@ static void tell_tasks(ferry *f, fy_why *why)
 {
     const ferry_scheduling *s = fy_scheduling_of(f);
     if (s->scheduler != NULL && s->tasks != 0)
-        fy_why_line(why, "%u tasks, of load %.4g, wait here in scheduler %s", s->tasks, s->load,
-                    s->name);
+        fy_why_line(why, "%u task%s, of load %.4g, wait%s here in scheduler %s", s->tasks,
+                    s->tasks == 1 ? "" : "s", s->load, s->tasks == 1 ? "s" : "", s->name);
 }
 
 static void why(ferry *f, fy_why *told)

@@ -1,10 +1,12 @@
 /* ferry why: asks the ranks of a job what they do. */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -12,9 +14,10 @@
 #include "port/shm/layout.h"
 
 static const char help[] =
-    "usage: ferry why JOB\n"
+    "usage: ferry why [JOB]\n"
     "\n"
-    "Prints what each rank of a running job on this machine does, the messages that wait, the\n"
+    "Without JOB: lists the jobs of this user on this machine. With JOB: prints what each rank of "
+    "a running job on this machine does, the messages that wait, the\n"
     "objects they wait for, and which ranks wait for each other. JOB is the number of the process\n"
     "that started the ranks (ferry run, mpirun, or the program itself with FERRY_RANKS), or of a\n"
     "rank, which may be a thread. Of a job of mpirun on several machines, it prints what one's\n"
@@ -46,14 +49,86 @@ static pid_t process_of(const char *text)
     return whole && number <= INT32_MAX ? (pid_t)number : 0;
 }
 
+/* Prints the program and arguments of a process, as one line. */
+static void print_command(long pid)
+{
+    char path[64], text[100];
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    size_t count = file == NULL ? 0 : fread(text, 1, sizeof text, file);
+    if (file != NULL)
+        fclose(file);
+    while (count > 0 && text[count - 1] == '\0')
+        count--;
+    for (size_t i = 0; i < count; i++)
+        putchar(text[i] == '\0' ? ' ' : (unsigned char)text[i] < ' ' ? '?' : text[i]);
+    putchar('\n');
+}
+
+/* Ranks that are in the job, or have been. */
+static uint32_t count_ranks(const fy_controls *controls)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < controls->ranks; i++)
+        /* seq_cst, though any order would do */
+        count += (atomic_load(&rank_at(controls->base, i)->state) & SHM_STATE_MASK) != SHM_ABSENT;
+    return count;
+}
+
+/* Under mpirun each rank holds the segment: one line tells of it. */
+static bool is_listed(ino_t *seen, size_t *count, size_t room, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return true;
+    for (size_t i = 0; i < *count; i++)
+        if (seen[i] == info.st_ino)
+            return true;
+    if (*count < room)
+        seen[(*count)++] = info.st_ino;
+    return false;
+}
+
+static int list_jobs(void)
+{
+    enum { JOBS_MAX = 1024 };
+    ino_t seen[JOBS_MAX];
+    size_t count = 0, jobs = 0;
+    DIR *folder = opendir("/proc");
+    if (folder == NULL)
+        return fail("/proc", strerror(errno));
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+        pid_t pid = process_of(e->d_name);
+        int fd = pid <= 0 ? -1 : fy_segment_held(pid);
+        fy_controls controls;
+        if (fd >= 0 && !is_listed(seen, &count, JOBS_MAX, fd) &&
+            fy_controls_map(fd, &controls) == 0) {
+            uint32_t ranks = count_ranks(&controls);
+            printf("%d: %u rank%s of ", (int)pid, ranks, ranks == 1 ? "" : "s");
+            print_command(pid);
+            fy_controls_unmap(&controls);
+            jobs++;
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    closedir(folder);
+    if (jobs == 0)
+        printf("no job of this user's runs on this machine\n");
+    return 0;
+}
+
 int cmd_why(int argc, char **argv)
 {
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(help, stdout);
         return 0;
     }
+    if (argc == 1)
+        return list_jobs();
     if (argc != 2) {
-        fprintf(stderr, "ferry why: %d jobs: expected the number of one process\n", argc - 1);
+        fprintf(stderr, "ferry why: %d jobs: expected the number of one process, or none\n",
+                argc - 1);
         return wrong_usage();
     }
     pid_t pid = process_of(argv[1]);

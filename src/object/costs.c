@@ -41,7 +41,13 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object)
     if (slot == NULL && costs->table.count < OBJECTS_MAX &&
         fy_table_insert(&costs->table, object.word, &slot) != 0)
         slot = NULL;
-    return slot != NULL ? slot : &costs->others;
+    fy_cost *cost = slot != NULL ? slot : &costs->others;
+    if (slot != NULL && cost->type == NULL) {
+        const fy_entry *entry = fy_table_find(&objects->directory, object.word);
+        if (entry != NULL && entry->record != NULL && entry->record->type != NULL)
+            cost->type = entry->record->type->name;
+    }
+    return cost;
 }
 
 void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops)
@@ -71,16 +77,13 @@ fy_moment fy_cost_moment(const fy_objects *objects)
                : (fy_moment){fy_cost_now(objects), objects->costs->moment.handler_ns};
 }
 
-static void write_cost(const fy_objects *objects, const fy_cost *c, FILE *out)
+static void write_cost(const fy_cost *c, FILE *out)
 {
-    const fy_entry *entry = c->object == 0 ? NULL : fy_table_find(&objects->directory, c->object);
-    const fy_record *record = entry == NULL ? NULL : entry->record;
     fprintf(out,
             "object %016" PRIx64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
             " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %s\n",
             c->object, c->handled, c->handler_ns, c->message_ns, c->pack_ns, c->unpack_ns,
-            c->transit_ns, c->forwarded, c->in, c->out,
-            record != NULL && record->type != NULL ? record->type->name : "-");
+            c->transit_ns, c->forwarded, c->in, c->out, c->type != NULL ? c->type : "-");
 }
 
 void fy_costs_write(ferry *f, FILE *out)
@@ -90,7 +93,7 @@ void fy_costs_write(ferry *f, FILE *out)
         return;
     size_t index = 0;
     for (fy_cost *cost; (cost = fy_table_next(&objects->costs->table, &index)) != NULL;)
-        write_cost(objects, cost, out);
+        write_cost(cost, out);
     if (objects->costs->others.handled != 0)
-        write_cost(objects, &objects->costs->others, out);
+        write_cost(&objects->costs->others, out);
 }

@@ -134,6 +134,7 @@ typedef struct fy_cost {
     uint64_t transit_ns;         /* between its leaving elsewhere and its installation here */
     uint32_t handled, forwarded; /* messages */
     uint32_t in, out;            /* moves */
+    const char *type; /* its name, since the object may be gone later; NULL: never here */
 } fy_cost;
 
 typedef struct fy_moment {

@@ -58,10 +58,10 @@ static bool tell_object(ferry *f, fy_why *why, const fy_record *record, waiting 
     const char *reason = reason_of(record);
     fy_control_unlock(f);
     if (count != 0 && shown)
-        fy_why_line(why, "%u messages wait for object %016llx%s%s, the oldest for %.2f s: %s",
-                    count, (unsigned long long)record->object.word, record->type == NULL ? "" : " ",
-                    record->type == NULL ? "" : record->type->name, fy_why_age(f, oldest_ns),
-                    reason);
+        fy_why_line(why, "%u message%s for object %016llx%s%s, the oldest for %.2f s: %s", count,
+                    count == 1 ? " waits" : "s wait", (unsigned long long)record->object.word,
+                    record->type == NULL ? "" : " ", record->type == NULL ? "" : record->type->name,
+                    fy_why_age(f, oldest_ns), reason);
     return count != 0;
 }
 
@@ -80,8 +80,9 @@ static void tell_handlers(ferry *f, fy_why *why, const waiting *by_handler)
     uint32_t shown = 0;
     for (uint32_t i = 0; i < HANDLERS_MAX && shown < HANDLERS_SHOWN; i++)
         if (by_handler[i].count != 0 && ++shown != 0)
-            fy_why_line(why, "%u messages for handler \"%s\" wait, the oldest for %.2f s",
-                        by_handler[i].count, fy_handler_name(f, (uint16_t)i),
+            fy_why_line(why, "%u message%s for handler \"%s\" wait%s, the oldest for %.2f s",
+                        by_handler[i].count, by_handler[i].count == 1 ? "" : "s",
+                        fy_handler_name(f, (uint16_t)i), by_handler[i].count == 1 ? "s" : "",
                         fy_why_age(f, by_handler[i].since_ns));
 }
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Goal: a traced run is drawn, and a bad trace is refused with file, line and what was expected.
 # Method: trace a run of the program in $2, draw it by the command in $1, look into the files; then
-# break the traces in folder $3 in known places. Usage: report_test.sh FERRY PROGRAM TRACES
+# break the traces in folder $3 in known places. $4 destroys objects.
 ferry=$1
 program=$2
 traces=$3
+fate=$4
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -227,6 +228,12 @@ printf '\001\n' >>"$work/bad/rank-1.trace"
 cp "$traces/rank-0.trace" "$work/bad/"
 draws 1 "$work/bad"
 says 'bad/rank-1.trace:6: more lines'
+
+# Objects that were destroyed in the run still have their kind.
+FERRY_TRACE=$work/fates FERRY_RANKS=3 timeout 60 "$fate" 4 >"$work/out" 2>"$work/err" ||
+    fail "the run with objects that are destroyed: $?"
+[ "$(cat "$work"/fates/rank-*.trace | awk '$1 == "object" && $3 > 0 && $NF == "-"' | wc -l)" -eq 0 ] ||
+    fail "an object that handled messages has no kind"
 
 # What cannot be written whole is a failure: of the run, and of the job.
 run() { timeout 60 env FERRY_RANKS=2 "$@" "$program" --tasks 2 >"$work/out" 2>"$work/err"; }

@@ -141,7 +141,7 @@ done
 # A task that never ends: the helper tells what waits behind it.
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): in task "refine" (0) for [0-9.]* s$
-1 tasks, of load 1, wait here in scheduler none
+1 task, of load 1, waits here in scheduler none
 who is in ferry_quiesce waits for rank 1$
 L
 begin env FERRY_RANKS=3 FERRY_SCHEDULER=none "$program" task
@@ -169,7 +169,21 @@ refused()
     grep -q -- "ferry why: $words" "$work/out" || fail "no reason in: ferry why $*"
     [ "$wanted" -ne 2 ] || grep -q "Try .ferry why --help" "$work/out" || fail "no hint: $*"
 }
-refused 2 "0 jobs: expected the number of one process"
+# Without a process it lists the jobs, each once.
+begin "$ferry" run -n 2 "$program" collective
+until_listed()
+{
+    for _ in $(seq 300); do
+        "$ferry" why >"$work/out" 2>&1 && grep -q "^$job: 2 ranks of $ferry run -n 2 " "$work/out" &&
+            return 0
+        sleep 0.05
+    done
+    fail "the job is not listed"
+}
+until_listed
+[ "$(grep -c "^$job: " "$work/out")" -eq 1 ] || fail "the job is listed more than once"
+end_job
+"$ferry" why >"$work/out" 2>&1 || fail "a list of jobs ends with $?"
 refused 2 "2 jobs: expected the number of one process" 1 2
 for wrong in x 0 -1 +1 1x 0x10 1.5 4294967297 99999999999999999999 --hepl ""; do
     refused 2 "$wrong: expected the number of a process" "$wrong"

@@ -207,6 +207,10 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t number)
     return fy_arena_at(s->base + s->heaps_offset + number * s->heap_stride, s->heap_bytes);
 }
 
+/* Opens the file of the segment that process `pid` itself holds: the caller's to close. -1: none,
+ * or the process is another user's. */
+int fy_segment_held(long pid);
+
 /* Opens the file of the segment that process `pid` or else a child of its holds, or if asked its
  * parent: the caller's to close. -1. */
 FY_SHARED int fy_segment_of_process(long pid, bool or_parent);

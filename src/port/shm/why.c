@@ -56,8 +56,7 @@ void fy_doing_describe(const shm_rank *control, const char *lead, char *out, siz
     snprintf(out, size, "%s%s \"%s\" (%u)", lead, doings[what], name, handler);
 }
 
-/* The file of the segment that process `pid` itself holds; -1. */
-static int open_segment(long pid)
+int fy_segment_held(long pid)
 {
     char path[64], target[64];
     int fd = -1;
@@ -88,7 +87,7 @@ static int open_of_parent(long pid)
             break;
     if (file != NULL)
         (void)fclose(file);
-    return parent > 0 ? open_segment(parent) : -1;
+    return parent > 0 ? fy_segment_held(parent) : -1;
 }
 
 /* Where the ranks are threads, the one child of the launcher holds it; where MPI has started them,
@@ -101,7 +100,7 @@ static int open_of_child(long pid, int depth)
     (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
     FILE *file = fopen(path, "re");
     while (file != NULL && fd < 0 && fscanf(file, "%ld", &child) == 1) {
-        fd = open_segment(child);
+        fd = fy_segment_held(child);
         if (fd < 0 && depth > 1)
             fd = open_of_child(child, depth - 1);
     }
@@ -112,7 +111,7 @@ static int open_of_child(long pid, int depth)
 
 int fy_segment_of_process(long pid, bool or_parent)
 {
-    int fd = open_segment(pid);
+    int fd = fy_segment_held(pid);
     if (fd < 0 && pid > 1)
         fd = open_of_child(pid, GENERATIONS);
     return fd >= 0 || !or_parent ? fd : open_of_parent(pid);
