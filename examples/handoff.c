@@ -1,7 +1,7 @@
 /* Hand-off: passes one parcel between ranks 0 and 1, as cds.txt 7 measured it. The time does not
  * depend on the parcel's size, because nothing is copied.
  *
- *     ferry run -n 2 build/examples/handoff [ROUNDS]
+ *     ferry run -n 2 build/examples/handoff [ROUNDS [BYTES]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +42,10 @@ static double pass(ferry *f, size_t size_bytes, long rounds)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    long rounds = 100000;
-    const parameter table[] = {{"ROUNDS", "for each size", 1, 1e9, .whole = &rounds}, {0}};
+    long rounds = 100000, most = 1L << 30;
+    const parameter table[] = {{"ROUNDS", "for each size", 1, 1e9, .whole = &rounds},
+                               {"BYTES", "of the largest parcel", 64, 1L << 30, .whole = &most},
+                               {0}};
     int status = parameters_read(f, argc, argv, "Two ranks pass a parcel to and fro.", table);
     if (status >= 0)
         return status;
@@ -54,7 +56,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         return 2;
     }
     pass(f, 64, rounds);
-    for (size_t size = 64; size <= (size_t)1 << 30; size *= 8) {
+    for (size_t size = 64; size <= (size_t)most; size *= 8) {
         double ns = pass(f, size, rounds);
         if (ferry_rank(f) == 0)
             printf("%11zu bytes: %7.0f ns\n", size, ns);

@@ -37,6 +37,7 @@ make_csv overheads sh "$here/overheads.sh" "$ferry" "$examples/synthetic"
 make_csv preemption sh "$here/preemption.sh" "$ferry" "$examples/synthetic"
 make_csv synthetic sh "$here/synthetic.sh" "$ferry" "$examples/synthetic"
 make_csv synthetic-ranks sh "$here/ranks.sh" "$ferry" "$examples/synthetic"
+make_csv cds sh "$here/cds.sh" "$ferry" "$examples/handoff"
 make_csv kelp sh "$here/kelp.sh" "$ferry" "$examples"
 make_csv progressive sh "$here/progressive.sh" "$ferry" "$papers/progressive"
 if command -v gnuplot >/dev/null; then

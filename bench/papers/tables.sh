@@ -133,6 +133,20 @@ wanted dmcs && awk -F, '
     NR > 1 && $1 != "cavity" { printf "| %s | %d | %s | %s | %s |\n", $1, $2, $4, $6, paper[$1 "," $2] }' \
     "$docs/dmcs.csv"
 
+wanted cds && awk -F, '
+    BEGIN { n = split("ethernet-10m fddi hippi ethernet-1g", nets, " ")
+        m = split("64 4096 32768 262144 2097152", sizes, " ")
+        paper["ethernet-10m"] = "750-1,100 us; 1 MB/s of 10 KB"
+        paper["fddi"] = "750-1,100 us; 9.3 MB/s of 100 KB"
+        paper["hippi"] = "750-1,100 us; 27.5 MB/s of 1 MB"
+        print "| network | 64 B, us | 4 KiB, MB/s | 32 KiB | 256 KiB | 2 MiB | paper |"
+        print "|---|---|---|---|---|---|---|" }
+    { us[$1, $2] = $3; rate[$1, $2] = $4 }
+    END { for (i = 1; i <= n; i++) {
+        printf "| %s | %.1f |", nets[i], us[nets[i], sizes[1]]
+        for (k = 2; k <= m; k++) printf " %.1f |", rate[nets[i], sizes[k]]
+        print " " paper[nets[i]] " |" } }' "$docs/cds.csv"
+
 wanted kelp && awk -F, '
     BEGIN { n = split("8 16 32 64", ranks, " "); m = split("redblack mg ft summa", names, " ")
         print "| program | 8 ranks | 16 ranks | 32 ranks | 64 ranks |"; print "|---|---|---|---|---|" }

@@ -83,6 +83,7 @@ rows_of()
     synthetic-ranks.csv)
         again "$1" RANKS=32 HEAVY=25 TASKS=4 SCHEDULERS="diffusion ferry" sh "$here/ranks.sh" \
             "$ferry" "$examples/synthetic" ;;
+    cds.csv) again "$1" sh "$here/cds.sh" "$ferry" "$examples/handoff" ;;
     kelp.csv) again "$1" FIGURES=6 RANKS=8 PROGRAMS=mg sh "$here/kelp.sh" "$ferry" "$examples" ;;
     pingpong-measured.csv)
         "$ferry" sim -n 2 "$papers/pingpong" shm 1 | cut -d, -f1-3 >"$scratch/keys"
