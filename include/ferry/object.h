@@ -133,8 +133,11 @@ FERRY_API size_t ferry_object_count(const ferry *f);
  * to wait on this rank, where what waits, tasks included, takes `waiting_bytes` (ferry_options)
  * already: do the work at once, or keep it and send it from a later task. Outside handlers it waits
  * for room as ferry_request_send, and while some rank holds more than `backlog_bytes` of this one's
- * messages that wait for objects, or half of `waiting_bytes` in all; runs tasks meanwhile. [app
- * thread, handlers | may block and poll outside handlers] prema.txt C.2.4. */
+ * messages that wait for objects, or half of `waiting_bytes` in all; runs tasks meanwhile. It does
+ * not wait while an object that the program took from this rank, or is to install here, is not
+ * installed, or the type of one that came is not registered: then messages wait on this rank, and
+ * the call returns FERRY_EAGAIN outside handlers too. [app thread, handlers | may block and poll
+ * outside handlers] prema.txt C.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_message *message,
                                                const ferry_track *track);
@@ -156,7 +159,9 @@ typedef struct ferry_move_info {
  * follow it there, and those that come before it are kept until it is installed. Gives
  * `info->bytes`, freed with free, and `*data`, which is the program's from now on. ferry_quiesce
  * waits for messages to the object and for those that go with it, but not for what the program
- * carries: ranks may meet there before one hands it to the other. FERRY_ENOENT: not here, or
+ * carries: ranks may meet there before one hands it to the other. Both ranks may send to it until
+ * it is installed; other ranks' programs may have to wait for that in ferry_object_send, so these
+ * two do not wait for other ranks. FERRY_ENOENT: not here, or
  * leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM, and FERRY_EPEER, `rank` is
  * not there: it stays. [app thread, handlers | never blocks] prema.txt C.2.5 (mol_uninstall_obj).
  */

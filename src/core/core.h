@@ -153,7 +153,9 @@ typedef struct __attribute__((may_alias)) fy_head {
     uint32_t hasty_frames;
     uint64_t done;
     ferry_stats stats;
-    size_t owed_bytes; /* of copies and records of operations that wait here, in no queue */
+    size_t owed_bytes;   /* of copies and records of operations that wait here, in no queue */
+    uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
+    uint32_t carried;    /* objects that come only if the main program goes on */
 } fy_head;
 
 static inline const fy_head *fy_head_of(const ferry *f)
@@ -203,17 +205,48 @@ size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
  * limit is passed. [application thread] */
 int fy_check_room(ferry *f, const char *call);
 
+/* As fy_check_room for ferry_object_send, also outside handlers while fy_message_pace waits for
+ * nothing. */
+int fy_message_check(ferry *f);
+
 /* Bytes that wait for room at `rank`. */
 size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank);
 
-/* Outside handlers: polls, and runs tasks, until a message of `size_bytes` to an object on `rank`
- * may be sent and has room. Whether it has looked at what came. */
-bool fy_message_pace(ferry *f, int rank, size_t size_bytes);
+/* Objects that the program took from this rank or is to install here, or whose type it is to
+ * register. While there are any, fy_message_pace waits for nothing. [application thread] */
+static inline uint32_t *fy_carried_of(ferry *f)
+{
+    return &((fy_head *)(void *)f)->carried;
+}
+
+/* Outside handlers: polls, and runs tasks, until a message of `size_bytes` to `object`, which is on
+ * `rank`, may be sent and has room. Whether it has looked at what came. */
+bool fy_message_pace(ferry *f, uint64_t object, int rank, size_t size_bytes);
+
+/* Where messages of this rank's own to an object wait, and what their sender knew of its place: a
+ * slot of a table (route.c). */
+typedef struct fy_route {
+    uint64_t object;
+    int32_t rank;
+    uint32_t movement;
+    uint32_t count;
+} fy_route;
+
+/* The route of an object to which messages wait; else NULL. Lends it until the next message is
+ * sent.
+ */
+const fy_route *fy_route_find(const ferry *f, uint64_t object);
+
+/* Whether a message to `object` has to follow others that wait, wherever the object is. */
+static inline bool fy_message_follows(const ferry *f, uint64_t object)
+{
+    return fy_head_of(f)->slow_lanes != 0 && fy_route_find(f, object) != NULL;
+}
 
 /* As fy_send in the data lane, for a message to an object on `rank`, which is work there from now
  * on; that one which is passed on is finished here, the caller says. `own`: it is this rank's own:
  * while the rank's credit is withdrawn, or others wait, it waits behind them and in nobody's way.
- */
+ * It follows others to its object. */
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 
 /* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */

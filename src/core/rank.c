@@ -76,6 +76,7 @@ static void free_core(ferry *f)
     fy_trace_file_fini(f);
     fy_queue_set_fini(&f->backlog, &f->packets);
     fy_tags_fini(f);
+    fy_table_fini(&f->routes);
     while (f->self.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&f->self, NULL));
     while (f->orphans.head != NULL)

@@ -7,6 +7,7 @@
 
 #include "base/mutex.h"
 #include "base/pool.h"
+#include "base/table.h"
 #include "core/collective.h"
 #include "core/core.h"
 #include "core/leave.h"
@@ -67,10 +68,10 @@ struct ferry {
     uint64_t done;         /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
     size_t owed_bytes;
+    uint32_t slow_lanes, carried;
 
     fy_kind_fn *kinds[FY_KINDS];
-    uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
-    bool filtered;       /* a tag-selective poll runs, for filter_tag */
+    bool filtered; /* a tag-selective poll runs, for filter_tag */
     int32_t filter_tag;
     /* Requests are left with peers that do not take the answers (progress.c). */
     int refused;               /* 1 + such a peer of this round; 0: there is none */
@@ -84,6 +85,7 @@ struct ferry {
 
     fy_pool packets;
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
+    fy_table routes;      /* of objects to which messages wait (route.c); made with the first */
     fy_credit credit;
     atomic_bool why_asked; /* by a frame, and not told yet */
     fy_tags tags;          /* what polls for a tag have kept */
@@ -124,7 +126,9 @@ _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
                    offsetof(struct ferry, heirs) == offsetof(fy_head, heirs) &&
                    offsetof(struct ferry, done) == offsetof(fy_head, done) &&
                    offsetof(struct ferry, stats) == offsetof(fy_head, stats) &&
-                   offsetof(struct ferry, owed_bytes) == offsetof(fy_head, owed_bytes),
+                   offsetof(struct ferry, owed_bytes) == offsetof(fy_head, owed_bytes) &&
+                   offsetof(struct ferry, slow_lanes) == offsetof(fy_head, slow_lanes) &&
+                   offsetof(struct ferry, carried) == offsetof(fy_head, carried),
                "the head of a rank");
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
@@ -205,6 +209,10 @@ size_t fy_answer_bytes(const ferry *f, int rank);
 
 /* Messages to objects on `rank` wait for no credit any more. FERRY_ENOMEM: some do. */
 int fy_messages_release(ferry *f, int rank);
+
+/* A message to an object joins the queue for `rank`, or has left it (route.c). FERRY_ENOMEM. */
+int fy_route_join(ferry *f, int rank, const fy_frame *frame);
+void fy_route_leave(ferry *f, const fy_frame *frame);
 
 /* Sends what waits for room. Returns packets sent. */
 int fy_backlog_flush(ferry *f);

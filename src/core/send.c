@@ -59,25 +59,55 @@ size_t fy_waiting_bytes(const ferry *f)
     return f->self.bytes + f->backlog.bytes + f->kept_bytes + f->owed_bytes + f->tags.bytes;
 }
 
-int fy_check_room(ferry *f, const char *call)
+static int check_kept(ferry *f, const char *call, const char *why)
 {
     size_t waiting_bytes = fy_waiting_bytes(f);
-    if (f->depth == 0 || waiting_bytes <= f->options.waiting_bytes)
+    if (waiting_bytes <= f->options.waiting_bytes)
         return 0;
     return fy_fail(f, FERRY_EAGAIN,
                    "%s: %zu bytes of tasks and messages wait on this rank, the limit for more of "
-                   "its handlers is %zu (waiting_bytes, FERRY_WAITING_BYTES)",
-                   call, waiting_bytes, f->options.waiting_bytes);
+                   "its handlers is %zu (waiting_bytes, FERRY_WAITING_BYTES)%s",
+                   call, waiting_bytes, f->options.waiting_bytes, why);
+}
+
+int fy_check_room(ferry *f, const char *call)
+{
+    return f->depth == 0 ? 0 : check_kept(f, call, "");
+}
+
+int fy_message_check(ferry *f)
+{
+    if (f->depth == 0 && f->carried == 0)
+        return 0;
+    return check_kept(f, "object_send",
+                      f->depth != 0 ? ""
+                                    : "; an uninstalled object is not installed yet, or its type "
+                                      "is not registered");
 }
 
 /* Takes the packet on success. */
-static bool keep(ferry *f, int sort, fy_packet *packet)
+static __attribute__((cold)) bool keep(ferry *f, int sort, fy_packet *packet)
 {
     bool filled = waiting(f, sort, packet->rank) != NULL;
-    if (!fy_queue_set_push(&f->backlog, (uint32_t)(packet->rank * FY_BACKLOGS + sort), packet))
+    if (sort == FY_MESSAGES && fy_route_join(f, packet->rank, &packet->frame) != 0)
         return false;
+    if (!fy_queue_set_push(&f->backlog, (uint32_t)(packet->rank * FY_BACKLOGS + sort), packet)) {
+        if (sort == FY_MESSAGES)
+            fy_route_leave(f, &packet->frame);
+        return false;
+    }
     f->slow_lanes += !filled;
     return true;
+}
+
+/* The first packet of a queue has gone. */
+static void drop_first(ferry *f, fy_queue *queue)
+{
+    fy_packet *packet = fy_queue_set_unlink(&f->backlog, queue, NULL);
+    if (queue->key % FY_BACKLOGS == FY_MESSAGES)
+        fy_route_leave(f, &packet->frame);
+    fy_packet_destroy(&f->packets, packet);
+    f->slow_lanes -= queue->head == NULL;
 }
 
 static int no_memory(ferry *f, int rank, size_t size_bytes)
@@ -93,7 +123,9 @@ static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const f
                                            const char *call)
 {
     fy_lane lane = sort == FY_MESSAGES ? FY_DATA : (fy_lane)sort;
-    int error = call == NULL ? 0 : fy_check_room(f, call);
+    int error = call == NULL          ? 0
+                : sort == FY_MESSAGES ? fy_message_check(f)
+                                      : fy_check_room(f, call);
     if (error != 0)
         return error;
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
@@ -173,6 +205,12 @@ static inline bool must_wait(const ferry *f, int rank)
 /* The port is asked behind what waits: see fy_message_send. */
 static int send_message(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
+    const fy_route *route = fy_route_find(f, frame->words[0]);
+    if (route != NULL) {
+        fy_frame routed = *frame;
+        routed.words[1] = frame->words[1] >> 32 << 32 | route->movement;
+        return keep_copy(f, FY_MESSAGES, route->rank, &routed, call);
+    }
     return rank != f->rank && must_wait(f, rank) ? keep_copy(f, FY_MESSAGES, rank, frame, call)
                                                  : send_data(f, rank, frame, call);
 }
@@ -218,8 +256,11 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
 
 /* A rank that never finds its ring full never polls, and would not hear that it has lost credit. So
  * it looks at the control lane each time when it has sent a part of what credit stands for. */
-static __attribute__((noinline)) bool pace(ferry *f, int rank, bool look)
+static __attribute__((noinline)) bool pace(ferry *f, uint64_t object, int rank, bool look)
 {
+    const fy_route *route = fy_route_find(f, object);
+    if (route != NULL)
+        rank = route->rank;
     if (look) {
         f->credit.unseen_bytes = 0;
         (void)fy_control_look(f);
@@ -228,18 +269,18 @@ static __attribute__((noinline)) bool pace(ferry *f, int rank, bool look)
         return look;
     fy_doing before = fy_account_enter(f, f->account.base);
     fy_patience patience = {0};
-    while (must_wait(f, rank))
+    while (f->carried == 0 && must_wait(f, rank))
         wait_for_room(f, true, &patience);
     fy_account_leave(f, before);
     return true;
 }
 
-bool fy_message_pace(ferry *f, int rank, size_t size_bytes)
+bool fy_message_pace(ferry *f, uint64_t object, int rank, size_t size_bytes)
 {
     enum { MESSAGE_BYTES = 256, PARTS = 8 };
     f->credit.unseen_bytes += MESSAGE_BYTES + size_bytes;
     bool look = f->credit.unseen_bytes >= f->options.backlog_bytes / PARTS;
-    return (look || must_wait(f, rank)) && pace(f, rank, look);
+    return (look || f->slow_lanes != 0 || fy_credit_is_withdrawn(f)) && pace(f, object, rank, look);
 }
 
 static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)
@@ -291,7 +332,7 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
 
 /* Until the port has read what it was lent. No frame announces that: pauses are short against what
  * was waited already. */
-static void wait_for_return(ferry *f, const atomic_bool *lent)
+static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *lent)
 {
     uint64_t start = f->ops->now(f->port);
     uint32_t rounds = 0;
@@ -379,16 +420,13 @@ int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame,
     }
 }
 
-int fy_messages_release(ferry *f, int rank)
+__attribute__((cold)) int fy_messages_release(ferry *f, int rank)
 {
     for (fy_queue *queue; (queue = waiting(f, FY_MESSAGES, rank)) != NULL;) {
-        fy_packet *packet = queue->head;
-        int error = send_data(f, rank, &packet->frame, NULL);
+        int error = send_data(f, rank, &queue->head->frame, NULL);
         if (error == FERRY_ENOMEM)
             return error;
-        packet = fy_queue_set_unlink(&f->backlog, queue, NULL);
-        fy_packet_destroy(&f->packets, packet);
-        f->slow_lanes -= queue->head == NULL;
+        drop_first(f, queue);
     }
     return 0;
 }
@@ -405,17 +443,15 @@ static int flush_queue(ferry *f, fy_queue *queue)
         int error = f->ops->send(f->port, FY_APP, head->lane, head->rank, &head->frame);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
             break;
-        fy_packet *packet = fy_queue_set_unlink(&f->backlog, queue, NULL);
-        fy_packet_destroy(&f->packets, packet);
+        drop_first(f, queue);
         count++;
     }
-    f->slow_lanes -= queue->head == NULL;
     return count;
 }
 
 /* Orphans are single frames without memory for a queue of their own; their order does not matter.
  */
-static int flush_orphans(ferry *f)
+static __attribute__((cold)) int flush_orphans(ferry *f)
 {
     int count = 0;
     for (fy_packet *before = NULL, *at = f->orphans.head, *next; at != NULL; at = next) {

@@ -48,6 +48,12 @@ static int unseal(ferry *f, const ferry_move_info *info, int source, size_t *siz
     return 0;
 }
 
+void fy_entry_met(fy_objects *objects, fy_entry *entry)
+{
+    entry->left = FY_SEEN;
+    --*fy_carried_of(objects->f);
+}
+
 void fy_record_depart(ferry *f, fy_record *record, int rank)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -96,6 +102,8 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
     memcpy(bytes + size_bytes, &label, sizeof label);
     *info = (ferry_move_info){.bytes = bytes, .size_bytes = size_bytes + sizeof label};
     *data = record->data;
+    /* Before any message that goes there. */
+    fy_location_send(f, rank, object, FY_PLACE_CARRIED, record->movement + 1);
     fy_record_depart(f, record, rank);
     return 0;
 }

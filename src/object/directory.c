@@ -81,8 +81,10 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_
         if (fy_object_creator(object) == objects->rank)
             fy_names_end(&objects->names, object);
         fy_entry *entry = fy_entry_find(objects, object);
-        if (entry != NULL)
+        if (entry != NULL) {
+            fy_entry_seen(objects, entry);
             fy_table_remove(&objects->directory, entry);
+        }
     }
     for (int rank = 0; everyone && first && rank < objects->ranks; rank++)
         if (rank != objects->rank)
@@ -118,7 +120,7 @@ static void fill(fy_record *record, ferry_object object)
 {
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
-    record->scheduled = record->handed = record->doomed = record->worked = false;
+    record->scheduled = record->handed = record->doomed = record->worked = record->due = false;
     record->target = -1;
     record->from = 0;
     record->movement = 0;
@@ -180,6 +182,7 @@ static void give_up(ferry *f, fy_entry *entry, int error)
     fy_objects *objects = fy_objects_of(f);
     fy_record *record = entry->record;
     entry->record = NULL;
+    *fy_carried_of(f) -= record->due;
     fy_letters_fail(f, &record->late, error);
     fy_record_destroy(objects, record);
 }
@@ -192,7 +195,7 @@ static bool is_leaving(ferry *f, const fy_entry *entry)
 }
 
 /* On the creator. */
-static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
+static __attribute__((cold)) fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
@@ -219,7 +222,7 @@ static fy_verdict hear_of_own_end(ferry *f, const fy_frame *frame)
 
 /* An end from elsewhere: the creator's word, which also an heir that was told of the object has to
  * hear; or that of a rank off which a message bounced. */
-static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
+static __attribute__((cold)) fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 {
     fy_objects *objects = fy_objects_of(f);
     const ferry_object object = {entry->object};
@@ -230,6 +233,7 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
         return FY_TAKEN;
     if (entry->record != NULL)
         give_up(f, entry, FERRY_ENOENT);
+    fy_entry_seen(objects, entry);
     if (final && objects->told_heir != 0)
         fy_location_send(f, objects->told_heir - 1, object, FY_PLACE_NONE, entry->movement);
     if (final || !entry->hosted)
@@ -240,8 +244,8 @@ static fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 }
 
 /* On a rank that hears of an object for the first time: all are told, or nobody asked. */
-static __attribute__((noinline)) fy_entry *hear_first(fy_objects *objects, int source,
-                                                      ferry_object object)
+static __attribute__((cold)) fy_entry *hear_first(fy_objects *objects, int source,
+                                                  ferry_object object)
 {
     fy_entry *entry = NULL;
     if (objects->protocol.everyone && source == fy_object_home(objects, object))
@@ -256,13 +260,15 @@ static fy_verdict hear_of_place(ferry *f, int source, ferry_object object, int p
     fy_entry *entry = fy_entry_find(objects, object);
     if (entry == NULL)
         entry = hear_first(objects, source, object);
+    if (entry != NULL && movement == entry->movement)
+        fy_entry_seen(objects, entry);
     if (entry == NULL || entry->dead || (int32_t)(movement - entry->movement) <= 0)
         return FY_TAKEN;
     if (entry->record != NULL)
         return is_leaving(f, entry) ? FY_LEAVE : FY_TAKEN;
     entry->guess = place;
     entry->movement = movement;
-    entry->left = 0;
+    fy_entry_seen(objects, entry);
     if (objects->protocol.learnt != NULL && fy_object_home(objects, object) == objects->rank)
         objects->protocol.learnt(f, object, movement, entry->guess);
     return FY_TAKEN;
@@ -275,9 +281,30 @@ static void answer(ferry *f, int source, ferry_object object, uint32_t movement)
         fy_location_send(f, source, object, FY_PLACE_NONE, movement);
 }
 
+/* The program is to install here an object that another rank has uninstalled: until then its main
+ * program does not wait for credit. Without memory to note that, it does. */
+static __attribute__((cold)) fy_verdict hear_of_carried(ferry *f, int source, ferry_object object,
+                                                        uint32_t movement)
+{
+    fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = fy_entry_find(objects, object);
+    if (entry != NULL && entry->record != NULL && is_leaving(f, entry))
+        return FY_LEAVE;
+    if ((entry != NULL && (entry->record != NULL || entry->dead)) ||
+        (int32_t)(movement - (entry == NULL ? 0 : entry->movement)) <= 0 ||
+        fy_entry_make(objects, object, &entry) != 0)
+        return FY_TAKEN;
+    entry->record = fy_record_create(objects, object);
+    if (entry->record == NULL)
+        return FY_TAKEN;
+    entry->record->from = source;
+    entry->record->due = true;
+    ++*fy_carried_of(f);
+    return FY_TAKEN;
+}
+
 /* An end, or a question. Not inlined: news of a place are frequent, and shall not pay for it. */
-static __attribute__((noinline)) fy_verdict hear_of_none(ferry *f, int source,
-                                                         const fy_frame *frame)
+static __attribute__((cold)) fy_verdict hear_of_none(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
@@ -286,6 +313,8 @@ static __attribute__((noinline)) fy_verdict hear_of_none(ferry *f, int source,
         answer(f, source, object, (uint32_t)frame->words[1]);
         return FY_TAKEN;
     }
+    if (place == FY_PLACE_CARRIED)
+        return hear_of_carried(f, source, object, (uint32_t)frame->words[1]);
     fy_entry *entry = fy_entry_find(objects, object);
     fy_verdict verdict = FY_TAKEN;
     /* It is not coming from there. */
@@ -307,7 +336,7 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     const fy_objects *objects = fy_objects_of(f);
     ferry_object object = {frame->words[0]};
     int32_t place = (int32_t)(uint32_t)(frame->words[1] >> 32);
-    if (frame->word_count != 2 || !fy_object_is_name(objects, object) || place < FY_PLACE_ASK ||
+    if (frame->word_count != 2 || !fy_object_is_name(objects, object) || place < FY_PLACE_CARRIED ||
         place >= objects->ranks || frame->size_bytes % sizeof(fy_source) != 0 ||
         (place == FY_PLACE_ASK && fy_object_home(objects, object) != objects->rank)) {
         fy_bad_frame(f, source, frame, "location");
@@ -323,7 +352,7 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
 
 /* What `rank` sent has been handled, so what of it has not arrived never will. The entry stays as a
  * tombstone until the creator, told of the loss, says that all know. */
-static void lose(ferry *f, fy_entry *entry, int rank)
+static __attribute__((cold)) void lose(ferry *f, fy_entry *entry, int rank)
 {
     fy_record *record = entry->record;
     fy_record about = {.object = record->object, .movement = entry->movement};
@@ -344,8 +373,10 @@ void fy_directory_peer_gone(ferry *f, int rank)
     size_t index = 0;
     for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
         fy_record *record = entry->record;
+        if (entry->guess == rank)
+            fy_entry_seen(objects, entry);
         if (record != NULL && fy_record_state(f, record) == FY_AWAITED && record->from == rank &&
-            !fy_arrival_waits(f, record->object))
+            !(record->due && record->late.count == 0) && !fy_arrival_waits(f, record->object))
             fy_list_insert(&lost, &record->link);
     }
     for (fy_link *link; (link = fy_list_pop(&lost)) != NULL;)

@@ -146,13 +146,14 @@ fy_letters fy_record_settle(fy_objects *objects, fy_record *record)
     if (entry->record != NULL) {
         held = entry->record->late;
         entry->record->late = (fy_letters){0};
+        *fy_carried_of(objects->f) -= entry->record->due;
         fy_record_destroy(objects, entry->record);
     }
     entry->record = record;
     entry->guess = objects->rank;
     entry->movement = record->movement;
     entry->hosted = 1;
-    entry->left = 0;
+    fy_entry_seen(objects, entry);
     objects->count++;
     fy_stats(objects->f)->objects_in++;
     return held;
@@ -296,6 +297,10 @@ static int install(ferry *f, fy_arrival *arrival)
         if (error == 0)
             error = fill(f, arrival, &passage, entry, arrival->record);
     }
+    /* Who uninstalled it goes on as it did before. */
+    if (error == 0 && arrival->given != NULL)
+        fy_location_send(f, arrival->source, (ferry_object){passage.object}, objects->rank,
+                         passage.movement);
     if (error == 0 && objects->costs != NULL)
         count_install(f, &passage, start_ns);
     if (has_to_wait(error))
@@ -362,6 +367,8 @@ void fy_strangers_retry(ferry *f)
     fy_objects *objects = fy_objects_of(f);
     fy_arrival *first = objects->strangers;
     objects->strangers = NULL;
+    for (const fy_arrival *at = first; at != NULL; at = at->next)
+        --*fy_carried_of(f);
     if (first != NULL)
         arrivals_return(f, first);
 }
@@ -371,6 +378,7 @@ static void set_aside(fy_objects *objects, fy_arrival *arrival)
 {
     arrival->next = objects->strangers;
     objects->strangers = arrival;
+    ++*fy_carried_of(objects->f);
 }
 
 int fy_arrivals_install(ferry *f)

@@ -55,7 +55,7 @@ static bool move_all(ferry *f)
     int target = objects->rank;
     for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;) {
         fy_record *record = entry->record;
-        if (record == NULL)
+        if (record == NULL || (record->due && record->late.count == 0))
             continue;
         target = fy_peer_taker(f, target);
         if (target >= 0 && is_at_rest(f, record) && fy_record_unlink(f, record))
@@ -153,6 +153,7 @@ static int inherit(ferry *f, int source, const legacy *item)
             entry->record->from = source;
         return entry->record == NULL ? FERRY_ENOMEM : 0;
     }
+    fy_entry_seen(objects, entry);
     entry->movement = item->movement;
     entry->guess = item->place;
     return 0;

@@ -224,7 +224,8 @@ static int drain_departed(ferry *f, fy_record *record)
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;
-        entry->left = 1;
+        entry->left = record->worked ? FY_LEFT : FY_CARRIED;
+        *fy_carried_of(f) += !record->worked;
         objects->count--;
         fy_stats(f)->objects_out++;
         if (objects->costs != NULL) {

@@ -70,6 +70,7 @@ typedef struct fy_record {
     bool handed; /* its data has been given away as it is: not to be destroyed */
     bool doomed; /* to be destroyed when its handler returns */
     bool worked; /* it is work, since it is under way, and not carried by the program */
+    bool due;    /* AWAITED: the program is to install it here */
     int target;  /* where it moves, or shall when its handler returns; else -1 */
     int from;    /* AWAITED: the rank that says it has sent it */
     uint32_t movement;
@@ -89,6 +90,10 @@ typedef struct fy_record {
     fy_letters late;    /* arrived while it was leaving or awaited */
 } fy_record;
 
+/* Whether an object went from this rank to the place that its entry names and nobody has seen it
+ * there yet. CARRIED: the program takes it there. */
+enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED };
+
 /* What this rank knows of an object: a slot of the directory. `sequence`, which the last message
  * has changed, does not stand beside `movement`: read as one they would have to wait for that. */
 typedef struct fy_entry {
@@ -98,7 +103,7 @@ typedef struct fy_entry {
     int32_t guess;
     uint32_t sequence; /* of the next message from here */
     uint8_t hosted;    /* the object has been here */
-    uint8_t left;      /* it went from here to `guess`, where nobody has seen it yet */
+    uint8_t left;      /* fy_left */
     uint8_t dead;      /* a tombstone */
 } fy_entry;
 
@@ -194,6 +199,15 @@ static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object ob
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
 
+/* Somebody has seen the object of `entry`, or nobody ever will. */
+void fy_entry_met(fy_objects *objects, fy_entry *entry);
+static inline void fy_entry_seen(fy_objects *objects, fy_entry *entry)
+{
+    if (entry->left == FY_CARRIED)
+        fy_entry_met(objects, entry);
+    entry->left = FY_SEEN;
+}
+
 /* The next object of `type` of which there is a record here, perhaps because it has not gone yet or
  * has still to come; start with `*index` 0. Nothing may poll meanwhile. [application thread] */
 FY_SHARED bool fy_object_next(ferry *f, ferry_object_type type, size_t *index, ferry_object *out);
@@ -268,9 +282,10 @@ void fy_object_bury(ferry *f, fy_entry *entry, const fy_record *record);
 void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32_t movement);
 
 enum {
-    FY_PLACE_NONE = -1, /* it is destroyed */
-    FY_PLACE_LOST = -2, /* it is destroyed, and a message got lost by it */
-    FY_PLACE_ASK = -3   /* asks the creator: answered when it is destroyed */
+    FY_PLACE_NONE = -1,   /* it is destroyed */
+    FY_PLACE_LOST = -2,   /* it is destroyed, and a message got lost by it */
+    FY_PLACE_ASK = -3,    /* asks the creator: answered when it is destroyed */
+    FY_PLACE_CARRIED = -4 /* the program brings it to the rank that is told */
 };
 
 fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);

@@ -33,15 +33,6 @@ static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *
            fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) != NULL;
 }
 
-/* Outside handlers: waits until the message has room. Whether it has looked what there is, which
- * may have moved the object. */
-static bool pace(ferry *f, int rank, size_t size_bytes)
-{
-    if (fy_objects_of(f)->letters.unsettled)
-        fy_holdings_settle(f, false);
-    return rank >= 0 && fy_message_pace(f, rank, size_bytes);
-}
-
 static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t op)
 {
     return (fy_envelope){.object = {entry->object},
@@ -55,7 +46,7 @@ static int send_here(ferry *f, const fy_entry *entry, uint32_t op, const ferry_m
 {
     fy_objects *objects = fy_objects_of(f);
     const fy_envelope envelope = envelope_of(f, entry, op);
-    int error = fy_check_room(f, "object_send");
+    int error = fy_message_check(f);
     if (error != 0)
         return error;
     fy_record *record = entry->record;
@@ -142,8 +133,9 @@ static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_messa
     if (error != 0)
         return error;
     const fy_envelope envelope = envelope_of(f, entry, op);
-    error = entry->record != NULL ? send_here(f, entry, op, message)
-                                  : post(f, rank, &envelope, message);
+    error = entry->record != NULL && !fy_message_follows(f, entry->object)
+                ? send_here(f, entry, op, message)
+                : post(f, rank, &envelope, message);
     if (error != 0)
         return not_sent(f, op, message->size_bytes, error);
     entry->sequence++;
@@ -166,6 +158,15 @@ static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object ob
     return entry;
 }
 
+/* Outside handlers: waits until the message has room. Whether it has looked what there is, which
+ * may have moved the object. */
+static bool pace(ferry *f, ferry_object object, int rank, size_t size_bytes)
+{
+    if (fy_objects_of(f)->letters.unsettled)
+        fy_holdings_settle(f, false);
+    return rank >= 0 && fy_message_pace(f, object.word, rank, size_bytes);
+}
+
 int ferry_object_send(ferry *f, ferry_object object, const ferry_message *message,
                       const ferry_track *track)
 {
@@ -174,7 +175,7 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
         return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
     int rank = fy_object_place(objects, object, entry);
-    if (!fy_in_handler(f) && pace(f, rank, message->size_bytes)) {
+    if (!fy_in_handler(f) && pace(f, object, rank, message->size_bytes)) {
         entry = fy_entry_find(objects, object);
         rank = fy_object_place(objects, object, entry);
     }
