@@ -111,6 +111,63 @@ static void test_multilist_runs_its_own_best(void **state)
     world_close(w);
 }
 
+/* Goal: a rank with work fetches what is better by more than a quarter than all that it has, runs
+ * that next, and gives it to nobody before; what is hardly better it leaves. Method: three ranks;
+ * rank 0 has the better objects, rank 2 would want them as much. */
+static void test_multilist_fetches_what_is_better(void **state)
+{
+    static const double good[3] = {5, 9, 9}, fair[3] = {5, 5, 0}, poor[3] = {1, 4, 0};
+    (void)state;
+    world *w = world_open(&fy_scheduler_multilist, 3, "");
+    for (int i = 0; i < 3; i++)
+        world_occupy(w, i, 1);
+    thing *own = world_add_choosy(w, 1, poor);
+    thing *best = world_add_choosy(w, 0, good);
+    world_add_choosy(w, 0, fair);
+    world_deliver_all(w);
+    assert_int_equal(best->rank, 1); /* which runs its first */
+    assert_int_equal(world_moves(w, 0, 0, 1), 1);
+    int since = w->sent;
+    world_run_last(w, 2);
+    world_deliver_all(w);
+    assert_int_equal(best->rank, 1);
+    assert_int_equal(world_moves(w, since, 1, 2), 1); /* the other one */
+    assert_int_equal(own->rank, 2);
+    world_end(w, 1);
+    assert_ptr_equal(world_run(w, 1), &best->item);
+    world_close(w);
+
+    w = world_open(&fy_scheduler_multilist, 3, "");
+    for (int i = 0; i < 3; i++)
+        world_occupy(w, i, 1);
+    world_add_choosy(w, 1, poor);
+    world_add_choosy(w, 0, fair);
+    world_deliver_all(w);
+    assert_int_equal(world_moves(w, 0, -1, -1), 0);
+    world_close(w);
+}
+
+/* Goal: the best of however many is given. Method: the best of 440 is neither
+ * among the first nor among the last 100. */
+static void test_multilist_looks_at_all(void **state)
+{
+    static const double good[2] = {0, 9}, poor[2] = {9, 1};
+    (void)state;
+    world *w = world_open(&fy_scheduler_multilist, 2, "");
+    world_occupy(w, 0, 1);
+    world_occupy(w, 1, 1);
+    for (int i = 0; i < 300; i++)
+        world_add_choosy(w, 0, poor);
+    thing *best = world_add_choosy(w, 0, good);
+    for (int i = 0; i < 140; i++)
+        world_add_choosy(w, 0, poor);
+    world_deliver_all(w);
+    world_run_last(w, 1);
+    world_deliver_all(w);
+    assert_int_equal(best->rank, 1);
+    world_close(w);
+}
+
 /* Goal: ranks that could get as much from several do not all ask the same. Method: 8 of 16 ranks
  * have an object too many, the others become idle. */
 static void test_multilist_asks_here_and_there(void **state)
@@ -443,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_multilist_goes_by_the_priority_for_the_asker),
         cmocka_unit_test(test_multilist_gives_what_there_is),
         cmocka_unit_test(test_multilist_runs_its_own_best),
+        cmocka_unit_test(test_multilist_fetches_what_is_better),
+        cmocka_unit_test(test_multilist_looks_at_all),
         cmocka_unit_test(test_multilist_asks_here_and_there),
         cmocka_unit_test(test_master_collects_and_hands_out),
         cmocka_unit_test(test_master_factors),

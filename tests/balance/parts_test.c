@@ -10,6 +10,7 @@
 #include "balance/balance.h"
 #include "balance/schedulers/desk.h"
 #include "balance/schedulers/ladder.h"
+#include "balance/schedulers/waiting.h"
 
 enum { ITEMS = 200 };
 
@@ -53,6 +54,60 @@ static void test_ladder_hands_out_the_heaviest(void **state)
     assert_true(rises <= count / 16);
     assert_true(ladder->load == 0 && ladder->loaded == 0);
     free(ladder);
+}
+
+static ferry_schedulable *heaviest_of(ferry_schedulable *items, const uint64_t *turns, double *sum)
+{
+    ferry_schedulable *best = NULL;
+    *sum = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        if (!items[i].queued)
+            continue;
+        *sum += items[i].load;
+        if (best == NULL || items[i].load > best->load ||
+            (items[i].load == best->load && turns[i] > turns[best - items]))
+            best = &items[i];
+    }
+    return best;
+}
+
+/* Goal: of however many wait, the sum and the heaviest are right, and they run in the order in
+ * which they came. Method: items are added, made heavier or lighter and taken out by dice, against
+ * a plain array; with the heap and without. */
+static void test_waiting_knows_sum_and_heaviest(void **state)
+{
+    (void)state;
+    for (int ordered = 0; ordered < 2; ordered++) {
+        fy_waiting waiting = {.ordered = ordered != 0};
+        ferry_schedulable items[ITEMS] = {0};
+        uint64_t turns[ITEMS] = {0}, turn = 0, dice = 1;
+        for (int step = 0; step < 20000; step++) {
+            dice = dice * UINT64_C(6364136223846793005) + 1442695040888963407U;
+            ferry_schedulable *item = &items[(dice >> 33) % ITEMS];
+            item->pending = 1;
+            if ((dice >> 20) % 3 == 0) {
+                fy_waiting_remove(&waiting, item);
+            } else {
+                item->load = (double)((dice >> 25) % 50);
+                bool is_new = !item->queued;
+                turns[item - items] = is_new ? ++turn : turns[item - items];
+                assert_int_equal(fy_waiting_add(&waiting, item), is_new);
+            }
+            double sum;
+            ferry_schedulable *best = heaviest_of(items, turns, &sum);
+            assert_ptr_equal(fy_waiting_heaviest(&waiting), best);
+            assert_true(fy_waiting_load(&waiting, false) == sum);
+            if (waiting.count > 0)
+                assert_true(fy_waiting_load(&waiting, true) == sum - waiting.first->load);
+        }
+        uint64_t last = 0;
+        for (ferry_schedulable *item; (item = fy_waiting_pop(&waiting)) != NULL;) {
+            assert_true(turns[item - items] > last);
+            last = turns[item - items];
+        }
+        assert_true(waiting.load == 0 && waiting.count == 0);
+        fy_waiting_fini(&waiting);
+    }
 }
 
 /* Goal: nothing on the ladder waits for ever, and what is light seldom goes first. Method: heavy
@@ -290,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ladder_hands_out_the_heaviest),
+        cmocka_unit_test(test_waiting_knows_sum_and_heaviest),
         cmocka_unit_test(test_ladder_starves_nobody),
         cmocka_unit_test(test_ladder_counts_what_it_passes_over),
         cmocka_unit_test(test_desks_meet_every_wish),

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -44,6 +45,27 @@ static void test_diffusion_takes_from_the_most_loaded(void **state)
     assert_int_equal(world_moves(w, since, -1, -1), 1);
     assert_int_equal(world_moves(w, since, most, 0), 1);
     assert_true(world_run(w, 0)->load == 1 + most);
+    world_close(w);
+}
+
+/* Goal: a rank tells the load of all that waits, and gives the heaviest of all. Method: rank 1 has
+ * a heavy object and then 200 light ones. */
+static void test_diffusion_looks_at_all(void **state)
+{
+    (void)state;
+    world *w = world_open(&fy_scheduler_diffusion, 2, "");
+    world_occupy(w, 1, 1);
+    thing *heavy = world_add(w, 1, 1000);
+    for (int i = 0; i < 200; i++)
+        world_add(w, 1, 1);
+    assert_null(world_run(w, 0));
+    world_deliver_all(w);
+    const uint64_t *said = world_said(w, LOAD, 1, 0);
+    double load = 0;
+    assert_non_null(said);
+    memcpy(&load, &said[2], sizeof load);
+    assert_true(load == 1200);
+    assert_int_equal(heavy->rank, 0);
     world_close(w);
 }
 
@@ -455,6 +477,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_diffusion_takes_from_the_most_loaded),
+        cmocka_unit_test(test_diffusion_looks_at_all),
         cmocka_unit_test(test_diffusion_starts_at_its_threshold),
         cmocka_unit_test(test_diffusion_replaces_neighbours),
         cmocka_unit_test(test_diffusion_asks_the_next_loaded),

@@ -6,7 +6,7 @@
 
 #include <ferry/balance.h>
 
-enum { WORLD_RANKS = 64, WORLD_ITEMS = 256, WORLD_MAIL = 4096 };
+enum { WORLD_RANKS = 64, WORLD_ITEMS = 512, WORLD_MAIL = 4096 };
 
 /* First words of what is sent, as the schedulers number them. */
 enum { QUERY, LOAD, ASK, REFUSE };              /* diffusion */

@@ -6,6 +6,7 @@
 void fy_policy_destroy(ferry_scheduling *s, void *state)
 {
     (void)s;
+    fy_waiting_fini(state);
     free(state);
 }
 

@@ -1,11 +1,64 @@
 #include "balance/schedulers/waiting.h"
 
-enum { LOOKED_AT_MAX = 64 };
+#include <stdlib.h>
 
-bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item)
+#include "base/alloc.h"
+
+static bool is_before(const fy_weighed *a, const fy_weighed *b)
 {
-    if (item->queued || item->pending == 0)
-        return false;
+    return a->load != b->load ? a->load > b->load : a->turn > b->turn;
+}
+
+static void put(fy_waiting *waiting, uint32_t at, const fy_weighed *entry)
+{
+    waiting->heap[at] = *entry;
+    entry->item->mark = at;
+}
+
+/* Puts `entry` at the free place `at`, or where it belongs above or below that, of `count`. */
+static void settle(fy_waiting *waiting, uint32_t at, uint32_t count, fy_weighed entry)
+{
+    for (; at > 0 && is_before(&entry, &waiting->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        put(waiting, at, &waiting->heap[(at - 1) / 2]);
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_before(&waiting->heap[child + 1], &waiting->heap[child]);
+        if (!is_before(&waiting->heap[child], &entry))
+            break;
+        put(waiting, at, &waiting->heap[child]);
+    }
+    put(waiting, at, &entry);
+}
+
+static double load_of(const fy_waiting *waiting, const ferry_schedulable *item)
+{
+    return waiting->ordered ? waiting->heap[(uint32_t)item->mark].load : item->mark;
+}
+
+/* There is no memory for the heap: goes on without. */
+static void lose_order(fy_waiting *waiting)
+{
+    for (uint32_t i = 0; i < waiting->count; i++)
+        waiting->heap[i].item->mark = waiting->heap[i].load;
+    waiting->ordered = false;
+    fy_waiting_fini(waiting);
+}
+
+static void reserve(fy_waiting *waiting)
+{
+    if (!waiting->ordered || waiting->count < waiting->capacity)
+        return;
+    uint32_t capacity = waiting->capacity == 0 ? 64 : 2 * waiting->capacity;
+    fy_weighed *larger = fy_realloc(waiting->heap, capacity * sizeof *larger);
+    if (larger == NULL) {
+        lose_order(waiting);
+        return;
+    }
+    waiting->heap = larger;
+    waiting->capacity = capacity;
+}
+
+static void append(fy_waiting *waiting, ferry_schedulable *item)
+{
     item->queued = true;
     item->prev = waiting->last;
     item->next = NULL;
@@ -14,14 +67,34 @@ bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item)
     else
         waiting->last->next = item;
     waiting->last = item;
-    waiting->count++;
-    return true;
 }
 
-void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item)
+bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item)
 {
-    if (!item->queued)
-        return;
+    bool is_new = !item->queued;
+    if (item->pending == 0)
+        return false;
+    if (is_new) {
+        reserve(waiting);
+        append(waiting, item);
+        waiting->load += item->load;
+        waiting->count++;
+    } else {
+        waiting->load += item->load - load_of(waiting, item);
+    }
+    if (!waiting->ordered) {
+        item->mark = item->load;
+        return is_new;
+    }
+    fy_weighed entry = {.load = item->load, .item = item};
+    uint32_t at = is_new ? waiting->count - 1 : (uint32_t)item->mark;
+    entry.turn = is_new ? waiting->turn++ : waiting->heap[at].turn;
+    settle(waiting, at, waiting->count, entry);
+    return is_new;
+}
+
+static void unlink_item(fy_waiting *waiting, ferry_schedulable *item)
+{
     if (item->prev == NULL)
         waiting->first = item->next;
     else
@@ -33,7 +106,20 @@ void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item)
     item->prev = NULL;
     item->next = NULL;
     item->queued = false;
-    waiting->count--;
+}
+
+void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item)
+{
+    if (!item->queued)
+        return;
+    unlink_item(waiting, item);
+    waiting->load -= load_of(waiting, item);
+    /* Sums of fractions do not come back to zero by themselves. */
+    if (--waiting->count == 0 || waiting->load < 0)
+        waiting->load = 0;
+    if (waiting->ordered && waiting->heap[waiting->count].item != item)
+        settle(waiting, (uint32_t)item->mark, waiting->count, waiting->heap[waiting->count]);
+    item->mark = 0;
 }
 
 ferry_schedulable *fy_waiting_pop(fy_waiting *waiting)
@@ -47,23 +133,24 @@ ferry_schedulable *fy_waiting_pop(fy_waiting *waiting)
 ferry_schedulable *fy_waiting_heaviest(const fy_waiting *waiting)
 {
     ferry_schedulable *best = waiting->last;
-    int looked_at = 0;
-    for (ferry_schedulable *item = waiting->last; item != NULL && looked_at < LOOKED_AT_MAX;
-         item = item->prev, looked_at++)
+    if (waiting->ordered)
+        return waiting->count == 0 ? NULL : waiting->heap[0].item;
+    for (ferry_schedulable *item = waiting->last; item != NULL; item = item->prev)
         if (item->load > best->load)
             best = item;
     return best;
 }
 
-double fy_waiting_load(const fy_waiting *waiting, uint32_t skip)
+double fy_waiting_load(const fy_waiting *waiting, bool skip)
 {
-    if (waiting->count <= skip)
+    if (waiting->count <= (skip ? 1U : 0U))
         return 0;
-    double sum = 0;
-    uint32_t looked_at = 0;
-    uint32_t count = waiting->count - skip;
-    for (const ferry_schedulable *item = waiting->last;
-         looked_at < count && looked_at < LOOKED_AT_MAX; item = item->prev, looked_at++)
-        sum += item->load;
-    return sum / looked_at * count;
+    double load = waiting->load - (skip ? load_of(waiting, waiting->first) : 0);
+    return load > 0 ? load : 0;
+}
+
+void fy_waiting_fini(fy_waiting *waiting)
+{
+    free(waiting->heap);
+    waiting->heap = NULL;
 }

@@ -1,18 +1,34 @@
-/* Waiting: the objects of a rank that have tasks and rest, in the order in which they got them.
+/* Waiting: the objects of a rank that have tasks and rest, in the order in which they got them, and
+ * the sum of their loads. With `ordered` also the heaviest of them is known: a heap beside the
+ * queue, so that adding and removing take time in proportion to the logarithm of their number.
  *
- * Invariant: an item is in the queue exactly when its `queued` is true. */
+ * Invariants: an item is in the queue exactly when its `queued` is true. Its `mark` is then the
+ * load that counts for it or, with `ordered`, its place in the heap, which has that load. */
 #ifndef FY_WAITING_H
 #define FY_WAITING_H
 
 #include <ferry/balance.h>
 
+/* An item in the heap. */
+typedef struct fy_weighed {
+    double load;
+    uint64_t turn; /* of equal ones the latest goes first */
+    ferry_schedulable *item;
+} fy_weighed;
+
 typedef struct fy_waiting {
     ferry_schedulable *first, *last;
     uint32_t count;
     ferry_schedulable *running; /* whose task runs, as the policy notes it; not in the queue */
+    double load;                /* of those in the queue */
+    bool ordered;               /* set while the queue is empty; false again without memory */
+    fy_weighed *heap;           /* `count` of them, the heaviest first */
+    uint32_t capacity;
+    uint64_t turn;
 } fy_waiting;
 
-/* Appends `item` when it has tasks and is not in the queue. Returns whether it did. */
+/* Appends `item` when it has tasks and is not in the queue; one that is in it counts with its
+ * present load. Returns whether it was appended. */
 bool fy_waiting_add(fy_waiting *waiting, ferry_schedulable *item);
 
 /* Takes `item` out when it is in the queue. */
@@ -21,11 +37,14 @@ void fy_waiting_remove(fy_waiting *waiting, ferry_schedulable *item);
 /* Takes the first out; NULL when there is none. */
 ferry_schedulable *fy_waiting_pop(fy_waiting *waiting);
 
-/* The heaviest of those that came last, the latest among equals; NULL when there is none. Looks at
- * a bounded number. */
+/* The heaviest, the latest among equals; NULL when there is none. Without `ordered` it looks at
+ * each. */
 ferry_schedulable *fy_waiting_heaviest(const fy_waiting *waiting);
 
-/* Sum of the loads of all but the first `skip`. An estimate when there are many. */
-double fy_waiting_load(const fy_waiting *waiting, uint32_t skip);
+/* Sum of the loads of all or, with `skip`, of all but the first. */
+double fy_waiting_load(const fy_waiting *waiting, bool skip);
+
+/* Frees the heap. */
+void fy_waiting_fini(fy_waiting *waiting);
 
 #endif

@@ -56,7 +56,7 @@ static uint32_t kept(const diffusion *state)
 static bool underloaded(const ferry_scheduling *s, const diffusion *state)
 {
     bool ahead = state->start_ahead || state->threshold > 0 || !ferry_scheduling_preempts(s);
-    return fy_waiting_load(&state->waiting, 0) <= state->threshold &&
+    return fy_waiting_load(&state->waiting, false) <= state->threshold &&
            (state->waiting.running == NULL || ahead);
 }
 
@@ -126,6 +126,7 @@ static int create(ferry_scheduling *s, void **out)
     diffusion *state = fy_calloc(1, sizeof *state);
     if (state == NULL)
         return FERRY_ENOMEM;
+    state->waiting.ordered = true;
     fy_neighbours_init(s, &state->around);
     state->threshold = ferry_scheduling_parameter(s, "THRESHOLD", 0, 0, FY_LOAD_MAX);
     state->start_ahead = ferry_scheduling_count(s, "START_AHEAD", 0, 0, 1) != 0;
@@ -188,7 +189,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     diffusion *state = arg;
     switch (words[0]) {
     case QUERY:
-        tell(s, source, LOAD, words[1], fy_waiting_load(&state->waiting, kept(state)));
+        tell(s, source, LOAD, words[1], fy_waiting_load(&state->waiting, kept(state) != 0));
         break;
     case LOAD:
         if (state->phase == QUERYING && words[1] == state->round)

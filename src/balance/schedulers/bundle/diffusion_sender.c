@@ -154,6 +154,12 @@ static void hear_load(ferry_scheduling *s, sender *state, int source, double loa
         decide(s, state);
 }
 
+static void destroy(ferry_scheduling *s, void *state)
+{
+    (void)s;
+    free(state);
+}
+
 static int create(ferry_scheduling *s, void **out)
 {
     sender *state = fy_calloc(1, sizeof *state);
@@ -264,7 +270,7 @@ const ferry_scheduler fy_scheduler_diffusion_sender = {
     .size = sizeof(ferry_scheduler),
     .name = "diffusion-sender",
     .create = create,
-    .destroy = fy_policy_destroy,
+    .destroy = destroy,
     .next = next,
     .activate = activate,
     .notify = notify,

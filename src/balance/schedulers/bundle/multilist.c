@@ -7,8 +7,11 @@
  * head for that comes, goes, or changes by a quarter. A rank without work (or, without preemption,
  * with its last task) sends REQUEST to the one with the greatest number, which sends the object
  * that is best for the asker, whatever its priority has become, or NONE. Of equal ones each rank
- * begins with another. What a rank has it runs before it asks for better. Telling all others costs
- * messages in proportion to the ranks: meant for up to a few hundred. */
+ * begins with another. A rank with work asks too, for what is better by more than a quarter than
+ * all that it has: where the thesis runs the better object next, wherever it is, a rank here runs
+ * its own best until that has come. It runs what has come so before anybody else can have it. Each
+ * choice looks at all that waits. Telling all others costs messages in proportion to the ranks:
+ * meant for up to a few hundred. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -17,7 +20,6 @@
 #include "base/alloc.h"
 
 enum { HEAD, REQUEST, NONE };
-enum { LOOKED_AT_MAX = 256 };
 
 static const double NEWS_FACTOR = 1.25, LEAST = 1e-9; /* to be had at all, however little wanted */
 
@@ -30,7 +32,8 @@ typedef struct multilist {
     fy_waiting waiting;
     int asked; /* a rank, or -1 */
     int start;
-    other others[]; /* by rank */
+    const ferry_schedulable *fetched; /* has come because it was better, and has not run; or NULL */
+    other others[];                   /* by rank */
 } multilist;
 
 static void tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
@@ -38,16 +41,15 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what, double priority)
     fy_policy_tell(s, rank, what, fy_word_of(priority), 0);
 }
 
-/* The head of the list of `rank`; NULL when nothing waits. Looks at a bounded number. */
+/* The head of the list of `rank`, of what it can have; NULL when nothing waits. */
 static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int rank)
 {
     ferry_schedulable *best = NULL;
     double highest = -1;
-    int looked_at = 0;
-    for (ferry_schedulable *item = m->waiting.first; item != NULL && looked_at < LOOKED_AT_MAX;
-         item = item->next, looked_at++) {
+    bool own = rank == ferry_scheduling_rank(s);
+    for (ferry_schedulable *item = m->waiting.first; item != NULL; item = item->next) {
         double priority = ferry_scheduling_priority(s, item, rank);
-        if (priority > highest) {
+        if (priority > highest && (own || item != m->fetched)) {
             highest = priority;
             best = item;
         }
@@ -55,9 +57,11 @@ static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int 
     return best;
 }
 
+/* What was fetched stays; else one stays for this rank when none runs. */
 static bool can_give(ferry_scheduling *s, const multilist *m)
 {
-    return m->waiting.count > (m->waiting.running == NULL ? 1u : 0u) && ferry_scheduling_on(s);
+    bool keeps_one = m->waiting.running == NULL || m->fetched != NULL;
+    return m->waiting.count > (keeps_one ? 1U : 0U) && ferry_scheduling_on(s);
 }
 
 static double wanted(ferry_scheduling *s, const ferry_schedulable *item, int rank)
@@ -72,12 +76,10 @@ static double head_now(ferry_scheduling *s, const multilist *m, int rank,
                        const ferry_schedulable *changed)
 {
     double told = m->others[rank].told, highest = 0;
-    int looked_at = 0;
     if (told > 0 && changed != NULL && NEWS_FACTOR * wanted(s, changed, rank) < told)
         return told;
-    for (const ferry_schedulable *item = m->waiting.last; item != NULL && looked_at < LOOKED_AT_MAX;
-         item = item->prev, looked_at++) {
-        double priority = wanted(s, item, rank);
+    for (const ferry_schedulable *item = m->waiting.last; item != NULL; item = item->prev) {
+        double priority = item == m->fetched ? 0 : wanted(s, item, rank);
         highest = priority > highest ? priority : highest;
         if (told > 0 && NEWS_FACTOR * highest >= told)
             break;
@@ -100,19 +102,34 @@ static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable 
     }
 }
 
+/* What another must have more than, to be asked. Below 0: nothing is needed. */
+static double least_wanted(ferry_scheduling *s, const multilist *m)
+{
+    if (m->waiting.count == 0)
+        return m->waiting.running == NULL || !ferry_scheduling_preempts(s) ? 0 : -1;
+    if (m->fetched != NULL)
+        return -1;
+    const ferry_schedulable *own = head_for(s, m, ferry_scheduling_rank(s));
+    return NEWS_FACTOR * wanted(s, own, ferry_scheduling_rank(s));
+}
+
 static void ask(ferry_scheduling *s, multilist *m)
 {
     int ranks = ferry_scheduling_ranks(s), best = -1;
-    bool ahead = !ferry_scheduling_preempts(s);
-    if (m->asked >= 0 || (m->waiting.running != NULL && !ahead) || m->waiting.count != 0 ||
-        !ferry_scheduling_on(s))
+    if (m->asked >= 0 || !ferry_scheduling_on(s))
         return;
+    double highest = 0;
     for (int i = 0; i < ranks; i++) {
         int rank = (m->start + i) % ranks;
-        if (m->others[rank].theirs > (best < 0 ? 0 : m->others[best].theirs))
+        if (m->others[rank].theirs > highest) {
+            highest = m->others[rank].theirs;
             best = rank;
+        }
     }
     if (best < 0)
+        return;
+    double least = least_wanted(s, m);
+    if (least < 0 || highest <= least)
         return;
     m->asked = best;
     tell(s, best, REQUEST, 0);
@@ -136,6 +153,8 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     m->waiting.running = head_for(s, m, ferry_scheduling_rank(s));
     if (m->waiting.running != NULL)
         fy_waiting_remove(&m->waiting, m->waiting.running);
+    if (m->waiting.running == m->fetched)
+        m->fetched = NULL;
     announce(s, m, m->waiting.running);
     ask(s, m);
     return m->waiting.running;
@@ -153,9 +172,20 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     multilist *m = arg;
     if (item == m->waiting.running)
         m->waiting.running = NULL;
-    if (item->arrived)
+    if (item->arrived) {
+        if (m->asked >= 0 && m->waiting.count != 0 && item->pending != 0)
+            m->fetched = item;
         m->asked = -1;
+    }
     notify(s, arg, item);
+}
+
+static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
+{
+    multilist *m = arg;
+    if (item == m->fetched)
+        m->fetched = NULL;
+    fy_policy_remove(s, arg, item);
 }
 
 static void give(ferry_scheduling *s, multilist *m, int thief)
@@ -209,7 +239,7 @@ const ferry_scheduler fy_scheduler_multilist = {
     .next = next,
     .activate = activate,
     .notify = notify,
-    .remove = fy_policy_remove,
+    .remove = take_out,
     .empty = fy_policy_empty,
     .message = message,
     .members = members,

@@ -187,6 +187,7 @@ static int create(ferry_scheduling *s, void **out)
     if (state == NULL)
         return FERRY_ENOMEM;
     int ranks = ferry_scheduling_ranks(s);
+    state->waiting.ordered = true;
     state->ahead_ns = fy_policy_ns(s, "AHEAD_US", 200, 0);
     state->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 100e3, 1);
     state->backoff_max_ns = fy_policy_ns(s, "BACKOFF_US", 10e3, 1);
