@@ -3,8 +3,9 @@
 #   awk -f tools/man.awk -v out=DIR -v version=0.1.0 include/ferry/*.h
 #
 # A comment belongs to the declarations that follow it without a blank line. A comment that stands
-# alone introduces a section; when it has a contract in brackets, the section's functions that have
-# none of their own inherit it. Functions that share a comment share a page.
+# alone introduces a section: what it says, and its errors, belong to each function of the section, and
+# so does its contract in brackets to those that have none of their own. Functions that share a comment
+# share a page. Error codes have a page, ferry_errors(3), and explain errors that a comment only names.
 
 function trim(s)
 {
@@ -35,12 +36,75 @@ function sentence_length(s)
     return length(s)
 }
 
+# The papers by the short names that the comments have for them.
+BEGIN {
+    paper["dmcs.txt"] = "K. Barker, N. Chrisochoides, J. Dobbelaere, D. Nave, K. Pingali: Data Movement and Control Substrate"
+    paper["prema.txt"] = "K. Barker: Runtime support for load balancing of parallel adaptive and irregular applications (2004)"
+    paper["kelp-data-mover.txt"] = "S. Baden, S. Fink: A data mover for block-structured calculations (KeLP)"
+    paper["progressive-messages.txt"] = "C. Aycock: Progressive Messages (2011)"
+    paper["cds.txt"] = "D. DiNucci: Cooperative Data Sharing (CDS)"
+}
+
+# "dmcs.txt 3.1, prema.txt B.2.1." as a list of titles with sections; what stands in a sentence, as
+# its author's name.
+function cite(s, list,    name, at)
+{
+    for (name in paper)
+        while ((at = index(s, name)) > 0)
+            s = substr(s, 1, at - 1) (list ? "\n.PP\n" paper[name] ", section" : short(name)) \
+                substr(s, at + length(name))
+    if (list) {
+        gsub(/, *\n/, ".\n", s)
+        sub(/^\n.PP\n/, "", s)
+    }
+    return s
+}
+
+function short(name)
+{
+    name = paper[name]
+    sub(/:.*/, "", name)
+    sub(/.*[.] /, "", name)
+    return name
+}
+
+function add_error(name, text)
+{
+    errors++
+    error_name[errors] = name
+    error_text[errors] = trim(text)
+}
+
+# A sentence that only tells errors: "FERRY_EINVAL: why; FERRY_EPEER: why." or a list of names. False
+# when it is another one.
+function read_errors(one,    n, part, i, at)
+{
+    if (one ~ /^(Other e|E)rrors as /) {
+        errors_as = errors_as (errors_as == "" ? "" : " ") one
+        return 1
+    }
+    sub(/^(Errors of all: |Also |So too )/, "", one)
+    if (one !~ /^FERRY_E[A-Z]+/)
+        return 0
+    gsub(/; *(so too )?FERRY_E/, "\001FERRY_E", one)
+    n = split(one, part, "\001")
+    for (i = 1; i <= n; i++) {
+        match(part[i], /^FERRY_E[A-Z]+((,| and| or) FERRY_E[A-Z]+)*( \([^)]*\))?((,| and| or) FERRY_E[A-Z]+)*/)
+        at = RLENGTH
+        one = substr(part[i], at + 1)
+        sub(/^[:;.,] */, "", one)
+        add_error(substr(part[i], 1, at), one)
+    }
+    return 1
+}
+
 # Splits a comment into contract, errors, references and the rest.
-function dissect(s,    k, one, at, end)
+function dissect(s,    k, one)
 {
     contract = ""
     body = ""
     references = ""
+    errors_as = ""
     errors = 0
     if (match(s, /\[(as|app|any|main|the|either) [^\]]*\]/)) {
         contract = substr(s, RSTART + 1, RLENGTH - 2)
@@ -52,16 +116,12 @@ function dissect(s,    k, one, at, end)
         k = sentence_length(s)
         one = trim(substr(s, 1, k))
         s = trim(substr(s, k + 1))
-        if (one ~ /^FERRY_E[A-Z]+(, [^:]*)?:/) {
-            errors++
-            at = index(one, ":")
-            error_name[errors] = troff(substr(one, 1, at - 1))
-            error_text[errors] = trim(substr(one, at + 1))
-        } else if (one ~ /^[a-z-]+[.]txt /) {
-            references = one
-        } else {
-            body = body (body == "" ? "" : " ") one
-        }
+        if (read_errors(one))
+            continue
+        if (one ~ /^[a-z-]+[.]txt /)
+            references = references (references == "" ? "" : " ") one
+        else
+            body = body (body == "" ? "" : " ") cite(one, 0)
     }
     return errors
 }
@@ -147,6 +207,31 @@ in_inline == 2 {
     next
 }
 
+# A value that fills a type is on that type's page.
+!in_comment && /^#define FERRY_[A-Z_]*DEFAULTS/ && types > 0 {
+    type_macros[type[types]] = type_macros[type[types]] "\n#define " $2 "\n"
+}
+
+# The codes of error.h, each with its comment, and what a group of them has in common.
+header == "error.h" && /^    \/\*.*\*\// {
+    group = trim($0)
+    gsub(/^\/\* | \*\/$|[.] \*\/$/, "", group)
+    next
+}
+
+header == "error.h" && /^    FERRY_E[A-Z]+ =/ {
+    code[++codes] = $1
+    code_number[codes] = $3
+    sub(/,$/, "", code_number[codes])
+    code_group[codes] = group
+    group = ""
+    text = $0
+    sub(/.*\/\* */, "", text)
+    sub(/ *\*\/.*/, "", text)
+    code_text[$1] = text
+    next
+}
+
 !in_comment && /^typedef/ {
     remember()
     in_type = typed = 1
@@ -227,56 +312,144 @@ function see_also(p, text,    n, word, i, w, list, seen)
             list = list ".BR " w " (3),\n"
         }
     }
-    return list ".BR ferry (1)"
+    return list ".BR ferry (7),\n.BR ferry (1)"
 }
 
-function write_page(p,    names, n, i, file, summary, inherited, text, k, parts, m, upper)
+# What a section says beyond its title, which is one short sentence.
+function preamble(    k)
+{
+    k = sentence_length(body)
+    return k < 40 && k == length(body) ? "" : body
+}
+
+# Errors that the section names for all its functions come after the function's own.
+function join_errors(p,    own, i, names)
 {
     dissect(page_section[p])
-    inherited = contract
-    inherited_errors = errors
-    text = page_comment[p]
-    own_errors = dissect(text)
+    common = preamble()
+    common_contract = contract
+    own = errors
+    for (i = 1; i <= own; i++) {
+        common_name[i] = error_name[i]
+        common_text[i] = error_text[i]
+    }
+    dissect(page_comment[p])
+    names = " "
+    for (i = 1; i <= errors; i++)
+        names = names error_name[i] " "
+    for (i = 1; i <= own; i++)
+        if (index(names, common_name[i]) == 0)
+            add_error(common_name[i], common_text[i])
     if (contract == "")
-        contract = inherited
-    if (own_errors == 0 && text !~ /\[/)
-        errors = inherited_errors
+        contract = common_contract
+}
+
+function meaning(name, text)
+{
+    sub(/[^A-Z_].*/, "", name)
+    return text != "" ? text : code_text[name] "."
+}
+
+# What a function gives back: what its comment says of that, else what its kind of function gives.
+function print_value(p, file, summary,    type, n, one, i, said)
+{
+    type = page_synopsis[p]
+    sub(/[a-z_0-9]*\(.*/, "", type)
+    if (type ~ /^void *$/)
+        return
+    n = split(body, one, /[.] /)
+    said = ""
+    for (i = 1; i <= n; i++)
+        if (one[i] ~ /^(Returns|Gives back|True|False|Whether) / || one[i] ~ / returns (-?[0-9]|true|false|NULL|how) /)
+            said = said trim(one[i]) (one[i] ~ /[.]$/ ? " " : ". ")
+    printf ".SH RETURN VALUE\n" > file
+    if (said != "")
+        printf "%s\n", troff(trim(said)) > file
+    else if (type !~ /^int *$/ || (errors == 0 && errors_as == ""))
+        printf "%s.\n", troff(toupper(substr(summary, 1, 1)) substr(summary, 2)) > file
+    else
+        printf "0 on success.\n" > file
+    if (type ~ /^int *$/ && (errors > 0 || errors_as != ""))
+        printf "On failure one of the errors below, which are negative;\n%s\n",
+            ".BR ferry_error_message (3)\nsays what was wrong with which values." > file
+}
+
+function print_errors(file,    i)
+{
+    if (errors == 0 && errors_as == "")
+        return
+    printf ".SH ERRORS\n" > file
+    for (i = 1; i <= errors; i++)
+        printf ".TP\n.B %s\n%s\n", troff(error_name[i]), troff(meaning(error_name[i], error_text[i])) > file
+    if (errors_as != "")
+        printf ".PP\n%s\n", troff(errors_as) > file
+}
+
+function print_references(file)
+{
+    if (references != "")
+        printf ".SH REFERENCES\n%s\n", troff(cite(references, 1)) > file
+}
+
+function write_page(p,    names, n, i, file, summary, k, parts, m)
+{
+    join_errors(p)
     n = split(page_names[p], names, ", ")
     file = out "/" names[1] ".3"
-    upper = toupper(names[1])
     k = sentence_length(body)
     summary = substr(body, 1, k)
     sub(/[.]$/, "", summary)
     summary = tolower(substr(summary, 1, 1)) substr(summary, 2)
 
-    printf ".TH %s 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", upper, version > file
+    printf ".TH %s 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", toupper(names[1]), version > file
     printf ".SH NAME\n%s \\- %s\n", page_names[p], troff(summary) > file
     printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", page_header[p] > file
     printf "%s.fi\n.PP\nLink with \\fI%s\\-lferry\\fR.\n", troff(page_synopsis[p]),
         page_header[p] ~ /^(cell|mover)/ ? "\\-lferry_data " : "" > file
     printf ".SH DESCRIPTION\n%s\n", troff(body) > file
+    if (common != "")
+        printf ".PP\n%s\n", troff(common) > file
     if (contract != "") {
         printf ".SH CONTRACT\n" > file
         m = split(contract, parts, "|")
         for (i = 1; i <= m; i++)
             printf ".IP \\(bu 2\n%s\n", troff(trim(parts[i])) > file
     }
-    if (errors > 0) {
-        printf ".SH ERRORS\n" > file
-        for (i = 1; i <= errors; i++)
-            printf ".TP\n.B %s\n%s\n", error_name[i], troff(error_text[i]) > file
-    }
-    if (references != "")
-        printf ".SH REFERENCES\n%s\n", troff(references) > file
-    printf ".SH SEE ALSO\n%s\n", see_also(p, text " " page_synopsis[p]) > file
+    print_value(p, file, summary)
+    print_errors(file)
+    print_references(file)
+    printf ".SH SEE ALSO\n%s\n", see_also(p, page_comment[p] " " page_synopsis[p]) > file
     close(file)
-    for (i = 2; i <= n; i++) {
-        printf ".so man3/%s.3\n", names[1] > (out "/" names[i] ".3")
-        close(out "/" names[i] ".3")
-    }
+    for (i = 2; i <= n; i++)
+        write_alias(names[i], names[1])
 }
 
-function write_type(name,    file, text, p, list, k, summary)
+function write_alias(name, page)
+{
+    printf ".so man3/%s.3\n", page > (out "/" name ".3")
+    close(out "/" name ".3")
+}
+
+# ferry_errors(3): every code with what it means, in the groups of error.h.
+function write_codes(    file, i)
+{
+    file = out "/ferry_errors.3"
+    printf ".TH FERRY_ERRORS 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", version > file
+    printf ".SH NAME\nferry_errors \\- error codes of Ferry's functions\n" > file
+    printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/error.h>\n.fi\n.SH DESCRIPTION\n" > file
+    printf "A function that can fail returns int: 0 or a count on success, and on failure one of these\n" > file
+    printf "codes, which are negative.\n.BR ferry_strerror (3)\nnames a code;\n" > file
+    printf ".BR ferry_error_message (3)\nsays what was wrong with which values.\n" > file
+    for (i = 1; i <= codes; i++) {
+        if (code_group[i] != "")
+            printf ".SS %s\n", troff(code_group[i]) > file
+        printf ".TP\n.BR %s \" (%s)\"\n%s.\n", code[i], troff(code_number[i]), troff(code_text[code[i]]) > file
+    }
+    printf ".SH SEE ALSO\n.BR ferry_strerror (3),\n.BR ferry_error_message (3),\n.BR ferry (7)\n" > file
+    close(file)
+}
+
+function write_type(name,    file, text, p, list, k, summary, n, word)
 {
     file = out "/" name ".3"
     text = type_comment[name]
@@ -288,12 +461,11 @@ function write_type(name,    file, text, p, list, k, summary)
     printf ".TH %s 3 \"\" \"Ferry %s\" \"Ferry Programmer's Manual\"\n", toupper(name), version > file
     printf ".SH NAME\n%s \\- %s\n", name, troff(summary) > file
     printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", type_header[name] > file
-    printf "%s.fi\n", troff(type_synopsis[name]) > file
+    printf "%s.fi\n", troff(type_synopsis[name] type_macros[name]) > file
     printf ".SH DESCRIPTION\n%s\n", troff(body) > file
     if (contract != "")
         printf ".SH CONTRACT\n%s\n", troff(contract) > file
-    if (references != "")
-        printf ".SH REFERENCES\n%s\n", troff(references) > file
+    print_references(file)
     list = see_also("type " name, text " " type_synopsis[name])
     for (p = 1; p <= pages; p++)
         if (page_synopsis[p] ~ ("(^|[^A-Za-z_0-9])" name "([^A-Za-z_0-9]|$)")) {
@@ -303,6 +475,10 @@ function write_type(name,    file, text, p, list, k, summary)
         }
     printf ".SH SEE ALSO\n%s\n", list > file
     close(file)
+    n = split(type_macros[name], word, /[ \n]+/)
+    for (k = 1; k <= n; k++)
+        if (word[k] ~ /^FERRY_/)
+            write_alias(word[k], name)
 }
 
 END {
@@ -311,4 +487,5 @@ END {
         write_type(type[p])
     for (p = 1; p <= pages; p++)
         write_page(p)
+    write_codes()
 }

@@ -182,6 +182,14 @@ typedef struct ferry_ghost {
     int32_t owner;
 } ferry_ghost;
 
+/* Ghosts of one rank: `count` items, which direction they are moved in. `back`: from the ghosts to
+ * the originals, where they are combined; else from the originals to the ghosts. */
+typedef struct ferry_ghosts {
+    const ferry_ghost *items;
+    size_t count;
+    bool back;
+} ferry_ghosts;
+
 /* Binds a halo over indices instead of regions, as unstructured meshes need it: each rank says
  * which of its elements stand for which of others. Moves originals to ghosts or, with `back`,
  * ghosts to originals, where they are combined. `source` and `target` are grids of one dimension
@@ -189,11 +197,6 @@ typedef struct ferry_ghost {
  * ferry_mover_bind; borrows `ghosts`, `options` and the grids, keeps the grids' data until
  * ferry_mover_free. The mover is used as any other. FERRY_EINVAL: an index outside the grids, a
  * rank that is none. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
-typedef struct ferry_ghosts {
-    const ferry_ghost *items;
-    size_t count;
-    bool back;
-} ferry_ghosts;
 FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts,
                                                      const ferry_grid *source,
                                                      const ferry_grid *target,

@@ -67,6 +67,30 @@ for name in ferry_cell_enq ferry_mover_bind; do
 done
 [ -f "$prefix/share/man/man3/ferry_track.3" ] || fail "no man page for the type ferry_track"
 [ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
+[ -f "$prefix/share/man/man7/ferry.7" ] || fail "no man page that gives an overview"
+man3=$prefix/share/man/man3
+# What a header says of all functions of a section is on the page of each.
+for words in 'says how long to wait' FERRY_EAGAIN FERRY_ESTATE FERRY_EPEER 'RETURN VALUE'; do
+    grep -q "$words" "$man3/ferry_cell_deq.3" || fail "\"$words\" is not in ferry_cell_deq(3)"
+done
+for page in "$man3"/*.3; do
+    if grep -q '[a-z]\.txt' "$page"; then fail "${page##*/} cites a file that no user has"; fi
+    if grep -q '^int [a-z_]*(' "$page" && ! grep -q '^.SH RETURN VALUE' "$page"; then
+        fail "${page##*/} does not say what the function returns"
+    fi
+    # Each error has an entry of its own.
+    if sed -n '/^.SH ERRORS/,/^.SH/p' "$page" | grep -v '^\.B' | grep -q '; *FERRY_E[A-Z]*:'; then
+        fail "errors run together in ${page##*/}"
+    fi
+    if grep -q '^typedef' "$page" && grep -q '^.SH CONTRACT' "$page" &&
+        ! grep -q '^typedef.*(' "$page"; then
+        fail "${page##*/} describes a function instead of the type"
+    fi
+done
+for name in FERRY_EINVAL FERRY_ELAUNCH; do
+    grep -q "BR $name " "$man3/ferry_errors.3" || fail "$name is not in ferry_errors(3)"
+done
+[ -f "$man3/FERRY_TRACK_DEFAULTS.3" ] || fail "no man page for an initialiser"
 "$prefix/bin/ferry" info | grep -q "$version" || fail "the installed command does not say its version"
 expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
 for linked in shared static; do
