@@ -15,10 +15,13 @@ extern "C" {
 
 /* For applications. */
 
-/* Makes an object on this rank schedulable: its messages become tasks. Do it before its first
- * message. `load` is what each pending task counts when the type has no load callback; 0 means 1.
- * FERRY_ENOENT: not here; FERRY_ESTATE: schedulable already; FERRY_EINVAL: `load` is negative or
- * not finite, or as ferry_balance_choose. [app thread, handlers | never blocks] prema.txt 5.2.1
+/* Makes an object on this rank schedulable: its messages become tasks, all of them. The paper also
+ * has plain messages to schedulable objects, which run when they arrive; here a message that is to
+ * be handled beside the tasks has an object of its own, which is not schedulable: so the messages
+ * of one rank to one object run in the order sent. Do it before its first message. `load` is what
+ * each pending task counts when the type has no load callback; 0 means 1. FERRY_ENOENT: not here;
+ * FERRY_ESTATE: schedulable already; FERRY_EINVAL: `load` is negative or not finite, or as
+ * ferry_balance_choose. [app thread, handlers | never blocks] prema.txt 5.2.1
  * (ilb_register_mobile_obj). */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object, double load);
 

@@ -99,6 +99,12 @@ double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *i
     return t->choosy ? t->priorities[rank] : item->load;
 }
 
+double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item)
+{
+    (void)s, (void)item;
+    return 0;
+}
+
 void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank)
 {
     thing *t = (thing *)(void *)item;
@@ -197,6 +203,7 @@ void world_deliver(world *w)
     }
     m.object->rank = m.to;
     m.object->item.arrived = true;
+    m.object->item.mark = 0; /* as in each new place */
     w->policy->activate(s, s->state, &m.object->item);
     m.object->item.arrived = false;
 }
