@@ -67,6 +67,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(BUILD)/tests/mesh_fuzz_polygons examples/data/jutland.poly $(POLYGONS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
 	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \
+		$(BUILD)/tests/scribble 2000 $$seed && \
 		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \
 		FERRY_PORT=sim FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 100000 $$seed
 	@FERRY_RANKS=2 FERRY_HEAP_BYTES=2G $(BUILD)/examples/ft B

@@ -4,7 +4,11 @@
  * the one freed into last in front. Free blocks of a run are linked through their records. A run
  * without live blocks goes back to the spans unless it is its class's only one with room. Blocks
  * that others freed wait in a stack that they push to and the owner takes whole: a pusher that dies
- * loses one block and stops nobody. */
+ * loses one block and stops nobody.
+ *
+ * Lists of runs, counts and kinds are private: nobody else can overwrite them. Records and tags,
+ * which others read and change, are compared with them before they are followed. What makes no
+ * sense is logged, and the memory it led to is lost. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -15,6 +19,7 @@
 #include "base/clock.h"
 #include "base/elsewhere.h"
 #include "base/heap_spans.h"
+#include "base/log.h"
 #include "base/mutex.h"
 
 /* Small blocks that others freed are fetched after so many allocations, so that the line they
@@ -39,6 +44,11 @@ int fy_heap_create(const fy_arena *arena, fy_heap **out)
         return FERRY_ENOMEM;
     }
     heap->spans.arena = *arena;
+    heap->spans.runs = fy_calloc(arena->span_count, sizeof(*heap->spans.runs));
+    if (heap->spans.runs == NULL) {
+        fy_heap_destroy(heap);
+        return FERRY_ENOMEM;
+    }
     *out = heap;
     return 0;
 }
@@ -46,36 +56,55 @@ int fy_heap_create(const fy_arena *arena, fy_heap **out)
 void fy_heap_destroy(fy_heap *heap)
 {
     fy_mutex_fini(&heap->lock);
+    free(heap->spans.runs);
     free(heap);
+}
+
+static __attribute__((cold, noinline)) void tell_overwritten(const fy_heap *heap, size_t span)
+{
+    fy_log_line(-1, "the heap's tables of the block at %p were overwritten: its memory is lost",
+                (void *)data_of(&heap->spans.arena, span));
+}
+
+/* Whether the shared tables say of a block what the owner knows. */
+static bool is_known(const fy_heap *heap, const block *b)
+{
+    const span_run *run = &heap->spans.runs[b->first_span];
+    bool known = run->kind == b->kind &&
+                 (b->kind == RUN_LARGE ||
+                  (run->size_class == b->size_class && b->index < run->carved && run->live > 0));
+    if (!known)
+        tell_overwritten(heap, b->first_span);
+    return known;
 }
 
 static void list_run(fy_heap *heap, uint32_t size_class, size_t span)
 {
-    span_info *run = info_of(&heap->spans.arena, span);
+    span_run *run = &heap->spans.runs[span];
     uint32_t *first = &heap->avail[size_class];
     run->listed = true;
     run->prev = 0;
     run->next = *first;
     if (*first != 0)
-        info_of(&heap->spans.arena, *first - 1)->prev = (uint32_t)span + 1;
+        heap->spans.runs[*first - 1].prev = (uint32_t)span + 1;
     *first = (uint32_t)span + 1;
 }
 
 static void unlist_run(fy_heap *heap, uint32_t size_class, size_t span)
 {
-    span_info *run = info_of(&heap->spans.arena, span);
+    span_run *run = &heap->spans.runs[span];
     run->listed = false;
     if (run->next != 0)
-        info_of(&heap->spans.arena, run->next - 1)->prev = run->prev;
+        heap->spans.runs[run->next - 1].prev = run->prev;
     if (run->prev != 0)
-        info_of(&heap->spans.arena, run->prev - 1)->next = run->next;
+        heap->spans.runs[run->prev - 1].next = run->next;
     else
         heap->avail[size_class] = run->next;
 }
 
 static void free_small(fy_heap *heap, const block *b)
 {
-    span_info *run = info_of(&heap->spans.arena, b->first_span);
+    span_run *run = &heap->spans.runs[b->first_span];
     /* relaxed: only the owner follows the list */
     atomic_store_explicit(b->record, record_make(BLOCK_FREE, run->free_first),
                           memory_order_relaxed);
@@ -109,13 +138,17 @@ static void take_remote(fy_heap *heap)
     /* acquire: pairs with the release in fy_arena_release */
     uint64_t at = atomic_exchange_explicit(top, 0, memory_order_acquire);
     while (at != 0) {
-        block b;
-        if (!fy_block_starting(&heap->spans.arena, (at - 1) * FY_HEAP_ALIGN, &b))
-            return; /* overwritten by somebody: what it led to is lost, nothing else */
-        uint64_t record = atomic_load_explicit(b.record, memory_order_relaxed);
-        if (record_state(record) != BLOCK_REMOTE)
+        block b = {.record = NULL};
+        uint64_t record = 0;
+        if (fy_block_starting(&heap->spans.arena, (at - 1) * FY_HEAP_ALIGN, &b))
+            record = atomic_load_explicit(b.record, memory_order_relaxed);
+        if (record_state(record) != BLOCK_REMOTE) {
+            tell_overwritten(heap, 0);
             return;
+        }
         at = record_value(record);
+        if (!is_known(heap, &b))
+            continue;
         fy_elsewhere_returns(data_of(&heap->spans.arena, 0) + b.start);
         atomic_store_explicit(b.record, record_make(BLOCK_FREE, 0), memory_order_relaxed);
         free_block(heap, &b);
@@ -127,7 +160,7 @@ static bool add_run(fy_heap *heap, uint32_t size_class)
     size_t span;
     if (!fy_spans_take(&heap->spans, fy_run_spans(size_class), RUN_SMALL, size_class, &span))
         return false;
-    span_info *run = info_of(&heap->spans.arena, span);
+    span_run *run = &heap->spans.runs[span];
     run->free_first = run->carved = run->live = 0;
     for (uint32_t i = 0; i < fy_run_blocks(size_class); i++)
         atomic_store_explicit(fy_run_record(&heap->spans.arena, span, size_class, i), 0,
@@ -136,28 +169,49 @@ static bool add_run(fy_heap *heap, uint32_t size_class)
     return true;
 }
 
+/* Takes a block out of a run with room. False: its list of free blocks was overwritten, and it has
+ * no other room. */
+static bool take_block(fy_heap *heap, size_t span, uint32_t size_class, uint32_t *index)
+{
+    span_run *run = &heap->spans.runs[span];
+    if (run->free_first != 0) {
+        *index = run->free_first - 1;
+        uint64_t next = atomic_load_explicit(
+            fy_run_record(&heap->spans.arena, span, size_class, *index), memory_order_relaxed);
+        bool sound = record_state(next) == BLOCK_FREE && record_value(next) <= run->carved;
+        run->free_first = sound ? (uint32_t)record_value(next) : 0;
+        if (sound)
+            return true;
+        tell_overwritten(heap, span);
+    }
+    if (run->carved == fy_run_blocks(size_class))
+        return false;
+    *index = run->carved++;
+    return true;
+}
+
 static char *alloc_small(fy_heap *heap, size_t size_bytes, uint32_t keeper)
 {
-    uint32_t size_class = fy_class_of((size_bytes + FY_HEAP_ALIGN - 1) / FY_HEAP_ALIGN);
+    uint32_t size_class = fy_class_of((size_bytes + FY_HEAP_ALIGN - 1) / FY_HEAP_ALIGN), index;
     const fy_arena *arena = &heap->spans.arena;
-    if (heap->avail[size_class] == 0) {
-        take_remote(heap);
+    size_t span;
+    for (;;) {
+        if (heap->avail[size_class] == 0)
+            take_remote(heap);
         if (heap->avail[size_class] == 0 && !add_run(heap, size_class))
             return NULL;
+        span = heap->avail[size_class] - 1;
+        if (take_block(heap, span, size_class, &index))
+            break;
+        unlist_run(heap, size_class, span);
     }
-    size_t span = heap->avail[size_class] - 1;
-    span_info *run = info_of(arena, span);
-    uint32_t index = run->free_first != 0 ? run->free_first - 1 : run->carved++;
-    _Atomic uint64_t *record = fy_run_record(arena, span, size_class, index);
-    if (run->free_first != 0) {
-        uint64_t old = atomic_load_explicit(record, memory_order_relaxed);
-        run->free_first = (uint32_t)record_value(old);
-    }
+    span_run *run = &heap->spans.runs[span];
     run->live++;
     if (run->free_first == 0 && run->carved == fy_run_blocks(size_class))
         unlist_run(heap, size_class, span);
     /* release: pairs with the acquire in fy_arena_holds */
-    atomic_store_explicit(record, record_live(size_bytes, keeper), memory_order_release);
+    atomic_store_explicit(fy_run_record(arena, span, size_class, index),
+                          record_live(size_bytes, keeper), memory_order_release);
     return data_of(arena, span) + fy_run_first(size_class) + index * fy_class_bytes(size_class);
 }
 
@@ -206,7 +260,7 @@ int fy_heap_release(fy_heap *heap, void *address)
     if (fy_block_at(arena, address, &b) && data_of(arena, 0) + b.start == (char *)address) {
         uint64_t record = atomic_load_explicit(b.record, memory_order_relaxed);
         /* relaxed: of those that free one block at once, one succeeds */
-        if (record_state(record) == BLOCK_LIVE &&
+        if (record_state(record) == BLOCK_LIVE && is_known(heap, &b) &&
             atomic_compare_exchange_strong_explicit(b.record, &record, record_make(BLOCK_FREE, 0),
                                                     memory_order_relaxed, memory_order_relaxed)) {
             free_block(heap, &b);

@@ -106,7 +106,8 @@ static bool small_block_at(const fy_arena *arena, size_t offset, block *b)
     b->index = (uint32_t)index;
     b->start = b->first_span * FY_HEAP_SPAN_BYTES + first + index * fy_class_bytes(b->size_class);
     b->record = fy_run_record(arena, b->first_span, b->size_class, b->index);
-    return true;
+    /* A tag that was overwritten may lead beyond the last span. */
+    return fy_class_bytes(b->size_class) <= arena->span_count * FY_HEAP_SPAN_BYTES - b->start;
 }
 
 static bool block_at_offset(const fy_arena *arena, size_t offset, block *out)
@@ -146,6 +147,14 @@ bool fy_block_starting(const fy_arena *arena, size_t offset, block *out)
     return block_at_offset(arena, offset, out) && out->start == offset;
 }
 
+size_t fy_block_live_bytes(const fy_arena *arena, const block *b, uint64_t record)
+{
+    size_t most = b->kind == RUN_SMALL ? fy_class_bytes(b->size_class)
+                                       : arena->span_count * FY_HEAP_SPAN_BYTES - b->start;
+    bool sound = record_state(record) == BLOCK_LIVE && record_size(record) <= most;
+    return sound ? record_size(record) : 0;
+}
+
 bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_bytes)
 {
     block b;
@@ -154,8 +163,8 @@ bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_byte
     /* acquire: pairs with the release in fy_heap_alloc */
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
     size_t at = (uintptr_t)address - (uintptr_t)data_of(arena, 0) - b.start;
-    uint64_t size = record_size(record);
-    return record_state(record) == BLOCK_LIVE && at < size && size_bytes <= size - at;
+    size_t size = fy_block_live_bytes(arena, &b, record);
+    return at < size && size_bytes <= size - at;
 }
 
 bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *out)
@@ -164,11 +173,12 @@ bool fy_arena_find(const fy_arena *arena, const void *address, fy_block_memo *ou
     if (!fy_block_at(arena, address, &b))
         return false;
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
-    if (record_state(record) != BLOCK_LIVE)
+    size_t size_bytes = fy_block_live_bytes(arena, &b, record);
+    if (size_bytes == 0)
         return false;
     *out = (fy_block_memo){
         .start = (uintptr_t)data_of(arena, 0) + b.start,
-        .size_bytes = record_size(record),
+        .size_bytes = size_bytes,
         .tag = tag_of(arena, b.first_span),
         .record = b.record,
         .tag_value = tag_make(b.kind, b.size_class, 0),
@@ -183,7 +193,7 @@ size_t fy_arena_block_bytes(const fy_arena *arena, const void *address)
     if (!fy_block_at(arena, address, &b) || data_of(arena, 0) + b.start != (const char *)address)
         return 0;
     uint64_t record = atomic_load_explicit(b.record, memory_order_acquire);
-    return record_state(record) == BLOCK_LIVE ? record_size(record) : 0;
+    return fy_block_live_bytes(arena, &b, record);
 }
 
 int fy_arena_release(const fy_arena *arena, void *address)

@@ -2,8 +2,11 @@
  *
  * The data area is cut into spans. A run is one or more spans in a row: of equal small blocks, of
  * one large block, or free. The tag of a span says what its run is and how far back it begins; the
- * info of a run's first span has the rest. Tags inside a run that has gone may be stale: they only
- * lead to a first span, whose own tag and records decide. */
+ * info of a run's first span has the records of few blocks. Tags inside a run that has gone may be
+ * stale: they only lead to a first span, whose own tag and records decide.
+ *
+ * Any process may write wrong words there. Whoever reads them bounds what they say. What the owner
+ * needs to allocate is in its private memory (heap_spans.h). */
 #ifndef FY_HEAP_ARENA_H
 #define FY_HEAP_ARENA_H
 
@@ -25,16 +28,6 @@ typedef enum block_state { BLOCK_NEVER, BLOCK_LIVE, BLOCK_FREE, BLOCK_REMOTE } b
 
 typedef struct span_info {
     _Atomic uint64_t record[RUN_RECORDS];
-    /* What follows is the owner's. Spans are named by index + 1, 0 is none. */
-    uint32_t prev, next; /* list of runs with room, or of free runs */
-    uint32_t span_count;
-    uint32_t free_first; /* first free block, index + 1 */
-    uint32_t carved;     /* blocks ever handed out */
-    uint32_t live;
-    uint32_t dirty; /* free run: has pages */
-    uint32_t listed;
-    uint64_t freed_ns;
-    uint64_t reserved[3];
 } span_info;
 
 typedef struct arena_head {
@@ -125,6 +118,9 @@ size_t fy_run_spans(uint32_t size_class);
 size_t fy_run_first(uint32_t size_class); /* offset of block 0 in its run */
 _Atomic uint64_t *fy_run_record(const fy_arena *arena, size_t span, uint32_t size_class,
                                 uint32_t index);
+
+/* The size of a block whose record this is, if it is live and can have that size; else 0. */
+size_t fy_block_live_bytes(const fy_arena *arena, const block *b, uint64_t record);
 
 /* The block of a run that `address` lies in, live or not; false when there is none. */
 bool fy_block_at(const fy_arena *arena, const void *address, block *out);

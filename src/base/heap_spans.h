@@ -10,8 +10,24 @@
 
 #define SPAN_BINS 112
 
+/* What the owner knows of a span, in its private memory. Spans are named by index + 1, 0 is none.
+ * All but `free_back` is of a run, at its first span. */
+typedef struct span_run {
+    uint32_t prev, next; /* list of runs with room, or of free runs */
+    uint32_t span_count;
+    uint32_t free_first; /* first free block, index + 1 */
+    uint32_t carved;     /* blocks ever handed out */
+    uint32_t live;
+    uint32_t free_back;       /* 1 + how far back a free run begins that ends here; 0: none does */
+    uint8_t size_class, kind; /* run_kind; used: not RUN_FREE */
+    bool free_begins;         /* a free run does here */
+    bool dirty, listed;       /* free run: has pages; used run: is in a list */
+    uint64_t freed_ns;
+} span_run;
+
 typedef struct fy_spans {
     fy_arena arena;
+    span_run *runs;           /* by span */
     uint32_t bins[SPAN_BINS]; /* first span + 1 */
     size_t top;               /* spans from here on were never used, or are clean again */
     uint64_t trim_ns;         /* when to look for old dirty runs next */

@@ -42,8 +42,20 @@ static void uncount_alarm(fy_cells *c, uint32_t alarm)
     fy_work_finished(c->f, 1);
 }
 
+static uint32_t marks_checked(const fy_cell *cell)
+{
+    uint64_t marks = (uint64_t)cell->high * 31 + (uint64_t)cell->low;
+    return (uint32_t)((marks * 31 + cell->owner + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 int fy_marks_check(fy_cells *c, fy_cell *cell)
 {
+    if (cell->marks_check != marks_checked(cell)) {
+        fy_log(c->f, "the marks of a cell at %p were overwritten: its handler is not called",
+               (void *)cell);
+        cell->flags &= ~(uint32_t)FY_CELL_MARKS;
+        return -1;
+    }
     /* relaxed, all: under the lock */
     uint64_t ends = atomic_load_explicit(&cell->ends, memory_order_relaxed);
     if (!is_passed(cell, ends) || ends == cell->alarm_ends ||
@@ -204,6 +216,7 @@ static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *hand
     cell->owner = (uint32_t)ferry_rank(c->f);
     cell->high = handler == NULL ? -1 : handler->high;
     cell->low = handler == NULL ? 0 : handler->low;
+    cell->marks_check = marks_checked(cell);
     cell->alarm_ends = ~atomic_load_explicit(&cell->ends, memory_order_relaxed);
     uint32_t alarm = atomic_load_explicit(&cell->alarm, memory_order_relaxed);
     if (handler != NULL) {

@@ -128,13 +128,14 @@ static bool registry_grow(fy_cells *c)
     uint64_t *entries = fy_cells_alloc(c, capacity * sizeof(uint64_t));
     if (entries == NULL)
         return false;
-    void *before = (void *)registry_of(c->board);
+    void *before = (void *)c->registry;
     memset(entries, 0, capacity * sizeof(uint64_t));
     if (before != NULL)
         memcpy(entries, before, old * sizeof(uint64_t));
     for (uint32_t i = capacity; i-- > old;)
         c->free_indices[c->free_count++] = i;
     c->registry_capacity = capacity;
+    c->registry = (_Atomic uint64_t *)(void *)entries;
     /* release: who finds the count finds the array, and who finds the array its entries */
     atomic_store_explicit(&c->board->registry, (uintptr_t)entries, memory_order_release);
     atomic_store_explicit(&c->board->registry_count, capacity, memory_order_release);
@@ -154,16 +155,23 @@ static bool enter(fy_cells *c, fy_parcel *p)
     }
     p->index = c->free_indices[--c->free_count];
     /* release: who finds the entry after our death finds the header */
-    atomic_store_explicit(&registry_of(c->board)[p->index], (uintptr_t)p, memory_order_release);
+    atomic_store_explicit(&c->registry[p->index], (uintptr_t)p, memory_order_release);
     c->alive++;
     return true;
 }
 
 static void leave(fy_cells *c, const fy_parcel *p)
 {
-    atomic_store_explicit(&registry_of(c->board)[p->index], 0, memory_order_relaxed);
-    c->free_indices[c->free_count++] = p->index;
     c->alive--;
+    /* relaxed: the creator's own entry */
+    if (p->index < c->registry_capacity && c->free_count < c->registry_capacity &&
+        atomic_load_explicit(&c->registry[p->index], memory_order_relaxed) == (uintptr_t)p) {
+        atomic_store_explicit(&c->registry[p->index], 0, memory_order_relaxed);
+        c->free_indices[c->free_count++] = p->index;
+    } else {
+        fy_log(c->f, "a parcel's header at %p was overwritten: it is not in the list of parcels",
+               (const void *)p);
+    }
     if (!c->shared)
         fy_table_remove(&c->names, fy_table_find(&c->names, (uintptr_t)p));
 }
@@ -244,8 +252,7 @@ void fy_parcel_collect(fy_cells *c)
     uint64_t at = atomic_exchange_explicit(&c->board->returned, 0, memory_order_acquire);
     while (at != 0) {
         fy_parcel *p = parcel_at((uintptr_t)at);
-        uint64_t name = atomic_load_explicit(&p->name, memory_order_relaxed);
-        if (fy_parcel_find(c, name) != p || p->creator != c->place) {
+        if (!fy_parcel_is_at(c, at) || p->creator != c->place) {
             fy_log(c->f, "a parcel's header at %p was overwritten; its memory is lost", (void *)p);
             return;
         }
@@ -301,7 +308,7 @@ void fy_parcel_pin(fy_cells *c, fy_parcel *p, bool pinned)
 
 void fy_parcels_fini(fy_cells *c)
 {
-    _Atomic uint64_t *entries = registry_of(c->board);
+    _Atomic uint64_t *entries = c->registry;
     for (uint32_t i = 0; i < c->registry_capacity; i++)
         free((void *)(uintptr_t)atomic_load_explicit(&entries[i], memory_order_relaxed));
     free((void *)entries);

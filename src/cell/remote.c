@@ -187,12 +187,20 @@ static int answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bo
     return send_frame(c, p->source, &frame);
 }
 
+static uint64_t parcel_content(const fy_cells *c, uint64_t name)
+{
+    const fy_parcel *p = fy_parcel_find(c, name);
+    return p == NULL ? 0 : p->content;
+}
+
 static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
 {
     fy_parcel *parcel = p->parcel.word == 0 ? NULL : fy_parcel_find(c, p->parcel.word);
     bool takes = p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ;
     int error = 0;
-    if (p->sort == FY_SORT_ENQ)
+    if (p->parcel.word != 0 && parcel == NULL)
+        error = FERRY_EINVAL; /* its header was overwritten */
+    else if (p->sort == FY_SORT_ENQ)
         error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
     else if (p->sort == FY_SORT_WRITE)
         fy_queue_write(c, p->queue, parcel, FERRY_GIVE);
@@ -205,7 +213,7 @@ static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
     if (error == 0 && !takes)
         p->parcel.word = 0;
     else if (error == 0)
-        *word = fy_parcel_find(c, p->parcel.word)->content;
+        *word = parcel_content(c, p->parcel.word);
     return error;
 }
 

@@ -61,6 +61,7 @@ typedef struct fy_cell {
                                its rank */
     uint32_t turn;          /* after whom to look for the next waiting rank */
     uint32_t owner;         /* its rank, once marks were set */
+    uint32_t marks_check;   /* of high, low and owner */
     /* Somebody has found no parcel, no room: how many who have had much shall give way. Not under
      * the lock; relaxed: what is missed is seen a few operations later. */
     _Atomic uint32_t wanted[2];
@@ -254,7 +255,8 @@ typedef struct fy_cells {
     bool crowded;  /* ranks share processors, as of then */
     /* Parcels created here. */
     uint64_t generation;
-    uint64_t contents; /* numbers given to contents */
+    uint64_t contents;          /* numbers given to contents */
+    _Atomic uint64_t *registry; /* as the board says, which others may overwrite */
     uint32_t registry_capacity;
     uint32_t *free_indices;
     uint32_t free_count, free_capacity;

@@ -9,6 +9,7 @@
  * A rank whose handlers answer a peer that takes no answers leaves that peer's requests with it
  * too, so that what waits for room stays bounded; the peer will find no room, and poll. */
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "core/profile.h"
 #include "core/rank.h"
@@ -23,11 +24,22 @@ enum { QUIET_ROUNDS = 50 };
 /* Rounds in a row that do nothing but frames that leave nothing to do (fy_frame_done). */
 enum { HASTY_ROUNDS = 8 };
 
+/* What is lost may be what others wait for, and be counted as work for ever: so the rank ends, and
+ * with it the job, unless that survives deaths. */
+static __attribute__((cold, noinline)) void end_damaged(const ferry *f, int source)
+{
+    fy_log(f, "messages from rank %d are lost, as shared memory was overwritten: this rank ends",
+           source);
+    _exit(1);
+}
+
 static fy_verdict dispatch(ferry *f, fy_kind_fn *const kinds[FY_KINDS], int source,
                            const fy_frame *frame)
 {
     if (frame->kind < FY_KINDS && kinds[frame->kind] != NULL && source >= 0 && source < f->ranks)
         return kinds[frame->kind](f, source, frame);
+    if (fy_frame_is_lost(frame))
+        end_damaged(f, source);
     fy_bad_frame(f, source, frame, "a frame of unknown kind");
     return FY_TAKEN;
 }

@@ -53,6 +53,14 @@ typedef struct fy_frame {
     bool block; /* set by the port at delivery: `data` is a block that `deliver` may keep */
 } fy_frame;
 
+/* Whether `deliver` gets this in place of a frame that made no sense, as shared memory was
+ * overwritten: that one is lost, perhaps more of its source. Of others none is a block without
+ * data. */
+static inline bool fy_frame_is_lost(const fy_frame *frame)
+{
+    return frame->block && frame->data == NULL;
+}
+
 /* What `deliver` made of a frame. */
 typedef enum fy_verdict {
     FY_TAKEN, /* done with it: its room is free again */

@@ -209,13 +209,13 @@ static void test_shm_uses_heaps_of_the_dead_again(void **state)
     ops->close(ports[2]);
     ops->bury(ports[0], 2);
     assert_int_equal(ops->release(ports[1], block), 0); /* one has not heard of it */
-    assert_int_equal(arena_owner(arena_word(s, 2)), 2);
+    assert_int_equal(arena_owner(s, arena_word(s, 2)), 2);
     ops->bury(ports[1], 2);
-    assert_int_equal(arena_owner(arena_word(s, 2)), -1);
+    assert_int_equal(arena_owner(s, arena_word(s, 2)), -1);
     assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
 
     assert_int_equal(fy_shm_join(s, 3, &ports[3]), 0);
-    assert_int_equal(arena_owner(arena_word(s, 2)), 3);
+    assert_int_equal(arena_owner(s, arena_word(s, 2)), 3);
     assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
     assert_int_equal(ops->release(ports[0], block), FERRY_EINVAL);
     ops->free_gone(ports[0], 2); /* asked for late */
@@ -238,7 +238,7 @@ static void test_shm_uses_heaps_of_the_dead_again(void **state)
     fy_controls_mark(s->base, s->ranks, 1, SHM_DEAD);
     ops->bury(ports[0], 1);
     assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
-    assert_int_equal(arena_owner(arena_word(s, 2)), -1);
+    assert_int_equal(arena_owner(s, arena_word(s, 2)), -1);
     ops->close(ports[0]);
     ops->close(ports[1]);
     fy_segment_unmap(s);

@@ -151,7 +151,7 @@ void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint3
 void fy_shm_arenas_look(const shm_port *p)
 {
     for (uint32_t number = 0; number < p->segment->arenas; number++) {
-        int owner = arena_owner(arena_word(p->segment, number));
+        int owner = arena_owner(p->segment, arena_word(p->segment, number));
         fy_arena arena = arena_at(p->segment, number);
         if (owner >= 0 && fy_shm_state(p->segment, (uint32_t)owner) >= SHM_LEFT &&
             fy_shm_all_know(p, (uint32_t)owner) && fy_arena_is_empty(&arena))

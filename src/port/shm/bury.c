@@ -28,6 +28,7 @@ static void forget(shm_port *p, fy_lane lane, inbox *in)
         l->order[at] = l->order[at + 1];
     l->first = l->turn = 0;
     in->ring = NULL;
+    in->overtaken = false;
 }
 
 /* Whether everything that it sent on a channel has been taken. */
@@ -63,6 +64,7 @@ static void bury_rings(shm_port *p, uint32_t gone)
             if (in->ring != NULL)
                 forget(p, (fy_lane)lane, in);
             /* seq_cst, though any order would do: it sends nothing more */
+            atomic_fetch_and(&p->adopted[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
             atomic_fetch_and(&p->self->open[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
         }
     /* Nothing is sent to it any more either: that asks for its state first. */
@@ -87,7 +89,7 @@ bool fy_shm_all_know(const shm_port *p, uint32_t gone)
 static void reclaim(const shm_port *p, uint32_t gone)
 {
     for (uint32_t number = 0; number < p->segment->arenas; number++) {
-        int owner = arena_owner(arena_word(p->segment, number));
+        int owner = arena_owner(p->segment, arena_word(p->segment, number));
         if (owner < 0)
             continue;
         fy_arena arena = arena_at(p->segment, number);
@@ -134,6 +136,6 @@ void fy_shm_free_gone(fy_port *port, int rank)
 {
     const shm_port *p = state_of(port);
     for (uint32_t number = 0; number < p->segment->arenas; number++)
-        if (arena_owner(arena_word(p->segment, number)) == rank)
+        if (arena_owner(p->segment, arena_word(p->segment, number)) == rank)
             fy_shm_arena_tend(p, number, (uint32_t)rank, KEEPER_ALL, NULL);
 }

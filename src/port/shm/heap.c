@@ -8,7 +8,9 @@ static int arena_rank(const fy_segment *s, const void *address, uint32_t *number
     if (at < heaps || at >= (uintptr_t)s->base + s->total_bytes)
         return -1;
     *number = (uint32_t)((at - heaps) / s->heap_stride);
-    return arena_owner(arena_word(s, *number));
+    if (*number >= s->arenas)
+        return -1;
+    return arena_owner(s, arena_word(s, *number));
 }
 
 static uint32_t keeper_of(int rank)
@@ -62,7 +64,7 @@ int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t si
     shm_port *p = state_of(port);
     owner_memo *memo = &p->memos[thread][(uintptr_t)address / FY_HEAP_SPAN_BYTES % MEMO_COUNT];
     if (fy_memo_holds(&memo->block, address, size_bytes))
-        return arena_owner(memo->arena);
+        return arena_owner(p->segment, memo->arena);
     return find_owner(p, address, size_bytes, memo);
 }
 

@@ -25,12 +25,14 @@ typedef struct inbox {
     uint64_t bytes_head, bytes_published;
     uint64_t copied_head, copied_published;
     uint32_t source;
+    bool overtaken; /* a frame that came after the next one is there, and the next one is not */
 } inbox;
 
 /* Which inboxes a poll looks at. The first HOT_COUNT of `order` are those where frames were found
  * lately; the others take turns. */
 typedef struct lane_state {
     uint32_t opened_seen;
+    _Atomic bool missed; /* a source has opened its ring, and the count of that was overwritten */
     uint32_t count, first, turn, hot;
     inbox **order;
 } lane_state;
@@ -62,6 +64,8 @@ typedef struct shm_port {
     outbox *out[SHM_CHANNELS];
     inbox *in[SHM_CHANNELS];
     lane_state lanes[FY_LANES];
+    /* By source: a bit for each inbox. The bits that sources set may be overwritten. */
+    _Atomic uint64_t adopted[SHM_CHANNELS][SHM_OPEN_WORDS];
     uint32_t events_seen[FY_THREADS];
     uint32_t impatience; /* decisions for which to sleep at once */
     uint32_t awake;      /* waits in a row that ended without sleep */
@@ -80,9 +84,15 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
 int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
                       const fy_frame *frame);
 
+/* Nothing has come for long: announces this rank again to targets where that was overwritten. */
+void fy_shm_announce_again(const shm_port *p);
+
 /* receive.c */
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
 bool fy_shm_pending(fy_port *port, fy_lane lane);
+/* Before the poller of `lane` sleeps: looks for what shared memory that was overwritten hides from
+ * fy_shm_pending. True: it shall poll. */
+bool fy_shm_look_closer(shm_port *p, fy_lane lane);
 
 /* bury.c */
 void fy_shm_bury(fy_port *port, int rank);
@@ -102,11 +112,12 @@ static inline _Atomic uint64_t *arena_word(const fy_segment *s, uint32_t number)
     return &rank_at(s->base, number)->arena;
 }
 
-/* The rank that a word names; -1: none. */
-static inline int arena_owner(const _Atomic uint64_t *word)
+/* The rank that a word names; -1: none, or the word was overwritten. */
+static inline int arena_owner(const fy_segment *s, const _Atomic uint64_t *word)
 {
     /* acquire: pairs with the exchange in try_take */
-    return (int)(atomic_load_explicit(word, memory_order_acquire) & ARENA_RANK_MASK) - 1;
+    uint64_t owner = atomic_load_explicit(word, memory_order_acquire) & ARENA_RANK_MASK;
+    return owner <= s->ranks ? (int)owner - 1 : -1;
 }
 
 /* Finds one for this rank, which may take a while. FERRY_EINVAL: the rank has joined before.

@@ -1,8 +1,11 @@
 /* The consumer's side of the rings.
  *
  * Each field of a slot is read once, into the consumer's own frame, checked there, and used from
- * there: a source that writes nonsense, or goes on writing, loses its frame and harms nobody else.
- */
+ * there: a source that writes nonsense, or goes on writing, loses its frame. The client is told.
+ *
+ * A slot's turn is that of this lap when it is full, else that of the lap before. Any other was
+ * overwritten. So was one that says "not yet" although the slot after it is full: sources fill them
+ * in order. That costs a look at one more line, so it is done before the rank sleeps only. */
 #include "port/shm/port_state.h"
 
 #include "base/log.h"
@@ -24,6 +27,7 @@ typedef struct arrival {
 static void __attribute__((cold, noinline)) adopt(shm_port *p, fy_lane lane)
 {
     lane_state *l = &p->lanes[lane];
+    atomic_store_explicit(&l->missed, false, memory_order_relaxed);
     /* acquire: pairs with the release in open_outbox */
     l->opened_seen = atomic_load_explicit(&p->self->opened, memory_order_acquire);
     for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
@@ -35,6 +39,7 @@ static void __attribute__((cold, noinline)) adopt(shm_port *p, fy_lane lane)
             if (in->ring != NULL || !(bits >> (source % 64) & 1))
                 continue;
             in->source = source;
+            atomic_fetch_or(&p->adopted[channel][source / 64], UINT64_C(1) << (source % 64));
             in->ring = ring_at(p->segment, p->rank, source, channel);
             in->slots = ring_slots(in->ring);
             l->order[l->count++] = in;
@@ -155,6 +160,28 @@ drop(const shm_port *p, const inbox *in, const arrival *a)
                 (unsigned)a->place);
 }
 
+/* Tells the client that a frame is lost. */
+static void __attribute__((cold, noinline))
+tell_lost(fy_deliver *deliver, void *context, const inbox *in)
+{
+    const fy_frame lost = {.kind = UINT8_MAX, .block = true};
+    (void)deliver(context, (int)in->source, &lost);
+}
+
+/* The next slot is not full, but its turn is wrong, or a later one is full. */
+static void __attribute__((cold, noinline))
+lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
+{
+    uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
+    fy_log_line((int)p->rank,
+                "slot %u of the ring from rank %u was overwritten: its turn is %u, expected %u",
+                (unsigned)(head & p->slot_mask), in->source, turn,
+                (unsigned)(head >> p->slot_shift) + 1);
+    in->overtaken = false;
+    advance_head(p, in, head + 1);
+    tell_lost(deliver, context, in);
+}
+
 /* Delivers from one inbox; returns how many frames were taken. */
 static int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver, void *context)
 {
@@ -163,13 +190,18 @@ static int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver, void *
         uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
         const shm_slot *slot = &in->slots[head & p->slot_mask];
         /* acquire: pairs with the store in send.c's publish */
-        if (atomic_load_explicit(&slot->turn, memory_order_acquire) !=
-            (uint32_t)(head >> p->slot_shift) + 1)
+        uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
+        uint32_t lap = (uint32_t)(head >> p->slot_shift);
+        if (turn != lap + 1) {
+            if (turn != lap || in->overtaken)
+                lose(p, in, turn, deliver, context);
             break;
+        }
         arrival a;
         if (!read_slot(p, in, slot, &a)) {
             drop(p, in, &a);
             advance_head(p, in, head + 1);
+            tell_lost(deliver, context, in);
             continue;
         }
         fy_verdict verdict = deliver(context, (int)in->source, &a.frame);
@@ -224,7 +256,8 @@ int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
     shm_port *p = state_of(port);
     lane_state *l = &p->lanes[lane];
     /* relaxed: a source that is missed now is found by a later poll */
-    if (atomic_load_explicit(&p->self->opened, memory_order_relaxed) != l->opened_seen)
+    if (atomic_load_explicit(&p->self->opened, memory_order_relaxed) != l->opened_seen ||
+        atomic_load_explicit(&l->missed, memory_order_relaxed))
         adopt(p, lane);
     if (l->count <= SMALL_COUNT)
         return poll_all(p, l, budget, deliver, context);
@@ -236,22 +269,60 @@ int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
 bool fy_shm_pending(fy_port *port, fy_lane lane)
 {
     shm_port *p = state_of(port);
-    uint32_t words = (p->segment->ranks + 63) / 64;
+    uint32_t ranks = p->segment->ranks, words = (ranks + 63) / 64;
     for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
         uint32_t channel = channel_of((fy_thread)thread, lane);
         for (uint32_t w = 0; w < words; w++) {
             /* seq_cst, here and below: after the sleeper's store to its `asleep` */
             uint64_t bits = atomic_load(&p->self->open[channel][w]);
+            bits |= atomic_load_explicit(&p->adopted[channel][w], memory_order_relaxed);
+            if (w == ranks / 64)
+                bits &= (UINT64_C(1) << ranks % 64) - 1;
             for (; bits != 0; bits &= bits - 1) {
                 uint32_t source = w * 64 + (uint32_t)__builtin_ctzll(bits);
                 uint64_t head =
                     atomic_load_explicit(&p->in[channel][source].head, memory_order_relaxed);
                 shm_ring *ring = ring_at(p->segment, p->rank, source, channel);
+                /* seq_cst: as above */
                 uint32_t turn = atomic_load(&ring_slots(ring)[head & p->slot_mask].turn);
-                if ((int32_t)(turn - ((uint32_t)(head >> p->slot_shift) + 1)) >= 0)
-                    return true;
+                if ((int32_t)(turn - ((uint32_t)(head >> p->slot_shift) + 1)) < 0)
+                    continue;
+                /* relaxed, both: an adoption too many does no harm */
+                uint64_t known =
+                    atomic_load_explicit(&p->adopted[channel][w], memory_order_relaxed);
+                if ((known >> source % 64 & 1) == 0)
+                    atomic_store_explicit(&p->lanes[lane].missed, true, memory_order_relaxed);
+                return true;
             }
         }
     }
     return false;
+}
+
+static uint32_t turn_at(const shm_port *p, const inbox *in, uint64_t at)
+{
+    /* acquire: a source fills the slots in order, so they are looked at from the last */
+    return atomic_load_explicit(&in->slots[at & p->slot_mask].turn, memory_order_acquire);
+}
+
+static bool is_full(const shm_port *p, const inbox *in, uint64_t at)
+{
+    return turn_at(p, in, at) == (uint32_t)(at >> p->slot_shift) + 1;
+}
+
+bool fy_shm_look_closer(shm_port *p, fy_lane lane)
+{
+    bool odd = false;
+    lane_state *l = &p->lanes[lane];
+    for (uint32_t i = 0; i < l->count; i++) {
+        inbox *in = l->order[i];
+        uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
+        in->overtaken = is_full(p, in, head + 1) && !is_full(p, in, head);
+        odd = odd || in->overtaken || turn_at(p, in, head) != (uint32_t)(head >> p->slot_shift);
+        /* A source that waits for room: what this rank has published may be overwritten. */
+        /* relaxed: publish looks again */
+        if (atomic_load_explicit(&in->ring->stalled, memory_order_relaxed))
+            publish(p, in);
+    }
+    return odd;
 }

@@ -25,6 +25,14 @@ static size_t round8(size_t n)
     return (n + 7) & ~(size_t)7;
 }
 
+static void announce(const shm_port *p, uint32_t channel, shm_rank *target)
+{
+    /* seq_cst: before the turn of the first slot, for fy_shm_pending's scan before sleeping */
+    atomic_fetch_or(&target->open[channel][p->rank / 64], UINT64_C(1) << (p->rank % 64));
+    /* release: pairs with the acquire in adopt */
+    atomic_fetch_add_explicit(&target->opened, 1, memory_order_release);
+}
+
 /* Announces this source to the target. */
 static void __attribute__((cold, noinline))
 open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
@@ -33,10 +41,24 @@ open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
     o->target = rank_at(p->segment->base, rank);
     o->ring = ring_at(p->segment, rank, p->rank, channel);
     o->slots = ring_slots(o->ring);
-    /* seq_cst: before the turn of the first slot, for fy_shm_pending's scan before sleeping */
-    atomic_fetch_or(&o->target->open[channel][p->rank / 64], UINT64_C(1) << (p->rank % 64));
-    /* release: pairs with the acquire in adopt */
-    atomic_fetch_add_explicit(&o->target->opened, 1, memory_order_release);
+    announce(p, channel, o->target);
+}
+
+void fy_shm_announce_again(const shm_port *p)
+{
+    for (uint32_t channel = 0; channel < SHM_CHANNELS; channel++)
+        for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
+            const outbox *o = &p->out[channel][rank];
+            if (o->ring == NULL || fy_shm_state(p->segment, rank) >= SHM_LEFT)
+                continue;
+            /* relaxed: this rank has set its bit */
+            uint64_t bits =
+                atomic_load_explicit(&o->target->open[channel][p->rank / 64], memory_order_relaxed);
+            if ((bits >> p->rank % 64 & 1) != 0)
+                continue;
+            announce(p, channel, o->target);
+            fy_shm_signal(o->target, FY_APP);
+        }
 }
 
 static inline bool has_slot(const shm_port *p, const outbox *o)

@@ -20,6 +20,7 @@
  * two exchanges are apart by that much. */
 #include "port/shm/port_state.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -36,6 +37,8 @@
 #define SLOW_YIELD_NS 100000u
 #define YIELDS_TIMED 4 /* together, after the first */
 #define IMPATIENT_DECISIONS 200
+/* No sleep is longer: then what would end it may be in memory that was overwritten. */
+#define SLEEP_MAX_NS 1000000000u
 #define AWAKE_DECISIONS 200 /* waits without sleep after which senders need no fence */
 
 static void pause_briefly(void)
@@ -47,14 +50,18 @@ static void pause_briefly(void)
 #endif
 }
 
-static void futex_sleep(_Atomic uint32_t *word, uint64_t deadline_ns)
+/* Whether it has slept as long as it may. */
+static bool futex_sleep(_Atomic uint32_t *word, uint64_t deadline_ns)
 {
+    uint64_t latest_ns = fy_clock_now_ns() + SLEEP_MAX_NS;
+    if (deadline_ns < latest_ns)
+        latest_ns = deadline_ns;
     struct timespec t = {
-        .tv_sec = (time_t)(deadline_ns / 1000000000u),
-        .tv_nsec = (long)(deadline_ns % 1000000000u),
+        .tv_sec = (time_t)(latest_ns / 1000000000u),
+        .tv_nsec = (long)(latest_ns % 1000000000u),
     };
-    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, 1, deadline_ns == UINT64_MAX ? NULL : &t, NULL,
-            FUTEX_BITSET_MATCH_ANY);
+    long error = syscall(SYS_futex, word, FUTEX_WAIT_BITSET, 1, &t, NULL, FUTEX_BITSET_MATCH_ANY);
+    return error != 0 && errno == ETIMEDOUT && latest_ns < deadline_ns;
 }
 
 void fy_rouse(_Atomic uint32_t *asleep)
@@ -228,8 +235,11 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->app_asleep, 1);
     order_senders(p);
-    if (!app_ready(p))
-        futex_sleep(&p->self->app_asleep, deadline_ns);
+    /* relaxed: this thread has set it */
+    bool both = atomic_load_explicit(&p->self->serve, memory_order_relaxed) == FY_APP;
+    bool odd = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL));
+    if (!odd && !app_ready(p) && futex_sleep(&p->self->app_asleep, deadline_ns))
+        fy_shm_announce_again(p);
     atomic_store(&p->self->app_asleep, 0);
 }
 
@@ -239,8 +249,9 @@ static void wait_helper(shm_port *p, uint64_t deadline_ns)
         return;
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->helper_asleep, 1);
-    if (!helper_ready(p))
-        futex_sleep(&p->self->helper_asleep, deadline_ns);
+    bool odd = atomic_load(&p->self->serve) == FY_HELPER && fy_shm_look_closer(p, FY_CONTROL);
+    if (!odd && !helper_ready(p))
+        (void)futex_sleep(&p->self->helper_asleep, deadline_ns);
     atomic_store(&p->self->helper_asleep, 0);
 }
 
