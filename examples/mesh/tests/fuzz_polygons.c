@@ -111,13 +111,20 @@ static void keep_fault(void *arg, const char *line)
     }
 }
 
+/* What a case asks for. */
+typedef struct demand {
+    double size;
+    int32_t subdomains;
+} demand;
+
 /* Up to the mesh. A failure is a line for the user. */
-static int mesh_text(meshed *m, const char *text, double size, mesh_log *log)
+static int mesh_text(meshed *m, const char *text, const demand *d, mesh_log *log)
 {
-    const mesh_decompose_options options = {.count = 4, .work_share = 0.5, .avoid_metis = true};
+    const mesh_decompose_options options = {
+        .count = d->subdomains, .work_share = 0.5, .avoid_metis = true};
     if (mesh_poly_parse(text, strlen(text), "case.poly", &m->poly, log) != 0 ||
         mesh_pslg_create(&m->poly, &m->pslg, log) != 0 ||
-        mesh_sizing_make(&m->pslg.frame, size, NULL, 0, &m->sizing, log) != 0 ||
+        mesh_sizing_make(&m->pslg.frame, d->size, NULL, 0, &m->sizing, log) != 0 ||
         mesh_decompose(&m->pslg, &m->sizing, &options, &m->decomp, log) != 0) {
         return -1;
     }
@@ -156,7 +163,7 @@ static int64_t count_triangles(const meshed *m)
 }
 
 /* `why` gets what was said. */
-static outcome run_text(const char *text, double size, effort *spent, char why[4096])
+static outcome run_text(const char *text, const demand *d, effort *spent, char why[4096])
 {
     meshed *m = calloc(1, sizeof *m);
     mesh_log log = {0};
@@ -166,7 +173,7 @@ static outcome run_text(const char *text, double size, effort *spent, char why[4
     }
     m->quality.angle_deg = ANGLE;
     double before = cpu_seconds();
-    int rc = mesh_text(m, text, size, &log);
+    int rc = mesh_text(m, text, d, &log);
     *spent = (effort){cpu_seconds() - before, count_triangles(m)};
     if (rc != 0) {
         result = is_a_line(log.error) ? REFUSED : WRONG;
@@ -189,22 +196,23 @@ static outcome run_text(const char *text, double size, effort *spent, char why[4
     return result;
 }
 
-static double case_size(const shape *s, uint64_t number)
+static demand case_demand(const shape *s, uint64_t number)
 {
-    return s->stretch * (number % 3 == 0 ? 0.4 : number % 3 == 1 ? 0.08 : 0.03);
+    static const double share[3] = {0.4, 0.08, 0.03};
+    return (demand){s->stretch * share[number % 3], number % 7 < 2 ? 4 : 1};
 }
 
 /* What the sound shape takes. It must end in a mesh. */
 static effort sound_effort(fuzzer *f, int index, uint64_t number)
 {
     effort best = {INFINITY, 1};
-    double size = case_size(&f->base, number);
+    const demand want = case_demand(&f->base, number);
     shape_dice d = {1};
     char why[4096], *text = shape_text(&f->base, &d);
     for (int i = 0; i < 2 && text != NULL; i++) {
         effort spent;
-        if (run_text(text, size, &spent, why) != MESH) {
-            printf("sound shape %d, size %g: %s", index, size, why);
+        if (run_text(text, &want, &spent, why) != MESH) {
+            printf("sound shape %d, size %g: %s", index, want.size, why);
             f->p->count[WRONG]++;
         }
         best = spent.seconds < best.seconds ? spent : best;
@@ -245,7 +253,7 @@ static void write_case(const fuzzer *f, uint64_t number, const char *text)
 }
 
 /* Takes points out of the shape as long as the same goes wrong. */
-static char *shrink(fuzzer *f, char *text, double size)
+static char *shrink(fuzzer *f, char *text, const demand *want)
 {
     shape_dice d = {1};
     char why[4096];
@@ -256,7 +264,7 @@ static char *shrink(fuzzer *f, char *text, double size)
             shape_point p = ring->at[i];
             memmove(&ring->at[i], &ring->at[i + 1], (size_t)(--ring->count - i) * sizeof p);
             char *smaller = shape_text(&f->bad, &d);
-            if (smaller != NULL && run_text(smaller, size, &spent, why) == WRONG) {
+            if (smaller != NULL && run_text(smaller, want, &spent, why) == WRONG) {
                 free(text);
                 text = smaller;
                 continue;
@@ -274,13 +282,14 @@ static char *shrink(fuzzer *f, char *text, double size)
 static bool is_slow(fuzzer *f, uint64_t number, int index, const char *text, effort spent,
                     char why[4096])
 {
-    double size = case_size(&f->bad, number), allowed = 0.0;
+    const demand want = case_demand(&f->bad, number);
+    double allowed = 0.0;
     for (int i = 0; i < TRIES && spent.seconds > allowed; i++) {
         effort sound = sound_effort(f, index, number), again;
         double more = fmax(1.0, (double)spent.triangles / (double)sound.triangles);
         allowed = fmax(allowed, SLOWER_MAX * more * sound.seconds);
         f->p->finer += i == 0 && spent.seconds > SLOWER_MAX * sound.seconds;
-        (void)run_text(text, size, &again, why);
+        (void)run_text(text, &want, &again, why);
         spent.seconds = fmin(spent.seconds, again.seconds);
     }
     (void)snprintf(why, 4096, "%.3f s, %lld triangles; at most %.3f s expected\n", spent.seconds,
@@ -295,18 +304,18 @@ static outcome run_case(fuzzer *f, uint64_t number)
     if (text == NULL) {
         abort();
     }
-    double size = case_size(&f->bad, number);
+    const demand want = case_demand(&f->bad, number);
     effort spent;
-    outcome o = run_text(text, size, &spent, why);
+    outcome o = run_text(text, &want, &spent, why);
     if (o != WRONG && spent.seconds > SLOWER_MAX * TIME_FLOOR &&
         is_slow(f, number, index, text, spent, why)) {
         o = SLOW;
     }
     if (o == WRONG || o == SLOW) {
-        printf("case %llu (%s), size %.17g: %s", (unsigned long long)number, f->p->changes, size,
-               why);
+        printf("case %llu (%s), size %.17g, %d sub-domains: %s", (unsigned long long)number,
+               f->p->changes, want.size, want.subdomains, why);
         if (o == WRONG && !f->bad.shuffled) {
-            text = shrink(f, text, size);
+            text = shrink(f, text, &want);
         }
         write_case(f, number, text);
     }
@@ -342,6 +351,10 @@ static bool run_child(fuzzer *f, uint64_t end)
             const struct itimerval limit = {.it_value = {.tv_sec = CASE_SECONDS}};
             (void)setitimer(ITIMER_VIRTUAL, &limit, NULL);
             f->p->count[run_case(f, f->p->current)]++;
+            if (f->p->current % 10000 == 0) {
+                fprintf(stderr, "mesh_fuzz_polygons: case %llu done\n",
+                        (unsigned long long)f->p->current);
+            }
         }
         (void)fflush(stdout);
         _exit(EXIT_SUCCESS);
