@@ -98,6 +98,15 @@ static int32_t on_grid(double value, int32_t grain)
     return (int32_t)(rounded < 0.0 ? 0.0 : rounded > top ? top : rounded);
 }
 
+/* Rounding must neither spoil the triangle nor move the point to another one. */
+static int32_t fit_grain(int32_t grain, double room)
+{
+    while (grain > 1 && (double)grain * 32.0 > room) {
+        grain /= 2;
+    }
+    return grain;
+}
+
 /* The point to insert for a triangle. */
 static mesh_point choose_point(const mesh_sub *sub, const job *j, const mesh_tri *tri,
                                const shape *s, verdict why)
@@ -119,11 +128,9 @@ static mesh_point choose_point(const mesh_sub *sub, const job *j, const mesh_tri
             cy = my + dy * (wanted / away);
         }
     }
-    /* Rounding must neither spoil the triangle nor move the point to another one. */
     int32_t grain = sub->head.grain;
-    double room = fmin(radius, 8.0 * hypot(cx, cy));
-    while (grain > 1 && (double)grain * 32.0 > room) {
-        grain /= 2;
+    if (grain > 1) {
+        grain = fit_grain(grain, fmin(radius, 8.0 * hypot(cx, cy)));
     }
     return (mesh_point){on_grid(a.x + cx, grain), on_grid(a.y + cy, grain)};
 }
