@@ -10,8 +10,9 @@
 #define MARGIN_GRAINS 4096
 /* Smaller inputs would need a scale that a double cannot hold. */
 #define SPAN_MIN 1e-200
-/* A hole point must be so far from walls that snapping keeps it on its side. */
+/* A hole point must be so far from walls, and from other segments, that it keeps its side. */
 #define NEAR_GRAINS 4
+#define NEAR_STEPS 4.0
 
 int pslg_place_grid(const mesh_poly *poly, mesh_frame *frame, mesh_log *log)
 {
@@ -315,10 +316,6 @@ static int cross_ray(void *arg, int32_t link)
     ray *r = arg;
     const pslg_link *s = &r->w->input.at[link];
     mesh_point a = r->w->fine[s->a], b = r->w->fine[s->b], p = r->from;
-    if (mesh_point_equal(p, a) || mesh_point_equal(p, b) || pslg_lies_on(a, b, p)) {
-        r->on = s->line;
-        return 1;
-    }
     if (s->ring >= 0 && (a.y <= p.y) != (b.y <= p.y)) {
         bool up = a.y <= p.y;
         if ((mesh_orient(a, b, p) > 0) == up) {
@@ -328,15 +325,16 @@ static int cross_ray(void *arg, int32_t link)
     return 0;
 }
 
-/* Snapping may move a wall to the other side of a place that is nearer than this. */
-static int find_near_wall(void *arg, int32_t link)
+/* Rounding to the grid may move a segment to the other side of a place that is nearer than
+ * NEAR_STEPS; snapping may move a wall past one that is nearer than NEAR_GRAINS. */
+static int find_near(void *arg, int32_t link)
 {
     ray *r = arg;
     const pslg_link *s = &r->w->input.at[link];
     bool wall = s->ring < 0 || r->walled[s->ring];
+    double limit = wall ? NEAR_GRAINS * (double)MESH_GRAIN : NEAR_STEPS;
     r->on = s->line;
-    return wall && pslg_distance(r->w->fine[s->a], r->w->fine[s->b], r->from) <
-                       NEAR_GRAINS * (double)MESH_GRAIN;
+    return pslg_distance(r->w->fine[s->a], r->w->fine[s->b], r->from) < limit;
 }
 
 /* Finds the innermost ring around the hole. */
@@ -348,8 +346,8 @@ static int find_ring(ray *r, mesh_hole *hole)
     const mesh_point far = {(1 << MESH_COORD_BITS) - 1, hole->place.y};
     const mesh_box_tree *tree = &r->w->tree;
     if (mesh_box_tree_search(tree, hole->place, far, 0, cross_ray, r) != 0 ||
-        mesh_box_tree_search(tree, hole->place, hole->place, NEAR_GRAINS * MESH_GRAIN,
-                             find_near_wall, r) != 0) {
+        mesh_box_tree_search(tree, hole->place, hole->place, NEAR_GRAINS * MESH_GRAIN, find_near,
+                             r) != 0) {
         const mesh_frame *f = &r->w->out->frame;
         return mesh_fail(r->w->log,
                          "%s:%d: the hole at (%g, %g) lies on a segment, that of line %d",

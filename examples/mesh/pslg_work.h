@@ -37,12 +37,6 @@ static inline int32_t pslg_to_grain(int32_t at)
     return (at + MESH_GRAIN / 2) / MESH_GRAIN * MESH_GRAIN;
 }
 
-/* True when p lies on segment a b but is none of its ends. */
-static inline bool pslg_lies_on(mesh_point a, mesh_point b, mesh_point p)
-{
-    return mesh_orient(a, b, p) == 0 && mesh_dot(a, b, p) < 0;
-}
-
 /* The distance of p from segment a b, which has a length. */
 double pslg_distance(mesh_point a, mesh_point b, mesh_point p);
 

@@ -182,6 +182,8 @@ static void test_poly_judges_rings(void **state)
     expect_error(text, "the hole at (5, 5) is in no ring of its own");
     (void)snprintf(text, sizeof text, "%s4\n%s1\n1 10 5\n", base, RING);
     expect_error(text, "lies on a segment");
+    (void)snprintf(text, sizeof text, "%s4\n%s1\n1 10.00000001 5\n", base, RING);
+    expect_error(text, "lies on a segment, that of line 10");
     (void)snprintf(text, sizeof text, "%s4\n%s1\n1 50 5\n", base, RING);
     expect_repair(text, "lies outside everything: ignored");
     expect_error(SQUARE "3 0\n1 1 2\n2 2 3\n3 3 4\n0\n", "no ring is closed");
