@@ -235,6 +235,29 @@ FERRY_TRACE=$work/fates FERRY_RANKS=3 timeout 60 "$fate" 4 >"$work/out" 2>"$work
 [ "$(cat "$work"/fates/rank-*.trace | awk '$1 == "object" && $3 > 0 && $NF == "-"' | wc -l)" -eq 0 ] ||
     fail "an object that handled messages has no kind"
 
+# Waiting for a processor is not the runtime's work: with six ranks on one, the picture gives the
+# runtime what processor time the trace has of it, and calls the rest waiting.
+cpu=$(taskset -cp $$ | sed 's/.*[: ,]\([0-9]*\)\(-[0-9]*\)\{0,1\}$/\1/')
+FERRY_TRACE=$work/crowd FERRY_RANKS=6 timeout 60 taskset -c "$cpu" "$program" --work spin --heavy 50 \
+    --tasks 12 --light 2 >"$work/out" 2>"$work/err" || fail "the run on one processor: $?"
+draws 0 "$work/crowd"
+for rank in 0 1 2 3 4 5; do
+    awk -v rank=$rank '
+        $1 == "time" { if (from == 0 || $2 < from) from = $2; if ($3 > to) to = $3 }
+        $1 == "rank" { mine = $2 == rank }
+        mine && $2 == "runtime_cpu_ns" { cpu = $3 }
+        FILENAME ~ /svg$/ && match($0, ">rank " rank "<.*runtime [0-9.]*%") {
+            text = substr($0, RSTART, RLENGTH)
+            sub(/.*runtime /, "", text)
+            shown = text + 0
+            seen = 1
+        }
+        END { want = 100 * cpu / (to - from); exit !(seen && shown < want + 0.1 && shown > want - 0.1) }' \
+        "$work"/crowd/rank-*.trace "$work/crowd/load.svg" ||
+        fail "rank $rank: the picture's runtime is not its processor time"
+done
+grep -q ', waiting [0-9.]*%, idle' "$work/crowd/load.svg" || fail "load.svg does not show waiting"
+
 # What cannot be written whole is a failure: of the run, and of the job.
 run() { timeout 60 env FERRY_RANKS=2 "$@" "$program" --tasks 2 >"$work/out" 2>"$work/err"; }
 if [ -w /dev/full ]; then

@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-const char *const draw_share_names[DRAW_SHARES] = {"in tasks", "in tasks, without the processor",
-                                                   "program", "runtime", "idle"};
-const char *const draw_share_colours[DRAW_SHARES] = {"#0b6fa8", "#9cc9e3", "#7d8794", "#e08a00",
-                                                     "#eceff2"};
+const char *const draw_share_names[DRAW_SHARES] = {
+    "in tasks", "in tasks, without the processor", "program",
+    "runtime",  "runtime, without the processor",  "idle"};
+const char *const draw_share_colours[DRAW_SHARES] = {"#0b6fa8", "#9cc9e3", "#7d8794",
+                                                     "#e08a00", "#f3d29b", "#eceff2"};
 
 draw_shares draw_shares_of(const trace_rank *rank)
 {
@@ -14,12 +15,12 @@ draw_shares draw_shares_of(const trace_rank *rank)
     for (size_t i = 0; i < rank->stretch_count; i++) {
         const trace_stretch *v = &rank->stretches[i];
         uint64_t ns = trace_stretch_end(rank, i) - v->start_ns;
-        /* Only tasks have their processor time measured; a handler is short, and counts whole. */
-        uint64_t cpu = v->cpu_ns == 0 || v->cpu_ns > ns ? ns : v->cpu_ns;
+        uint64_t cpu = (uint64_t)((double)ns * draw_processor_part(rank, i) + 0.5);
         s.ns[DRAW_TASK] += v->kind == TRACE_TASK ? cpu : 0;
         s.ns[DRAW_WAITING] += v->kind == TRACE_TASK ? ns - cpu : 0;
         s.ns[DRAW_PROGRAM] += v->kind == TRACE_MAIN ? ns : 0;
-        s.ns[DRAW_RUNTIME] += v->kind == TRACE_RUNTIME ? ns : 0;
+        s.ns[DRAW_RUNTIME] += v->kind == TRACE_RUNTIME ? cpu : 0;
+        s.ns[DRAW_DELAYED] += v->kind == TRACE_RUNTIME ? ns - cpu : 0;
         s.ns[DRAW_IDLE] += v->kind == TRACE_IDLE ? ns : 0;
     }
     return s;
@@ -27,7 +28,7 @@ draw_shares draw_shares_of(const trace_rank *rank)
 
 double draw_share_keys(FILE *out, double x)
 {
-    static const double widths[DRAW_SHARES] = {100, 250, 100, 100, 70};
+    static const double widths[DRAW_SHARES] = {85, 230, 90, 90, 225, 60};
     for (int share = 0; share < DRAW_SHARES; x += widths[share++])
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"22\" width=\"14\" height=\"14\" rx=\"2\" fill=\"%s\"/><text "

@@ -14,7 +14,8 @@ typedef enum draw_share {
     DRAW_TASK,    /* in a task or handler, on the processor */
     DRAW_WAITING, /* in a task, without the processor: others had it, or the task slept */
     DRAW_PROGRAM, /* in the program, outside Ferry */
-    DRAW_RUNTIME,
+    DRAW_RUNTIME, /* in Ferry, on the processor */
+    DRAW_DELAYED, /* in Ferry, without the processor: others had it */
     DRAW_IDLE,
     DRAW_SHARES
 } draw_share;
@@ -29,8 +30,8 @@ extern const char *const draw_share_colours[DRAW_SHARES];
 /* Sums up the stretches of a rank. */
 draw_shares draw_shares_of(const trace_rank *rank);
 
-/* The part of a stretch that had the processor, 0 to 1. Only tasks have theirs measured; another
- * stretch is short, and counts whole. */
+/* The part of a stretch that had the processor, 0 to 1. Each task has its own measured. Of the
+ * runtime only the sum is, so each of its stretches has the same part. Handlers count whole. */
 double draw_processor_part(const trace_rank *rank, size_t index);
 
 /* A row of a picture of what was when. Time is divided into bins, each coloured by what filled most

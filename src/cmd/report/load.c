@@ -6,7 +6,7 @@
 
 #include "cmd/report/draw.h"
 
-enum { LEFT = 76, WIDE = 820, RIGHT = 260, TOP = 100, GAP = 100, BELOW = 44, LETTER = 6 };
+enum { LEFT = 76, WIDE = 820, RIGHT = 330, TOP = 100, GAP = 100, BELOW = 44, LETTER = 6 };
 
 typedef struct chart {
     FILE *out;
@@ -38,11 +38,13 @@ static void fill_row(const chart *c, const trace_run *run, const trace_rank *t)
         const draw_span at = {open + (double)v->start_ns, open + (double)trace_stretch_end(t, i)};
         double cpu = draw_processor_part(t, i);
         draw_row_fill(&c->line, at, (int)shares[v->kind], cpu);
-        draw_row_fill(&c->line, at, DRAW_WAITING, 1 - cpu);
+        draw_row_fill(&c->line, at, v->kind == TRACE_RUNTIME ? DRAW_DELAYED : DRAW_WAITING,
+                      1 - cpu);
     }
 }
 
-/* Busy is in tasks, with the processor or not, and in the program; before a rank is opened and
+/* Busy is in tasks, with the processor or not, and in the program; waiting is in Ferry, without the
+ * processor, and counts as nobody's work; before a rank is opened and
  * after it is closed it is idle. */
 static void draw_parts(const chart *c, const trace_run *run, int rank, double y)
 {
@@ -50,15 +52,19 @@ static void draw_parts(const chart *c, const trace_run *run, int rank, double y)
     draw_shares s = draw_shares_of(t);
     double all = fmax(1, span(run));
     double runtime = 100 * (double)s.ns[DRAW_RUNTIME] / all;
+    double delayed = 100 * (double)s.ns[DRAW_DELAYED] / all;
     double busy = 100 * (double)(s.ns[DRAW_TASK] + s.ns[DRAW_WAITING] + s.ns[DRAW_PROGRAM]) / all;
     fprintf(c->out, "<text x=\"%d\" y=\"%.1f\" class=\"s\" text-anchor=\"end\">rank %d</text>",
             LEFT - 8, y, rank);
     fprintf(c->out, "<text x=\"%d\" y=\"%.1f\" class=\"s\">", LEFT + WIDE + 10, y);
-    if (t->present)
-        fprintf(c->out, "busy %.1f%%, runtime %.2f%%, idle %.1f%%</text>\n", busy, runtime,
-                fmax(0, 100 - busy - runtime));
-    else
+    if (t->present) {
+        fprintf(c->out, "busy %.1f%%, runtime %.2f%%, ", busy, runtime);
+        if (delayed >= 0.05)
+            fprintf(c->out, "waiting %.1f%%, ", delayed);
+        fprintf(c->out, "idle %.1f%%</text>\n", fmax(0, 100 - busy - runtime - delayed));
+    } else {
         fputs("left no trace</text>\n", c->out);
+    }
 }
 
 static void draw_rows(const chart *c, const trace_run *run, double y)

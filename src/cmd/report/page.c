@@ -77,7 +77,7 @@ static void put_ranks(FILE *out, const trace_run *run)
         put_ms(out, s.ns[DRAW_TASK]);
         put_ms(out, s.ns[DRAW_PROGRAM]);
         put_ms(out, s.ns[DRAW_IDLE]);
-        put_ms(out, s.ns[DRAW_RUNTIME]);
+        put_ms(out, s.ns[DRAW_RUNTIME] + s.ns[DRAW_DELAYED]);
         put_ms(out, trace_stat_of(t, "runtime_cpu_ns"));
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             put_ms(out, trace_stat_of(t, names[i]));

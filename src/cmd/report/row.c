@@ -83,6 +83,11 @@ void draw_row_put(FILE *out, const draw_row *row, const char *const *colours, do
 double draw_processor_part(const trace_rank *rank, size_t index)
 {
     const trace_stretch *v = &rank->stretches[index];
+    if (v->kind == TRACE_RUNTIME) {
+        double cpu = (double)trace_stat_of(rank, "runtime_cpu_ns");
+        double all = (double)trace_stat_of(rank, "runtime_ns");
+        return cpu > 0 && cpu < all ? cpu / all : 1;
+    }
     uint64_t ns = trace_stretch_end(rank, index) - v->start_ns;
     bool measured = v->kind == TRACE_TASK && v->cpu_ns != 0 && v->cpu_ns < ns;
     return measured ? (double)v->cpu_ns / (double)ns : 1;

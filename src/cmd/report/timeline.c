@@ -7,12 +7,12 @@
 
 enum { LEFT = 76, WIDE = 1040, RIGHT = 40, LOAD = 84, LOAD_TOP = 74, ROWS_TOP = 196 };
 
-/* Colours: idle, runtime, program, then tasks by handler, those of the longest first, each with the
- * processor and without. */
-enum { HANDLERS = 7, FIRST_TASK = 3, COLOURS = FIRST_TASK + 2 * HANDLERS };
+/* Colours: idle, runtime, program, runtime without the processor, then tasks by handler, those of
+ * the longest first, each with the processor and without. */
+enum { HANDLERS = 7, DELAYED = 3, FIRST_TASK = 4, COLOURS = FIRST_TASK + 2 * HANDLERS };
 
 static const char *const colours[COLOURS] = {
-    "#eceff2", "#e08a00", "#7d8794",                                                        //
+    "#eceff2", "#e08a00", "#7d8794", "#f3d29b",                                             //
     "#0b6fa8", "#9cc9e3", "#00966b", "#9ad6c3", "#b8407a", "#e3b0c9", "#6a51a3", "#c3b8dd", //
     "#a6611a", "#dcc09c", "#4d7c0f", "#c1d79b", "#34495e", "#b3bcc6"};
 
@@ -50,8 +50,7 @@ static void fill_row(const chart *c, const trace_rank *t)
         const draw_span at = {open + (double)v->start_ns, open + (double)trace_stretch_end(t, i)};
         double cpu = draw_processor_part(t, i);
         draw_row_fill(&c->line, at, colour_of(c, v), cpu);
-        if (v->kind == TRACE_TASK)
-            draw_row_fill(&c->line, at, colour_of(c, v) + 1, 1 - cpu);
+        draw_row_fill(&c->line, at, v->kind == TRACE_TASK ? colour_of(c, v) + 1 : DELAYED, 1 - cpu);
     }
 }
 
