@@ -200,9 +200,20 @@ typedef struct ferry_track {
         sizeof(ferry_track), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, false        \
     }
 
+/* What an operation is doing: the three states of the papers' status. */
+typedef enum ferry_op_status {
+    FERRY_OP_NONE,    /* it names no operation: none has begun, or its end was taken */
+    FERRY_OP_PENDING, /* it has not ended */
+    FERRY_OP_ENDED,   /* it has; ferry_op_test and ferry_op_wait take its end */
+} ferry_op_status;
+
+/* The ferry_op_status of `op`, which stays as it is. FERRY_EINVAL: it names no operation that is
+ * still open. [app thread, handlers | never blocks | does not poll] prema.txt C.2.4 (status). */
+FERRY_API FERRY_MUST_USE int ferry_op_state(ferry *f, ferry_op op);
+
 /* Whether `*op` has ended. When it has: sets `*op` to none and returns its end (0 or its error);
- * else FERRY_EAGAIN. None counts as ended well. [app thread, handlers | never blocks | does not
- * poll] prema.txt C.2.4 (status). */
+ * else FERRY_EAGAIN. None counts as ended well; ferry_op_state tells it apart. [app thread,
+ * handlers | never blocks | does not poll] prema.txt C.2.4 (status). */
 FERRY_API FERRY_MUST_USE int ferry_op_test(ferry *f, ferry_op *op);
 
 /* Polls until `*op` has ended, then as ferry_op_test. FERRY_ESTATE inside a handler, which may only

@@ -1,7 +1,8 @@
 /* Memory: a heap that every rank of a node sees at the same address, and one-sided put and get.
  *
  * Remote memory is memory the library knows: from ferry_alloc, or registered. A put or get outside
- * it fails and says so; it never faults the target. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
+ * it fails and says so; it never faults the target. That is stricter than the papers, which put to
+ * any address. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
  *
  * What is not done on return goes by messages, and in a handler waits here while they have no room.
  * There every call may get FERRY_EAGAIN: what waits takes `waiting_bytes` (ferry_options) already.

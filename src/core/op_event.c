@@ -119,6 +119,22 @@ int fy_ops_deliver(ferry *f)
     return count;
 }
 
+static int no_operation(ferry *f, const char *call, ferry_op op)
+{
+    return fy_fail(f, FERRY_EINVAL, "%s: 0x%llx names no operation that is still open", call,
+                   (unsigned long long)op.word);
+}
+
+int ferry_op_state(ferry *f, ferry_op op)
+{
+    const fy_op_record *record = fy_op_find_handle(f, op);
+    if (op.word == 0)
+        return FERRY_OP_NONE;
+    if (record == NULL)
+        return no_operation(f, "op_state", op);
+    return record->state == FY_OP_DONE ? FERRY_OP_ENDED : FERRY_OP_PENDING;
+}
+
 int ferry_op_test(ferry *f, ferry_op *op)
 {
     if (op == NULL)
@@ -127,8 +143,7 @@ int ferry_op_test(ferry *f, ferry_op *op)
         return 0;
     fy_op_record *record = fy_op_find_handle(f, *op);
     if (record == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_test: 0x%llx names no operation that is still open",
-                       (unsigned long long)op->word);
+        return no_operation(f, "op_test", *op);
     if (record->state != FY_OP_DONE)
         return FERRY_EAGAIN;
     int error = record->receipt.error;
@@ -169,8 +184,7 @@ int ferry_op_cancel(ferry *f, ferry_op *op)
         return 0;
     fy_op_record *record = fy_op_find_handle(f, *op);
     if (record == NULL)
-        return fy_fail(f, FERRY_EINVAL, "op_cancel: 0x%llx names no operation that is still open",
-                       (unsigned long long)op->word);
+        return no_operation(f, "op_cancel", *op);
     op->word = 0;
     record->has_handle = false;
     if (record->state == FY_OP_PENDING)

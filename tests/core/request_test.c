@@ -208,6 +208,7 @@ static void test_op_ends_once_in_a_poll(void **state)
         x.seen[target].count = 0;
         assert_int_equal(ferry_request_send(x.job.f[0], target, &m, &track), 0);
         assert_true(op.word != 0);
+        assert_int_equal(ferry_op_state(x.job.f[0], op), FERRY_OP_PENDING);
         assert_int_equal(s->submitted + s->completed, 0);
         assert_int_equal(ferry_op_test(x.job.f[0], &op), FERRY_EAGAIN);
         ferry_poll(x.job.f[0]);
@@ -220,8 +221,12 @@ static void test_op_ends_once_in_a_poll(void **state)
         assert_int_equal(s->completed, 1);
         assert_int_equal(s->failed, 0);
         ferry_op copy = op;
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(ferry_op_state(x.job.f[0], op), FERRY_OP_ENDED);
         assert_int_equal(ferry_op_test(x.job.f[0], &op), 0);
         assert_int_equal(op.word, 0);
+        assert_int_equal(ferry_op_state(x.job.f[0], op), FERRY_OP_NONE);
+        assert_int_equal(ferry_op_state(x.job.f[0], copy), FERRY_EINVAL);
         assert_int_equal(ferry_op_test(x.job.f[0], &op), 0);
         assert_int_equal(ferry_op_test(x.job.f[0], &copy), FERRY_EINVAL); /* stale */
     }
