@@ -67,9 +67,10 @@ rows_of()
     hops-histogram.csv)
         again "$1" sh "$here/hops.sh" "$ferry" "$examples/steps" histogram ;;
     pingpong-simulated.csv) again "$1" sh "$here/pingpong.sh" "$ferry" "$papers/pingpong" ;;
-    dmcs.csv) again "$1" RANKS=2 sh "$here/dmcs.sh" "$ferry" "$examples" ;;
+    dmcs.csv) again "$1" RANKS="2 4" sh "$here/dmcs.sh" "$ferry" "$examples" ;;
     steps.csv)
-        again "$1" CASES=10,10,54 SCHEDULERS=ferry sh "$here/steps.sh" "$ferry" "$examples/steps" ;;
+        again "$1" CASES=10,10,54 SCHEDULERS="ferry stealing" sh "$here/steps.sh" "$ferry" \
+            "$examples/steps" ;;
     mesh.csv)
         again "$1" FIGURES=7.17 SUBDOMAINS=4 SCHEDULERS="none ferry" sh "$here/mesh.sh" "$ferry" \
             "$examples/mesh" ;;
