@@ -35,6 +35,7 @@ typedef enum bench_kind {
     BENCH_UPDATE,      /* of where an object is */
     BENCH_LOCAL,       /* message to an object that is here */
     BENCH_REMOTE,      /* round trips of messages between objects of ranks 0 and 1 */
+    BENCH_LEND,        /* count round trips of size bytes, tracked, that are read there */
     BENCH_FORWARD,     /* messages from rank 0 to objects that have moved from rank 1 to rank 2 */
     BENCH_MIGRATE,     /* count migrations of an object from rank 0 to rank 1 and back */
     BENCH_UNINSTALL,   /* objects taken out of the runtime, for the program to carry */

@@ -2,9 +2,11 @@
  *
  *   local    a call of the handler by a pointer
  *   remote   a request of the same size to the same rank
+ *   lend     the same message from memory that cannot be lent, and is copied
  *   forward  requests along the same ranks */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "peers/objects_side.h"
 
@@ -110,6 +112,71 @@ static double request(void *context, const bench_job *job)
     return bench_round_trips(context, job, false);
 }
 
+/* Reads all of it, and says that it has. */
+static void on_read(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    state *s = ferry_user_data(f);
+    const uint64_t *words = m->data;
+    uint64_t sum = 0;
+    (void)object;
+    (void)data;
+    for (size_t i = 0; i < m->size_bytes / sizeof *words; i++)
+        sum += words[i];
+    const ferry_message answer = {.handler = s->arrival, .word_count = 1, .words = {sum}};
+    bench_check(f, ferry_request_send(f, source, &answer, NULL));
+}
+
+static void on_free(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)receipt;
+    ++*(uint64_t *)arg;
+}
+
+/* Until each message was read and its buffer is free. Memory of ferry_alloc is lent, other is
+ * copied. */
+static double lend(state *s, const bench_job *job, uint64_t *data)
+{
+    uint64_t warm = bench_warmup(job), total = warm + job->count, start = 0, base = s->arrived;
+    uint64_t submitted = 0;
+    const ferry_track track = {
+        .size = sizeof(track), .submitted = on_free, .submitted_arg = &submitted};
+    const ferry_message m = {.handler = s->read, .data = data, .size_bytes = job->size_bytes};
+    for (uint64_t i = 0; i < total && s->rank == 0; i++) {
+        if (i == warm)
+            start = bench_now();
+        data[i % (job->size_bytes / sizeof *data)] = i;
+        bench_check(s->f, ferry_object_send(s->f, s->objects[1], &m, &track));
+        bench_until(s, base + i + 1);
+        while (submitted <= i)
+            bench_check(s->f, ferry_poll(s->f));
+    }
+    uint64_t end = bench_now();
+    bench_check(s->f, ferry_barrier(s->f));
+    return (double)(end - start);
+}
+
+static double lend_shared(void *context, const bench_job *job)
+{
+    state *s = context;
+    void *data;
+    bench_check(s->f, ferry_alloc(s->f, job->size_bytes, &data));
+    memset(data, 1, job->size_bytes);
+    double ns = lend(s, job, data);
+    bench_check(s->f, ferry_free(s->f, data));
+    return ns;
+}
+
+static double lend_copied(void *context, const bench_job *job)
+{
+    uint64_t *data = calloc(1, job->size_bytes);
+    if (!data)
+        exit(1);
+    double ns = lend(context, job, data);
+    free(data);
+    return ns;
+}
+
 static void on_pass(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {
     state *s = ferry_user_data(f);
@@ -207,6 +274,7 @@ void bench_objects_messages_register(state *s)
     ferry *f = s->f;
     bench_check(f, ferry_object_handler_register(f, "call", on_call, &s->call));
     bench_check(f, ferry_object_handler_register(f, "ping", on_ping, &s->ping));
+    bench_check(f, ferry_object_handler_register(f, "read", on_read, &s->read));
     bench_check(f, ferry_object_handler_register(f, "pass", on_pass, &s->pass));
     bench_check(f, ferry_handler_register(f, "pong", on_pong, &s->pong));
     bench_check(f, ferry_handler_register(f, "relay", on_relay, &s->relay));
@@ -217,5 +285,6 @@ void bench_objects_messages(bench_team *team, bool reference)
 {
     team->kinds[BENCH_LOCAL] = reference ? call : local;
     team->kinds[BENCH_REMOTE] = reference ? request : remote;
+    team->kinds[BENCH_LEND] = reference ? lend_copied : lend_shared;
     team->kinds[BENCH_FORWARD] = reference ? relay : forward;
 }

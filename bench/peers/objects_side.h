@@ -23,7 +23,7 @@ typedef struct state {
     uint64_t creators; /* of the objects that fill the directory; 0: nothing does */
     uint64_t asked;    /* the last name looked for, over all samples */
     ferry_object_type type, shared_type;
-    ferry_handler ping, pass, go, call;                /* of objects */
+    ferry_handler read, ping, pass, go, call;          /* of objects */
     ferry_handler pong, relay, carry, arrival, put_in; /* of ranks */
     uint64_t install_ns;
     ferry_object own, objects[2]; /* one per rank; `objects`: those of ranks 0 and 1 */

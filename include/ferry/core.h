@@ -173,7 +173,8 @@ typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 typedef struct ferry_track {
     size_t size; /* sizeof(ferry_track) */
     /* The data sent may be reused. Only an operation that sends data of the program reports it: not
-     * a get, a receive, a remote word or a collective. */
+     * a get, a receive, a remote word or a collective. It comes before completed. It comes after
+     * failed or timed_out where the target could still read the data: see ferry_request_send. */
     ferry_track_fn *submitted;
     void *submitted_arg;
     /* The target's Ferry has it, and its handler, if any, has returned (but see `arrival`). */
@@ -252,7 +253,9 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
 
 /* Runs `message->handler` on `rank` (which may be the caller) with the message's words and data.
  * Without `track`, borrows `message->data`; where that saves a copy (large data over MPI) it
- * returns when the target has taken them up. With `track` it keeps them until submitted. Outside
+ * returns when the target has taken them up. With `track` it keeps them until submitted. From 4 KiB
+ * on, data in memory of ferry_alloc are not copied for a rank of this node, except with `arrival`:
+ * its handler reads them where they are, and submitted is reported when it has returned. Outside
  * handlers it polls while the target has no room; in a handler it never waits (what has no room is
  * kept and sent by later polls, in order). FERRY_EAGAIN, in a handler: it would have to wait here,
  * where what waits takes `waiting_bytes` (ferry_options) already; after polls it may be tried

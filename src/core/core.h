@@ -18,6 +18,7 @@
 /* Frames by meaning. A kind belongs to one layer, which sets its function at open. */
 typedef enum fy_kind {
     FY_KIND_REQUEST,    /* core: run a handler */
+    FY_KIND_LENT,       /* core: a frame of another kind, whose data are read where they are */
     FY_KIND_SPREAD,     /* core: pass on, and run a handler */
     FY_KIND_END,        /* core: an operation has ended (words: op, error) */
     FY_KIND_COLLECTIVE, /* core */
@@ -397,6 +398,19 @@ uint32_t fy_handler_signature(const ferry *f, uint16_t index);
 FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
                           uint32_t *op);
 void fy_op_submitted(ferry *f, uint32_t op);
+
+/* What stands in a frame instead of the data that are lent. */
+typedef struct fy_loan {
+    uint64_t address, size_bytes, kind;
+} fy_loan;
+
+/* Whether data of an operation are lent to `rank` rather than copied (lend.c): only where its
+ * target tells its end after it has read them. */
+bool fy_may_lend(const ferry *f, int rank, const void *data, size_t size_bytes, uint32_t op);
+
+/* Has the operation report submitted when its target has told its end, and makes the frame one that
+ * names its data, by `loan`. */
+void fy_lend(ferry *f, fy_frame *frame, fy_loan *loan);
 
 /* Whether anybody learns of the end of what `track` stands for. If not, its target need not tell
  * it: it ends when it has been submitted. progressive-messages.txt 5.2. */

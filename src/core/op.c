@@ -169,7 +169,7 @@ static void fill(const ferry *f, fy_op_record *record, const ferry_track *track)
     record->state = FY_OP_PENDING;
     record->open = true;
     record->on_arrival = track->arrival;
-    record->lazy = record->submitted_due = record->queued = record->held = false;
+    record->lazy = record->submitted_due = record->queued = record->held = record->lent = false;
     record->has_handle = track->op != NULL;
     if (track->op != NULL)
         track->op->word = (uint64_t)generation << 32 | record->index;
@@ -269,9 +269,27 @@ void fy_op_submitted(ferry *f, uint32_t op)
     fy_op_queue_event(&f->ops_table, record);
 }
 
+void fy_op_lent(ferry *f, uint32_t op)
+{
+    find_pending(f, op)->lent = true;
+}
+
+/* Nobody reads the data of an operation any more: reports submitted, unless that was done. */
+static void give_back(fy_ops *ops, fy_op_record *record)
+{
+    if (!record->lent)
+        return;
+    record->lent = false;
+    if (record->callbacks[FERRY_SUBMITTED] == NULL)
+        return;
+    record->submitted_due = true;
+    fy_op_queue_event(ops, record);
+}
+
 void fy_op_forget(fy_ops *ops, fy_op_record *record)
 {
-    if (record->open)
+    /* One that is on the list is released from there. */
+    if (record->open || record->queued)
         record->state = FY_OP_SILENT;
     else
         release(ops, record);
@@ -317,6 +335,8 @@ void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone)
         alone = true;
     }
     record->open = !alone;
+    if (alone)
+        give_back(&f->ops_table, record);
     end_record(f, record, error);
 }
 
@@ -335,10 +355,11 @@ static void end_open(ferry *f, fy_op_record *record, int error)
     if (fails_later(f, record, error))
         return;
     record->open = false;
+    give_back(&f->ops_table, record);
     if (record->state == FY_OP_PENDING)
         end_record(f, record, error);
     else if (record->state == FY_OP_SILENT)
-        release(&f->ops_table, record);
+        fy_op_forget(&f->ops_table, record);
 }
 
 void fy_op_end(ferry *f, uint32_t op, int error)
@@ -398,7 +419,7 @@ void fy_op_drop(ferry *f, uint32_t op)
         ops->pending--;
         ops->lazy -= record->lazy;
     }
-    record->open = record->has_handle = record->submitted_due = false;
+    record->open = record->has_handle = record->submitted_due = record->lent = false;
     memset(record->callbacks, 0, sizeof(record->callbacks));
     /* It may have ended already, while its call polled: then it leaves the list in silence. */
     record->state = FY_OP_ENDED;

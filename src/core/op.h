@@ -49,6 +49,7 @@ typedef struct fy_op_record {
     bool has_handle;    /* a ferry_op names it */
     bool submitted_due; /* its callback is to be run */
     bool queued;        /* on the list of events */
+    bool lent;          /* its target may still read its data */
     bool held;          /* its callbacks wait: the call that starts it polls */
 } fy_op_record;
 
@@ -69,6 +70,9 @@ typedef struct fy_ops {
 
 /* The record that a ferry_op names; NULL when it is no longer open. */
 fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op);
+
+/* The target may read the operation's data until its end has come from there. */
+void fy_op_lent(ferry *f, uint32_t op);
 
 /* Which of the events an ended record is. */
 ferry_event fy_op_event_of(const fy_op_record *record);

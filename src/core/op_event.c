@@ -81,6 +81,8 @@ static void deliver(ferry *f, fy_op_record *record)
         receipt.error = 0;
         call_back(f, record, FERRY_SUBMITTED, &receipt);
     }
+    if (record->state == FY_OP_SILENT)
+        fy_op_forget(&f->ops_table, record);
     if (record->state != FY_OP_ENDED)
         return;
     ferry_event event = fy_op_event_of(record);

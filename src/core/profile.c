@@ -20,6 +20,7 @@
 
 static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_REQUEST] = {"request", "core"},
+    [FY_KIND_LENT] = {"lent", "core"},
     [FY_KIND_SPREAD] = {"broadcast", "core"},
     [FY_KIND_END] = {"end", "core"},
     [FY_KIND_COLLECTIVE] = {"collective", "core"},

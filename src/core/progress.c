@@ -54,6 +54,7 @@ static bool is_question(const fy_frame *frame)
 {
     switch (frame->kind) {
     case FY_KIND_REQUEST:
+    case FY_KIND_LENT:
     case FY_KIND_SPREAD:
     case FY_KIND_MESSAGE:
     case FY_KIND_ESCORT:
@@ -81,7 +82,7 @@ static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_fra
     return true;
 }
 
-static fy_verdict deliver(void *context, int source, const fy_frame *frame)
+fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
     if (f->peers.gone_count != 0 && fy_peer_is_gone(f, source) && !fy_peers_arrived(f, source))
@@ -102,7 +103,7 @@ static int run_self(ferry *f)
         more = packet != last;
         /* Unlinked first: the handler may send to this rank again. */
         fy_queue_unlink(&f->self, NULL);
-        if (deliver(f, packet->rank, &packet->frame) == FY_LEAVE) {
+        if (fy_data_deliver(f, packet->rank, &packet->frame) == FY_LEAVE) {
             packet->next = f->self.head;
             f->self.head = packet;
             if (f->self.tail == NULL)
@@ -178,7 +179,7 @@ static int run_layers(ferry *f)
 /* Takes in what the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
-    int count = f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, deliver, f);
+    int count = f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     if (f->account.doing != f->account.base)
         fy_doing_set(f, f->account.base, 0);
     return count;

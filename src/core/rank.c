@@ -19,6 +19,7 @@ static void set_kinds(ferry *f)
 {
     fy_kind_set(f, FY_KIND_REQUEST, fy_request_deliver);
     fy_hold_set(f, FY_KIND_REQUEST, fy_request_hold);
+    fy_kind_set(f, FY_KIND_LENT, fy_lent_deliver);
     fy_kind_set(f, FY_KIND_SPREAD, fy_spread_deliver);
     fy_kind_set(f, FY_KIND_END, fy_op_deliver);
     fy_kind_set(f, FY_KIND_COLLECTIVE, fy_collective_deliver);

@@ -157,6 +157,10 @@ int fy_progress(ferry *f, bool tasks);
 /* Has the layer of its kind handle a frame, whatever the poll selects. */
 fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame);
 
+/* Takes a frame that has come on the data lane. */
+fy_verdict fy_data_deliver(void *context, int source, const fy_frame *frame);
+fy_verdict fy_lent_deliver(ferry *f, int source, const fy_frame *frame);
+
 /* How much was done since `done` was `before`: what a poll returns. */
 int fy_poll_result(const ferry *f, uint64_t before);
 

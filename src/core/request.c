@@ -88,17 +88,22 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
     int error = fy_op_start(f, track, rank, message->tag, message->size_bytes, &op);
     if (error != 0)
         return error;
-    frame.op = fy_track_asks(track) ? op : 0;
+    fy_loan loan;
+    bool lends = fy_may_lend(f, rank, frame.data, frame.size_bytes, op);
+    frame.op = lends || fy_track_asks(track) ? op : 0;
+    if (lends)
+        fy_lend(f, &frame, &loan);
     error = send_frame(f, rank, &frame, waits);
     if (error != 0) {
         fy_op_drop(f, op);
         return error;
     }
-    /* What the request need not wait for. Every way of sending is done with the data by now. */
+    /* What the request need not wait for. Data that are not lent are not needed any more. */
     const fy_op_about about = {.handler = message->handler,
                                .local_address = (void *)(uintptr_t)message->data};
     fy_op_describe(f, op, &about);
-    fy_op_submitted(f, op);
+    if (!lends)
+        fy_op_submitted(f, op);
     if (frame.op == 0)
         fy_op_end(f, op, 0);
     return 0;

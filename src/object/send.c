@@ -111,8 +111,18 @@ static __attribute__((noinline)) int start_op(ferry *f, ferry_object object, int
     if (error != 0 || *op == 0)
         return error;
     fy_op_describe(f, *op, &about);
-    fy_op_submitted(f, *op); /* a message to an object here may end at once */
     return 0;
+}
+
+/* As post, of a message whose data the target reads where they are. */
+static __attribute__((noinline)) int post_lent(ferry *f, int rank, const fy_envelope *envelope,
+                                               const ferry_message *message)
+{
+    fy_frame frame;
+    fy_loan loan;
+    fy_wire_write(&frame, envelope, message);
+    fy_lend(f, &frame, &loan);
+    return fy_message_send(f, rank, true, &frame);
 }
 
 static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_bytes, int error)
@@ -133,9 +143,16 @@ static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_messa
     if (error != 0)
         return error;
     const fy_envelope envelope = envelope_of(f, entry, op);
-    error = entry->record != NULL && !fy_message_follows(f, entry->object)
-                ? send_here(f, entry, op, message)
-                : post(f, rank, &envelope, message);
+    bool follows = fy_message_follows(f, entry->object);
+    bool here = entry->record != NULL && !follows;
+    /* What follows others may go to another rank. */
+    bool lends = op != 0 && !here && !follows && fy_wire_extra_bytes(message) == 0 &&
+                 fy_may_lend(f, rank, message->data, message->size_bytes, op);
+    if (op != 0 && !lends)
+        fy_op_submitted(f, op); /* a message to an object here may end at once */
+    error = here    ? send_here(f, entry, op, message)
+            : lends ? post_lent(f, rank, &envelope, message)
+                    : post(f, rank, &envelope, message);
     if (error != 0)
         return not_sent(f, op, message->size_bytes, error);
     entry->sequence++;

@@ -212,6 +212,20 @@ static void *take(size_t size_bytes)
     return block;
 }
 
+/* Memory that a request may lend. Written when it is submitted, and freed. */
+static void *share(ferry *f, size_t size_bytes)
+{
+    void *block = NULL;
+    must(f, ferry_alloc(f, size_bytes + 1, &block), "alloc");
+    return block;
+}
+
+static void on_shared_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    memset(arg, 0xee, receipt->size_bytes);
+    must(f, ferry_free(f, arg), "free");
+}
+
 /* `data`: freed when it has been submitted; NULL: the caller frees it. */
 static ferry_track random_track(account *a, void *data)
 {
@@ -238,7 +252,8 @@ static void send_request(ferry *f, account *a, int target, uint64_t hops)
     sent *s = &a->sent[stream][target];
     uint32_t number = s->all++;
     size_t size_bytes = random_size(a);
-    unsigned char *data = take(size_bytes);
+    uint64_t way = draw(&a->random, 4);
+    unsigned char *data = way == 1 ? share(f, size_bytes) : take(size_bytes);
     ferry_message m = {.handler = a->request,
                        .word_count = 3,
                        .tag = tag,
@@ -249,8 +264,8 @@ static void send_request(ferry *f, account *a, int target, uint64_t hops)
                        .size_bytes = size_bytes};
     for (size_t i = 0; i < m.size_bytes; i += 97)
         data[i] = (unsigned char)(number + i);
-    uint64_t way = draw(&a->random, 4);
-    const ferry_track track = random_track(a, data);
+    ferry_track track = random_track(a, data);
+    track.submitted = on_shared_submitted;
     a->sent_count++;
     if (way == 0 && !a->in_handler) {
         must(f, ferry_request_sync(f, target, &m), "request_sync");
