@@ -1,6 +1,6 @@
-/* Order matters: constrained edges are marked first, by following each input segment and each cut
- * from midpoint to midpoint down to edges of the mesh; then every other edge must be Delaunay, and
- * every border must be marked. */
+/* Order matters: constrained edges are marked first, by following each input
+ * segment and each cut from midpoint to midpoint down to edges of the mesh;
+ * then every other edge must be Delaunay, and every border must be marked. */
 #include "check.h"
 
 #include "box_tree.h"
@@ -57,7 +57,8 @@ static mesh_wide turn_of(mesh_point a, mesh_point b, mesh_point c)
     return bx * cy - by * cx;
 }
 
-/* Positive when d is inside the circle of a, b, c: the lifted points' determinant, by its last row.
+/* Positive when d is inside the circle of a, b, c: the lifted points'
+ * determinant, by its last row.
  */
 static mesh_wide circle_of(mesh_point a, mesh_point b, mesh_point c, mesh_point d)
 {
@@ -94,7 +95,8 @@ static int remember_stuck(checker *c, mesh_point a, mesh_point b)
     return 0;
 }
 
-/* What must lie on the two sides of a chain of edges: a sub-domain, nothing (-1), or anything (-2).
+/* What must lie on the two sides of a chain of edges: a sub-domain, nothing
+ * (-1), or anything (-2).
  */
 typedef struct chain {
     uint32_t mark;
@@ -110,7 +112,8 @@ static bool side_is_right(const checker *c, const mesh_side *side, int32_t wante
     return wanted == -2 || c->t.owner[side->tri] == wanted;
 }
 
-/* Follows the chain from a to b; returns -1 out of memory. Recursion is as deep as halving goes. */
+/* Follows the chain from a to b; returns -1 out of memory. Recursion is as deep
+ * as halving goes. */
 static int follow(checker *c, mesh_point a, mesh_point b, const chain *ch)
 {
     int32_t from = mesh_table_point(&c->t, a), to = mesh_table_point(&c->t, b);
@@ -190,7 +193,8 @@ static int32_t apex_of(const checker *c, const mesh_side *side)
                                                     : v[2];
 }
 
-/* Counts edges and looks at each from one side: borders, shared borders, circles. */
+/* Counts edges and looks at each from one side: borders, shared borders,
+ * circles. */
 static void check_edges(checker *c)
 {
     mesh_check_result *o = c->out;
@@ -224,7 +228,9 @@ static void check_edges(checker *c)
         c->in->pslg->segment_count, (long long)o->faults[MESH_CHECK_BOUNDARY]);
     say(c, "%s conformity: %d shared edges, %lld faults", verdict(c, MESH_CHECK_CONFORMITY),
         c->in->decomp->cut_count, (long long)o->faults[MESH_CHECK_CONFORMITY]);
-    say(c, "%s Delaunay: %lld edges free to turn, %lld with a point inside the circle",
+    say(c,
+        "%s Delaunay: %lld edges free to turn, %lld with a point inside the "
+        "circle",
         verdict(c, MESH_CHECK_DELAUNAY), (long long)free_edges,
         (long long)o->faults[MESH_CHECK_DELAUNAY]);
 }
@@ -258,7 +264,8 @@ static figure figure_of(const checker *c, int64_t t)
     return f;
 }
 
-/* True when two input segments meet in a corner of the triangle at less than the wanted angle. */
+/* True when two input segments meet in a corner of the triangle at less than
+ * the wanted angle. */
 static bool fills_input_corner(const checker *c, int64_t t, const figure *f, double wanted)
 {
     const int32_t *v = &c->t.corner[3 * t];
@@ -330,8 +337,9 @@ static int sort_stuck(checker *c)
     return rc;
 }
 
-/* True when improving the triangle would have to halve an edge that cannot be halved: one that the
- * new point, which lies in the triangle's circle, would come too close to. */
+/* True when improving the triangle would have to halve an edge that cannot be
+ * halved: one that the new point, which lies in the triangle's circle, would
+ * come too close to. */
 static bool near_limit(const checker *c, int64_t t, const figure *f)
 {
     if (f->shortest < MESH_LENGTH_MIN) {
@@ -392,7 +400,8 @@ static void check_shapes(checker *c)
     say(c, "%s size: %lld triangles larger than asked", verdict(c, MESH_CHECK_SIZE),
         (long long)o->faults[MESH_CHECK_SIZE]);
     say(c,
-        "%s angle: smallest %.3f degrees, %lld below %g; left as they are: %lld in corners of the "
+        "%s angle: smallest %.3f degrees, %lld below %g; left as they are: %lld "
+        "in corners of the "
         "input, %lld at the limit of the grid",
         verdict(c, MESH_CHECK_ANGLE), o->angle_min_deg, (long long)o->faults[MESH_CHECK_ANGLE],
         c->in->quality->angle_deg, (long long)o->excused_input, (long long)o->excused_limit);
@@ -405,7 +414,9 @@ static void check_euler(checker *c)
     o->points = c->t.point_count;
     int64_t euler = o->points - o->edges + o->triangles;
     o->faults[MESH_CHECK_EULER] = euler != c->domain.euler;
-    say(c, "%s Euler: %lld points - %lld edges + %lld triangles = %lld, the polygon's is %lld",
+    say(c,
+        "%s Euler: %lld points - %lld edges + %lld triangles = %lld, the "
+        "polygon's is %lld",
         verdict(c, MESH_CHECK_EULER), (long long)o->points, (long long)o->edges,
         (long long)o->triangles, (long long)euler, (long long)c->domain.euler);
 }
@@ -417,14 +428,22 @@ static int check_input(checker *c)
     if (c->in->poly == NULL) {
         return 0;
     }
-    if (mesh_check_against(c->in->poly, c->in->pslg, &c->t, &f) != 0) {
+    if (mesh_check_against(c->in->poly, c->in->pslg, &c->domain, &c->t, &f) != 0) {
         return -1;
     }
-    double unit = MESH_MOVE_GRAINS * MESH_GRAIN / c->in->pslg->frame.scale;
-    c->out->faults[MESH_CHECK_INPUT] = f.strayed + f.wrong;
-    say(c, "%s input: %d segments moved by more than %g; %d places tested%s, %d wrong",
-        verdict(c, MESH_CHECK_INPUT), f.strayed, unit, f.places,
+    double grain = MESH_GRAIN / c->in->pslg->frame.scale;
+    double unit = 0.5 / (c->in->pslg->frame.scale * c->in->pslg->frame.scale);
+    bool strange = f.measured && !(fabs((double)c->domain.area2 - f.area2) <= f.allowed2);
+    c->out->faults[MESH_CHECK_INPUT] = f.strayed + f.wrong + strange;
+    say(c,
+        "%s input: %d segments moved by more than %g; %d places tested%s, %d "
+        "wrong",
+        verdict(c, MESH_CHECK_INPUT), f.strayed, MESH_MOVE_GRAINS * grain, f.places,
         f.walls ? " (the file has segments in no ring)" : "", f.wrong);
+    if (f.measured) {
+        say(c, "       area in the file %.6f, in the mesh %.6f%s", f.area2 * unit,
+            (double)c->domain.area2 * unit, strange ? ": FAULT" : "");
+    }
     return 0;
 }
 

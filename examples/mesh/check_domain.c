@@ -1,9 +1,11 @@
-/* Half-edge 2 s runs from a to b along segment s, 2 s + 1 back; the face of a half-edge is on its
- * left. Turning at each end to the next half-edge clockwise gives cycles: one counter-clockwise
- * around each bounded face, and one clockwise around each connected set of segments, which belongs
- * to the face that set lies in: the one right of the first segment to its left. Faces are the
- * unions of cycles so found. A step across a segment from face to face changes the winding numbers
- * of its rings; steps that cross no wall join faces to zones. pslg.h says which faces are land. */
+/* Half-edge 2 s runs from a to b along segment s, 2 s + 1 back; the face of a
+ * half-edge is on its left. Turning at each end to the next half-edge clockwise
+ * gives cycles: one counter-clockwise around each bounded face, and one
+ * clockwise around each connected set of segments, which belongs to the face
+ * that set lies in: the one right of the first segment to its left. Faces are
+ * the unions of cycles so found. A step across a segment from face to face
+ * changes the winding numbers of its rings; steps that cross no wall join faces
+ * to zones. pslg.h says which faces are land. */
 #include "check_domain.h"
 
 #include <stdlib.h>
@@ -16,8 +18,10 @@ typedef struct faces {
     int32_t *parent; /* union of cycles; the last entry is the unbounded face */
     mesh_wide *area2;
     int32_t *leftmost; /* a point of each cycle */
-    int32_t *inner;    /* of each face: its innermost ring, or -1; -2 before it is known */
-    int32_t *zone;     /* union of faces; that of the unbounded face is outside all walls */
+    int32_t *inner;    /* of each face: its innermost ring, or -1; -2 before it is
+                          known */
+    int32_t *zone;     /* union of faces; that of the unbounded face is outside all
+                          walls */
     bool *empty;
     int32_t *winding; /* of each ring where the walk over faces is */
     int32_t cycle_count;
@@ -127,7 +131,8 @@ static int32_t face_left(faces *f, int32_t half)
     return face_of(f, f->cycle[half]);
 }
 
-/* True when, just above height y, the upward segment a b is further right than c d. */
+/* True when, just above height y, the upward segment a b is further right than
+ * c d. */
 static bool further_right(mesh_point a, mesh_point b, mesh_point c, mesh_point d, int32_t y)
 {
     mesh_wide h1 = (mesh_wide)b.y - a.y, h2 = (mesh_wide)d.y - c.y;
@@ -139,7 +144,8 @@ static bool further_right(mesh_point a, mesh_point b, mesh_point c, mesh_point d
     return ((mesh_wide)b.x - a.x) * h2 > ((mesh_wide)d.x - c.x) * h1;
 }
 
-/* The cycle seen from just above p to the left; the unbounded face's entry if nothing is there. */
+/* The cycle seen from just above p to the left; the unbounded face's entry if
+ * nothing is there. */
 static int32_t look_left(const faces *f, mesh_point p)
 {
     const mesh_pslg *g = f->g;
@@ -198,7 +204,8 @@ static void set_inner(faces *f, int32_t face)
     }
 }
 
-/* Half-edges by the face on their left, as lists: first[face], then next[half]. */
+/* Half-edges by the face on their left, as lists: first[face], then next[half].
+ */
 static void list_by_face(faces *f, int32_t *first, int32_t *next)
 {
     for (int32_t c = 0; c <= f->cycle_count; c++) {
@@ -211,8 +218,8 @@ static void list_by_face(faces *f, int32_t *first, int32_t *next)
     }
 }
 
-/* Walks over all faces from the unbounded one, and back. `path` holds the half-edges of the way,
- * seen from the face that each was left by. */
+/* Walks over all faces from the unbounded one, and back. `path` holds the
+ * half-edges of the way, seen from the face that each was left by. */
 static void walk_faces(faces *f, int32_t *first, const int32_t *next, int32_t *path)
 {
     int32_t face = face_of(f, f->cycle_count), depth = 0;

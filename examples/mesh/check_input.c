@@ -1,7 +1,8 @@
-/* Segments know the line of the file that they come from, and must lie near that segment. Places
- * beside the file's segments, at distances from a few grains to the whole width, must be land in
- * the mesh if and only if they are land in the file: rings that wind around a place, the innermost
- * of them, and whether a hole point has the same one. */
+/* Segments know the line of the file that they come from, and must lie near
+ * that segment. Places beside the file's segments, at distances from a few
+ * grains to the whole width, must be land in the mesh if and only if they are
+ * land in the file: rings that wind around a place, the innermost of them, and
+ * whether a hole point has the same one. */
 #include "check_input.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 
 #define PLACES 64
 #define TRIES 4
+#define UNKNOWN 2 /* side of a ring that has vanished */
 
 typedef struct place {
     double x, y;   /* of the file */
@@ -21,11 +23,14 @@ typedef struct place {
 typedef struct comparison {
     const mesh_poly *poly;
     const mesh_pslg *pslg;
+    const mesh_domain *domain;
     const mesh_table *table;
     int32_t ring_count;
     int32_t *ring; /* of each segment of the file, or -1 */
     double *area;  /* of each ring */
     bool *hole;    /* of each ring: a hole point lies in it */
+    int8_t *side;  /* of each ring: 1 land on its left alone, -1 on its right
+                      alone, 0 both or none */
     double *turns; /* scratch: of each ring, how often it winds around a place */
     uint32_t dice;
 } comparison;
@@ -36,7 +41,8 @@ static double roll(comparison *c)
     return (double)(c->dice >> 8) / (double)(1 << 24);
 }
 
-/* Numbers the chains of segments that close. Segments of other chains get -1. */
+/* Numbers the chains of segments that close. Segments of other chains get -1.
+ */
 static bool find_rings(comparison *c)
 {
     const mesh_poly_segment *s = c->poly->segment;
@@ -132,7 +138,8 @@ static bool on_grid(const comparison *c, double x, double y, mesh_point *at)
     return true;
 }
 
-/* A place beside a segment of the file, by dice. False when it is too near to some segment. */
+/* A place beside a segment of the file, by dice. False when it is too near to
+ * some segment. */
 static bool find_place(comparison *c, place *out)
 {
     const mesh_poly *p = c->poly;
@@ -179,7 +186,6 @@ static void find_covered(const comparison *c, place *at, int32_t count)
 static void compare_places(comparison *c, mesh_input_faults *out)
 {
     place at[PLACES];
-    measure_rings(c);
     mark_holes(c);
     for (int32_t tries = 0; tries < TRIES * PLACES && out->places < PLACES; tries++) {
         out->places += find_place(c, &at[out->places]) ? 1 : 0;
@@ -190,7 +196,8 @@ static void compare_places(comparison *c, mesh_input_faults *out)
     }
 }
 
-/* The segment of the file on a line; segments are in the order of their lines. */
+/* The segment of the file on a line; segments are in the order of their lines.
+ */
 static int32_t segment_on(const mesh_poly *poly, int32_t line)
 {
     int32_t low = 0, high = poly->segment_count - 1;
@@ -220,27 +227,71 @@ static void compare_segments(const comparison *c, mesh_input_faults *out)
     }
 }
 
-int mesh_check_against(const mesh_poly *poly, const mesh_pslg *pslg, const mesh_table *table,
-                       mesh_input_faults *out)
+/* On which side of each ring the land is. False if that is not the same all
+ * along a ring, or if rings share a segment: such areas are not measured. */
+static bool find_sides(comparison *c)
+{
+    const mesh_pslg *g = c->pslg;
+    memset(c->side, UNKNOWN, (size_t)c->ring_count);
+    for (int32_t s = 0; s < g->segment_count; s++) {
+        const mesh_cover *cover = &g->cover[g->segment[s].cover];
+        if (g->segment[s].cover_count != 1 || abs(cover->net) != 1) {
+            return false;
+        }
+        int32_t ring = c->ring[segment_on(c->poly, g->segment[s].line)];
+        int side = (c->domain->filled[2 * s] - c->domain->filled[2 * s + 1]) * cover->net;
+        if (c->side[ring] != UNKNOWN && c->side[ring] != side) {
+            return false;
+        }
+        c->side[ring] = (int8_t)side;
+    }
+    return true;
+}
+
+/* Rings that have vanished count as they are: they are too small, or too thin,
+ * to matter. */
+static void measure_area(comparison *c, mesh_input_faults *out)
+{
+    const mesh_poly *p = c->poly;
+    double scale = c->pslg->frame.scale, length = 0.0;
+    out->measured = find_sides(c);
+    for (int32_t r = 0; out->measured && r < c->ring_count; r++) {
+        out->area2 += c->side[r] != UNKNOWN ? c->side[r] * c->area[r] * scale * scale : 0.0;
+    }
+    for (int32_t i = 0; i < p->segment_count; i++) {
+        const mesh_poly_vertex *a = &p->vertex[p->segment[i].a], *b = &p->vertex[p->segment[i].b];
+        length += hypot(b->x - a->x, b->y - a->y) * scale + MESH_GRAIN;
+    }
+    out->allowed2 = 2.0 * length * MESH_MOVE_GRAINS * MESH_GRAIN;
+}
+
+int mesh_check_against(const mesh_poly *poly, const mesh_pslg *pslg, const mesh_domain *domain,
+                       const mesh_table *table, mesh_input_faults *out)
 {
     size_t count = (size_t)poly->segment_count + 1;
-    comparison c = {.poly = poly, .pslg = pslg, .table = table, .dice = 1};
+    comparison c = {.poly = poly, .pslg = pslg, .domain = domain, .table = table, .dice = 1};
     *out = (mesh_input_faults){0};
     c.ring = malloc(count * sizeof *c.ring);
     c.area = calloc(count, sizeof *c.area);
     c.hole = calloc(count, sizeof *c.hole);
     c.turns = calloc(count, sizeof *c.turns);
-    int rc = c.ring == NULL || c.area == NULL || c.hole == NULL || c.turns == NULL ? -1 : 0;
+    c.side = calloc(count, sizeof *c.side);
+    int rc = c.ring == NULL || c.area == NULL || c.hole == NULL || c.turns == NULL || c.side == NULL
+                 ? -1
+                 : 0;
     if (rc == 0) {
         compare_segments(&c, out);
         out->walls = !find_rings(&c);
         if (!out->walls) {
+            measure_rings(&c);
             compare_places(&c, out);
+            measure_area(&c, out);
         }
     }
     free(c.ring);
     free(c.area);
     free(c.hole);
     free(c.turns);
+    free(c.side);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* The checker's own mesh: all sub-domains' triangles over points merged by place, and a table of
- * directed edges. Internal to the checker. */
+/* The checker's own mesh: all sub-domains' triangles over points merged by
+ * place, and a table of directed edges. Internal to the checker. */
 #ifndef MESH_CHECK_TABLE_H
 #define MESH_CHECK_TABLE_H
 

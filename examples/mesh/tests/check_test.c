@@ -2,6 +2,7 @@
  * check for that must fail. */
 #include "helper.h"
 
+#include "check_input.h"
 #include "kernel.h"
 
 #include <stdlib.h>
@@ -95,6 +96,27 @@ static void test_check_input(void **state)
     expect_fault(&m, MESH_CHECK_INPUT);
 }
 
+/* The file's area is known, and to a fraction that a lost lake would exceed. */
+static void test_check_measures_the_file(void **state)
+{
+    (void)state;
+    test_mesh m;
+    mesh_domain domain;
+    mesh_table table;
+    mesh_input_faults f;
+    make_sound(&m);
+    assert_int_equal(mesh_domain_init(&domain, &m.pslg), 0);
+    assert_int_equal(mesh_table_init(&table, m.sub, m.decomp.count), 0);
+    assert_int_equal(mesh_check_against(&m.poly, &m.pslg, &domain, &table, &f), 0);
+    double mesh2 = (double)domain.area2;
+    assert_true(f.measured && f.places > 0 && f.wrong == 0 && f.strayed == 0);
+    assert_true(f.area2 > mesh2 - f.allowed2 && f.area2 < mesh2 + f.allowed2);
+    assert_true(f.allowed2 < 0.005 * mesh2);
+    mesh_table_fini(&table);
+    mesh_domain_fini(&domain);
+    test_mesh_fini(&m);
+}
+
 static void test_check_conformity(void **state)
 {
     (void)state;
@@ -184,6 +206,7 @@ int main(void)
                                        cmocka_unit_test(test_check_overlap),
                                        cmocka_unit_test(test_check_missing_triangle),
                                        cmocka_unit_test(test_check_input),
+                                       cmocka_unit_test(test_check_measures_the_file),
                                        cmocka_unit_test(test_check_conformity),
                                        cmocka_unit_test(test_check_delaunay),
                                        cmocka_unit_test(test_check_size),
