@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include <ferry/ferry.h>
 
@@ -27,6 +29,7 @@ typedef struct state {
     int64_t returned;
     int joined, died;
     char *const *argv;
+    const char *mode; /* "late": ranks of other nodes say late that they go on */
 } state;
 
 static void on_hello(ferry *f, int source, const ferry_message *message)
@@ -74,8 +77,16 @@ static void travel(ferry *f, ferry_object object, void *data, int source,
 static void fail(ferry *f, state *s)
 {
     char *const ends[] = {"false", NULL}, *const is_not_there[] = {"/nonexistent/program", NULL};
+    const struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
+    bool late = ferry_rank(f) != 0 && strcmp(s->mode, "late") == 0;
     int first;
+    if (late)
+        check(f, ferry_on_peer(f, NULL, NULL) == 0, "on_peer");
     check(f, ferry_barrier(f) == 0, "barrier"); /* all go on without who dies */
+    if (late) {
+        nanosleep(&pause, NULL);
+        check(f, ferry_on_peer(f, on_peer, s) == 0, "on_peer");
+    }
     if (ferry_member_place(f, ferry_rank(f)) != 0)
         return;
     check(f, ferry_spawn(f, 1, ends, &first) == 0, "spawn");
@@ -248,10 +259,9 @@ static void open_state(ferry *f, state *s)
 
 static int run(ferry *f, int argc, char **argv)
 {
-    state s = {.argv = argv};
+    state s = {.argv = argv, .mode = argc > 1 ? argv[1] : ""};
     int started = (ferry_ranks(f) - 4) / 2;
     bool comes = ferry_member_place(f, ferry_rank(f)) < 0;
-    (void)argc;
     check(f, started > 1 && ferry_ranks(f) <= RANKS_MAX, "run with room for 2n + 4 ranks");
     check(f, comes || ferry_member_count(f) == started, "run with room for 2n + 4 ranks");
     open_state(f, &s);

@@ -20,6 +20,8 @@
 /* What tells the thread to end. */
 enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
 
+enum { PAUSE_NS = 1000 * 1000 };
+
 enum { SET_STOP, SET_NEXT, SET_RECRUITS, SET_QUESTION, SET_CHILDREN };
 
 struct fy_mpi_watch {
@@ -29,7 +31,9 @@ struct fy_mpi_watch {
     uint64_t stops;    /* STOP_..., or 0; the thread's */
     int next, next_fd; /* how many ranks on is the rank whose end is awaited; -1: none is */
     bool saw_death;    /* read after the thread has ended */
-    bool starts;       /* it starts ranks; the rest is only for that */
+    uint64_t
+        await_ns; /* since when the end of a rank waits for what other nodes say; 0: none does */
+    bool starts;  /* it starts ranks; the rest is only for that */
     /* Of the ranks that this process has started. It counts as one of them itself, so that the job
      * is not at its end with the last of them. */
     job job;
@@ -90,12 +94,19 @@ static bool awaits_endurance(const fy_mpi_watch *w, int dead)
     return !far_endure;
 }
 
-/* What ranks of other nodes have said may be on its way yet. */
-static void await_endurance(const fy_mpi_watch *w, int dead)
+/* Whether a death has to wait: what ranks of other nodes have said may still be on its way. The job
+ * would end half a second after a death in any case, so it waits no longer than that. */
+static bool is_early(fy_mpi_watch *w, int dead)
 {
-    enum { LOOKS = 50, PAUSE_NS = 1000000 };
-    for (int i = 0; i < LOOKS && w->node->numbers != 0 && awaits_endurance(w, dead); i++)
-        fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
+    enum { PATIENCE_NS = 500 * 1000 * 1000 };
+    uint64_t now_ns = fy_clock_now_ns();
+    bool waits = w->node->numbers != 0 && awaits_endurance(w, dead);
+    if (waits && w->await_ns == 0)
+        w->await_ns = now_ns;
+    if (waits && now_ns - w->await_ns < PATIENCE_NS)
+        return true;
+    w->await_ns = 0;
+    return false;
 }
 
 /* A rank that this process has started has ended. Whether its status is still to be had depends on
@@ -105,9 +116,15 @@ static void reap(fy_mpi_watch *w, int rank)
     job *j = &w->job;
     job_child *child = &j->children[rank];
     siginfo_t info = {0};
-    int error = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG) != 0 ? errno : 0;
+    const id_t id = (id_t)child->pidfd;
+    int error = waitid(P_PIDFD, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno : 0;
     if (error == 0 && info.si_pid == 0)
         return;
+    bool clean = error == 0 && info.si_code == CLD_EXITED && info.si_status == 0;
+    if ((!clean || state_at(w, rank) != SHM_LEFT) && is_early(w, rank))
+        return;
+    if (error == 0)
+        (void)waitid(P_PIDFD, id, &info, WEXITED | WNOHANG);
     if (error != 0)
         info =
             (siginfo_t){.si_code = CLD_EXITED, .si_status = state_at(w, rank) == SHM_LEFT ? 0 : 1};
@@ -115,8 +132,6 @@ static void reap(fy_mpi_watch *w, int rank)
     close(child->pidfd);
     child->pidfd = -1;
     j->left--;
-    if (info.si_code != CLD_EXITED || info.si_status != 0 || state_at(w, rank) != SHM_LEFT)
-        await_endurance(w, rank);
     fy_job_child_gone(j, rank, &info);
 }
 
@@ -180,6 +195,8 @@ static void *watch(void *arg)
     while (!is_over(w)) {
         if (fy_job_poll(w->set, fill_set(w), until_ms(&w->job)) > 0)
             serve_set(w);
+        if (w->await_ns != 0) /* the end that waits makes poll return */
+            fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
         end_job(&w->job);
     }
     return NULL;
