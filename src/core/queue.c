@@ -49,6 +49,13 @@ void fy_packet_destroy(fy_pool *pool, fy_packet *packet)
         free(packet);
 }
 
+size_t fy_packet_bytes(const fy_packet *packet)
+{
+    enum { MALLOC_BYTES = 16 };
+    return DATA_OFFSET + (packet->pooled ? (size_t)FY_PACKET_POOLED_BYTES
+                                         : MALLOC_BYTES + packet->frame.size_bytes);
+}
+
 void fy_queue_push(fy_queue *queue, fy_packet *packet)
 {
     packet->next = NULL;
@@ -57,7 +64,7 @@ void fy_queue_push(fy_queue *queue, fy_packet *packet)
     else
         queue->tail->next = packet;
     queue->tail = packet;
-    queue->bytes += DATA_OFFSET + packet->frame.size_bytes;
+    queue->bytes += fy_packet_bytes(packet);
 }
 
 fy_packet *fy_queue_unlink(fy_queue *queue, fy_packet *before)
@@ -69,7 +76,7 @@ fy_packet *fy_queue_unlink(fy_queue *queue, fy_packet *before)
         before->next = packet->next;
     if (queue->tail == packet)
         queue->tail = before;
-    queue->bytes -= DATA_OFFSET + packet->frame.size_bytes;
+    queue->bytes -= fy_packet_bytes(packet);
     return packet;
 }
 

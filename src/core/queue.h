@@ -36,9 +36,12 @@ void fy_packet_fill(fy_packet *packet, int rank, fy_lane lane, const fy_frame *f
 unsigned char *fy_packet_data(fy_packet *packet);
 void fy_packet_destroy(fy_pool *pool, fy_packet *packet);
 
+/* Memory that a packet takes: with small data some of it is empty. */
+size_t fy_packet_bytes(const fy_packet *packet);
+
 typedef struct fy_queue {
     fy_packet *head, *tail;
-    size_t bytes; /* of packets and data */
+    size_t bytes; /* of the memory that the packets take */
     uint32_t key;
     struct fy_queue *hash_next;
     struct fy_queue *prev, *next; /* among the filled; next is NULL and prev undefined when empty */

@@ -21,7 +21,7 @@ void fy_hold_set(ferry *f, fy_kind kind, fy_hold_fn *fn)
 /* What a packet takes. */
 static size_t cost_of(const fy_packet *packet)
 {
-    return sizeof(fy_item) + sizeof(*packet) + packet->frame.size_bytes;
+    return sizeof(fy_item) + fy_packet_bytes(packet);
 }
 
 /* Removes the item. Its packet is the caller's. */

@@ -5,7 +5,8 @@
  * watches the most memory that it ever had resident; under the simulator that does (ferry sim
  * --memory).
  *
- * Run as brood HOW COUNT LIMIT_KIB; COUNT of each rank; LIMIT_KIB 0: memory is not watched. HOW is
+ * Run as brood HOW COUNT LIMIT_KIB [BYTES]; COUNT of each rank; LIMIT_KIB 0: memory is not watched;
+ * BYTES of data of each, 1000 by default. HOW is
  * - here: tasks for the object on the same rank
  * - across: tasks for the objects on all ranks, in turn
  * - main: as across, by the main program, which is not told, but waits
@@ -20,22 +21,23 @@
 
 #include "resident.h"
 
-enum { RANKS_MAX = 64, BYTES = 1000 };
+enum { RANKS_MAX = 64, BYTES_MAX = 1000 };
 
 typedef struct account {
     ferry_handler task, request;
     ferry_object objects[RANKS_MAX];
     uint64_t count, sent, refused, handled, wrong;
+    size_t size_bytes;
     bool across, requests, broadcasts, idle;
 } account;
 
-static const unsigned char bytes[BYTES];
+static const unsigned char bytes[BYTES_MAX];
 
 /* One more; what it comes to. */
 static void send_one(ferry *f, account *a)
 {
     const ferry_message message = {
-        .handler = a->requests ? a->request : a->task, .data = bytes, .size_bytes = BYTES};
+        .handler = a->requests ? a->request : a->task, .data = bytes, .size_bytes = a->size_bytes};
     int rank = a->across ? (int)(a->sent % (uint64_t)ferry_ranks(f)) : ferry_rank(f);
     int error = a->broadcasts ? ferry_request_broadcast(f, &message, NULL)
                 : a->requests ? ferry_request_send(f, rank, &message, NULL)
@@ -52,7 +54,7 @@ static void breed(ferry *f, size_t size_bytes)
 {
     account *a = ferry_user_data(f);
     a->handled++;
-    a->wrong += size_bytes != BYTES;
+    a->wrong += size_bytes != a->size_bytes;
     for (int i = 0; i < 2 && a->sent < a->count && !a->idle; i++)
         send_one(f, a);
 }
@@ -95,9 +97,10 @@ static void set_up(ferry *f, account *a)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    if (argc != 4 || ferry_ranks(f) > RANKS_MAX) {
+    if (argc < 4 || argc > 5 || ferry_ranks(f) > RANKS_MAX) {
         fprintf(stderr,
-                "usage: brood here|across|main|request|broadcast COUNT LIMIT_KIB, on at most %d\n",
+                "usage: brood here|across|main|request|broadcast COUNT LIMIT_KIB [BYTES], on at "
+                "most %d\n",
                 RANKS_MAX);
         return 2;
     }
@@ -105,7 +108,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     account a = {.count = strtoull(argv[2], NULL, 10),
                  .across = main_sends || strcmp(argv[1], "across") == 0,
                  .broadcasts = strcmp(argv[1], "broadcast") == 0,
-                 .idle = main_sends};
+                 .idle = main_sends,
+                 .size_bytes = argc > 4 ? strtoul(argv[4], NULL, 10) % (BYTES_MAX + 1) : BYTES_MAX};
     a.requests = a.broadcasts || strcmp(argv[1], "request") == 0;
     uint64_t limit_kib = strtoull(argv[3], NULL, 10);
     ferry_user_data_set(f, &a);
