@@ -154,7 +154,6 @@ static int start_follow(ferry *f, const fy_follow *follow, bool arrival, fy_foll
     fy_op_own(f, *op, on_gone, record);
     if (record->has_local)
         fy_work_created(f, 1);
-    fy_owe(f, sizeof(*record));
     *out = record;
     return 0;
 }
@@ -164,7 +163,16 @@ static void drop_follow(ferry *f, fy_follow *follow, uint32_t op)
     if (follow == NULL)
         return;
     fy_op_drop(f, op);
+    fy_owe(f, sizeof(*follow)); /* what is freed has been counted */
     free_follow(f, follow);
+}
+
+/* Counts the record of an operation that was accepted: not before, or it could be what passes the
+ * limit. */
+static void count_follow(ferry *f, const fy_follow *follow)
+{
+    if (follow != NULL)
+        fy_owe(f, sizeof(*follow));
 }
 
 static int check_call(ferry *f, const char *name, const ferry_memory_call *call)
@@ -259,6 +267,7 @@ int ferry_put_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
         error = move_put(f, rank, what, inner, direct);
     (void)fy_op_hold(f, op, false);
     if (error == 0) {
+        count_follow(f, follow);
         fy_op_submitted(f, op);
     } else {
         drop_follow(f, follow, inner);
@@ -309,7 +318,9 @@ int ferry_get_run(ferry *f, int rank, const ferry_transfer *what, const ferry_tr
     error = start_follow(f, &wish, false, &follow, &inner);
     if (error == 0)
         error = move_get(f, rank, what, inner, op != 0 ? op : inner);
-    if (error != 0) {
+    if (error == 0) {
+        count_follow(f, follow);
+    } else {
         drop_follow(f, follow, inner);
         fy_op_drop(f, op);
     }
