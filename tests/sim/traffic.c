@@ -22,6 +22,9 @@
 enum { RANKS_MAX = 16, OBJECTS_MAX = 12, CARRIED_MAX = 16 };
 enum { FROM_MAIN, FROM_HANDLER, STREAMS };
 
+/* What a message counts at least, among those of a round: moves take along all that wait. */
+enum { LEAST_BYTES = 2048 };
+
 /* What the seed draws for the whole job. */
 typedef struct plan {
     uint64_t seed, rounds, steps;
@@ -133,7 +136,7 @@ static void choose_plan(uint64_t seed, uint64_t rounds)
     p->carry_one_in = CHOOSE(&random, 5, 20, 1000000);
     p->delay = CHOOSE(&random, 1, 5, 30);
     p->data_bytes = CHOOSE(&random, 0, 0, 100, 3000, 100000);
-    p->bytes_max = CHOOSE(&random, 1 << 20, 4 << 20, 16 << 20);
+    p->bytes_max = CHOOSE(&random, 1 << 18, 1 << 20, 4 << 20);
     p->scheduled = one_in(&random, 2);
 }
 
@@ -162,7 +165,7 @@ static int send_one(ferry *f, int from, uint64_t object, uint64_t hops)
     size_t size_bytes = draw_size(&a->random);
     stream *s = &t->streams[ferry_rank(f)][from][object];
     uint32_t number = atomic_load(&s->sent);
-    if (atomic_fetch_add(&t->bytes, size_bytes + 256) > t->plan.bytes_max)
+    if (atomic_fetch_add(&t->bytes, size_bytes + LEAST_BYTES) > t->plan.bytes_max)
         return 0;
     unsigned char *data = malloc(size_bytes + 1);
     if (data == NULL)
