@@ -101,9 +101,9 @@ typedef void ferry_object_fn(ferry *f, ferry_object object, void *data, int sour
 FERRY_API FERRY_MUST_USE int ferry_object_handler_register(ferry *f, const char *name,
                                                            ferry_object_fn *fn, ferry_handler *out);
 
-/* Names `data` on this rank. Takes `data` (freed with the type's destroy). An object takes up to 440
- * bytes beside its data on the rank where it is. `waiting_bytes` does not count objects: memory is
- * their only limit (FERRY_ENOMEM). [app thread, handlers | never blocks] prema.txt C.2.3. */
+/* Names `data` on this rank. Takes `data` (freed with the type's destroy). An object takes up to
+ * 440 bytes beside its data on the rank where it is. `waiting_bytes` does not count objects: memory
+ * is their only limit (FERRY_ENOMEM). [app thread, handlers | never blocks] prema.txt C.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_object_create(ferry *f, ferry_object_type type, void *data,
                                                  ferry_object *out);
 
