@@ -126,9 +126,10 @@ static int64_t take_results(ferry *f, int64_t limit, bool checked)
     }
     free(composite);
     free(seen);
-    printf("%" PRId64 " primes below %" PRId64 ": %" PRId64 " tasks, %" PRId64
+    printf("%" PRId64 " primes below %" PRId64 ": %" PRId64 " task%s, %" PRId64
            " of them done by rank 0%s\n",
-           primes, limit, tasks, own, checked && wrong == 0 ? "; each as the sieve says" : "");
+           primes, limit, tasks, tasks == 1 ? "" : "s", own,
+           checked && wrong == 0 ? "; each as the sieve says" : "");
     if (wrong > 0)
         fprintf(stderr, "farm: %" PRId64 " of %" PRId64 " tasks have other primes than the sieve\n",
                 wrong, tasks);

@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void *laplace_memory(int64_t count, size_t bytes)
 {
     void *all = calloc((size_t)count + 1, bytes);
-    if (all == NULL)
+    if (all == NULL) {
+        fprintf(stderr, "laplace: no memory for %lld times %zu bytes\n", (long long)count, bytes);
         exit(1);
+    }
     return all;
 }
 
@@ -25,6 +28,9 @@ static char *read_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
     long size = 0;
+    struct stat info = {.st_mode = S_IFREG};
+    if (file != NULL && fstat(fileno(file), &info) == 0 && !S_ISREG(info.st_mode))
+        unreadable(path, "is no file; expected one that the mesh example wrote");
     if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (size = ftell(file)) < 0)
         unreadable(path, strerror(errno));
     char *text = laplace_memory(size, 1);
