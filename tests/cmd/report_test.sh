@@ -269,13 +269,15 @@ mkdir "$1/full" && mount -t tmpfs -o size=4k none "$1/full" || exit 77
 head -c 4096 /dev/zero >"$1/full/filler"
 FERRY_RANKS=2 FERRY_TRACE=$1/full timeout 60 "$2" --tasks 2
 EOF
-unshare -Urm sh "$work/full.sh" "$work" "$program" >"$work/out" 2>"$work/err"
-got=$?
-case $got in
-1) says 'FERRY_TRACE: .*full/rank-[01].trace: No space left on device' ;;
-77 | 126) echo "no file system can be mounted here: full disks are left out" ;;
-*) fail "a run on a full disk ends with $got" ;;
-esac
+mkdir "$work/mount"
+if unshare -Urm mount -t tmpfs none "$work/mount" 2>/dev/null; then
+    unshare -Urm sh "$work/full.sh" "$work" "$program" >"$work/out" 2>"$work/err"
+    got=$?
+    [ $got -eq 1 ] || fail "a run on a full disk ends with $got"
+    says 'FERRY_TRACE: .*full/rank-[01].trace: No space left on device'
+else
+    echo "no file system can be mounted here: full disks are left out"
+fi
 
 # In a folder of somebody else's, a link leads nowhere.
 if [ "$(id -u)" -eq 0 ]; then
