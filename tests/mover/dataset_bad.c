@@ -1,11 +1,14 @@
 /* Goal: HDF5 files and blocks that do not fit are refused, with what was expected, and an earlier
  * file stays; no change of a file's bytes makes reading it crash or hang, or fail without a word.
  * Method: a program of any number of ranks that makes bad files with the HDF5 library, and changes
- * good ones from a seed. Arguments: where the files are, and how many are changed.
+ * good ones from a seed. Arguments: where the files are, how many are changed, the seed.
  */
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "crashing.h"
 #include "kinds.h"
 #include "odd.h"
 
@@ -122,13 +125,46 @@ static void store(ferry *f, const char *path, const unsigned char *bytes, size_t
     CHECK(file != NULL && fwrite(bytes, 1, size_bytes, file) == size_bytes && fclose(file) == 0);
 }
 
+/* A file in which the HDF5 library crashes is refused, or read by a library that does not. */
+static void read_crashing(ferry *f, const char *path)
+{
+    unsigned char bytes[CRASHING_BYTES + 16] = {0};
+    ferry_xarray *x = make(f, &small, 3, 1);
+    for (size_t i = 0; i < sizeof crashing / sizeof *crashing; i++)
+        memcpy(bytes + crashing[i].at, crashing[i].bytes, sizeof crashing[i].bytes);
+    if (ferry_rank(f) == 0)
+        store(f, path, bytes, CRASHING_BYTES);
+    CHECK(ferry_barrier(f) == 0);
+    int error = read_kind(&small, x, path);
+    CHECK(error == 0 || refused(f, error, path));
+    CHECK(ferry_barrier(f) == 0);
+    ferry_xarray_destroy(x);
+}
+
+/* No room for the file: the call fails, and what the library still has of it does no harm when the
+ * program ends. */
+static void write_without_room(ferry *f, const char *path)
+{
+    struct rlimit full, before;
+    ferry_xarray *x = make(f, &small, 2, 0);
+    give_numbers(&small, x);
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    full = before;
+    full.rlim_cur = 512;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    CHECK(ferry_barrier(f) == 0 && setrlimit(RLIMIT_FSIZE, &full) == 0);
+    CHECK(write_kind(&small, x, path, small.name) < 0);
+    CHECK(ferry_barrier(f) == 0 && setrlimit(RLIMIT_FSIZE, &before) == 0);
+    ferry_xarray_destroy(x);
+}
+
 /* A good file, changed a byte, a field or a length at a time. Values may be others then: a
  * contiguous dataset has no checksum. */
-static void read_changed(ferry *f, const char *path, int rounds)
+static void read_changed(ferry *f, const char *path, int rounds, uint64_t seed)
 {
     enum { FILE_MAX = 1 << 14 };
     unsigned char good[FILE_MAX], bad[FILE_MAX];
-    dice d = {1};
+    dice d = {seed};
     int refusals = 0;
     ferry_xarray *out = make(f, &small, 2, 0), *x = make(f, &small, 3, 1);
     give_numbers(&small, out);
@@ -218,13 +254,14 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     char path[600];
     CHECK(argc > 1);
-    if (ferry_rank(f) == 0) {  /* the library may not be thread-safe, and only rank 0 calls it */
-        (void)H5dont_atexit(); /* it complains of what damaged files have left in it */
+    if (ferry_rank(f) == 0) /* the library may not be thread-safe, and only rank 0 calls it */
         (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    }
     read_foreign(f, path_of(path, argv[1], small.file));
     read_damaged(f, path);
-    read_changed(f, path, argc > 2 ? atoi(argv[2]) : 400);
+    read_crashing(f, path);
+    write_without_room(f, path);
+    read_changed(f, path, argc > 2 ? atoi(argv[2]) : 400,
+                 argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     write_badly(f, path);
     return 0;
 }

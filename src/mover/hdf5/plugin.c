@@ -1,9 +1,18 @@
 /* The plug-in ferry-hdf5.so: what rank 0 asks the HDF5 library for. Each call opens the file, and
- * leaves nothing open. */
+ * leaves nothing open.
+ *
+ * The library may crash, or never return, in a damaged file; after a full disk it crashes when the
+ * process exits. So each call runs in a child process, which tells the result by a pipe. If the
+ * child ends without a result, the call fails and says how the child ended. */
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <hdf5.h>
 
@@ -253,38 +262,100 @@ static bool find_array(const char *path, const fy_dataset *set, uint64_t *offset
     return works;
 }
 
-/* The program's own way to print HDF5's errors, put aside for the time of a call. */
-typedef struct printing {
-    H5E_auto2_t print;
-    void *arg;
-} printing;
+/* A call, and its result. */
+typedef struct request {
+    const char *path;
+    const fy_dataset *set;
+    const fy_image *image;
+    bool creates;
+} request;
 
-static printing begin(char *text)
+typedef struct result {
+    bool works;
+    uint64_t offset;
+    char text[FY_HDF5_TEXT];
+} result;
+
+_Static_assert(sizeof(result) <= 512, "a pipe takes it whole");
+
+/* Seconds after which a child is taken to have lost its way in the file. */
+enum { PATIENCE_S = 60 };
+
+static _Noreturn void be_child(const request *q, int to)
 {
-    printing own = {0};
-    text[0] = '\0';
-    (void)H5Eget_auto2(H5E_DEFAULT, &own.print, &own.arg);
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+    result out = {.works = false};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+        (void)signal(fatal[i], SIG_DFL);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file for what is reported */
+    (void)alarm(PATIENCE_S);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return own;
+    out.works = q->creates ? create_file(q->path, q->set, q->image, &out.offset, out.text)
+                           : find_array(q->path, q->set, &out.offset, out.text);
+    ssize_t written = write(to, &out, sizeof(out));
+    _exit(written != (ssize_t)sizeof(out)); /* without what the library does at exit */
 }
 
-static int end(printing own, bool works, int error)
+static bool read_result(int from, result *out)
 {
-    (void)H5Eset_auto2(H5E_DEFAULT, own.print, own.arg);
-    return works ? 0 : error;
+    ssize_t got;
+    do
+        got = read(from, out, sizeof(*out));
+    while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(*out);
+}
+
+/* What is known of a child that has told nothing. */
+static void explain_end(int status, char *text)
+{
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (number == SIGALRM)
+        (void)refuse(text, "HDF5 did not come to an end within %d s", PATIENCE_S);
+    else if (number != 0)
+        (void)refuse(text, "HDF5 crashed (%s): the file is damaged", strsignal(number));
+    else
+        (void)refuse(text, "HDF5 ended its process");
+}
+
+static bool run_child(const request *q, uint64_t *offset, char *text)
+{
+    int ends[2], status = 0;
+    result out;
+    text[0] = '\0';
+    if (pipe(ends) != 0)
+        return refuse(text, "no pipe to a process for HDF5: %s", strerror(errno));
+    pid_t pid = fork();
+    if (pid == 0)
+        be_child(q, ends[1]);
+    int failure = errno;
+    (void)close(ends[1]);
+    bool told = pid > 0 && read_result(ends[0], &out);
+    (void)close(ends[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (pid < 0)
+        return refuse(text, "no process for HDF5: %s", strerror(failure));
+    if (!told) {
+        explain_end(status, text);
+        return false;
+    }
+    *offset = out.offset;
+    memcpy(text, out.text, sizeof(out.text));
+    return out.works;
 }
 
 static int create(const char *path, const fy_dataset *set, const fy_image *image, uint64_t *offset,
                   char *text)
 {
-    printing own = begin(text);
-    return end(own, create_file(path, set, image, offset, text), FERRY_ESYSTEM);
+    const request q = {.path = path, .set = set, .image = image, .creates = true};
+    return run_child(&q, offset, text) ? 0 : FERRY_ESYSTEM;
 }
 
 static int find(const char *path, const fy_dataset *set, uint64_t *offset, char *text)
 {
-    printing own = begin(text);
-    return end(own, find_array(path, set, offset, text), FERRY_EINVAL);
+    const request q = {.path = path, .set = set};
+    return run_child(&q, offset, text) ? 0 : FERRY_EINVAL;
 }
 
 FY_SHARED extern const fy_hdf5_table fy_hdf5_functions;
