@@ -82,9 +82,9 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
 
 /* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective.
  * Ranks that have left are not waited for. FERRY_EPEER: one has died, and the program has not said
- * that it goes on (ferry_on_peer). FERRY_ESYSTEM: the file of FERRY_TRACE or FERRY_PROFILE could
- * not be written whole. In both cases the rank is closed all the same. [app thread, not in handlers
- * | polls | may block] */
+ * that it goes on (ferry_on_peer). FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM: the
+ * file of FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is closed.
+ * [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
 /* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, that of
@@ -92,6 +92,11 @@ FERRY_API int ferry_close(ferry *f);
  * blocks]
  */
 FERRY_API const char *ferry_version(void);
+
+/* Ends the whole job at once, on every port, with exit status `status` (1 to 255; any other number
+ * counts as 1). Prints a line with this rank's number and `reason`, which may be NULL. Writes out
+ * this process's open files. The other ranks are killed. Does not return. [app thread, handlers] */
+FERRY_API void ferry_abort(ferry *f, int status, const char *reason) __attribute__((noreturn));
 
 /* This rank's number, from 0, and how many ranks the job has. [any thread | never blocks] */
 FERRY_API int ferry_rank(const ferry *f);
@@ -310,7 +315,10 @@ FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
  * size. They poll while they wait; handlers and tasks run meanwhile. FERRY_EINVAL: ranks disagree;
  * the message names both calls, and every rank that waits is told; or an argument is wrong.
- * FERRY_EPEER: a rank died and the collective cannot finish, or the root is no member.
+ * FERRY_EPEER: a rank has died, or has ended before the others, and the program has not called
+ * ferry_on_peer; the message says which rank, and how it ended. From then on every collective,
+ * ferry_quiesce and ferry_close fail with it. With ferry_on_peer: a member died, and the next
+ * ferry_quiesce makes a new group. Or the root is no member. FERRY_ELOST: as ferry_quiesce.
  * FERRY_ESTATE: inside a handler, or before the first ferry_quiesce of a rank that has joined.
  * FERRY_ENOMEM: no memory for another call. [app thread, not in handlers | polls | may block] */
 
@@ -350,7 +358,12 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
 /* Returns when no request, no object message and no object is in flight (but for objects that the
  * program carries, ferry_object_uninstall) and no task is left on any rank; runs handlers and tasks
  * until then. Never early, always in the end. Repeatable. Collective.
- * FERRY_ECANCELED: ferry_quiesce_break was called. prema.txt 5.1 (termination). */
+ * FERRY_ECANCELED: ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or has ended
+ * before the others: its work is lost, and the program has not called ferry_on_peer. FERRY_ELOST: a
+ * message was dropped, since its target has no such handler or it was damaged. FERRY_EINVAL: ranks
+ * have registered different handlers, or another rank calls a collective instead. The message names
+ * the rank and the reason. After FERRY_EPEER, FERRY_ELOST and different handlers no later
+ * ferry_quiesce and no collective of any rank succeeds. prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 
 /* Has the ferry_quiesce that this rank is in return soon, on this rank alone, so that it can leave

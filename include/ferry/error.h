@@ -36,6 +36,7 @@ enum ferry_error {
 
     /* The job is lost. */
     FERRY_ELAUNCH = -60, /* ranks could not be started, or cannot reach each other */
+    FERRY_ELOST = -61,   /* a message was dropped: the job's work cannot be complete any more */
 };
 
 /* Name of an error code, such as "FERRY_EINVAL"; "FERRY_E(?)" for a number that is none. Lends for

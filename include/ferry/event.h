@@ -27,7 +27,8 @@ typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
 
 /* Calls `fn` when another rank goes, and lets the job survive it: when every rank that lives has
  * registered one, the launcher says which rank died and goes on, and its status does not count. A
- * job of which any rank has registered none ends with a line that says why, as always. Afterwards
+ * job of which any rank has registered none ends with a line that says why, as always, and on ranks
+ * that have registered none every collective fails from then on (core.h). On the others
  * every operation that names a rank that is gone fails with FERRY_EPEER; so do collectives, until a
  * ferry_quiesce has counted it out: those that follow are of the members that are left (member.h).
  * ferry_close waits for those that live and returns 0; it calls `fn` no more, as what `arg` stands

@@ -54,6 +54,8 @@ const char *ferry_strerror(int error)
         return "FERRY_EPEER";
     case FERRY_ELAUNCH:
         return "FERRY_ELAUNCH";
+    case FERRY_ELOST:
+        return "FERRY_ELOST";
     default:
         return "FERRY_E(?)";
     }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/crash.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -184,6 +185,7 @@ static int open_mpi(const fy_place *where, const ferry_options *options, ferry *
         return error;
     (*out)->after_close = table->leave;
     (*out)->after_close_arg = job;
+    (*out)->abort = table->abort;
     if ((*out)->rank == 0)
         fy_env_warn_unknown();
     return 0;
@@ -235,7 +237,7 @@ static int failed(int rank)
 
 /* Runs the program on an open rank, and closes it. A rank that failed leaves without waiting for
  * the others: its status ends the job. */
-static int run_rank(ferry *f, const program *p)
+static int run_and_close(ferry *f, const program *p)
 {
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
@@ -244,12 +246,30 @@ static int run_rank(ferry *f, const program *p)
         return status;
     }
     if (status != 0) {
+        fy_loss_end(f, status);
         if (f->after_close != unmap)
             f->after_close = NULL; /* port mpi would wait for the others */
         fy_rank_destroy(f);
         return status;
     }
     return fy_rank_close(f) == 0 ? 0 : EXIT_FAILURE;
+}
+
+/* A fy_crash_fn. */
+static void describe_rank(void *arg, char *out, size_t size)
+{
+    const ferry *f = arg;
+    int length = snprintf(out, size, "rank %d", f->rank);
+    if (f->ops->describe != NULL)
+        f->ops->describe(f->port, out + length, size - (size_t)length);
+}
+
+static int run_rank(ferry *f, const program *p)
+{
+    fy_crash *crash = fy_crash_watch(describe_rank, f);
+    int status = run_and_close(f, p);
+    fy_crash_unwatch(crash);
+    return status;
 }
 
 static int run_process(const fy_place *where, const program *p)
@@ -373,7 +393,7 @@ static int run_simulated_rank(void *arg, fy_port *port)
     ferry *f;
     if (fy_rank_create(port, &p->options, &f) != 0)
         return failed(info.rank);
-    return run_rank(f, p);
+    return run_and_close(f, p); /* the simulation is watched as a whole */
 }
 
 static int simulate(program *p)

@@ -18,14 +18,19 @@
 #include "core/rank.h"
 #include "core/reduce.h"
 
-/* The tag of a frame that ends the call with an error; words[3] holds it. */
-enum { TAG_ABORT = -1, CALL_WORDS = 4 };
+/* The tag of a frame that ends the call with an error; words[3] holds it. Data: a note, or with
+ * TAG_REFUSE the reason. */
+enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_WORDS = 4 };
 
 /* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
 enum { PIECE_BYTES = 64 * 1024 };
 
 /* `what` of a call: its fields from the lowest bits up. */
 enum { TYPE_SHIFT = 8, REDUCTION_SHIFT = 16, BOARD_SHIFT = 24, ROOT_SHIFT = 32, OF_PROGRAM = 0xff };
+
+/* Likewise, of what is no call of the program's: a barrier of ferry_close; that of a rank whose
+ * main function has returned, which fits those of others; a ferry_quiesce, in a note alone. */
+enum { CLOSES = 1 << 25, RETURNED = 1 << 26, QUIESCES = 1 << 27 };
 
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
@@ -35,28 +40,45 @@ typedef struct abort_note {
 
 bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b)
 {
-    return a->what == b->what && a->size_bytes == b->size_bytes && a->signature == b->signature;
+    return ((a->what ^ b->what) & ~(uint64_t)RETURNED) == 0 && a->size_bytes == b->size_bytes &&
+           a->signature == b->signature;
 }
 
-static uint64_t encode(const ferry_collective *what, bool by_board)
+static uint64_t encode(const ferry *f, const ferry_collective *what, bool by_board)
 {
     bool reduces = what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
     uint64_t type = what->value_bytes != 0 ? OF_PROGRAM : (uint64_t)what->type;
     uint64_t reduction = what->combine != NULL ? OF_PROGRAM : (uint64_t)what->reduction;
-    return (uint64_t)what->sort | (reduces ? type << TYPE_SHIFT : 0) |
+    uint64_t closes = f->closing == FY_CLOSING_NOT ? 0
+                      : f->kept_by_main            ? CLOSES | RETURNED
+                                                   : CLOSES;
+    return (uint64_t)what->sort | closes | (reduces ? type << TYPE_SHIFT : 0) |
            (reduces ? reduction << REDUCTION_SHIFT : 0) | (uint64_t)by_board << BOARD_SHIFT |
            (uint64_t)what->root << ROOT_SHIFT;
 }
 
+static const char *name_of(const fy_collective_call *call)
+{
+    static const char *const names[] = {"ferry_barrier",  "ferry_broadcast", "ferry_allreduce",
+                                        "ferry_reduce",   "ferry_scan",      "ferry_gather",
+                                        "ferry_allgather"};
+    unsigned sort = call->what & 0xff;
+    if (call->what & (CLOSES | QUIESCES))
+        return call->what & QUIESCES ? "ferry_quiesce" : "ferry_close";
+    return sort <= FERRY_ALLGATHER ? names[sort] : "?";
+}
+
 static void describe(const fy_collective_call *call, char *text, size_t size)
 {
-    static const char *const sorts[] = {"barrier", "broadcast", "allreduce", "reduce",
-                                        "scan",    "gather",    "allgather"};
     static const char *const types[] = {"int32", "int64", "uint64", "double", "float", "byte"};
     static const char *const reductions[] = {"sum", "min", "max", "product", "and", "or", "xor"};
     unsigned sort = call->what & 0xff, type = call->what >> TYPE_SHIFT & 0xff;
     unsigned reduction = call->what >> REDUCTION_SHIFT & 0xff;
-    int length = snprintf(text, size, "ferry_%s", sort <= FERRY_ALLGATHER ? sorts[sort] : "?");
+    if (call->what & RETURNED) {
+        (void)snprintf(text, size, "returned from its main function");
+        return;
+    }
+    int length = snprintf(text, size, "called %s", name_of(call));
     if (sort >= FERRY_ALLREDUCE && sort <= FERRY_SCAN)
         length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
                            reduction <= FERRY_XOR ? reductions[reduction] : "own",
@@ -69,24 +91,27 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
                        call->what >> ROOT_SHIFT);
 }
 
-/* Ends the call on this rank with both sides of a disagreement. */
-static void note_disagreement(ferry *f, fy_collective *c, const abort_note *note)
+/* Says both sides of a disagreement about call `number`. */
+static int say_disagreement(ferry *f, uint32_t number, const abort_note *note)
 {
     char texts[2][96];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
     describe(a, texts[0], sizeof(texts[0]));
     describe(b, texts[1], sizeof(texts[1]));
-    c->told = true;
-    if (a->what == b->what && a->size_bytes == b->size_bytes)
-        c->error = fy_fail(f, FERRY_EINVAL,
-                           "collective %" PRIu32 ": ranks %d and %d have registered different "
-                           "handlers; every rank must register the same in the same order",
-                           c->number, note->ranks[0], note->ranks[1]);
-    else
-        c->error =
-            fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d called %s, rank %d %s%s",
-                    c->number, note->ranks[0], texts[0], note->ranks[1], texts[1],
-                    strcmp(texts[0], texts[1]) == 0 ? ", one waiting, one started" : "");
+    return fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d %s, rank %d %s%s", number,
+                   note->ranks[0], texts[0], note->ranks[1], texts[1],
+                   strcmp(texts[0], texts[1]) == 0 ? ", one waiting, one started" : "");
+}
+
+/* The dead need not know: that they do not is not what the call fails for. */
+static void send_all(ferry *f, const fy_group *group, const fy_frame *frame)
+{
+    char text[FY_ERROR_BYTES];
+    memcpy(text, f->error_text, sizeof(text));
+    for (int i = 0; i < group->size; i++)
+        if (i != group->self)
+            (void)fy_send(f, FY_DATA, fy_group_rank(group, i), frame);
+    memcpy(f->error_text, text, sizeof(text));
 }
 
 static void tell_all(ferry *f, const fy_collective *c, int error, const abort_note *note)
@@ -99,17 +124,54 @@ static void tell_all(ferry *f, const fy_collective *c, int error, const abort_no
         .words = {c->call.what, c->call.size_bytes, c->call.signature, (uint64_t)(int64_t)error},
         .data = note,
         .size_bytes = note == NULL ? 0 : sizeof(*note)};
-    for (int i = 0; i < c->ranks; i++)
-        if (i != c->self)
-            (void)fy_send(f, FY_DATA, fy_group_rank(c->group, i),
-                          &frame); /* the dead need not know */
+    send_all(f, c->group, &frame);
 }
 
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
 {
     const abort_note note = {{f->rank, rank}, {c->call, *other}};
-    note_disagreement(f, c, &note);
+    if (c->call.signature != other->signature) {
+        fy_loss_compare(f, rank, c->number);
+        return;
+    }
+    c->told = true;
+    c->error = say_disagreement(f, c->number, &note);
     tell_all(f, c, FERRY_EINVAL, &note);
+}
+
+void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
+{
+    for (fy_collective *c = f->collectives.first; c != NULL; c = c->next)
+        if (c->error == 0 && (int32_t)(c->number - e->number) > 0 && c->group->dead < 0 &&
+            fy_group_place(c->group, rank) >= 0) {
+            const fy_collective_call call = {QUIESCES | (e->closing ? CLOSES : 0) |
+                                                 (e->returned ? RETURNED : 0),
+                                             0, c->call.signature};
+            fy_collective_disagree(f, c, rank, &call);
+        }
+}
+
+static void refuse(ferry *f, fy_collective *c, const char *reason, size_t size_bytes)
+{
+    c->told = true;
+    c->error = fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": %.*s", c->number, (int)size_bytes,
+                       reason);
+}
+
+void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
+{
+    fy_collective *c = f->collectives.first;
+    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
+                            .word_count = CALL_WORDS,
+                            .tag = TAG_REFUSE,
+                            .aux = number,
+                            .data = reason,
+                            .size_bytes = strlen(reason)};
+    while (c != NULL && c->number != number)
+        c = c->next;
+    if (c != NULL && c->error == 0)
+        refuse(f, c, reason, frame.size_bytes);
+    send_all(f, f->collectives.group, &frame);
 }
 
 static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *frame)
@@ -117,7 +179,8 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
     abort_note note;
     if (frame->size_bytes == sizeof(note)) {
         memcpy(&note, frame->data, sizeof(note));
-        note_disagreement(f, c, &note);
+        c->told = true;
+        c->error = say_disagreement(f, c->number, &note);
         return;
     }
     int64_t error = (int64_t)frame->words[3];
@@ -147,6 +210,10 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
     const fy_collective_call call = {frame->words[0], frame->words[1], frame->words[2]};
     if (c->error != 0)
         return true;
+    if (frame->tag == TAG_REFUSE) {
+        refuse(f, c, frame->data, frame->size_bytes);
+        return true;
+    }
     if (frame->tag == TAG_ABORT) {
         /* That a rank is gone is told first by its event, then by what fails for it. */
         if ((int64_t)frame->words[3] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
@@ -168,6 +235,27 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
     return false;
 }
 
+/* Whether the call that is given up is one that this rank would have to make, and does not since it
+ * is in ferry_quiesce. */
+static bool fails_quiescence(ferry *f, const fy_frame *frame)
+{
+    abort_note note;
+    if (frame->size_bytes != sizeof(note) || !f->quiescence.runs)
+        return false;
+    memcpy(&note, frame->data, sizeof(note));
+    if (((note.calls[0].what | note.calls[1].what) & QUIESCES) == 0)
+        return false;
+    f->quiescence.error = say_disagreement(f, frame->aux, &note);
+    return true;
+}
+
+void fy_collectives_look_refused(ferry *f)
+{
+    for (const fy_packet *p = f->collectives.early.head; p != NULL; p = p->next)
+        if (p->frame.tag == TAG_ABORT && p->frame.aux == f->collectives.number + 1)
+            (void)fails_quiescence(f, &p->frame);
+}
+
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_collectives *all = &f->collectives;
@@ -182,6 +270,8 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
         if (c == NULL || take(f, c, source, frame))
             return FY_TAKEN; /* taken, or left over from a call that failed here */
     }
+    if (frame->tag == TAG_ABORT && fails_quiescence(f, frame))
+        return FY_TAKEN;
     fy_packet *packet = fy_packet_create(&f->packets, frame->size_bytes);
     if (packet == NULL)
         return FY_LEAVE;
@@ -244,7 +334,8 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     c->root = fy_group_place(c->group, what->root);
     c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     c->size_bytes = c->value_bytes * what->count;
-    c->call = (fy_collective_call){encode(what, by_board), c->size_bytes, fy_handlers_signature(f)};
+    c->call =
+        (fy_collective_call){encode(f, what, by_board), c->size_bytes, fy_handlers_signature(f)};
     c->part = c->at = c->step_count = c->post_count = 0;
     c->sent = c->done = 0;
     if (all->first == NULL)
@@ -256,8 +347,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
         fy_meet_announce(f, c);
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
-    if (c->group->dead >= 0)
-        fy_collective_lack(f, c, c->group->dead);
+    fy_collective_look_lost(f, c);
     return c;
 }
 
@@ -381,31 +471,42 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
     if (c->error != 0)
         return;
     c->told = rank == c->group->dead; /* a death is known to all by itself */
-    c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d is dead or has left",
-                       c->number, rank);
+    c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d %s", c->number, rank,
+                       fy_peer_fate(f, rank));
 }
 
-/* The rank for want of which a call can never finish: one that it waits for and that has gone, or
- * one that has died, for then those that live may have given the call up. -1: it can. What a peer
- * sent before it went has been delivered. */
-static int missing(const ferry *f, const fy_collective *c)
+void fy_collective_look_lost(ferry *f, fy_collective *c)
 {
+    if (c->error != 0)
+        return;
+    c->error = fy_loss_check(f, name_of(&c->call));
+    c->told = c->error != 0; /* all learn of it as this rank has */
+    if (c->error == 0 && c->group->dead >= 0)
+        fy_collective_lack(f, c, c->group->dead);
+}
+
+/* Ends a call that can never finish, since a rank that it waits for has gone. What a peer sent
+ * before it went has been delivered. */
+static void look_missing(ferry *f, fy_collective *c)
+{
+    fy_collective_look_lost(f, c);
     bool waits = c->at < c->step_count && c->steps[c->at].sort == FY_STEP_AWAIT;
     int source = waits ? c->posts[c->steps[c->at].rank].source : f->rank;
-    return fy_peer_is_gone(f, source) ? source : c->group->dead;
+    if (fy_peer_is_gone(f, source))
+        fy_collective_lack(f, c, source);
 }
 
-void fy_collectives_fail_dead(ferry *f)
+void fy_collectives_fail_lost(ferry *f)
 {
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);
-        int rank = c->by_board ? -1 : missing(f, c);
-        if (rank < 0)
+        if (c->by_board)
             continue;
-        fy_collective_lack(f, c, rank);
-        fy_collective_advance(f, c);
+        look_missing(f, c);
+        if (c->error != 0)
+            fy_collective_advance(f, c);
     }
 }
 

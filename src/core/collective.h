@@ -107,8 +107,8 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number);
 /* Carries out what can be of all that run. */
 void fy_collectives_advance(ferry *f);
 
-/* Ends those that can never finish because a rank is gone. */
-void fy_collectives_fail_dead(ferry *f);
+/* Ends those that can never finish because a rank is gone, or work was lost. */
+void fy_collectives_fail_lost(ferry *f);
 
 /* A call of the next number for `what`, which was checked; NULL without memory. It is among the
  * running until it has finished. */
@@ -124,8 +124,25 @@ void fy_collective_advance(ferry *f, fy_collective *c);
 /* Ends a call, if nothing else has, because `rank` is gone. */
 void fy_collective_lack(ferry *f, fy_collective *c, int rank);
 
+/* Ends a call, if nothing else has, because work was lost (loss.h), or a member of its group. */
+void fy_collective_look_lost(ferry *f, fy_collective *c);
+
 /* Ends a call that `rank` has met with another one, and tells everybody. */
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other);
+
+/* Ends call `number` on all that make it, for `reason`. */
+void fy_collective_refuse(ferry *f, uint32_t number, const char *reason);
+
+/* `rank` is in the next ferry_quiesce, or in one of its ferry_close, having begun calls up to
+ * `number`: ends those that it will never make, and tells everybody. */
+typedef struct fy_elsewhere {
+    uint32_t number;
+    bool closing, returned; /* from its main function */
+} fy_elsewhere;
+void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e);
+
+/* As a quiescence begins: fails it if others wait for a collective that this rank does not make. */
+void fy_collectives_look_refused(ferry *f);
 
 /* Takes in what came early for the open posts of a call. */
 void fy_collective_look_early(ferry *f, fy_collective *c);

@@ -45,6 +45,7 @@ typedef enum fy_kind {
                            with it */
     FY_KIND_WHY,        /* core, control lane, either thread: this rank is to say what it does */
     FY_KIND_CREDIT,     /* core, control lane, either thread: tokens against sending messages */
+    FY_KIND_LOSS,       /* core: work was lost; or handlers to compare */
     FY_KINDS
 } fy_kind;
 
@@ -528,8 +529,8 @@ FY_SHARED int fy_write_sized(ferry *f, const char *who, void *out, const void *f
 FY_SHARED void fy_log(const ferry *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Logs that a frame, meant as `what`, is malformed and dropped; the first few of a rank only.
- * [either thread] */
+/* Logs that a frame, meant as `what`, is malformed and dropped; the first few of a rank only. From
+ * then on quiescences and collectives fail (loss.h). [either thread] */
 FY_SHARED void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
 
 /* Adds a line to what a rank tells of itself. What has no room is left out. */

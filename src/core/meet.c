@@ -159,8 +159,7 @@ static void doubt(ferry *f, fy_collective *c, int rank)
  * for a rank that knows of a death writes no other until there is another group. */
 static void look_for_gone(ferry *f, fy_collective *c, int next, uint32_t turn)
 {
-    if (c->group->dead >= 0)
-        fy_collective_lack(f, c, c->group->dead);
+    fy_collective_look_lost(f, c);
     for (int i = next; i < c->ranks && c->error == 0; i++) {
         int rank = fy_group_rank(c->group, i);
         if (fy_peer_is_gone(f, rank) && !has_come(f, c, rank, turn))
@@ -176,7 +175,7 @@ static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
     atomic_store(waiting, 1);
     if (!all_have_come(f, c, turn, next) && c->error == 0)
         doubt(f, c, fy_group_rank(c->group, *next));
-    if (f->peers.gone_count != 0)
+    if (fy_loss_is_due(f))
         look_for_gone(f, c, *next, turn);
     if (*next < c->ranks && c->error == 0)
         fy_progress_wait(f, true, FERRY_FOREVER, patience);

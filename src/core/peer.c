@@ -1,6 +1,9 @@
 #include "core/peer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "core/rank.h"
@@ -22,13 +25,15 @@ int fy_peers_init(ferry *f)
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
     f->peer_pages = fy_calloc(pages, sizeof(*f->peer_pages));
-    peers->going = fy_calloc(5 * fy_set_words(f->ranks), sizeof(*peers->going));
+    peers->going =
+        fy_calloc(5 * fy_set_words(f->ranks) + FY_FATE_BYTES / sizeof(uint64_t), sizeof(uint64_t));
     if (f->peer_pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
     peers->gone = peers->going + fy_set_words(f->ranks);
     peers->absent = peers->gone + fy_set_words(f->ranks);
     peers->awaited = peers->absent + fy_set_words(f->ranks);
     peers->ready = peers->awaited + fy_set_words(f->ranks);
+    peers->fate = (char *)(peers->ready + fy_set_words(f->ranks));
     int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
     peers->shifts = f->rank >= starting;
     for (int rank = starting; rank < f->ranks; rank++) {
@@ -71,7 +76,18 @@ bool fy_peer_is_gone(const ferry *f, int rank)
 
 const char *fy_peer_fate(const ferry *f, int rank)
 {
-    return fy_set_has(f->peers.absent, rank) ? "has not joined yet" : "is dead or has left";
+    char *text = f->peers.fate;
+    int status = f->ops->fate != NULL ? f->ops->fate(f->port, rank) : -1;
+    if (fy_set_has(f->peers.absent, rank))
+        return "has not joined yet";
+    if (status < 0)
+        return f->ops->peer(f->port, rank) == FY_PEER_DEAD ? "has died" : "has left the job";
+    if (WIFSIGNALED(status))
+        (void)snprintf(text, FY_FATE_BYTES, "was killed by signal %d (SIG%s)", WTERMSIG(status),
+                       sigabbrev_np(WTERMSIG(status)));
+    else
+        (void)snprintf(text, FY_FATE_BYTES, "ended with exit status %d", WEXITSTATUS(status));
+    return text;
 }
 
 static void call(ferry *f, void *arg)
@@ -119,6 +135,8 @@ static void settle(ferry *f, int rank, bool died)
     /* The work of starting it is over only here, when the members are told apart by it. */
     if (awaited)
         f->work_finished++;
+    if (awaited && died)
+        fy_loss_of_rank(f, rank, true);
     if (!died || awaited)
         tell(f, (ferry_peer_event){.rank = rank, .died = died, .joined = !died});
     if (died)
@@ -193,6 +211,7 @@ static void bury(ferry *f, int rank)
     peers->shifts++;
     fy_credit_renew(f);
     bool died = f->ops->peer(f->port, rank) == FY_PEER_DEAD;
+    fy_loss_of_rank(f, rank, died);
     if (died)
         fy_group_lose(f->collectives.group, rank);
     fy_ops_fail_peer(f, rank, died);
@@ -221,8 +240,12 @@ int fy_peers_bury(ferry *f)
         return 0;
     peers->news = false;
     int count = 0;
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (fy_set_has(peers->going, rank) && !fy_set_has(peers->gone, rank)) {
+    /* The dead first: others may have left because of them. */
+    for (int pass = 0; pass < 2; pass++)
+        for (int rank = 0; rank < f->ranks; rank++) {
+            if (!fy_set_has(peers->going, rank) || fy_set_has(peers->gone, rank) ||
+                (pass == 0 && f->ops->peer(f->port, rank) != FY_PEER_DEAD))
+                continue;
             if (!is_heard(f, rank)) {
                 peers->news = true;
                 continue;

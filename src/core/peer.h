@@ -12,6 +12,7 @@
 
 #include "core/core.h"
 
+enum { FY_FATE_BYTES = 64 };
 enum { FY_PEER_PAGE_BITS = 5, FY_PEER_PAGE = 1 << FY_PEER_PAGE_BITS };
 
 typedef struct fy_peer {
@@ -26,6 +27,7 @@ typedef struct fy_peers {
     uint64_t *absent;       /* of those, the ones that have not joined */
     uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
     uint64_t *ready;        /* those that have joined and take objects (join.c) */
+    char *fate;             /* FY_FATE_BYTES, for fy_peer_fate */
     int absent_count;
     int gone_count;
     uint64_t gone_mark; /* equal on ranks that know the same to be gone */
@@ -60,7 +62,7 @@ bool fy_peers_arrived(ferry *f, int rank);
 int fy_peers_index(const ferry *f, int rank);
 int fy_peers_at(const ferry *f, int index);
 
-/* What to say of `rank`, which is gone. */
+/* What to say of `rank`, which is gone; lends until the next call. */
 const char *fy_peer_fate(const ferry *f, int rank);
 
 /* The record of `rank`; NULL without memory. */

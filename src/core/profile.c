@@ -31,6 +31,7 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_REFUSAL] = {"refusal", "core"},
     [FY_KIND_WHY] = {"why", "core"},
     [FY_KIND_CREDIT] = {"credit", "core"},
+    [FY_KIND_LOSS] = {"loss", "core"},
     [FY_KIND_PUT] = {"put", "memory"},
     [FY_KIND_PUT_ANSWER] = {"put answer", "memory"},
     [FY_KIND_GET] = {"get", "memory"},

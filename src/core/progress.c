@@ -203,8 +203,12 @@ static int serve_the_rest(ferry *f, bool tasks)
         fy_leave_answer(f);
     if (f->peers.news)
         count += fy_peers_bury(f);
-    if (f->peers.gone_count != 0 && f->collectives.first != NULL)
-        fy_collectives_fail_dead(f);
+    if (f->collectives.first != NULL && fy_loss_is_due(f))
+        fy_collectives_fail_lost(f);
+    /* relaxed: pairs with the store in quiesce.c; the rest is read with the lock held */
+    if (f->collectives.first != NULL &&
+        atomic_load_explicit(&f->quiescence.seen, memory_order_relaxed))
+        fy_quiesce_doubt(f);
     return count;
 }
 

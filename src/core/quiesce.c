@@ -42,8 +42,17 @@ enum { NUMBERS_APART = 1 << 16 };
 
 /* What a wave's frame says, in its handler field. words: epoch, created, finished, mark; aux: wave.
  * ASK has the `shifts` that its root knows of for `created`; an announcement of a new group has its
- * members as data, and `number` for `created`. */
-typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE } wave_sort;
+ * members as data, and `number` for `created`. HERE tells a rank that does not ask where its child
+ * is. ASK and HERE say how many collectives the source has begun (tag), and for `finished` its
+ * handlers and who it is: WHO_... */
+typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_sort;
+
+/* The source closes; its main function has returned; its number counts, since it is a member of the
+ * group and knows of no death. */
+enum { WHO_CLOSES = 1, WHO_RETURNED = 2, WHO_COUNTS = 4, WHO_SHIFT = 32 };
+
+/* A rank that was not asked for so long tells its parent that it is here. */
+enum { HERE_NS = 10 * 1000 * 1000 };
 
 /* This rank's place among those that are not gone: the root's is 0. */
 static int place_of(const ferry *f)
@@ -106,9 +115,42 @@ static void take_announcement(ferry *f, const fy_frame *frame)
     q->number = (uint32_t)frame->words[1];
 }
 
+/* Notes where the source of ASK or HERE is. */
+static void see(ferry *f, int source, const fy_frame *frame)
+{
+    fy_quiescence *q = &f->quiescence;
+    uint64_t who = frame->words[2] >> WHO_SHIFT;
+    if ((who & WHO_COUNTS) == 0)
+        return;
+    q->seen_rank = source;
+    q->seen_epoch = frame->words[0];
+    q->seen_mark = frame->words[3];
+    q->seen_there = (fy_elsewhere){.number = (uint32_t)frame->tag,
+                                   .closing = (who & WHO_CLOSES) != 0,
+                                   .returned = (who & WHO_RETURNED) != 0};
+    /* relaxed: fy_quiesce_doubt reads the rest with the lock held */
+    atomic_store_explicit(&q->seen, true, memory_order_relaxed);
+}
+
+void fy_quiesce_doubt(ferry *f)
+{
+    fy_quiescence *q = &f->quiescence;
+    fy_control_lock(f);
+    bool next = q->seen_epoch == q->epoch + 1;
+    if (!next)
+        atomic_store_explicit(&q->seen, false, memory_order_relaxed);
+    next = next && q->seen_mark == f->peers.gone_mark;
+    int rank = q->seen_rank;
+    fy_elsewhere there = q->seen_there;
+    fy_control_unlock(f);
+    if (next)
+        fy_collectives_doubt(f, rank, &there);
+}
+
 static void be_asked(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts, uint32_t wave)
 {
     q->asked = true;
+    q->asker = -1;
     q->passed_on = false;
     q->asked_epoch = epoch;
     q->asked_mark = mark;
@@ -121,23 +163,30 @@ static void be_asked(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts
 /* What a root has asked that has died since may come by other ways, and late. The last root knows
  * of all who came and went, so of two the one that knows more is kept; of two that know as many but
  * not the same, both will know more. */
-static void take_ask(fy_quiescence *q, const fy_frame *frame)
+static void take_ask(fy_quiescence *q, int source, const fy_frame *frame)
 {
     int shifts = frame->words[1] > INT32_MAX ? INT32_MAX : (int)frame->words[1];
-    if (!q->asked || shifts >= q->asked_shifts)
-        be_asked(q, frame->words[0], frame->words[3], shifts, frame->aux);
+    if (q->asked && shifts < q->asked_shifts)
+        return;
+    be_asked(q, frame->words[0], frame->words[3], shifts, frame->aux);
+    q->asker = source;
+    q->asker_handlers = (uint32_t)frame->words[2];
 }
 
 fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_quiescence *q = &f->quiescence;
-    if (frame->word_count != WAVE_WORDS || frame->handler > WAVE_ANNOUNCE) {
+    if (frame->word_count != WAVE_WORDS || frame->handler > WAVE_HERE) {
         fy_bad_frame(f, source, frame, "part of a termination wave");
         return FY_TAKEN;
     }
     switch ((wave_sort)frame->handler) {
     case WAVE_ASK:
-        take_ask(q, frame);
+        take_ask(q, source, frame);
+        see(f, source, frame);
+        break;
+    case WAVE_HERE:
+        see(f, source, frame);
         break;
     case WAVE_ANSWER:
         if (!q->asked || frame->words[0] != q->asked_epoch || frame->aux != q->wave ||
@@ -166,6 +215,14 @@ static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint6
                       .aux = q->wave,
                       .words = {sort == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
                                 finished, f->peers.gone_mark}};
+    const fy_group *group = f->collectives.group;
+    if (sort == WAVE_ASK || sort == WAVE_HERE) {
+        uint64_t who = (f->closing != FY_CLOSING_NOT ? WHO_CLOSES : 0) |
+                       (f->closing != FY_CLOSING_NOT && f->kept_by_main ? WHO_RETURNED : 0) |
+                       (group->self >= 0 && group->dead < 0 ? WHO_COUNTS : 0);
+        frame.tag = (int32_t)f->collectives.number;
+        frame.words[2] = fy_handlers_signature(f) | who << WHO_SHIFT;
+    }
     if (sort == WAVE_ANNOUNCE && q->regroups) {
         frame.words[1] = q->number;
         frame.data = q->members;
@@ -285,6 +342,8 @@ static int take_part(ferry *f, bool *acted)
     if (!q->passed_on) {
         q->passed_on = true;
         *acted = true;
+        if (q->asker >= 0 && q->asker_handlers != fy_handlers_signature(f))
+            fy_loss_compare(f, q->asker, 0);
         int error = tell_children(f, WAVE_ASK);
         if (error != 0)
             return error;
@@ -342,15 +401,28 @@ static void watch(ferry *f, stall *s)
 /* When to look although nothing comes: at the end of a pause, by `deadline_ns` in any case. */
 static uint64_t next_look_ns(const ferry *f, uint64_t deadline_ns)
 {
-    uint64_t begin_ns = f->quiescence.begin_ns;
+    uint64_t begin_ns = f->quiescence.begin_ns, here_ns = f->quiescence.here_ns;
+    deadline_ns = here_ns != 0 && here_ns < deadline_ns ? here_ns : deadline_ns;
     return begin_ns != 0 && begin_ns < deadline_ns ? begin_ns : deadline_ns;
+}
+
+/* The parent may wait in a collective, where nobody would ask. With the lock held. */
+static void tell_where(ferry *f)
+{
+    fy_quiescence *q = &f->quiescence;
+    if (q->here_ns == 0 || (!q->asked && f->ops->now(f->port) < q->here_ns))
+        return;
+    q->here_ns = 0;
+    if (!q->asked && place_of(f) > 0)
+        (void)send_wave(f, parent_of(f), WAVE_HERE, 0, 0);
 }
 
 static int run(ferry *f)
 {
+    const char *call = f->closing ? "ferry_close" : "ferry_quiesce";
     fy_patience patience = {0};
     stall s = {.at_ns = 0};
-    int error = 0;
+    int error = fy_loss_check(f, call);
     while (error == 0 && !is_announced(f)) {
         bool watches = f->options.stall_ns != 0 && place_of(f) == 0;
         if (watches)
@@ -358,12 +430,18 @@ static int run(ferry *f)
         /* After frames too: one may have been the wave's, and the next call may sleep at once. */
         fy_progress_wait(f, true, next_look_ns(f, watches ? s.at_ns : FERRY_FOREVER), &patience);
         end_pause(f);
-        if (f->quiescence.broken)
-            error = is_announced(f) ? 0 : FERRY_ECANCELED;
+        error = fy_loss_check(f, call);
+        if (error == 0)
+            error = f->quiescence.error;
+        if (error == 0 && f->quiescence.broken)
+            error = FERRY_ECANCELED;
+        if (error != 0 && is_announced(f))
+            error = 0; /* it has ended with the part of all */
         if (error != 0 || f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;
         fy_control_lock(f);
+        tell_where(f);
         error = take_part(f, &acted);
         fy_control_unlock(f);
         if (acted)
@@ -401,7 +479,12 @@ int fy_quiesce(ferry *f, fy_doing doing)
     f->quiescence.was_balanced = false;
     f->quiescence.begin_ns = 0;
     fy_control_unlock(f);
+    f->quiescence.runs = true;
+    f->quiescence.error = 0;
+    fy_collectives_look_refused(f);
+    f->quiescence.here_ns = f->ops->now(f->port) + HERE_NS;
     int error = run(f);
+    f->quiescence.runs = false;
     fy_account_leave(f, before);
     return error;
 }

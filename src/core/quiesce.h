@@ -2,12 +2,16 @@
 #ifndef FY_QUIESCE_H
 #define FY_QUIESCE_H
 
+#include "core/collective.h"
 #include "core/core.h"
 
 /* Guarded by the control lock: the helper thread may take in the frames of waves. */
 typedef struct fy_quiescence {
     uint64_t epoch;           /* of the ferry_quiesce that runs, or of the last one */
     uint64_t announced_epoch; /* the last one known to have ended */
+    bool
+        runs; /* a quiescence, of the program's or of ferry_close. Application thread, as `error` */
+    int error; /* others are in a collective that this rank does not make; 0: none is known */
     bool inside, broken; /* the program is in ferry_quiesce; it is to return. Application thread */
     bool shifted;        /* members have gone or joined */
     bool regroups;       /* it ended among others than the group so far: */
@@ -17,11 +21,22 @@ typedef struct fy_quiescence {
     /* The wave this rank has to answer; at the root, the one it has started. */
     bool asked, passed_on;
     uint64_t asked_epoch, asked_mark;
-    int asked_shifts; /* that its root knew of (peer.h) */
+    int asked_shifts;        /* that its root knew of (peer.h) */
+    int asker;               /* who asked; -1: this rank is the root */
+    uint32_t asker_handlers; /* its signature of them */
     uint32_t wave;
     uint32_t begun; /* waves this rank has started: no number serves twice */
     int answers;    /* of children, with the sums of what they reported */
     uint64_t created, finished;
+
+    /* The last rank that was seen in a quiescence by another (collective.c, fy_collectives_doubt).
+     * `seen`: there is one that no collective has been checked against. */
+    atomic_bool seen;
+    int seen_rank;
+    uint64_t seen_epoch, seen_mark;
+    fy_elsewhere seen_there;
+    uint64_t
+        here_ns; /* when to tell the parent that this rank is here; 0: it was told. App thread */
 
     /* At the root: what the wave before came to. */
     bool was_balanced;
@@ -37,6 +52,10 @@ void fy_quiesce_fini(ferry *f);
 /* A peer has gone, or joined: the waves begin anew, among those that are there now, and who knows
  * of an announcement tells its new neighbours. */
 void fy_quiesce_members_changed(ferry *f);
+
+/* Looks whether a rank that was seen in a quiescence will not make the collectives that run here.
+ */
+void fy_quiesce_doubt(ferry *f);
 
 /* Tells `rank`, which has joined, which epoch was the last to end. */
 void fy_quiesce_tell(ferry *f, int rank);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -30,6 +31,7 @@ static void set_kinds(ferry *f)
     fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
     fy_kind_set(f, FY_KIND_WHY, fy_why_deliver);
     fy_kind_set(f, FY_KIND_CREDIT, fy_credit_deliver);
+    fy_kind_set(f, FY_KIND_LOSS, fy_loss_deliver);
 }
 
 /* Closes the layers below `count`, the last first. */
@@ -180,7 +182,7 @@ void fy_rank_drain(ferry *f)
 
 static bool goes_on(const ferry *f)
 {
-    return f->peers.fn != NULL || f->collectives.group->dead < 0;
+    return f->peers.fn != NULL || f->loss.dead == 0;
 }
 
 /* The barriers of closing. Ranks that left are not missed, nor those that died when the program has
@@ -198,6 +200,7 @@ static int meet(ferry *f)
 
 int fy_rank_close(ferry *f)
 {
+    f->closing = FY_CLOSING_FIRST;
     fy_account_enter(f, FY_DOING_CLOSE);
     fy_peers_ignore(f);
     fy_credit_waive(f);
@@ -214,6 +217,7 @@ int fy_rank_close(ferry *f)
      * before the second. */
     if (error == 0) {
         fy_rank_drain(f);
+        f->closing = FY_CLOSING_LAST;
         error = meet(f);
     }
     /* What the last barrier sent may have found no room, and others wait for it. */
@@ -223,6 +227,8 @@ int fy_rank_close(ferry *f)
     /* Of a rank that died, all who start ranks tell in a line of their own. */
     if (error != 0 && error != FERRY_EPEER)
         fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);
+    if (error != 0 && f->kept_by_main)
+        fy_loss_end(f, EXIT_FAILURE);
     int traced = fy_trace_file_write(f);
     error = error != 0 ? error : written != 0 ? written : traced;
     fy_ops_cancel(f);
@@ -244,6 +250,20 @@ int ferry_close(ferry *f)
 const char *ferry_version(void)
 {
     return FERRY_VERSION;
+}
+
+void ferry_abort(ferry *f, int status, const char *reason)
+{
+    if (status <= 0 || status > 255)
+        status = EXIT_FAILURE;
+    fy_log(f, "ends the job with status %d: %s", status,
+           reason != NULL ? reason : "no reason given");
+    fflush(NULL);
+    if (f->abort != NULL)
+        f->abort(f->after_close_arg, status);
+    if (f->ops->abort != NULL)
+        f->ops->abort(f->port, status);
+    _exit(status);
 }
 
 int ferry_rank(const ferry *f)
@@ -306,16 +326,6 @@ int fy_write_sized(ferry *f, const char *who, void *out, const void *from, size_
 const char *ferry_error_message(const ferry *f)
 {
     return f == NULL ? fy_error_text() : f->error_text;
-}
-
-void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what)
-{
-    enum { LINES_MAX = 8 };
-    if (atomic_fetch_add_explicit(&f->bad_frames, 1, memory_order_relaxed) < LINES_MAX)
-        fy_log(f,
-               "a malformed frame from rank %d, as %s, is dropped: kind %u, %u words, handler %u, "
-               "%zu bytes",
-               source, what, frame->kind, frame->word_count, frame->handler, frame->size_bytes);
 }
 
 void fy_log(const ferry *f, const char *format, ...)

@@ -11,6 +11,7 @@
 #include "core/collective.h"
 #include "core/core.h"
 #include "core/leave.h"
+#include "core/loss.h"
 #include "core/mail.h"
 #include "core/op.h"
 #include "core/peer.h"
@@ -35,6 +36,9 @@ typedef struct fy_credit {
     bool waived;         /* the rank closes or leaves, and sends all it has */
     size_t unseen_bytes; /* of messages, since the control lane was looked at */
 } fy_credit;
+
+/* How far ferry_close has come: not begun, before its first and before its last meeting. */
+typedef enum fy_closing { FY_CLOSING_NOT, FY_CLOSING_FIRST, FY_CLOSING_LAST } fy_closing;
 
 /* What waits for room at a peer: frames by lane, and messages of this rank's own to objects. */
 enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
@@ -112,12 +116,14 @@ struct ferry {
     ferry_options options;
     void *user_data;
     bool kept_by_main;              /* ferry_main closes it */
+    uint8_t closing;                /* fy_closing */
     bool ready;                     /* it joined, and has said that it takes objects */
     bool left;                      /* it has left, and is only freed */
     void (*after_close)(void *arg); /* frees what the port stood on; may be NULL */
     void *after_close_arg;
+    void (*abort)(void *after_close_arg, int status); /* ends another launcher's job; may be NULL */
     char error_text[FY_ERROR_BYTES];
-    _Atomic uint32_t bad_frames; /* that were logged; relaxed: it only limits the lines */
+    fy_loss loss;
 };
 
 _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&

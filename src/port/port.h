@@ -23,7 +23,7 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 8
+#define FY_PORT_VERSION 9
 #define FY_FRAME_WORDS 4
 #define FY_KEEP_ALL (-2) /* for alloc and keep_for: until free_gone, when its rank has gone */
 /* A board is shared by layers: the last bytes of it are core's, for calls that meet there and marks
@@ -234,6 +234,16 @@ struct fy_port_ops {
      * client asks them by frames, and the port logs what circles of waiting there are. `asked` and
      * `answer` are NULL where nobody asks. [application thread] */
     bool (*ask)(fy_port *port, bool print);
+
+    /* Ends the whole job at once with exit status `status`; does not return. NULL: the end of the
+     * process does as much. */
+    void (*abort)(fy_port *port, int status);
+    /* How `rank`, which has gone, has ended, as a status of wait(2); -1: that is not known. NULL:
+     * nothing is known of anybody. */
+    int (*fate)(fy_port *port, int rank);
+    /* Writes what this rank does, such as ", in a barrier", for a line about its crash. In a signal
+     * handler. NULL: there is nothing to say. */
+    void (*describe)(const fy_port *port, char *out, size_t size);
 };
 
 #endif

@@ -44,7 +44,7 @@ static const program programs[] = {
      "examples/stealing",
      {"--units", "200", "--told", "--style", "passing"},
      0},
-    {"elastic", "examples/elastic", {"--told"}, 16},
+    {"elastic", "examples/elastic", {"--told", "--orphan"}, 16},
     {"orders", "examples/orders", {NULL}, 0},
     {"mesh", "examples/mesh", {"--input", SOURCE "/examples/data/jutland.poly"}, 0},
 };

@@ -66,6 +66,8 @@ typedef struct fy_mpi_binding {
     int (*test)(fy_mpi_request *request, bool *done, int *source, size_t *size_bytes);
     /* Ends a receive that nothing has come for. */
     void (*cancel)(fy_mpi_request *request);
+    /* Ends all processes of MPI's job. */
+    void (*abort)(int status);
 } fy_mpi_binding;
 
 #endif

@@ -258,3 +258,9 @@ void fy_mpi_leave(void *arg)
     }
     free(job);
 }
+
+void fy_mpi_abort(void *arg, int status)
+{
+    const fy_mpi_job *job = arg;
+    job->mpi->abort(status);
+}

@@ -37,11 +37,15 @@ int fy_mpi_open(const fy_mpi_options *options, fy_mpi_job **job, fy_port **port)
  * Collective. Takes a fy_mpi_job. */
 void fy_mpi_leave(void *job);
 
+/* Ends the whole job at once. Takes a fy_mpi_job; returns if MPI cannot. */
+void fy_mpi_abort(void *job, int status);
+
 /* The port as boot finds it: in the same file, or in the plug-in "port-mpi" (port/plugin.h). */
 typedef struct fy_mpi_table {
     uint32_t version; /* FY_PORT_VERSION */
     int (*open)(const fy_mpi_options *options, fy_mpi_job **job, fy_port **port);
     void (*leave)(void *job);
+    void (*abort)(void *job, int status);
     /* For a rank that was started in a job over several nodes, and has joined the segment of its
      * own: has `port` say so, and reach the others. FERRY_ENOMEM with fy_error_set. */
     int (*guest)(fy_segment *segment, fy_port *port);

@@ -228,6 +228,11 @@ static void cancel(fy_mpi_request *request)
     *request = (fy_mpi_request){0};
 }
 
+static void abort_job(int status)
+{
+    MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 __attribute__((visibility("default"))) extern const fy_mpi_binding ferry_mpi_binding;
 
 const fy_mpi_binding ferry_mpi_binding = {
@@ -247,4 +252,5 @@ const fy_mpi_binding ferry_mpi_binding = {
     .receive = begin_receive,
     .test = test,
     .cancel = cancel,
+    .abort = abort_job,
 };

@@ -306,6 +306,18 @@ static void mpi_endure(fy_port *port, bool on)
                         on ? NEWS_ENDURES : NEWS_MORTAL);
 }
 
+static void mpi_describe(const fy_port *port, char *out, size_t size)
+{
+    const fy_port *near = ((const mpi_port *)(const void *)port)->near;
+    near->ops->describe(near, out, size);
+}
+
+static int mpi_fate(fy_port *port, int rank)
+{
+    const mpi_port *p = port_of(port);
+    return p->place[rank] >= 0 ? p->near->ops->fate(p->near, p->place[rank]) : -1;
+}
+
 static bool mpi_silent(fy_port *port, int rank)
 {
     mpi_port *p = port_of(port);
@@ -379,6 +391,8 @@ static const fy_port_ops mpi_ops = {
     .recruit = mpi_recruit,
     .bury = mpi_bury,
     .silent = mpi_silent,
+    .fate = mpi_fate,
+    .describe = mpi_describe,
     .asked = fy_mpi_asked,
     .answer = fy_mpi_answer,
     .ask = fy_mpi_ask,

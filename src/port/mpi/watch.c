@@ -56,7 +56,11 @@ static void note_end(fy_mpi_watch *w, int index)
         return;
     w->saw_death = true;
     fy_controls_mark(node->segment->base, node->segment->ranks, (uint32_t)place, SHM_DEAD);
-    fy_log_line(-1, "rank %d (process %d) has died", node->ranks[index], (int)node->pids[index]);
+    char doing[128];
+    fy_doing_describe(rank_at(node->segment->base, (uint32_t)place), ", last ", doing,
+                      sizeof(doing));
+    fy_log_line(-1, "rank %d (process %d) has died%s", node->ranks[index], (int)node->pids[index],
+                doing);
 }
 
 /* Goes on to the next rank that has not ended. One that the system does not let us watch ends the
@@ -184,7 +188,7 @@ static bool is_over(const fy_mpi_watch *w)
  * as that one did, and so MPI's launcher ends the job. */
 static void end_job(const job *j)
 {
-    if (j->stage != JOB_RUNS && until_ms(j) == 0)
+    if (j->stage == JOB_KILLED || (j->stage != JOB_RUNS && until_ms(j) == 0))
         _exit(j->status);
 }
 

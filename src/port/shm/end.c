@@ -83,6 +83,33 @@ void fy_job_next_stage(job *j)
     j->stage_end_ns = terminate ? fy_clock_now_ns() + TERMINATE_NS : UINT64_MAX;
 }
 
+/* The ranks learn how it has ended before they learn that it has. */
+static void note_fate(const job *j, int rank, const siginfo_t *info)
+{
+    int status = info->si_code == CLD_EXITED ? info->si_status << 8 : info->si_status;
+    if (!j->children[rank].joined)
+        /* seq_cst, though any order would do: fy_controls_mark comes after it */
+        atomic_store(&rank_at(j->controls.base, (uint32_t)rank)->fate, (uint32_t)status + 1);
+}
+
+/* The status of a rank that has called ferry_abort, whose own line has said why; else 0. */
+static int abort_status(const job *j, int rank)
+{
+    if (j->controls.base == NULL)
+        return 0;
+    /* seq_cst: as in shm_abort */
+    return (int)atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->aborts);
+}
+
+static void end_at_once(job *j, int status)
+{
+    j->status = status;
+    if (j->stage == JOB_KILLED)
+        return;
+    j->stage = JOB_TERMINATED;
+    fy_job_next_stage(j);
+}
+
 /* Whether the child could not execute the program: one line says so, since all cannot. */
 static bool report_start(job *j, const siginfo_t *info)
 {
@@ -131,17 +158,19 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     bool signaled = info->si_code != CLD_EXITED;
     shm_state state = fy_job_state(j, rank);
     int status = signaled ? 128 + info->si_status : info->si_status;
-    bool clean = status == 0 && (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
+    int aborts = abort_status(j, rank);
+    bool clean = status == 0 && aborts == 0 &&
+                 (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
     bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
-    bool endured = !clean && j->stage == JOB_RUNS && !j->start_failed && j->passed_signal == 0 &&
-                   expected && others_endure(j, rank);
+    bool endured = !clean && aborts == 0 && j->stage == JOB_RUNS && !j->start_failed &&
+                   j->passed_signal == 0 && expected && others_endure(j, rank);
     if (j->status == 0 && !endured)
         j->status = status;
     if (endured) {
         if (state == SHM_JOINED || !report_start(j, info))
             say_death(j, rank, info, "; the others go on");
         j->start_failed = false;
-    } else if (!clean && !report_start(j, info) && !j->start_failed &&
+    } else if (!clean && aborts == 0 && !report_start(j, info) && !j->start_failed &&
                !is_consequence(j, rank, info)) {
         const char *more = j->left == 0 ? "" : "; the job ends";
         if (status == 0)
@@ -149,8 +178,12 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
                                        : " and never opened Ferry, others did; the job ends";
         say_death(j, rank, info, more);
     }
-    if (j->controls.base != NULL && state != SHM_LEFT)
+    if (aborts != 0)
+        end_at_once(j, aborts);
+    if (j->controls.base != NULL && state != SHM_LEFT) {
+        note_fate(j, rank, info);
         fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
+    }
     if (clean || endured)
         return;
     if (j->status == 0)

@@ -14,7 +14,7 @@
 #include "port/shm/launch.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 7
+#define SHM_VERSION 8
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -83,6 +83,9 @@ typedef struct shm_rank {
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
     _Atomic int32_t pid;
     _Atomic uint32_t endures;        /* it goes on when others die */
+    _Atomic uint32_t fate;           /* 1 + its status of wait(2); 0: not known. Written by whoever
+                                        watches it, before it is marked dead */
+    _Atomic uint32_t aborts;         /* the exit status of the job, which it ends; else 0 */
     _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
     _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
     /* Where a job has more segments than this: its ranks << 32 | the number there + 1; else 0. */

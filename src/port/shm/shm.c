@@ -179,6 +179,27 @@ static int shm_recruit(fy_port *port, int count, char *const argv[], int *first)
     return error;
 }
 
+/* The launcher ends the job when it sees the process end. */
+static void shm_abort(fy_port *port, int status)
+{
+    /* seq_cst: before the process ends */
+    atomic_store(&state_of(port)->self->aborts, (uint32_t)status);
+    _exit(status);
+}
+
+static int shm_fate(fy_port *port, int rank)
+{
+    /* relaxed: it was written before the state that says that the rank has gone */
+    return (int)atomic_load_explicit(&rank_at(state_of(port)->segment->base, (uint32_t)rank)->fate,
+                                     memory_order_relaxed) -
+           1;
+}
+
+static void shm_describe(const fy_port *port, char *out, size_t size)
+{
+    fy_doing_describe(((const shm_port *)(const void *)port)->self, ", ", out, size);
+}
+
 static const _Atomic uint32_t *shm_changes(fy_port *port)
 {
     return &state_of(port)->self->events;
@@ -219,6 +240,9 @@ static const fy_port_ops shm_ops = {
     .asked = fy_shm_asked,
     .answer = fy_shm_answer,
     .ask = fy_shm_ask,
+    .abort = shm_abort,
+    .fate = shm_fate,
+    .describe = shm_describe,
 };
 
 static int no_memory(uint32_t rank)

@@ -374,6 +374,19 @@ static void sim_answer(fy_port *port, const char *text, size_t size_bytes)
     fy_actor_leave(rank);
 }
 
+static void sim_abort(fy_port *port, int status)
+{
+    fy_sim_rank *rank = fy_sim_rank_of(port);
+    fy_world_end(rank->world, status);
+    for (fy_actor *actor = fy_actor_enter(rank);;)
+        fy_actor_suspend(actor, FY_ACTOR_READY, UINT64_MAX);
+}
+
+static int sim_fate(fy_port *port, int rank)
+{
+    return fy_sim_rank_of(port)->world->ranks[rank].fate;
+}
+
 const fy_port_ops fy_sim_ops_shared = {
     .version = FY_PORT_VERSION,
     .name = "sim",
@@ -402,6 +415,8 @@ const fy_port_ops fy_sim_ops_shared = {
     .name_handler = sim_name_handler,
     .asked = sim_asked,
     .answer = sim_answer,
+    .abort = sim_abort,
+    .fate = sim_fate,
 };
 
 const fy_port_ops fy_sim_ops_private = {
@@ -428,4 +443,6 @@ const fy_port_ops fy_sim_ops_private = {
     .name_handler = sim_name_handler,
     .asked = sim_asked,
     .answer = sim_answer,
+    .abort = sim_abort,
+    .fate = sim_fate,
 };

@@ -40,6 +40,21 @@ static const char *handler_name(const fy_world *world, const fy_sim_rank *rank)
     return named && rank->handler < FY_SIM_NAMES ? world->names[rank->handler] : "";
 }
 
+void fy_report_running(void *world, char *out, size_t size)
+{
+    const fy_world *w = world;
+    if (w->running == NULL) {
+        (void)snprintf(out, size, "sim: at %.9f s, in the simulator", (double)w->now_ns / 1e9);
+        return;
+    }
+    const fy_sim_rank *rank = w->running->rank;
+    const char *name = handler_name(w, rank);
+    (void)snprintf(out, size, "rank %d: sim: at %.9f s, seed %" PRIu64 ", in %s%s%s%s", rank->rank,
+                   (double)w->running->clock_ns / 1e9, w->options.seed, doing_name(rank->doing),
+                   *name == '\0' ? "" : " ", name,
+                   w->running->thread == FY_HELPER ? ", on the helper thread" : "");
+}
+
 static size_t arrived_count(const fy_inbox *inbox)
 {
     size_t count = 0;

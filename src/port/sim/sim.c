@@ -1,10 +1,12 @@
 /* Making a world, running it to its end, and freeing it. */
 #include "port/sim/sim.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -106,6 +108,7 @@ static void die(fy_world *world, const fy_fault *fault)
     for (int thread = 0; thread < FY_THREADS; thread++)
         fy_actor_kill(&rank->actors[thread]);
     rank->state = FY_PEER_DEAD;
+    rank->fate = SIGKILL;
     rank->finished = true;
     rank->end_ns = world->now_ns;
     world->unfinished--;
@@ -281,6 +284,7 @@ static void make_rank(fy_world *world, int number)
     bool absent = number >= world->starting;
     rank->state = rank->seen = absent ? FY_PEER_ABSENT : FY_PEER_ALIVE;
     rank->finished = absent;
+    rank->fate = -1;
     rank->speed = 1000;
     rank->slow = 1;
     for (int thread = 0; thread < FY_THREADS; thread++) {
@@ -456,7 +460,9 @@ int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
     if (status == 0) {
         fy_env_say_opened();
         uint64_t start_ns = fy_clock_now_ns();
+        fy_crash *crash = fy_crash_watch(fy_report_running, world);
         loop(world);
+        fy_crash_unwatch(crash);
         fy_storage_unwatch();
         status = world->status;
         if (write_tape(world, true) != 0 && status == 0)

@@ -124,6 +124,7 @@ struct fy_sim_rank {
     fy_doing doing;
     uint16_t handler;
     bool finished, asked;
+    int fate;     /* as fy_port_ops.fate says */
     char *answer; /* what it does, when it was asked; NULL: it has not answered */
     uint64_t busy_ns, end_ns;
 };
@@ -167,6 +168,9 @@ struct fy_world {
     int unanswered;    /* of those asked, who have not said */
     bool ended;        /* the run is over, whatever ranks remain */
 };
+
+/* Writes which rank runs, at what time and what it does: a fy_crash_fn. */
+void fy_report_running(void *world, char *out, size_t size);
 
 /* The port's table: with memory that ranks share, and without. */
 extern const fy_port_ops fy_sim_ops_shared, fy_sim_ops_private;

@@ -1,0 +1,25 @@
+/* Crash: what is printed when a rank's process crashes, or calls exit too early.
+ *
+ * A thread that runs a rank gets a signal stack, at whose start stands what the signal handler has
+ * to know: so there is no global variable, and a stack overflow can be told too. The handler prints
+ * which rank crashed, what it did and a backtrace, then the signal ends the process as without it.
+ * A program that has a handler of its own for a signal keeps that. */
+#ifndef FY_CRASH_H
+#define FY_CRASH_H
+
+#include <stddef.h>
+
+#include "base/shared.h"
+
+typedef struct fy_crash fy_crash;
+
+/* Writes which rank runs on the calling thread and what it does, such as "rank 2, in a barrier".
+ * In a signal handler: without locks or memory. */
+typedef void fy_crash_fn(void *arg, char *out, size_t size);
+
+/* Watches the calling thread, until fy_crash_unwatch of what it returns; keeps `arg` as long. NULL:
+ * no memory; nothing is watched. */
+FY_SHARED fy_crash *fy_crash_watch(fy_crash_fn *describe, void *arg);
+FY_SHARED void fy_crash_unwatch(fy_crash *crash);
+
+#endif

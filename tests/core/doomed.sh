@@ -1,0 +1,39 @@
+#!/bin/sh
+# Goal: no rank is told of success after another was lost with its work. Method: one rank of
+# tests/programs/doomed.c ends in many ways at many places; a result of a round must come after the
+# parts of all ranks, and the job must not end with 0 unless all results were written.
+# doomed.sh RANKS LIMIT_S COMMAND... : the command that runs the program, without its arguments.
+# DOOMED_MIXED=1: what ranks write may come in another order.
+set -u
+ranks=$1 limit=$2
+shift 2
+failed=0 count=0
+cases=${DOOMED_CASES:-"segv:handler segv:task abort:allreduce exit3:main exit3:quiesce exit3:close
+    kill:main kill:handler kill:task kill:barrier kill:allreduce kill:gather kill:broadcast
+    kill:quiesce kill:close kill:phase _exit0:main _exit0:handler _exit0:quiesce _exit0:close
+    exit0:task return0:main return0:allreduce return0:gather return0:quiesce return3:main
+    return3:quiesce return3:phase abort7:handler abort7:task abort7:barrier none:main"}
+for one in $cases; do
+    how=${one%%:*} where=${one##*:} rank=$((count % ranks))
+    count=$((count + 1))
+    text=$(ulimit -c 0; timeout "$limit" "$@" "$how" "$where" "$rank" 2>&1)
+    status=$?
+    wrong=$(echo "$text" | awk -v mixed="${DOOMED_MIXED:-0}" -v ranks="$ranks" -v how="$how" -v status="$status" '
+        $1 == "enter" { entered[$2]++ }
+        $1 == "result" { results++; written[$2]++; if (mixed == 0 && entered[$2] != ranks) print "a result of round " $2 " after " entered[$2] " parts" }
+        /WRONG/ { print }
+        how ~ /^return/ && /doomed: rank/ && !/returned from its main|ended with|has left|has died/ { print "the cause is not named: " $0 }
+        END {
+            for (round in written) if (entered[round] != ranks) print "a result of round " round " with " entered[round] " parts"
+            if (status == 124) print "it did not end in time"
+            if (how == "none" && (status != 0 || results != 4 * ranks)) print "status " status ", " results " results"
+            if (how != "none" && status == 0) print "status 0"
+            if (how == "abort7" && status != 7) print "status " status
+        }')
+    if [ -n "$wrong" ]; then
+        echo "FAILED: $how in $where, rank $rank: $wrong"
+        echo "$text" | grep -v '^enter' | sed 's/^/    /'
+        failed=1
+    fi
+done
+exit $failed

@@ -1,0 +1,221 @@
+/* Goal: no rank of a program that did not say that it goes on after deaths is told of success after
+ * a rank was lost with its work. Method: the program works in rounds: requests, tasks of objects
+ * that are balanced, then every kind of collective. Each rank writes "enter ROUND RANK" before it
+ * gives its part to the collectives of a round, and "result ROUND RANK" when all calls of the round
+ * have returned 0: a result must come after the parts of all. One rank ends in the way and at the
+ * place that the arguments name.
+ *
+ *     doomed HOW WHERE RANK
+ *
+ * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0 abort7 (ferry_abort). WHERE: main
+ * handler task barrier allreduce gather broadcast quiesce close phase. Exit status 9: a call has
+ * failed, with its error on standard error. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ferry/collective.h>
+#include <ferry/ferry.h>
+
+enum { ROUNDS = 4, REQUESTS = 40, OBJECTS = 8, FAILED = 9, RANKS_MAX = 64 };
+
+typedef struct state {
+    ferry *f;
+    const char *how, *where;
+    int doomed, round;
+    uint64_t handled;
+    ferry_handler add, work, end;
+    ferry_object_type type;
+    ferry_object objects[OBJECTS];
+} state;
+
+static void put_line(const char *what, int round, int rank)
+{
+    char line[64];
+    int length = snprintf(line, sizeof(line), "%s %d %d\n", what, round, rank);
+    ssize_t written = write(STDOUT_FILENO, line, (size_t)length);
+    (void)written;
+}
+
+static void end_here(state *s)
+{
+    const char *how = s->how;
+    if (strcmp(how, "segv") == 0)
+        raise(SIGSEGV);
+    if (strcmp(how, "abort") == 0)
+        abort();
+    if (strcmp(how, "exit3") == 0)
+        exit(3);
+    if (strcmp(how, "exit0") == 0)
+        exit(0);
+    if (strcmp(how, "_exit0") == 0)
+        _exit(0);
+    if (strcmp(how, "kill") == 0)
+        raise(SIGKILL);
+    if (strcmp(how, "abort7") == 0)
+        ferry_abort(s->f, 7, "as planned");
+}
+
+static void on_add(ferry *f, int source, const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    (void)source;
+    s->handled += message->words[0];
+}
+
+static void on_end(ferry *f, int source, const ferry_message *message)
+{
+    (void)source;
+    (void)message;
+    end_here(ferry_user_data(f));
+}
+
+static void on_work(ferry *f, ferry_object object, void *data, int source,
+                    const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    (void)object;
+    (void)data;
+    (void)source;
+    ferry_compute(f, 20e-6);
+    s->handled += message->words[0];
+    if (message->words[1] != 0 && ferry_rank(f) == s->doomed)
+        end_here(s);
+}
+
+/* Every call is checked: one that fails ends the rank, which writes no result. */
+static bool failed(const state *s, int error, const char *call)
+{
+    if (error >= 0)
+        return false;
+    fprintf(stderr, "doomed: rank %d round %d: %s: %s: %s\n", ferry_rank(s->f), s->round, call,
+            ferry_strerror(error), ferry_error_message(s->f));
+    return true;
+}
+
+/* Has the doomed rank end in a handler that runs inside the call that follows, or in the call's
+ * place. */
+static bool approach(state *s, const char *where)
+{
+    const ferry_message end = {.handler = s->end};
+    if (s->round != ROUNDS / 2 || ferry_rank(s->f) != s->doomed || strcmp(s->where, where) != 0)
+        return false;
+    if (strcmp(where, "main") == 0 || strcmp(s->how, "return3") == 0 ||
+        strcmp(s->how, "return0") == 0) {
+        end_here(s);
+        return strcmp(s->how, "none") != 0;
+    }
+    return failed(s, ferry_request_send(s->f, ferry_rank(s->f), &end, NULL), "request_send");
+}
+
+static bool send_all(state *s)
+{
+    int ranks = ferry_ranks(s->f), self = ferry_rank(s->f), error = 0;
+    bool ends = s->round == ROUNDS / 2;
+    for (int i = 0; i < REQUESTS && error == 0; i++) {
+        const ferry_message m = {.handler = s->add, .word_count = 1, .words = {1}};
+        error = ferry_request_send(s->f, (self + i) % ranks, &m, NULL);
+    }
+    if (ends && strcmp(s->where, "handler") == 0 && error == 0) {
+        const ferry_message m = {.handler = s->end};
+        error = ferry_request_send(s->f, s->doomed, &m, NULL);
+    }
+    for (int i = 0; i < OBJECTS && error == 0; i++) {
+        const ferry_message m = {.handler = s->work,
+                                 .word_count = 2,
+                                 .words = {1, ends && strcmp(s->where, "task") == 0}};
+        error = ferry_object_send(s->f, s->objects[i], &m, NULL);
+    }
+    return !failed(s, error, "send");
+}
+
+/* The collectives of a round; what they come to must be the work of all. */
+static bool meet_all(state *s)
+{
+    int ranks = ferry_ranks(s->f), self = ferry_rank(s->f);
+    uint64_t sum = s->handled, all[RANKS_MAX] = {0}, gathered = 0, news = 0,
+             each = REQUESTS + OBJECTS;
+    put_line("enter", s->round, self);
+    if (approach(s, "allreduce") ||
+        failed(s, ferry_allreduce(s->f, FERRY_UINT64, FERRY_SUM, &sum, &sum, 1), "allreduce"))
+        return false;
+    if (approach(s, "gather") ||
+        failed(s, ferry_gather(s->f, 0, &s->handled, sizeof(s->handled), all), "gather"))
+        return false;
+    for (int i = 0; i < ranks; i++)
+        gathered += all[i];
+    news = gathered;
+    if (approach(s, "broadcast") ||
+        failed(s, ferry_broadcast(s->f, 0, &news, sizeof(news)), "broadcast"))
+        return false;
+    if (approach(s, "barrier") || failed(s, ferry_barrier(s->f), "barrier"))
+        return false;
+    uint64_t expected = each * (uint64_t)ranks * (uint64_t)(s->round + 1);
+    if (sum == expected && news == expected)
+        return true;
+    fprintf(stderr, "doomed: WRONG: rank %d round %d: %llu and %llu of %llu were done\n", self,
+            s->round, (unsigned long long)sum, (unsigned long long)news,
+            (unsigned long long)expected);
+    return false;
+}
+
+static bool play(state *s)
+{
+    if (approach(s, "main") || !send_all(s) || approach(s, "phase") ||
+        failed(s, ferry_balance_phase(s->f, s->round % 2 == 0), "balance_phase"))
+        return false;
+    if (approach(s, "quiesce") || failed(s, ferry_quiesce(s->f), "quiesce") || !meet_all(s))
+        return false;
+    put_line("result", s->round, ferry_rank(s->f));
+    return true;
+}
+
+static bool open_state(state *s)
+{
+    static const ferry_object_ops ops = {
+        .size = sizeof(ops), .name = "worker", .flat_bytes = sizeof(uint64_t)};
+    int error = ferry_handler_register(s->f, "add", on_add, &s->add);
+    if (error == 0)
+        error = ferry_handler_register(s->f, "end", on_end, &s->end);
+    if (error == 0)
+        error = ferry_object_handler_register(s->f, "work", on_work, &s->work);
+    if (error == 0)
+        error = ferry_object_type_register(s->f, &ops, &s->type);
+    for (int i = 0; i < OBJECTS && error == 0; i++) {
+        error = ferry_object_create(s->f, s->type, calloc(1, sizeof(uint64_t)), &s->objects[i]);
+        if (error == 0)
+            error = ferry_balance_add(s->f, s->objects[i], 1);
+    }
+    return !failed(s, error, "open");
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    if (argc != 4 || ferry_ranks(f) > RANKS_MAX) {
+        fprintf(stderr, "usage: doomed HOW WHERE RANK, on 2 to 64 ranks\n");
+        return 2;
+    }
+    static state states[RANKS_MAX]; /* by rank: handlers run in ferry_close too */
+    state *s = &states[ferry_rank(f)];
+    *s = (state){.f = f, .how = argv[1], .where = argv[2], .doomed = atoi(argv[3])};
+    ferry_user_data_set(f, s);
+    bool well = open_state(s);
+    for (; s->round < ROUNDS && well; s->round++)
+        well = play(s);
+    s->round = ROUNDS / 2;
+    if (well)
+        (void)approach(s, "close");
+    bool ends = ferry_rank(f) == s->doomed;
+    if (ends && strcmp(s->how, "return0") == 0)
+        return 0;
+    if (ends && strcmp(s->how, "return3") == 0)
+        return 3;
+    return well ? 0 : FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main);
+}
