@@ -7,6 +7,11 @@
  * Mutants: NO_SHARE does not count the dead out; NO_MARK lets a wave mix ranks that know of
  * different deaths.
  *
+ * With MORTAL the program does not go on after deaths (loss.h): who knows of one answers no wave, and
+ * the root begins none. Then an announcement says that nothing was under way anywhere, also not to
+ * or from those that have died meanwhile. Mutant of that: ANSWERS_ON, ranks that know of a death
+ * answer all the same.
+ *
  * A handler is one step: no wave and no news come to a rank inside one, and what a rank that dies
  * inside one has not counted is not counted with the dead either. */
 #define RANKS 4
@@ -18,6 +23,15 @@
 #define BIT(i) (1 << (i))
 #define DEAD(i) (dead & BIT(i))
 #define KNOWS(i, j) (knows[i] & BIT(j))
+
+#ifdef ANSWERS_ON
+#define MORTAL
+#endif
+#if defined(MORTAL) && !defined(ANSWERS_ON)
+#define GOES_ON(i) (knows[i] == 0)
+#else
+#define GOES_ON(i) true
+#endif
 
 #ifdef NO_MARK
 #define SAME_MARK(i) true
@@ -119,7 +133,7 @@ active proctype waves()
 end:
     do
     :: atomic {
-        begun[0] -> created = 0; finished = 0;
+        begun[0] && GOES_ON(0) -> created = 0; finished = 0;
         if
         :: mark != knows[0] -> mark = knows[0]; balanced = false
         :: else
@@ -130,7 +144,7 @@ end:
        do
        :: atomic { at < RANKS && (mark & BIT(at)) -> at++ }
        :: atomic {
-           at < RANKS && !(mark & BIT(at)) && !DEAD(at) && begun[at] && SAME_MARK(at) ->
+           at < RANKS && !(mark & BIT(at)) && !DEAD(at) && begun[at] && SAME_MARK(at) && GOES_ON(at) ->
            visit(at);
            at++
           }
@@ -151,6 +165,11 @@ end:
     od;
     /* Nothing is left among the living. */
     atomic {
+#ifdef MORTAL
+        for (at : 0 .. RANKS * RANKS - 1) {
+            assert(flying[at] == 0)
+        };
+#endif
         for (k : 0 .. RANKS - 1) {
             if
             :: !DEAD(k) && !(mark & BIT(k)) ->

@@ -43,6 +43,11 @@ while read -r model mutants; do
         check_progress "$model" | tee verdict
         grep -qx 'errors: 0' verdict || failed=1
     fi
+    if [ "$model" = deaths ]; then
+        printf '%s with MORTAL\n' "$model"
+        check "$model" -DMORTAL | tee verdict
+        grep -qx 'errors: 0' verdict || failed=1
+    fi
     for mutant in $mutants; do
         printf '%s with %s\n' "$model" "$mutant"
         check "$model" "-D$mutant" | tee verdict
@@ -54,7 +59,7 @@ while read -r model mutants; do
 done <<END
 cell NO_REDO UNLOCK_FIRST LATE_NOTE NO_HOLDS WRITE_SHARED REFS_TOO
 termination ONE_WAVE COUNT_ARRIVALS
-deaths NO_SHARE NO_MARK
+deaths NO_SHARE NO_MARK ANSWERS_ON
 wake NO_BARRIER
 doze NO_BARRIER NO_SECOND_LOOK
 migration ANY_ORDER STALE_LOCATION NO_WAIT NO_MOVEMENT

@@ -1,0 +1,208 @@
+/* Goal: what is lost is told of to all: dropped requests, damaged frames and handlers that differ
+ * fail ferry_quiesce and collectives on every rank, with the reason; so does a rank that is in
+ * another call. Method: ranks as threads; frames that no rank sends are put in by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ranks.h"
+
+enum { RANKS = 5 };
+
+typedef struct failing_rank {
+    fy_segment *segment;
+    test_body *body;
+    void *arg;
+    int rank, error;
+    atomic_int *in_body;
+    pthread_t thread;
+} failing_rank;
+
+/* What is lost fails ferry_close too. Without an error to expect the rank is freed, as is that of a
+ * program whose main function fails; not before all have seen what they look for. */
+static void *run_failing_rank(void *arg)
+{
+    const failing_rank *r = arg;
+    ferry *f = open_rank(r->segment, r->rank, "stealing");
+    r->body(f, r->arg);
+    atomic_fetch_sub(r->in_body, 1);
+    while (atomic_load(r->in_body) > 0)
+        (void)ferry_poll(f);
+    if (r->error != 0)
+        CHECK(ferry_close(f) == r->error);
+    else
+        fy_rank_destroy(f);
+    return NULL;
+}
+
+static void run_failing_ranks(int ranks, test_body *body, void *arg, int error)
+{
+    failing_rank all[RANKS];
+    atomic_int in_body = ranks;
+    fy_segment *segment = make_segment(ranks, 0, 0);
+    for (int i = 0; i < ranks; i++) {
+        all[i] = (failing_rank){.segment = segment,
+                                .body = body,
+                                .arg = arg,
+                                .rank = i,
+                                .error = error,
+                                .in_body = &in_body};
+        CHECK(pthread_create(&all[i].thread, NULL, run_failing_rank, &all[i]) == 0);
+    }
+    for (int i = 0; i < ranks; i++)
+        CHECK(pthread_join(all[i].thread, NULL) == 0);
+    fy_segment_unmap(segment);
+}
+
+static void ignore(ferry *f, int source, const ferry_message *message)
+{
+    (void)f;
+    (void)source;
+    (void)message;
+}
+
+static void expect(ferry *f, int error, int expected, const char *text)
+{
+    if (error != expected || strstr(ferry_error_message(f), text) == NULL)
+        fprintf(stderr, "rank %d: %s: %s; expected %s: %s\n", ferry_rank(f), ferry_strerror(error),
+                ferry_error_message(f), ferry_strerror(expected), text);
+    CHECK(error == expected);
+    CHECK(strstr(ferry_error_message(f), text) != NULL);
+}
+
+/* What stays lost. */
+static void expect_all(ferry *f, int expected, const char *text)
+{
+    uint64_t value = 1, all[RANKS];
+    for (int i = 0; i < 2; i++) {
+        expect(f, ferry_quiesce(f), expected, text);
+        expect(f, ferry_barrier(f), expected, text);
+        expect(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &value, &value, 1), expected, text);
+        expect(f, ferry_gather(f, 0, &value, sizeof(value), all), expected, text);
+        expect(f, ferry_broadcast(f, 0, &value, sizeof(value)), expected, text);
+    }
+}
+
+/* Registers the handlers in another order on rank `*arg`. */
+static void register_in_another_order(ferry *f, void *arg)
+{
+    bool odd = ferry_rank(f) == *(const int *)arg;
+    ferry_handler handler;
+    CHECK(ferry_handler_register(f, "first", ignore, &handler) == 0);
+    CHECK(ferry_handler_register(f, odd ? "third" : "second", ignore, &handler) == 0);
+    CHECK(ferry_handler_register(f, odd ? "second" : "third", ignore, &handler) == 0);
+    expect_all(f, FERRY_EINVAL, "handler 1 is \"");
+    CHECK(strstr(ferry_error_message(f), "\"second\"") != NULL);
+    CHECK(strstr(ferry_error_message(f), "\"third\"") != NULL);
+}
+
+static void test_loss_other_handlers_are_named(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 3; odd++)
+        run_failing_ranks(RANKS, register_in_another_order, &odd, FERRY_EINVAL);
+}
+
+/* Rank 1 knows the handler too late: the request was dropped. */
+static void drop_a_request(ferry *f, void *arg)
+{
+    atomic_int *sent = arg;
+    ferry_handler late;
+    if (ferry_rank(f) == 1) {
+        while (atomic_load(sent) == 0)
+            (void)ferry_poll(f);
+        while (f->loss.error == 0)
+            (void)ferry_poll(f);
+    }
+    CHECK(ferry_handler_register(f, "late", ignore, &late) == 0);
+    if (ferry_rank(f) == 0) {
+        const ferry_message m = {.handler = late};
+        CHECK(ferry_request_send(f, 1, &m, NULL) == 0);
+        atomic_store(sent, 1);
+    }
+    expect_all(f, FERRY_ELOST, "rank 1 dropped a request from rank 0 for handler 0");
+}
+
+static void test_loss_dropped_requests_fail_all(void **state)
+{
+    (void)state;
+    atomic_int sent = 0;
+    run_failing_ranks(RANKS, drop_a_request, &sent, FERRY_ELOST);
+}
+
+/* A frame that counts as work, and is damaged. */
+static void damage_a_frame(ferry *f, void *arg)
+{
+    const fy_frame frames[] = {
+        {.kind = FY_KIND_COLLECTIVE, .word_count = 1, .handler = 9},
+        {.kind = 250, .word_count = 1, .handler = 9},
+        {.kind = FY_KIND_LOSS, .word_count = 1, .handler = 9},
+        {.kind = FY_KIND_WAVE, .word_count = 1, .handler = 9},
+    };
+    int which = *(const int *)arg;
+    fy_lane lane = frames[which].kind == FY_KIND_WAVE ? FY_CONTROL : FY_DATA;
+    if (ferry_rank(f) == 2) {
+        fy_work_created(f, 1);
+        CHECK(fy_work_leaves(f, 3, 1) == 0);
+        CHECK(fy_send(f, lane, 3, &frames[which]) == 0);
+    }
+    expect_all(f, FERRY_ELOST, "rank 3 dropped a malformed frame from rank 2");
+    CHECK(strstr(ferry_error_message(f), "handler 9") != NULL);
+}
+
+static void test_loss_damaged_frames_fail_all(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++)
+        run_failing_ranks(RANKS, damage_a_frame, &which, FERRY_ELOST);
+}
+
+typedef struct odd_call {
+    int rank, how;
+} odd_call;
+
+/* One rank makes a collective that the others do not make before their ferry_quiesce. */
+static void call_another(ferry *f, void *arg)
+{
+    static const char *const names[] = {"ferry_barrier", "ferry_allreduce", "ferry_gather"};
+    const odd_call *c = arg;
+    char text[64], data[8192 * RANKS], part[8192] = {0};
+    int error;
+    if (ferry_rank(f) != c->rank)
+        error = ferry_quiesce(f);
+    else if (c->how == 0)
+        error = ferry_barrier(f);
+    else if (c->how == 1)
+        error = ferry_allreduce(f, FERRY_BYTE, FERRY_MAX, part, data, sizeof(part));
+    else
+        error = ferry_gather(f, c->rank, part, sizeof(part), data);
+    CHECK(error == FERRY_EINVAL);
+    (void)snprintf(text, sizeof(text), "rank %d called %s", c->rank, names[c->how]);
+    expect(f, error, FERRY_EINVAL, text);
+    expect(f, error, FERRY_EINVAL, "called ferry_quiesce");
+}
+
+static void test_loss_quiesce_against_a_collective(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int how = 0; how < 3; how++)
+            run_failing_ranks(RANKS, call_another, &(odd_call){rank, how}, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loss_other_handlers_are_named),
+        cmocka_unit_test(test_loss_dropped_requests_fail_all),
+        cmocka_unit_test(test_loss_damaged_frames_fail_all),
+        cmocka_unit_test(test_loss_quiesce_against_a_collective),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
