@@ -113,7 +113,7 @@ static uint64_t *place_of(work *w, area where)
         for (uint32_t i = 0; registry != NULL && i < 64; i++) {
             uint64_t at = registry[below(w, 8)];
             if (at != 0 && at - (uintptr_t)s->base < s->total_bytes)
-                return (uint64_t *)(uintptr_t)at + below(w, sizeof(fy_parcel) / 8);
+                return (uint64_t *)(uintptr_t)at + below(w, offsetof(fy_parcel, holds) / 8);
         }
         return NULL;
     }
@@ -147,8 +147,11 @@ static void scribble(work *w)
         fprintf(stderr, "scribble: %s: 0x%zx: 0x%llx instead of 0x%llx\n", area_names[w->where],
                 (size_t)((char *)at - w->segment->base), (unsigned long long)value,
                 (unsigned long long)old);
-        /* Of a slot the turn alone: the rest is the frame. */
+        /* Of a slot the turn alone, since the rest is the frame, and no turn that it could have:
+         * that makes a frame of what is there. Of a parcel the lock, but not its references. */
         if (w->where == RINGS)
+            *(volatile uint32_t *)at = (uint32_t)value | 0x10000;
+        else if (w->where == PARCELS)
             *(volatile uint32_t *)at = (uint32_t)value;
         else
             *(volatile uint64_t *)at = value;
