@@ -51,8 +51,9 @@ typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_
  * group and knows of no death. */
 enum { WHO_CLOSES = 1, WHO_RETURNED = 2, WHO_COUNTS = 4, WHO_SHIFT = 32 };
 
-/* A rank that was not asked for so long tells its parent that it is here. */
-enum { HERE_NS = 10 * 1000 * 1000 };
+/* A rank that was not asked for so long tells its parent that it is here: for the text of an error
+ * alone, so it comes late enough to disturb no program that is right. */
+enum { HERE_NS = 1000 * 1000 * 1000 };
 
 /* This rank's place among those that are not gone: the root's is 0. */
 static int place_of(const ferry *f)
