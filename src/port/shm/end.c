@@ -92,13 +92,15 @@ static void note_fate(const job *j, int rank, const siginfo_t *info)
         atomic_store(&rank_at(j->controls.base, (uint32_t)rank)->fate, (uint32_t)status + 1);
 }
 
-/* The status of a rank that has called ferry_abort, whose own line has said why; else 0. */
-static int abort_status(const job *j, int rank)
+/* The status of a rank that has called ferry_abort, whose own line has said why; else 0. The rank
+ * ends with that status: a word with another value was overwritten. */
+static int abort_status(const job *j, int rank, const siginfo_t *info)
 {
-    if (j->controls.base == NULL)
+    if (j->controls.base == NULL || info->si_code != CLD_EXITED)
         return 0;
     /* seq_cst: as in shm_abort */
-    return (int)atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->aborts);
+    uint32_t status = atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->aborts);
+    return status == (uint32_t)info->si_status ? info->si_status : 0;
 }
 
 static void end_at_once(job *j, int status)
@@ -158,7 +160,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     bool signaled = info->si_code != CLD_EXITED;
     shm_state state = fy_job_state(j, rank);
     int status = signaled ? 128 + info->si_status : info->si_status;
-    int aborts = abort_status(j, rank);
+    int aborts = abort_status(j, rank, info);
     bool clean = status == 0 && aborts == 0 &&
                  (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
     bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
