@@ -210,6 +210,11 @@ typedef struct ferry_directory_protocol {
     bool everyone;
 } ferry_directory_protocol;
 
+#define FERRY_DIRECTORY_PROTOCOL_DEFAULTS                                                          \
+    {                                                                                              \
+        sizeof(ferry_directory_protocol), NULL, NULL, NULL, NULL, false                            \
+    }
+
 /* What a shared object with a protocol defines under this name: a `const
  * ferry_directory_protocol`. */
 #define FERRY_DIRECTORY_SYMBOL "ferry_directory_plugin"
