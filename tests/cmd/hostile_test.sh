@@ -117,6 +117,7 @@ await exists "$work/left/socket"
 set -- $(children_of $launcher)
 kill -KILL "$1" $launcher
 wait $launcher
+await absent "/proc/$1" # the guard has the folder's lock until it is gone
 expect 0 "$ferry" run -n 1 -m 2 --join "$work/left" true
 absent "$work/left" || fail "the folder of a dead job is not taken away"
 
