@@ -105,4 +105,33 @@ mutant death_collective src/core/progress.c 'fy_collectives_fail_dead(f);' ';' 5
 program=orphans seeds=200
 mutant gap_left src/object/layer.c 'if (objects->gap_ns != 0)' 'if (0)' 4
 mutant giver_unknown src/core/op.c 'record->giver = giver;' 'record->giver = rank;' 4
+
+# Credit for messages to objects, and what is held of them: any size, limits of a few bytes.
+program=traffic options= sort=more seeds=200
+mutant route_ignored src/core/send.c 'if (route != NULL) {' 'if (0) {' 4
+mutant route_here src/object/send.c 'bool follows = fy_message_follows(f, entry->object);' \
+    'bool follows = false;' 4
+mutant route_movement src/core/send.c '>> 32 << 32 | route->movement' '' 4
+mutant route_ended src/core/route.c '--route->count == 0' '--route->count != 0' 4
+mutant tokens_kept src/object/holding.c 'give && tell(f, h, -(int)h->tokens)' 'false' 4
+mutant token_forgotten src/object/holding.c 'fy_holding_of(box, letter->envelope.origin)->tokens++;' ';' 4
+mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memory' 4
+mutant holding_grows src/object/letter.c 'if (letter->counted)' 'if (0)' 4
+mutant holding_unheard src/object/letter.c 'holding->tokens != 0 && holding->bytes' '0 && holding->bytes' 4
+mutant carrier_waits src/core/send.c 'f->carried == 0 && must_wait' 'must_wait' 4
+mutant carrier_unknown src/object/carry.c 'fy_location_send(f, rank, object, FY_PLACE_CARRIED' \
+    '(void)(f, rank, object, FY_PLACE_CARRIED' 4
+mutant queue_unseen src/core/send.c 'f->slow_lanes += !filled;' ';' 4
+mutant queue_unended src/core/send.c 'f->slow_lanes -= queue->head == NULL;' ';' 4
+mutant number_again src/object/send.c 'entry->sequence++;' ';' 4
+mutant turn_unasked src/object/deliver.c 'expected == NULL || *expected != envelope->sequence' \
+    'expected == NULL' 4
+mutant turn_skipped src/object/deliver.c 'if (*expected != envelope->sequence)' 'if (0)' 4
+mutant forward_unaware src/object/deliver.c 'next.movement = movement;' ';' 4
+mutant early_stays src/object/passage.c 'at = write_letters(&record->early, at);' ';' 4
+mutant early_unheard src/object/deliver.c 'add_early(f, record, envelope->origin, expected);' ';' 4
+mutant ready_unseen src/object/run.c 'fy_list_insert(&objects->ready, &record->link);' ';' 4
+mutant left_unknown src/object/migrate.c 'entry->movement = record->movement + 1;' \
+    'entry->movement = record->movement;' 4
+mutant refusal_endless src/core/progress.c 'f->relieved = refuser;' ';' 4
 exit "$failures"
