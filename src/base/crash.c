@@ -73,8 +73,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
 static void on_end(int status, void *arg)
 {
     char text[160];
-    const fy_crash *crash = arg, *here = watcher();
-    if (status != 0 || !crash->watches || crash->process != getpid())
+    fy_crash *crash = arg;
+    const fy_crash *here = watcher();
+    if (!crash->watches) {
+        free(crash); /* nobody else looks at it any more */
+        return;
+    }
+    if (status != 0 || crash->process != getpid())
         return;
     here = here != NULL ? here : crash; /* the program may have a signal stack of its own */
     here->describe(here->arg, text, sizeof(text));
