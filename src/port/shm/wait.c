@@ -235,8 +235,8 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->app_asleep, 1);
     order_senders(p);
-    /* relaxed: this thread has set it */
-    bool both = atomic_load_explicit(&p->self->serve, memory_order_relaxed) == FY_APP;
+    /* Where a helper exists, it may be polling the control lane, whose state is then not ours. */
+    bool both = p->helper_entry == NULL;
     bool odd = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL));
     if (!odd && !app_ready(p) && futex_sleep(&p->self->app_asleep, deadline_ns))
         fy_shm_announce_again(p);
@@ -249,8 +249,7 @@ static void wait_helper(shm_port *p, uint64_t deadline_ns)
         return;
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->helper_asleep, 1);
-    bool odd = atomic_load(&p->self->serve) == FY_HELPER && fy_shm_look_closer(p, FY_CONTROL);
-    if (!odd && !helper_ready(p))
+    if (!helper_ready(p))
         (void)futex_sleep(&p->self->helper_asleep, deadline_ns);
     atomic_store(&p->self->helper_asleep, 0);
 }
