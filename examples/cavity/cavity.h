@@ -39,6 +39,7 @@ typedef struct triangle {
 typedef struct slot {
     triangle t;
     uint64_t locked_by; /* the event's number, 0: none */
+    uint64_t attempt;   /* in which of its attempts */
 } slot;
 
 /* The triangles of a rank, densely, and a table that finds them by their names. */
@@ -72,7 +73,7 @@ typedef struct ids {
 typedef struct search {
     struct search *next; /* waits for a lock */
     int source;
-    uint64_t number;
+    uint64_t number, attempt;
     mesh_point p;
     ids unseen;
     records found;
@@ -81,7 +82,8 @@ typedef struct search {
 /* A point that is inserted, at the rank that holds the triangle around it. */
 typedef struct event {
     struct event *next;
-    uint64_t number; /* also its age */
+    uint64_t number;  /* also its age */
+    uint64_t attempt; /* how often it has given way */
     mesh_point p;
     triangle_id root;
     ids asked;
@@ -141,14 +143,14 @@ int rank_at(const mesher *m, mesh_point p);
 /* Sends `message` and counts it. */
 void cavity_send(mesher *m, int rank, const ferry_message *message);
 /* Goes on with the walk of event `number` to `p` from a triangle, or from any when that is gone. */
-void walk(mesher *m, uint64_t number, mesh_point p, triangle_id from);
+void walk(mesher *m, uint64_t number, uint64_t attempt, mesh_point p, triangle_id from);
 /* Goes on with a search. Returns whether it was answered; if so it is freed. Else it must wait. */
 bool search_run(mesher *m, search *s);
 void search_wait(mesher *m, search *s);
 void search_start(mesher *m, search *s);
 
 /* insert.c */
-void event_start(mesher *m, uint64_t number, mesh_point p, const triangle *root);
+void event_start(mesher *m, uint64_t number, uint64_t attempt, mesh_point p, const triangle *root);
 /* One answer: what a search found, and a triangle that it could not lock, if any. */
 void event_answered(mesher *m, uint64_t number, const record *found, size_t count,
                     triangle_id conflict);

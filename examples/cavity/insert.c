@@ -17,7 +17,7 @@ void draw(mesher *m)
     const mesh_point p = {low.x + (int32_t)(next_random(&m->random) % (uint32_t)(high.x - low.x)),
                           low.y + (int32_t)(next_random(&m->random) % (uint32_t)(high.y - low.y))};
     uint64_t ranks = (uint64_t)ferry_ranks(m->f);
-    walk(m, 1 + m->drawn++ * ranks + (uint64_t)ferry_rank(m->f), p, 0);
+    walk(m, 1 + m->drawn++ * ranks + (uint64_t)ferry_rank(m->f), 0, p, 0);
 }
 
 /* Tells the rank that drew the point; it draws the next one. */
@@ -58,8 +58,8 @@ static void ask(mesher *m, event *e, int rank, const triangle_id *wanted, size_t
     e->left++;
     if (rank != ferry_rank(m->f)) {
         const ferry_message message = {.handler = m->search,
-                                       .word_count = 2,
-                                       .words = {e->number, pack(e->p)},
+                                       .word_count = 3,
+                                       .words = {e->number, pack(e->p), e->attempt},
                                        .data = wanted,
                                        .size_bytes = count * sizeof *wanted};
         e->messages += 2; /* and the answer */
@@ -70,6 +70,7 @@ static void ask(mesher *m, event *e, int rank, const triangle_id *wanted, size_t
     cavity_check(m->f, s == NULL ? FERRY_ENOMEM : 0);
     s->source = rank;
     s->number = e->number;
+    s->attempt = e->attempt;
     s->p = e->p;
     for (size_t i = 0; i < count; i++)
         ids_add(&s->unseen, wanted[i]);
@@ -284,11 +285,11 @@ void event_answered(mesher *m, uint64_t number, const record *found, size_t coun
         commit(m, e);
 }
 
-void event_start(mesher *m, uint64_t number, mesh_point p, const triangle *root)
+void event_start(mesher *m, uint64_t number, uint64_t attempt, mesh_point p, const triangle *root)
 {
     event *e = calloc(1, sizeof *e);
     cavity_check(m->f, e == NULL ? FERRY_ENOMEM : 0);
-    *e = (event){.next = m->events, .number = number, .p = p, .root = root->id};
+    *e = (event){.next = m->events, .number = number, .attempt = attempt, .p = p, .root = root->id};
     m->events = e;
     for (int i = 0; i < 3; i++)
         if (mesh_point_equal(root->corner[i], p)) {
@@ -318,14 +319,14 @@ static void run_waiting(mesher *m)
     }
 }
 
-/* First the searches that waited for a lock; only then do events that gave way begin again, or they
- * would take the same locks as before. If the older event still holds the triangle here that one
- * could not lock, it is too early. A triangle of another rank is tried again at once. */
-void settle(mesher *m)
+/* Lets events that gave way begin again. If the older event still holds the triangle here that one
+ * could not lock, it is too early. A triangle of another rank is tried again at once. Returns
+ * whether any has begun. */
+static bool begin_again(mesher *m)
 {
+    bool begun = false;
     event *again = m->again;
     m->again = NULL;
-    run_waiting(m);
     while (again != NULL) {
         event *e = again;
         again = e->next;
@@ -335,10 +336,22 @@ void settle(mesher *m)
             m->again = e;
             continue;
         }
-        walk(m, e->number, e->p, e->root);
+        walk(m, e->number, e->attempt + 1, e->p, e->root);
         free_event(e);
         run_waiting(m);
+        begun = true;
     }
+    return begun;
+}
+
+/* First the searches that waited for a lock; only then do events that gave way begin again, or they
+ * would take the same locks as before. One that begins may end here, and unlock what an earlier one
+ * of the list was too early for: so they are looked at until none begins. */
+void settle(mesher *m)
+{
+    run_waiting(m);
+    while (m->again != NULL && begin_again(m))
+        ;
 }
 
 static void on_draw(ferry *f, int source, const ferry_message *message)
@@ -358,7 +371,7 @@ static void on_walk(ferry *f, int source, const ferry_message *message)
 {
     mesher *m = ferry_user_data(f);
     (void)source;
-    walk(m, message->words[0], unpack(message->words[1]), message->words[2]);
+    walk(m, message->words[0], message->words[3], unpack(message->words[1]), message->words[2]);
     settle(m);
 }
 
@@ -370,6 +383,7 @@ static void on_search(ferry *f, int source, const ferry_message *message)
     s->source = source;
     s->number = message->words[0];
     s->p = unpack(message->words[1]);
+    s->attempt = message->words[2];
     for (size_t i = 0; i < message->size_bytes / sizeof(triangle_id); i++)
         ids_add(&s->unseen, ((const triangle_id *)message->data)[i]);
     search_start(m, s);

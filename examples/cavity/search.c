@@ -48,10 +48,11 @@ static const slot *near_to(mesher *m, mesh_point p)
     return best;
 }
 
-static void walk_elsewhere(mesher *m, int rank, uint64_t number, mesh_point p, triangle_id from)
+static void walk_elsewhere(mesher *m, int rank, uint64_t number, uint64_t attempt, mesh_point p,
+                           triangle_id from)
 {
     const ferry_message message = {
-        .handler = m->walk, .word_count = 3, .words = {number, pack(p), from}};
+        .handler = m->walk, .word_count = 4, .words = {number, pack(p), from, attempt}};
     cavity_send(m, rank, &message);
 }
 
@@ -67,24 +68,24 @@ static triangle_id towards(const triangle *t, mesh_point p)
 /* In a Delaunay triangulation, steps across an edge that has the point on its other side always
  * arrive. While another rank has not heard of a change yet the walk may go in circles; it leaves
  * this rank in each of them, so the news comes. */
-void walk(mesher *m, uint64_t number, mesh_point p, triangle_id from)
+void walk(mesher *m, uint64_t number, uint64_t attempt, mesh_point p, triangle_id from)
 {
     const int here = ferry_rank(m->f);
     const slot *at = store_find(&m->store, from);
     if (at == NULL)
         at = near_to(m, p);
     if (at == NULL) {
-        walk_elsewhere(m, (here + 1) % ferry_ranks(m->f), number, p, 0);
+        walk_elsewhere(m, (here + 1) % ferry_ranks(m->f), number, attempt, p, 0);
         return;
     }
     for (triangle_id next; (next = towards(&at->t, p)) != 0;) {
         if (holder_of(next) != here) {
-            walk_elsewhere(m, holder_of(next), number, p, next);
+            walk_elsewhere(m, holder_of(next), number, attempt, p, next);
             return;
         }
         at = store_find(&m->store, next);
     }
-    event_start(m, number, p, &at->t);
+    event_start(m, number, attempt, p, &at->t);
 }
 
 static void search_answer(mesher *m, search *s, triangle_id conflict)
@@ -111,6 +112,7 @@ static void visit(const mesher *m, search *s, slot *at)
     bool inside =
         mesh_in_circle(c[0], c[1], c[2], s->p) && (!m->narrow || towards(&at->t, s->p) == 0);
     at->locked_by = s->number;
+    at->attempt = s->attempt;
     s->unseen.count--;
     records_add(&s->found, &at->t, inside ? INSIDE : OUTSIDE);
     for (int i = 0; i < 3 && inside; i++)
@@ -124,12 +126,13 @@ bool search_run(mesher *m, search *s)
     while (s->unseen.count > 0 && conflict == 0) {
         triangle_id id = s->unseen.at[s->unseen.count - 1];
         slot *at = store_find(&m->store, id);
-        if (at != NULL && at->locked_by == s->number)
+        if (at != NULL && at->locked_by == s->number && at->attempt == s->attempt)
             s->unseen.count--; /* found before */
         else if (at != NULL && at->locked_by == 0)
             visit(m, s, at);
-        else if (at != NULL && at->locked_by > s->number)
-            return false; /* the younger event gives way, or ends */
+        else if (at != NULL && at->locked_by >= s->number)
+            return false; /* the younger event gives way, or ends; the lock of an earlier attempt
+                             of this one is being undone by the rank where it ran */
         else
             conflict = id; /* an older event has it, or the news of it has not come here */
     }
