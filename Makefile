@@ -30,7 +30,7 @@ demo: ## refine a coastline, unbalanced and balanced; draws pictures into demo/
 	@sh tools/need.sh build
 	@$(configure)
 	@$(compile) --target mesh ferry_command
-	@BUILD=$(BUILD) sh examples/mesh/demo.sh
+	@BUILD=$(BUILD) sh apps/mesh/demo.sh
 
 test: ## build and run all tests, sanitizer builds included
 	@sh tools/need.sh test
@@ -67,16 +67,16 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
 	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_doomed $(KILLS)
-	@$(BUILD)/tests/mesh_fuzz_polygons examples/data/jutland.poly $(POLYGONS)
+	@$(BUILD)/tests/mesh_fuzz_polygons apps/data/jutland.poly $(POLYGONS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
 	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \
 		$(BUILD)/tests/scribble 2000 $$seed && \
 		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \
 		FERRY_PORT=sim FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 100000 $$seed
-	@FERRY_RANKS=2 FERRY_HEAP_BYTES=2G $(BUILD)/examples/ft B
+	@FERRY_RANKS=2 FERRY_HEAP_BYTES=2G $(BUILD)/apps/ft B
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
 	@sh tests/sim/compilers.sh $(BUILD)/bin/ferry . $(BUILD)/tests/sim_workload \
-		$(BUILD)/examples/synthetic all
+		$(BUILD)/bench/papers/synthetic all
 
 format: ## format the sources as .clang-format says (clang-format 14)
 	@sh tools/need.sh format

@@ -187,8 +187,8 @@ static bool run_synthetic(const setting *s, const char *scheduler, bool cpu, dou
     snprintf(tasks, sizeof tasks, "%d", s->tasks);
     snprintf(heavy, sizeof heavy, "%d", s->heavy_percent);
     snprintf(light, sizeof light, "%d", s->light_ms);
-    const char *const argv[] = {
-        "../examples/synthetic", "--tasks", tasks, "--heavy", heavy, "--light", light, NULL};
+    const char *const argv[] = {"papers/synthetic", "--tasks", tasks, "--heavy", heavy,
+                                "--light",          light,     NULL};
     if (!run_program(argv, s->ranks, scheduler, output))
         return false;
     const char *found = strstr(output, "makespan ");
@@ -228,7 +228,7 @@ static void measure_synthetic(const bench_options *options, int index)
                      .ours = bench_median(values, count),
                      .theirs = share_wanted ? -1 : bound_ms(s),
                      .runs = count,
-                     .state = count ? scheduler : "the example synthetic did not run"};
+                     .state = count ? scheduler : "papers/synthetic did not run"};
     if (share_wanted)
         row.target = (bench_target){BENCH_OURS_MAX, 0.02};
     else if (scheduler == schedulers[0])
@@ -243,7 +243,7 @@ static void measure_simulated(const bench_options *options, int index)
     const struct simulation *s = &simulations[index - SIMULATION];
     char program[1200], ranks[16];
     double makespan = -1, bound = -1;
-    bench_path("../examples/synthetic", program, sizeof program);
+    bench_path("papers/synthetic", program, sizeof program);
     snprintf(ranks, sizeof ranks, "%d", s->ranks);
     const char *const argv[] = {
         "../bin/ferry", "sim",     "-n", ranks,    "--net",   "infiniband-hdr", program, "--tasks",
@@ -303,11 +303,11 @@ static void measure_response(const bench_options *options, int index)
     bench_report(options, "balancing", &row);
 }
 
-/* Milliseconds that the example uts says; negative when it is not built or fails. */
+/* Milliseconds that the application uts says; negative when it is not built or fails. */
 static double uts_ms(bool sequential)
 {
     static char output[OUTPUT_BYTES];
-    const char *const argv[] = {"../examples/uts", sequential ? "--sequential" : NULL, NULL};
+    const char *const argv[] = {"../apps/uts", sequential ? "--sequential" : NULL, NULL};
     const char *word = sequential ? "sequential: " : "2 ranks: ";
     double ms = -1;
     if (!run_program(argv, sequential ? 1 : 2, "ferry", output))
@@ -334,7 +334,7 @@ static void measure_uts(const bench_options *options)
                      .theirs = bench_median(theirs, count),
                      .runs = count,
                      .target = {BENCH_RATIO_MAX, 1 / 0.9},
-                     .state = count ? NULL : "the example uts is not here: it needs Nettle"};
+                     .state = count ? NULL : "the application uts is not here: it needs Nettle"};
     bench_report(options, "balancing", &row);
 }
 

@@ -28,3 +28,16 @@ function(ferry_expect_test name status text program)
     COMMAND sh ${ferry_expect} ${status} "${text}" $<TARGET_FILE:${program}> ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
+
+# The same with the number of ranks: a program that must succeed, and one that must say something.
+function(ferry_ranks_test name ranks)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300
+    ENVIRONMENT "FERRY_RANKS=${ranks};FERRY_THREADS=${ferry_way}")
+endfunction()
+
+function(ferry_ranks_expect_test name ranks status text)
+  ferry_expect_test(${name} ${status} "${text}" ${ARGN})
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT "FERRY_RANKS=${ranks};FERRY_THREADS=${ferry_way}")
+endfunction()

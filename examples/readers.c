@@ -1,15 +1,14 @@
-/* Readers: one writer, many readers, one parcel that all of them share until the writer changes it.
- * A reader that still has the old one goes on reading that, undisturbed: the writer got a copy.
+/* Readers: rank 0 publishes versions of a parcel in a cell. The other ranks read the parcel where
+ * it lies, without copying it. When rank 0 changes a parcel that somebody still reads, it gets a
+ * copy, and that reader keeps the old version.
  *
- *     ferry run -n 4 build/examples/readers [READS]
- */
+ *     cc readers.c $(pkg-config --cflags --libs ferry-data) -o readers
+ *     ferry run -n 4 ./readers [READS] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
-
-#include "common/parameters.h"
 
 enum { WORDS = 4096, NUMBER = 0 };
 
@@ -52,11 +51,11 @@ static uint64_t look(ferry *f, ferry_cell cell, uint64_t last)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const ferry_cell cell = {0, NUMBER};
-    long reads = 20000;
-    const parameter table[] = {{"READS", "by each other rank", 1, 1e9, .whole = &reads}, {0}};
-    int status = parameters_read(f, argc, argv, "Ranks that read what rank 0 changes.", table);
-    if (status >= 0)
-        return status;
+    long reads = argc > 1 ? strtol(argv[1], NULL, 10) : 20000;
+    if (reads < 1) {
+        fprintf(stderr, "readers: READS is '%s': expected a number from 1\n", argv[1]);
+        return 2;
+    }
     int64_t counts[2] = {0, 0}; /* reads, copies */
     ferry_parcel parcel = {0};
     if (ferry_rank(f) == 0) {

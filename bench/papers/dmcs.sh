@@ -1,13 +1,13 @@
 #!/bin/sh
 # Tables V, VI, VIII and IX of dmcs.txt, as CSV, on a simulated 100 Mb/s Ethernet: dmcs.sh FERRY
-# EXAMPLES. RANKS says on how many ranks, WAYS which sorts.
+# APPS. RANKS says on how many ranks, WAYS which sorts.
 #   cavity   the distributed Delaunay triangulation, verified: each new triangle counts as 324 us,
 #            what the paper's two processors take for a tetrahedron; a twentieth of its elements
 #   static, mobile   the network sort of 64 chunks of 256 numbers
 # runtime_*: what FERRY_PROFILE counts for sending, taking and the runtime itself, of the rank with
 # least, the mean, and of the rank with most. distributed_*: cavities on several ranks, per cent.
 set -eu
-ferry=$1 examples=$2
+ferry=$1 apps=$2
 
 # profile HEAD: a line of the program's own figures, then the runtime's from the profile
 profile()
@@ -34,13 +34,13 @@ for ranks in ${RANKS:-2 4 8 16}; do
     for elements in 50000 100000 200000 400000; do
         # the rows of Table VI: one, then two sizes more for each doubling
         [ $((elements / 25000)) -le "$ranks" ] || continue
-        FERRY_PROFILE=1 "$ferry" sim -n "$ranks" --seed 1 --net ethernet-100m "$examples/cavity" \
+        FERRY_PROFILE=1 "$ferry" sim -n "$ranks" --seed 1 --net ethernet-100m "$apps/cavity" \
             $((elements / 2 / ranks - 8)) --check --cost 324 2>&1 | profile "cavity,$ranks"
     done
 done
 for way in ${WAYS:-static mobile}; do
     for ranks in ${RANKS:-2 4 8}; do
-        FERRY_PROFILE=1 "$ferry" sim -n $ranks --seed 1 --net ethernet-100m "$examples/netsort" \
+        FERRY_PROFILE=1 "$ferry" sim -n $ranks --seed 1 --net ethernet-100m "$apps/netsort" \
             $way 64 256 2>&1 | profile "$way,$ranks"
     done
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Figures 6 and 7 of kelp-data-mover.txt, as CSV: the examples redblack, mg, ft and summa, which
+# Figures 6 and 7 of kelp-data-mover.txt, as CSV: the applications redblack, mg, ft and summa, which
 # verify their results, on simulated networks.
 #   6  8 to 64 ranks of an IBM SP2 (sp2.net), 100 Mflop/s each: red-black on 360^3, MG on 256^3, FT
 #      on 256 x 256 x 128, SUMMA of 1,400 to 2,800 rows (200 Mflop/s: a vendor's matrix product);
@@ -10,7 +10,7 @@
 #      of computing, and three are as fast as four. The paper's nodes lie between these two.
 # FIGURES, RANKS and PROGRAMS say which. 64 ranks take 1.5 GB.
 set -eu
-ferry=$1 examples=$2
+ferry=$1 apps=$2
 here=$(dirname "$0")
 
 # one RANKS NET PROGRAM ARGUMENT...: "seconds communication"
@@ -31,7 +31,7 @@ for ranks in ${RANKS:-8 16 32 64}; do
         case "${PROGRAMS:-redblack mg ft summa}" in *"$name"*) ;; *) continue ;; esac
         [ "$name" != summa ] || flops=2e8
         # shellcheck disable=SC2086 # words
-        one "$ranks" sp2.net "$examples"/$program --flops $flops |
+        one "$ranks" sp2.net "$apps"/$program --flops $flops |
             awk -v head="6,$name,$ranks,no" '{ printf "%s,%s,%s,%.1f\n", head, $1, $2, 100 * $2 / $1 }'
     done
 done
@@ -43,7 +43,7 @@ for ranks in ${RANKS:-16 32 64}; do
         flops=2e8 option=--overlap
         [ $overlap != no ] || option=
         [ $overlap != three ] || flops=1.5e8
-        one "$ranks" blue.net "$examples"/redblack "$n" 5 $option --flops $flops |
+        one "$ranks" blue.net "$apps"/redblack "$n" 5 $option --flops $flops |
             awk -v head="7,redblack,$ranks,$overlap" \
                 '{ printf "%s,%s,%s,%.1f\n", head, $1, $2, 100 * $2 / $1 }'
     done

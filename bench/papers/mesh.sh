@@ -1,5 +1,5 @@
 #!/bin/sh
-# Figures 7.17-7.21 of prema.txt, as CSV: the mesh example on a simulated 100 Mb/s Ethernet, each
+# Figures 7.17-7.21 of prema.txt, as CSV: the mesh application on a simulated 100 Mb/s Ethernet, each
 # point counted as 60 ms, so that the unbalanced run on 32 ranks takes as long as the thesis's.
 #   7.17  32 ranks, 4, 8 and 16 sub-domains for each, finer triangles around one place
 #   7.18  the same on 64 ranks; 7.19 a mesh of twice the size; 7.20 that, four schedulers
@@ -8,7 +8,7 @@
 # SUBDOMAINS and SCHEDULERS say which.
 set -eu
 ferry=$1 mesh=$2
-input=$(dirname "$0")/../../examples/data/great-britain.poly
+input=$(dirname "$0")/../../apps/data/great-britain.poly
 speeds=0-63=1,64-95=1.081,96-127=1.952 # 333, 360 and 650 MHz
 
 # one RANKS SUBDOMAINS SIZE SCHEDULER ARGUMENT...: "triangles makespan bound"

@@ -13,7 +13,7 @@ build=${BUILD:-$root/build}
 out=${1:-$root/docs/papers}
 ferry=$build/bin/ferry
 papers=$build/bench/papers
-examples=$build/examples
+apps=$build/apps
 mkdir -p "$out"
 
 # make NAME COMMAND...: NAME.csv, which is replaced only when it is complete
@@ -28,17 +28,17 @@ make_csv()
 
 make_csv progressive-model "$papers/progressive_model"
 make_csv hops sh "$here/hops.sh" "$ferry" "$papers/hops"
-make_csv hops-histogram sh "$here/hops.sh" "$ferry" "$examples/steps" histogram
+make_csv hops-histogram sh "$here/hops.sh" "$ferry" "$papers/steps" histogram
 make_csv pingpong-simulated sh "$here/pingpong.sh" "$ferry" "$papers/pingpong"
-make_csv dmcs sh "$here/dmcs.sh" "$ferry" "$examples"
-make_csv steps sh "$here/steps.sh" "$ferry" "$examples/steps"
-make_csv mesh sh "$here/mesh.sh" "$ferry" "$examples/mesh"
-make_csv overheads sh "$here/overheads.sh" "$ferry" "$examples/synthetic"
-make_csv preemption sh "$here/preemption.sh" "$ferry" "$examples/synthetic"
-make_csv synthetic sh "$here/synthetic.sh" "$ferry" "$examples/synthetic"
-make_csv synthetic-ranks sh "$here/ranks.sh" "$ferry" "$examples/synthetic"
-make_csv cds sh "$here/cds.sh" "$ferry" "$examples/handoff"
-make_csv kelp sh "$here/kelp.sh" "$ferry" "$examples"
+make_csv dmcs sh "$here/dmcs.sh" "$ferry" "$apps"
+make_csv steps sh "$here/steps.sh" "$ferry" "$papers/steps"
+make_csv mesh sh "$here/mesh.sh" "$ferry" "$apps/mesh"
+make_csv overheads sh "$here/overheads.sh" "$ferry" "$papers/synthetic"
+make_csv preemption sh "$here/preemption.sh" "$ferry" "$papers/synthetic"
+make_csv synthetic sh "$here/synthetic.sh" "$ferry" "$papers/synthetic"
+make_csv synthetic-ranks sh "$here/ranks.sh" "$ferry" "$papers/synthetic"
+make_csv cds sh "$here/cds.sh" "$ferry" "$papers/handoff"
+make_csv kelp sh "$here/kelp.sh" "$ferry" "$apps"
 make_csv progressive sh "$here/progressive.sh" "$ferry" "$papers/progressive"
 if command -v gnuplot >/dev/null; then
     for plot in plot plot_ranks plot_more; do

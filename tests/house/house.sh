@@ -15,7 +15,7 @@ cd "$root" || exit 1
 
 # Paths without blanks: the names rule of the project's own files.
 sources() { find "$@" \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort; }
-code() { sources include src examples bench tests; }
+code() { sources include src examples apps bench tests; }
 objects() { find "$build/obj/src" -path '*ferry*_objects.dir/*' -name '*.o' | sort; }
 public_functions()
 {
@@ -52,7 +52,7 @@ rule_lengths()
 # 120 columns in the pages that one reads first.
 rule_columns()
 {
-    { code; find CMakeLists.txt cmake src examples bench tests -name CMakeLists.txt -o \
+    { code; find CMakeLists.txt cmake src examples apps bench tests -name CMakeLists.txt -o \
         -name '*.cmake' 2>/dev/null; } | xargs awk '
         length($0) > 100 { printf "%s:%d: %d columns\n", FILENAME, FNR, length($0) }
         /\t/ { printf "%s:%d: tab\n", FILENAME, FNR }' >"$found"
@@ -123,7 +123,7 @@ rule_contracts()
 rule_used()
 {
     sources tests | grep -v '^tests/house/' | xargs cat >"$scratch/tests"
-    { sources examples | xargs cat; cat README.md; find docs -name '*.md' ! -name coverage.md |
+    { sources examples apps bench/papers | xargs cat; cat README.md; find docs -name '*.md' ! -name coverage.md |
         xargs cat; } >"$scratch/uses" 2>/dev/null
     for name in $(public_functions); do
         grep -qw "$name" "$scratch/tests" || echo "$name: no test calls it" >>"$found"

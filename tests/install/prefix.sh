@@ -17,7 +17,7 @@ fail()
 
 env -u MAKEFLAGS -u MAKELEVEL make -C "$source" install "BUILD=$scratch/build" "PREFIX=$prefix" \
     >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "make install"; }
-for folder in tests examples bench; do
+for folder in tests examples apps bench; do
     [ ! -e "$scratch/build/$folder" ] || fail "make install builds $folder/ too"
 done
 

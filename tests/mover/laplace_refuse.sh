@@ -1,5 +1,5 @@
 #!/bin/sh
-# Goal: the example laplace refuses files that are no mesh, and says why, once. Method: the mesh that
+# Goal: the application laplace refuses files that are no mesh, and says why, once. Method: the mesh that
 # the other tests read, cut or with one number changed.
 #
 #     laplace_refuse.sh LAPLACE MESH
@@ -32,7 +32,7 @@ refuses 'an array begins outside of the file'
 LC_ALL=C sed 's/NumberOfPoints="[0-9]*"/NumberOfPoints="7"/' "$mesh" >"$broken"
 refuses 'an array is not as long'
 LC_ALL=C sed 's/NumberOfCells="[0-9]*"/NumberOfCells="9999999999"/' "$mesh" >"$broken"
-refuses 'expected a .vtu file of the mesh example'
+refuses 'expected a .vtu file of the mesh application'
 LC_ALL=C sed 's/Name="subdomain"/Name="elsewhere"/' "$mesh" >"$broken"
 refuses 'has no array'
 rm "$broken"

@@ -21,10 +21,10 @@ build()
         -DCMAKE_C_FLAGS_DEBUG= -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
         cmake --build "$folder" --target ferry ferry_port_sim ferry_bundle --parallel 2 || return
     # shellcheck disable=SC2086
-    set -- "$1" -std=c11 $3 -w -D_GNU_SOURCE -I"$source/include" -I"$source/examples" \
+    set -- "$1" -std=c11 $3 -w -D_GNU_SOURCE -I"$source/include" -I"$source/apps" \
         -L"$folder/lib" -Wl,-rpath,"$folder/lib"
     "$@" "$source/tests/sim/workload.c" -lferry -o "$scratch/workload" &&
-        "$@" "$source/examples/synthetic.c" "$source/examples/common/parameters.c" -lferry -lm \
+        "$@" "$source/bench/papers/synthetic.c" "$source/apps/common/parameters.c" -lferry -lm \
             -o "$scratch/synthetic"
 }
 

@@ -17,7 +17,7 @@ for discipline in passing driven progressive; do
 done
 
 # none is worse than no balancing, with preemption or without; the default is at the bound
-synthetic=$papers/../../examples/synthetic
+synthetic=$papers/synthetic
 for helper in 1 0; do
     for scheduler in ferry stealing diffusion diffusion-sender gradient multilist master; do
         for tasks in 4 8; do
@@ -45,10 +45,10 @@ cat "$traces"/* | awk '
     sub(/^stat messages_forwarded_/, "") && $1 > 0 { kinds += $2 == 1; wrong += $2 != 1 }
     END { print "of 36: " forwards " forwards, " in_ " and " out " moves; of 8: " kinds " kinds"
         exit !(forwards == 36 && in_ == 36 && out == 36 && kinds == 8 && !wrong) }'
-sh "$3/bench/papers/hops.sh" "$ferry" "$papers/../../examples/steps" histogram | awk -F, '
+sh "$3/bench/papers/hops.sh" "$ferry" "$papers/steps" histogram | awk -F, '
     NR > 1 { all += $3; direct += $2 == 0 ? $3 : 0; once += $2 == 1 ? $3 : 0 }
     END { exit !(all > 10000 && direct > all / 2 && once > all / 10) }'
 
-"$ferry" sim -n 64 "$papers/../../examples/steps" --refine 100 --percent 10 | awk '
+"$ferry" sim -n 64 "$papers/steps" --refine 100 --percent 10 | awk '
     / complete$/ { sub(/.*%: /, ""); steps = $1 }
     END { if (!(steps > 0 && steps < 2250)) { print "steps: " steps " ms"; exit 1 } }'

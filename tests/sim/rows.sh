@@ -6,7 +6,7 @@
 # the files there are looked at.
 set -u
 build=$1 root=$2 docs=${3:-$2/docs/papers}
-here=$root/bench/papers ferry=$1/bin/ferry papers=$1/bench/papers examples=$1/examples
+here=$root/bench/papers ferry=$1/bin/ferry papers=$1/bench/papers apps=$1/apps
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
@@ -65,27 +65,27 @@ rows_of()
     progressive.csv) again "$1" RANKS=16 sh "$here/progressive.sh" "$ferry" "$papers/progressive" ;;
     hops.csv) again "$1" sh "$here/hops.sh" "$ferry" "$papers/hops" ;;
     hops-histogram.csv)
-        again "$1" sh "$here/hops.sh" "$ferry" "$examples/steps" histogram ;;
+        again "$1" sh "$here/hops.sh" "$ferry" "$papers/steps" histogram ;;
     pingpong-simulated.csv) again "$1" sh "$here/pingpong.sh" "$ferry" "$papers/pingpong" ;;
-    dmcs.csv) again "$1" RANKS="2 4" sh "$here/dmcs.sh" "$ferry" "$examples" ;;
+    dmcs.csv) again "$1" RANKS="2 4" sh "$here/dmcs.sh" "$ferry" "$apps" ;;
     steps.csv)
         again "$1" CASES=10,10,54 SCHEDULERS="ferry stealing" sh "$here/steps.sh" "$ferry" \
-            "$examples/steps" ;;
+            "$papers/steps" ;;
     mesh.csv)
         again "$1" FIGURES=7.17 SUBDOMAINS=4 SCHEDULERS="none ferry" sh "$here/mesh.sh" "$ferry" \
-            "$examples/mesh" ;;
+            "$apps/mesh" ;;
     overheads.csv)
-        again "$1" SCHEDULERS=ferry sh "$here/overheads.sh" "$ferry" "$examples/synthetic" ;;
+        again "$1" SCHEDULERS=ferry sh "$here/overheads.sh" "$ferry" "$papers/synthetic" ;;
     preemption.csv)
-        again "$1" SCHEDULERS=ferry sh "$here/preemption.sh" "$ferry" "$examples/synthetic" ;;
+        again "$1" SCHEDULERS=ferry sh "$here/preemption.sh" "$ferry" "$papers/synthetic" ;;
     synthetic.csv)
         again "$1" RANKS=32 HEAVY=25 TASKS=4 SCHEDULERS="ferry gradient" sh "$here/synthetic.sh" \
-            "$ferry" "$examples/synthetic" ;;
+            "$ferry" "$papers/synthetic" ;;
     synthetic-ranks.csv)
         again "$1" RANKS=32 HEAVY=25 TASKS=4 SCHEDULERS="diffusion ferry" sh "$here/ranks.sh" \
-            "$ferry" "$examples/synthetic" ;;
-    cds.csv) again "$1" sh "$here/cds.sh" "$ferry" "$examples/handoff" ;;
-    kelp.csv) again "$1" FIGURES=6 RANKS=8 PROGRAMS=mg sh "$here/kelp.sh" "$ferry" "$examples" ;;
+            "$ferry" "$papers/synthetic" ;;
+    cds.csv) again "$1" sh "$here/cds.sh" "$ferry" "$papers/handoff" ;;
+    kelp.csv) again "$1" FIGURES=6 RANKS=8 PROGRAMS=mg sh "$here/kelp.sh" "$ferry" "$apps" ;;
     pingpong-measured.csv)
         "$ferry" sim -n 2 "$papers/pingpong" shm 1 | cut -d, -f1-3 >"$scratch/keys"
         sed 's/^shm/openmpi/' "$scratch/keys" >"$scratch/more"

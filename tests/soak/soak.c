@@ -38,15 +38,12 @@ static const program programs[] = {
     {"start", "examples/hello", {NULL}, 0},
     {"close", "tests/mortal", {"close"}, 0},
     {"ping", "tests/mortal", {"ping"}, 0},
-    {"stealing", "examples/stealing", {"--units", "200", "--unit-us", "100", "--told"}, 0},
-    {"stealing-driven", "examples/stealing", {"--units", "200", "--told", "--style", "driven"}, 0},
-    {"stealing-passing",
-     "examples/stealing",
-     {"--units", "200", "--told", "--style", "passing"},
-     0},
-    {"elastic", "examples/elastic", {"--told", "--orphan"}, 16},
-    {"orders", "examples/orders", {NULL}, 0},
-    {"mesh", "examples/mesh", {"--input", SOURCE "/examples/data/jutland.poly"}, 0},
+    {"stealing", "apps/stealing", {"--units", "200", "--unit-us", "100", "--told"}, 0},
+    {"stealing-driven", "apps/stealing", {"--units", "200", "--told", "--style", "driven"}, 0},
+    {"stealing-passing", "apps/stealing", {"--units", "200", "--told", "--style", "passing"}, 0},
+    {"elastic", "apps/elastic", {"--told", "--orphan"}, 16},
+    {"orders", "apps/orders", {NULL}, 0},
+    {"mesh", "apps/mesh", {"--input", SOURCE "/apps/data/jutland.poly"}, 0},
 };
 enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
 
