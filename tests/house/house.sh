@@ -123,8 +123,9 @@ rule_contracts()
 rule_used()
 {
     sources tests | grep -v '^tests/house/' | xargs cat >"$scratch/tests"
-    { sources examples apps bench/papers | xargs cat; cat README.md; find docs -name '*.md' ! -name coverage.md |
-        xargs cat; } >"$scratch/uses" 2>/dev/null
+    { sources examples apps bench/papers | xargs cat; cat README.md
+        find docs -name '*.md' ! -name coverage.md ! -name functions.md | xargs cat; } \
+        >"$scratch/uses" 2>/dev/null
     for name in $(public_functions); do
         grep -qw "$name" "$scratch/tests" || echo "$name: no test calls it" >>"$found"
         grep -qw "$name" "$scratch/uses" || echo "$name: no example or page uses it" >>"$found"
@@ -278,6 +279,8 @@ rule_conditionals()
 
 # Every variable of the environment that the library reads, and every option of the command, is in
 # ferry(1). What the launcher tells the ranks it starts is no user's business: FERRY_JOB_...
+# docs/reference/environment.md has a row for each variable that src/base/env.c knows, with the range
+# of its numbers, and no other row.
 rule_variables()
 {
     sources src | xargs grep -noE '"FERRY_[A-Z_]+"' |
@@ -290,6 +293,41 @@ rule_variables()
         sed 's/{"/--/; s/".*//' | while IFS=: read -r file line name; do
         grep -qE -- "$name([^a-z-]|\$)" "$scratch/man" || echo "$file:$line: $name is not in ferry(1)"
     done >>"$found"
+    awk -v page=docs/reference/environment.md '
+        # A number of the C source as the page writes it.
+        function text(number,    bits) {
+            if (number ~ /^BIT/) {
+                bits = number; gsub(/[^0-9]/, "", bits)
+                return bits >= 60 || bits % 10 > 9 ? "2^" bits \
+                    : 2 ^ (bits % 10) substr("KMGT", int(bits / 10), 1)
+            }
+            return number == "UINT64_MAX" ? "2^64-1" : number == "INT32_MAX" ? 2147483647 : number
+        }
+        FILENAME == page && /^[|] `FERRY_/ {
+            split($0, cell, /[|]/); split(cell[2], word, "`")
+            row[word[2]] = cell[3]; at[word[2]] = FNR
+        }
+        FILENAME != page && /^    [{]("FERRY_|FY_ENV_)/ {
+            gsub(/[{},"]/, " "); name = $1; sub(/^FY_ENV_/, "FERRY_", name)
+            known[name] = 1
+            if (!(name in row)) printf "%s:%d: %s is not in %s\n", FILENAME, FNR, name, page
+            else if ($3 != 0 && index(row[name] " ", " " text($2) " to " text($3) " ") == 0 &&
+                     index(row[name], " " text($2) " to " text($3) ",") == 0)
+                printf "%s:%d: %s is from %s to %s\n", page, at[name], name, text($2), text($3)
+        }
+        END { for (name in row) if (!(name in known))
+                  printf "%s:%d: no variable %s\n", page, at[name], name }
+        ' docs/reference/environment.md src/base/env.c >>"$found"
+}
+
+# docs/reference/functions.md is what tools/functions.sh prints.
+rule_functions()
+{
+    page=docs/reference/functions.md
+    sh "$tools/functions.sh" "$root" | diff "$page" - >"$scratch/out" || {
+        sed "s|^|$page: |" "$scratch/out"
+        echo "$page: run sh tools/functions.sh >$page"
+    } >"$found"
 }
 
 # The tests of the build, one in a line: names that CTest knows, and cmocka's test functions in the

@@ -53,12 +53,16 @@ int fy_b(void)
 END
     printf '#include <ferry/core.h>\n\nint main(void)\n{\n    return ferry_sample(0);\n}\n' \
         >"$root/tests/a_test.c"
-    echo 'sources(core/a.c base/b.c)' >"$root/src/CMakeLists.txt"
+    echo 'sources(core/a.c base/b.c base/env.c)' >"$root/src/CMakeLists.txt"
     echo "  \"file\": \"$root/tests/a_test.c\"" >"$build/compile_commands.json"
     echo "add_test([=[a_test]=] \"$build/tests/a_test\")" >"$build/CTestTestfile.cmake"
     echo 'Use ferry_sample.' >"$root/docs/tutorial.md"
     echo 'FERRY_KNOWN' >"$root/docs/man/ferry.1.in"
     echo '| D1 | a row | `ferry_sample` | `a_test` |' >"$root/docs/coverage.md"
+    mkdir -p "$root/docs/reference"
+    echo '| `FERRY_KNOWN` | 1 to 64T bytes | 1 |' >"$root/docs/reference/environment.md"
+    printf '/* known\n    {"FERRY_KNOWN", 1, BIT(46)},\n */\n' >"$root/src/base/env.c"
+    sh "$here/../../tools/functions.sh" "$root" >"$root/docs/reference/functions.md"
     touch "$root/README.md"
 }
 
@@ -209,6 +213,14 @@ variables)
     spoil 'an undocumented variable' to src/core/a.c '/* */ char *v = "FERRY_UNKNOWN";\n'
     option() { mkdir "$root/src/cmd"; to src/cmd/c.c '    {"unknown", no_argument, NULL, 0},\n'; }
     spoil 'an undocumented option' option
+    page=docs/reference/environment.md
+    spoil 'a variable without a row' replace "$page" '/FERRY_KNOWN/d'
+    spoil 'a row with another range' replace "$page" 's/64T/32T/'
+    spoil 'a row for no variable' to "$page" '| `FERRY_GONE` | 0 to 1 | 0 |\n'
+    ;;
+functions)
+    spoil 'a function that the list lacks' to include/ferry/core.h 'FERRY_API int ferry_x(void);\n'
+    spoil 'a function that is gone' to docs/reference/functions.md '- `ferry_gone`\n'
     ;;
 esac
 [ "$tried" -eq 1 ] || { echo "house rule $rule has no sample"; exit 1; }
