@@ -43,5 +43,12 @@ for what in send receive come payload short reap; do
 done
 try send 40 2
 try come 60 1
+# A payload that its receiver never asks for keeps its sender in MPI_Finalize.
+try receive 20 1
+try come 42 1
+# The rank that is cut off does not end before what the others have sent to it has arrived.
+for again in 1 2 3 4 5 6 7 8; do
+    try send 14 0
+done
 [ $failures -ge 15 ] || { echo "FAILED: only $failures calls have failed"; failed=1; }
 exit $failed

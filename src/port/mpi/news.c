@@ -34,26 +34,32 @@ void fy_mpi_take_arrival(mpi_port *p, int source)
 
 static void take_farewell(mpi_port *p, int source, bool died)
 {
-    if (fy_mpi_is_lost(p, source))
+    /* relaxed: changed with the lock held only */
+    uint8_t before = atomic_load_explicit(&p->far[source], memory_order_relaxed);
+    bool lost = (before & FAR_LOST) != 0;
+    if (before / FAR_HEARD == FY_LANES)
         return;
     if (died)
         atomic_fetch_or_explicit(&p->far[source], FAR_DEAD, memory_order_relaxed);
     /* release: pairs with the acquire in fy_mpi_far_state: what it sent before is here */
-    uint8_t before = atomic_fetch_add_explicit(&p->far[source], 1, memory_order_release);
-    if ((before & FAR_BYES) != FY_LANES - 1)
+    atomic_fetch_add_explicit(&p->far[source], (uint8_t)(FAR_HEARD + !lost), memory_order_release);
+    if (before / FAR_HEARD != FY_LANES - 1)
         return;
     p->farewells += source < p->world;
-    fy_mpi_rouse_self(p);
+    if (!lost)
+        fy_mpi_rouse_self(p);
 }
 
 static void lose_rank(mpi_port *p, int rank)
 {
     /* relaxed: changed with the lock held only */
     uint8_t before = atomic_load_explicit(&p->far[rank], memory_order_relaxed);
-    p->farewells += rank < p->world && (before & FAR_BYES) != FY_LANES;
+    uint8_t heard = (uint8_t)(before / FAR_HEARD * FAR_HEARD);
     /* release: as in take_farewell */
-    atomic_store_explicit(&p->far[rank], FAR_HERE | FAR_DEAD | FAR_LOST | FY_LANES,
+    atomic_store_explicit(&p->far[rank],
+                          (uint8_t)(heard | FAR_HERE | FAR_DEAD | FAR_LOST | FY_LANES),
                           memory_order_release);
+    p->has_lost = true;
 }
 
 /* The ranks that a process takes messages for, itself included. */

@@ -138,7 +138,7 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
         near->ops->close(near);
         if (job->port != NULL) {
             job->port->closed = true;
-            fy_mpi_port_destroy(job->port);
+            (void)fy_mpi_port_destroy(job->port);
         }
         return error;
     }
@@ -247,8 +247,12 @@ void fy_mpi_leave(void *arg)
         fy_mpi_questions_close();
     if (job->port != NULL && job->port->relay != NULL)
         fy_mpi_relay_stop(job->port->relay);
-    if (job->port != NULL && whole)
-        fy_mpi_port_destroy(job->port);
+    if (job->port != NULL && whole && !fy_mpi_port_destroy(job->port)) {
+        fy_log_line(job->rank, "a message is lost, and MPI_Finalize would wait for it forever: "
+                               "the job ends here with status 1");
+        job->mpi->abort(EXIT_FAILURE);
+        whole = false;
+    }
     fy_mpi_node_free(&job->node);
     /* With a dead rank these would wait for ever: the launcher ends what is left of the job. */
     if (whole) {

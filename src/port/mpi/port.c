@@ -461,6 +461,22 @@ int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mp
     return 0;
 }
 
+/* Whether every goodbye that is missing may have been lost: its sender is a lost rank, of which one
+ * goodbye has arrived. Then the second one arrives within FLUSH_NS, or never. */
+static bool is_torn(mpi_port *p)
+{
+    for (int rank = 0; rank < p->world; rank++) {
+        /* relaxed: changed with the lock held only */
+        uint8_t far = atomic_load_explicit(&p->far[rank], memory_order_relaxed);
+        if (p->place[rank] < 0 && far / FAR_HEARD < FY_LANES &&
+            ((far & FAR_LOST) == 0 || far < FAR_HEARD))
+            return false;
+    }
+    if (p->torn_ns == 0)
+        p->torn_ns = fy_clock_now_ns() + FLUSH_NS;
+    return fy_clock_now_ns() >= p->torn_ns;
+}
+
 bool fy_mpi_port_linger(mpi_port *p)
 {
     const fy_mpi_node *node = p->node;
@@ -468,18 +484,22 @@ bool fy_mpi_port_linger(mpi_port *p)
     fy_mpi_pump(p, FY_CONTROL);
     fy_mpi_pump(p, FY_DATA);
     fy_mpi_drop(p, &p->self);
-    bool waits = p->farewells < (uint32_t)(p->world - node->count);
+    bool waits = p->farewells < (uint32_t)(p->world - node->count) && !is_torn(p);
     if (node->numbers != 0)
         waits = waits || p->done < (uint32_t)(node->leader_count - 1) * FY_LANES;
     unlock(p);
     return waits;
 }
 
-void fy_mpi_port_destroy(mpi_port *p)
+bool fy_mpi_port_destroy(mpi_port *p)
 {
     flush(p);
+    bool heard = p->farewells >= (uint32_t)(p->world - p->node->count);
+    if (p->has_lost && (!heard || p->leaving != NULL))
+        return false;
     fy_mpi_undelivered_free(p, &p->self);
     if (p->relay != NULL)
         fy_mpi_relay_free(p->relay);
     free_port(p);
+    return true;
 }

@@ -181,13 +181,15 @@ typedef struct circles {
     char text[FY_ANSWER_BYTES]; /* what this rank has answered */
 } circles;
 
-/* In mpi_port.far: on how many lanes the rank has said goodbye, whether it died, whether it has
- * come, whether something between it and this rank was lost. Those that the job began with have
- * come. */
+/* In mpi_port.far: on how many lanes the rank counts as gone, whether it died, whether it has
+ * come, whether something between it and this rank was lost, and on how many lanes its goodbye has
+ * arrived. Those that the job began with have come. A rank that is lost counts as gone on all lanes
+ * immediately. Its goodbyes arrive later. */
 #define FAR_BYES 3u
 #define FAR_DEAD 4u
 #define FAR_HERE 8u
 #define FAR_LOST 16u
+#define FAR_HEARD 32u /* times the lanes */
 
 typedef struct mpi_port {
     fy_port port;
@@ -201,7 +203,7 @@ typedef struct mpi_port {
     endpoint self;
     struct fy_mpi_relay *relay; /* NULL: this process is none */
     _Atomic uint8_t *far;       /* by number, of ranks elsewhere: FAR_... */
-    uint32_t farewells;         /* how many of MPI's have said goodbye on all lanes */
+    uint32_t farewells;         /* of how many of MPI's the goodbyes on all lanes have arrived */
     uint32_t done;              /* how often a node's relay has said that it is done */
     posted posted[FY_LANES];
     slot *free_slots;
@@ -216,6 +218,8 @@ typedef struct mpi_port {
     fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
     uint32_t skipped;       /* looks at the control lane left out since the last one */
     bool cut_off;           /* from other nodes: see fy_mpi_cut_off */
+    bool has_lost;          /* a rank elsewhere is lost */
+    uint64_t torn_ns;       /* linger waits until then for goodbyes that may be lost; 0: not yet */
     bool closed;            /* the shm port has gone; what comes is received and dropped */
     _Atomic uint32_t serve; /* fy_thread */
     uint64_t pause_ns;      /* of the application thread's wait */
@@ -351,7 +355,8 @@ void fy_mpi_endpoint_fini(mpi_port *p, endpoint *e);
 /* After the port was closed: takes in what still comes, so that nobody who sent it waits. Returns
  * whether ranks of other nodes have yet to say goodbye. */
 bool fy_mpi_port_linger(mpi_port *p);
-/* After that. */
-void fy_mpi_port_destroy(mpi_port *p);
+/* After that. False: a message between this rank and another one is lost, and one of the two may
+ * wait for its end in MPI_Finalize forever. Then nothing is freed, and the job must be aborted. */
+bool fy_mpi_port_destroy(mpi_port *p);
 
 #endif
