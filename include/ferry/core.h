@@ -125,7 +125,8 @@ typedef struct ferry_op {
     uint64_t word;
 } ferry_op;
 
-/* A function known to every rank by the same number. */
+/* A function known to every rank by the same number, from 1. All zero names none: a call that needs
+ * a handler refuses it with FERRY_EINVAL. */
 typedef struct ferry_handler {
     uint16_t index;
 } ferry_handler;
@@ -251,7 +252,7 @@ typedef void ferry_request_fn(ferry *f, int source, const ferry_message *message
 
 /* Registers `fn`. Every rank registers the same handlers in the same order; the first request after
  * the last registration checks that. `name` shows in logs, traces and reports; copied, cut at 31
- * bytes. FERRY_ENOMEM: more than 1,024 handlers. [app thread | never blocks] dmcs.txt 3.2,
+ * bytes. FERRY_ENOMEM: more than 1,023 handlers. [app thread | never blocks] dmcs.txt 3.2,
  * prema.txt B.2.2. */
 FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
                                                     ferry_request_fn *fn, ferry_handler *out);

@@ -181,6 +181,6 @@ int cmd_info(int argc, char **argv)
     show_memory();
     printf("limits     %d ranks, %d handlers, 16 GiB of shared heap per rank unless "
            "FERRY_HEAP_BYTES says\n",
-           FY_RANKS_MAX, SHM_HANDLERS_MAX);
+           FY_RANKS_MAX, SHM_HANDLERS_MAX - 1);
     return 0;
 }

@@ -98,11 +98,12 @@ typedef enum fy_handler_sort {
     FY_HANDLER_REQUEST,
     FY_HANDLER_OBJECT,
     FY_HANDLER_MEMORY,
+    FY_HANDLER_NONE,
 } fy_handler_sort;
 typedef void fy_any_fn(void);
 enum { FY_HANDLER_NAME_BYTES = 32 };
 
-/* A handler of either sort. `signature` covers the names and sorts of this one and all before it:
+/* A handler of any sort. `signature` covers the names and sorts of this one and all before it:
  * two ranks agree on an index when it is equal. */
 typedef struct fy_handler_entry {
     fy_any_fn *fn;
@@ -387,6 +388,10 @@ static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_hand
     const fy_handlers *h = &fy_head_of(f)->handlers;
     return index < h->count && h->entries[index].sort == sort ? h->entries[index].fn : NULL;
 }
+
+/* Fails `call`, which was given a handler that is not of the type it needs: "" of requests,
+ * "object_", "memory_". FERRY_EINVAL. */
+int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *type);
 
 const char *fy_handler_name(const ferry *f, uint16_t index);
 /* What two ranks have in common when the handler of that index, and all before it, are the same on

@@ -1,10 +1,14 @@
-/* The table of handlers, of requests and of objects, in one numbering. */
+/* The table of handlers, of requests, of objects and of transfers, in one numbering from 1. Entry 0
+ * is of no kind: a ferry_handler that the program has not set, {0}, names it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "core/rank.h"
+
+/* Of no handlers. */
+#define NO_SIGNATURE 2166136261u
 
 /* FNV-1a, continued from the signature of the handlers before. */
 static uint32_t sign(uint32_t signature, const char *name, fy_handler_sort sort)
@@ -19,7 +23,7 @@ static uint32_t sign(uint32_t signature, const char *name, fy_handler_sort sort)
 uint32_t fy_handlers_signature(const ferry *f)
 {
     const fy_handlers *h = &f->handlers;
-    return h->count == 0 ? 2166136261u : h->entries[h->count - 1].signature;
+    return h->count == 0 ? NO_SIGNATURE : h->entries[h->count - 1].signature;
 }
 
 static bool grow(fy_handlers *h)
@@ -48,9 +52,14 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *
                                     : "the result");
     if (h->count == FY_HANDLERS_MAX)
         return fy_fail(f, FERRY_ENOMEM, "handler_register: \"%s\" would be handler %d; at most %d",
-                       name, FY_HANDLERS_MAX + 1, FY_HANDLERS_MAX);
+                       name, FY_HANDLERS_MAX, FY_HANDLERS_MAX - 1);
     if (h->count == h->capacity && !grow(h))
         return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
+    if (h->count == 0) {
+        h->names[0][0] = '\0';
+        h->entries[0] = (fy_handler_entry){.sort = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
+        h->count = 1;
+    }
     uint32_t index = h->count;
     snprintf(h->names[index], sizeof(h->names[index]), "%s", name);
     h->entries[index] =
@@ -71,6 +80,18 @@ uint32_t fy_handler_signature(const ferry *f, uint16_t index)
 const char *fy_handler_name(const ferry *f, uint16_t index)
 {
     return index < f->handlers.count ? f->handlers.names[index] : "(unknown)";
+}
+
+int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *type)
+{
+    if (index == 0)
+        return fy_fail(f, FERRY_EINVAL,
+                       "%s: no handler was given (it is {0}); expected one from "
+                       "ferry_%shandler_register",
+                       call, type);
+    return fy_fail(f, FERRY_EINVAL,
+                   "%s: handler %u was not registered by ferry_%shandler_register on this rank",
+                   call, index, type);
 }
 
 void fy_handlers_fini(ferry *f)

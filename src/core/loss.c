@@ -118,7 +118,7 @@ static void compare(ferry *f, int source, const char *theirs, uint32_t count, ui
     enum { BYTES = FY_HANDLER_NAME_BYTES };
     const fy_handlers *h = &f->handlers;
     char texts[2][BYTES + 2] = {"missing", "missing"}, reason[FY_REASON_BYTES];
-    uint32_t i = 0;
+    uint32_t i = 1;
     while (i < count && i < h->count && strncmp(h->names[i], theirs + i * BYTES, BYTES) == 0)
         i++;
     if (i < h->count)

@@ -16,8 +16,7 @@ static __attribute__((cold)) int explain(ferry *f, int rank, const ferry_message
     if (message == NULL)
         return fy_fail(f, FERRY_EINVAL, "request: no message given");
     if (fy_handler_find(f, message->handler.index, FY_HANDLER_REQUEST) == NULL)
-        return fy_fail(f, FERRY_EINVAL, "request: handler %u is not registered for requests here",
-                       message->handler.index);
+        return fy_handler_refuse(f, "request", message->handler.index, "");
     if (message->word_count > FERRY_WORDS_MAX)
         return fy_fail(f, FERRY_EINVAL, "request: %u words; at most %d", message->word_count,
                        FERRY_WORDS_MAX);
@@ -169,8 +168,8 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
         return;
     *told = true;
     if (!exists)
-        fy_log(f, "request from rank %d for handler %u, but %u are registered here; it is dropped",
-               source, frame->handler, h->count);
+        fy_log(f, "request from rank %d for handler %u, but the last one here is %u; it is dropped",
+               source, frame->handler, h->count == 0 ? 0 : h->count - 1);
     else
         fy_log(f,
                "request from rank %d for handler %u, which is \"%s\" here and another there; every "

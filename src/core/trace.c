@@ -258,7 +258,7 @@ static void write_lines(ferry *f, FILE *out)
             f->ops->name, file->opened_ns, f->account.stamp_ns);
     write_stats(f, out);
     fy_profile_trace(f, out);
-    for (uint32_t i = 0; i < f->handlers.count; i++)
+    for (uint32_t i = 1; i < f->handlers.count; i++)
         fprintf(out, "handler %u %s\n", i, f->handlers.names[i]);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->trace != NULL)

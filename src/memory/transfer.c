@@ -179,8 +179,7 @@ static int check_call(ferry *f, const char *name, const ferry_memory_call *call)
 {
     if (call == NULL || fy_handler_find(f, call->handler.index, FY_HANDLER_MEMORY) != NULL)
         return 0;
-    return fy_fail(f, FERRY_EINVAL, "%s: handler %u is not registered for transfers here", name,
-                   call->handler.index);
+    return fy_handler_refuse(f, name, call->handler.index, "memory_");
 }
 
 static int check(ferry *f, const char *name, int rank, const ferry_transfer *what, bool put)

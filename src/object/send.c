@@ -21,8 +21,7 @@ static __attribute__((cold)) int explain(ferry *f, ferry_object object,
                        FERRY_WORDS_MAX);
     if (message->data == NULL && message->size_bytes != 0)
         return fy_fail(f, FERRY_EINVAL, "object_send: %zu bytes at NULL", message->size_bytes);
-    return fy_fail(f, FERRY_EINVAL, "object_send: handler %u is not one of objects",
-                   message->handler.index);
+    return fy_handler_refuse(f, "object_send", message->handler.index, "object_");
 }
 
 static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *message)

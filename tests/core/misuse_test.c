@@ -60,6 +60,11 @@ static void test_misuse_of_objects_is_told(void **state)
     refused(ferry_object_create(rank, type, data, NULL), FERRY_EINVAL, "result is missing");
     assert_int_equal(ferry_object_create(rank, type, data, &object), 0);
     refused(ferry_object_send(rank, object, NULL, NULL), FERRY_EINVAL, "no message given");
+    const ferry_message unset = {.handler = {0}}, unknown = {.handler = {7}};
+    refused(ferry_object_send(rank, object, &unset, NULL), FERRY_EINVAL,
+            "object_send: no handler was given (it is {0}); expected one from "
+            "ferry_object_handler_register");
+    refused(ferry_object_send(rank, object, &unknown, NULL), FERRY_EINVAL, "handler 7");
     refused(ferry_object_locate(rank, object, NULL), FERRY_EINVAL, "result is missing");
     refused(ferry_object_uninstall(rank, object, 1, &info, &data), FERRY_EINVAL, "rank 1 of 1");
     refused(ferry_object_install(rank, NULL, data, 0), FERRY_EINVAL, "information is missing");

@@ -343,6 +343,12 @@ static void test_request_refuses_bad_arguments(void **state)
     m.handler.index = 900;
     assert_int_equal(ferry_request_send(f, 0, &m, NULL), FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(f), "900"));
+    m.handler = (ferry_handler){0};
+    assert_int_equal(ferry_request_send(f, 0, &m, NULL), FERRY_EINVAL);
+    assert_int_equal(ferry_request_broadcast(f, &m, NULL), FERRY_EINVAL);
+    assert_string_equal(ferry_error_message(f),
+                        "request: no handler was given (it is {0}); expected one from "
+                        "ferry_handler_register");
     m.handler = x.seen[0].note;
     const ferry_track wrong = {.size = 1};
     assert_int_equal(ferry_request_send(f, 0, &m, &wrong), FERRY_EINVAL);
@@ -368,7 +374,7 @@ static void test_request_handler_table_is_bounded(void **state)
                 x.job.f[0], "a name longer than thirty-one bytes for sure", note, &h)) == 0)
         count++;
     assert_int_equal(error, FERRY_ENOMEM);
-    assert_int_equal(count, FY_HANDLERS_MAX);
+    assert_int_equal(count, FY_HANDLERS_MAX - 1);
     assert_int_equal(strlen(fy_handler_name(x.job.f[0], h.index)), 31);
     job_close(&x.job);
 }

@@ -191,6 +191,7 @@ static void test_transfer_that_fails_runs_nothing(void **state)
 {
     (void)state;
     const ferry_memory_call remote = {on_there, 0, 1}, local = {on_here, 0, 2}, wrong = {{9}, 0, 0};
+    const ferry_memory_call none = {{0}, 0, 0};
     ferry_transfer what = {far_memory, pattern, SIZE, &remote, &local, 0};
     assert_int_equal(put_run(1, &what, &tracked), 0);
     job_settle(&job);
@@ -205,6 +206,15 @@ static void test_transfer_that_fails_runs_nothing(void **state)
     assert_int_equal(put_run(2, &what, &tracked), FERRY_EINVAL);
     what.local = &wrong;
     assert_int_equal(put_run(1, &what, &tracked), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "handler 9 was not registered by "
+                                                          "ferry_memory_handler_register"));
+    what.local = &none;
+    assert_int_equal(put_run(1, &what, &tracked), FERRY_EINVAL);
+    what.local = NULL;
+    what.remote = &none;
+    assert_int_equal(ferry_get_run(job.f[0], 1, &what, &tracked), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "no handler was given (it is {0})"));
+    what.local = &wrong;
     assert_int_equal(ferry_get_run(job.f[0], 1, &what, &tracked), FERRY_EINVAL);
     assert_int_equal(ferry_put_run(job.f[0], 1, NULL, NULL), FERRY_EINVAL);
     job_settle(&job);
