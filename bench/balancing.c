@@ -1,6 +1,6 @@
 /* Balancing: the synthetic benchmark of prema.txt 7.1 with tasks that sleep, for each scheduler
  * against what the best balancer without knowledge of costs could reach; what the runtime takes of
- * a run; and how soon a scheduler answers while a task runs. docs/performance.md says where the
+ * a run; and how soon a scheduler answers while a task runs. docs/lab/balancing.md says where the
  * bounds come from. */
 #include <signal.h>
 #include <stdlib.h>

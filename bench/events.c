@@ -1,6 +1,6 @@
 /* Events: what tracking costs, pending timeouts, progress in the background, and the ping tests of
  * progressive-messages.txt 6.2.4 beside MPI: latency over the size of the message, and what it
- * takes of the processors. docs/performance.md says what each case is. */
+ * takes of the processors. docs/lab/events.md says what each case is. */
 #include "common/compare.h"
 #include "common/launchers.h"
 

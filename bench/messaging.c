@@ -1,5 +1,5 @@
 /* Messaging: requests, buffers, one-sided copies, collectives, waiting with more ranks than cores,
- * start, memory and size, against the machine's limits and other libraries. docs/performance.md
+ * start, memory and size, against the machine's limits and other libraries. docs/lab/messaging.md
  * says what each case is and where its bound comes from. */
 #include "common/compare.h"
 #include "common/launchers.h"

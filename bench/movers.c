@@ -1,6 +1,6 @@
 /* Movers: exchanges of ghost cells, redistribution and transposition, against plain copies and
  * against MPI by hand, packed and with derived datatypes; and whole programs that differ in their
- * communication alone. docs/performance.md says what each case
+ * communication alone. docs/lab/movers.md says what each case
  * is and where its bound comes from. */
 #include "common/compare.h"
 #include "common/launchers.h"

@@ -2,8 +2,8 @@
  * library's own mpirun and use MPI between them, as ranks on different nodes do: without the shared
  * memory that they would take on one. The limit is the exchange by the calls that anything over MPI
  * needs which does not know what comes next, and whose threads take turns: a receive from any rank,
- * posted before, and looked at again and again; a send that does not wait. docs/performance.md says
- * where the bound comes from. */
+ * posted before, and looked at again and again; a send that does not wait. docs/lab/port-mpi.md
+ * says where the bound comes from. */
 #include "common/compare.h"
 #include "common/launchers.h"
 

@@ -1,5 +1,5 @@
 /* Objects: the operations of prema.txt Table 4.2, each against what it is made of.
- * docs/performance.md says what each case is and where its bound comes from. */
+ * docs/lab/objects.md says what each case is and where its bound comes from. */
 #include "common/compare.h"
 
 #include <string.h>
