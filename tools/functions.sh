@@ -7,8 +7,8 @@ cd "${1:-$(dirname "$0")/..}"
 cat <<'END'
 # Functions and types
 
-Each name has a man page, such as `man ferry_barrier`. Its text is the comment in the header. This list is
-made from the headers by `sh tools/functions.sh >docs/reference/functions.md`.
+Each name has a man page, such as `man ferry_barrier`. Its text is the comment in the header. This
+list is made from the headers by `sh tools/functions.sh >docs/reference/functions.md`.
 END
 for header in error core event member collective memory object balance mover_region mover_plan mover \
     mover_blocks mover_file cell trace launch; do

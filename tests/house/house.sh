@@ -6,7 +6,8 @@
 # notices a violation. Text rules lean on .clang-format: a function's braces stand in column 0.
 set -u
 rule=$1 root=$2 build=$3
-tools=$(cd "$(dirname "$0")/../../tools" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+tools=$(cd "$here/../../tools" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 found=$scratch/found
@@ -328,6 +329,41 @@ rule_functions()
         sed "s|^|$page: |" "$scratch/out"
         echo "$page: run sh tools/functions.sh >$page"
     } >"$found"
+}
+
+# docs/architecture.svg is what tools/architecture.sh draws of the includes.
+rule_architecture()
+{
+    page=docs/architecture.svg
+    sh "$tools/architecture.sh" "$root" >"$scratch/drawn" && cmp -s "$page" "$scratch/drawn" ||
+        echo "$page: run sh tools/architecture.sh >$page" >"$found"
+}
+
+# English of the pages and folders that tests/house/words.list names: words.awk says what is checked.
+rule_words()
+{
+    while read -r path; do
+        case $path in \#* | '') continue ;; esac
+        # shellcheck disable=SC2086
+        find $path \( -name '*.md' -o -name '*.[ch]' \)
+    done <tests/house/words.list | grep -v '^docs/glossary' | sort -u |
+        xargs -r awk -f "$here/words.awk" docs/glossary.md >"$found"
+}
+
+# Messages of the commits after 8a887d7, as far as the history is there: a subject "area: what
+# changes" of at most 72 characters, and a blank line after it.
+rule_commits()
+{
+    git log --format='%x01%h%n%B' "${COMMITS_AFTER-8a887d7}..HEAD" 2>/dev/null | grep -av '^[Cc]o-authored-by' | awk '
+        BEGIN { RS = "\001"; old["d84da98"] = 1 }
+        NR > 1 {
+            n = split($0, line, "\n")
+            if (line[1] in old) next
+            if (line[2] !~ /^[a-z0-9_., \/-]+: [^ ]/)
+                print line[1] ": subject without \"area: \": " line[2]
+            if (length(line[2]) > 72) printf "%s: subject of %d characters\n", line[1], length(line[2])
+            if (n > 2 && line[3] != "") print line[1] ": no blank line after the subject"
+        }' >"$found"
 }
 
 # The tests of the build, one in a line: names that CTest knows, and cmocka's test functions in the

@@ -63,6 +63,11 @@ END
     echo '| `FERRY_KNOWN` | 1 to 64T bytes | 1 |' >"$root/docs/reference/environment.md"
     printf '/* known\n    {"FERRY_KNOWN", 1, BIT(46)},\n */\n' >"$root/src/base/env.c"
     sh "$here/../../tools/functions.sh" "$root" >"$root/docs/reference/functions.md"
+    sh "$here/../../tools/architecture.sh" "$root" >"$root/docs/architecture.svg"
+    mkdir -p "$root/tests/house"
+    printf '# paths\ndocs/page.md\nsrc/core\n' >"$root/tests/house/words.list"
+    printf '## Retired words\n| wish | work request |\n| kind (of) | type |\n' >"$root/docs/glossary.md"
+    printf '# A page\n\nWhat is it? `wish` is code, of a kind.\n' >"$root/docs/page.md"
     touch "$root/README.md"
 }
 
@@ -217,6 +222,44 @@ variables)
     spoil 'a variable without a row' replace "$page" '/FERRY_KNOWN/d'
     spoil 'a row with another range' replace "$page" 's/64T/32T/'
     spoil 'a row for no variable' to "$page" '| `FERRY_GONE` | 0 to 1 | 0 |\n'
+    ;;
+words)
+    long=$(awk 'BEGIN { for (i = 0; i < 36; i++) printf "word " }')
+    page() { to docs/page.md "\n$1\n"; }
+    spoil 'a retired word' page 'It sends a wish.'
+    spoil 'a retired word in the plural, in a table' page '| a | wishes or Wishs |'
+    spoil 'a retired word in a heading' page '## The wish'
+    spoil 'a long sentence' page "$long."
+    spoil 'a long sentence over two lines' page "Short. $(echo "$long" | sed 's/ /\\n/18')."
+    spoil 'a sentence without a head' page 'It is. Who asks waits.'
+    spoil 'a statement that begins with what' page '- What is left is sent.'
+    spoil 'a page of 101 columns' page "$(printf '%0101d' 0)"
+    spoil 'a comment with a retired word' to src/core/a.c '/* Sends\n * a wish. */\n'
+    spoil 'a long sentence in a comment' to src/core/a.c "/* $long. */\n"
+    ;;
+commits)
+    commit() { git -C "$root" -c user.name=a -c user.email=a@b commit -qm "$1" --allow-empty; }
+    history()
+    {
+        git -C "$root" init -q
+        commit 'core: begin'
+        commit "$1"
+    }
+    export COMMITS_AFTER=HEAD~1
+    spoil 'a subject without area' history 'Change it'
+    spoil 'a subject of 73 characters' history "core: $(printf '%067d' 0)"
+    spoil 'a body without a blank line' history 'core: change
+it'
+    clean
+    history 'core: change it
+
+why'
+    check || { cat "$top/log"; echo "house rule commits complains of a right message"; exit 1; }
+    ;;
+architecture)
+    spoil 'an include that the picture lacks' to src/core/a.c '#include "object/object.h"\n'
+    folder() { mkdir "$root/src/new"; to src/new/n.c '#include "base/b.h"\n'; }
+    spoil 'a folder without a place' folder
     ;;
 functions)
     spoil 'a function that the list lacks' to include/ferry/core.h 'FERRY_API int ferry_x(void);\n'
