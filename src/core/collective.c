@@ -25,13 +25,6 @@ enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_WORDS = 4 };
 /* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
 enum { PIECE_BYTES = 64 * 1024 };
 
-/* `what` of a call: its fields from the lowest bits up. */
-enum { TYPE_SHIFT = 8, REDUCTION_SHIFT = 16, BOARD_SHIFT = 24, ROOT_SHIFT = 32, OF_PROGRAM = 0xff };
-
-/* Likewise, of what is no call of the program's: a barrier of ferry_close; that of a rank whose
- * main function has returned, which fits those of others; a ferry_quiesce, in a note alone. */
-enum { CLOSES = 1 << 25, RETURNED = 1 << 26, QUIESCES = 1 << 27 };
-
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
     int32_t ranks[2];
@@ -40,21 +33,8 @@ typedef struct abort_note {
 
 bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b)
 {
-    return ((a->what ^ b->what) & ~(uint64_t)RETURNED) == 0 && a->size_bytes == b->size_bytes &&
-           a->signature == b->signature;
-}
-
-static uint64_t encode(const ferry *f, const ferry_collective *what, bool by_board)
-{
-    bool reduces = what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
-    uint64_t type = what->value_bytes != 0 ? OF_PROGRAM : (uint64_t)what->type;
-    uint64_t reduction = what->combine != NULL ? OF_PROGRAM : (uint64_t)what->reduction;
-    uint64_t closes = f->closing == FY_CLOSING_NOT ? 0
-                      : f->kept_by_main            ? CLOSES | RETURNED
-                                                   : CLOSES;
-    return (uint64_t)what->sort | closes | (reduces ? type << TYPE_SHIFT : 0) |
-           (reduces ? reduction << REDUCTION_SHIFT : 0) | (uint64_t)by_board << BOARD_SHIFT |
-           (uint64_t)what->root << ROOT_SHIFT;
+    return ((a->what ^ b->what) & ~(uint64_t)FY_CALL_RETURNED) == 0 &&
+           a->size_bytes == b->size_bytes && a->signature == b->signature;
 }
 
 static const char *name_of(const fy_collective_call *call)
@@ -63,8 +43,8 @@ static const char *name_of(const fy_collective_call *call)
                                         "ferry_reduce",   "ferry_scan",      "ferry_gather",
                                         "ferry_allgather"};
     unsigned sort = call->what & 0xff;
-    if (call->what & (CLOSES | QUIESCES))
-        return call->what & QUIESCES ? "ferry_quiesce" : "ferry_close";
+    if (call->what & (FY_CALL_CLOSES | FY_CALL_QUIESCES))
+        return call->what & FY_CALL_QUIESCES ? "ferry_quiesce" : "ferry_close";
     return sort <= FERRY_ALLGATHER ? names[sort] : "?";
 }
 
@@ -72,9 +52,9 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
 {
     static const char *const types[] = {"int32", "int64", "uint64", "double", "float", "byte"};
     static const char *const reductions[] = {"sum", "min", "max", "product", "and", "or", "xor"};
-    unsigned sort = call->what & 0xff, type = call->what >> TYPE_SHIFT & 0xff;
-    unsigned reduction = call->what >> REDUCTION_SHIFT & 0xff;
-    if (call->what & RETURNED) {
+    unsigned sort = call->what & 0xff, type = call->what >> FY_CALL_TYPE_SHIFT & 0xff;
+    unsigned reduction = call->what >> FY_CALL_REDUCTION_SHIFT & 0xff;
+    if (call->what & FY_CALL_RETURNED) {
         (void)snprintf(text, size, "returned from its main function");
         return;
     }
@@ -88,7 +68,7 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
                            call->size_bytes);
     if (sort == FERRY_BROADCAST || sort == FERRY_REDUCE || sort == FERRY_GATHER)
         (void)snprintf(text + length, size - (size_t)length, ", root %" PRIu64,
-                       call->what >> ROOT_SHIFT);
+                       call->what >> FY_CALL_ROOT_SHIFT);
 }
 
 /* Says both sides of a disagreement about call `number`. */
@@ -144,8 +124,8 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
     for (fy_collective *c = f->collectives.first; c != NULL; c = c->next)
         if (c->error == 0 && (int32_t)(c->number - e->number) > 0 && c->group->dead < 0 &&
             fy_group_place(c->group, rank) >= 0) {
-            const fy_collective_call call = {QUIESCES | (e->closing ? CLOSES : 0) |
-                                                 (e->returned ? RETURNED : 0),
+            const fy_collective_call call = {FY_CALL_QUIESCES | (e->closing ? FY_CALL_CLOSES : 0) |
+                                                 (e->returned ? FY_CALL_RETURNED : 0),
                                              0, c->call.signature};
             fy_collective_disagree(f, c, rank, &call);
         }
@@ -243,7 +223,7 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
     if (frame->size_bytes != sizeof(note) || !f->quiescence.runs)
         return false;
     memcpy(&note, frame->data, sizeof(note));
-    if (((note.calls[0].what | note.calls[1].what) & QUIESCES) == 0)
+    if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0)
         return false;
     f->quiescence.error = say_disagreement(f, frame->aux, &note);
     return true;
@@ -305,50 +285,6 @@ void fy_collective_look_early(ferry *f, fy_collective *c)
         }
         fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, before));
     }
-}
-
-fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board)
-{
-    fy_collectives *all = &f->collectives;
-    fy_collective *c = all->spare;
-    if (c != NULL)
-        all->spare = c->next;
-    else if ((c = fy_calloc(1, sizeof(*c))) == NULL)
-        return NULL;
-    if (c->steps == NULL) {
-        c->steps = c->own_steps;
-        c->posts = c->own_posts;
-        c->step_capacity = FY_OWN_STEPS;
-        c->post_capacity = FY_OWN_POSTS;
-    }
-    c->next = NULL;
-    c->number = ++all->number;
-    c->error = 0;
-    c->told = c->finished = c->kept = c->last = false;
-    c->by_board = by_board;
-    c->op = 0;
-    c->what = *what;
-    c->group = fy_group_use(all->group);
-    c->ranks = c->group->size;
-    c->self = c->group->self;
-    c->root = fy_group_place(c->group, what->root);
-    c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
-    c->size_bytes = c->value_bytes * what->count;
-    c->call =
-        (fy_collective_call){encode(f, what, by_board), c->size_bytes, fy_handlers_signature(f)};
-    c->part = c->at = c->step_count = c->post_count = 0;
-    c->sent = c->done = 0;
-    if (all->first == NULL)
-        all->first = c;
-    else
-        all->last->next = c;
-    all->last = c;
-    if (!by_board && c->ranks > 1)
-        fy_meet_announce(f, c);
-    if (all->early.head != NULL)
-        fy_collective_look_early(f, c);
-    fy_collective_look_lost(f, c);
-    return c;
 }
 
 void fy_collective_finish(ferry *f, fy_collective *c)

@@ -16,10 +16,23 @@
 
 /* What a call is: ranks that make the same call with fitting arguments have equal ones. */
 typedef struct fy_collective_call {
-    uint64_t what; /* sort, type, reduction, way and root (collective.c) */
+    uint64_t what; /* FY_CALL_...: sort, type, reduction, way and root */
     uint64_t size_bytes;
     uint64_t signature; /* of the handlers registered so far */
 } fy_collective_call;
+
+/* `what` of a call: its fields from the lowest bits up. */
+enum {
+    FY_CALL_TYPE_SHIFT = 8,
+    FY_CALL_REDUCTION_SHIFT = 16,
+    FY_CALL_BOARD_SHIFT = 24,
+    FY_CALL_ROOT_SHIFT = 32,
+    FY_CALL_OF_PROGRAM = 0xff
+};
+
+/* Likewise, of what is no call of the program's: a barrier of ferry_close; that of a rank whose
+ * main function has returned, which fits those of others; a ferry_quiesce, in a note alone. */
+enum { FY_CALL_CLOSES = 1 << 25, FY_CALL_RETURNED = 1 << 26, FY_CALL_QUIESCES = 1 << 27 };
 
 /* A message that a call waits for: frames of `tag` from `source`, in order, until `size_bytes` are
  * there. */

@@ -1,5 +1,8 @@
-/* The calls of collectives: checks, and the way each is carried out. */
+/* The calls of collectives: checks, the record of a call, and the way each is carried out. Every
+ * call of the program runs through this file, so it is built for speed (CMakeLists.txt). */
 #include "core/collective.h"
+
+#include "base/alloc.h"
 #include "core/rank.h"
 #include "core/reduce.h"
 
@@ -80,6 +83,63 @@ static int read_request(ferry *f, const ferry_collective *given, ferry_collectiv
         return fy_fail(f, FERRY_EINVAL, "collective: NULL, expected a ferry_collective");
     int error = fy_read_sized(f, "ferry_collective", given, out, sizeof *out);
     return error == 0 ? check(f, out) : error;
+}
+
+static uint64_t encode(const ferry *f, const ferry_collective *what, bool by_board)
+{
+    bool reduces = what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
+    uint64_t type = what->value_bytes != 0 ? FY_CALL_OF_PROGRAM : (uint64_t)what->type;
+    uint64_t reduction = what->combine != NULL ? FY_CALL_OF_PROGRAM : (uint64_t)what->reduction;
+    uint64_t closes = f->closing == FY_CLOSING_NOT ? 0
+                      : f->kept_by_main            ? FY_CALL_CLOSES | FY_CALL_RETURNED
+                                                   : FY_CALL_CLOSES;
+    return (uint64_t)what->sort | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
+           (reduces ? reduction << FY_CALL_REDUCTION_SHIFT : 0) |
+           (uint64_t)by_board << FY_CALL_BOARD_SHIFT | (uint64_t)what->root << FY_CALL_ROOT_SHIFT;
+}
+
+fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board)
+{
+    fy_collectives *all = &f->collectives;
+    fy_collective *c = all->spare;
+    if (c != NULL)
+        all->spare = c->next;
+    else if ((c = fy_calloc(1, sizeof(*c))) == NULL)
+        return NULL;
+    if (c->steps == NULL) {
+        c->steps = c->own_steps;
+        c->posts = c->own_posts;
+        c->step_capacity = FY_OWN_STEPS;
+        c->post_capacity = FY_OWN_POSTS;
+    }
+    c->next = NULL;
+    c->number = ++all->number;
+    c->error = 0;
+    c->told = c->finished = c->kept = c->last = false;
+    c->by_board = by_board;
+    c->op = 0;
+    c->what = *what;
+    c->group = fy_group_use(all->group);
+    c->ranks = c->group->size;
+    c->self = c->group->self;
+    c->root = fy_group_place(c->group, what->root);
+    c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
+    c->size_bytes = c->value_bytes * what->count;
+    c->call =
+        (fy_collective_call){encode(f, what, by_board), c->size_bytes, fy_handlers_signature(f)};
+    c->part = c->at = c->step_count = c->post_count = 0;
+    c->sent = c->done = 0;
+    if (all->first == NULL)
+        all->first = c;
+    else
+        all->last->next = c;
+    all->last = c;
+    if (!by_board && c->ranks > 1)
+        fy_meet_announce(f, c);
+    if (all->early.head != NULL)
+        fy_collective_look_early(f, c);
+    fy_collective_look_lost(f, c);
+    return c;
 }
 
 static fy_plan *plan_of(ferry_collective_sort sort)
@@ -170,18 +230,18 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
     return 0;
 }
 
+static const ferry_collective barrier = {.size = sizeof(barrier), .sort = FERRY_BARRIER};
+
 int fy_barrier(ferry *f, fy_doing doing)
 {
-    const ferry_collective what = {.size = sizeof(what), .sort = FERRY_BARRIER};
-    return fy_collective_run(f, &what, doing);
+    return fy_collective_run(f, &barrier, doing);
 }
 
 int ferry_barrier(ferry *f)
 {
-    const ferry_collective what = {.size = sizeof(what), .sort = FERRY_BARRIER};
     int error = fy_check_outside(f, "barrier");
     if (error == 0)
-        error = check_group(f, &what, "barrier");
+        error = check_group(f, &barrier, "barrier");
     return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);
 }
 

@@ -31,8 +31,7 @@ typedef struct inbox {
 /* Which inboxes a poll looks at. The first HOT_COUNT of `order` are those where frames were found
  * lately; the others take turns. */
 typedef struct lane_state {
-    uint32_t opened_seen;
-    _Atomic bool missed; /* a source has opened its ring, and the count of that was overwritten */
+    _Atomic uint32_t opened_seen; /* another count than `opened`: rings are to be adopted */
     uint32_t count, first, turn, hot;
     inbox **order;
 } lane_state;

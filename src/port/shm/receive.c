@@ -27,9 +27,10 @@ typedef struct arrival {
 static void __attribute__((cold, noinline)) adopt(shm_port *p, fy_lane lane)
 {
     lane_state *l = &p->lanes[lane];
-    atomic_store_explicit(&l->missed, false, memory_order_relaxed);
     /* acquire: pairs with the release in open_outbox */
-    l->opened_seen = atomic_load_explicit(&p->self->opened, memory_order_acquire);
+    uint32_t opened = atomic_load_explicit(&p->self->opened, memory_order_acquire);
+    /* relaxed: fy_shm_pending may ask for another look from now on */
+    atomic_store_explicit(&l->opened_seen, opened, memory_order_relaxed);
     for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
         uint32_t channel = channel_of((fy_thread)thread, lane);
         for (uint32_t source = 0; source < p->segment->ranks; source++) {
@@ -256,12 +257,20 @@ int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
     shm_port *p = state_of(port);
     lane_state *l = &p->lanes[lane];
     /* relaxed: a source that is missed now is found by a later poll */
-    if (atomic_load_explicit(&p->self->opened, memory_order_relaxed) != l->opened_seen ||
-        atomic_load_explicit(&l->missed, memory_order_relaxed))
+    if (atomic_load_explicit(&p->self->opened, memory_order_relaxed) !=
+        atomic_load_explicit(&l->opened_seen, memory_order_relaxed))
         adopt(p, lane);
     if (l->count <= SMALL_COUNT)
         return poll_all(p, l, budget, deliver, context);
     return poll_some(p, l, budget, deliver, context);
+}
+
+/* A source has opened its ring, and the count of that was overwritten: the next poll adopts it. */
+static void __attribute__((cold, noinline)) look_again(const shm_port *p, lane_state *l)
+{
+    /* relaxed, both: another count than the one that the poll compares it with */
+    uint32_t opened = atomic_load_explicit(&p->self->opened, memory_order_relaxed);
+    atomic_store_explicit(&l->opened_seen, opened - 1, memory_order_relaxed);
 }
 
 /* Any thread: reads the bits of opened rings and the positions, changes nothing. A position that
@@ -291,7 +300,7 @@ bool fy_shm_pending(fy_port *port, fy_lane lane)
                 uint64_t known =
                     atomic_load_explicit(&p->adopted[channel][w], memory_order_relaxed);
                 if ((known >> source % 64 & 1) == 0)
-                    atomic_store_explicit(&p->lanes[lane].missed, true, memory_order_relaxed);
+                    look_again(p, &p->lanes[lane]);
                 return true;
             }
         }
