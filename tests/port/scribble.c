@@ -35,8 +35,9 @@ enum {
 };
 enum { LOST = 3, WRONG = 4 }; /* how a rank ends that notices the damage itself */
 
-typedef enum area { CONTROLS, BOARDS, TABLES, RINGS, PARCELS, AREAS } area;
-static const char *const area_names[AREAS] = {"controls", "boards", "tables", "rings", "parcels"};
+typedef enum area { CONTROLS, BOARDS, TABLES, RINGS, PARCELS, STATES, AREAS } area;
+static const char *const area_names[AREAS] = {"controls", "boards",  "tables",
+                                              "rings",    "parcels", "states"};
 
 typedef struct work {
     ferry *f;
@@ -155,6 +156,23 @@ static void scribble(work *w)
             *(volatile uint32_t *)at = (uint32_t)value;
         else
             *(volatile uint64_t *)at = value;
+    }
+}
+
+/* Of the control blocks, what ranks say of themselves, where nothing else ends the job: at its
+ * begin that they have opened rings, before its end that they are there. */
+static void scribble_states(work *w, bool begin)
+{
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        shm_rank *control = rank_at(w->segment->base, rank);
+        for (uint32_t i = 0; begin && i < SHM_CHANNELS; i++)
+            control->open[i][0] = 0;
+        if (begin || below(w, 2) == 0)
+            continue;
+        uint32_t value = SHM_DEAD + 1 + (uint32_t)below(w, 8);
+        fprintf(stderr, "scribble: states: %u instead of %u of rank %u\n", value, control->state,
+                rank);
+        control->state = value;
     }
 }
 
@@ -280,7 +298,9 @@ static int rank_main(ferry *f, int argc, char **argv)
         use_cells(w);
         if (i % 50 == 0)
             must(w, "barrier", ferry_barrier(f));
-        if (i % (ROUNDS / 4) == when % (ROUNDS / 4) && rank == 1)
+        if (w->where == STATES && rank == 1 && (i == 0 || i == ROUNDS - 1))
+            scribble_states(w, i == 0);
+        else if (w->where != STATES && i % (ROUNDS / 4) == when % (ROUNDS / 4) && rank == 1)
             scribble(w);
         (void)ferry_poll(f);
     }

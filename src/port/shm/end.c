@@ -21,8 +21,7 @@ shm_state fy_job_state(const job *j, int rank)
     if (j->controls.base == NULL)
         return SHM_LEFT;
     /* seq_cst, as in fy_controls_mark; the launcher sees it some time after it happened anyway */
-    return (shm_state)(atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->state) &
-                       SHM_STATE_MASK);
+    return (shm_state)shm_state_in(atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->state));
 }
 
 static bool anyone_joined(const job *j)

@@ -175,12 +175,19 @@ static inline shm_rank *rank_at(void *base, uint32_t rank)
     return (shm_rank *)(void *)((char *)base + 4096) + rank;
 }
 
+/* The shm_state in a rank's `state`. If it is none, the word was overwritten by a rank: those that
+ * have died and left write nothing, so the rank is there. */
+static inline uint32_t shm_state_in(uint32_t word)
+{
+    word &= SHM_STATE_MASK;
+    return word <= SHM_DEAD ? word : SHM_JOINED;
+}
+
 /* What a rank has done so far with its place (shm_state). */
 static inline uint32_t fy_shm_state(const fy_segment *s, uint32_t rank)
 {
     /* acquire: what a rank wrote before it went is seen by who sees that it has */
-    return atomic_load_explicit(&rank_at(s->base, rank)->state, memory_order_acquire) &
-           SHM_STATE_MASK;
+    return shm_state_in(atomic_load_explicit(&rank_at(s->base, rank)->state, memory_order_acquire));
 }
 
 static inline shm_ring *ring_at(const fy_segment *s, uint32_t target, uint32_t source,

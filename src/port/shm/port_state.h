@@ -66,8 +66,9 @@ typedef struct shm_port {
     /* By source: a bit for each inbox. The bits that sources set may be overwritten. */
     _Atomic uint64_t adopted[SHM_CHANNELS][SHM_OPEN_WORDS];
     uint32_t events_seen[FY_THREADS];
-    uint32_t impatience; /* decisions for which to sleep at once */
-    uint32_t awake;      /* waits in a row that ended without sleep */
+    uint32_t impatience;              /* decisions for which to sleep at once */
+    uint32_t awake;                   /* waits in a row that ended without sleep */
+    uint64_t repaired_ns[FY_THREADS]; /* when each thread did fy_shm_repair last */
     pthread_t helper;
     void (*helper_entry)(void *arg);
     void *helper_arg;
@@ -83,8 +84,9 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
 int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
                       const fy_frame *frame);
 
-/* Nothing has come for long: announces this rank again to targets where that was overwritten. */
-void fy_shm_announce_again(const shm_port *p);
+/* Writes again what this rank says of itself, where that was overwritten: that it is there, and to
+ * targets that it has opened rings. A second passes at most without it while this rank waits. */
+void fy_shm_repair(const shm_port *p, fy_thread thread);
 
 /* receive.c */
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);

@@ -44,9 +44,17 @@ open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
     announce(p, channel, o->target);
 }
 
-void fy_shm_announce_again(const shm_port *p)
+void fy_shm_repair(const shm_port *p, fy_thread thread)
 {
-    for (uint32_t channel = 0; channel < SHM_CHANNELS; channel++)
+    /* Where a helper exists, each of the two threads announces what it has opened itself. */
+    bool both = p->helper_entry == NULL;
+    uint32_t first = both ? 0 : channel_of(thread, FY_DATA);
+    /* relaxed, and below: this rank alone writes it while it lives */
+    uint32_t state = atomic_load_explicit(&p->self->state, memory_order_relaxed);
+    if ((state & SHM_STATE_MASK) != SHM_JOINED)
+        atomic_store_explicit(&p->self->state, (state & SHM_FAR) | SHM_JOINED | SHM_NEEDS_FENCE,
+                              memory_order_relaxed);
+    for (uint32_t channel = first; channel < (both ? SHM_CHANNELS : first + FY_LANES); channel++)
         for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
             const outbox *o = &p->out[channel][rank];
             if (o->ring == NULL || fy_shm_state(p->segment, rank) >= SHM_LEFT)
@@ -237,8 +245,13 @@ static inline int find_outbox(shm_port *p, fy_thread thread, fy_lane lane, int r
     *state = atomic_load_explicit(&(*out)->target->state, memory_order_relaxed);
     if ((*state & SHM_STATE_MASK) == SHM_JOINED)
         return 0;
-    bool gone = (*state & SHM_STATE_MASK) >= SHM_LEFT || (uint32_t)rank >= p->segment->starting;
-    return gone ? FERRY_EPEER : 0;
+    uint32_t told = shm_state_in(*state);
+    if (told == SHM_JOINED || (told == SHM_ABSENT && (uint32_t)rank < p->segment->starting))
+        return 0;
+    /* Nobody tells this rank of a state that was overwritten: it looks at the others again. */
+    /* seq_cst: as in fy_controls_mark */
+    atomic_fetch_add(&p->self->events, 1);
+    return FERRY_EPEER;
 }
 
 static __attribute__((noinline)) int send_long(shm_port *p, outbox *o, fy_lane lane, uint32_t state,

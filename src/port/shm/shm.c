@@ -109,10 +109,7 @@ static void shm_join_helper(fy_port *port)
 static fy_peer_state shm_peer(fy_port *port, int rank)
 {
     shm_port *p = state_of(port);
-    /* acquire: what the peer did before it left is seen */
-    uint32_t state = atomic_load_explicit(&rank_at(p->segment->base, (uint32_t)rank)->state,
-                                          memory_order_acquire);
-    switch (state & SHM_STATE_MASK) {
+    switch (fy_shm_state(p->segment, (uint32_t)rank)) {
     case SHM_ABSENT:
         return (uint32_t)rank < p->segment->starting ? FY_PEER_ALIVE : FY_PEER_ABSENT;
     case SHM_JOINED:

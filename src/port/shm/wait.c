@@ -20,7 +20,6 @@
  * two exchanges are apart by that much. */
 #include "port/shm/port_state.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -50,18 +49,26 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Whether it has slept as long as it may. */
-static bool futex_sleep(_Atomic uint32_t *word, uint64_t deadline_ns)
+static uint64_t now_repaired(shm_port *p, fy_thread thread)
 {
-    uint64_t latest_ns = fy_clock_now_ns() + SLEEP_MAX_NS;
+    uint64_t now_ns = fy_clock_now_ns();
+    if (now_ns - p->repaired_ns[thread] >= SLEEP_MAX_NS) {
+        p->repaired_ns[thread] = now_ns;
+        fy_shm_repair(p, thread);
+    }
+    return now_ns;
+}
+
+static void futex_sleep(shm_port *p, fy_thread thread, _Atomic uint32_t *word, uint64_t deadline_ns)
+{
+    uint64_t latest_ns = now_repaired(p, thread) + SLEEP_MAX_NS;
     if (deadline_ns < latest_ns)
         latest_ns = deadline_ns;
     struct timespec t = {
         .tv_sec = (time_t)(latest_ns / 1000000000u),
         .tv_nsec = (long)(latest_ns % 1000000000u),
     };
-    long error = syscall(SYS_futex, word, FUTEX_WAIT_BITSET, 1, &t, NULL, FUTEX_BITSET_MATCH_ANY);
-    return error != 0 && errno == ETIMEDOUT && latest_ns < deadline_ns;
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, 1, &t, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 void fy_rouse(_Atomic uint32_t *asleep)
@@ -200,7 +207,7 @@ static bool look(shm_port *p, uint64_t deadline_ns)
             return true;
         pause_briefly();
     }
-    uint64_t before = fy_clock_now_ns();
+    uint64_t before = now_repaired(p, FY_APP);
     bool alone = !p->crowded;
     for (int i = 0; i < (alone ? YIELDS_ALONE : YIELDS); i++) {
         sched_yield();
@@ -238,8 +245,8 @@ static void wait_app(shm_port *p, uint64_t deadline_ns)
     /* Where a helper exists, it may be polling the control lane, whose state is then not ours. */
     bool both = p->helper_entry == NULL;
     bool odd = fy_shm_look_closer(p, FY_DATA) || (both && fy_shm_look_closer(p, FY_CONTROL));
-    if (!odd && !app_ready(p) && futex_sleep(&p->self->app_asleep, deadline_ns))
-        fy_shm_announce_again(p);
+    if (!odd && !app_ready(p))
+        futex_sleep(p, FY_APP, &p->self->app_asleep, deadline_ns);
     atomic_store(&p->self->app_asleep, 0);
 }
 
@@ -250,7 +257,7 @@ static void wait_helper(shm_port *p, uint64_t deadline_ns)
     /* seq_cst: before the last look; pairs with fy_rouse */
     atomic_store(&p->self->helper_asleep, 1);
     if (!helper_ready(p))
-        (void)futex_sleep(&p->self->helper_asleep, deadline_ns);
+        futex_sleep(p, FY_HELPER, &p->self->helper_asleep, deadline_ns);
     atomic_store(&p->self->helper_asleep, 0);
 }
 
