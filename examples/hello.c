@@ -1,3 +1,7 @@
+/* Hello: each rank sends a request to the next one, where it runs `greet`.
+ *
+ *     cc hello.c $(pkg-config --cflags --libs ferry) -o hello
+ *     ferry run -n 4 ./hello */
 #include <stdio.h>
 
 #include <ferry/ferry.h>

@@ -1,6 +1,6 @@
 /* Survive: a farm that loses a worker and no task.
  *
- * Rank 0 hands out tasks, one at a time to each worker. Rank 2 is killed in its third task. Rank 0
+ * Rank 0 hands out tasks, one at a time to each worker. Rank 2 is killed in its first task. Rank 0
  * hears of the death and gives that task to another worker.
  *
  *     cc survive.c $(pkg-config --cflags --libs ferry) -o survive
@@ -18,7 +18,6 @@ typedef struct farm {
     int again[TASKS];    /* tasks of workers that died */
     int again_count;
     int task_of[RANKS_MAX]; /* what each worker has */
-    int ran;                /* tasks of this worker */
     bool finished;
 } farm;
 
@@ -39,8 +38,8 @@ static void hand_out(ferry *f, farm *p, int worker)
 
 static void on_task(ferry *f, int source, const ferry_message *message)
 {
-    farm *p = ferry_user_data(f);
-    if (ferry_rank(f) == 2 && ++p->ran == 3)
+    const farm *p = ferry_user_data(f);
+    if (ferry_rank(f) == 2)
         raise(SIGKILL);
     const ferry_message reply = {
         .handler = p->result, .word_count = 1, .words = {message->words[0]}};

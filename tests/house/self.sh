@@ -261,6 +261,22 @@ architecture)
     folder() { mkdir "$root/src/new"; to src/new/n.c '#include "base/b.h"\n'; }
     spoil 'a folder without a place' folder
     ;;
+examples)
+    example()
+    {
+        mkdir -p "$root/examples" "$root/docs/guide"
+        printf '/* One.\n *\n *     cc one.c */\n#include <stdio.h>\n' >"$root/examples/one.c"
+        echo 'Take one.c.' >"$root/docs/guide/one.md"
+        [ $# -eq 0 ] || "$@"
+    }
+    clean
+    example
+    check || { cat "$top/log"; echo "house rule examples complains of a right one"; exit 1; }
+    spoil 'an example of 121 lines' example to examples/one.c "$(lines 118)"
+    spoil 'an example without a comment' example replace examples/one.c '1,3d'
+    spoil 'an example with a header of its own' example to examples/one.c '#include "two.h"\n'
+    spoil 'an example that no guide names' example replace docs/guide/one.md d
+    ;;
 functions)
     spoil 'a function that the list lacks' to include/ferry/core.h 'FERRY_API int ferry_x(void);\n'
     spoil 'a function that is gone' to docs/reference/functions.md '- `ferry_gone`\n'
