@@ -60,10 +60,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (ferry_send(f, 0, 1, "hello", 6, NULL) != 0 ||
         ferry_send(f, 0, 3, "much too long", 14, NULL) != 0)
         return 1;
-    if (ferry_background_begin(f) != 0)
-        return 1;
+    int error = ferry_background_begin(f);
     /* Compute long, and call nothing of Ferry's: its thread does what others need of this rank. */
-    ferry_background_end(f);
+    if (error == 0)
+        error = ferry_background_end(f);
+    if (error != 0 && error != FERRY_ENOTSUP) /* the simulator has no such thread */
+        return 1;
     return ferry_peer_is_gone(f, 0);
 }
 
