@@ -40,20 +40,16 @@ typedef struct ferry_options {
     void *user_data;          /* what ferry_user_data returns; lends until ferry_close */
     const void *communicator; /* the address of an MPI_Comm of a program that has initialised MPI:
                                  the job is its ranks; borrows; NULL: all ranks of the launcher */
-    size_t backlog_bytes;  /* of what handlers here have sent to a peer without room for it: beyond,
-                              that peer's requests are left with it; and of one peer's messages that
-                              wait here for objects: beyond, it sends no more of them until half
-                              have gone; FERRY_BACKLOG_BYTES; 256 KiB */
-    const char *directory; /* how ranks learn where objects are: "lazy", who asks; "home", their
-                              creator too; "eager", all; or the path of a shared object with a
-                              ferry_directory_protocol (object.h), with a '/' in it. The same on
-                              all; FERRY_DIRECTORY; "lazy" */
+    size_t backlog_bytes;     /* limit of what waits for one peer here; docs/limits.md;
+                                 FERRY_BACKLOG_BYTES; 256 KiB */
+    const char *directory;    /* how ranks learn where objects are: "lazy", who asks; "home", their
+                                 creator too; "eager", all; or the path of a shared object with a
+                                 ferry_directory_protocol (object.h), with a '/' in it. The same on
+                                 all; FERRY_DIRECTORY; "lazy" */
     uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so
                           long, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
-    size_t waiting_bytes; /* that tasks, messages and puts waiting on this rank may take: then its
-                             handlers may start no more that would have to wait here, and from half
-                             of it on no rank sends messages to objects here until half of that has
-                             gone; FERRY_WAITING_BYTES; a quarter of the machine's memory */
+    size_t waiting_bytes; /* limit of all that waits on this rank; docs/limits.md;
+                             FERRY_WAITING_BYTES; a quarter of the machine's memory */
 } ferry_options;
 
 /* The initialiser of a struct whose first field is its size. Begin with it: a program and a library
@@ -257,17 +253,13 @@ typedef void ferry_request_fn(ferry *f, int source, const ferry_message *message
 FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
                                                     ferry_request_fn *fn, ferry_handler *out);
 
-/* Runs `message->handler` on `rank` (which may be the caller) with the message's words and data.
- * Without `track`, borrows `message->data`; where that saves a copy (large data over MPI) it
- * returns when the target has taken them up. With `track` it keeps them until submitted. From 4 KiB
- * on, data in memory of ferry_alloc are not copied for a rank of this node, except with `arrival`:
- * its handler reads them where they are, and submitted is reported when it has returned. Outside
- * handlers it polls while the target has no room; in a handler it never waits (what has no room is
- * kept and sent by later polls, in order). FERRY_EAGAIN, in a handler: it would have to wait here,
- * where what waits takes `waiting_bytes` (ferry_options) already; after polls it may be tried
- * again. So too FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM: nothing was sent, no event will come.
- * `track` may report FERRY_ENOENT (no such handler there) and FERRY_EPEER. [app thread, handlers |
- * may block outside handlers | polls when it blocks] dmcs.txt 3.2, prema.txt B.2.3. */
+/* Runs `message->handler` on `rank`, which may be the caller, with the message's words and data.
+ * Without `track` borrows `message->data`; with it keeps the data until submitted. Outside handlers
+ * it polls while the target has no room. In a handler it never waits. FERRY_EAGAIN, in a handler:
+ * too much waits here (docs/limits.md). FERRY_EAGAIN, FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM:
+ * nothing was sent, no event will come. `track` may report FERRY_ENOENT (no such handler there),
+ * FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when it blocks] dmcs.txt
+ * 3.2, prema.txt B.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
                                                 const ferry_track *track);
 
@@ -278,14 +270,11 @@ FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_
  * `track`. [app thread, not in handlers | polls | may block] dmcs.txt 3.1, prema.txt B.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_message *message);
 
-/* Runs `message->handler` on every rank but the caller, whose number the handlers see as source:
- * those that the caller knows to be there (member.h), and that have not gone when it comes. Not a
- * collective: any rank may call it at any time. The message travels along a tree of ranks, each of
- * which passes it on when it polls. Broadcasts of one rank are handled in the order sent unless
- * ranks come or go between them; between a broadcast and other requests no order is promised. The
- * data may be reused on return. `track` reports completed when every handler has returned; failed
- * with FERRY_EPEER when a rank of the tree died meanwhile, though others may have handled it.
- * FERRY_EAGAIN, in a handler: what waits here takes more than `waiting_bytes` (ferry_options). Else
+/* Runs `message->handler` on every rank but the caller: those that the caller knows (member.h) and
+ * that have not gone when it arrives. The handlers see the caller as source. It is no collective.
+ * Broadcasts of one rank run in the order sent, unless ranks come or go between them; other
+ * requests may overtake them. `track` reports completed when every handler has returned,
+ * FERRY_EPEER when a rank that passes the message on has died. FERRY_EAGAIN: docs/limits.md. Else
  * as ferry_request_send. [app thread, handlers | may block outside handlers | polls when it blocks]
  * prema.txt B.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_message *message,
@@ -297,14 +286,12 @@ FERRY_API FERRY_MUST_USE int ferry_request_broadcast(ferry *f, const ferry_messa
  * dmcs.txt 3.3, prema.txt B.2.6. */
 FERRY_API int ferry_poll(ferry *f);
 
-/* As ferry_poll, without tasks, for what has `tag`: requests, messages to objects, and puts and
- * gets with a tag or a handler. FERRY_ANY_TAG is every tag. Requests with another tag are kept
- * here, in order, for later polls; a rank that waits for their arrival is told of it. Any poll
- * carries out a put or get without a tag, but a put stays behind what is kept of its rank.
- * FERRY_EAGAIN: nothing was run, and more requests with other tags have come than `waiting_bytes`
- * (ferry_options) allows to keep. Then requests with `tag` may be behind these, and their ranks
- * wait until a poll takes the other tags. FERRY_ESTATE: inside a handler. [app thread, not in
- * handlers | polls | never blocks] prema.txt B.2.6. */
+/* As ferry_poll, without tasks, for requests, messages to objects, puts and gets with `tag`;
+ * FERRY_ANY_TAG is every tag. Requests with another tag are kept, in order, for later polls. Any
+ * poll carries out a put or get without a tag, but a put stays after requests of its rank that are
+ * kept. FERRY_EAGAIN: nothing was run, and more is kept than allowed (docs/limits.md); poll for the
+ * other tags. FERRY_ESTATE: inside a handler. [app thread, not in handlers | polls | never blocks]
+ * prema.txt B.2.6. */
 FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 
 /* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed

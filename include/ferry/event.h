@@ -41,15 +41,12 @@ FERRY_API bool ferry_peer_is_gone(const ferry *f, int rank);
 
 /* Two-sided messages. */
 
-/* Sends `size_bytes` at `data` (any number, 0 too) to the receive of `rank` that meets it; `rank`
- * may be the caller. Messages of one rank to another meet receives in the order sent. Keeps `data`
- * until `track` reports submitted; without `track` it is copied, or for a long message outside
- * handlers waited for. `track` reports completed when a receive has all of it, failed with
- * FERRY_ETOOLONG when that was shorter. What no receive has met waits at the target only as far as
- * its credit for this rank goes, the rest here. FERRY_EAGAIN, in a handler: it would have to wait
- * here, or its copy, where what waits takes `waiting_bytes` (ferry_options) already. So too
- * FERRY_EINVAL (FERRY_ANY_TAG too), FERRY_ENOMEM, FERRY_EPEER: nothing was sent. [app thread,
- * handlers | may block outside handlers | polls when it blocks]
+/* Sends `size_bytes` (0 too) at `data` to the receive of `rank` that meets it. Messages of one rank
+ * to another meet receives in the order sent. Keeps `data` until `track` reports submitted; without
+ * `track` it is copied, or, if it is long and outside handlers, waited for. `track` reports
+ * completed when a receive has all of it, FERRY_ETOOLONG when that was shorter. FERRY_EAGAIN
+ * (docs/limits.md), FERRY_EINVAL (FERRY_ANY_TAG too), FERRY_ENOMEM, FERRY_EPEER: nothing was sent.
+ * [app thread, handlers | may block outside handlers | polls when it blocks]
  * progressive-messages.txt 5.1.3 (mate_send). */
 FERRY_API FERRY_MUST_USE int ferry_send(ferry *f, int rank, int32_t tag, const void *data,
                                         size_t size_bytes, const ferry_track *track);

@@ -14,21 +14,13 @@
 extern "C" {
 #endif
 
-/* Has `count` more ranks started, which run `argv` (ended by NULL; `argv[0]` is looked up in PATH)
- * or, when it is NULL, the same program with the same arguments. Returns before they run; `*first`
- * is the number of the first, the others' follow. A new rank is unknown until it opens Ferry. Then
- * every rank learns of it (ferry_on_peer, `joined`) and may send to it; it takes part in
- * collectives from the end of its first ferry_quiesce, which is the one that the others are in or
- * call next, and which they do not leave without it. On the calling rank a `died` tells of one that
- * ended before. ferry_ranks counts the numbers that the job has for ranks, used or not
- * (FERRY_RANKS_MAX, --ranks-max of `ferry run` and `ferry sim`); those that are not there are gone
- * in the sense of ferry_peer_is_gone. Under mpirun the caller's process starts them, on its node,
- * and they die with it; MPI does not know them. FERRY_ENOMEM: no numbers are left; in a job over
- * several nodes, none of this node's, each of which has an equal share. FERRY_ENOTSUP: no room was
- * asked for, or the job has no launcher; over several nodes under mpirun, not all ranks have the
- * same room (at most 1,023 numbers), or the program has initialised MPI below MPI_THREAD_MULTIPLE;
- * with `argv`, also where ranks share one process. FERRY_EINVAL.
- * [app thread, handlers | never blocks] cds.txt 6. */
+/* Starts `count` more ranks, which run `argv` (ended by NULL; `argv[0]` is looked up in PATH) or,
+ * when it is NULL, the same program with the same arguments. Returns before they run; `*first` is
+ * the number of the first. When a new rank opens Ferry, every rank learns of it (ferry_on_peer);
+ * docs/messages.md says when it becomes a member. FERRY_ENOMEM: no numbers are left; over several
+ * nodes, none of this node's. FERRY_ENOTSUP: no room was asked for (FERRY_RANKS_MAX), or this job
+ * cannot start ranks; the message says why. FERRY_EINVAL. [app thread, handlers | never blocks]
+ * cds.txt 6. */
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 
 /* Leaves the job while the others stay: moves the objects that are here to them, with the messages

@@ -4,10 +4,8 @@
  * it fails and says so; it never faults the target. That is stricter than the papers, which put to
  * any address. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
  *
- * What is not done on return goes by messages, and in a handler waits here while they have no room.
- * There every call may get FERRY_EAGAIN: what waits takes `waiting_bytes` (ferry_options) already.
- * Nothing was started, no event will come, and it may be tried again after polls. A put of more
- * than 32 KiB, several pieces and transfers with handlers get it also where they have room. */
+ * A put or get that is not a plain copy goes by messages. In a handler every such call may return
+ * FERRY_EAGAIN: nothing was started, no event will come (docs/limits.md). */
 #ifndef FERRY_MEMORY_H
 #define FERRY_MEMORY_H
 

@@ -122,23 +122,13 @@ FERRY_API int ferry_object_locate(ferry *f, ferry_object object, int *rank);
 /* Number of objects on this rank. [app thread, handlers | never blocks] */
 FERRY_API size_t ferry_object_count(const ferry *f);
 
-/* Sends `message` to the handler of `object`, wherever it lives, following migrations.
- * Without `track`, borrows `message->data`; with it, keeps it until submitted. Messages from one
- * rank to one object run in order. With `track->arrival` completed says that the rank that has the
- * object has the message, to be run in its turn: what becomes of both after that is not reported.
- * Else it says that the handler has returned. `track` may report FERRY_ENOENT: the object was
- * destroyed (without `track` a log line does); FERRY_EPEER: it was lost with a rank that died, or,
- * after a death, came later than 20 to 40 ms behind those sent after it. FERRY_ENOENT at once: this
- * rank knows already that it was destroyed or lost; nothing was sent, no event will come; so too
- * FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER; and, in a handler, FERRY_EAGAIN: the message would have
- * to wait on this rank, where what waits, tasks included, takes `waiting_bytes` (ferry_options)
- * already: do the work at once, or keep it and send it from a later task. Outside handlers it waits
- * for room as ferry_request_send, and while some rank holds more than `backlog_bytes` of this one's
- * messages that wait for objects, or half of `waiting_bytes` in all; runs tasks meanwhile. It does
- * not wait while an object that the program took from this rank, or is to install here, is not
- * installed, or the type of one that came is not registered: then messages wait on this rank, and
- * the call returns FERRY_EAGAIN outside handlers too. [app thread, handlers | may block and poll
- * outside handlers] prema.txt C.2.4. */
+/* Sends `message` to the handler of `object`, wherever it lives, following migrations. Messages of
+ * one rank to one object run in order. Without `track` borrows `message->data`; with it keeps the
+ * data until submitted. Outside handlers it waits for room and credit, and runs tasks meanwhile.
+ * FERRY_EAGAIN: docs/limits.md. FERRY_ENOENT: the object is known to be destroyed or lost. After
+ * these, FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER nothing was sent. `track` may report FERRY_ENOENT,
+ * FERRY_EPEER (docs/messages.md). [app thread, handlers | may block and poll outside handlers]
+ * prema.txt C.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_message *message,
                                                const ferry_track *track);
@@ -156,16 +146,13 @@ typedef struct ferry_move_info {
     size_t size_bytes;
 } ferry_move_info;
 
-/* Takes an object from this rank for the program to carry to `rank`, another one: its messages
- * follow it there, and those that come before it are kept until it is installed. Gives
- * `info->bytes`, freed with free, and `*data`, which is the program's from now on. ferry_quiesce
- * waits for messages to the object and for those that go with it, but not for what the program
- * carries: ranks may meet there before one hands it to the other. Both ranks may send to it until
- * it is installed; other ranks' programs may have to wait for that in ferry_object_send, so these
- * two do not wait for other ranks. FERRY_ENOENT: not here, or
- * leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM, and FERRY_EPEER, `rank` is
- * not there: it stays. [app thread, handlers | never blocks] prema.txt C.2.5 (mol_uninstall_obj).
- */
+/* Takes an object from this rank for the program to carry to `rank`, another one. Its messages
+ * follow it there and are kept until it is installed. Gives `info->bytes`, freed with free, and
+ * `*data`, which is the program's from now on. ferry_quiesce does not wait for objects that the
+ * program carries. Both ranks may send to the object meanwhile (docs/limits.md). FERRY_ENOENT: not
+ * here, or leaving; FERRY_ESTATE: its handler runs; FERRY_EINVAL, FERRY_ENOMEM, and FERRY_EPEER,
+ * `rank` is not there: it stays. [app thread, handlers | never blocks] prema.txt C.2.5
+ * (mol_uninstall_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object object, int rank,
                                                     ferry_move_info *info, void **data);
 
