@@ -285,7 +285,7 @@ static int open_farm(ferry *f, farm *m)
     if (error == 0)
         error = ferry_handler_register(f, "leave", on_leave, &m->leave);
     if (error == 0)
-        error = ferry_on_peer(f, on_peer, m);
+        error = ferry_peer_watch(f, on_peer, m);
     return error;
 }
 
@@ -335,5 +335,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

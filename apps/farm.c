@@ -42,19 +42,19 @@ static bool is_prime(int64_t n)
 static void work(ferry *f, ferry_parcel parcel)
 {
     void *data;
-    check(f, ferry_parcel_mod(f, &parcel, &data));
+    check(f, ferry_parcel_modify(f, &parcel, &data));
     task *t = data;
     t->worker = ferry_rank(f);
     for (int64_t n = t->first; n < t->end; n++)
         t->primes += is_prime(n);
-    check(f, ferry_cell_enq(f, (ferry_cell){0, RESULTS}, parcel, FERRY_GIVE, FERRY_FOREVER));
+    check(f, ferry_cell_enqueue(f, (ferry_cell){0, RESULTS}, parcel, FERRY_GIVE, FERRY_FOREVER));
 }
 
 static void serve(ferry *f)
 {
     for (;;) {
         ferry_parcel parcel;
-        check(f, ferry_cell_deq(f, (ferry_cell){0, TASKS}, &parcel, FERRY_FOREVER));
+        check(f, ferry_cell_dequeue(f, (ferry_cell){0, TASKS}, &parcel, FERRY_FOREVER));
         const task *t = ferry_parcel_data(f, parcel, NULL);
         if (t->first == t->end) {
             check(f, ferry_parcel_release(f, parcel));
@@ -72,7 +72,7 @@ static void add(ferry *f, int64_t first, int64_t end)
     int error;
     while ((error = ferry_cell_send(f, tasks, &t, sizeof t, NULL, 0)) == FERRY_EAGAIN) {
         ferry_parcel parcel;
-        if (ferry_cell_deq(f, tasks, &parcel, 0) == 0)
+        if (ferry_cell_dequeue(f, tasks, &parcel, 0) == 0)
             work(f, parcel);
     }
     check(f, error);
@@ -119,7 +119,7 @@ static int64_t take_results(ferry *f, int64_t limit, bool checked)
     for (int64_t i = 0; i < tasks; i++) {
         task t;
         size_t size = sizeof t;
-        check(f, ferry_cell_recv(f, (ferry_cell){0, RESULTS}, &t, &size, NULL, FERRY_FOREVER));
+        check(f, ferry_cell_receive(f, (ferry_cell){0, RESULTS}, &t, &size, NULL, FERRY_FOREVER));
         primes += t.primes;
         own += t.worker == 0;
         wrong += checked && !is_right(&t, composite, seen);
@@ -156,7 +156,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (int64_t first = 0; first < limit; first += RANGE)
         add(f, first, first + RANGE < limit ? first + RANGE : limit);
     ferry_parcel parcel;
-    while (ferry_cell_deq(f, (ferry_cell){0, TASKS}, &parcel, 0) == 0)
+    while (ferry_cell_dequeue(f, (ferry_cell){0, TASKS}, &parcel, 0) == 0)
         work(f, parcel);
     for (int rank = 1; rank < ferry_ranks(f); rank++)
         add(f, 0, 0);
@@ -165,5 +165,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -85,19 +85,19 @@ static void on_inbox(ferry *f, ferry_cell cell, size_t count, void *arg)
         void *data;
         check(f, ferry_parcel_create(f, sizeof(image), &parcel, &data));
         draw(data, s->made++);
-        check(f, ferry_cell_enq(f, cell, parcel, FERRY_GIVE, 0));
+        check(f, ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, 0));
         return;
     }
     ferry_parcel parcel;
-    if (ferry_cell_deq(f, cell, &parcel, 0) != 0)
+    if (ferry_cell_dequeue(f, cell, &parcel, 0) != 0)
         return;
     void *data;
-    check(f, ferry_parcel_mod(f, &parcel, &data)); /* no copy: nobody else has it */
+    check(f, ferry_parcel_modify(f, &parcel, &data)); /* no copy: nobody else has it */
     soften(data);
     bool last = ferry_rank(f) == ferry_ranks(f) - 1;
     const ferry_cell next = {ferry_rank(f) + !last, last ? DONE : INBOX};
     const ferry_track untold = FERRY_TRACK_DEFAULTS;
-    check(f, ferry_cell_enq_start(f, next, parcel, FERRY_GIVE, &untold));
+    check(f, ferry_cell_enqueue_start(f, next, parcel, FERRY_GIVE, &untold));
 }
 
 /* Runs before the filter when both are due: its priority is higher. */
@@ -106,7 +106,7 @@ static void on_done(ferry *f, ferry_cell cell, size_t count, void *arg)
     stage *s = arg;
     (void)count;
     ferry_parcel parcel;
-    while (ferry_cell_deq(f, cell, &parcel, 0) == 0) {
+    while (ferry_cell_dequeue(f, cell, &parcel, 0) == 0) {
         const image *picture = ferry_parcel_data(f, parcel, NULL);
         for (int y = 0; y < SIDE; y++)
             for (int x = 0; x < SIDE; x++)
@@ -175,5 +175,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

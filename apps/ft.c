@@ -265,7 +265,7 @@ static ferry_xarray *slabs(ferry *f, const int64_t extents[3])
     ferry_region domain = ferry_region_sized(3, extents);
     ferry_point parts = ferry_point_of(ferry_ranks(f), 1, 1);
     check(f, ferry_floorplan_cut(domain, parts, &blocks));
-    check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
     check(f, ferry_xarray_create(f, &blocks, sizeof(number), ferry_point_all(0), &x));
     ferry_floorplan_fini(&blocks);
     return x;
@@ -273,12 +273,12 @@ static ferry_xarray *slabs(ferry *f, const int64_t extents[3])
 
 static void bind_turning(ferry *f, ferry_xarray *from, ferry_xarray *to, ferry_mover **out)
 {
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     ferry_plan plan = {0};
     meeting.permuted = true;
     for (int d = 0; d < 3; d++)
         meeting.axis[d] = (int8_t)(2 - d);
-    check(f, ferry_plan_meet(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(f)));
+    check(f, ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(f)));
     check(f, ferry_mover_bind(f, &plan, from, to, NULL, out));
     ferry_plan_fini(&plan);
 }
@@ -361,5 +361,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -326,7 +326,7 @@ static ferry_mover *bind_common(ferry *f, ferry_xarray *from, ferry_xarray *to)
 {
     ferry_plan plan = {0};
     ferry_mover *m;
-    check(f, ferry_plan_meet(&plan, &from->blocks, &to->blocks, NULL, ferry_rank(f)));
+    check(f, ferry_plan_intersect(&plan, &from->blocks, &to->blocks, NULL, ferry_rank(f)));
     check(f, ferry_mover_bind(f, &plan, from, to, NULL, &m));
     ferry_plan_fini(&plan);
     return m;
@@ -342,7 +342,7 @@ static void decompose(ferry *f, int64_t n, ferry_floorplan *out)
         count *= 2;
     }
     check(f, ferry_floorplan_cut(ferry_region_sized(3, (int64_t[]){n, n, n}), parts, out));
-    check(f, ferry_map_block(out, ferry_ranks(f)));
+    check(f, ferry_floorplan_map_block(out, ferry_ranks(f)));
 }
 
 static void level_init(solver *s, int k)
@@ -434,5 +434,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -240,7 +240,7 @@ static int run(state *s)
         ferry_handler_register(s->f, "cancel", on_cancel, &s->cancel) != 0 ||
         ferry_handler_register(s->f, "price", on_price, &s->price) != 0 ||
         ferry_handler_register(s->f, "done", on_done, &s->done) != 0 ||
-        ferry_on_peer(s->f, on_peer, s) != 0)
+        ferry_peer_watch(s->f, on_peer, s) != 0)
         return 1;
     if (ferry_rank(s->f) == EXCHANGE)
         run_exchange(s);
@@ -286,5 +286,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

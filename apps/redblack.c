@@ -200,7 +200,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     const ferry_region cube = ferry_region_sized(3, (int64_t[]){s.n, s.n, s.n});
     ferry_floorplan blocks;
     check(f, ferry_floorplan_cut(cube, ferry_floorplan_parts(cube, (int)count), &blocks));
-    check(f, ferry_map_curve(&blocks, ferry_ranks(f), NULL));
+    check(f, ferry_floorplan_map_curve(&blocks, ferry_ranks(f), NULL));
     solver_init(&s, &blocks);
     status = run(&s, blocks.count);
     check(f, ferry_mover_free(s.halo));
@@ -212,5 +212,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -58,11 +58,12 @@ static ferry_xarray *make_panels(const solver *s, int d)
 static ferry_mover *bind_step(const solver *s, ferry_xarray *from, ferry_xarray *to, int d,
                               int64_t k)
 {
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     ferry_plan plan = {0};
     ferry_mover *m;
     meeting.shift.at[d] = k * s->panel;
-    check(s->f, ferry_plan_meet(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(s->f)));
+    check(s->f,
+          ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(s->f)));
     check(s->f, ferry_mover_bind(s->f, &plan, from, to, NULL, &m));
     ferry_plan_fini(&plan);
     return m;
@@ -75,7 +76,7 @@ static void solver_init(solver *s)
     const ferry_region square = ferry_region_sized(2, (int64_t[]){s->n, s->n});
     s->grid = ferry_floorplan_parts(square, ferry_ranks(f));
     check(f, ferry_floorplan_cut(square, s->grid, &blocks));
-    check(f, ferry_map_grid(&blocks, s->grid, s->grid));
+    check(f, ferry_floorplan_map_grid(&blocks, s->grid, s->grid));
     s->a = make_array(f, &blocks);
     s->b = make_array(f, &blocks);
     s->c = make_array(f, &blocks);
@@ -226,5 +227,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

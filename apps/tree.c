@@ -89,7 +89,7 @@ static ferry_object create_node(ferry *f, uint64_t number, ferry_object left, fe
     *n = (node){left, right, number};
     check(f, ferry_object_create(f, s->type, n, &object));
     if (s->balance)
-        check(f, ferry_balance_add(f, object, 0));
+        check(f, ferry_balance_add(f, object, NULL));
     return object;
 }
 
@@ -153,7 +153,7 @@ static int run(ferry *f, int depth)
     state *s = ferry_user_data(f);
     ferry_object root = create_tree(f, depth);
     if (s->balance)
-        check(f, ferry_balance_phase(f, true));
+        check(f, ferry_balance_enable(f, true));
     else
         check(f, ferry_barrier(f));
     const ferry_message zero = {.handler = s->work, .word_count = 1};
@@ -193,5 +193,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -89,7 +89,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_object_type type;
     check(f, ferry_object_type_register(f, &ops, &type));
     check(f, ferry_object_handler_register(f, "edge", take, &r.handler));
-    check(f, ferry_balance_phase(f, true));
+    check(f, ferry_balance_enable(f, true));
 
     for (int i = ferry_rank(f); i < CHUNKS; i += ferry_ranks(f)) {
         chunk *c = calloc(1, sizeof *c);
@@ -99,7 +99,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         c->came[0] = -1; /* step 0 waits for the start too */
         c->cells[0] = i == 0 ? 1000 : 0;
         check(f, ferry_object_create(f, type, c, &r.names[i]));
-        check(f, ferry_balance_add(f, r.names[i], 0));
+        check(f, ferry_balance_add(f, r.names[i], NULL));
     }
     /* Each name is 0 on all ranks but one. */
     check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_OR, r.names, r.names, CHUNKS));
@@ -116,5 +116,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

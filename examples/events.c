@@ -54,7 +54,7 @@ static int receive(ferry *f)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
-    ferry_on_peer(f, peer_gone, NULL);
+    ferry_peer_watch(f, peer_gone, NULL);
     if (ferry_rank(f) == 0)
         return receive(f);
     if (ferry_send(f, 0, 1, "hello", 6, NULL) != 0 ||
@@ -71,5 +71,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

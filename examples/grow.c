@@ -34,7 +34,7 @@ static void count(ferry *f, const char *when)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
-    check(f, ferry_on_peer(f, on_peer, NULL));
+    check(f, ferry_peer_watch(f, on_peer, NULL));
 
     bool new_rank = ferry_member_count(f) == 0; /* it has joined and is no member yet */
     if (!new_rank)
@@ -54,5 +54,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

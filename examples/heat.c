@@ -54,7 +54,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     const ferry_point width = ferry_point_all(1);
     ferry_floorplan blocks;
     check(f, ferry_floorplan_cut(plate, ferry_floorplan_parts(plate, 4 * ferry_ranks(f)), &blocks));
-    check(f, ferry_map_curve(&blocks, ferry_ranks(f), NULL)); /* who owns which block */
+    check(f, ferry_floorplan_map_curve(&blocks, ferry_ranks(f), NULL)); /* who owns which block */
 
     ferry_xarray *x[2]; /* this rank's blocks, with ghost cells, cleared */
     for (int i = 0; i < 2; i++)
@@ -84,7 +84,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (ferry_rank(f) == 0)
         printf("%d steps, heat %.3f\n", STEPS, heat);
     if (argc > 1)
-        check(f, ferry_picture_write(x[STEPS % 2], argv[1], NULL));
+        check(f, ferry_vtk_write(x[STEPS % 2], argv[1], NULL));
 
     for (int i = 0; i < 2; i++) {
         check(f, ferry_mover_free(fill[i]));
@@ -96,5 +96,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

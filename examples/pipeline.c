@@ -22,7 +22,7 @@ static void check(ferry *f, int error)
 static void pass_on(ferry *f, ferry_parcel parcel)
 {
     const ferry_cell next = {.rank = ferry_rank(f) + 1, .number = 0};
-    check(f, ferry_cell_enq(f, next, parcel, FERRY_GIVE, FERRY_FOREVER));
+    check(f, ferry_cell_enqueue(f, next, parcel, FERRY_GIVE, FERRY_FOREVER));
 }
 
 static void produce(ferry *f)
@@ -38,11 +38,12 @@ static void produce(ferry *f)
     }
 }
 
-/* One stage: adds 1 to each word. ferry_parcel_mod copies only if somebody else has the parcel. */
+/* One stage: adds 1 to each word. ferry_parcel_modify copies only if somebody else has the parcel.
+ */
 static void work(ferry *f, ferry_parcel *parcel)
 {
     void *data;
-    check(f, ferry_parcel_mod(f, parcel, &data));
+    check(f, ferry_parcel_modify(f, parcel, &data));
     for (size_t w = 0; w < WORDS; w++)
         ((uint64_t *)data)[w]++;
 }
@@ -54,7 +55,7 @@ static void consume(ferry *f, bool last)
     for (;;) {
         ferry_parcel parcel;
         size_t size_bytes;
-        check(f, ferry_cell_deq(f, own, &parcel, FERRY_FOREVER));
+        check(f, ferry_cell_dequeue(f, own, &parcel, FERRY_FOREVER));
         if (ferry_parcel_data(f, parcel, &size_bytes) == NULL)
             ferry_abort(f, 1, ferry_error_message(f));
         if (size_bytes > 0)
@@ -90,5 +91,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -5,7 +5,7 @@
  *     FERRY_SCHEDULER=./random_push.so FERRY_SCHEDULER_KEEP=4 ferry run -n 4 ./program */
 #include <stdlib.h>
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 /* A stack of the objects that have tasks and rest here; the one that runs is not in it. */
 typedef struct stack {
@@ -49,12 +49,12 @@ static void take_out(ferry_scheduling *s, void *state, ferry_schedulable *item)
 static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     stack *st = state;
-    int others = ferry_scheduling_takers(s);
+    int others = ferry_scheduling_acceptor_count(s);
     if (item->queued || item->pending == 0)
         return;
-    if (st->count >= st->keep && others > 0 && !item->arrived && ferry_scheduling_on(s)) {
+    if (st->count >= st->keep && others > 0 && !item->arrived && ferry_scheduling_is_on(s)) {
         int distance = 1 + (int)(ferry_scheduling_random(s) % (uint64_t)others);
-        ferry_scheduling_migrate(s, item, ferry_scheduling_taker(s, distance));
+        ferry_scheduling_migrate(s, item, ferry_scheduling_acceptor(s, distance));
         return;
     }
     item->prev = NULL;

@@ -25,7 +25,7 @@ static int64_t publish(ferry *f, ferry_cell cell, ferry_parcel *parcel, uint64_t
 {
     uint64_t before = parcel->word;
     void *data;
-    check(f, ferry_parcel_mod(f, parcel, &data));
+    check(f, ferry_parcel_modify(f, parcel, &data));
     for (int i = 0; i < WORDS; i++)
         ((uint64_t *)data)[i] = version;
     check(f, ferry_cell_write(f, cell, *parcel, FERRY_KEEP));
@@ -70,7 +70,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         version = look(f, cell, version);
     check(f, ferry_barrier(f));
     if (ferry_rank(f) == 0) {
-        check(f, ferry_cell_zap(f, cell));
+        check(f, ferry_cell_clear(f, cell));
         check(f, ferry_parcel_release(f, parcel));
     }
     check(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, counts, counts, 2));
@@ -82,5 +82,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -44,7 +44,7 @@ static void create(ferry *f, ferry_object_type type, ferry_object *objects)
             ferry_abort(f, 1, "no memory for an object");
         *it = (item){.number = i};
         check(f, ferry_object_create(f, type, it, &objects[i]));
-        check(f, ferry_balance_add(f, objects[i], 0)); /* its messages are tasks from now on */
+        check(f, ferry_balance_add(f, objects[i], NULL)); /* its messages are tasks from now on */
     }
 }
 
@@ -77,7 +77,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_handler handler;
     check(f, ferry_object_type_register(f, &ops, &type));
     check(f, ferry_object_handler_register(f, "step", step, &handler));
-    check(f, ferry_balance_phase(f, true));
+    check(f, ferry_balance_enable(f, true));
 
     ferry_object objects[OBJECTS];
     if (ferry_rank(f) == 0)
@@ -89,5 +89,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -101,7 +101,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (int rank = 0; rank < RANKS_MAX; rank++)
         p.task_of[rank] = NONE;
     ferry_user_data_set(f, &p);
-    check(f, ferry_on_peer(f, on_peer, &p)); /* every rank, else a death ends the job */
+    check(f, ferry_peer_watch(f, on_peer, &p)); /* every rank, else a death ends the job */
     check(f, ferry_handler_register(f, "task", on_task, &p.task));
     check(f, ferry_handler_register(f, "result", on_result, &p.result));
     if (ferry_rank(f) == 0)
@@ -116,5 +116,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

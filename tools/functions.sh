@@ -1,6 +1,7 @@
 #!/bin/sh
-# functions.sh [ROOT] prints docs/reference/functions.md: every function, type and macro of the public headers, by header
-# and section. A section begins with a comment of one line that has no function after it.
+# functions.sh [ROOT] prints docs/reference/functions.md: every function, type and macro of the
+# public headers, by header and section. A section begins with a comment of one line that has no
+# function after it.
 # tests/house compares. To write the page: sh tools/functions.sh >docs/reference/functions.md
 set -eu
 cd "${1:-$(dirname "$0")/..}"
@@ -10,7 +11,8 @@ cat <<'END'
 Each name has a man page, such as `man ferry_barrier`. Its text is the comment in the header. This
 list is made from the headers by `sh tools/functions.sh >docs/reference/functions.md`.
 END
-for header in error core event member collective memory object balance mover_region mover_plan mover \
+for header in error core member collective two_sided background memory object balance mover_region \
+    mover_plan mover \
     mover_blocks mover_file cell trace launch; do
     [ -f "include/ferry/$header.h" ] || continue
     order="${order-} include/ferry/$header.h"

@@ -60,13 +60,13 @@ static void mean(void *arg, void *target, ptrdiff_t target_stride, const void *s
 }
 
 static ferry_mover *bind(const solver *s, ferry_plan *plan, ferry_xarray *from, ferry_xarray *to,
-                         ferry_combine how)
+                         ferry_reduction how)
 {
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m;
-    options.operation.combine = how;
+    options.operation.reduction = how;
     options.operation.fn = mean;
-    options.ordered = how != FERRY_COMBINE_COPY;
+    options.ordered = how != FERRY_REPLACE;
     amr_check(s->f, ferry_mover_bind(s->f, plan, from, to, &options, &m));
     ferry_plan_fini(plan);
     return m;
@@ -81,7 +81,7 @@ ferry_mover *amr_bind_halo(const solver *s, ferry_xarray *x, int64_t cells)
     halo.faces_only = true;
     halo.periodic[0] = halo.periodic[1] = true;
     amr_check(s->f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(s->f)));
-    return bind(s, &plan, x, x, FERRY_COMBINE_COPY);
+    return bind(s, &plan, x, x, FERRY_REPLACE);
 }
 
 /* The layer of cells that flow enters block `r` through in dimension d, or with `last` leaves. */
@@ -132,10 +132,10 @@ void amr_bind_levels(solver *s)
                                    .to = ring[i],
                                    .relation = FERRY_REFINE});
     }
-    s->down = bind(s, &down, s->fine, s->u, FERRY_COMBINE_USER);
-    s->up = bind(s, &up, s->u, s->fine, FERRY_COMBINE_COPY);
+    s->down = bind(s, &down, s->fine, s->u, FERRY_USER);
+    s->up = bind(s, &up, s->u, s->fine, FERRY_REPLACE);
     for (int d = 0; d < DIMS; d++)
-        s->edges[d] = bind(s, &edges[d], s->fine, s->edge[d], FERRY_COMBINE_ADD);
+        s->edges[d] = bind(s, &edges[d], s->fine, s->edge[d], FERRY_SUM);
     s->fine_halo = amr_bind_halo(s, s->fine, s->tiles * TILE * RATIO);
 }
 
@@ -193,8 +193,9 @@ ferry_blocks *amr_make_mobile(const solver *s, ferry_xarray *const *arrays, size
     ferry_blocks *set;
     amr_check(s->f, ferry_blocks_create(s->f, arrays, count, &set));
     for (size_t i = 0; i < arrays[0]->local_count; i++)
-        amr_check(s->f,
-                  ferry_balance_add(s->f, ferry_blocks_object(set, arrays[0]->local[i]), load));
+        amr_check(s->f, ferry_balance_add(s->f, ferry_blocks_object(set, arrays[0]->local[i]),
+                                          &(ferry_balance_options){sizeof(ferry_balance_options),
+                                                                   load, 0, NULL, NULL, 0}));
     return set;
 }
 
@@ -202,15 +203,15 @@ ferry_blocks *amr_make_mobile(const solver *s, ferry_xarray *const *arrays, size
 static void fill_fine(const solver *s, ferry_xarray *next)
 {
     ferry_plan coarse = {0}, same = {0};
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     meeting.relation = FERRY_REFINE;
     meeting.ratio[0] = meeting.ratio[1] = RATIO;
+    amr_check(s->f, ferry_plan_intersect(&coarse, &s->u->blocks, &next->blocks, &meeting,
+                                         ferry_rank(s->f)));
     amr_check(s->f,
-              ferry_plan_meet(&coarse, &s->u->blocks, &next->blocks, &meeting, ferry_rank(s->f)));
-    amr_check(s->f,
-              ferry_plan_meet(&same, &s->fine->blocks, &next->blocks, NULL, ferry_rank(s->f)));
-    ferry_mover *movers[] = {bind(s, &coarse, s->u, next, FERRY_COMBINE_COPY),
-                             bind(s, &same, s->fine, next, FERRY_COMBINE_COPY)};
+              ferry_plan_intersect(&same, &s->fine->blocks, &next->blocks, NULL, ferry_rank(s->f)));
+    ferry_mover *movers[] = {bind(s, &coarse, s->u, next, FERRY_REPLACE),
+                             bind(s, &same, s->fine, next, FERRY_REPLACE)};
     for (int i = 0; i < 2; i++) {
         amr_move(s, movers[i]);
         amr_check(s->f, ferry_mover_free(movers[i]));

@@ -166,7 +166,7 @@ static void solver_init(solver *s)
     ferry_floorplan tiles, none = {.dims = DIMS};
     amr_check(f, ferry_floorplan_tile(ferry_region_sized(DIMS, (int64_t[]){cells, cells}),
                                       ferry_point_all(TILE), &tiles));
-    amr_check(f, ferry_map_curve(&tiles, ferry_ranks(f), NULL));
+    amr_check(f, ferry_floorplan_map_curve(&tiles, ferry_ranks(f), NULL));
     amr_check(f, ferry_xarray_create(f, &tiles, sizeof(double), ferry_point_all(1), &s->u));
     for (int d = 0; d < DIMS; d++) {
         amr_check(f,
@@ -188,12 +188,12 @@ static void solver_init(solver *s)
     ferry_user_data_set(f, s);
     s->tile_set = amr_make_mobile(s, (ferry_xarray *[]){s->u, s->edge[0], s->edge[1]}, 3, 1);
     s->fine_set = amr_make_mobile(s, &s->fine, 1, RATIO * RATIO);
-    amr_check(f, ferry_balance_phase(f, true));
+    amr_check(f, ferry_balance_enable(f, true));
 }
 
 static void solver_fini(solver *s)
 {
-    amr_check(s->f, ferry_balance_phase(s->f, false));
+    amr_check(s->f, ferry_balance_enable(s->f, false));
     amr_check(s->f, ferry_blocks_destroy(s->fine_set));
     amr_check(s->f, ferry_blocks_destroy(s->tile_set));
     amr_free_levels(s);
@@ -242,7 +242,7 @@ static int rank_main(ferry *f, int argc, char **argv)
                            : "NOT conserved");
     if (picture != NULL) {
         amr_restrict_fine(&s);
-        amr_check(f, ferry_picture_write(s.u, picture, NULL));
+        amr_check(f, ferry_vtk_write(s.u, picture, NULL));
     }
     solver_fini(&s);
     return !good;
@@ -250,5 +250,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -50,8 +50,8 @@ void laplace_halo_bind(laplace_halo *h, ferry *f, laplace *l)
                                  .remote = l->ghosts[i].index,
                                  .owner = l->ghosts[i].owner};
     ferry_ghosts ghosts = {.items = items, .count = count};
-    ferry_mover_options add = FERRY_MOVER_DEFAULTS;
-    add.operation.combine = FERRY_COMBINE_ADD;
+    ferry_mover_options add = FERRY_MOVER_OPTIONS_DEFAULTS;
+    add.operation.reduction = FERRY_SUM;
     check(h->f, ferry_grid_alloc(h->f, line, sizeof(double), &h->p));
     check(h->f, ferry_grid_alloc(h->f, line, sizeof(double), &h->y));
     check(h->f, ferry_mover_bind_ghosts(h->f, &ghosts, &h->p, &h->p, NULL, &h->out));

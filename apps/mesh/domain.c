@@ -213,7 +213,7 @@ static int make_domain(ferry *f, mesh_program *p, int32_t index)
         domain_destroy(f, d);
         return error;
     }
-    error = ferry_balance_add(f, p->objects[index], 0);
+    error = ferry_balance_add(f, p->objects[index], NULL);
     int home = mesh_home(f, p, index);
     return error != 0 || home == 0 ? error : ferry_object_move(f, p->objects[index], home);
 }
@@ -268,7 +268,7 @@ static ferry_stats since(ferry *f, const ferry_stats *before)
 int mesh_refine_all(ferry *f, mesh_program *p)
 {
     ferry_stats before = FERRY_STATS_DEFAULTS;
-    int error = ferry_balance_phase(f, true);
+    int error = ferry_balance_enable(f, true);
     if (error != 0)
         return error;
     ferry_stats_get(f, &before);
@@ -280,5 +280,5 @@ int mesh_refine_all(ferry *f, mesh_program *p)
     p->end_ns = ferry_now(f);
     p->accounts[ferry_rank(f)].stats = since(f, &before);
     p->accounts[ferry_rank(f)].splits = p->splits_sent;
-    return error != 0 ? error : ferry_balance_phase(f, false);
+    return error != 0 ? error : ferry_balance_enable(f, false);
 }

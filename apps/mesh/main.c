@@ -133,5 +133,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 int main(int argc, char **argv)
 {
     options_read = mesh_options_read(argc, argv, false, &options) == 0;
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

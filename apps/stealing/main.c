@@ -102,5 +102,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 int main(int argc, char **argv)
 {
     setenv("FERRY_COMPUTE", "sleep", 0); /* what ferry_compute does outside the simulator */
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

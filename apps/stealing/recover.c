@@ -47,7 +47,7 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 int recover_open(state *s)
 {
     int error = ferry_handler_register(s->f, "snapshot", on_snapshot, &s->snapshot);
-    return error != 0 ? error : ferry_on_peer(s->f, on_peer, s);
+    return error != 0 ? error : ferry_peer_watch(s->f, on_peer, s);
 }
 
 static void mark_own(state *s, uint8_t *marks)

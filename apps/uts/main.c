@@ -133,7 +133,7 @@ static int start_bag(ferry *f, state *s, const uts_node *nodes, size_t count)
         bag_destroy(f, b);
         return error;
     }
-    error = ferry_balance_add(f, object, 0);
+    error = ferry_balance_add(f, object, NULL);
     if (error == 0)
         error = ferry_object_send(f, object, &(ferry_message){.handler = s->search}, NULL);
     s->bags++;
@@ -221,7 +221,7 @@ static int search_together(ferry *f, state *s, uint64_t *took_ns)
     if (error == 0)
         error = ferry_object_handler_register(f, "search", on_search, &s->search);
     if (error == 0)
-        error = ferry_balance_phase(f, true);
+        error = ferry_balance_enable(f, true);
     uint64_t start_ns = ferry_now(f);
     uts_root(s->options.tree, &root);
     if (error == 0 && ferry_rank(f) == 0)
@@ -301,5 +301,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -25,17 +25,17 @@ static double pass(ferry *f, size_t size_bytes, long rounds)
     ferry_parcel parcel;
     if (ferry_rank(f) == 0) {
         check(f, ferry_parcel_create(f, size_bytes, &parcel, NULL));
-        check(f, ferry_cell_enq(f, own, parcel, FERRY_GIVE, 0));
+        check(f, ferry_cell_enqueue(f, own, parcel, FERRY_GIVE, 0));
     }
     check(f, ferry_barrier(f));
     uint64_t start = ferry_now(f);
     for (long i = 0; i < rounds; i++) {
-        check(f, ferry_cell_deq(f, own, &parcel, FERRY_FOREVER));
-        check(f, ferry_cell_enq(f, other, parcel, FERRY_GIVE, FERRY_FOREVER));
+        check(f, ferry_cell_dequeue(f, own, &parcel, FERRY_FOREVER));
+        check(f, ferry_cell_enqueue(f, other, parcel, FERRY_GIVE, FERRY_FOREVER));
     }
     double passed = (double)(ferry_now(f) - start);
     check(f, ferry_barrier(f));
-    check(f, ferry_cell_zap(f, own));
+    check(f, ferry_cell_clear(f, own));
     check(f, ferry_barrier(f));
     return passed / (double)(2 * rounds);
 }
@@ -66,5 +66,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -167,7 +167,7 @@ static void create_parts(ferry *f, state *s)
         check(f, p != NULL ? 0 : FERRY_ENOMEM);
         p->index = (uint64_t)i;
         check(f, ferry_object_create(f, s->type, p, &s->parts[i]));
-        check(f, ferry_balance_add(f, s->parts[i], 0));
+        check(f, ferry_balance_add(f, s->parts[i], NULL));
         names[i] = s->parts[i].word;
     }
     check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, names, names, (size_t)count));
@@ -276,7 +276,7 @@ static int run(ferry *f, state *s)
     const options *o = &s->options;
     double least = 0;
     create_parts(f, s);
-    check(f, o->balance ? ferry_balance_phase(f, true) : ferry_barrier(f));
+    check(f, o->balance ? ferry_balance_enable(f, true) : ferry_barrier(f));
     uint64_t start_ns = ferry_now(f);
     bool complete = run_steps(f, s, &least);
     double took_ms = (double)(ferry_now(f) - start_ns) / 1e6;
@@ -340,5 +340,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 int main(int argc, char **argv)
 {
     setenv("FERRY_COMPUTE", "sleep", 0); /* what ferry_compute does outside the simulator */
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

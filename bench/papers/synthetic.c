@@ -137,7 +137,7 @@ static int create_units(ferry *f, const options *o, ferry_object_type type, ferr
             free(u);
             return error;
         }
-        error = ferry_balance_add(f, objects[i], 0);
+        error = ferry_balance_add(f, objects[i], NULL);
         if (error != 0)
             return error;
     }
@@ -222,7 +222,7 @@ static int run(ferry *f, state *s)
     if (error == 0)
         error = objects != NULL ? create_units(f, &s->options, type, objects) : FERRY_ENOMEM;
     if (error == 0 && s->options.balance)
-        error = ferry_balance_phase(f, true);
+        error = ferry_balance_enable(f, true);
     if (error == 0)
         error = ferry_barrier(f);
     s->before = s->after = (ferry_stats)FERRY_STATS_DEFAULTS;
@@ -285,5 +285,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 int main(int argc, char **argv)
 {
     setenv("FERRY_COMPUTE", "sleep", 0); /* what ferry_compute does outside the simulator */
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

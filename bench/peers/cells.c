@@ -69,10 +69,10 @@ static double pass(void *context, const bench_job *job)
         if (i == warm)
             start = bench_now();
         if (s->rank == 0)
-            check(s->f, ferry_cell_enq(s->f, other, parcel, FERRY_GIVE, 0));
-        check(s->f, ferry_cell_deq(s->f, own, &parcel, FERRY_FOREVER));
+            check(s->f, ferry_cell_enqueue(s->f, other, parcel, FERRY_GIVE, 0));
+        check(s->f, ferry_cell_dequeue(s->f, own, &parcel, FERRY_FOREVER));
         if (s->rank == 1)
-            check(s->f, ferry_cell_enq(s->f, other, parcel, FERRY_GIVE, 0));
+            check(s->f, ferry_cell_enqueue(s->f, other, parcel, FERRY_GIVE, 0));
     }
     uint64_t end = bench_now();
     if (s->rank == 0)
@@ -126,7 +126,7 @@ static double wake(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count && s->rank < 2; i++) {
         s->flag++;
         if (s->rank == 1) {
-            check(s->f, ferry_cell_deq(s->f, (ferry_cell){1, 1}, &parcel, FERRY_FOREVER));
+            check(s->f, ferry_cell_dequeue(s->f, (ferry_cell){1, 1}, &parcel, FERRY_FOREVER));
             s->shared->woken_ns = bench_now();
             check(s->f, ferry_parcel_release(s->f, parcel));
             set(&s->shared->reply, s->flag);
@@ -135,7 +135,7 @@ static double wake(void *context, const bench_job *job)
         check(s->f, ferry_parcel_create(s->f, 64, &parcel, NULL));
         pause_ns(200000);
         uint64_t start = bench_now();
-        check(s->f, ferry_cell_enq(s->f, (ferry_cell){1, 1}, parcel, FERRY_GIVE, 0));
+        check(s->f, ferry_cell_enqueue(s->f, (ferry_cell){1, 1}, parcel, FERRY_GIVE, 0));
         until(&s->shared->reply, s->flag);
         if (i >= warm)
             sum += s->shared->woken_ns - start;
@@ -178,8 +178,8 @@ static double pass_own(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
-        check(s->f, ferry_cell_enq(s->f, own, parcel, FERRY_GIVE, 0));
-        check(s->f, ferry_cell_deq(s->f, own, &parcel, 0));
+        check(s->f, ferry_cell_enqueue(s->f, own, parcel, FERRY_GIVE, 0));
+        check(s->f, ferry_cell_dequeue(s->f, own, &parcel, 0));
     }
     uint64_t end = bench_now();
     check(s->f, ferry_parcel_release(s->f, parcel));
@@ -213,7 +213,7 @@ static double mod(void *context, const bench_job *job)
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
-        check(s->f, ferry_parcel_mod(s->f, &parcel, &data));
+        check(s->f, ferry_parcel_modify(s->f, &parcel, &data));
     }
     uint64_t end = bench_now();
     check(s->f, ferry_parcel_release(s->f, parcel));
@@ -249,13 +249,13 @@ static void cell_add(state *s, bool last)
     void *data;
     check(s->f, ferry_parcel_create(s->f, 64, &parcel, &data));
     *(uint64_t *)data = last;
-    check(s->f, ferry_cell_enq(s->f, crowded, parcel, FERRY_GIVE, FERRY_FOREVER));
+    check(s->f, ferry_cell_enqueue(s->f, crowded, parcel, FERRY_GIVE, FERRY_FOREVER));
 }
 
 static bool cell_take(state *s)
 {
     ferry_parcel parcel;
-    check(s->f, ferry_cell_deq(s->f, crowded, &parcel, FERRY_FOREVER));
+    check(s->f, ferry_cell_dequeue(s->f, crowded, &parcel, FERRY_FOREVER));
     uint64_t last = *(const uint64_t *)ferry_parcel_data(s->f, parcel, NULL);
     check(s->f, ferry_parcel_release(s->f, parcel));
     return last == 0;
@@ -424,5 +424,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

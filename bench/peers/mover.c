@@ -72,10 +72,10 @@ static double halo_of(state *s, const bench_job *job, int edge)
     ferry_plan plan = {0};
     ferry_mover *m;
     bench_check(f, ferry_floorplan_tile(halo.domain, ferry_point_all(n), &blocks));
-    bench_check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    bench_check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
     bench_check(f, ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(1), &x));
     bench_check(f, ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)));
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     options.deferred = job->kind != BENCH_HALO && job->kind != BENCH_HALO_8;
     bench_check(f, ferry_mover_bind(f, &plan, x, x, &options, &m));
     double ns;
@@ -116,7 +116,7 @@ static ferry_floorplan slabs(ferry *f, int64_t n, int d)
     ferry_point parts = ferry_point_all(1);
     parts.at[d] = ferry_ranks(f);
     bench_check(f, ferry_floorplan_cut(ferry_region_sized(3, extents), parts, &blocks));
-    bench_check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    bench_check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
     return blocks;
 }
 
@@ -125,7 +125,7 @@ static double redistribute_to(state *s, const bench_job *job, int d, bool turned
     ferry *f = s->f;
     const int64_t n = cube_edge(job->size_bytes);
     ferry_floorplan from = slabs(f, n, 0), to = slabs(f, n, d);
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     meeting.permuted = turned;
     for (int i = 0; i < 3; i++)
         meeting.axis[i] = (int8_t)(2 - i);
@@ -134,7 +134,7 @@ static double redistribute_to(state *s, const bench_job *job, int d, bool turned
     ferry_mover *m;
     bench_check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
     bench_check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
-    bench_check(f, ferry_plan_meet(&plan, &from, &to, &meeting, ferry_rank(f)));
+    bench_check(f, ferry_plan_intersect(&plan, &from, &to, &meeting, ferry_rank(f)));
     bench_check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
     double ns = run(f, m, job->count, bench_warmup(job));
     bench_check(f, ferry_mover_free(m));
@@ -202,5 +202,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -29,11 +29,11 @@ static void move(const solver *s, ferry_mover *m)
 }
 
 static ferry_mover *bind(const solver *s, ferry_plan *plan, ferry_xarray *from, ferry_xarray *to,
-                         ferry_combine how)
+                         ferry_reduction how)
 {
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m;
-    options.operation.combine = how;
+    options.operation.reduction = how;
     bench_check(s->f, ferry_mover_bind(s->f, plan, from, to, &options, &m));
     ferry_plan_fini(plan);
     return m;
@@ -47,7 +47,7 @@ static ferry_mover *bind_halo(const solver *s, ferry_xarray *x, int64_t cells)
     halo.low = halo.high = ferry_point_all(1);
     halo.faces_only = halo.periodic[0] = halo.periodic[1] = true;
     bench_check(s->f, ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(s->f)));
-    return bind(s, &plan, x, x, FERRY_COMBINE_COPY);
+    return bind(s, &plan, x, x, FERRY_REPLACE);
 }
 
 static ferry_xarray *array(const solver *s, const ferry_floorplan *blocks, int64_t ghosts)
@@ -93,7 +93,7 @@ static void bind_edges(solver *s)
             bench_check(s->f, ferry_plan_add(&plan, &entry));
     }
     s->edge = array(s, &beside, 0);
-    s->edges = bind(s, &plan, s->fine, s->edge, FERRY_COMBINE_ADD);
+    s->edges = bind(s, &plan, s->fine, s->edge, FERRY_SUM);
     ferry_floorplan_fini(&beside);
 }
 
@@ -208,7 +208,7 @@ static void carry(const solver *s, bool fine, ferry_xarray *next, const int *own
     }
     if (!any)
         return;
-    ferry_mover *m = bind(s, &plan, fine ? s->fine : s->coarse, next, FERRY_COMBINE_COPY);
+    ferry_mover *m = bind(s, &plan, fine ? s->fine : s->coarse, next, FERRY_REPLACE);
     move(s, m);
     bench_check(s->f, ferry_mover_free(m));
 }

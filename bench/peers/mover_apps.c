@@ -15,7 +15,7 @@ static ferry_floorplan slabs(ferry *f, int dims, const int64_t *extents)
     ferry_point parts = ferry_point_all(1);
     parts.at[0] = ferry_ranks(f);
     bench_check(f, ferry_floorplan_cut(ferry_region_sized(dims, extents), parts, &blocks));
-    bench_check(f, ferry_map_block(&blocks, ferry_ranks(f)));
+    bench_check(f, ferry_floorplan_map_block(&blocks, ferry_ranks(f)));
     return blocks;
 }
 
@@ -217,12 +217,13 @@ static void ft_step(void *arg)
 
 static ferry_mover *bind_turning(ferry *f, ferry_xarray *from, ferry_xarray *to)
 {
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     ferry_plan plan = {0};
     meeting.permuted = true;
     for (int d = 0; d < 3; d++)
         meeting.axis[d] = (int8_t)(2 - d);
-    bench_check(f, ferry_plan_meet(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(f)));
+    bench_check(f,
+                ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(f)));
     return bind(f, &plan, from, to);
 }
 
@@ -309,11 +310,11 @@ static void bind_steps(summa *s)
     if (!s->movers)
         exit(1);
     for (int64_t k = 0; k < n / panel; k++) {
-        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
         ferry_plan plan = {0};
         meeting.shift.at[0] = k * panel;
-        bench_check(s->f,
-                    ferry_plan_meet(&plan, &s->rows->blocks, &copies, &meeting, ferry_rank(s->f)));
+        bench_check(s->f, ferry_plan_intersect(&plan, &s->rows->blocks, &copies, &meeting,
+                                               ferry_rank(s->f)));
         ferry_plan_filter(&plan, travels, s);
         s->movers[k] = bind(s->f, &plan, s->rows, s->panels[k % 2]);
     }

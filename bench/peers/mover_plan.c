@@ -28,7 +28,7 @@ double bench_mover_plan(void *context, const bench_job *job)
     const bool all = job->kind == BENCH_PLAN;
     double ns = 0, bytes = 0;
     ferry_floorplan blocks = blocks_of(f, job->size_bytes);
-    bench_check(f, ferry_map_block(&blocks, all ? 1 : RANKS));
+    bench_check(f, ferry_floorplan_map_block(&blocks, all ? 1 : RANKS));
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     halo.low = halo.high = ferry_point_all(1);
     for (uint64_t i = 0; i < job->count; i++) {

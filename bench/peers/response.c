@@ -167,8 +167,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     m.words[1] = strcmp(argv[1], "spin") == 0;
     if (ferry_scheduler_register(f, &scheduler) || ferry_object_type_register(f, &ops, &type) ||
         ferry_object_handler_register(f, "task", on_task, &m.handler) ||
-        ferry_object_create(f, type, calloc(1, 1), &object) || ferry_balance_add(f, object, 0) ||
-        ferry_balance_phase(f, true))
+        ferry_object_create(f, type, calloc(1, 1), &object) || ferry_balance_add(f, object, NULL) ||
+        ferry_balance_enable(f, true))
         return 1;
     if (ferry_rank(f) == 0 && ferry_object_send(f, object, &m, NULL))
         return 1;
@@ -177,5 +177,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

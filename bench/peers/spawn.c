@@ -101,7 +101,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_handler_register(f, "here", on_here, &s.here));
     if (ferry_member_place(f, ferry_rank(f)) < 0)
         return be_new(f, &s);
-    check(f, ferry_on_peer(f, on_peer, &s));
+    check(f, ferry_peer_watch(f, on_peer, &s));
     bench_board *board = bench_board_open();
     if (!board)
         return bench_team_empty(argc, argv) ? 0 : 1;
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[1], "--child") == 0)
         return write(atoi(argv[2]), "", 1) == 1 ? 0 : 1;
     if (way == NULL || strcmp(way, "exec") != 0)
-        return ferry_main(argc, argv, rank_main);
+        return ferry_main(argc, argv, rank_main, NULL);
     bench_team team = {.board = bench_board_open()};
     team.kinds[BENCH_SPAWN] = spawn_process;
     if (team.board == NULL)

@@ -13,23 +13,11 @@
 extern "C" {
 #endif
 
-/* For applications. */
-
-/* Makes an object on this rank schedulable: its messages become tasks, all of them. The paper also
- * has plain messages to schedulable objects, which run when they arrive; here a message that is to
- * be handled beside the tasks has an object of its own, which is not schedulable: so the messages
- * of one rank to one object run in the order sent. Do it before its first message. `load` is what
- * each pending task counts when the type has no load callback; 0 means 1. FERRY_ENOENT: not here;
- * FERRY_ESTATE: schedulable already; FERRY_EINVAL: `load` is negative or not finite, or as
- * ferry_balance_choose. [app thread, handlers | never blocks] prema.txt 5.2.1
- * (ilb_register_mobile_obj). */
-FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object, double load);
-
-/* What a scheduler may want to know of an object. Zero means none. */
+/* What a scheduler may want to know of an object. Zero is the default of each field. */
 typedef struct ferry_balance_options {
-    size_t size;              /* sizeof(ferry_balance_options) */
-    double load;              /* as for ferry_balance_add */
-    double granularity;       /* how hard it is to move, when the type cannot tell */
+    size_t size;        /* sizeof(ferry_balance_options) */
+    double load;        /* of each pending task, if the type has no load callback; 0 means 1 */
+    double granularity; /* how hard it is to move, if the type has no granularity callback */
     const double *priorities; /* how much it wants to be on each rank: one per rank, or NULL */
     const ferry_object *dependencies; /* objects that it wants to be near to; one of all zero is
                                          nowhere */
@@ -41,17 +29,20 @@ typedef struct ferry_balance_options {
         sizeof(ferry_balance_options), 0, 0, NULL, NULL, 0                                         \
     }
 
-/* As ferry_balance_add, with what `options` says; borrows it and what it points to. It stays with
- * the object wherever that goes. FERRY_EINVAL: a number in it is not finite, or a dependency is no
- * name of an object. [app thread, handlers | never blocks] prema.txt 5.2.1
- * (ilb_register_mobile_obj). */
-FERRY_API FERRY_MUST_USE int ferry_balance_add_with(ferry *f, ferry_object object,
-                                                    const ferry_balance_options *options);
+/* Makes an object on this rank schedulable: all its messages become tasks. Call it before its first
+ * message. A message that shall run on arrival goes to an object that is not schedulable: so the
+ * messages of one rank to one object run in the order sent, unlike the paper's plain messages.
+ * Borrows `options` (NULL: defaults) and what it points to; the values stay with the object
+ * wherever it goes. FERRY_ENOENT: not here. FERRY_ESTATE: schedulable already. FERRY_EINVAL: a
+ * number is negative or not finite, a dependency names no object, or as ferry_balance_choose. [app
+ * thread, handlers | never blocks] prema.txt 5.2.1 (ilb_register_mobile_obj). */
+FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
+                                               const ferry_balance_options *options);
 
 /* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective. A
  * rank that joins while it is on balances from its first ferry_quiesce on, in the midst of it. [app
  * thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
-FERRY_API int ferry_balance_phase(ferry *f, bool on);
+FERRY_API int ferry_balance_enable(ferry *f, bool on);
 
 /* Chooses the scheduler by its name, or by the path of a shared object, which contains a '/'. Every
  * rank chooses the same, before its first ferry_balance_add and before any object that balances
@@ -63,129 +54,6 @@ FERRY_API FERRY_MUST_USE int ferry_balance_choose(ferry *f, const char *name);
 
 /* Name of the scheduler in use. Lends until ferry_close. [app thread | never blocks] */
 FERRY_API const char *ferry_balance_scheduler(const ferry *f);
-
-/* For writers of schedulers. */
-
-/* The rank as its scheduler sees it. */
-typedef struct ferry_scheduling ferry_scheduling;
-
-#define FERRY_SCHEDULER_WORDS 3
-
-/* A scheduling policy. Every function runs under the rank's balancing lock, on the application
- * thread or the helper thread, so it computes and returns; it never waits. prema.txt 5.4.2.1,
- * Table 5.5. */
-typedef struct ferry_scheduler {
-    size_t size; /* sizeof(ferry_scheduler) */
-    const char *name;
-    /* Makes the policy's state. 0 or FERRY_E... */
-    int (*create)(ferry_scheduling *s, void **state);
-    void (*destroy)(ferry_scheduling *s, void *state);
-    /* Picks the object whose oldest task runs next, and unlinks it; NULL when there is none. Called
-     * by the application thread when it is about to run a task: the place to ask others for work.
-     */
-    ferry_schedulable *(*next)(ferry_scheduling *s, void *state);
-    /* `item` is new here: created, arrived, done with its task, let go by the application, or back
-     * because it could not be sent. It may have pending tasks. */
-    void (*activate)(ferry_scheduling *s, void *state, ferry_schedulable *item);
-    /* A task was added to `item`, which is here and not running. */
-    void (*notify)(ferry_scheduling *s, void *state, ferry_schedulable *item);
-    /* `item` leaves for a reason of the application (destroyed, moved): unlink it, and keep no
-     * pointer to it. When its own handler asked for that, it is the one that runs. */
-    void (*remove)(ferry_scheduling *s, void *state, ferry_schedulable *item);
-    /* Whether no object here has a pending task that may run. */
-    bool (*empty)(ferry_scheduling *s, void *state);
-    /* A message from the scheduler of rank `source`, sent by ferry_scheduling_send there. */
-    void (*message)(ferry_scheduling *s, void *state, int source,
-                    const uint64_t words[FERRY_SCHEDULER_WORDS]);
-    /* Called when the time asked for by ferry_scheduling_wake has come; may be NULL. */
-    void (*wake)(ferry_scheduling *s, void *state);
-    /* Others take objects than before (ferry_scheduling_takes): what was asked of one that has gone
-     * will not be answered, and one that has come knows nothing. Each rank learns of it in its own
-     * time. May be NULL: then `takes` says no in time, and objects that were sent to one that is
-     * not there come back. */
-    void (*members)(ferry_scheduling *s, void *state);
-} ferry_scheduler;
-
-#define FERRY_SCHEDULER_DEFAULTS                                                                   \
-    {                                                                                              \
-        sizeof(ferry_scheduler), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
-    }
-
-/* What a scheduler may call, from inside its functions only. [either thread, lock held | never
- * blocks] */
-
-/* This rank's number, how many ranks the job has, and the time of ferry_now. */
-FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
-FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);
-FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
-
-/* Whether `rank` takes objects: another that is there, and stays; and how many do. In a job whose
- * ranks come and go (member.h) a scheduler asks these; an object that it sends elsewhere comes back
- * to it. */
-FERRY_API bool ferry_scheduling_takes(const ferry_scheduling *s, int rank);
-FERRY_API int ferry_scheduling_takers(const ferry_scheduling *s);
-
-/* The rank that is the `distance`-th of those behind this one on their ring, in the order of their
- * numbers: 1 is the next, ferry_scheduling_takers the one before. -1: there is none. Which those
- * are changes only before a call of `members`, if there is such a function. */
-FERRY_API int ferry_scheduling_taker(const ferry_scheduling *s, int distance);
-
-/* Whether migration is on (ferry_balance_phase). */
-FERRY_API bool ferry_scheduling_on(const ferry_scheduling *s);
-
-/* Whether schedulers are called while a task runs: by the helper thread. Else what one rank asks
- * another waits for the end of its task, so it is no sign of loss that no answer comes for long. */
-FERRY_API bool ferry_scheduling_preempts(const ferry_scheduling *s);
-
-/* Pseudo-random numbers, the same for the same seed and rank. */
-FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
-
-/* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, a number from `low` to
- * `high`, or `otherwise`. Ask for all in `create`: when one is no such number, what was to make the
- * scheduler fails with FERRY_EINVAL and says so; and rank 0 warns of parameters in the environment
- * that were not asked for there. Behind `create`, what is no such number gives `otherwise`. */
-FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
-                                            double low, double high);
-
-/* As ferry_scheduling_parameter, for a whole number: a count, or a switch from 0 to 1. What has a
- * fraction is refused as what is out of the range. */
-FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low,
-                                     int high);
-
-/* Sends words to the scheduler of `rank`, another one, on the control lane. Nothing is promised
- * about the order of words and objects: two threads send them. A rank that sends 16384 words in a
- * second, and has run no task since 16384 words before, logs once that its scheduler asks without
- * a pause. */
-FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
-                                     const uint64_t words[FERRY_SCHEDULER_WORDS]);
-
-/* How much `item`, which is at rest here, wants to be on `rank`: the answer of its type's priority
- * callback, else its static priority there, else its load, once more for each of its dependencies
- * that is there. */
-FERRY_API double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *item,
-                                           int rank);
-
-/* How hard `item`, which is at rest here, is to move: of its type's callback, or as it was added.
- */
-FERRY_API double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item);
-
-/* Sends `item`, unlinked, to `rank`, with its tasks; it is gone for this scheduler. When migration
- * is off or it cannot be sent, it comes back by `activate`. To this rank itself it is moved in
- * place: packed, unpacked, and back. */
-FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
-
-/* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */
-FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
-
-/* What a shared object named by FERRY_SCHEDULER or ferry_balance_choose defines under this name: a
- * `const ferry_scheduler`. */
-#define FERRY_SCHEDULER_SYMBOL "ferry_scheduler_plugin"
-
-/* Makes a scheduler known by its name, for FERRY_SCHEDULER and ferry_options, on this rank. Call it
- * on every rank before the first ferry_balance_add. Lends `scheduler` until ferry_close.
- * FERRY_EINVAL: a function is missing in it, or there is one of that name. [app thread | never
- * blocks] */
-FERRY_API FERRY_MUST_USE int ferry_scheduler_register(ferry *f, const ferry_scheduler *scheduler);
 
 #ifdef __cplusplus
 }

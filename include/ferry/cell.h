@@ -5,9 +5,9 @@
  * number. On one node a parcel changes hands without being copied; between nodes it is copied once.
  *
  * A rank holds a parcel that it created, took or read. What it holds it may read. Before it writes
- * it calls ferry_parcel_mod, which gives the parcel itself back when nobody else has it, and else a
- * copy of its own: nobody ever sees the writes of another rank. A parcel is freed when no rank
- * holds it and no cell has it. What a rank holds when it dies is released by the survivors.
+ * it calls ferry_parcel_modify, which gives the parcel itself back when nobody else has it, and
+ * else a copy of its own: nobody ever sees the writes of another rank. A parcel is freed when no
+ * rank holds it and no cell has it. What a rank holds when it dies is released by the survivors.
  *
  * Every operation on a cell happens at one moment between call and return: cells are linearizable
  * queues, first in, first out, for any number of producers and consumers. cds.txt 3. */
@@ -62,7 +62,7 @@ FERRY_API const void *ferry_parcel_data(ferry *f, ferry_parcel parcel, size_t *s
  * sees what is written. `*data` is the memory. Holding it more than once oneself is not sharing.
  * FERRY_EINVAL: not held here; FERRY_ENOMEM: no memory for the copy; the parcel is as before.
  * [app thread, handlers | never blocks] cds.txt 3 (mod). */
-FERRY_API FERRY_MUST_USE int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data);
+FERRY_API FERRY_MUST_USE int ferry_parcel_modify(ferry *f, ferry_parcel *parcel, void **data);
 
 /* Ends one hold; the last one anywhere frees the parcel. All zero is nothing. FERRY_EINVAL: not
  * held here. [app thread, handlers | never blocks] */
@@ -78,16 +78,16 @@ FERRY_API int ferry_parcel_release(ferry *f, ferry_parcel parcel);
 
 /* Adds `parcel` at the end. FERRY_ENOMEM: no memory to note it. Never more than the cell's limit.
  * [app thread, handlers with 0 | polls and blocks when it waits] cds.txt 3 (enq). */
-FERRY_API FERRY_MUST_USE int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_parcel parcel,
-                                            ferry_hold hold, uint64_t timeout_ns);
+FERRY_API FERRY_MUST_USE int ferry_cell_enqueue(ferry *f, ferry_cell cell, ferry_parcel parcel,
+                                                ferry_hold hold, uint64_t timeout_ns);
 
 /* Removes the first parcel; the caller holds it, in `*out`. [app thread, handlers with 0 | polls
  * and blocks when it waits] cds.txt 3 (deq). */
-FERRY_API FERRY_MUST_USE int ferry_cell_deq(ferry *f, ferry_cell cell, ferry_parcel *out,
-                                            uint64_t timeout_ns);
+FERRY_API FERRY_MUST_USE int ferry_cell_dequeue(ferry *f, ferry_cell cell, ferry_parcel *out,
+                                                uint64_t timeout_ns);
 
-/* As ferry_cell_deq, but the parcel stays in the cell as well. [app thread, handlers with 0 | polls
- * and blocks when it waits] cds.txt 3 (read). */
+/* As ferry_cell_dequeue, but the parcel stays in the cell as well. [app thread, handlers with 0 |
+ * polls and blocks when it waits] cds.txt 3 (read). */
 FERRY_API FERRY_MUST_USE int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out,
                                              uint64_t timeout_ns);
 
@@ -97,7 +97,7 @@ FERRY_API FERRY_MUST_USE int ferry_cell_write(ferry *f, ferry_cell cell, ferry_p
                                               ferry_hold hold);
 
 /* Removes all parcels, at one moment. [as ferry_cell_write] cds.txt 3 (zap). */
-FERRY_API int ferry_cell_zap(ferry *f, ferry_cell cell);
+FERRY_API int ferry_cell_clear(ferry *f, ferry_cell cell);
 
 /* How many parcels the cell has, to `*count`. [as ferry_cell_write] */
 FERRY_API FERRY_MUST_USE int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count);
@@ -112,25 +112,26 @@ FERRY_API FERRY_MUST_USE int ferry_cell_limit_set(ferry *f, int number, size_t l
  * in the order started, and so are those to take. FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM at once:
  * nothing was started. */
 
-/* As ferry_cell_enq. Adds what the parcel contains at the start: while the operation waits,
- * ferry_parcel_mod copies. Takes the caller's hold (FERRY_GIVE) at the start. If the operation
+/* As ferry_cell_enqueue. Adds what the parcel contains at the start: while the operation waits,
+ * ferry_parcel_modify copies. Takes the caller's hold (FERRY_GIVE) at the start. If the operation
  * fails, that hold is released. If the program has used that hold up meanwhile, the operation ends
  * with FERRY_EINVAL. Until it has ended it is work for ferry_quiesce. [app thread, handlers | never
  * blocks | does not poll] */
-FERRY_API FERRY_MUST_USE int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel,
-                                                  ferry_hold hold, const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_cell_enqueue_start(ferry *f, ferry_cell cell,
+                                                      ferry_parcel parcel, ferry_hold hold,
+                                                      const ferry_track *track);
 
-/* As ferry_cell_deq and ferry_cell_read. Both set `*out` to none, keep `out` until the end, and set
- * it to the parcel when the caller gets the hold, before completed is told. `*out` says who holds
- * the parcel, however the operation ends:
+/* As ferry_cell_dequeue and ferry_cell_read. Both set `*out` to none, keep `out` until the end, and
+ * set it to the parcel when the caller gets the hold, before completed is told. `*out` says who
+ * holds the parcel, however the operation ends:
  *  - A parcel: the caller holds it, also if ferry_op_cancel comes before the end was told. Nothing
  *    was cancelled then: the operation had ended.
  *  - None, after ferry_op_cancel, a time-out or a failure: the caller does not hold it, and `*out`
  *    is not written any more. If a deq had already taken the parcel on another node, Ferry adds it
  *    to the end of its cell again. Until then it is work for ferry_quiesce.
  * [app thread, handlers | never blocks | does not poll] */
-FERRY_API FERRY_MUST_USE int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out,
-                                                  const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out,
+                                                      const ferry_track *track);
 FERRY_API FERRY_MUST_USE int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out,
                                                    const ferry_track *track);
 
@@ -167,60 +168,9 @@ FERRY_API FERRY_MUST_USE int ferry_cell_handler_set(ferry *f, int number,
  * that handlers need no locks between them. [app thread | polls cells' handlers only] cds.txt 5. */
 FERRY_API int ferry_cell_yield(ferry *f);
 
-/* Copies by descriptor. */
+/* Send and receive with a copy. */
 
-/* What a field consists of. The size of FERRY_FIELD_LONG is the format's: 4 or 8 bytes. */
-typedef enum ferry_field {
-    FERRY_FIELD_BYTES, /* never converted */
-    FERRY_FIELD_INT16,
-    FERRY_FIELD_INT32,
-    FERRY_FIELD_INT64,
-    FERRY_FIELD_LONG, /* signed */
-    FERRY_FIELD_ULONG,
-    FERRY_FIELD_FLOAT,
-    FERRY_FIELD_DOUBLE,
-    FERRY_FIELD_STRUCT, /* fields of its own */
-} ferry_field;
-
-/* How a copy converts: an integer made by adding up what holds. 0: both sides are little-endian
- * with longs of 8 bytes. */
-typedef enum ferry_convert {
-    FERRY_CONVERT_FROM_BIG = 1,   /* the source is big-endian */
-    FERRY_CONVERT_TO_BIG = 2,     /* the target is */
-    FERRY_CONVERT_FROM_LONG4 = 4, /* the source's longs have 4 bytes */
-    FERRY_CONVERT_TO_LONG4 = 8,   /* the target's have */
-} ferry_convert;
-
-/* One side of a copy. */
-typedef struct ferry_extent {
-    void *data;
-    size_t size_bytes;
-} ferry_extent;
-
-/* Copies the fields that `descriptor`, an array of `length` integers, names from `source` to
- * `target`, which do not overlap, converting each as `conversion` says. A descriptor is
- *
- *     field count, then for each field: count, type, source displacement, target displacement;
- *     for FERRY_FIELD_STRUCT these four are followed by: source stride, target stride, and the
- *     descriptor of the structure, with displacements from where each one begins
- *
- * in bytes; elements of a field follow each other without gaps. FERRY_EINVAL: the descriptor is
- * malformed, nested deeper than 16, or names bytes outside source or target; nothing was copied.
- * FERRY_ERANGE: a long does not fit into 4 bytes; the target is undefined. [app thread, handlers |
- * never blocks] cds.txt 4 (copy). */
-FERRY_API FERRY_MUST_USE int ferry_copy_fields(ferry *f, ferry_extent target, ferry_extent source,
-                                               const int *descriptor, size_t length,
-                                               int conversion);
-
-/* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`. All
- * ranks of a job have one format today, since Ferry does not convert its own frames: the conversion
- * is 0. Others are for data that come from elsewhere.
- * FERRY_EAGAIN: the format of a rank on another node is not known yet, it has been asked for; poll
- * and call again. FERRY_EPEER: such a rank has gone before it told. [app thread, handlers | never
- * blocks] cds.txt 4 (transtab). */
-FERRY_API FERRY_MUST_USE int ferry_transtab(ferry *f, int from, int to, int *conversion);
-
-/* How ferry_cell_send and ferry_cell_recv copy. Borrowed. */
+/* How ferry_cell_send and ferry_cell_receive copy. Borrowed. */
 typedef struct ferry_layout {
     const int *descriptor; /* NULL: all bytes as they are */
     size_t length;
@@ -229,7 +179,7 @@ typedef struct ferry_layout {
 } ferry_layout;
 
 /* Copies `source` into a new parcel as `layout` (NULL: as it is) says and adds that to the cell:
- * create, copy, enq, release. Errors as theirs; nothing is left behind. [as ferry_cell_enq]
+ * create, copy, enq, release. Errors as theirs; nothing is left behind. [as ferry_cell_enqueue]
  * cds.txt 4 (send). */
 FERRY_API FERRY_MUST_USE int ferry_cell_send(ferry *f, ferry_cell cell, const void *source,
                                              size_t size_bytes, const ferry_layout *layout,
@@ -238,16 +188,16 @@ FERRY_API FERRY_MUST_USE int ferry_cell_send(ferry *f, ferry_cell cell, const vo
 /* Takes the first parcel of the cell and copies it to `target`: deq, copy, release. `*size_bytes`
  * is the room at `target` and becomes the parcel's size. FERRY_ERANGE: without layout, the parcel
  * is larger than the room; a parcel that cannot be copied stays out of the cell and is lost. [as
- * ferry_cell_deq] cds.txt 4 (recv). */
-FERRY_API FERRY_MUST_USE int ferry_cell_recv(ferry *f, ferry_cell cell, void *target,
-                                             size_t *size_bytes, const ferry_layout *layout,
-                                             uint64_t timeout_ns);
+ * ferry_cell_dequeue] cds.txt 4 (recv). */
+FERRY_API FERRY_MUST_USE int ferry_cell_receive(ferry *f, ferry_cell cell, void *target,
+                                                size_t *size_bytes, const ferry_layout *layout,
+                                                uint64_t timeout_ns);
 
 /* Account. */
 
 /* Parcels of this rank's heap that are not free yet, for tests and for looking for leaks: whoever
  * holds them. [app thread | never blocks] */
-FERRY_API size_t ferry_parcels_alive(ferry *f);
+FERRY_API size_t ferry_parcel_count(ferry *f);
 
 #ifdef __cplusplus
 }

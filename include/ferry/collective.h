@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Which collective. */
-typedef enum ferry_collective_sort {
+typedef enum ferry_collective_kind {
     FERRY_BARRIER,
     FERRY_BROADCAST, /* `out` of the root to `out` of all */
     FERRY_ALLREDUCE, /* `in` of all ranks, combined, to `out` of all */
@@ -24,7 +24,7 @@ typedef enum ferry_collective_sort {
     FERRY_SCAN,      /* `in` of all ranks below this one, combined, to `out`; rank 0's is left */
     FERRY_GATHER,    /* `in` of all ranks, in their order, to `out` of the root */
     FERRY_ALLGATHER, /* likewise, to `out` of all */
-} ferry_collective_sort;
+} ferry_collective_kind;
 
 /* Combines `count` values, at least one: into[i] = low[i] (operation) high[i], where `low` comes
  * from lower ranks than `high`. `into` may be either of them. The operation must be associative; it
@@ -35,7 +35,7 @@ typedef void ferry_combine_fn(void *arg, void *into, const void *low, const void
 /* What to do, on how many values. Buffers of ranks that have no part in them may be NULL. */
 typedef struct ferry_collective {
     size_t size; /* sizeof(ferry_collective) */
-    ferry_collective_sort sort;
+    ferry_collective_kind kind;
     int root;
     const void *in; /* may be `out`, except for gathers */
     void *out;

@@ -64,11 +64,12 @@ typedef int ferry_rank_main(ferry *f, int argc, char **argv);
 
 /* Runs `rank_main` once per rank and returns the exit status for main: the first that is not 0.
  * Alone it is one rank. Under `ferry run` or a known launcher it is the rank that the launcher made
- * it; with FERRY_RANKS=N in the environment it starts N ranks on this machine itself. When the
- * environment says N ranks and they cannot be reached, prints a line that says why and returns
- * non-zero: it never runs N jobs of one rank. Call it once, first thing in main, before any thread
- * exists. [main thread | polls | may block] dmcs.txt 3.1. */
-FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main);
+ * it. With FERRY_RANKS=N in the environment it starts N ranks on this machine itself. Each rank is
+ * opened with `options` (NULL: defaults), which are borrowed. If the environment announces ranks
+ * that cannot be reached, prints why and returns non-zero. Call it once, first thing in main,
+ * before any thread exists. [main thread | polls | may block] dmcs.txt 3.1. */
+FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main,
+                         const ferry_options *options);
 
 /* Opens the rank that this process is, inside a program that keeps its own main. Collective over
  * the job. `options` may be NULL; borrows it. Gives `*out`, freed with ferry_close. FERRY_ELAUNCH:
@@ -78,9 +79,9 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
 
 /* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective.
  * Ranks that have left are not waited for. FERRY_EPEER: one has died, and the program has not said
- * that it goes on (ferry_on_peer). FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM: the
- * file of FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is closed.
- * [app thread, not in handlers | polls | may block] */
+ * that it goes on (ferry_peer_watch). FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM:
+ * the file of FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is
+ * closed. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
 /* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, that of
@@ -163,7 +164,7 @@ typedef struct ferry_receipt {
  * operations, may not wait. Borrows `receipt`. progressive-messages.txt 5.1.1, 5.1.4. */
 typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 
-/* What a zero `timeout_ns` means beside a `timed_out`. */
+/* The time-out of the papers, for a `timeout_ns`. */
 #define FERRY_TIMEOUT_DEFAULT_NS UINT64_C(1000000000)
 
 /* How to learn what became of an operation: the papers' schedule. Any field may be zero. A tracked
@@ -185,10 +186,9 @@ typedef struct ferry_track {
     ferry_track_fn *failed; /* it will never complete */
     void *failed_arg;
     ferry_op *op; /* set on return to a handle for ferry_op_test and ferry_op_wait, which end it */
-    /* No end came within `timeout_ns` (0: FERRY_TIMEOUT_DEFAULT_NS). The operation is cancelled
-     * here and what comes later is silenced; at the target it may still take effect. Without this
-     * callback there is no timeout, except that `op` with a `timeout_ns` above 0 ends with
-     * FERRY_ETIMEDOUT. Noticed by polls, never early. */
+    /* No end came within `timeout_ns`, which is noticed by polls, never early; 0: no time-out. The
+     * operation is cancelled here, and later events are silenced; at the target it may still take
+     * effect. Without `timed_out` it fails, with FERRY_ETIMEDOUT. */
     ferry_track_fn *timed_out;
     void *timed_out_arg;
     uint64_t timeout_ns;
@@ -304,8 +304,8 @@ FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
  * size. They poll while they wait; handlers and tasks run meanwhile. FERRY_EINVAL: ranks disagree;
  * the message names both calls, and every rank that waits is told; or an argument is wrong.
  * FERRY_EPEER: a rank has died, or has ended before the others, and the program has not called
- * ferry_on_peer; the message says which rank, and how it ended. From then on every collective,
- * ferry_quiesce and ferry_close fail with it. With ferry_on_peer: a member died, and the next
+ * ferry_peer_watch; the message says which rank, and how it ended. From then on every collective,
+ * ferry_quiesce and ferry_close fail with it. With ferry_peer_watch: a member died, and the next
  * ferry_quiesce makes a new group. Or the root is no member. FERRY_ELOST: as ferry_quiesce.
  * FERRY_ESTATE: inside a handler, or before the first ferry_quiesce of a rank that has joined.
  * FERRY_ENOMEM: no memory for another call. [app thread, not in handlers | polls | may block] */
@@ -316,25 +316,32 @@ FERRY_API int ferry_barrier(ferry *f);
 /* Copies `size_bytes` at `data` on `root` to `data` on every rank. */
 FERRY_API int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes);
 
-/* Types of the values of reductions. */
+/* The type of a value: of reductions, movers, files and descriptors. Reductions and movers take
+ * those above FERRY_INT16; the others are for ferry_fields_copy (convert.h) alone. */
 typedef enum ferry_type {
+    FERRY_DOUBLE,
+    FERRY_FLOAT,
     FERRY_INT32,
     FERRY_INT64,
     FERRY_UINT64,
-    FERRY_DOUBLE,
-    FERRY_FLOAT,
-    FERRY_BYTE, /* unsigned */
+    FERRY_BYTE, /* unsigned; never converted */
+    FERRY_INT16,
+    FERRY_LONG, /* 4 or 8 bytes, as the data format has it */
+    FERRY_ULONG,
+    FERRY_STRUCT, /* fields of its own */
 } ferry_type;
 
-/* How the values of a reduction are combined. */
+/* How two values become one. */
 typedef enum ferry_reduction {
-    FERRY_SUM,
-    FERRY_MIN,
+    FERRY_REPLACE, /* the new value counts: movers alone */
+    FERRY_SUM,     /* integers wrap around */
+    FERRY_MIN,     /* a NaN wins over every number, as in FERRY_MAX */
     FERRY_MAX,
     FERRY_PRODUCT,
-    FERRY_AND, /* of bits, as the next two: not of FERRY_DOUBLE and FERRY_FLOAT */
+    FERRY_AND, /* of bits, as FERRY_OR and FERRY_XOR: not of FERRY_DOUBLE and FERRY_FLOAT */
     FERRY_OR,
     FERRY_XOR,
+    FERRY_USER, /* a function of the program */
 } ferry_reduction;
 
 /* Combines `count` values at `in` over all ranks, in the order of ranks and grouped alike on every
@@ -347,11 +354,12 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
  * program carries, ferry_object_uninstall) and no task is left on any rank; runs handlers and tasks
  * until then. Never early, always in the end. Repeatable. Collective.
  * FERRY_ECANCELED: ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or has ended
- * before the others: its work is lost, and the program has not called ferry_on_peer. FERRY_ELOST: a
- * message was dropped, since its target has no such handler or it was damaged. FERRY_EINVAL: ranks
- * have registered different handlers, or another rank calls a collective instead. The message names
- * the rank and the reason. After FERRY_EPEER, FERRY_ELOST and different handlers no later
- * ferry_quiesce and no collective of any rank succeeds. prema.txt 5.1 (termination). */
+ * before the others: its work is lost, and the program has not called ferry_peer_watch.
+ * FERRY_ELOST: a message was dropped, since its target has no such handler or it was damaged.
+ * FERRY_EINVAL: ranks have registered different handlers, or another rank calls a collective
+ * instead. The message names the rank and the reason. After FERRY_EPEER, FERRY_ELOST and different
+ * handlers no later ferry_quiesce and no collective of any rank succeeds. prema.txt 5.1
+ * (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 
 /* Has the ferry_quiesce that this rank is in return soon, on this rank alone, so that it can leave

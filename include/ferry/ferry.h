@@ -2,12 +2,14 @@
 #ifndef FERRY_FERRY_H
 #define FERRY_FERRY_H
 
+#include <ferry/background.h>
 #include <ferry/balance.h>
 #include <ferry/cell.h>
 #include <ferry/collective.h>
+#include <ferry/convert.h>
 #include <ferry/core.h>
+#include <ferry/directory.h>
 #include <ferry/error.h>
-#include <ferry/event.h>
 #include <ferry/launch.h>
 #include <ferry/member.h>
 #include <ferry/memory.h>
@@ -15,6 +17,8 @@
 #include <ferry/mover_blocks.h>
 #include <ferry/mover_file.h>
 #include <ferry/object.h>
+#include <ferry/scheduler.h>
 #include <ferry/trace.h>
+#include <ferry/two_sided.h>
 
 #endif

@@ -2,7 +2,7 @@
  *
  * What `ferry run` is, for programs. The launcher is one process that waits; the ranks are its
  * children. They share a memfd segment, never a name in the file system. When any rank dies the
- * whole job ends, unless all others have registered to go on (ferry_on_peer). */
+ * whole job ends, unless all others have registered to go on (ferry_peer_watch). */
 #ifndef FERRY_LAUNCH_H
 #define FERRY_LAUNCH_H
 
@@ -29,7 +29,7 @@ typedef struct ferry_launch_options {
                          (FERRY_JOIN names it to them); it is gone when the launcher is. Borrowed */
 } ferry_launch_options;
 
-#define FERRY_LAUNCH_DEFAULTS                                                                      \
+#define FERRY_LAUNCH_OPTIONS_DEFAULTS                                                              \
     {                                                                                              \
         sizeof(ferry_launch_options), 1, false, false, false, 0, NULL                              \
     }

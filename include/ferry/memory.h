@@ -17,9 +17,9 @@ extern "C" {
 
 /* Allocates `size_bytes` (at least 1) from this rank's shared heap, 64-byte aligned, not cleared.
  * Gives `*out`, freed with ferry_free by any rank of the node. It stays when this rank has gone,
- * since others may use it, until one of them frees it or calls ferry_free_gone; data of an object
- * (FERRY_OBJECT_SHARED) is freed when a rank dies that has the object. FERRY_ENOMEM: the heap's
- * limit is reached. FERRY_EINVAL: 0 bytes. [app thread, handlers | never blocks] */
+ * since others may use it, until one of them frees it or calls ferry_memory_reclaim; data of an
+ * object (FERRY_OBJECT_SHARED) is freed when a rank dies that has the object. FERRY_ENOMEM: the
+ * heap's limit is reached. FERRY_EINVAL: 0 bytes. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out);
 
 /* Frees what ferry_alloc gave, on whichever rank of the node. NULL is nothing. FERRY_EINVAL: not
@@ -33,7 +33,7 @@ FERRY_API int ferry_free(ferry *f, void *address);
  * freed. Where ranks share no memory it went with its rank, and this does nothing. FERRY_EINVAL: no
  * such rank. FERRY_ESTATE: it is not known here to be gone (ferry_peer_is_gone). [app thread,
  * handlers | never blocks] */
-FERRY_API int ferry_free_gone(ferry *f, int rank);
+FERRY_API int ferry_memory_reclaim(ferry *f, int rank);
 
 /* Lets other ranks put to and get from `[base, base + size_bytes)` of this rank, until
  * ferry_memory_unregister. Keeps `base` until then. FERRY_EINVAL: no range, or it overlaps one that

@@ -44,32 +44,16 @@ FERRY_API ferry_grid ferry_grid_over(ferry_region region, size_t element_bytes, 
 FERRY_API FERRY_MUST_USE int ferry_grid_alloc(ferry *f, ferry_region region, size_t element_bytes,
                                               ferry_grid *out);
 
-/* What is done with an element that arrives. */
-typedef enum ferry_combine {
-    FERRY_COMBINE_COPY,
-    FERRY_COMBINE_ADD,
-    FERRY_COMBINE_MIN,
-    FERRY_COMBINE_MAX,
-    FERRY_COMBINE_USER,
-} ferry_combine;
-
-/* What an element consists of, one or several of a kind; for add, min and max. */
-typedef enum ferry_number {
-    FERRY_NUMBER_DOUBLE,
-    FERRY_NUMBER_FLOAT,
-    FERRY_NUMBER_INT32,
-    FERRY_NUMBER_INT64,
-} ferry_number;
-
 /* Combines `count` elements at `source`, `source_stride` bytes apart, into those at `target`. Runs
  * inside the calls that move data. */
 typedef void ferry_element_fn(void *arg, void *target, ptrdiff_t target_stride, const void *source,
                               ptrdiff_t source_stride, size_t count);
 
+/* What is done with an element that arrives. All zero: it replaces the old one. */
 typedef struct ferry_operation {
-    ferry_combine combine;
-    ferry_number number;
-    ferry_element_fn *fn; /* for FERRY_COMBINE_USER */
+    ferry_reduction reduction;
+    ferry_type type;      /* an element consists of one or several values of it, up to FERRY_BYTE */
+    ferry_element_fn *fn; /* for FERRY_USER */
     void *arg;
 } ferry_operation;
 
@@ -155,10 +139,10 @@ typedef struct ferry_mover_options {
     size_t packet_bytes; /* messages of at most about so many bytes; 0: one per pair of ranks */
 } ferry_mover_options;
 
-#define FERRY_MOVER_DEFAULTS                                                                       \
+#define FERRY_MOVER_OPTIONS_DEFAULTS                                                               \
     {                                                                                              \
-        sizeof(ferry_mover_options), {FERRY_COMBINE_COPY, FERRY_NUMBER_DOUBLE, NULL, NULL}, false, \
-            false, false, false, 0                                                                 \
+        sizeof(ferry_mover_options), {FERRY_REPLACE, FERRY_DOUBLE, NULL, NULL}, false, false,      \
+            false, false, 0                                                                        \
     }
 
 /* Binds `plan` to `source` and `target`, which may be one. Every rank binds the same movers in the

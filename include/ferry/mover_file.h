@@ -35,21 +35,21 @@ FERRY_API FERRY_MUST_USE int ferry_checkpoint_read(const char *path, ferry_xarra
 
 /* What an HDF5 file says of an xarray's values. */
 typedef struct ferry_dataset {
-    size_t size;         /* sizeof(ferry_dataset) */
-    const char *name;    /* of the values, with '/' after each group; "value" by default */
-    ferry_number number; /* an element consists of one or more of them */
+    size_t size;      /* sizeof(ferry_dataset) */
+    const char *name; /* of the values, with '/' after each group; "value" by default */
+    ferry_type type;  /* an element consists of one or more of them */
 } ferry_dataset;
 
 #define FERRY_DATASET_DEFAULTS                                                                     \
     {                                                                                              \
-        sizeof(ferry_dataset), NULL, FERRY_NUMBER_DOUBLE                                           \
+        sizeof(ferry_dataset), NULL, FERRY_DOUBLE                                                  \
     }
 
 /* Writes `x` as one dataset of the new HDF5 file `path`, replacing an earlier file at the end. It
  * spans the blocks, which have to cover what they span and not to overlap; the last dimension runs
  * fastest, and elements of several numbers add one. `dataset` NULL: the defaults. Collective;
  * borrows all. Rank 0 alone calls the HDF5 library, all ranks write. FERRY_EINVAL: the blocks, or
- * elements that do not consist of the numbers; FERRY_ELAUNCH: there is no plug-in for HDF5, or it
+ * elements that do not consist of the numbers; FERRY_ENOTSUP: there is no plug-in for HDF5, or it
  * does not work; FERRY_ESYSTEM, FERRY_ENOENT, FERRY_ENOMEM. A rank on which nothing failed reports
  * FERRY_EINVAL. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const char *path,
@@ -66,18 +66,18 @@ FERRY_API FERRY_MUST_USE int ferry_dataset_read(const char *path, const ferry_da
                                                 ferry_xarray *x);
 
 /* What a picture says of its values. */
-typedef struct ferry_picture {
-    size_t size;         /* sizeof(ferry_picture) */
-    const char *name;    /* of the values; "value" by default */
-    ferry_number number; /* an element consists of one or more of them */
-    double origin[3];    /* of the corner of cell (0, 0, 0), in the order of the dimensions */
-    double spacing[3];   /* of the cells; 0 counts as 1 */
-    bool points;         /* in a .vtkhdf file: values at points in the middle of the cells */
-} ferry_picture;
+typedef struct ferry_vtk {
+    size_t size;       /* sizeof(ferry_vtk) */
+    const char *name;  /* of the values; "value" by default */
+    ferry_type type;   /* an element consists of one or more of them */
+    double origin[3];  /* of the corner of cell (0, 0, 0), in the order of the dimensions */
+    double spacing[3]; /* of the cells; 0 counts as 1 */
+    bool points;       /* in a .vtkhdf file: values at points in the middle of the cells */
+} ferry_vtk;
 
-#define FERRY_PICTURE_DEFAULTS                                                                     \
+#define FERRY_VTK_DEFAULTS                                                                         \
     {                                                                                              \
-        sizeof(ferry_picture), NULL, FERRY_NUMBER_DOUBLE, {0}, {0}, false                          \
+        sizeof(ferry_vtk), NULL, FERRY_DOUBLE, {0}, {0}, false                                     \
     }
 
 /* Writes `x`, of 1 to 3 dimensions, as cell data of a VTK image: `path`.pvti, and one
@@ -86,8 +86,8 @@ typedef struct ferry_picture {
  * VTKHDF/PointData/NAME, which is all that ParaView 5.11 reads of it. Collective; borrows
  * all. FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
  * FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
-FERRY_API FERRY_MUST_USE int ferry_picture_write(const ferry_xarray *x, const char *path,
-                                                 const ferry_picture *picture);
+FERRY_API FERRY_MUST_USE int ferry_vtk_write(const ferry_xarray *x, const char *path,
+                                             const ferry_vtk *picture);
 
 #ifdef __cplusplus
 }

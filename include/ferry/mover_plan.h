@@ -87,8 +87,8 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int cou
  * anew after blocks have changed owners. What a rank keeps, and the time it takes, is in proportion
  * to its own blocks and those near, and a few words per rank of the job. Collective; borrows `own`
  * and `near`. A share serves as a whole plan does when it has what touches this rank's blocks: for
- * a halo what ferry_halo_near names; for ferry_plan_meet in the source's share the target's own
- * regions, and the other way round. FERRY_EINVAL: blocks or regions of other dimensions, empty
+ * a halo what ferry_halo_near names; for ferry_plan_intersect in the source's share the target's
+ * own regions, and the other way round. FERRY_EINVAL: blocks or regions of other dimensions, empty
  * blocks, shares on some ranks alone; over 2^31 - 1 blocks; FERRY_ENOMEM; FERRY_EPEER; an error on
  * one rank is one on all. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5.
  */
@@ -100,40 +100,41 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_share(ferry *f, const ferry_floorpl
  * plan | never blocks] kelp-data-mover.txt 2 (Map). */
 
 /* Consecutive blocks to each rank, as equal in number as can be. */
-FERRY_API FERRY_MUST_USE int ferry_map_block(ferry_floorplan *plan, int ranks);
+FERRY_API FERRY_MUST_USE int ferry_floorplan_map_block(ferry_floorplan *plan, int ranks);
 
 /* `chunk` consecutive blocks to each rank in turn. */
-FERRY_API FERRY_MUST_USE int ferry_map_cyclic(ferry_floorplan *plan, int ranks, int chunk);
+FERRY_API FERRY_MUST_USE int ferry_floorplan_map_cyclic(ferry_floorplan *plan, int ranks,
+                                                        int chunk);
 
 /* For plans cut by ferry_floorplan_cut or _tile: block (i, j, ...) of `parts` to the rank at (i mod
  * p, j mod q, ...) of a grid of ranks, as dense linear algebra wants it. FERRY_EINVAL too when the
  * product of `parts` is not the number of blocks, or that of `ranks` is over 2^31 - 1. */
-FERRY_API FERRY_MUST_USE int ferry_map_grid(ferry_floorplan *plan, ferry_point parts,
-                                            ferry_point ranks);
+FERRY_API FERRY_MUST_USE int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts,
+                                                      ferry_point ranks);
 
 /* Recursive bisection of the blocks' centres, so that each rank's share of `weights` (one per
  * block, NULL: sizes) is nearly equal and its blocks are together. Also FERRY_ENOMEM. */
-FERRY_API FERRY_MUST_USE int ferry_map_bisect(ferry_floorplan *plan, int ranks,
-                                              const double *weights);
+FERRY_API FERRY_MUST_USE int ferry_floorplan_map_bisect(ferry_floorplan *plan, int ranks,
+                                                        const double *weights);
 
 /* Consecutive stretches of a Hilbert curve through the blocks' centres; otherwise as
- * ferry_map_bisect. */
-FERRY_API FERRY_MUST_USE int ferry_map_curve(ferry_floorplan *plan, int ranks,
-                                             const double *weights);
+ * ferry_floorplan_map_bisect. */
+FERRY_API FERRY_MUST_USE int ferry_floorplan_map_curve(ferry_floorplan *plan, int ranks,
+                                                       const double *weights);
 
 /* Checks. */
 
 /* What ferry_floorplan_check looks for beside dimensions, empty regions and owners. */
 typedef enum ferry_floorplan_rule {
-    FERRY_PLAN_DISJOINT = 1, /* no two blocks overlap */
-    FERRY_PLAN_INSIDE = 2,   /* every block lies in the domain */
-    FERRY_PLAN_COVER = 4,    /* every point of the domain is in a block */
+    FERRY_FLOORPLAN_DISJOINT = 1, /* no two blocks overlap */
+    FERRY_FLOORPLAN_INSIDE = 2,   /* every block lies in the domain */
+    FERRY_FLOORPLAN_COVER = 4,    /* every point of the domain is in a block */
 } ferry_floorplan_rule;
 
 /* Checks a plan for `ranks` ranks against `rules`, a sum of the above. `domain` may be empty
- * without FERRY_PLAN_INSIDE and FERRY_PLAN_COVER, else it has the plan's dimensions. FERRY_EINVAL:
- * ferry_error_message(f) names the blocks and regions; `f` may be NULL. FERRY_ENOMEM. [app thread |
- * never blocks] */
+ * without FERRY_FLOORPLAN_INSIDE and FERRY_FLOORPLAN_COVER, else it has the plan's dimensions.
+ * FERRY_EINVAL: ferry_error_message(f) names the blocks and regions; `f` may be NULL. FERRY_ENOMEM.
+ * [app thread | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks,
                                                    ferry_region domain, int rules);
 
@@ -241,19 +242,19 @@ FERRY_API FERRY_MUST_USE int ferry_halo_near(const ferry_floorplan *own, const f
                                              ferry_regions *near);
 
 /* How points of one floor plan correspond to those of another. */
-typedef struct ferry_meeting {
-    size_t size;                   /* sizeof(ferry_meeting) */
+typedef struct ferry_intersection {
+    size_t size;                   /* sizeof(ferry_intersection) */
     bool permuted;                 /* whether `axis` counts */
     int8_t axis[FERRY_DIMS_MAX];   /* axis d of the target is axis[d] of the source */
     ferry_point shift;             /* added to the target's point; before the ratio */
     ferry_relation relation;       /* FERRY_PLAIN by default */
     int32_t ratio[FERRY_DIMS_MAX]; /* fine points to a coarse one, per axis of the target */
     ferry_point low, high;         /* also fill so many ghost cells of the target's blocks */
-} ferry_meeting;
+} ferry_intersection;
 
-#define FERRY_MEETING_DEFAULTS                                                                     \
+#define FERRY_INTERSECTION_DEFAULTS                                                                \
     {                                                                                              \
-        sizeof(ferry_meeting), false, {0}, {{0}}, FERRY_PLAIN, {0}, {{0}},                         \
+        sizeof(ferry_intersection), false, {0}, {{0}}, FERRY_PLAIN, {0}, {{0}},                    \
         {                                                                                          \
             {                                                                                      \
                 0                                                                                  \
@@ -267,9 +268,9 @@ typedef struct ferry_meeting {
  * prolongation (FERRY_REFINE). `meeting` may be NULL. Those alone that touch `rank`'s blocks (-1:
  * all). FERRY_EINVAL: dimensions, axes or ratios, negative widths, with FERRY_REFINE a shift that
  * is no multiple of the ratio, coordinates too near the limit; FERRY_ENOMEM. */
-FERRY_API FERRY_MUST_USE int ferry_plan_meet(ferry_plan *plan, const ferry_floorplan *source,
-                                             const ferry_floorplan *target,
-                                             const ferry_meeting *meeting, int rank);
+FERRY_API FERRY_MUST_USE int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
+                                                  const ferry_floorplan *target,
+                                                  const ferry_intersection *meeting, int rank);
 
 /* Number of points that the copy reads, and that it writes, counted with repetition. */
 FERRY_API uint64_t ferry_plan_entry_points(const ferry_plan_entry *copy);
@@ -282,14 +283,21 @@ typedef struct ferry_plan_pair {
 
 /* What a plan moves. */
 typedef struct ferry_plan_stats {
+    size_t size;                         /* sizeof(ferry_plan_stats) */
     uint64_t copies, points;             /* all */
     uint64_t local_copies, local_points; /* within one rank */
     ferry_plan_pair *pairs;              /* between ranks, by (source, target); free() it */
-    size_t pair_count;                   /* the messages of one movement, when all are aggregated */
+    size_t pair_count;                   /* the messages of one movement, if all are aggregated */
 } ferry_plan_stats;
 
-/* Accounts a plan between two floor plans. Gives `out->pairs`. FERRY_EINVAL: an entry names a block
- * that is not there; FERRY_ENOMEM. */
+#define FERRY_PLAN_STATS_DEFAULTS                                                                  \
+    {                                                                                              \
+        sizeof(ferry_plan_stats), 0, 0, 0, 0, NULL, 0                                              \
+    }
+
+/* Writes the account of a plan between two floor plans to `*out`, which begins as
+ * FERRY_PLAN_STATS_DEFAULTS. Gives `out->pairs`, freed with free. FERRY_EINVAL: an entry names a
+ * block that does not exist, or the size of `*out` is 0; nothing was written. FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_plan_account(const ferry_plan *plan,
                                                 const ferry_floorplan *source,
                                                 const ferry_floorplan *target,

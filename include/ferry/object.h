@@ -54,13 +54,13 @@ typedef struct ferry_object_ops {
      * object, for all that wait; if more than 16 wait, so often that it makes 16 calls per task.
      * Calls nothing of Ferry's; may run while the object's own handler does. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
-    /* How hard the object is to move, in any unit; NULL: what ferry_balance_add_with was told. As
+    /* How hard the object is to move, in any unit; NULL: what ferry_balance_add was told. As
      * `priority`, it calls nothing of Ferry's, may run on the helper thread while a task of another
      * object runs, and returns at once. */
     double (*granularity)(ferry *f, const void *data);
     /* How much the object wants to be on `rank`, for schedulers that heed it: an entry of the
      * papers' priority vector. `load` is that of all its pending tasks; `dependencies` how many of
-     * the objects it depends on (ferry_balance_add_with) are there, by best guess. NULL: the static
+     * the objects it depends on (ferry_balance_add) are there, by best guess. NULL: the static
      * priorities, else load * (1 + dependencies). */
     double (*priority)(ferry *f, const void *data, int rank, double granularity, double load,
                        uint32_t dependencies);
@@ -163,60 +163,6 @@ FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object objec
  * C.2.5 (mol_install_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_install(ferry *f, const ferry_move_info *info, void *data,
                                                   int source);
-
-/* A scheduled object as its scheduler (balance.h) sees it. */
-typedef struct ferry_schedulable {
-    struct ferry_schedulable *prev,
-        *next; /* the scheduler's own links, between activate and its leaving */
-    ferry_object object;
-    double load;      /* sum over its pending tasks */
-    uint32_t pending; /* number of pending tasks */
-    bool queued;      /* the scheduler's own flag */
-    double mark;      /* the scheduler's own number */
-    bool arrived;     /* in activate: it has just come from another rank */
-} ferry_schedulable;
-
-/* Directory protocols, for writers of one. A protocol decides which ranks are told where an object
- * is, besides the ranks between which it moves: so it trades messages of its own against forwards.
- * A message finds its object under any protocol, since its creator and each rank that has sent it
- * on know where to. All ranks of a job have the same protocol: "lazy", "home", "eager", or one in a
- * shared object, whose path has a '/' in it; named by FERRY_DIRECTORY or ferry_options. prema.txt
- * 4.2.4.1, C.2.1. */
-typedef struct ferry_directory_protocol {
-    size_t size; /* sizeof(ferry_directory_protocol) */
-    const char *name;
-    /* `object` has come to live on this rank, by its move number `movement`. May be NULL. */
-    void (*arrived)(ferry *f, ferry_object object, uint32_t movement);
-    /* A message of rank `origin` has found `object` on this rank after `hops` forwards, one at
-     * least. `movement` brought the object here; it may have gone on since. */
-    void (*found)(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops);
-    /* This rank, the object's home, has learnt from `place` that the object is there. May be NULL.
-     */
-    void (*learnt)(ferry *f, ferry_object object, uint32_t movement, int place);
-    /* Every rank keeps what the home tells it, asked or not, and hears of the object's end. */
-    bool everyone;
-} ferry_directory_protocol;
-
-#define FERRY_DIRECTORY_PROTOCOL_DEFAULTS                                                          \
-    {                                                                                              \
-        sizeof(ferry_directory_protocol), NULL, NULL, NULL, NULL, false                            \
-    }
-
-/* What a shared object with a protocol defines under this name: a `const
- * ferry_directory_protocol`. */
-#define FERRY_DIRECTORY_SYMBOL "ferry_directory_plugin"
-
-/* Tells `rank` that move number `movement` has brought `object` to `place`. Older news than a rank
- * has are dropped there. Call it with the numbers that a function of the protocol was given, with
- * this rank as the place or, in `learnt`, the place given. To this rank itself it does nothing; a
- * rank or a place that is none is logged. [app thread, inside the functions of a protocol | never
- * blocks] */
-FERRY_API void ferry_directory_tell(ferry *f, int rank, ferry_object object, uint32_t movement,
-                                    int place);
-
-/* The home of `object`: the rank that created it or, if that has left, its successor. -1: `object`
- * names none. [app thread, handlers | never blocks] */
-FERRY_API int ferry_directory_home(const ferry *f, ferry_object object);
 
 #ifdef __cplusplus
 }

@@ -234,24 +234,15 @@ static int make_affinity(ferry *f, const ferry_balance_options *o, fy_affinity *
     return 0;
 }
 
-int ferry_balance_add(ferry *f, ferry_object object, double load)
+int ferry_balance_add(ferry *f, ferry_object object, const ferry_balance_options *options)
 {
-    ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
-    options.load = load;
-    return ferry_balance_add_with(f, object, &options);
-}
-
-int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_options *options)
-{
-    if (options == NULL)
-        return fy_fail(f, FERRY_EINVAL, "balance_add: the options are missing");
-    ferry_balance_options known;
-    int error =
-        fy_read_sized(f, "balance_add: ferry_balance_options", options, &known, sizeof known);
+    ferry_balance_options known = FERRY_BALANCE_OPTIONS_DEFAULTS;
+    int error = options == NULL ? 0
+                                : fy_read_sized(f, "balance_add: ferry_balance_options", options,
+                                                &known, sizeof known);
     if (error != 0)
         return error;
-    options = &known;
-    double load = options->load;
+    const double load = known.load;
     fy_record *record = fy_record_here(f, object);
     if (record == NULL)
         return fy_fail_absent(f, "balance_add", object, record);
@@ -264,7 +255,7 @@ int ferry_balance_add_with(ferry *f, ferry_object object, const ferry_balance_op
                        (unsigned long long)object.word, load);
     error = fy_scheduler_prepare(f);
     if (error == 0)
-        error = make_affinity(f, options, &record->affinity);
+        error = make_affinity(f, &known, &record->affinity);
     if (error != 0)
         return error;
     record->load = load == 0 ? 1 : load;
@@ -348,8 +339,8 @@ static void begin_to_balance(ferry *f)
     const ferry_scheduling *s = fy_scheduling_of(f);
     const fy_frame frame = {.kind = FY_KIND_PHASE, .word_count = 1, .words = {PHASE_RENEWS}};
     look_who_is_present(f);
-    for (int i = 1; i <= ferry_scheduling_takers(s); i++)
-        (void)fy_join_word(f, ferry_scheduling_taker(s, i), &frame); /* they may have no work */
+    for (int i = 1; i <= ferry_scheduling_acceptor_count(s); i++)
+        (void)fy_join_word(f, ferry_scheduling_acceptor(s, i), &frame); /* they may have no work */
 }
 
 static fy_verdict take_phase(ferry *f, int source, const fy_frame *frame)
@@ -370,7 +361,7 @@ static fy_verdict take_phase(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-int ferry_balance_phase(ferry *f, bool on)
+int ferry_balance_enable(ferry *f, bool on)
 {
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "balance_phase: not allowed inside a handler");

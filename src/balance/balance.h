@@ -16,6 +16,7 @@
 
 #include <ferry/balance.h>
 #include <ferry/member.h>
+#include <ferry/scheduler.h>
 
 #include "base/random.h"
 #include "object/object.h"

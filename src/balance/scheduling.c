@@ -15,19 +15,19 @@ int ferry_scheduling_ranks(const ferry_scheduling *s)
     return s->ranks;
 }
 
-bool ferry_scheduling_takes(const ferry_scheduling *s, int rank)
+bool ferry_scheduling_accepts(const ferry_scheduling *s, int rank)
 {
     if (rank < 0 || rank >= s->ranks || rank == s->rank)
         return false;
     return s->present == NULL || (s->present[rank / 64] >> rank % 64 & 1) != 0;
 }
 
-int ferry_scheduling_takers(const ferry_scheduling *s)
+int ferry_scheduling_acceptor_count(const ferry_scheduling *s)
 {
     return s->present_count;
 }
 
-int ferry_scheduling_taker(const ferry_scheduling *s, int distance)
+int ferry_scheduling_acceptor(const ferry_scheduling *s, int distance)
 {
     if (distance < 1 || distance > s->present_count)
         return -1;
@@ -40,7 +40,7 @@ uint64_t ferry_scheduling_now(const ferry_scheduling *s)
     return s->port->ops->now(s->port);
 }
 
-bool ferry_scheduling_on(const ferry_scheduling *s)
+bool ferry_scheduling_is_on(const ferry_scheduling *s)
 {
     return s->on;
 }
@@ -122,7 +122,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
     s->tasks -= item->pending;
     if (s->on && s->counted)
         fy_reason_keep(s, item->object, rank);
-    if (s->on && ferry_scheduling_takes(s, rank)) {
+    if (s->on && ferry_scheduling_accepts(s, rank)) {
         record->state = FY_MIGRATING;
         record->target = rank;
         fy_list_insert(&s->outbound, &record->link);

@@ -153,12 +153,17 @@ static __attribute__((noinline)) int wait_for(fy_cells *c, fy_cell *cell, const 
     return error;
 }
 
-static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_wish *wish, int error)
+static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_wish *wish, int error,
+                                                   uint64_t timeout_ns)
 {
     const char *call = calls[wish->sort];
     if (error == FERRY_ENOMEM)
         return fy_fail(c->f, error, "%s: no memory to note another parcel in cell %d of rank %d",
                        call, wish->cell.number, wish->cell.rank);
+    if (error == FERRY_EAGAIN && timeout_ns > 0)
+        return fy_fail(c->f, FERRY_ETIMEDOUT, "%s: cell %d of rank %d had no %s within %g ms", call,
+                       wish->cell.number, wish->cell.rank, adds(wish->sort) ? "room" : "parcel",
+                       (double)timeout_ns / 1e6);
     return error;
 }
 
@@ -170,8 +175,10 @@ static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
     if (error != 0)
         return error;
     fy_cells_check_peers(c);
-    if (__builtin_expect(cell == NULL, 0))
-        return fy_remote_call(c, wish, timeout_ns);
+    if (__builtin_expect(cell == NULL, 0)) {
+        error = fy_remote_call(c, wish, timeout_ns);
+        return error == 0 ? 0 : explain(c, wish, error, timeout_ns);
+    }
     if (adds(wish->sort) && c->gone[wish->cell.rank])
         return peer_gone(c, calls[wish->sort], wish->cell.rank);
     error = attempt(c, cell, wish);
@@ -182,7 +189,7 @@ static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
     }
     if (error == FERRY_EAGAIN && timeout_ns > 0)
         error = wait_for(c, cell, wish, timeout_ns);
-    return error == 0 ? 0 : explain(c, wish, error);
+    return error == 0 ? 0 : explain(c, wish, error, timeout_ns);
 }
 
 /* Finds the parcel of an operation that adds one. */
@@ -193,8 +200,8 @@ static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel
     return wish->parcel == NULL ? fy_parcel_refused(c->f, call, parcel.word) : 0;
 }
 
-int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
-                   uint64_t timeout_ns)
+int ferry_cell_enqueue(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
+                       uint64_t timeout_ns)
 {
     fy_cells *c = fy_cells_of(f);
     fy_wish wish = {.sort = FY_SORT_ENQ, .cell = cell, .hold = hold};
@@ -202,7 +209,7 @@ int ferry_cell_enq(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold ho
     return error != 0 ? error : operate(c, &wish, timeout_ns);
 }
 
-int ferry_cell_deq(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeout_ns)
+int ferry_cell_dequeue(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeout_ns)
 {
     const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
     if (out == NULL)
@@ -226,7 +233,7 @@ int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold 
     return error != 0 ? error : operate(c, &wish, FERRY_FOREVER);
 }
 
-int ferry_cell_zap(ferry *f, ferry_cell cell)
+int ferry_cell_clear(ferry *f, ferry_cell cell)
 {
     const fy_wish wish = {.sort = FY_SORT_ZAP, .cell = cell};
     return operate(fy_cells_of(f), &wish, FERRY_FOREVER);
@@ -281,11 +288,11 @@ static int start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
         fy_op_end(c->f, op, 0);
     if (error != 0)
         fy_op_drop(c->f, op);
-    return error == 0 ? 0 : explain(c, wish, error);
+    return error == 0 ? 0 : explain(c, wish, error, 0);
 }
 
-int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
-                         const ferry_track *track)
+int ferry_cell_enqueue_start(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
+                             const ferry_track *track)
 {
     fy_cells *c = fy_cells_of(f);
     fy_wish wish = {.sort = FY_SORT_ENQ, .cell = cell, .hold = hold};
@@ -293,7 +300,7 @@ int ferry_cell_enq_start(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_h
     return error != 0 ? error : start(c, &wish, track);
 }
 
-int ferry_cell_deq_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
+int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
 {
     const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
     if (out == NULL)

@@ -95,7 +95,7 @@ static inline void fy_change_apply(fy_intent *intent)
         fy_parcel *p =
             (fy_parcel *)(uintptr_t)atomic_load_explicit(&intent->parcel, memory_order_relaxed);
         atomic_store_explicit(&p->holds[change->place], change->hold, memory_order_relaxed);
-        /* release: pairs with the acquire in ferry_parcel_mod */
+        /* release: pairs with the acquire in ferry_parcel_modify */
         if (change->parts & FY_CHANGE_REFS)
             atomic_store_explicit(&p->refs, change->refs, memory_order_release);
     }

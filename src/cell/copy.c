@@ -6,6 +6,8 @@
  * size and the descriptor's length, whatever its counts say. */
 #include <string.h>
 
+#include <ferry/convert.h>
+
 #include "cell/state.h"
 
 enum { DEPTH_MAX = 16, FIELD_WORDS = 4, STRUCT_WORDS = 2 };
@@ -23,7 +25,7 @@ typedef struct reader {
 
 typedef struct field {
     uint64_t count, source_at, target_at, source_step, target_step;
-    ferry_field type;
+    ferry_type type;
 } field;
 
 static uint32_t long_bytes(int conversion, bool target)
@@ -32,18 +34,18 @@ static uint32_t long_bytes(int conversion, bool target)
     return conversion & bit ? 4 : 8;
 }
 
-static uint32_t scalar_bytes(ferry_field type, int conversion, bool target)
+static uint32_t scalar_bytes(ferry_type type, int conversion, bool target)
 {
     switch (type) {
-    case FERRY_FIELD_BYTES:
+    case FERRY_BYTE:
         return 1;
-    case FERRY_FIELD_INT16:
+    case FERRY_INT16:
         return 2;
-    case FERRY_FIELD_INT32:
-    case FERRY_FIELD_FLOAT:
+    case FERRY_INT32:
+    case FERRY_FLOAT:
         return 4;
-    case FERRY_FIELD_LONG:
-    case FERRY_FIELD_ULONG:
+    case FERRY_LONG:
+    case FERRY_ULONG:
         return long_bytes(conversion, target);
     default:
         return 8;
@@ -64,14 +66,14 @@ static bool read_field(reader *r, field *out)
         return refuse(r, "ends inside a field");
     if (r->at[0] < 0 || r->at[2] < 0 || r->at[3] < 0)
         return refuse(r, "has a negative count or displacement");
-    if (r->at[1] < FERRY_FIELD_BYTES || r->at[1] > FERRY_FIELD_STRUCT)
+    if (r->at[1] < 0 || r->at[1] > FERRY_STRUCT)
         return refuse(r, "has an unknown type");
     *out = (field){.count = (uint64_t)r->at[0],
-                   .type = (ferry_field)r->at[1],
+                   .type = (ferry_type)r->at[1],
                    .source_at = (uint64_t)r->at[2],
                    .target_at = (uint64_t)r->at[3]};
     r->at += FIELD_WORDS;
-    if (out->type != FERRY_FIELD_STRUCT) {
+    if (out->type != FERRY_STRUCT) {
         out->source_step = scalar_bytes(out->type, r->conversion, false);
         out->target_step = scalar_bytes(out->type, r->conversion, true);
         return true;
@@ -113,7 +115,7 @@ static bool measure(reader *r, int depth, const reach *room, reach *out)
         if (!read_field(r, &f))
             return false;
         element = (reach){f.source_step, f.target_step};
-        if (f.type == FERRY_FIELD_STRUCT && !measure(r, depth + 1, room, &element))
+        if (f.type == FERRY_STRUCT && !measure(r, depth + 1, room, &element))
             return false;
         if (f.count > 1 && element.target > f.target_step)
             return refuse(r, "has structures that overlap in the target");
@@ -140,13 +142,13 @@ static void store(unsigned char *to, uint32_t bytes, bool big, uint64_t value)
 }
 
 /* Whether a long of 8 bytes has the same value in 4; a shorter one is extended. */
-static bool resize(ferry_field type, uint32_t from, uint32_t to, uint64_t *value)
+static bool resize(ferry_type type, uint32_t from, uint32_t to, uint64_t *value)
 {
-    if (from == 4 && to == 8 && type == FERRY_FIELD_LONG)
+    if (from == 4 && to == 8 && type == FERRY_LONG)
         *value = (uint64_t)(int64_t)(int32_t)*value;
     if (from <= to)
         return true;
-    if (type == FERRY_FIELD_ULONG)
+    if (type == FERRY_ULONG)
         return *value <= UINT32_MAX;
     return (int64_t)*value >= INT32_MIN && (int64_t)*value <= INT32_MAX;
 }
@@ -176,7 +178,7 @@ static void skip(reader *r)
 {
     for (int left = *r->at++; left > 0; left--) {
         field f;
-        if (read_field(r, &f) && f.type == FERRY_FIELD_STRUCT)
+        if (read_field(r, &f) && f.type == FERRY_STRUCT)
             skip(r);
     }
 }
@@ -196,7 +198,7 @@ static bool copy(reader *r, unsigned char *target, const unsigned char *source)
         field f;
         if (!read_field(r, &f))
             return false;
-        if (f.type != FERRY_FIELD_STRUCT) {
+        if (f.type != FERRY_STRUCT) {
             if (!copy_scalars(&f, r->conversion, target, source))
                 return false;
             continue;
@@ -215,7 +217,7 @@ static bool copy(reader *r, unsigned char *target, const unsigned char *source)
     return true;
 }
 
-int ferry_copy_fields(ferry *f, ferry_extent target, ferry_extent source, const int *descriptor,
+int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const int *descriptor,
                       size_t length, int conversion)
 {
     const int conversions = FERRY_CONVERT_FROM_BIG | FERRY_CONVERT_TO_BIG |
@@ -253,7 +255,7 @@ static int format_of(fy_cells *c, int rank, uint8_t *format)
     return FERRY_EAGAIN;
 }
 
-int ferry_transtab(ferry *f, int from, int to, int *conversion)
+int ferry_conversion_find(ferry *f, int from, int to, int *conversion)
 {
     fy_cells *c = fy_cells_of(f);
     int ranks = ferry_ranks(f);

@@ -1,5 +1,7 @@
-/* Send and recv: a parcel made, filled and given away; taken, read and released. */
+/* Send and receive: a parcel made, filled and given away; taken, read and released. */
 #include <string.h>
+
+#include <ferry/convert.h>
 
 #include "cell/state.h"
 
@@ -16,7 +18,7 @@ static int fill(ferry *f, void *target, size_t room, const void *source, size_t 
     /* The source is only read: extents have one type for both sides. */
     const ferry_extent from = {.data = (void *)(uintptr_t)source, .size_bytes = size_bytes};
     const ferry_extent to = {.data = target, .size_bytes = room};
-    return ferry_copy_fields(f, to, from, layout->descriptor, layout->length, layout->conversion);
+    return ferry_fields_copy(f, to, from, layout->descriptor, layout->length, layout->conversion);
 }
 
 int ferry_cell_send(ferry *f, ferry_cell cell, const void *source, size_t size_bytes,
@@ -32,27 +34,28 @@ int ferry_cell_send(ferry *f, ferry_cell cell, const void *source, size_t size_b
         return error;
     error = fill(f, data, room, source, size_bytes, layout);
     if (error == 0)
-        error = ferry_cell_enq(f, cell, parcel, FERRY_GIVE, timeout_ns);
+        error = ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, timeout_ns);
     if (error != 0)
         (void)ferry_parcel_release(f, parcel);
     return error;
 }
 
-int ferry_cell_recv(ferry *f, ferry_cell cell, void *target, size_t *size_bytes,
-                    const ferry_layout *layout, uint64_t timeout_ns)
+int ferry_cell_receive(ferry *f, ferry_cell cell, void *target, size_t *size_bytes,
+                       const ferry_layout *layout, uint64_t timeout_ns)
 {
     if (size_bytes == NULL || (target == NULL && *size_bytes > 0))
-        return fy_fail(f, FERRY_EINVAL, "cell_recv: no place for the result");
+        return fy_fail(f, FERRY_EINVAL,
+                       "cell_receive: size_bytes is NULL, or target is NULL and the size is not 0");
     ferry_parcel parcel;
-    int error = ferry_cell_deq(f, cell, &parcel, timeout_ns);
+    int error = ferry_cell_dequeue(f, cell, &parcel, timeout_ns);
     if (error != 0)
         return error;
     size_t room = *size_bytes, size;
     const void *data = ferry_parcel_data(f, parcel, &size);
     bool plain = layout == NULL || layout->descriptor == NULL;
     if (plain && size > room)
-        error =
-            fy_fail(f, FERRY_ERANGE, "cell_recv: a parcel of %zu bytes, room for %zu", size, room);
+        error = fy_fail(f, FERRY_ETOOLONG, "cell_receive: the parcel has %zu bytes, the buffer %zu",
+                        size, room);
     else
         error = fill(f, target, plain ? size : room, data, size, layout);
     (void)ferry_parcel_release(f, parcel);

@@ -444,7 +444,7 @@ static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p
     return 0;
 }
 
-int ferry_parcel_mod(ferry *f, ferry_parcel *parcel, void **data)
+int ferry_parcel_modify(ferry *f, ferry_parcel *parcel, void **data)
 {
     fy_cells *c = fy_cells_of(f);
     if (parcel == NULL || data == NULL)
@@ -475,7 +475,7 @@ int ferry_parcel_release(ferry *f, ferry_parcel parcel)
     return 0;
 }
 
-size_t ferry_parcels_alive(ferry *f)
+size_t ferry_parcel_count(ferry *f)
 {
     fy_cells *c = fy_cells_of(f);
     fy_cells_check_peers(c);

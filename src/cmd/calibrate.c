@@ -195,7 +195,7 @@ int cmd_calibrate(int argc, char **argv)
                                                  {"help", no_argument, NULL, 'h'},
                                                  {NULL, 0, NULL, 0}};
     if (argc > 1 && strcmp(argv[1], "rank") == 0)
-        return ferry_main(argc, argv, measure);
+        return ferry_main(argc, argv, measure, NULL);
     char name[] = "ferry calibrate", self[] = "/proc/self/exe", word[] = "calibrate",
          rank[] = "rank";
     char *output = NULL;
@@ -217,7 +217,7 @@ int cmd_calibrate(int argc, char **argv)
         return CMD_USAGE_STATUS;
     }
     char *const ranks[] = {self, word, rank, output, NULL};
-    ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;
+    ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = 2;
     int status = ferry_launch(&options, ranks);
     if (status < 0)

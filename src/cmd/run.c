@@ -89,7 +89,7 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
 
 int cmd_run(int argc, char **argv)
 {
-    ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;
+    ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     char name[] = "ferry run";
     argv[0] = name;
     int status = read_options(argc, argv, &options);

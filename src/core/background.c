@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "base/thread.h"
+#include <ferry/background.h>
+
 #include "core/rank.h"
 
 struct fy_background {

@@ -409,7 +409,7 @@ static int simulate(program *p)
     return status < 0 ? failed(-1) : status;
 }
 
-int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
+int ferry_main(int argc, char **argv, ferry_rank_main *rank_main, const ferry_options *options)
 {
     program p = {.argc = argc, .argv = argv, .rank_main = rank_main, .ending = ATOMIC_FLAG_INIT};
     fy_place where;
@@ -418,7 +418,7 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main)
         return failed(-1);
     }
     fy_streams_reserve();
-    if (fy_options_read(NULL, &p.options) != 0)
+    if (fy_options_read(options, &p.options) != 0)
         return failed(-1);
     if (fy_place_is_simulated())
         return simulate(&p);

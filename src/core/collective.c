@@ -42,31 +42,32 @@ static const char *name_of(const fy_collective_call *call)
     static const char *const names[] = {"ferry_barrier",  "ferry_broadcast", "ferry_allreduce",
                                         "ferry_reduce",   "ferry_scan",      "ferry_gather",
                                         "ferry_allgather"};
-    unsigned sort = call->what & 0xff;
+    unsigned kind = call->what & 0xff;
     if (call->what & (FY_CALL_CLOSES | FY_CALL_QUIESCES))
         return call->what & FY_CALL_QUIESCES ? "ferry_quiesce" : "ferry_close";
-    return sort <= FERRY_ALLGATHER ? names[sort] : "?";
+    return kind <= FERRY_ALLGATHER ? names[kind] : "?";
 }
 
 static void describe(const fy_collective_call *call, char *text, size_t size)
 {
-    static const char *const types[] = {"int32", "int64", "uint64", "double", "float", "byte"};
-    static const char *const reductions[] = {"sum", "min", "max", "product", "and", "or", "xor"};
-    unsigned sort = call->what & 0xff, type = call->what >> FY_CALL_TYPE_SHIFT & 0xff;
+    static const char *const types[] = {"double", "float", "int32", "int64", "uint64", "byte"};
+    static const char *const reductions[] = {"replace", "sum", "min", "max",
+                                             "product", "and", "or",  "xor"};
+    unsigned kind = call->what & 0xff, type = call->what >> FY_CALL_TYPE_SHIFT & 0xff;
     unsigned reduction = call->what >> FY_CALL_REDUCTION_SHIFT & 0xff;
     if (call->what & FY_CALL_RETURNED) {
         (void)snprintf(text, size, "returned from its main function");
         return;
     }
     int length = snprintf(text, size, "called %s", name_of(call));
-    if (sort >= FERRY_ALLREDUCE && sort <= FERRY_SCAN)
+    if (kind >= FERRY_ALLREDUCE && kind <= FERRY_SCAN)
         length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
                            reduction <= FERRY_XOR ? reductions[reduction] : "own",
                            type <= FERRY_BYTE ? types[type] : "own");
-    if (sort != FERRY_BARRIER)
+    if (kind != FERRY_BARRIER)
         length += snprintf(text + length, size - (size_t)length, " of %" PRIu64 " bytes",
                            call->size_bytes);
-    if (sort == FERRY_BROADCAST || sort == FERRY_REDUCE || sort == FERRY_GATHER)
+    if (kind == FERRY_BROADCAST || kind == FERRY_REDUCE || kind == FERRY_GATHER)
         (void)snprintf(text + length, size - (size_t)length, ", root %" PRIu64,
                        call->what >> FY_CALL_ROOT_SHIFT);
 }
@@ -344,7 +345,7 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
 static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
 {
     const fy_post *post;
-    switch ((fy_step_sort)step->sort) {
+    switch ((fy_step_kind)step->kind) {
     case FY_STEP_POST:
         c->posts[step->rank].open = true;
         if (f->collectives.early.head != NULL)
@@ -426,7 +427,7 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
 static void look_missing(ferry *f, fy_collective *c)
 {
     fy_collective_look_lost(f, c);
-    bool waits = c->at < c->step_count && c->steps[c->at].sort == FY_STEP_AWAIT;
+    bool waits = c->at < c->step_count && c->steps[c->at].kind == FY_STEP_AWAIT;
     int source = waits ? c->posts[c->steps[c->at].rank].source : f->rank;
     if (fy_peer_is_gone(f, source))
         fy_collective_lack(f, c, source);

@@ -16,7 +16,7 @@
 
 /* What a call is: ranks that make the same call with fitting arguments have equal ones. */
 typedef struct fy_collective_call {
-    uint64_t what; /* FY_CALL_...: sort, type, reduction, way and root */
+    uint64_t what; /* FY_CALL_...: kind, type, reduction, way and root */
     uint64_t size_bytes;
     uint64_t signature; /* of the handlers registered so far */
 } fy_collective_call;
@@ -45,16 +45,16 @@ typedef struct fy_post {
     bool complete;
 } fy_post;
 
-typedef enum fy_step_sort {
+typedef enum fy_step_kind {
     FY_STEP_POST,
     FY_STEP_SEND,
     FY_STEP_AWAIT,
     FY_STEP_COMBINE,
     FY_STEP_COPY,
-} fy_step_sort;
+} fy_step_kind;
 
 typedef struct fy_step {
-    uint8_t sort; /* fy_step_sort */
+    uint8_t kind; /* fy_step_kind */
     int32_t tag;
     int rank; /* to send to; or the index of the post to open or await */
     void *to;

@@ -11,19 +11,19 @@ static const char *const names[] = {"barrier", "broadcast", "allreduce", "reduce
 
 static bool reduces(const ferry_collective *what)
 {
-    return what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
+    return what->kind >= FERRY_ALLREDUCE && what->kind <= FERRY_SCAN;
 }
 
 /* Whether this rank's `in` and `out` are read and written. */
 static bool needs_in(const ferry_collective *what)
 {
-    return what->sort >= FERRY_ALLREDUCE;
+    return what->kind >= FERRY_ALLREDUCE;
 }
 
 static bool needs_out(const ferry *f, const ferry_collective *what)
 {
-    bool at_root = what->sort == FERRY_REDUCE || what->sort == FERRY_GATHER;
-    return what->sort != FERRY_BARRIER && (!at_root || f->rank == what->root);
+    bool at_root = what->kind == FERRY_REDUCE || what->kind == FERRY_GATHER;
+    return what->kind != FERRY_BARRIER && (!at_root || f->rank == what->root);
 }
 
 static int check_values(ferry *f, const ferry_collective *what, const char *name)
@@ -52,7 +52,7 @@ static int check_group(ferry *f, const ferry_collective *what, const char *name)
 {
     const fy_group *group = f->collectives.group;
     bool rooted =
-        what->sort == FERRY_BROADCAST || what->sort == FERRY_REDUCE || what->sort == FERRY_GATHER;
+        what->kind == FERRY_BROADCAST || what->kind == FERRY_REDUCE || what->kind == FERRY_GATHER;
     if (group->self < 0)
         return fy_fail(
             f, FERRY_ESTATE,
@@ -65,9 +65,9 @@ static int check_group(ferry *f, const ferry_collective *what, const char *name)
 
 static int check(ferry *f, const ferry_collective *what)
 {
-    if ((unsigned)what->sort > FERRY_ALLGATHER)
-        return fy_fail(f, FERRY_EINVAL, "collective: sort %d is unknown", (int)what->sort);
-    const char *name = names[what->sort];
+    if ((unsigned)what->kind > FERRY_ALLGATHER)
+        return fy_fail(f, FERRY_EINVAL, "collective: kind %d is unknown", (int)what->kind);
+    const char *name = names[what->kind];
     int error = fy_check_outside(f, name);
     if (error == 0)
         error = fy_check_rank(f, name, what->root);
@@ -87,13 +87,13 @@ static int read_request(ferry *f, const ferry_collective *given, ferry_collectiv
 
 static uint64_t encode(const ferry *f, const ferry_collective *what, bool by_board)
 {
-    bool reduces = what->sort >= FERRY_ALLREDUCE && what->sort <= FERRY_SCAN;
+    bool reduces = what->kind >= FERRY_ALLREDUCE && what->kind <= FERRY_SCAN;
     uint64_t type = what->value_bytes != 0 ? FY_CALL_OF_PROGRAM : (uint64_t)what->type;
     uint64_t reduction = what->combine != NULL ? FY_CALL_OF_PROGRAM : (uint64_t)what->reduction;
     uint64_t closes = f->closing == FY_CLOSING_NOT ? 0
                       : f->kept_by_main            ? FY_CALL_CLOSES | FY_CALL_RETURNED
                                                    : FY_CALL_CLOSES;
-    return (uint64_t)what->sort | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
+    return (uint64_t)what->kind | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
            (reduces ? reduction << FY_CALL_REDUCTION_SHIFT : 0) |
            (uint64_t)by_board << FY_CALL_BOARD_SHIFT | (uint64_t)what->root << FY_CALL_ROOT_SHIFT;
 }
@@ -142,23 +142,23 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     return c;
 }
 
-static fy_plan *plan_of(ferry_collective_sort sort)
+static fy_plan *plan_of(ferry_collective_kind kind)
 {
     static fy_plan *const plans[] = {fy_plan_barrier,  fy_plan_broadcast, fy_plan_allreduce,
                                      fy_plan_reduce,   fy_plan_scan,      fy_plan_gather,
                                      fy_plan_allgather};
-    return plans[sort];
+    return plans[kind];
 }
 
 static int no_memory(ferry *f, const ferry_collective *what)
 {
-    return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another call", names[what->sort]);
+    return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another call", names[what->kind]);
 }
 
 static void run_steps(ferry *f, fy_collective *c)
 {
     fy_patience patience = {0};
-    c->plan = plan_of(c->what.sort);
+    c->plan = plan_of(c->what.kind);
     fy_collective_advance(f, c);
     while (!c->finished)
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
@@ -193,7 +193,7 @@ int ferry_collective_run(ferry *f, const ferry_collective *given)
     if (error != 0)
         return error;
     return fy_collective_run(f, &what,
-                             what.sort == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
+                             what.kind == FERRY_BARRIER ? FY_DOING_BARRIER : FY_DOING_COLLECTIVE);
 }
 
 /* Its operation was cancelled or timed out. Its buffers are the caller's again, so that it cannot
@@ -225,12 +225,12 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
     c->op = op;
     if (op != 0)
         fy_op_own(f, op, on_gone, c);
-    c->plan = plan_of(what->sort);
+    c->plan = plan_of(what->kind);
     fy_collective_advance(f, c);
     return 0;
 }
 
-static const ferry_collective barrier = {.size = sizeof(barrier), .sort = FERRY_BARRIER};
+static const ferry_collective barrier = {.size = sizeof(barrier), .kind = FERRY_BARRIER};
 
 int fy_barrier(ferry *f, fy_doing doing)
 {
@@ -248,7 +248,7 @@ int ferry_barrier(ferry *f)
 int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
 {
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_BROADCAST,
+                                   .kind = FERRY_BROADCAST,
                                    .root = root,
                                    .out = data,
                                    .count = size_bytes,
@@ -260,7 +260,7 @@ int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const 
                     size_t count)
 {
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_ALLREDUCE,
+                                   .kind = FERRY_ALLREDUCE,
                                    .in = in,
                                    .out = out,
                                    .count = count,
@@ -273,7 +273,7 @@ int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction reduction,
                  void *out, size_t count)
 {
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_REDUCE,
+                                   .kind = FERRY_REDUCE,
                                    .root = root,
                                    .in = in,
                                    .out = out,
@@ -287,7 +287,7 @@ int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void 
                size_t count)
 {
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_SCAN,
+                                   .kind = FERRY_SCAN,
                                    .in = in,
                                    .out = out,
                                    .count = count,
@@ -299,7 +299,7 @@ int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void 
 int ferry_gather(ferry *f, int root, const void *in, size_t size_bytes, void *out)
 {
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_GATHER,
+                                   .kind = FERRY_GATHER,
                                    .root = root,
                                    .in = in,
                                    .out = out,
@@ -311,7 +311,7 @@ int ferry_gather(ferry *f, int root, const void *in, size_t size_bytes, void *ou
 int ferry_allgather(ferry *f, const void *in, size_t size_bytes, void *out)
 {
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_ALLGATHER,
+                                   .kind = FERRY_ALLGATHER,
                                    .in = in,
                                    .out = out,
                                    .count = size_bytes,

@@ -5,9 +5,9 @@
  * that knows of a loss answers no wave of ferry_quiesce, so no other rank is told that the work is
  * done (quiesce.c).
  *
- * Each rank learns of a death from its port. A program that has called ferry_on_peer goes on after
- * deaths; it does not go on after a dropped message. The rank that drops a message tells all others
- * by a frame. Application thread only, but for fy_bad_frame. */
+ * Each rank learns of a death from its port. A program that has called ferry_peer_watch goes on
+ * after deaths; it does not go on after a dropped message. The rank that drops a message tells all
+ * others by a frame. Application thread only, but for fy_bad_frame. */
 #ifndef FY_LOSS_H
 #define FY_LOSS_H
 

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include <ferry/event.h>
+#include <ferry/two_sided.h>
 
 #include "base/alloc.h"
 #include "core/mail.h"

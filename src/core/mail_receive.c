@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "base/copy.h"
+#include <ferry/two_sided.h>
+
 #include "core/mail.h"
 #include "core/rank.h"
 

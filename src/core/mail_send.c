@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include <ferry/two_sided.h>
+
 #include "core/mail.h"
 #include "core/rank.h"
 

@@ -89,8 +89,8 @@ bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_byte
 {
     if (f->collectives.boards == NULL || f->collectives.group->size > RANKS_MAX)
         return false;
-    return what->sort == FERRY_BARRIER ||
-           (what->sort == FERRY_ALLREDUCE && size_bytes <= VALUE_BYTES);
+    return what->kind == FERRY_BARRIER ||
+           (what->kind == FERRY_ALLREDUCE && size_bytes <= VALUE_BYTES);
 }
 
 static void wake_sleepers(ferry *f, const fy_collective *c)
@@ -255,7 +255,7 @@ void fy_meet(ferry *f, fy_collective *c)
     uint32_t turn = f->collectives.turn;
     line *own = &board_of(f, f->rank)->lines[turn % 2];
     write_call(own->call, &c->call);
-    if (c->size_bytes > 0 && c->what.sort == FERRY_ALLREDUCE)
+    if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
         copy_values(own->value, c->what.in, c->size_bytes);
     /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
     atomic_store(&own->number, c->number);
@@ -264,6 +264,6 @@ void fy_meet(ferry *f, fy_collective *c)
         return;
     /* Only what all have been through counts as a turn, so that all agree which line is next. */
     f->collectives.turn++;
-    if (c->size_bytes > 0 && c->what.sort == FERRY_ALLREDUCE)
+    if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
         read_values(f, c, turn);
 }

@@ -108,13 +108,6 @@ static void stop_timer(fy_ops *ops, fy_op_record *record)
     ops->timers--;
 }
 
-static uint64_t timeout_of(const ferry_track *track)
-{
-    if (track->timed_out != NULL)
-        return track->timeout_ns != 0 ? track->timeout_ns : FERRY_TIMEOUT_DEFAULT_NS;
-    return track->op != NULL ? track->timeout_ns : 0;
-}
-
 /* A free record, and a wheel when the track needs one; NULL without memory. */
 static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
 {
@@ -188,7 +181,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
             return error;
         track = &copy;
     }
-    uint64_t timeout_ns = timeout_of(track);
+    const uint64_t timeout_ns = track->timeout_ns;
     fy_op_record *record = take_record(f, timeout_ns);
     if (record == NULL)
         return fy_fail(f, FERRY_ENOMEM, "track: no memory for another operation; %u are pending",
@@ -308,7 +301,8 @@ ferry_event fy_op_event_of(const fy_op_record *record)
     int error = record->receipt.error;
     if (error == 0)
         return FERRY_COMPLETED;
-    return error == FERRY_ETIMEDOUT ? FERRY_TIMED_OUT : FERRY_FAILED;
+    bool tells = error == FERRY_ETIMEDOUT && record->callbacks[FERRY_TIMED_OUT] != NULL;
+    return tells ? FERRY_TIMED_OUT : FERRY_FAILED;
 }
 
 static void end_record(ferry *f, fy_op_record *record, int error)

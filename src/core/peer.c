@@ -295,7 +295,7 @@ int fy_work_arrives(ferry *f, int rank, uint64_t count)
     return 0;
 }
 
-int ferry_on_peer(ferry *f, ferry_peer_fn *fn, void *arg)
+int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg)
 {
     f->peers.fn = fn;
     f->peers.arg = arg;

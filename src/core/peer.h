@@ -8,7 +8,7 @@
 #ifndef FY_PEER_H
 #define FY_PEER_H
 
-#include <ferry/event.h>
+#include <ferry/member.h>
 
 #include "core/core.h"
 

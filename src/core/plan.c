@@ -54,20 +54,20 @@ uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, vo
                                 .tag = tag,
                                 .buffer = buffer,
                                 .size_bytes = size_bytes};
-    add_step(f, c, (fy_step){.sort = FY_STEP_POST, .rank = (int)index});
+    add_step(f, c, (fy_step){.kind = FY_STEP_POST, .rank = (int)index});
     return index;
 }
 
 void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes)
 {
-    add_step(f, c, (fy_step){.sort = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
+    add_step(f, c, (fy_step){.kind = FY_STEP_AWAIT, .rank = (int)post, .size_bytes = size_bytes});
 }
 
 void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
                   size_t size_bytes)
 {
     add_step(f, c,
-             (fy_step){.sort = FY_STEP_SEND,
+             (fy_step){.kind = FY_STEP_SEND,
                        .rank = fy_group_rank(c->group, rank),
                        .tag = tag,
                        .from = data,
@@ -78,7 +78,7 @@ void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, co
                      size_t size_bytes)
 {
     const fy_step step = {
-        .sort = FY_STEP_COMBINE, .to = into, .from = low, .high = high, .size_bytes = size_bytes};
+        .kind = FY_STEP_COMBINE, .to = into, .from = low, .high = high, .size_bytes = size_bytes};
     if (size_bytes > 0) /* a program's operation need not know what nothing is */
         add_step(f, c, step);
 }
@@ -87,7 +87,7 @@ void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t
 {
     if (to != from && size_bytes > 0)
         add_step(f, c,
-                 (fy_step){.sort = FY_STEP_COPY, .to = to, .from = from, .size_bytes = size_bytes});
+                 (fy_step){.kind = FY_STEP_COPY, .to = to, .from = from, .size_bytes = size_bytes});
 }
 
 bool fy_plan_scratch(ferry *f, fy_collective *c, size_t size_bytes)

@@ -363,7 +363,7 @@ int fy_profile_report(ferry *f, const char *path)
     if (first && all == NULL)
         return fy_fail(f, FERRY_ENOMEM, "profile: no memory for %d ranks", group->size);
     const ferry_collective gather = {.size = sizeof(gather),
-                                     .sort = FERRY_GATHER,
+                                     .kind = FERRY_GATHER,
                                      .root = fy_group_rank(group, 0),
                                      .in = &own,
                                      .out = all,

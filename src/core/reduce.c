@@ -2,27 +2,15 @@
 
 size_t fy_type_bytes(ferry_type type)
 {
-    switch (type) {
-    case FERRY_INT32:
-        return sizeof(int32_t);
-    case FERRY_INT64:
-        return sizeof(int64_t);
-    case FERRY_UINT64:
-        return sizeof(uint64_t);
-    case FERRY_DOUBLE:
-        return sizeof(double);
-    case FERRY_FLOAT:
-        return sizeof(float);
-    case FERRY_BYTE:
-        return 1;
-    }
-    return 0;
+    static const unsigned char bytes[] = {[FERRY_DOUBLE] = 8, [FERRY_FLOAT] = 4,  [FERRY_INT32] = 4,
+                                          [FERRY_INT64] = 8,  [FERRY_UINT64] = 8, [FERRY_BYTE] = 1};
+    return (unsigned)type < sizeof bytes ? bytes[type] : 0;
 }
 
 bool fy_reduces(ferry_type type, ferry_reduction reduction)
 {
     bool real = type == FERRY_DOUBLE || type == FERRY_FLOAT;
-    return fy_type_bytes(type) != 0 && (unsigned)reduction <= FERRY_XOR &&
+    return fy_type_bytes(type) != 0 && reduction > FERRY_REPLACE && reduction < FERRY_USER &&
            (!real || reduction <= FERRY_PRODUCT);
 }
 
@@ -144,6 +132,8 @@ void fy_reduce(ferry_type type, ferry_reduction reduction, void *into, const voi
         break;
     case FERRY_BYTE:
         reduce_byte(reduction, into, low, high, count);
+        break;
+    default: /* refused before */
         break;
     }
 }

@@ -77,7 +77,7 @@ int ferry_alloc(ferry *f, size_t size_bytes, void **out)
     return 0;
 }
 
-int ferry_free_gone(ferry *f, int rank)
+int ferry_memory_reclaim(ferry *f, int rank)
 {
     const fy_port_ops *ops = fy_port_of(f)->ops;
     int error = fy_memory_check(f, "free_gone", rank, NULL, NULL, 0);

@@ -261,7 +261,7 @@ static int init_own(ferry_mover *m)
 
 static int check(ferry_mover *m, const ferry_plan *plan)
 {
-    const bool disjoint = m->options.check && m->options.operation.combine == FERRY_COMBINE_COPY;
+    const bool disjoint = m->options.check && m->options.operation.reduction == FERRY_REPLACE;
     if (m->source->element_bytes != m->target->element_bytes)
         return fy_fail(m->f, FERRY_EINVAL, "mover_bind: elements of %zu bytes to %zu",
                        m->source->element_bytes, m->target->element_bytes);

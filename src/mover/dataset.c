@@ -16,15 +16,6 @@
 #include "mover/link.h"
 #include "port/plugin.h"
 
-size_t fy_number_bytes(ferry_number number)
-{
-    static const size_t bytes[] = {[FERRY_NUMBER_DOUBLE] = 8,
-                                   [FERRY_NUMBER_FLOAT] = 4,
-                                   [FERRY_NUMBER_INT32] = 4,
-                                   [FERRY_NUMBER_INT64] = 8};
-    return (size_t)number < sizeof bytes / sizeof *bytes ? bytes[number] : 0;
-}
-
 int fy_xarray_span(const ferry_xarray *x, ferry_region *hull)
 {
     int64_t ends[2 * FERRY_DIMS_MAX]; /* the lowest of low, and of -high */
@@ -51,7 +42,7 @@ int fy_xarray_span(const ferry_xarray *x, ferry_region *hull)
 }
 
 int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const char *name,
-                    ferry_number number, const char *who)
+                    ferry_type number, const char *who)
 {
     size_t bytes = fy_number_bytes(number);
     *set = (fy_dataset){.name = name, .number = number};
@@ -60,7 +51,7 @@ int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const cha
         return error ? error : spanned;
     if (bytes == 0 || x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
-                             "%s: elements of %zu bytes, numbers %d: they need to be whole numbers",
+                             "%s: elements of %zu bytes, type %d: they need to be whole values",
                              who, x->element_bytes, (int)number);
     if (name[0] == '\0')
         return fy_mover_fail(x->f, FERRY_EINVAL, "%s: the name of the values is empty", who);
@@ -184,7 +175,7 @@ static int fill(void *arg, int fd, const char *path, uint64_t offset)
  * hull, of which it learns all blocks. */
 static int check_cover(const ferry_xarray *x, ferry_region hull)
 {
-    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_COVER;
+    const int rules = FERRY_FLOORPLAN_DISJOINT | FERRY_FLOORPLAN_COVER;
     const int ranks = ferry_ranks(x->f);
     if (x->blocks.numbers == NULL)
         return ferry_floorplan_check(x->f, &x->blocks, ranks, hull, rules);
@@ -220,7 +211,7 @@ static int init(fy_dataset *set, const ferry_xarray *x, const ferry_dataset *giv
 {
     ferry_dataset dataset = FERRY_DATASET_DEFAULTS;
     int error = fy_mover_read(x->f, "dataset: ferry_dataset", given, &dataset, sizeof dataset);
-    return fy_dataset_init(error, set, x, name_of(&dataset), dataset.number, "dataset");
+    return fy_dataset_init(error, set, x, name_of(&dataset), dataset.type, "dataset");
 }
 
 int ferry_dataset_write(const ferry_xarray *x, const char *path, const ferry_dataset *dataset)

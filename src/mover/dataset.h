@@ -10,7 +10,7 @@
 
 typedef struct fy_dataset {
     const char *name; /* with its groups */
-    ferry_number number;
+    ferry_type number;
     ferry_region hull; /* of the blocks */
     int dims;          /* of the array, the last of them for numbers of an element, if several */
     uint64_t extent[FERRY_DIMS_MAX + 1];
@@ -40,7 +40,7 @@ typedef struct fy_hdf5_table {
 } fy_hdf5_table;
 
 /* Bytes of a number, or 0: there is none such. */
-size_t fy_number_bytes(ferry_number number);
+size_t fy_number_bytes(ferry_type number);
 
 /* What the blocks of all ranks span. Collective; errors as ferry_allreduce. */
 int fy_xarray_span(const ferry_xarray *x, ferry_region *hull);
@@ -48,10 +48,10 @@ int fy_xarray_span(const ferry_xarray *x, ferry_region *hull);
 /* Describes the array of `x`; `who` begins messages. Collective; with an `error` that this rank has
  * already found it takes part and returns that. FERRY_EINVAL. */
 int fy_dataset_init(int error, fy_dataset *set, const ferry_xarray *x, const char *name,
-                    ferry_number number, const char *who);
+                    ferry_type number, const char *who);
 
 /* Writes a file; `error` is what this rank has already found. Collective; an error is one of all
- * ranks. FERRY_ELAUNCH: there is no plug-in. */
+ * ranks. FERRY_ENOTSUP: there is no plug-in. */
 int fy_dataset_write(int error, const ferry_xarray *x, const char *path, const fy_dataset *set,
                      const fy_image *image, const char *who);
 

@@ -82,7 +82,7 @@ static int check_block(ferry *f, const ferry_floorplan *plan, int ranks, size_t 
     if (block->owner < 0 || block->owner >= ranks)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d belongs to rank %d of %d",
                              number, block->owner, ranks);
-    if ((rules & FERRY_PLAN_INSIDE) && !ferry_region_contains(*domain, block->region))
+    if ((rules & FERRY_FLOORPLAN_INSIDE) && !ferry_region_contains(*domain, block->region))
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: block %d %s is not inside %s", number,
                              fy_region_says(&block->region).text, fy_region_says(domain).text);
     return 0;
@@ -137,7 +137,7 @@ int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferr
     if (plan->dims < 1 || plan->dims > FERRY_DIMS_MAX)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: %d dimensions, not 1 to %d", plan->dims,
                              FERRY_DIMS_MAX);
-    if ((rules & (FERRY_PLAN_INSIDE | FERRY_PLAN_COVER)) && domain.dims != plan->dims)
+    if ((rules & (FERRY_FLOORPLAN_INSIDE | FERRY_FLOORPLAN_COVER)) && domain.dims != plan->dims)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: domain %s has %d dimensions, not %d",
                              fy_region_says(&domain).text, domain.dims, plan->dims);
     for (size_t i = 0; i < plan->count; i++) {
@@ -145,14 +145,14 @@ int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferr
         if (error)
             return error;
     }
-    if (!(rules & (FERRY_PLAN_DISJOINT | FERRY_PLAN_COVER)))
+    if (!(rules & (FERRY_FLOORPLAN_DISJOINT | FERRY_FLOORPLAN_COVER)))
         return 0;
     fy_tree tree;
     int error = fy_tree_init(&tree, plan->dims, plan->blocks ? &plan->blocks->region : NULL,
                              sizeof *plan->blocks, plan->count);
-    if (error == 0 && (rules & FERRY_PLAN_DISJOINT))
+    if (error == 0 && (rules & FERRY_FLOORPLAN_DISJOINT))
         error = check_disjoint(f, plan, &tree);
-    if (error == 0 && (rules & FERRY_PLAN_COVER))
+    if (error == 0 && (rules & FERRY_FLOORPLAN_COVER))
         error = check_cover(f, &tree, domain);
     fy_tree_fini(&tree);
     return error == FERRY_ENOMEM

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "mover/curve.h"
 
-int ferry_map_block(ferry_floorplan *plan, int ranks)
+int ferry_floorplan_map_block(ferry_floorplan *plan, int ranks)
 {
     if (ranks < 1 || plan->numbers != NULL)
         return FERRY_EINVAL;
@@ -15,7 +15,7 @@ int ferry_map_block(ferry_floorplan *plan, int ranks)
     return 0;
 }
 
-int ferry_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
+int ferry_floorplan_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
 {
     if (ranks < 1 || chunk < 1 || plan->numbers != NULL)
         return FERRY_EINVAL;
@@ -24,7 +24,7 @@ int ferry_map_cyclic(ferry_floorplan *plan, int ranks, int chunk)
     return 0;
 }
 
-int ferry_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_point ranks)
+int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_point ranks)
 {
     const ferry_region grid = ferry_region_sized(plan->dims, parts.at);
     const uint64_t all = ferry_region_size(ferry_region_sized(plan->dims, ranks.at));
@@ -95,7 +95,7 @@ static ferry_region hull_of(const ferry_floorplan *plan)
     return hull;
 }
 
-int ferry_map_curve(ferry_floorplan *plan, int ranks, const double *weights)
+int ferry_floorplan_map_curve(ferry_floorplan *plan, int ranks, const double *weights)
 {
     shares s;
     if (ranks < 1 || plan->numbers != NULL)
@@ -152,7 +152,7 @@ static void bisect(const shares *s, size_t first, size_t end, int rank, int coun
     bisect(s, middle, end, rank + lower, count - lower);
 }
 
-int ferry_map_bisect(ferry_floorplan *plan, int ranks, const double *weights)
+int ferry_floorplan_map_bisect(ferry_floorplan *plan, int ranks, const double *weights)
 {
     shares s;
     if (ranks < 1 || plan->numbers != NULL)

@@ -15,7 +15,7 @@
 #include "mover/fail.h"
 #include "mover/link.h"
 
-static const char *const type_names[] = {"Float64", "Float32", "Int32", "Int64"};
+static const char *const type_names[] = {"Float64", "Float32", "Int32", "Int64", "UInt64", "UInt8"};
 
 /* Ends of an extent: a block's cells lie between points low and high + 1. Missing dimensions are
  * one cell thick. */
@@ -38,8 +38,7 @@ static void print_triple(FILE *out, const double values[3], int dims, bool unit)
 }
 
 /* The opening tag of either kind of file, with the extent of `r`. */
-static void print_head(FILE *out, const char *type, const ferry_region *r,
-                       const ferry_picture *picture)
+static void print_head(FILE *out, const char *type, const ferry_region *r, const ferry_vtk *picture)
 {
     fprintf(out,
             "<?xml version=\"1.0\"?>\n<VTKFile type=\"%s\" version=\"1.0\" "
@@ -53,17 +52,17 @@ static void print_head(FILE *out, const char *type, const ferry_region *r,
     fprintf(out, "\"%s>\n", type[0] == 'P' ? " GhostLevel=\"0\"" : "");
 }
 
-static const char *name_of(const ferry_picture *picture)
+static const char *name_of(const ferry_vtk *picture)
 {
     return picture->name != NULL ? picture->name : "value";
 }
 
-static void print_array(FILE *out, const ferry_xarray *x, const ferry_picture *picture,
-                        const char *tag, const char *rest)
+static void print_array(FILE *out, const ferry_xarray *x, const ferry_vtk *picture, const char *tag,
+                        const char *rest)
 {
     fprintf(out, "<%s type=\"%s\" Name=\"%s\" NumberOfComponents=\"%zu\"%s/>\n", tag,
-            type_names[picture->number], name_of(picture),
-            x->element_bytes / fy_number_bytes(picture->number), rest);
+            type_names[picture->type], name_of(picture),
+            x->element_bytes / fy_number_bytes(picture->type), rest);
 }
 
 static const ferry_region *region_of(const ferry_xarray *x, size_t i)
@@ -95,8 +94,7 @@ static int close_file(ferry *f, FILE *out, const char *path)
     return fy_mover_fail(f, FERRY_ESYSTEM, "picture: cannot write %s: %s", path, strerror(errno));
 }
 
-static int write_piece(const ferry_xarray *x, const char *path, const ferry_picture *picture,
-                       size_t i)
+static int write_piece(const ferry_xarray *x, const char *path, const ferry_vtk *picture, size_t i)
 {
     size_t bytes;
     void *dense = pack(x, i, &bytes);
@@ -132,7 +130,7 @@ typedef struct part {
 
 /* The first rank begins the file, the last one ends it. */
 static int print_part(const ferry_xarray *x, const char *path, const ferry_region *hull,
-                      const ferry_picture *picture, part *out)
+                      const ferry_vtk *picture, part *out)
 {
     const char *slash = strrchr(path, '/');
     FILE *text = open_memstream(&out->text, &out->bytes);
@@ -169,7 +167,7 @@ static int write_part(void *arg, int fd, const char *path, uint64_t number)
 
 /* Writes `index`, which names the pieces of all ranks. Nobody has all of it. */
 static int write_index(const ferry_xarray *x, const char *path, const char *index,
-                       const ferry_picture *picture)
+                       const ferry_vtk *picture)
 {
     ferry_region hull;
     part own = {0};
@@ -184,17 +182,17 @@ static int write_index(const ferry_xarray *x, const char *path, const char *inde
     return error;
 }
 
-static int read_picture(const ferry_xarray *x, const ferry_picture *given, ferry_picture *picture)
+static int read_picture(const ferry_xarray *x, const ferry_vtk *given, ferry_vtk *picture)
 {
-    int error = fy_mover_read(x->f, "picture: ferry_picture", given, picture, sizeof *picture);
+    int error = fy_mover_read(x->f, "picture: ferry_vtk", given, picture, sizeof *picture);
     if (error != 0)
         return error;
-    size_t bytes = fy_number_bytes(picture->number);
+    size_t bytes = fy_number_bytes(picture->type);
     if (x->blocks.dims > 3 || bytes == 0 || x->element_bytes % bytes != 0)
         return fy_mover_fail(x->f, FERRY_EINVAL,
-                             "picture: %d dimensions, elements of %zu bytes, numbers %d: it needs "
+                             "picture: %d dimensions, elements of %zu bytes, type %d: it needs "
                              "up to 3, of whole numbers",
-                             x->blocks.dims, x->element_bytes, (int)picture->number);
+                             x->blocks.dims, x->element_bytes, (int)picture->type);
     if (strpbrk(name_of(picture), "\"<>&") != NULL)
         return fy_mover_fail(x->f, FERRY_EINVAL, "picture: the name has one of \"<>&");
     return 0;
@@ -202,7 +200,7 @@ static int read_picture(const ferry_xarray *x, const ferry_picture *given, ferry
 
 /* The axes in VTK's order; dimensions that are missing are one cell thick. Readers take the extent
  * for places in the array as well, so it begins at 0 and the origin is moved. */
-static fy_image image_of(const ferry_region *hull, const ferry_picture *picture)
+static fy_image image_of(const ferry_region *hull, const ferry_vtk *picture)
 {
     fy_image image = {.group = picture->points ? "PointData" : "CellData",
                       .scalars = name_of(picture)};
@@ -235,8 +233,7 @@ static void fit_dimensions(fy_dataset *set, bool points)
 }
 
 /* A name is one of a dataset here, so a '/' would be a group's. */
-static int write_image(const ferry_xarray *x, const char *path, const ferry_picture *picture,
-                       int error)
+static int write_image(const ferry_xarray *x, const char *path, const ferry_vtk *picture, int error)
 {
     static const char longest[] = "/VTKHDF/PointData/";
     const char *name = name_of(picture);
@@ -250,7 +247,7 @@ static int write_image(const ferry_xarray *x, const char *path, const ferry_pict
         error = fy_mover_fail(x->f, FERRY_ENOMEM, "picture: no memory");
     if (full != NULL)
         sprintf(full, "/VTKHDF/%s/%s", picture->points ? "PointData" : "CellData", name);
-    error = fy_dataset_init(error, &set, x, full, picture->number, "picture");
+    error = fy_dataset_init(error, &set, x, full, picture->type, "picture");
     if (error == 0) {
         image = image_of(&set.hull, picture);
         fit_dimensions(&set, picture->points);
@@ -266,10 +263,10 @@ static bool ends_in(const char *path, const char *suffix)
     return length >= tail && strcmp(path + length - tail, suffix) == 0;
 }
 
-int ferry_picture_write(const ferry_xarray *x, const char *path, const ferry_picture *given)
+int ferry_vtk_write(const ferry_xarray *x, const char *path, const ferry_vtk *given)
 {
-    ferry_picture known = FERRY_PICTURE_DEFAULTS;
-    const ferry_picture *picture = &known;
+    ferry_vtk known = FERRY_VTK_DEFAULTS;
+    const ferry_vtk *picture = &known;
     int error = read_picture(x, given, &known);
     if (ends_in(path, ".vtkhdf"))
         return write_image(x, path, picture, error);

@@ -6,6 +6,7 @@
 #include <ferry/mover_plan.h>
 
 #include "base/alloc.h"
+#include "core/core.h"
 #include "mover/box.h"
 #include "mover/plan.h"
 
@@ -216,8 +217,10 @@ int ferry_plan_account(const ferry_plan *plan, const ferry_floorplan *source,
     qsort(pairs, stats.pair_count, sizeof *pairs, by_pair);
     stats.pair_count = merge_pairs(pairs, stats.pair_count);
     stats.pairs = pairs;
-    *out = stats;
-    return 0;
+    int error = fy_write_sized(NULL, "plan_account: ferry_plan_stats", out, &stats, sizeof stats);
+    if (error != 0)
+        free(pairs);
+    return error;
 }
 
 int ferry_plan_print(const ferry_plan *plan, FILE *out)

@@ -9,7 +9,7 @@
 typedef struct planner {
     ferry_plan *plan;
     const ferry_floorplan *source, *target;
-    ferry_meeting how;
+    ferry_intersection how;
     int dims, rank;
 } planner;
 
@@ -216,13 +216,13 @@ static int check_coordinates(const planner *p, const ferry_floorplan *blocks)
     return 0;
 }
 
-int ferry_plan_meet(ferry_plan *plan, const ferry_floorplan *source, const ferry_floorplan *target,
-                    const ferry_meeting *meeting, int rank)
+int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
+                         const ferry_floorplan *target, const ferry_intersection *meeting, int rank)
 {
     planner p = {
         .plan = plan, .source = source, .target = target, .dims = target->dims, .rank = rank};
     size_t before = plan->count;
-    int error = fy_mover_read(NULL, "meet: ferry_meeting", meeting, &p.how, sizeof p.how);
+    int error = fy_mover_read(NULL, "meet: ferry_intersection", meeting, &p.how, sizeof p.how);
     if (error == 0)
         error = check(&p);
     if (error == 0)

@@ -8,7 +8,7 @@
  * waits for and looks once more; who moves a counter looks at the flag afterwards and sends a frame
  * when it is set. Both put a sequentially consistent fence between, so one of them sees the other.
  */
-#include <ferry/event.h>
+#include <ferry/member.h>
 
 #include "base/fetch.h"
 #include "mover/state.h"

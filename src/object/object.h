@@ -23,7 +23,9 @@
 
 #include <stdatomic.h>
 
+#include <ferry/directory.h>
 #include <ferry/object.h>
+#include <ferry/scheduler.h>
 
 #include "base/list.h"
 #include "base/table.h"

@@ -73,7 +73,7 @@ int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool 
 {
     char path[PATH_BYTES];
     if (!fy_plugin_locate(name, path, sizeof(path)))
-        return fy_error_set(FERRY_ELAUNCH,
+        return fy_error_set(FERRY_ENOTSUP,
                             "ferry-%s.so is missing: it is neither in FERRY_PLUGIN_PATH nor "
                             "beside Ferry's library nor in %s; expected it in the folder "
                             "lib/ferry of an installation or a build, which "
@@ -83,12 +83,12 @@ int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool 
     void *handle = dlopen(path, RTLD_NOW | scope | RTLD_NODELETE);
     if (handle == NULL) {
         const char *why = dlerror();
-        return fy_error_set(FERRY_ELAUNCH, "%s cannot be opened: %s", path,
+        return fy_error_set(FERRY_ENOTSUP, "%s cannot be opened: %s", path,
                             why == NULL ? "no reason given" : why);
     }
     const uint32_t *table = dlsym(handle, symbol);
     if (table == NULL || *table != version)
-        return fy_error_set(FERRY_ELAUNCH, "%s is of another version of Ferry", path);
+        return fy_error_set(FERRY_ENOTSUP, "%s is of another version of Ferry", path);
     *out = table;
     return 0;
 }

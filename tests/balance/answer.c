@@ -68,7 +68,7 @@ static int run(ferry *f, account *a, bool balance)
     *a = (account){.handler = a->handler, .preempted = a->preempted};
     int error = ferry_object_type_register(f, &ops, &type);
     if (error == 0)
-        error = ferry_balance_phase(f, balance);
+        error = ferry_balance_enable(f, balance);
     if (error == 0 && ferry_rank(f) == 0)
         error = ferry_alloc(f, sizeof(board), &shared);
     for (uint64_t i = 0; error == 0 && ferry_rank(f) == 0 && i < 2; i++) {
@@ -83,7 +83,7 @@ static int run(ferry *f, account *a, bool balance)
         error = ferry_object_create(f, type, t, &object);
         a->second = object;
         if (error == 0)
-            error = ferry_balance_add(f, object, 0);
+            error = ferry_balance_add(f, object, NULL);
         if (error == 0)
             error = ferry_object_send(f, object, &message, NULL);
     }
@@ -127,5 +127,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -99,7 +99,7 @@ static bool round_is_right(ferry *f, account *a, int round)
 {
     bool on = round % 3 != 0;
     if (round > 0) /* off at the start */
-        check(f, a, ferry_balance_phase(f, on));
+        check(f, a, ferry_balance_enable(f, on));
     uint64_t before = moves(f, a);
     for (uint64_t i = 0; i < OBJECTS && ferry_rank(f) == round % ferry_ranks(f); i++)
         send_task(f, a, i, GENERATIONS);
@@ -152,7 +152,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++) {
         a->alive++;
         check(f, a, ferry_object_create(f, type, calloc(1, sizeof(uint64_t)), &a->objects[i]));
-        check(f, a, ferry_balance_add(f, a->objects[i], 0));
+        check(f, a, ferry_balance_add(f, a->objects[i], NULL));
     }
     check(f, a, ferry_broadcast(f, 0, a->objects, sizeof a->objects));
     bool right = true;
@@ -168,5 +168,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -19,12 +19,13 @@ static int create(ferry_scheduling *s, void **state)
     int rank = ferry_scheduling_rank(s), ranks = ferry_scheduling_ranks(s);
     contract *c = &contracts[rank % CONTRACT_RANKS];
     *c = (contract){.wrong = 0};
-    expect(rank >= 0 && rank < ranks && ferry_scheduling_takers(s) == ranks - 1);
+    expect(rank >= 0 && rank < ranks && ferry_scheduling_acceptor_count(s) == ranks - 1);
     for (int distance = 1; distance < ranks; distance++)
-        expect(ferry_scheduling_taker(s, distance) == (rank + distance) % ranks);
-    expect(ferry_scheduling_taker(s, 0) == -1 && ferry_scheduling_taker(s, ranks) == -1);
+        expect(ferry_scheduling_acceptor(s, distance) == (rank + distance) % ranks);
+    expect(ferry_scheduling_acceptor(s, 0) == -1 && ferry_scheduling_acceptor(s, ranks) == -1);
     for (int other = -1; other <= ranks; other++)
-        expect(ferry_scheduling_takes(s, other) == (other >= 0 && other < ranks && other != rank));
+        expect(ferry_scheduling_accepts(s, other) ==
+               (other >= 0 && other < ranks && other != rank));
     expect(ferry_scheduling_count(s, "GIVEN", 1, 0, 9) == CONTRACT_GIVEN);
     expect(ferry_scheduling_parameter(s, "ABSENT", 1.5, 0, 9) == 1.5);
     expect(ferry_scheduling_random(s) != ferry_scheduling_random(s));
@@ -68,7 +69,7 @@ static void say(ferry_scheduling *s, contract *c)
 {
     const uint64_t words[FERRY_SCHEDULER_WORDS] = {TAG, (uint64_t)ferry_scheduling_rank(s),
                                                    UINT64_MAX};
-    ferry_scheduling_send(s, ferry_scheduling_taker(s, 1), words);
+    ferry_scheduling_send(s, ferry_scheduling_acceptor(s, 1), words);
     c->words_sent++;
 }
 
@@ -103,12 +104,12 @@ static void add(ferry_scheduling *s, contract *c, ferry_schedulable *item)
 {
     if (item->pending == 0)
         return;
-    if (c->first != NULL && item->mark == 0 && !item->arrived && ferry_scheduling_on(s) &&
-        ferry_scheduling_takers(s) > 0) {
+    if (c->first != NULL && item->mark == 0 && !item->arrived && ferry_scheduling_is_on(s) &&
+        ferry_scheduling_acceptor_count(s) > 0) {
         say(s, c);
         c->sent++;
         item->mark = 9;
-        ferry_scheduling_migrate(s, item, ferry_scheduling_taker(s, 1));
+        ferry_scheduling_migrate(s, item, ferry_scheduling_acceptor(s, 1));
         return;
     }
     item->mark = 1;
@@ -156,7 +157,7 @@ static void message(ferry_scheduling *s, void *state, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     contract *c = state;
-    expect(ferry_scheduling_takes(s, source) && words[0] == TAG);
+    expect(ferry_scheduling_accepts(s, source) && words[0] == TAG);
     expect(words[1] == (uint64_t)source && words[2] == UINT64_MAX);
     c->words_heard++;
 }

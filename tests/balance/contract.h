@@ -3,7 +3,7 @@
 #ifndef CONTRACT_H
 #define CONTRACT_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 /* Parameter GIVEN, which the test sets to this, and the load of each task. */
 enum { CONTRACT_GIVEN = 3, CONTRACT_LOAD = 2, CONTRACT_RANKS = 8 };

@@ -31,13 +31,16 @@ static int work(ferry *f)
     if (error == 0)
         error = ferry_object_handler_register(f, "task", task, &message.handler);
     if (error == 0)
-        error = ferry_balance_phase(f, true);
+        error = ferry_balance_enable(f, true);
     for (int i = 0; i < OBJECTS * TASKS && ferry_rank(f) == 0 && error == 0; i++) {
         static ferry_object objects[OBJECTS];
         if (i < OBJECTS) {
             error = ferry_object_create(f, type, calloc(1, sizeof(uint64_t)), &objects[i]);
             if (error == 0)
-                error = ferry_balance_add(f, objects[i], CONTRACT_LOAD);
+                error =
+                    ferry_balance_add(f, objects[i],
+                                      &(ferry_balance_options){sizeof(ferry_balance_options),
+                                                               CONTRACT_LOAD, 0, NULL, NULL, 0});
         }
         if (error == 0)
             error = ferry_object_send(f, objects[i % OBJECTS], &message, NULL);
@@ -73,5 +76,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -156,11 +156,11 @@ static void open_state(ferry *f, state *s)
     check(f, ferry_handler_register(f, "spawn", spawn, &s->spawn) == 0, "register");
     check(f, ferry_handler_register(f, "die", die, &s->die) == 0, "register");
     check(f, ferry_handler_register(f, "account", account, &s->account) == 0, "register");
-    check(f, ferry_on_peer(f, on_peer, s) == 0, "on_peer");
+    check(f, ferry_peer_watch(f, on_peer, s) == 0, "on_peer");
     for (int i = 0; i < OBJECTS && ferry_rank(f) == 0; i++) {
         uint64_t *counter = calloc(1, sizeof *counter);
         check(f, ferry_object_create(f, s->type, counter, &s->objects[i]) == 0, "create");
-        check(f, ferry_balance_add(f, s->objects[i], 0) == 0, "balance_add");
+        check(f, ferry_balance_add(f, s->objects[i], NULL) == 0, "balance_add");
     }
 }
 
@@ -223,12 +223,12 @@ static int run(ferry *f, int argc, char **argv)
     open_state(f, s);
     s->used = ferry_member_count(f);
     if (ferry_member_place(f, ferry_rank(f)) >= 0)
-        check(f, ferry_balance_phase(f, true) == 0, "phase");
+        check(f, ferry_balance_enable(f, true) == 0, "phase");
     if (!play(f, s, with_death)) {
         free(s); /* nobody is told anything any more */
         return 0;
     }
-    check(f, ferry_balance_phase(f, false) == 0, "phase");
+    check(f, ferry_balance_enable(f, false) == 0, "phase");
     check(f, ferry_quiesce(f) == 0, "quiesce"); /* the accounts of those that have left */
     own[0] = s->sent;
     own[1] = s->ran;
@@ -237,12 +237,12 @@ static int run(ferry *f, int argc, char **argv)
     if (ferry_rank(f) == 0)
         printf("%d members in the end, %llu tasks\n", ferry_member_count(f),
                (unsigned long long)sums[1]);
-    check(f, ferry_on_peer(f, NULL, NULL) == 0, "on_peer"); /* others close before this one */
+    check(f, ferry_peer_watch(f, NULL, NULL) == 0, "on_peer"); /* others close before this one */
     free(s);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

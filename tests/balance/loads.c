@@ -153,7 +153,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         ferry_object_type_register(f, &ops, &type) != 0 ||
         ferry_object_handler_register(f, "task", task, &a->task) != 0 ||
         ferry_object_create(f, type, t, &a->object) != 0 ||
-        ferry_balance_add(f, a->object, 0) != 0) {
+        ferry_balance_add(f, a->object, NULL) != 0) {
         fprintf(stderr, "loads: %s\n", ferry_error_message(f));
         return 1;
     }
@@ -168,5 +168,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -64,8 +64,8 @@ static void members(ferry_scheduling *s, void *arg)
     int last = ferry_scheduling_ranks(s) - 1;
     (void)arg;
     if (is_newcomer(s)) {
-        welcomed = welcomed || ferry_scheduling_takers(s) == last;
-    } else if (ferry_scheduling_takes(s, last)) {
+        welcomed = welcomed || ferry_scheduling_acceptor_count(s) == last;
+    } else if (ferry_scheduling_accepts(s, last)) {
         ferry_scheduling_send(s, last, words);
         named[ferry_scheduling_rank(s)] = true;
     }
@@ -147,13 +147,13 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_object_type_register(f, &ops, &type) == 0, "type");
     check(f, ferry_object_handler_register(f, "task", task, &handler) == 0, "register");
     if (ferry_member_place(f, ferry_rank(f)) >= 0)
-        check(f, ferry_balance_phase(f, true) == 0, "phase");
+        check(f, ferry_balance_enable(f, true) == 0, "phase");
     if (ferry_rank(f) == 0) {
         int first;
         ferry_object object;
         const ferry_message m = {.handler = handler};
         check(f, ferry_object_create(f, type, calloc(1, sizeof(uint64_t)), &object) == 0, "create");
-        check(f, ferry_balance_add(f, object, 0) == 0, "balance_add");
+        check(f, ferry_balance_add(f, object, NULL) == 0, "balance_add");
         check(f, ferry_object_send(f, object, &m, NULL) == 0, "send");
         check(f, ferry_spawn(f, 1, NULL, &first) == 0, "spawn");
     }
@@ -163,5 +163,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

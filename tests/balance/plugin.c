@@ -84,13 +84,13 @@ static void activate(ferry_scheduling *s, void *state, ferry_schedulable *item)
 static void notify(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
     int rank = (int)(ferry_scheduling_random(s) % (uint64_t)ferry_scheduling_ranks(s));
-    wrong += ferry_scheduling_takers(s) != ferry_scheduling_ranks(s) - 1;
-    wrong += ferry_scheduling_takes(s, rank) != (rank != ferry_scheduling_rank(s));
+    wrong += ferry_scheduling_acceptor_count(s) != ferry_scheduling_ranks(s) - 1;
+    wrong += ferry_scheduling_accepts(s, rank) != (rank != ferry_scheduling_rank(s));
     int ranks = ferry_scheduling_ranks(s);
     int distance = (rank - ferry_scheduling_rank(s) + ranks) % ranks;
-    wrong += ferry_scheduling_taker(s, distance) != (distance == 0 ? -1 : rank);
-    wrong += ferry_scheduling_taker(s, ranks) != -1;
-    if (!ferry_scheduling_on(s) || !ferry_scheduling_takes(s, rank) || item->queued) {
+    wrong += ferry_scheduling_acceptor(s, distance) != (distance == 0 ? -1 : rank);
+    wrong += ferry_scheduling_acceptor(s, ranks) != -1;
+    if (!ferry_scheduling_is_on(s) || !ferry_scheduling_accepts(s, rank) || item->queued) {
         push(state, item);
         return;
     }
@@ -156,7 +156,7 @@ static int run(ferry *f, account *a)
     if (error == 0)
         error = ferry_object_handler_register(f, "task", task, &a->handler);
     if (error == 0)
-        error = ferry_balance_phase(f, true);
+        error = ferry_balance_enable(f, true);
     for (int i = 0; error == 0 && i < OBJECTS; i++) {
         ferry_object object;
         char *data = malloc(1);
@@ -166,7 +166,7 @@ static int run(ferry *f, account *a)
         const ferry_message note = {.handler = a->handler};
         error = ferry_object_create(f, type, data, &object);
         if (error == 0)
-            error = ferry_balance_add(f, object, 0);
+            error = ferry_balance_add(f, object, NULL);
         if (error == 0)
             error = ferry_object_send(f, object, &note, NULL);
     }
@@ -210,5 +210,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -2,7 +2,7 @@
  * refusal with the next question, until it has asked FERRY_SCHEDULER_LIMIT times. */
 #include <stdlib.h>
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 enum { ASK, REFUSE };
 
@@ -35,11 +35,11 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what)
 
 static void ask(ferry_scheduling *s, restless *r)
 {
-    int others = ferry_scheduling_takers(s);
-    if (others == 0 || r->left == 0 || !ferry_scheduling_on(s))
+    int others = ferry_scheduling_acceptor_count(s);
+    if (others == 0 || r->left == 0 || !ferry_scheduling_is_on(s))
         return;
     r->left--;
-    tell(s, ferry_scheduling_taker(s, 1 + r->left % others), ASK);
+    tell(s, ferry_scheduling_acceptor(s, 1 + r->left % others), ASK);
 }
 
 static ferry_schedulable *take(restless *r)

@@ -164,11 +164,11 @@ static int run(ferry *f)
     if (error == 0)
         error = ferry_object_handler_register(f, "task", task, &handler);
     if (error == 0)
-        error = ferry_balance_phase(f, true);
+        error = ferry_balance_enable(f, true);
     if (error == 0 && (mode == IN_BOTH || ferry_rank(f) == 1)) {
         error = ferry_object_create(f, type, calloc(1, 1), &object);
         if (error == 0)
-            error = ferry_balance_add(f, object, 0);
+            error = ferry_balance_add(f, object, NULL);
         const ferry_message note = {.handler = handler};
         if (error == 0)
             error = ferry_object_send(f, object, &note, NULL);
@@ -209,5 +209,5 @@ int main(int argc, char **argv)
            : strcmp(how, "both") == 0  ? IN_BOTH
            : strcmp(how, "turns") == 0 ? IN_TURNS
                                        : IN_GAP;
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -101,7 +101,7 @@ static void make_tasks(ferry *f, account *a, ferry_object_type type)
             abort();
         t->shared = a->shared;
         check(f, ferry_object_create(f, type, t, &object));
-        check(f, ferry_balance_add(f, object, 0));
+        check(f, ferry_balance_add(f, object, NULL));
         check(f, ferry_object_send(f, object, &work, NULL));
     }
 }
@@ -116,7 +116,7 @@ static void set_up(ferry *f, account *a, ferry_object_type *type)
     check(f, ferry_object_handler_register(f, "sink", on_sink, &a->sink));
     check(f, ferry_handler_register(f, "drop", on_drop, &a->drop));
     check(f, ferry_handler_register(f, "start", on_start, &a->start));
-    check(f, ferry_balance_phase(f, true));
+    check(f, ferry_balance_enable(f, true));
     if (ferry_rank(f) == 0) {
         check(f, ferry_alloc(f, sizeof(board), &shared));
         memset(shared, 0, sizeof(board));
@@ -171,5 +171,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -132,10 +132,10 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
     unlike += item->load != item->pending * STATIC_LOAD && item->load != item->pending * LOAD &&
               item->load != 0;
     unlike += there != 5 && there != item->load && there != 2 * item->load;
-    if (!ferry_scheduling_on(s))
+    if (!ferry_scheduling_is_on(s))
         check_at_home(s, item);
-    bool sent_in_vain = !ferry_scheduling_on(s) && item->mark == 0;
-    bool wanted = there == 5 && ferry_scheduling_rank(s) != last && ferry_scheduling_on(s);
+    bool sent_in_vain = !ferry_scheduling_is_on(s) && item->mark == 0;
+    bool wanted = there == 5 && ferry_scheduling_rank(s) != last && ferry_scheduling_is_on(s);
     if (sent_in_vain || wanted) {
         item->mark = 1;
         ferry_scheduling_migrate(s, item, last);
@@ -212,7 +212,7 @@ static void task(ferry *f, ferry_object object, void *data, int source, const fe
     account *a = ferry_user_data(f);
     (void)object, (void)data, (void)source, (void)m;
     a->ran++;
-    a->wrong += ferry_balance_phase(f, false) != FERRY_ESTATE;
+    a->wrong += ferry_balance_enable(f, false) != FERRY_ESTATE;
 }
 
 static void end(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
@@ -260,26 +260,26 @@ static void add_objects(ferry *f, account *a, ferry_object_type plain, ferry_obj
               ferry_object_create(f, i == CALLING ? calling : plain, calloc(1, 1), &objects[i]), 0);
     ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
     options.granularity = NAN;
-    check(f, a, ferry_balance_add_with(f, objects[STATIC], &options), FERRY_EINVAL);
+    check(f, a, ferry_balance_add(f, objects[STATIC], &options), FERRY_EINVAL);
     options.granularity = 3;
     options.load = STATIC_LOAD;
     options.priorities = priorities;
     priorities[ferry_ranks(f) - 1] = INFINITY;
-    check(f, a, ferry_balance_add_with(f, objects[STATIC], &options), FERRY_EINVAL);
+    check(f, a, ferry_balance_add(f, objects[STATIC], &options), FERRY_EINVAL);
     priorities[ferry_ranks(f) - 1] = 5;
-    check(f, a, ferry_balance_add_with(f, objects[STATIC], &options), 0);
+    check(f, a, ferry_balance_add(f, objects[STATIC], &options), 0);
     options.priorities = NULL;
     send(f, a, NEAR, 1); /* what waits already becomes a task */
     options.dependency_count = 2;
-    check(f, a, ferry_balance_add_with(f, objects[NEAR], &options), FERRY_EINVAL);
+    check(f, a, ferry_balance_add(f, objects[NEAR], &options), FERRY_EINVAL);
     const ferry_object near[2] = {objects[CALLING]}; /* and none */
     options.dependencies = near;
-    check(f, a, ferry_balance_add_with(f, objects[NEAR], &options), 0);
+    check(f, a, ferry_balance_add(f, objects[NEAR], &options), 0);
     options.dependency_count = 1;
     options.dependencies = &objects[STATIC];
     options.granularity = 8; /* its callbacks say something else */
     options.priorities = priorities;
-    check(f, a, ferry_balance_add_with(f, objects[CALLING], &options), 0);
+    check(f, a, ferry_balance_add(f, objects[CALLING], &options), 0);
     free(priorities);
 }
 
@@ -296,7 +296,7 @@ static void run(ferry *f, account *a)
     ferry_object calling = made[ferry_rank(f)][CALLING];
     ferry_stats stats = FERRY_STATS_DEFAULTS;
     for (int half = 0; half < 2; half++) {
-        check(f, a, ferry_balance_phase(f, half == 1), 0);
+        check(f, a, ferry_balance_enable(f, half == 1), 0);
         for (int i = 0; i < OBJECTS; i++)
             send(f, a, i, TASKS / 2);
         check(f, a, ferry_quiesce(f), 0);
@@ -371,5 +371,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -22,17 +22,17 @@ int ferry_scheduling_ranks(const ferry_scheduling *s)
     return s->w->ranks;
 }
 
-bool ferry_scheduling_takes(const ferry_scheduling *s, int rank)
+bool ferry_scheduling_accepts(const ferry_scheduling *s, int rank)
 {
     return rank >= 0 && rank < s->w->ranks && rank != s->rank;
 }
 
-int ferry_scheduling_takers(const ferry_scheduling *s)
+int ferry_scheduling_acceptor_count(const ferry_scheduling *s)
 {
     return s->w->ranks - 1;
 }
 
-int ferry_scheduling_taker(const ferry_scheduling *s, int distance)
+int ferry_scheduling_acceptor(const ferry_scheduling *s, int distance)
 {
     return distance < 1 || distance >= s->w->ranks ? -1 : (s->rank + distance) % s->w->ranks;
 }
@@ -42,7 +42,7 @@ uint64_t ferry_scheduling_now(const ferry_scheduling *s)
     return s->w->now_ns;
 }
 
-bool ferry_scheduling_on(const ferry_scheduling *s)
+bool ferry_scheduling_is_on(const ferry_scheduling *s)
 {
     return s->w->on;
 }
@@ -79,7 +79,7 @@ int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise,
 static mail *post(ferry_scheduling *s, int rank)
 {
     world *w = s->w;
-    assert_true(ferry_scheduling_takes(s, rank) && w->sent < WORLD_MAIL);
+    assert_true(ferry_scheduling_accepts(s, rank) && w->sent < WORLD_MAIL);
     mail *m = &w->mail[w->sent++];
     m->from = s->rank;
     m->to = rank;

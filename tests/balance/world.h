@@ -4,7 +4,7 @@
 #ifndef WORLD_H
 #define WORLD_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 enum { WORLD_RANKS = 64, WORLD_ITEMS = 512, WORLD_MAIL = 4096 };
 

@@ -46,10 +46,10 @@ static void each_operation(ferry *f)
     const ferry_cell cell = {(ferry_rank(f) + 1) % ferry_ranks(f), 20};
     ferry_parcel parcel, again;
     size_t count;
-    CHECK(f, ferry_cell_deq(f, cell, &parcel, 0) == FERRY_EAGAIN);
-    CHECK(f, ferry_cell_deq(f, cell, &parcel, 2000000) == FERRY_EAGAIN);
+    CHECK(f, ferry_cell_dequeue(f, cell, &parcel, 0) == FERRY_EAGAIN);
+    CHECK(f, ferry_cell_dequeue(f, cell, &parcel, 2000000) == FERRY_ETIMEDOUT);
     for (uint64_t i = 0; i < 10; i++)
-        CHECK(f, ferry_cell_enq(f, cell, make(f, i), FERRY_GIVE, FERRY_FOREVER) == 0);
+        CHECK(f, ferry_cell_enqueue(f, cell, make(f, i), FERRY_GIVE, FERRY_FOREVER) == 0);
     CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 10);
     CHECK(f, ferry_cell_read(f, cell, &parcel, 0) == 0 && value_of(f, parcel) == 0);
     CHECK(f, ferry_cell_read(f, cell, &again, 0) == 0);
@@ -57,16 +57,16 @@ static void each_operation(ferry *f)
     release(f, parcel);
     release(f, again);
     for (uint64_t i = 0; i < 10; i++) {
-        CHECK(f, ferry_cell_deq(f, cell, &parcel, 0) == 0 && value_of(f, parcel) == i);
+        CHECK(f, ferry_cell_dequeue(f, cell, &parcel, 0) == 0 && value_of(f, parcel) == i);
         release(f, parcel);
     }
     parcel = make(f, 77);
-    CHECK(f, ferry_cell_enq(f, cell, parcel, FERRY_KEEP, 0) == 0);
+    CHECK(f, ferry_cell_enqueue(f, cell, parcel, FERRY_KEEP, 0) == 0);
     CHECK(f, ferry_cell_write(f, cell, parcel, FERRY_KEEP) == 0);
     CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 1);
     CHECK(f, value_of(f, parcel) == 77);
     release(f, parcel);
-    CHECK(f, ferry_cell_zap(f, cell) == 0);
+    CHECK(f, ferry_cell_clear(f, cell) == 0);
     CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 0);
     CHECK(f, ferry_barrier(f) == 0);
 }
@@ -78,11 +78,11 @@ static void isolation(ferry *f)
     ferry_parcel parcel;
     void *data;
     if (ferry_rank(f) == 0)
-        CHECK(f, ferry_cell_enq(f, cell, make(f, 5), FERRY_GIVE, 0) == 0);
+        CHECK(f, ferry_cell_enqueue(f, cell, make(f, 5), FERRY_GIVE, 0) == 0);
     CHECK(f, ferry_barrier(f) == 0);
     CHECK(f, ferry_cell_read(f, cell, &parcel, 0) == 0);
     CHECK(f, value_of(f, parcel) == 5);
-    CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+    CHECK(f, ferry_parcel_modify(f, &parcel, &data) == 0);
     *(uint64_t *)data = 100 + (uint64_t)ferry_rank(f);
     CHECK(f, ferry_barrier(f) == 0);
     ferry_parcel seen;
@@ -92,7 +92,7 @@ static void isolation(ferry *f)
     release(f, seen);
     release(f, parcel);
     CHECK(f, ferry_barrier(f) == 0);
-    CHECK(f, ferry_cell_zap(f, cell) == 0);
+    CHECK(f, ferry_cell_clear(f, cell) == 0);
     CHECK(f, ferry_barrier(f) == 0);
 }
 
@@ -104,7 +104,7 @@ static void owners_modify(ferry *f, int count)
     const ferry_cell other = {(ferry_rank(f) + 1) % ferry_ranks(f), 26};
     ferry_parcel parcel, read[3];
     void *data;
-    CHECK(f, ferry_cell_enq(f, own, make(f, 0), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_cell_enqueue(f, own, make(f, 0), FERRY_GIVE, 0) == 0);
     for (uint64_t i = 1; i < (uint64_t)count; i++) {
         CHECK(f, ferry_barrier(f) == 0);
         for (int r = 0; r < 3; r++) {
@@ -115,13 +115,13 @@ static void owners_modify(ferry *f, int count)
             release(f, read[r]);
         CHECK(f, ferry_barrier(f) == 0);
         const ferry_cell mine = i % 3 == 0 ? other : own;
-        CHECK(f, ferry_cell_deq(f, mine, &parcel, 0) == 0 && value_of(f, parcel) == i - 1);
-        CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+        CHECK(f, ferry_cell_dequeue(f, mine, &parcel, 0) == 0 && value_of(f, parcel) == i - 1);
+        CHECK(f, ferry_parcel_modify(f, &parcel, &data) == 0);
         *(uint64_t *)data = i;
-        CHECK(f, ferry_cell_enq(f, mine, parcel, FERRY_GIVE, FERRY_FOREVER) == 0);
+        CHECK(f, ferry_cell_enqueue(f, mine, parcel, FERRY_GIVE, FERRY_FOREVER) == 0);
     }
     CHECK(f, ferry_barrier(f) == 0);
-    CHECK(f, ferry_cell_zap(f, own) == 0);
+    CHECK(f, ferry_cell_clear(f, own) == 0);
     CHECK(f, ferry_barrier(f) == 0);
 }
 
@@ -135,16 +135,16 @@ static void waits_to_be_added(ferry *f)
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
     CHECK(f, ferry_cell_limit_set(f, own.number, 1) == 0);
-    CHECK(f, ferry_cell_enq(f, own, make(f, 1), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_cell_enqueue(f, own, make(f, 1), FERRY_GIVE, 0) == 0);
     CHECK(f, ferry_barrier(f) == 0);
     parcel = make(f, 2);
-    CHECK(f, ferry_cell_enq_start(f, other, parcel, FERRY_KEEP, &track) == 0);
-    CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+    CHECK(f, ferry_cell_enqueue_start(f, other, parcel, FERRY_KEEP, &track) == 0);
+    CHECK(f, ferry_parcel_modify(f, &parcel, &data) == 0);
     *(uint64_t *)data = 3;
     CHECK(f, ferry_barrier(f) == 0);
-    CHECK(f, ferry_cell_deq(f, own, &out, 0) == 0 && value_of(f, out) == 1);
+    CHECK(f, ferry_cell_dequeue(f, own, &out, 0) == 0 && value_of(f, out) == 1);
     release(f, out);
-    CHECK(f, ferry_cell_deq(f, own, &out, FERRY_FOREVER) == 0 && value_of(f, out) == 2);
+    CHECK(f, ferry_cell_dequeue(f, own, &out, FERRY_FOREVER) == 0 && value_of(f, out) == 2);
     release(f, out);
     CHECK(f, ferry_op_wait(f, &op) == 0);
     CHECK(f, value_of(f, parcel) == 3);
@@ -160,9 +160,9 @@ static void write_passes_waiting_takers(ferry *f)
     size_t count;
     ferry_op op;
     const ferry_track track = {.size = sizeof(track), .op = &op};
-    CHECK(f, ferry_cell_deq_start(f, cell, &out, &track) == 0);
+    CHECK(f, ferry_cell_dequeue_start(f, cell, &out, &track) == 0);
     CHECK(f, ferry_cell_count(f, cell, &count) == 0 && count == 0);
-    CHECK(f, ferry_cell_zap(f, cell) == 0);
+    CHECK(f, ferry_cell_clear(f, cell) == 0);
     CHECK(f, ferry_cell_write(f, cell, make(f, 8), FERRY_GIVE) == 0);
     CHECK(f, ferry_op_wait(f, &op) == 0 && value_of(f, out) == 8);
     release(f, out);
@@ -179,15 +179,15 @@ static void given_up(ferry *f, int count)
     for (int i = 0; i < count; i++) {
         const ferry_track track = {
             .size = sizeof(track), .op = &op, .timeout_ns = i % 2 == 0 ? 1000 : 0};
-        CHECK(f, ferry_cell_enq(f, cell, make(f, (uint64_t)i), FERRY_GIVE, FERRY_FOREVER) == 0);
+        CHECK(f, ferry_cell_enqueue(f, cell, make(f, (uint64_t)i), FERRY_GIVE, FERRY_FOREVER) == 0);
         CHECK(f, ferry_cell_read(f, cell, &read, 0) == 0 && value_of(f, read) == (uint64_t)i);
-        CHECK(f, ferry_cell_deq_start(f, cell, &out, &track) == 0);
+        CHECK(f, ferry_cell_dequeue_start(f, cell, &out, &track) == 0);
         for (int polls = i % 5; polls > 0; polls--)
             ferry_poll(f);
         CHECK(f, ferry_op_cancel(f, &op) == 0);
         if (out.word == 0) {
             CHECK(f, ferry_quiesce(f) == 0);
-            CHECK(f, ferry_cell_deq(f, cell, &out, 0) == 0);
+            CHECK(f, ferry_cell_dequeue(f, cell, &out, 0) == 0);
         } else {
             CHECK(f, ferry_quiesce(f) == 0);
         }
@@ -202,8 +202,8 @@ static void given_up(ferry *f, int count)
 static int64_t take(ferry *f, ferry_cell cell, uint64_t timeout_ns)
 {
     ferry_parcel parcel;
-    int error = ferry_cell_deq(f, cell, &parcel, timeout_ns);
-    CHECK(f, error == 0 || error == FERRY_EAGAIN);
+    int error = ferry_cell_dequeue(f, cell, &parcel, timeout_ns);
+    CHECK(f, error == 0 || error == (timeout_ns > 0 ? FERRY_ETIMEDOUT : FERRY_EAGAIN));
     if (error != 0)
         return -1;
     int64_t value = (int64_t)value_of(f, parcel);
@@ -221,7 +221,7 @@ static void exactly_once(ferry *f, int count)
     CHECK(f, ferry_barrier(f) == 0);
     for (int i = 0; i < count;) {
         ferry_parcel parcel = make(f, (uint64_t)ferry_rank(f) * (uint64_t)count + (uint64_t)i);
-        int error = ferry_cell_enq(f, cell, parcel, FERRY_GIVE, 0);
+        int error = ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, 0);
         CHECK(f, error == 0 || error == FERRY_EAGAIN);
         i += error == 0;
         if (error == 0)
@@ -247,7 +247,7 @@ static void waiting(ferry *f, int count)
             CHECK(f, take(f, cell, FERRY_FOREVER) >= 0);
         for (int r = 1; r < ferry_ranks(f) && ferry_rank(f) == 0; r++) {
             ferry_wait(f, (uint64_t)(i % 3) * 100000);
-            CHECK(f, ferry_cell_enq(f, cell, make(f, 1), FERRY_GIVE, FERRY_FOREVER) == 0);
+            CHECK(f, ferry_cell_enqueue(f, cell, make(f, 1), FERRY_GIVE, FERRY_FOREVER) == 0);
         }
     }
     CHECK(f, ferry_barrier(f) == 0);
@@ -264,8 +264,8 @@ static void tracked(ferry *f)
         const ferry_cell cell = {r, 100 + ferry_rank(f)};
         const ferry_track deq = {.size = sizeof(deq), .op = &ops[r][0]};
         const ferry_track enq = {.size = sizeof(enq), .op = &ops[r][1]};
-        CHECK(f, ferry_cell_deq_start(f, cell, &out[r], &deq) == 0);
-        CHECK(f, ferry_cell_enq_start(f, cell, make(f, (uint64_t)r), FERRY_GIVE, &enq) == 0);
+        CHECK(f, ferry_cell_dequeue_start(f, cell, &out[r], &deq) == 0);
+        CHECK(f, ferry_cell_enqueue_start(f, cell, make(f, (uint64_t)r), FERRY_GIVE, &enq) == 0);
     }
     for (int r = 0; r < ranks; r++) {
         CHECK(f, ferry_op_wait(f, &ops[r][0]) == 0 && ferry_op_wait(f, &ops[r][1]) == 0);
@@ -277,9 +277,9 @@ static void tracked(ferry *f)
     CHECK(f, ferry_cell_read_start(f, cell, &out[0], &track) == 0);
     CHECK(f, ferry_op_cancel(f, &ops[0][0]) == 0);
     /* One that was cancelled takes nothing, and nothing is lost. */
-    CHECK(f, ferry_cell_deq_start(f, cell, &out[0], &track) == 0);
+    CHECK(f, ferry_cell_dequeue_start(f, cell, &out[0], &track) == 0);
     CHECK(f, ferry_op_cancel(f, &ops[0][0]) == 0);
-    CHECK(f, ferry_cell_enq(f, cell, make(f, 3), FERRY_GIVE, FERRY_FOREVER) == 0);
+    CHECK(f, ferry_cell_enqueue(f, cell, make(f, 3), FERRY_GIVE, FERRY_FOREVER) == 0);
     CHECK(f, take(f, cell, FERRY_FOREVER) == 3);
     CHECK(f, ferry_barrier(f) == 0);
 }
@@ -288,15 +288,16 @@ static void send_and_recv(ferry *f)
 {
     const ferry_cell cell = {(ferry_rank(f) + 1) % ferry_ranks(f), 24};
     const ferry_cell own = {ferry_rank(f), 24};
-    const int numbers[] = {1, 3, FERRY_FIELD_INT32, 0, 0};
+    const int numbers[] = {1, 3, FERRY_INT32, 0, 0};
     int conversion, error, got[3], sent[3] = {1, -2, ferry_rank(f)};
-    while ((error = ferry_transtab(f, ferry_rank(f), cell.rank, &conversion)) == FERRY_EAGAIN)
+    while ((error = ferry_conversion_find(f, ferry_rank(f), cell.rank, &conversion)) ==
+           FERRY_EAGAIN)
         ferry_wait(f, 1000000);
     CHECK(f, error == 0);
     const ferry_layout layout = {numbers, 5, conversion, 0};
     CHECK(f, ferry_cell_send(f, cell, sent, sizeof(sent), &layout, FERRY_FOREVER) == 0);
     size_t size = sizeof(got);
-    CHECK(f, ferry_cell_recv(f, own, got, &size, NULL, FERRY_FOREVER) == 0);
+    CHECK(f, ferry_cell_receive(f, own, got, &size, NULL, FERRY_FOREVER) == 0);
     CHECK(f, size == sizeof(got) && got[0] == 1 && got[1] == -2);
     CHECK(f, got[2] == (ferry_rank(f) + ferry_ranks(f) - 1) % ferry_ranks(f));
     CHECK(f, ferry_barrier(f) == 0);
@@ -313,16 +314,16 @@ static void on_token(ferry *f, ferry_cell cell, size_t count, void *arg)
     tally *t = arg;
     ferry_parcel parcel;
     (void)count;
-    while (ferry_cell_deq(f, cell, &parcel, 0) == 0) {
+    while (ferry_cell_dequeue(f, cell, &parcel, 0) == 0) {
         void *data;
         t->done++;
-        CHECK(f, ferry_parcel_mod(f, &parcel, &data) == 0);
+        CHECK(f, ferry_parcel_modify(f, &parcel, &data) == 0);
         const ferry_cell next = {(cell.rank + 1) % ferry_ranks(f), cell.number};
         const ferry_track track = FERRY_TRACK_DEFAULTS;
         if (--*(uint64_t *)data == 0)
             release(f, parcel);
         else
-            CHECK(f, ferry_cell_enq_start(f, next, parcel, FERRY_GIVE, &track) == 0);
+            CHECK(f, ferry_cell_enqueue_start(f, next, parcel, FERRY_GIVE, &track) == 0);
     }
 }
 
@@ -334,7 +335,7 @@ static void handlers(ferry *f, uint64_t hops)
         .size = sizeof(handler), .fn = on_token, .arg = &t, .high = 0};
     CHECK(f, ferry_cell_handler_set(f, own.number, &handler) == 0);
     CHECK(f, ferry_barrier(f) == 0);
-    CHECK(f, ferry_cell_enq(f, own, make(f, hops), FERRY_GIVE, 0) == 0);
+    CHECK(f, ferry_cell_enqueue(f, own, make(f, hops), FERRY_GIVE, 0) == 0);
     CHECK(f, ferry_quiesce(f) == 0);
     CHECK(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &t.done, &t.done, 1) == 0);
     CHECK(f, t.done == (int64_t)hops * ferry_ranks(f));
@@ -352,7 +353,7 @@ static void part(ferry *f)
         return;
     while (!ferry_peer_is_gone(f, last))
         ferry_wait(f, 1000000);
-    while ((error = ferry_transtab(f, ferry_rank(f), last, &conversion)) == FERRY_EAGAIN)
+    while ((error = ferry_conversion_find(f, ferry_rank(f), last, &conversion)) == FERRY_EAGAIN)
         ferry_wait(f, 1000000);
     CHECK(f, error == FERRY_EPEER || (error == 0 && conversion == 0));
 }
@@ -373,7 +374,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     handlers(f, (uint64_t)count);
     CHECK(f, ferry_barrier(f) == 0);
     /* What was read is kept while it may be read again. */
-    size_t alive = ferry_parcels_alive(f);
+    size_t alive = ferry_parcel_count(f);
     CHECK(f, alive <= 2);
     CHECK(f, ferry_barrier(f) == 0);
     part(f);
@@ -382,5 +383,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -47,57 +47,51 @@ typedef struct example {
 
 static const example examples[] = {
     /* bytes are never converted */
-    {TO_BIG, {1, 3, FERRY_FIELD_BYTES, 1, 0}, 5, {9, 1, 2, 3}, 4, {1, 2, 3}, 3},
+    {TO_BIG, {1, 3, FERRY_BYTE, 1, 0}, 5, {9, 1, 2, 3}, 4, {1, 2, 3}, 3},
     /* 0x0102, 0xfffe to big-endian */
     {TO_BIG,
-     {1, 2, FERRY_FIELD_INT16, 0, 0},
+     {1, 2, FERRY_INT16, 0, 0},
      5,
      {0x02, 0x01, 0xfe, 0xff},
      4,
      {0x01, 0x02, 0xff, 0xfe},
      4},
-    {FROM_BIG, {1, 1, FERRY_FIELD_INT32, 0, 0}, 5, {1, 2, 3, 4}, 4, {4, 3, 2, 1}, 4},
-    {FROM_BIG | TO_BIG, {1, 1, FERRY_FIELD_INT32, 0, 0}, 5, {1, 2, 3, 4}, 4, {1, 2, 3, 4}, 4},
+    {FROM_BIG, {1, 1, FERRY_INT32, 0, 0}, 5, {1, 2, 3, 4}, 4, {4, 3, 2, 1}, 4},
+    {FROM_BIG | TO_BIG, {1, 1, FERRY_INT32, 0, 0}, 5, {1, 2, 3, 4}, 4, {1, 2, 3, 4}, 4},
     {TO_BIG,
-     {1, 1, FERRY_FIELD_INT64, 0, 0},
+     {1, 1, FERRY_INT64, 0, 0},
      5,
      {1, 2, 3, 4, 5, 6, 7, 8},
      8,
      {8, 7, 6, 5, 4, 3, 2, 1},
      8},
     /* 1.0f is 0x3f800000; -2.5 is 0xc004000000000000 */
-    {TO_BIG, {1, 1, FERRY_FIELD_FLOAT, 0, 0}, 5, {0, 0, 0x80, 0x3f}, 4, {0x3f, 0x80, 0, 0}, 4},
-    {FROM_BIG,
-     {1, 1, FERRY_FIELD_DOUBLE, 0, 0},
-     5,
-     {0xc0, 0x04},
-     8,
-     {0, 0, 0, 0, 0, 0, 0x04, 0xc0},
-     8},
+    {TO_BIG, {1, 1, FERRY_FLOAT, 0, 0}, 5, {0, 0, 0x80, 0x3f}, 4, {0x3f, 0x80, 0, 0}, 4},
+    {FROM_BIG, {1, 1, FERRY_DOUBLE, 0, 0}, 5, {0xc0, 0x04}, 8, {0, 0, 0, 0, 0, 0, 0x04, 0xc0}, 8},
     /* -2 from 8 bytes to 4, and back from big-endian 4 to little-endian 8 */
     {TO_4,
-     {1, 1, FERRY_FIELD_LONG, 0, 0},
+     {1, 1, FERRY_LONG, 0, 0},
      5,
      {0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
      8,
      {0xfe, 0xff, 0xff, 0xff},
      4},
     {FROM_4 | FROM_BIG,
-     {1, 1, FERRY_FIELD_LONG, 0, 0},
+     {1, 1, FERRY_LONG, 0, 0},
      5,
      {0xff, 0xff, 0xff, 0xfe},
      4,
      {0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
      8},
     {FROM_4 | TO_BIG,
-     {1, 1, FERRY_FIELD_ULONG, 0, 0},
+     {1, 1, FERRY_ULONG, 0, 0},
      5,
      {0xfe, 0xff, 0xff, 0xff},
      4,
      {0, 0, 0, 0, 0xff, 0xff, 0xff, 0xfe},
      8},
     {FROM_4 | TO_4 | TO_BIG,
-     {1, 2, FERRY_FIELD_LONG, 0, 0},
+     {1, 2, FERRY_LONG, 0, 0},
      5,
      {1, 0, 0, 0, 2, 0, 0, 0},
      8,
@@ -105,8 +99,7 @@ static const example examples[] = {
      8},
     /* two structures of a byte and an int16 with padding, packed, to big-endian */
     {TO_BIG,
-     {1, 2, FERRY_FIELD_STRUCT, 0, 1, 4, 3, 2, 1, FERRY_FIELD_BYTES, 0, 0, 1, FERRY_FIELD_INT16, 2,
-      1},
+     {1, 2, FERRY_STRUCT, 0, 1, 4, 3, 2, 1, FERRY_BYTE, 0, 0, 1, FERRY_INT16, 2, 1},
      16,
      {7, 99, 0x02, 0x01, 8, 99, 0x04, 0x03},
      8,
@@ -114,8 +107,7 @@ static const example examples[] = {
      7},
     /* structures in structures: rows of a 2 x 2 matrix of int16, transposed by strides */
     {0,
-     {1, 2, FERRY_FIELD_STRUCT, 0, 0, 4, 2, 2, 1, FERRY_FIELD_INT16, 0, 0, 1, FERRY_FIELD_INT16, 2,
-      4},
+     {1, 2, FERRY_STRUCT, 0, 0, 4, 2, 2, 1, FERRY_INT16, 0, 0, 1, FERRY_INT16, 2, 4},
      16,
      {1, 0, 2, 0, 3, 0, 4, 0},
      8,
@@ -123,12 +115,12 @@ static const example examples[] = {
      8},
     /* nothing at all */
     {0, {0}, 1, {1}, 1, {0}, 1},
-    {0, {1, 0, FERRY_FIELD_INT64, 2000000000, 2000000000}, 5, {1}, 1, {0}, 1},
+    {0, {1, 0, FERRY_INT64, 2000000000, 2000000000}, 5, {1}, 1, {0}, 1},
 };
 
 static int copy(const example *e, unsigned char *target)
 {
-    return ferry_copy_fields(job.f[0], (ferry_extent){target, e->target_bytes},
+    return ferry_fields_copy(job.f[0], (ferry_extent){target, e->target_bytes},
                              (ferry_extent){(void *)(uintptr_t)e->source, e->source_bytes},
                              e->descriptor, e->length, e->conversion);
 }
@@ -155,13 +147,10 @@ static void test_longs_that_do_not_fit(void **state)
         int64_t value;
         int type, error;
     } cases[] = {
-        {INT32_MAX, FERRY_FIELD_LONG, 0},
-        {(int64_t)INT32_MAX + 1, FERRY_FIELD_LONG, FERRY_ERANGE},
-        {INT32_MIN, FERRY_FIELD_LONG, 0},
-        {(int64_t)INT32_MIN - 1, FERRY_FIELD_LONG, FERRY_ERANGE},
-        {UINT32_MAX, FERRY_FIELD_ULONG, 0},
-        {(int64_t)UINT32_MAX + 1, FERRY_FIELD_ULONG, FERRY_ERANGE},
-        {-1, FERRY_FIELD_ULONG, FERRY_ERANGE},
+        {INT32_MAX, FERRY_LONG, 0},      {(int64_t)INT32_MAX + 1, FERRY_LONG, FERRY_ERANGE},
+        {INT32_MIN, FERRY_LONG, 0},      {(int64_t)INT32_MIN - 1, FERRY_LONG, FERRY_ERANGE},
+        {UINT32_MAX, FERRY_ULONG, 0},    {(int64_t)UINT32_MAX + 1, FERRY_ULONG, FERRY_ERANGE},
+        {-1, FERRY_ULONG, FERRY_ERANGE},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         example e = {TO_4, {1, 1, cases[i].type, 0, 0}, 5, {0}, 8, {0}, 4};
@@ -180,24 +169,18 @@ static void test_hostile_descriptors_are_refused(void **state)
         {0, {1}, 1, {0}, 8, {0}, 8},
         {0, {-1}, 1, {0}, 8, {0}, 8},
         {0, {INT32_MAX}, 1, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_INT32, 0}, 4, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_INT32, 0, 0, 0}, 6, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_INT32, 5, 0}, 5, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_INT32, 0, 5}, 5, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_INT32, -1, 0}, 5, {0}, 8, {0}, 8},
-        {0, {1, -1, FERRY_FIELD_INT32, 0, 0}, 5, {0}, 8, {0}, 8},
-        {0, {1, INT32_MAX, FERRY_FIELD_INT64, 0, 0}, 5, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_STRUCT + 1, 0, 0}, 5, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_INT32, 0}, 4, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_INT32, 0, 0, 0}, 6, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_INT32, 5, 0}, 5, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_INT32, 0, 5}, 5, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_INT32, -1, 0}, 5, {0}, 8, {0}, 8},
+        {0, {1, -1, FERRY_INT32, 0, 0}, 5, {0}, 8, {0}, 8},
+        {0, {1, INT32_MAX, FERRY_INT64, 0, 0}, 5, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_STRUCT + 1, 0, 0}, 5, {0}, 8, {0}, 8},
         {0, {1, 1, -1, 0, 0}, 5, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_STRUCT, 0, 0}, 5, {0}, 8, {0}, 8},
-        {0, {1, 1, FERRY_FIELD_STRUCT, 0, 0, -4, 4, 0}, 8, {0}, 8, {0}, 8},
-        {0,
-         {1, INT32_MAX, FERRY_FIELD_STRUCT, 0, 0, 0, 0, 1, 1, FERRY_FIELD_BYTES, 0, 0},
-         12,
-         {0},
-         8,
-         {0},
-         8},
+        {0, {1, 1, FERRY_STRUCT, 0, 0}, 5, {0}, 8, {0}, 8},
+        {0, {1, 1, FERRY_STRUCT, 0, 0, -4, 4, 0}, 8, {0}, 8, {0}, 8},
+        {0, {1, INT32_MAX, FERRY_STRUCT, 0, 0, 0, 0, 1, 1, FERRY_BYTE, 0, 0}, 12, {0}, 8, {0}, 8},
         {16, {0}, 1, {0}, 8, {0}, 8},
         {-1, {0}, 1, {0}, 8, {0}, 8},
     };
@@ -211,13 +194,13 @@ static void test_hostile_descriptors_are_refused(void **state)
     /* Deeper than 16, and counts that would take for ever if nothing were refused. */
     int deep[6 * 40 + 1];
     for (int i = 0; i < 40; i++) {
-        const int words[] = {1, INT32_MAX, FERRY_FIELD_STRUCT, 0, 0, 0};
+        const int words[] = {1, INT32_MAX, FERRY_STRUCT, 0, 0, 0};
         memcpy(&deep[i * 6], words, sizeof(words));
     }
     unsigned char bytes[8] = {0};
     const ferry_extent all = {bytes, sizeof(bytes)};
-    assert_int_equal(ferry_copy_fields(job.f[0], all, all, deep, 241, 0), FERRY_EINVAL);
-    assert_int_equal(ferry_copy_fields(job.f[0], all, all, NULL, 5, 0), FERRY_EINVAL);
+    assert_int_equal(ferry_fields_copy(job.f[0], all, all, deep, 241, 0), FERRY_EINVAL);
+    assert_int_equal(ferry_fields_copy(job.f[0], all, all, NULL, 5, 0), FERRY_EINVAL);
 }
 
 /* Goal: whatever the words are, nothing outside is touched, and it ends. Method: random small and
@@ -238,7 +221,7 @@ static void test_random_descriptors_stay_inside(void **state)
         for (size_t w = 0; w < length; w++)
             words[w] = fy_random_below(&random, 16) == 0 ? (int)fy_random_next(&random)
                                                          : (int)fy_random_below(&random, 9);
-        (void)!ferry_copy_fields(job.f[0], (ferry_extent){target + BORDER, ROOM},
+        (void)!ferry_fields_copy(job.f[0], (ferry_extent){target + BORDER, ROOM},
                                  (ferry_extent){source, ROOM}, words, length,
                                  (int)fy_random_below(&random, 16));
         for (int b = 0; b < BORDER; b++)
@@ -252,10 +235,10 @@ static void test_transtab_between_equals(void **state)
 {
     (void)state;
     int conversion;
-    assert_int_equal(ferry_transtab(job.f[0], 0, 1, &conversion), 0);
+    assert_int_equal(ferry_conversion_find(job.f[0], 0, 1, &conversion), 0);
     assert_true(conversion == 0 || conversion == (FROM_BIG | TO_BIG));
-    assert_int_equal(ferry_transtab(job.f[0], 0, 2, &conversion), FERRY_EINVAL);
-    assert_int_equal(ferry_transtab(job.f[0], 0, 1, NULL), FERRY_EINVAL);
+    assert_int_equal(ferry_conversion_find(job.f[0], 0, 2, &conversion), FERRY_EINVAL);
+    assert_int_equal(ferry_conversion_find(job.f[0], 0, 1, NULL), FERRY_EINVAL);
 }
 
 int main(void)

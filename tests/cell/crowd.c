@@ -55,7 +55,7 @@ static uint64_t produce(ferry *f, shared *s)
             return done;
         check(f, ferry_parcel_create(f, sizeof own, &parcel, &data) == 0, "create");
         memcpy(data, &own, sizeof own);
-        check(f, ferry_cell_enq(f, (ferry_cell){0, 0}, parcel, FERRY_GIVE, FERRY_FOREVER) == 0,
+        check(f, ferry_cell_enqueue(f, (ferry_cell){0, 0}, parcel, FERRY_GIVE, FERRY_FOREVER) == 0,
               "enq");
     }
 }
@@ -67,8 +67,8 @@ static uint64_t consume(ferry *f, shared *s)
     check(f, next != NULL, "no memory");
     while (atomic_load_explicit(&s->taken, memory_order_relaxed) < s->count) {
         ferry_parcel parcel;
-        int error = ferry_cell_deq(f, (ferry_cell){0, 0}, &parcel, PATIENCE_NS);
-        if (error == FERRY_EAGAIN)
+        int error = ferry_cell_dequeue(f, (ferry_cell){0, 0}, &parcel, PATIENCE_NS);
+        if (error == FERRY_ETIMEDOUT)
             continue;
         check(f, error == 0, "deq");
         content it;
@@ -130,7 +130,7 @@ static int run(ferry *f, int argc, char **argv)
     check(f, ferry_barrier(f) == 0, "barrier");
     uint64_t end = now_ns();
     check(f, ferry_allgather(f, &done, sizeof done, all) == 0, "allgather");
-    check(f, ferry_parcels_alive(f) == 0, "parcels are lost");
+    check(f, ferry_parcel_count(f) == 0, "parcels are lost");
     for (uint64_t i = 0; ferry_rank(f) == 0 && i < s->count; i++)
         check(f, atomic_load(&s->marks[i / 64]) >> i % 64 & 1, "a parcel was never taken");
     if (ferry_rank(f) == 0)
@@ -144,5 +144,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <ferry/cell.h>
-#include <ferry/event.h>
+#include <ferry/member.h>
 
 #include "base/error.h"
 #include "core/rank.h"
@@ -72,10 +72,10 @@ int main(void)
     int fd;
     must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &n.segment) == 0, "segment");
     ferry *zero = open_rank(n.segment, 0), *one = open_rank(n.segment, 1);
-    must(ferry_on_peer(zero, on_peer, &died) == 0, "on_peer");
+    must(ferry_peer_watch(zero, on_peer, &died) == 0, "on_peer");
     must(ferry_parcel_create(one, BYTES, &parcel, NULL) == 0, "create");
-    must(ferry_cell_enq(one, cell, parcel, FERRY_GIVE, 0) == 0, "enq");
-    must(ferry_cell_deq(zero, cell, &parcel, 0) == 0, "deq");
+    must(ferry_cell_enqueue(one, cell, parcel, FERRY_GIVE, 0) == 0, "enq");
+    must(ferry_cell_dequeue(zero, cell, &parcel, 0) == 0, "deq");
     fy_controls_mark(n.segment->base, 3, 1, SHM_DEAD);
     while (!died)
         ferry_poll(zero);

@@ -151,7 +151,7 @@ static uint64_t content_of(const actor *a, ferry_parcel parcel)
 static void write_content(actor *a, uint64_t value)
 {
     void *data;
-    assert_int_equal(ferry_parcel_mod(a->f, &a->taken, &data), 0);
+    assert_int_equal(ferry_parcel_modify(a->f, &a->taken, &data), 0);
     for (int i = 0; i < WORDS; i++)
         ((uint64_t *)data)[i] = value;
 }
@@ -191,7 +191,7 @@ static void start(actor *a, action what)
     a->known = version;
     a->out.word = 77; /* the start makes it none */
     if (what == TAKE)
-        assert_int_equal(ferry_cell_deq_start(a->f, cell, &a->out, &track), 0);
+        assert_int_equal(ferry_cell_dequeue_start(a->f, cell, &a->out, &track), 0);
     else
         assert_int_equal(ferry_cell_read_start(a->f, cell, &a->out, &track), 0);
 }
@@ -210,7 +210,7 @@ static void take_now(actor *a)
 {
     a->begun = TAKE;
     a->known = version;
-    int error = ferry_cell_deq(a->f, cell, &a->out, 0);
+    int error = ferry_cell_dequeue(a->f, cell, &a->out, 0);
     assert_true(error == 0 || error == FERRY_EAGAIN);
     if (error == 0)
         take_up(a);
@@ -221,8 +221,8 @@ static void add(actor *a, bool away)
     const ferry_track track = FERRY_TRACK_DEFAULTS;
     if (a->taken.word == 0)
         return;
-    int error = away ? ferry_cell_enq_start(a->f, cell, a->taken, FERRY_GIVE, &track)
-                     : ferry_cell_enq(a->f, cell, a->taken, FERRY_GIVE, 0);
+    int error = away ? ferry_cell_enqueue_start(a->f, cell, a->taken, FERRY_GIVE, &track)
+                     : ferry_cell_enqueue(a->f, cell, a->taken, FERRY_GIVE, 0);
     assert_int_equal(error, 0);
     a->taken.word = 0;
 }

@@ -81,7 +81,7 @@ static void change(worker *w, ferry_parcel *parcel)
 {
     size_t size;
     void *data;
-    must(ferry_parcel_mod(w->f, parcel, &data) == 0, "mod");
+    must(ferry_parcel_modify(w->f, parcel, &data) == 0, "mod");
     must(ferry_parcel_data(w->f, *parcel, &size) == data, "data");
     memset(data, ~(int)(size & 0xff), size);
     memset(data, (int)(size & 0xff), size);
@@ -103,12 +103,12 @@ static void operate(worker *w)
     uint64_t patience = dice >> 20 & 1 ? 50000 : 0;
     int what = (int)(dice / 4096 % 16), error = 0;
     if (what < 5 && w->count < HELD_MAX) {
-        error = what < 4 ? ferry_cell_deq(w->f, cell, &w->held[w->count], patience)
+        error = what < 4 ? ferry_cell_dequeue(w->f, cell, &w->held[w->count], patience)
                          : ferry_cell_read(w->f, cell, &w->held[w->count], patience);
         if (error == 0)
             check_bytes(w, w->held[w->count++]);
     } else if (what < 9 && at >= 0) {
-        error = ferry_cell_enq(w->f, cell, w->held[at], hold, patience);
+        error = ferry_cell_enqueue(w->f, cell, w->held[at], hold, patience);
         if (error == 0 && hold == FERRY_GIVE)
             let_go(w, at);
     } else if (what == 9 && at >= 0) {
@@ -116,7 +116,7 @@ static void operate(worker *w)
         if (error == 0 && hold == FERRY_GIVE)
             let_go(w, at);
     } else if (what == 10) {
-        error = ferry_cell_zap(w->f, cell);
+        error = ferry_cell_clear(w->f, cell);
     } else if (what < 13 && at >= 0) {
         change(w, &w->held[at]);
     } else if (what < 15 && at >= 0) {
@@ -125,7 +125,9 @@ static void operate(worker *w)
     } else if (w->count < HELD_MAX) {
         w->held[w->count++] = make(w);
     }
-    must(error == 0 || error == FERRY_EAGAIN || error == FERRY_EPEER, "an operation failed");
+    must(error == 0 || error == (patience > 0 ? FERRY_ETIMEDOUT : FERRY_EAGAIN) ||
+             error == FERRY_EPEER,
+         "an operation failed");
 }
 
 static size_t count_of(ferry *f, ferry_cell cell)
@@ -138,7 +140,7 @@ static size_t count_of(ferry *f, ferry_cell cell)
 /* Gives a parcel away, or lets it go. */
 static void dispose(worker *w, ferry_parcel parcel, ferry_cell cell)
 {
-    if (atomic_load(&w->s->stop) != 0 || ferry_cell_enq(w->f, cell, parcel, FERRY_GIVE, 0) != 0)
+    if (atomic_load(&w->s->stop) != 0 || ferry_cell_enqueue(w->f, cell, parcel, FERRY_GIVE, 0) != 0)
         must(ferry_parcel_release(w->f, parcel) == 0, "release");
 }
 
@@ -150,7 +152,7 @@ static void on_mark(ferry *f, ferry_cell cell, size_t count, void *arg)
     ferry_parcel parcel;
     (void)count;
     atomic_fetch_add(&w->s->in_handler[ferry_rank(f)], 1);
-    while (count_of(f, cell) > HIGH && ferry_cell_deq(f, cell, &parcel, 0) == 0) {
+    while (count_of(f, cell) > HIGH && ferry_cell_dequeue(f, cell, &parcel, 0) == 0) {
         check_bytes(w, parcel);
         change(w, &parcel);
         dispose(w, parcel, a_cell(w, next_random(&w->random)));
@@ -216,11 +218,11 @@ static void settle(worker *w)
         finish_handlers(w);
     meet(w, 0);
     for (int i = 0; i < RANKS * CELLS; i++)
-        must(ferry_cell_zap(w->f, (ferry_cell){i % RANKS, i / RANKS}) == 0, "zap");
+        must(ferry_cell_clear(w->f, (ferry_cell){i % RANKS, i / RANKS}) == 0, "zap");
     meet(w, 1);
     /* The other may have released something of ours in its last operation. */
     ferry_poll(w->f);
-    size_t alive = ferry_parcels_alive(w->f);
+    size_t alive = ferry_parcel_count(w->f);
     if (alive != 0)
         fprintf(stderr, "kill_test: %zu parcels of rank %d were lost\n", alive, ferry_rank(w->f));
     must(alive == 0, "parcels were lost");
@@ -238,7 +240,7 @@ static void work(fy_segment *segment, shared *s, int rank, uint64_t seed)
     w.f = open_rank(segment, rank, "none");
     /* Some cells are full now and then, so that there is somebody who waits for room. */
     must(ferry_cell_limit_set(w.f, 0, 4) == 0, "limit");
-    must(ferry_on_peer(w.f, on_peer, NULL) == 0, "on_peer");
+    must(ferry_peer_watch(w.f, on_peer, NULL) == 0, "on_peer");
     if (w.handlers)
         handlers_set(&w, true);
     for (uint64_t i = 1; atomic_load(&s->stop) == 0; i++) {

@@ -39,13 +39,13 @@ static void add(ferry *f, ferry_cell cell)
 {
     ferry_parcel parcel;
     CHECK(ferry_parcel_create(f, 8, &parcel, NULL) == 0);
-    CHECK(ferry_cell_enq(f, cell, parcel, FERRY_GIVE, 0) == 0);
+    CHECK(ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, 0) == 0);
 }
 
 static bool take(ferry *f, ferry_cell cell)
 {
     ferry_parcel parcel;
-    int error = ferry_cell_deq(f, cell, &parcel, 0);
+    int error = ferry_cell_dequeue(f, cell, &parcel, 0);
     CHECK(error == 0 || error == FERRY_EAGAIN);
     if (error == 0)
         CHECK(ferry_parcel_release(f, parcel) == 0);
@@ -128,7 +128,7 @@ static void test_handlers_run_until_the_mark_is_kept(void **state)
     take(job.f[1], cell);
     job_settle(&job);
     assert_int_equal(call_count, 4);
-    assert_int_equal(ferry_cell_zap(job.f[1], cell), 0);
+    assert_int_equal(ferry_cell_clear(job.f[1], cell), 0);
 }
 
 static void on_long(ferry *f, ferry_cell cell, size_t count, void *arg)
@@ -180,13 +180,13 @@ static void on_hop(ferry *f, ferry_cell cell, size_t count, void *arg)
 {
     (void)count;
     ferry_parcel parcel;
-    while (ferry_cell_deq(f, cell, &parcel, 0) == 0) {
+    while (ferry_cell_dequeue(f, cell, &parcel, 0) == 0) {
         void *data;
         ++*(int *)arg;
-        CHECK(ferry_parcel_mod(f, &parcel, &data) == 0);
+        CHECK(ferry_parcel_modify(f, &parcel, &data) == 0);
         const ferry_cell next = {(cell.rank + 1) % ferry_ranks(f), cell.number};
         if (--*(uint64_t *)data > 0)
-            CHECK(ferry_cell_enq(f, next, parcel, FERRY_GIVE, 0) == 0);
+            CHECK(ferry_cell_enqueue(f, next, parcel, FERRY_GIVE, 0) == 0);
         else
             CHECK(ferry_parcel_release(f, parcel) == 0);
     }
@@ -205,7 +205,7 @@ static void hop(ferry *f, void *arg)
         void *data;
         CHECK(ferry_parcel_create(f, 8, &parcel, &data) == 0);
         *(uint64_t *)data = HOPS;
-        CHECK(ferry_cell_enq(f, (ferry_cell){ferry_rank(f), 2}, parcel, FERRY_GIVE, 0) == 0);
+        CHECK(ferry_cell_enqueue(f, (ferry_cell){ferry_rank(f), 2}, parcel, FERRY_GIVE, 0) == 0);
     }
     /* No handler for these: they are not work. */
     CHECK(ferry_cell_send(f, (ferry_cell){ferry_rank(f), 4}, "x", 1, NULL, 0) == 0);
@@ -213,9 +213,9 @@ static void hop(ferry *f, void *arg)
     int64_t sum = done;
     CHECK(ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &sum, &sum, 1) == 0);
     CHECK(sum == (int64_t)3 * JOB_RANKS * HOPS);
-    CHECK(ferry_cell_zap(f, (ferry_cell){ferry_rank(f), 4}) == 0);
+    CHECK(ferry_cell_clear(f, (ferry_cell){ferry_rank(f), 4}) == 0);
     CHECK(ferry_barrier(f) == 0);
-    CHECK(ferry_parcels_alive(f) == 0);
+    CHECK(ferry_parcel_count(f) == 0);
     CHECK(ferry_barrier(f) == 0);
 }
 

@@ -99,7 +99,7 @@ static void change(work *w, held *h)
 {
     void *data;
     check_held(w, h);
-    CHECK(w, ferry_parcel_mod(w->f, &h->parcel, &data) == 0);
+    CHECK(w, ferry_parcel_modify(w->f, &h->parcel, &data) == 0);
     fill(data, h->id, ++h->version);
     /* Holding a parcel twice is not sharing it. */
     for (int i = 0; i < w->plain_count; i++)
@@ -145,9 +145,9 @@ static void fetch(work *w, bool takes, bool tokens)
     ferry_parcel out = {0};
     uint64_t known[TOKENS + 1], timeout_ns = below(w, 3) == 0 ? 1000 + below(w, 100000) : 0;
     memcpy(known, w->known, sizeof(known));
-    int error = takes ? ferry_cell_deq(w->f, any_cell(w, tokens), &out, timeout_ns)
+    int error = takes ? ferry_cell_dequeue(w->f, any_cell(w, tokens), &out, timeout_ns)
                       : ferry_cell_read(w->f, any_cell(w, tokens), &out, timeout_ns);
-    CHECK(w, error == 0 || error == FERRY_EAGAIN);
+    CHECK(w, error == 0 || error == (timeout_ns > 0 ? FERRY_ETIMEDOUT : FERRY_EAGAIN));
     CHECK(w, (error == 0) == (out.word != 0));
     if (error == 0)
         got(w, out, takes, known);
@@ -167,7 +167,7 @@ static void fetch_start(work *w, bool takes, bool tokens)
     *o = (open_op){.used = true, .takes = takes, .tokens = tokens, .out = {77}};
     memcpy(o->known, w->known, sizeof(o->known));
     ferry_cell cell = any_cell(w, tokens);
-    int error = takes ? ferry_cell_deq_start(w->f, cell, &o->out, &track)
+    int error = takes ? ferry_cell_dequeue_start(w->f, cell, &o->out, &track)
                       : ferry_cell_read_start(w->f, cell, &o->out, &track);
     CHECK(w, error == 0);
 }
@@ -207,8 +207,9 @@ static void add_token(work *w)
     check_held(w, &h);
     const ferry_track track = FERRY_TRACK_DEFAULTS;
     ferry_cell cell = any_cell(w, true);
-    int error = below(w, 2) == 0 ? ferry_cell_enq_start(w->f, cell, h.parcel, FERRY_GIVE, &track)
-                                 : ferry_cell_enq(w->f, cell, h.parcel, FERRY_GIVE, FERRY_FOREVER);
+    int error = below(w, 2) == 0
+                    ? ferry_cell_enqueue_start(w->f, cell, h.parcel, FERRY_GIVE, &track)
+                    : ferry_cell_enqueue(w->f, cell, h.parcel, FERRY_GIVE, FERRY_FOREVER);
     CHECK(w, error == 0);
 }
 
@@ -226,10 +227,10 @@ static void add_plain(work *w, bool replaces)
     if (replaces)
         error = ferry_cell_write(w->f, cell, h.parcel, hold);
     else if (below(w, 3) == 0)
-        error = ferry_cell_enq_start(w->f, cell, h.parcel, hold, &track);
+        error = ferry_cell_enqueue_start(w->f, cell, h.parcel, hold, &track);
     else
-        error = ferry_cell_enq(w->f, cell, h.parcel, hold, below(w, 50000));
-    CHECK(w, error == 0 || error == FERRY_EAGAIN);
+        error = ferry_cell_enqueue(w->f, cell, h.parcel, hold, 1 + below(w, 50000));
+    CHECK(w, error == 0 || error == FERRY_ETIMEDOUT);
     /* While the call waited, nothing has changed what this rank holds. */
     if (error == 0 && hold == FERRY_GIVE)
         w->plain[at] = w->plain[--w->plain_count];
@@ -276,7 +277,7 @@ static void step(work *w)
         break;
     case 12:
         if (below(w, 3) == 0)
-            CHECK(w, ferry_cell_zap(w->f, any_cell(w, false)) == 0);
+            CHECK(w, ferry_cell_clear(w->f, any_cell(w, false)) == 0);
         else if (below(w, 2) == 0)
             add_plain(w, true);
         break;
@@ -319,8 +320,8 @@ static void close_all(work *w)
     if (ferry_rank(w->f) == 0) {
         for (int cell = 0; cell < 2 * ferry_ranks(w->f); cell++) {
             ferry_parcel out;
-            while (ferry_cell_deq(w->f, (ferry_cell){cell / 2, TOKEN_CELL + cell % 2}, &out, 0) ==
-                   0)
+            while (ferry_cell_dequeue(w->f, (ferry_cell){cell / 2, TOKEN_CELL + cell % 2}, &out,
+                                      0) == 0)
                 got(w, out, true, w->known);
         }
         CHECK(w, w->token_count == TOKENS);
@@ -331,7 +332,7 @@ static void close_all(work *w)
     }
     CHECK(w, ferry_barrier(w->f) == 0);
     for (int i = 0; i < 2; i++)
-        CHECK(w, ferry_cell_zap(w->f, (ferry_cell){ferry_rank(w->f), PLAIN_CELL + i}) == 0);
+        CHECK(w, ferry_cell_clear(w->f, (ferry_cell){ferry_rank(w->f), PLAIN_CELL + i}) == 0);
     CHECK(w, ferry_barrier(w->f) == 0);
 }
 
@@ -348,12 +349,12 @@ static int rank_main(ferry *f, int argc, char **argv)
         CHECK(w, ferry_cell_limit_set(f, PLAIN_CELL + i, FULL) == 0);
     CHECK(w, ferry_barrier(f) == 0);
     for (uint64_t id = 1; id <= TOKENS && ferry_rank(f) == 0; id++)
-        CHECK(w, ferry_cell_enq(f, any_cell(w, true), make(w, id), FERRY_GIVE, 0) == 0);
+        CHECK(w, ferry_cell_enqueue(f, any_cell(w, true), make(w, id), FERRY_GIVE, 0) == 0);
     for (long i = 0; i < count; i++)
         step(w);
     close_all(w);
     /* What was read is kept while it may be read again. */
-    CHECK(w, ferry_parcels_alive(f) <= (size_t)4 * (size_t)ferry_ranks(f));
+    CHECK(w, ferry_parcel_count(f) <= (size_t)4 * (size_t)ferry_ranks(f));
     if (ferry_rank(f) == 0)
         fprintf(stderr, "mixed %ld %" PRIu64 ": %" PRId64 " given up, %" PRId64 " with a parcel\n",
                 count, seed, w->gave_up, w->both);
@@ -364,5 +365,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include <ferry/cell.h>
-#include <ferry/event.h>
+#include <ferry/member.h>
 #include <ferry/memory.h>
 #include <ferry/object.h>
 
@@ -126,12 +126,12 @@ static void free_plain(ferry *f, shared *s, int dead)
         for (int at = 0; at < PLAIN_BYTES << i; at++)
             must(s->plain[i][at] == i + 1, "memory of a dead rank has changed");
     must(ferry_free(f, s->plain[0]) == 0, "a survivor frees what a dead rank had");
-    must(ferry_free_gone(f, dead) == 0, "free_gone");
+    must(ferry_memory_reclaim(f, dead) == 0, "free_gone");
     for (int i = 0; i < PLAIN; i++)
         must(ferry_free(f, s->plain[i]) == FERRY_EINVAL, "memory of a dead rank stays");
-    must(ferry_free_gone(f, dead) == 0, "free_gone, again");
-    must(ferry_free_gone(f, 0) == FERRY_ESTATE, "free_gone of one that lives");
-    must(ferry_free_gone(f, -1) == FERRY_EINVAL, "free_gone of no rank");
+    must(ferry_memory_reclaim(f, dead) == 0, "free_gone, again");
+    must(ferry_memory_reclaim(f, 0) == FERRY_ESTATE, "free_gone of one that lives");
+    must(ferry_memory_reclaim(f, -1) == FERRY_EINVAL, "free_gone of no rank");
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -186,7 +186,7 @@ static void survive(fy_segment *segment, shared *s)
     ferry_parcel kept = {0}, next;
     int creator = 0;
     register_all(f, &me);
-    must(ferry_on_peer(f, on_peer, &me) == 0, "on_peer");
+    must(ferry_peer_watch(f, on_peer, &me) == 0, "on_peer");
     while (atomic_load(&s->stop) == 0) {
         ferry_poll(f);
         if (me.newcomer != 0)
@@ -196,7 +196,7 @@ static void survive(fy_segment *segment, shared *s)
             send_many(f, &me, (int)ready, UNTAKEN);
             atomic_store(&s->sent, ready);
         }
-        if (ferry_cell_deq(f, (ferry_cell){0, 0}, &next, 0) == 0) {
+        if (ferry_cell_dequeue(f, (ferry_cell){0, 0}, &next, 0) == 0) {
             check_parcel(f, next, 0);
             if (kept.word != 0)
                 check_parcel(f, kept, creator);
@@ -208,7 +208,7 @@ static void survive(fy_segment *segment, shared *s)
         }
     }
     must(ferry_parcel_release(f, kept) == 0, "release");
-    must(ferry_parcels_alive(f) == 0, "the survivor's own parcels are lost");
+    must(ferry_parcel_count(f) == 0, "the survivor's own parcels are lost");
     _exit(0);
 }
 
@@ -226,8 +226,8 @@ static void die(fy_segment *segment, shared *s, int rank)
         must(ferry_parcel_create(f, PARCEL_BYTES, &parcel, &bytes) == 0, "create");
         memset(bytes, rank % 251, PARCEL_BYTES);
         if (i % 3 != 0)
-            must(ferry_cell_enq(f, (ferry_cell){0, 0}, parcel, i % 3 == 1 ? FERRY_GIVE : FERRY_KEEP,
-                                FERRY_FOREVER) == 0,
+            must(ferry_cell_enqueue(f, (ferry_cell){0, 0}, parcel,
+                                    i % 3 == 1 ? FERRY_GIVE : FERRY_KEEP, FERRY_FOREVER) == 0,
                  "enq");
     }
     for (int i = 0; i < PLAIN; i++) {

@@ -38,10 +38,10 @@ static void *work(ferry *zero, ferry *one)
     ferry_parcel parcel;
     void *data;
     must(ferry_parcel_create(zero, BYTES, &parcel, &data) == 0, "create");
-    must(ferry_cell_enq(zero, cell, parcel, FERRY_GIVE, 0) == 0, "enq");
-    must(ferry_cell_deq(one, cell, &parcel, 0) == 0, "deq");
+    must(ferry_cell_enqueue(zero, cell, parcel, FERRY_GIVE, 0) == 0, "enq");
+    must(ferry_cell_dequeue(one, cell, &parcel, 0) == 0, "deq");
     must(ferry_parcel_release(one, parcel) == 0, "release");
-    must(ferry_parcels_alive(zero) == 0, "the parcel is not freed");
+    must(ferry_parcel_count(zero) == 0, "the parcel is not freed");
     return data;
 }
 
@@ -55,7 +55,7 @@ int main(void)
     must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
     ferry *zero = open_rank(segment, 0, "none"), *one = open_rank(segment, 1, "none");
     char *data = work(zero, one);
-    must(ferry_on_peer(zero, on_peer, &died) == 0, "on_peer");
+    must(ferry_peer_watch(zero, on_peer, &died) == 0, "on_peer");
     must(ferry_alloc(zero, BYTES + HEADER_BYTES, (void **)&block) == 0, "alloc");
     must((char *)block + HEADER_BYTES == data, "the memory is not used again");
     for (size_t i = 0; i < WORDS; i++)
@@ -63,7 +63,7 @@ int main(void)
     fy_controls_mark(segment->base, 2, 1, SHM_DEAD);
     while (!died)
         ferry_poll(zero);
-    must(ferry_parcels_alive(zero) == 0, "parcels");
+    must(ferry_parcel_count(zero) == 0, "parcels");
     for (size_t i = 0; i < WORDS; i++)
         must(block[i] == LOCKED, "the death of a rank has changed memory that it did not have");
     _exit(0); /* the dead rank is not closed */

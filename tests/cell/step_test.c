@@ -68,7 +68,7 @@ static void prepare_own(ferry *f)
 
 static void prepare_taken(ferry *f)
 {
-    must(ferry_cell_deq(f, cell, &own, 0) == 0, "deq");
+    must(ferry_cell_dequeue(f, cell, &own, 0) == 0, "deq");
 }
 
 static void prepare_read(ferry *f)
@@ -78,7 +78,7 @@ static void prepare_read(ferry *f)
 
 static void prepare_grown(ferry *f)
 {
-    must(ferry_cell_enq(f, cell, make(f, 99), FERRY_GIVE, 0) == 0, "enq");
+    must(ferry_cell_enqueue(f, cell, make(f, 99), FERRY_GIVE, 0) == 0, "enq");
     own = make(f, 100);
 }
 
@@ -89,17 +89,17 @@ static void prepare_nothing(ferry *f)
 
 static void enq_give(ferry *f)
 {
-    (void)!ferry_cell_enq(f, cell, own, FERRY_GIVE, 0);
+    (void)!ferry_cell_enqueue(f, cell, own, FERRY_GIVE, 0);
 }
 
 static void enq_keep(ferry *f)
 {
-    (void)!ferry_cell_enq(f, cell, own, FERRY_KEEP, 0);
+    (void)!ferry_cell_enqueue(f, cell, own, FERRY_KEEP, 0);
 }
 
 static void deq(ferry *f)
 {
-    (void)!ferry_cell_deq(f, cell, &own, 0);
+    (void)!ferry_cell_dequeue(f, cell, &own, 0);
 }
 
 static void read_first(ferry *f)
@@ -119,7 +119,7 @@ static void write_keep(ferry *f)
 
 static void zap(ferry *f)
 {
-    (void)ferry_cell_zap(f, cell);
+    (void)ferry_cell_clear(f, cell);
 }
 
 static void release(ferry *f)
@@ -130,7 +130,7 @@ static void release(ferry *f)
 static void mod(ferry *f)
 {
     void *data;
-    (void)!ferry_parcel_mod(f, &own, &data);
+    (void)!ferry_parcel_modify(f, &own, &data);
 }
 
 static void create(ferry *f)
@@ -269,8 +269,8 @@ static void check_survivor(const scenario *s, int rank, bool through)
     }
     check_counts(c, c->board);
     check_counts(c, c->boards[rank]);
-    assert_int_equal(ferry_cell_zap(survivor, cell), 0);
-    assert_int_equal(ferry_parcels_alive(survivor), 0);
+    assert_int_equal(ferry_cell_clear(survivor, cell), 0);
+    assert_int_equal(ferry_parcel_count(survivor), 0);
     assert_int_equal(check_counts(c, c->board), 0);
     assert_int_equal(check_counts(c, c->boards[rank]), 0);
 }
@@ -290,11 +290,11 @@ static void check_writer(int rank)
     ferry_poll(survivor);
     assert_int_equal(ferry_cell_count(survivor, cell, &count), 0);
     assert_int_equal(count, 1);
-    assert_int_equal(ferry_cell_deq(survivor, cell, &first, 0), 0);
+    assert_int_equal(ferry_cell_dequeue(survivor, cell, &first, 0), 0);
     assert_int_equal(first.word, parcel.word);
     check_counts(c, c->board);
     assert_int_equal(ferry_parcel_release(survivor, first), 0);
-    assert_int_equal(ferry_parcels_alive(survivor), 0);
+    assert_int_equal(ferry_parcel_count(survivor), 0);
     assert_int_equal(check_counts(c, c->boards[rank]), 0);
 }
 
@@ -307,7 +307,7 @@ static pid_t start_maker(int rank)
     if (pid == 0) {
         ferry *f = open_rank(segment, rank, "none");
         for (int i = 1; i <= BEFORE; i++)
-            must(ferry_cell_enq(f, cell, make(f, (unsigned char)i), FERRY_GIVE, 0) == 0, "enq");
+            must(ferry_cell_enqueue(f, cell, make(f, (unsigned char)i), FERRY_GIVE, 0) == 0, "enq");
         atomic_store(finished, 1);
         for (;;)
             pause();
@@ -358,7 +358,8 @@ static void run_scenario(const scenario *s, bool writes)
         }
         for (int i = 1; i <= BEFORE; i++)
             assert_int_equal(
-                ferry_cell_enq(survivor, cell, make(survivor, (unsigned char)i), FERRY_GIVE, 0), 0);
+                ferry_cell_enqueue(survivor, cell, make(survivor, (unsigned char)i), FERRY_GIVE, 0),
+                0);
         int rank = next_rank++;
         through = run_child(s, rank, steps);
         if (writes)

@@ -35,7 +35,7 @@ static uint64_t value_of(ferry *f, ferry_parcel parcel)
 static void check_all_free(ferry *f)
 {
     CHECK(ferry_barrier(f) == 0);
-    CHECK(ferry_parcels_alive(f) == 0);
+    CHECK(ferry_parcel_count(f) == 0);
     CHECK(ferry_barrier(f) == 0);
 }
 
@@ -54,15 +54,15 @@ static void produce(ferry *f, tally *t)
     uint64_t random = (uint64_t)ferry_rank(f);
     for (uint64_t i = 0; i < EACH; i++) {
         ferry_parcel parcel = make(f, (uint64_t)ferry_rank(f) << 32 | i);
-        CHECK(ferry_cell_enq(f, cell, parcel, FERRY_GIVE, FERRY_FOREVER) == 0);
+        CHECK(ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, FERRY_FOREVER) == 0);
         if (next_random(&random) % 64 == 0)
             loiter(&random, 100);
     }
     if (atomic_fetch_sub(&t->producers_left, 1) > 1)
         return;
     for (int i = 0; i < CONSUMERS; i++)
-        CHECK(ferry_cell_enq(f, cell, make(f, (uint64_t)STOP << 32), FERRY_GIVE, FERRY_FOREVER) ==
-              0);
+        CHECK(ferry_cell_enqueue(f, cell, make(f, (uint64_t)STOP << 32), FERRY_GIVE,
+                                 FERRY_FOREVER) == 0);
 }
 
 /* Parcels of one producer come to a consumer in the order they were made. */
@@ -71,7 +71,7 @@ static void consume(ferry *f, tally *t)
     uint64_t next[PRODUCERS] = {0}, random = (uint64_t)ferry_rank(f);
     for (;;) {
         ferry_parcel parcel;
-        CHECK(ferry_cell_deq(f, cell, &parcel, FERRY_FOREVER) == 0);
+        CHECK(ferry_cell_dequeue(f, cell, &parcel, FERRY_FOREVER) == 0);
         uint64_t value = value_of(f, parcel);
         CHECK(ferry_parcel_release(f, parcel) == 0);
         uint64_t producer = value >> 32, i = value & UINT32_MAX;
@@ -153,7 +153,7 @@ static void change_and_look(ferry *f, void *arg)
             break;
         }
         default:
-            CHECK(ferry_parcel_mod(f, &own, &data) == 0);
+            CHECK(ferry_parcel_modify(f, &own, &data) == 0);
             mine = i << 8 | (uint64_t)ferry_rank(f);
             for (int w = 0; w < WORDS; w++)
                 ((uint64_t *)data)[w] = mine;
@@ -161,7 +161,7 @@ static void change_and_look(ferry *f, void *arg)
     }
     CHECK(ferry_parcel_release(f, own) == 0);
     CHECK(ferry_barrier(f) == 0);
-    CHECK(ferry_cell_zap(f, cell) == 0);
+    CHECK(ferry_cell_clear(f, cell) == 0);
     check_all_free(f);
 }
 
@@ -248,15 +248,15 @@ static void perform(ferry *f, event *e, uint64_t value)
     if (e->what == ACT_ENQ || e->what == ACT_WRITE)
         parcel = make(f, e->value = value);
     if (e->what == ACT_ENQ)
-        CHECK(ferry_cell_enq(f, cell, parcel, FERRY_GIVE, 0) == 0);
+        CHECK(ferry_cell_enqueue(f, cell, parcel, FERRY_GIVE, 0) == 0);
     else if (e->what == ACT_WRITE)
         CHECK(ferry_cell_write(f, cell, parcel, FERRY_GIVE) == 0);
     else if (e->what == ACT_ZAP)
-        CHECK(ferry_cell_zap(f, cell) == 0);
+        CHECK(ferry_cell_clear(f, cell) == 0);
     else if (e->what == ACT_COUNT)
         CHECK(ferry_cell_count(f, cell, &count) == 0);
     else
-        error = e->what == ACT_DEQ ? ferry_cell_deq(f, cell, &parcel, 0)
+        error = e->what == ACT_DEQ ? ferry_cell_dequeue(f, cell, &parcel, 0)
                                    : ferry_cell_read(f, cell, &parcel, 0);
     CHECK(error == 0 || error == FERRY_EAGAIN);
     if (e->what == ACT_COUNT)
@@ -285,7 +285,7 @@ static void act_at_random(ferry *f, void *arg)
         if (ferry_rank(f) == 0)
             CHECK(has_order(h, 0, &empty));
         if (ferry_rank(f) == 0)
-            CHECK(ferry_cell_zap(f, cell) == 0);
+            CHECK(ferry_cell_clear(f, cell) == 0);
         CHECK(ferry_barrier(f) == 0);
     }
     check_all_free(f);
@@ -310,22 +310,22 @@ static void wait_and_wake(ferry *f, void *arg)
     CHECK(ferry_barrier(f) == 0);
     if (ferry_rank(f) == 2) {
         uint64_t start = ferry_now(f);
-        CHECK(ferry_cell_deq(f, (ferry_cell){2, 0}, &parcel, 20000000) == FERRY_EAGAIN);
+        CHECK(ferry_cell_dequeue(f, (ferry_cell){2, 0}, &parcel, 20000000) == FERRY_ETIMEDOUT);
         CHECK(ferry_now(f) - start >= 20000000);
     }
     for (uint64_t i = 0; i < TIMES && ferry_rank(f) < 2; i++) {
         if (ferry_rank(f) == 1) {
-            CHECK(ferry_cell_deq(f, cell, &parcel, FERRY_FOREVER) == 0);
+            CHECK(ferry_cell_dequeue(f, cell, &parcel, FERRY_FOREVER) == 0);
             CHECK(value_of(f, parcel) == i);
-            CHECK(ferry_cell_enq(f, back, parcel, FERRY_GIVE, 0) == 0);
+            CHECK(ferry_cell_enqueue(f, back, parcel, FERRY_GIVE, 0) == 0);
             continue;
         }
         /* Long enough for the other to sleep, sometimes. */
         ferry_wait(f, i % 3 * 1000000);
-        CHECK(ferry_cell_enq(f, cell, make(f, i), FERRY_GIVE, 0) == 0);
+        CHECK(ferry_cell_enqueue(f, cell, make(f, i), FERRY_GIVE, 0) == 0);
         CHECK(ferry_cell_read(f, back, &parcel, FERRY_FOREVER) == 0);
         CHECK(ferry_parcel_release(f, parcel) == 0);
-        CHECK(ferry_cell_zap(f, back) == 0);
+        CHECK(ferry_cell_clear(f, back) == 0);
     }
     check_all_free(f);
 }
@@ -344,8 +344,8 @@ enum { OVERWRITTEN = 4 };
 static void work_on(ferry *f, ferry_cell at, ferry_parcel parcel)
 {
     ferry_parcel taken;
-    CHECK(ferry_cell_enq(f, at, parcel, FERRY_KEEP, 0) == 0);
-    CHECK(ferry_cell_deq(f, at, &taken, 0) == 0 && taken.word == parcel.word);
+    CHECK(ferry_cell_enqueue(f, at, parcel, FERRY_KEEP, 0) == 0);
+    CHECK(ferry_cell_dequeue(f, at, &taken, 0) == 0 && taken.word == parcel.word);
     CHECK(ferry_parcel_release(f, taken) == 0);
 }
 

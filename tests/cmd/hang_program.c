@@ -62,7 +62,9 @@ static void make(ferry *f, ferry_handler *handler, bool balanced, ferry_object o
         fail(f, "register");
     for (int i = 0; i < OBJECTS; i++)
         if (ferry_object_create(f, type, malloc(1), &objects[i]) != 0 ||
-            (balanced && ferry_balance_add(f, objects[i], 1) != 0))
+            (balanced && ferry_balance_add(f, objects[i],
+                                           &(ferry_balance_options){sizeof(ferry_balance_options),
+                                                                    1, 0, NULL, NULL, 0}) != 0))
             fail(f, "create");
 }
 
@@ -90,7 +92,7 @@ static void hang_in_task(ferry *f)
     ferry_object objects[OBJECTS];
     make(f, &handler, true, objects);
     const ferry_message message = {.handler = handler, .word_count = 1};
-    if (ferry_balance_phase(f, true) != 0)
+    if (ferry_balance_enable(f, true) != 0)
         fail(f, "phase");
     for (int i = 0; i < OBJECTS && ferry_rank(f) == 1; i++)
         if (ferry_object_send(f, objects[i], &message, NULL) != 0)
@@ -170,7 +172,7 @@ static void take_long(ferry *f)
     ferry_object objects[OBJECTS];
     make(f, &refine_handler, true, objects);
     if (ferry_object_handler_register(f, "compute", compute, &message.handler) != 0 ||
-        ferry_balance_phase(f, true) != 0 ||
+        ferry_balance_enable(f, true) != 0 ||
         (ferry_rank(f) == 1 && ferry_object_send(f, objects[0], &message, NULL) != 0) ||
         ferry_quiesce(f) != 0)
         fail(f, "compute");
@@ -210,5 +212,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

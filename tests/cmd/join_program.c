@@ -61,7 +61,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     ferry_user_data_set(f, &s);
     check(f, ferry_handler_register(f, "greet", on_greet, &s.greet) == 0, "register");
     if (strcmp(mode, "endure") == 0) {
-        check(f, ferry_on_peer(f, on_peer, &s) == 0, "on_peer");
+        check(f, ferry_peer_watch(f, on_peer, &s) == 0, "on_peer");
         printf("rank %d is there\n", ferry_rank(f));
         fflush(stdout);
         while (s.gone < count)
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 {
     ferry *f;
     if (argc > 1 && strcmp(argv[1], "main") == 0)
-        return ferry_main(argc - 1, argv + 1, rank_main);
+        return ferry_main(argc - 1, argv + 1, rank_main, NULL);
     int error = ferry_open(NULL, &f);
     if (error != 0) {
         fprintf(stderr, "%s: %s\n", ferry_strerror(error), ferry_error_message(NULL));

@@ -16,7 +16,7 @@ static void expect(const char *what, int status, int expected)
 
 static int launch(int ranks, const char *script)
 {
-    ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;
+    ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = ranks;
     char text[64];
     (void)snprintf(text, sizeof text, "%s", script);
@@ -28,7 +28,7 @@ int main(void)
 {
     char *const nothing[] = {NULL};
     char *const absent[] = {"/nowhere/program", NULL};
-    ferry_launch_options options = FERRY_LAUNCH_DEFAULTS;
+    ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     expect("true", launch(3, "true"), 0);
     expect("exit 7", launch(2, "exit 7"), 7);
     expect("a signal", launch(2, "kill -TERM $$"), 128 + 15);

@@ -67,11 +67,11 @@ static void fill(ferry *f, const buffers *b, size_t count, uint64_t salt)
         b->out[i] = 7;
 }
 
-static ferry_collective call_of(const buffers *b, ferry_collective_sort sort, int root,
+static ferry_collective call_of(const buffers *b, ferry_collective_kind sort, int root,
                                 size_t count, bool own)
 {
     ferry_collective c = {.size = sizeof(c),
-                          .sort = sort,
+                          .kind = sort,
                           .root = root,
                           .in = b->in,
                           .out = b->out,
@@ -93,15 +93,15 @@ static void check_result(ferry *f, const ferry_collective *c, uint64_t salt)
     int rank = ferry_rank(f), ranks = ferry_ranks(f);
     for (size_t i = 0; i < c->count; i++) {
         uint64_t kept = c->in == c->out ? value_of(rank, i, salt) : 7;
-        if (c->sort == FERRY_ALLREDUCE || (c->sort == FERRY_REDUCE && at_root))
+        if (c->kind == FERRY_ALLREDUCE || (c->kind == FERRY_REDUCE && at_root))
             CHECK(out[i] == expected(ranks, i, salt, own));
-        if (c->sort == FERRY_REDUCE && !at_root)
+        if (c->kind == FERRY_REDUCE && !at_root)
             CHECK(out[i] == kept);
-        if (c->sort == FERRY_SCAN)
+        if (c->kind == FERRY_SCAN)
             CHECK(out[i] == (rank == 0 ? kept : expected(rank, i, salt, own)));
-        if (c->sort == FERRY_BROADCAST)
+        if (c->kind == FERRY_BROADCAST)
             CHECK(out[i] == value_of(c->root, i, salt));
-        if (c->sort == FERRY_ALLGATHER || (c->sort == FERRY_GATHER && at_root))
+        if (c->kind == FERRY_ALLGATHER || (c->kind == FERRY_GATHER && at_root))
             for (int r = 0; r < ranks; r++)
                 CHECK(out[(size_t)r * c->count + i] == value_of(r, i, salt));
     }
@@ -109,7 +109,7 @@ static void check_result(ferry *f, const ferry_collective *c, uint64_t salt)
 
 static void prepare(ferry *f, const ferry_collective *c, uint64_t salt)
 {
-    if (c->sort == FERRY_BROADCAST && ferry_rank(f) == c->root)
+    if (c->kind == FERRY_BROADCAST && ferry_rank(f) == c->root)
         for (size_t i = 0; i < c->count; i++)
             ((uint64_t *)c->out)[i] = value_of(c->root, i, salt);
 }
@@ -139,7 +139,7 @@ static void run_sorts(ferry *f, void *arg)
             for (int variant = 0; variant < 4; variant++, salt++) {
                 int root = (int)(salt % (uint64_t)ferry_ranks(f));
                 ferry_collective c =
-                    call_of(&b, (ferry_collective_sort)sort, root, counts[i], variant & 1);
+                    call_of(&b, (ferry_collective_kind)sort, root, counts[i], variant & 1);
                 bool in_place = variant & 2 && sort <= FERRY_SCAN && sort != FERRY_BROADCAST;
                 fill(f, &b, counts[i], salt);
                 prepare(f, &c, salt);
@@ -176,7 +176,7 @@ static void run_started(ferry *f, void *arg)
     for (uint64_t round = 0; round < 60; round++) {
         for (int i = 0; i < AT_ONCE; i++) {
             uint64_t choice = next_random(&common);
-            c[i] = call_of(&b[i], (ferry_collective_sort)(choice % 7),
+            c[i] = call_of(&b[i], (ferry_collective_kind)(choice % 7),
                            (int)(choice / 7 % (uint64_t)ferry_ranks(f)), choice / 64 % 3000,
                            choice & 32);
             fill(f, &b[i], c[i].count, round * AT_ONCE + (uint64_t)i);
@@ -225,12 +225,12 @@ static void run_short_forms(ferry *f, void *arg)
     CHECK(ferry_allreduce(f, FERRY_BYTE, FERRY_OR, &bits, &bits, 1) == 0);
     CHECK(bits == (ranks >= 8 ? 255 : (1 << ranks) - 1));
     CHECK(ferry_allreduce(f, FERRY_DOUBLE, FERRY_XOR, all, all, 1) == FERRY_EINVAL);
-    ferry_collective odd = {.size = sizeof(odd), .sort = (ferry_collective_sort)7};
+    ferry_collective odd = {.size = sizeof(odd), .kind = (ferry_collective_kind)7};
     CHECK(ferry_collective_run(f, &odd) == FERRY_EINVAL);
     odd = (ferry_collective){.size = 3};
     CHECK(ferry_collective_start(f, &odd, NULL) == FERRY_EINVAL);
     CHECK(ferry_collective_start(f, NULL, NULL) == FERRY_EINVAL);
-    odd = (ferry_collective){.size = sizeof(odd), .sort = FERRY_SCAN, .value_bytes = 3};
+    odd = (ferry_collective){.size = sizeof(odd), .kind = FERRY_SCAN, .value_bytes = 3};
     CHECK(ferry_collective_run(f, &odd) == FERRY_EINVAL);
 }
 

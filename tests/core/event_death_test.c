@@ -49,7 +49,7 @@ static void scene_open(scene *s, uint32_t slots, uint32_t bytes)
     job_open(&s->job, RANKS, slots, bytes);
     for (int i = 0; i < RANKS; i++)
         ferry_user_data_set(s->job.f[i], s);
-    assert_int_equal(ferry_on_peer(s->job.f[0], on_peer, s), 0);
+    assert_int_equal(ferry_peer_watch(s->job.f[0], on_peer, s), 0);
 }
 
 static void test_event_failure_follows_the_death(void **state)

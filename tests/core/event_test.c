@@ -189,20 +189,25 @@ static void test_event_late_end_meets_no_later_operation(void **state)
     job_close(&s.job);
 }
 
-static void test_event_without_timeout_handler_waits(void **state)
+/* Goal: a time-out without `timed_out` is told by `failed` or by the handle. */
+static void test_event_timeout_needs_no_handler_of_its_own(void **state)
 {
     (void)state;
     scene s;
     scene_open(&s);
     witness w = {0};
     ferry_track track = track_to(&w);
+    track.timed_out = NULL;
     track.timeout_ns = 1000;
     const ferry_message m = {.handler = s.handler};
     assert_int_equal(ferry_request_send(s.job.f[0], 1, &m, &track), 0);
-    sleep_ms(2);
-    for (int i = 0; i < 200; i++)
+    while (ends(&w) == 0)
         fy_progress(s.job.f[0], true);
-    assert_int_equal(ends(&w), 0);
+    job_settle(&s.job);
+    assert_int_equal(ends(&w), 1);
+    assert_int_equal(w.counts[FERRY_FAILED], 1);
+    track.timeout_ns = 0; /* none */
+    assert_int_equal(ferry_request_send(s.job.f[0], 1, &m, &track), 0);
     job_settle(&s.job);
     assert_int_equal(w.counts[FERRY_COMPLETED], 1);
     ferry_op op;
@@ -229,7 +234,7 @@ static void test_event_death_fails_what_names_the_dead(void **state)
     int seen = 0;
     ferry_track to_dead = track_to(&dead), to_alive = track_to(&alive), in = track_to(&receive);
     const ferry_message m = {.handler = s.handler};
-    assert_int_equal(ferry_on_peer(s.job.f[0], on_peer, &seen), 0);
+    assert_int_equal(ferry_peer_watch(s.job.f[0], on_peer, &seen), 0);
     assert_int_equal(ferry_request_send(s.job.f[0], 1, &m, &to_dead), 0);
     assert_int_equal(ferry_request_send(s.job.f[0], 2, &m, &to_alive), 0);
     char buffer[8];
@@ -530,7 +535,7 @@ int main(void)
         cmocka_unit_test(test_event_arrival_completes_before_the_handler),
         cmocka_unit_test(test_event_timeout_silences_a_late_end),
         cmocka_unit_test(test_event_late_end_meets_no_later_operation),
-        cmocka_unit_test(test_event_without_timeout_handler_waits),
+        cmocka_unit_test(test_event_timeout_needs_no_handler_of_its_own),
         cmocka_unit_test(test_event_death_fails_what_names_the_dead),
         cmocka_unit_test(test_event_close_ends_what_is_left),
         cmocka_unit_test(test_event_messages_meet_by_source_and_tag),

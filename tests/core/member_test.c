@@ -98,7 +98,7 @@ static void check_started(ferry *f)
     ferry_op op = {0};
     const ferry_track track = {.size = sizeof(track), .op = &op};
     const ferry_collective what = {.size = sizeof(what),
-                                   .sort = FERRY_ALLREDUCE,
+                                   .kind = FERRY_ALLREDUCE,
                                    .in = &in,
                                    .out = &out,
                                    .count = 1,
@@ -131,7 +131,7 @@ static void *run_rank(void *arg)
     run *r = t->run;
     member m = {.run = r};
     ferry *f = open_rank(t->segment, t->rank, "stealing");
-    CHECK(ferry_on_peer(f, on_peer, &m) == 0);
+    CHECK(ferry_peer_watch(f, on_peer, &m) == 0);
     CHECK(ferry_quiesce(f) == 0);
     for (int round = 0; round < 4; round++) {
         if (r->leave[round] >> t->rank & 1) {
@@ -157,7 +157,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* Without ferry_on_peer. Some leave while the others are closing already. */
+/* Without ferry_peer_watch. Some leave while the others are closing already. */
 static void *leave_or_close(void *arg)
 {
     rank_thread *t = arg;

@@ -168,7 +168,8 @@ static void send_each(ferry *f, const counts *c, unsigned char *shared, unsigned
     track.op = &ops[2];
     CHECK(ferry_get(f, 1 - rank, data, registered, 3000, &track) == 0);
     const ferry_collective all = {.size = sizeof(all),
-                                  .sort = FERRY_ALLREDUCE,
+                                  .kind = FERRY_ALLREDUCE,
+                                  .reduction = FERRY_SUM,
                                   .in = &ones[rank],
                                   .out = &sums[rank],
                                   .count = 1,

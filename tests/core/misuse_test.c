@@ -103,25 +103,38 @@ static void test_misuse_of_balancing_is_told(void **state)
     ferry_object object;
     (void)state;
     refused(ferry_balance_choose(rank, "none such"), FERRY_EINVAL, "no scheduler \"none such\"");
-    refused(ferry_balance_add(rank, (ferry_object){0}, 1), FERRY_ENOENT, "is not on rank 0");
+    refused(ferry_balance_add(
+                rank, (ferry_object){0},
+                &(ferry_balance_options){sizeof(ferry_balance_options), 1, 0, NULL, NULL, 0}),
+            FERRY_ENOENT, "is not on rank 0");
     assert_int_equal(ferry_object_create(rank, type, malloc(8), &object), 0);
-    refused(ferry_balance_add(rank, object, -2), FERRY_EINVAL, "is -2, expected 0 or more");
-    refused(ferry_balance_add(rank, object, INFINITY), FERRY_EINVAL, "is inf, expected 0 or more");
-    refused(ferry_balance_add_with(rank, object, NULL), FERRY_EINVAL, "options are missing");
-    refused(ferry_balance_add_with(rank, object, &(ferry_balance_options){.size = 3}), FERRY_EINVAL,
+    refused(ferry_balance_add(
+                rank, object,
+                &(ferry_balance_options){sizeof(ferry_balance_options), -2, 0, NULL, NULL, 0}),
+            FERRY_EINVAL, "is -2, expected 0 or more");
+    refused(ferry_balance_add(rank, object,
+                              &(ferry_balance_options){sizeof(ferry_balance_options), INFINITY, 0,
+                                                       NULL, NULL, 0}),
+            FERRY_EINVAL, "is inf, expected 0 or more");
+    refused(ferry_balance_add(rank, object, &(ferry_balance_options){.size = 3}), FERRY_EINVAL,
             "its size is 3, expected 48");
     const ferry_object nobody[] = {{0}, {UINT64_C(0x12300000001)}, {UINT64_C(5) << 32}};
     ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
     options.dependency_count = 3;
-    refused(ferry_balance_add_with(rank, object, &options), FERRY_EINVAL,
-            "3 dependencies at (nil)");
+    refused(ferry_balance_add(rank, object, &options), FERRY_EINVAL, "3 dependencies at (nil)");
     options.dependencies = nobody;
-    refused(ferry_balance_add_with(rank, object, &options), FERRY_EINVAL,
+    refused(ferry_balance_add(rank, object, &options), FERRY_EINVAL,
             "dependency 2 is 0000000500000000, no object");
     options.granularity = NAN;
-    refused(ferry_balance_add_with(rank, object, &options), FERRY_EINVAL, "granularity is nan");
-    assert_int_equal(ferry_balance_add(rank, object, 1), 0);
-    refused(ferry_balance_add(rank, object, -2), FERRY_ESTATE, "is scheduled already");
+    refused(ferry_balance_add(rank, object, &options), FERRY_EINVAL, "granularity is nan");
+    assert_int_equal(ferry_balance_add(rank, object,
+                                       &(ferry_balance_options){sizeof(ferry_balance_options), 1, 0,
+                                                                NULL, NULL, 0}),
+                     0);
+    refused(ferry_balance_add(
+                rank, object,
+                &(ferry_balance_options){sizeof(ferry_balance_options), -2, 0, NULL, NULL, 0}),
+            FERRY_ESTATE, "is scheduled already");
     refused(ferry_scheduler_register(rank, NULL), FERRY_EINVAL, "scheduler is missing");
     ferry_scheduler scheduler = {.size = 3};
     refused(ferry_scheduler_register(rank, &scheduler), FERRY_EINVAL, "its size is 3, expected");
@@ -140,8 +153,8 @@ static void test_misuse_of_collectives_and_words_is_told(void **state)
     what.size = 3;
     refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "its size is 3, expected");
     what.size = sizeof what;
-    what.sort = (ferry_collective_sort)55;
-    refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "sort 55 is unknown");
+    what.kind = (ferry_collective_kind)55;
+    refused(ferry_collective_run(rank, &what), FERRY_EINVAL, "kind 55 is unknown");
     refused(ferry_atomic_update(rank, 0, &change, NULL, NULL), FERRY_EINVAL, "verb 44 is unknown");
 }
 

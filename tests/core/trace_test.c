@@ -152,7 +152,7 @@ static void test_account_begins_with_the_first_task(void **state)
     const ferry_message m = {.handler = handler, .word_count = 1, .words = {1000000}};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ferry_object_create(f, type, &data[i], &object), 0);
-        assert_int_equal(ferry_balance_add(f, object, 0), 0);
+        assert_int_equal(ferry_balance_add(f, object, NULL), 0);
         assert_int_equal(ferry_object_send(f, object, &m, NULL), 0);
     }
     assert_int_equal(ferry_quiesce(f), 0);

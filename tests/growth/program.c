@@ -51,7 +51,7 @@ static void operations(ferry *f)
 
     int32_t in = 5, out = 0;
     ferry_collective sum = FERRY_COLLECTIVE_DEFAULTS;
-    sum.sort = FERRY_ALLREDUCE;
+    sum.kind = FERRY_ALLREDUCE;
     sum.in = &in;
     sum.out = &out;
     sum.count = 1;
@@ -156,8 +156,8 @@ static void objects(ferry *f)
     expect(f, ferry_balance_choose(f, "idle"), 0, "balance_choose");
     ferry_balance_options options = FERRY_BALANCE_OPTIONS_DEFAULTS;
     options.load = 2;
-    REFUSED(f, options, ferry_balance_add_with(f, object, &options));
-    expect(f, ferry_balance_add_with(f, object, &options), 0, "balance_add_with");
+    REFUSED(f, options, ferry_balance_add(f, object, &options));
+    expect(f, ferry_balance_add(f, object, &options), 0, "balance_add_with");
     expect(f, ferry_object_destroy(f, object), 0, "object_destroy");
 }
 
@@ -177,7 +177,7 @@ static void cells(ferry *f)
 
 static void bind_and_move(ferry *f, const ferry_plan *plan, ferry_xarray *x)
 {
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *mover = NULL;
     REFUSED(f, options, ferry_mover_bind(f, plan, x, x, &options, &mover));
     expect(f, ferry_mover_bind(f, plan, x, x, &options, &mover), 0, "mover_bind");
@@ -209,14 +209,21 @@ static void movers(ferry *f, const char *folder)
            "xarray_create");
     bind_and_move(f, &plan, x);
 
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
-    REFUSED(NULL, meeting, ferry_plan_meet(&plan, &blocks, &blocks, &meeting, -1));
-    expect(NULL, ferry_plan_meet(&plan, &blocks, &blocks, &meeting, -1), 0, "plan_meet");
-    ferry_picture picture = FERRY_PICTURE_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+    REFUSED(NULL, meeting, ferry_plan_intersect(&plan, &blocks, &blocks, &meeting, -1));
+    expect(NULL, ferry_plan_intersect(&plan, &blocks, &blocks, &meeting, -1), 0, "plan_intersect");
+    ferry_plan_stats stats = FERRY_PLAN_STATS_DEFAULTS;
+    expect(NULL, ferry_plan_account(&plan, &blocks, &blocks, &stats), 0, "plan_account");
+    expect(NULL, stats.copies == plan.count, 1, "copies of a plan");
+#ifdef ADDED
+    expect(NULL, (int)stats.added_later, 0, "a field that the library lacks");
+#endif
+    free(stats.pairs);
+    ferry_vtk picture = FERRY_VTK_DEFAULTS;
     char path[512];
     (void)snprintf(path, sizeof path, "%s/picture", folder);
-    REFUSED(f, picture, ferry_picture_write(x, path, &picture));
-    expect(f, ferry_picture_write(x, path, &picture), 0, "picture_write");
+    REFUSED(f, picture, ferry_vtk_write(x, path, &picture));
+    expect(f, ferry_vtk_write(x, path, &picture), 0, "picture_write");
     ferry_dataset dataset = FERRY_DATASET_DEFAULTS;
     (void)snprintf(path, sizeof path, "%s/none.h5", folder);
     REFUSED(f, dataset, ferry_dataset_read(path, &dataset, x));
@@ -258,7 +265,7 @@ int main(int argc, char **argv)
     account(f);
     expect(NULL, ferry_close(f), 0, "close");
 
-    ferry_launch_options launch = FERRY_LAUNCH_DEFAULTS;
+    ferry_launch_options launch = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     char program[] = "true";
     char *const arguments[] = {program, NULL};
     REFUSED(NULL, launch, ferry_launch(&launch, arguments));

@@ -71,8 +71,9 @@ rule_includes()
                       "store 5", pair, " ")
             for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
             # public headers are named after their layer, mover_plan.h too, but for these
-            n = split("export base error base launch port trace core event core member core " \
-                      "collective core", pair, " ")
+            n = split("export base error base launch port trace core member core two core " \
+                      "background core collective core group core directory object " \
+                      "scheduler object convert cell", pair, " ")
             for (i = 1; i < n; i += 2) public[pair[i]] = pair[i + 1]
         }
         function layer_of(path,    part) {

@@ -7,7 +7,7 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    if (ferry_balance_phase(f, true) != 0 || ferry_balance_phase(f, false) != 0) {
+    if (ferry_balance_enable(f, true) != 0 || ferry_balance_enable(f, false) != 0) {
         fprintf(stderr, "consumer: %s\n", ferry_error_message(f));
         return 1;
     }
@@ -17,5 +17,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

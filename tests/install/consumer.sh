@@ -61,7 +61,7 @@ for name in $(cat "$source"/include/ferry/*.h | awk '/^FERRY_API|^static inline/
     grep -q "$name.* .- [^ ]" "$prefix/share/man/${target:-man3/$name.3}" ||
         fail "the man page of $name does not say what it does"
 done
-for name in ferry_cell_enq ferry_mover_bind; do
+for name in ferry_cell_enqueue ferry_mover_bind; do
     grep -q 'lferry_data .*lferry' "$prefix/share/man/man3/$name.3" ||
         fail "the man page of $name does not say which library it needs"
 done
@@ -71,7 +71,7 @@ done
 man3=$prefix/share/man/man3
 # What a header says of all functions of a section is on the page of each.
 for words in 'says how long to wait' FERRY_EAGAIN FERRY_ESTATE FERRY_EPEER 'RETURN VALUE'; do
-    grep -q "$words" "$man3/ferry_cell_deq.3" || fail "\"$words\" is not in ferry_cell_deq(3)"
+    grep -q "$words" "$man3/ferry_cell_dequeue.3" || fail "\"$words\" is not in ferry_cell_dequeue(3)"
 done
 for page in "$man3"/*.3; do
     if grep -q '[a-z]\.txt' "$page"; then fail "${page##*/} cites a file that no user has"; fi

@@ -76,7 +76,7 @@ static ferry_floorplan ring_of(ferry *f, ferry_region *domain)
     ferry_floorplan blocks;
     *domain = ferry_region_sized(2, (int64_t[]){EXTENT * ferry_ranks(f), EXTENT});
     CHECK(ferry_floorplan_tile(*domain, ferry_point_all(EXTENT), &blocks) == 0);
-    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    CHECK(ferry_floorplan_map_block(&blocks, ferry_ranks(f)) == 0);
     return blocks;
 }
 
@@ -86,9 +86,9 @@ static void halos(ferry *f, bool messages, size_t packet_bytes, int rounds)
     ferry_floorplan blocks = ring_of(f, &domain);
     ferry_xarray *x = make_array(f, &blocks, ferry_point_all(1), false);
     ferry_halo halo = FERRY_HALO_DEFAULTS;
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_plan plan = {0};
-    ferry_plan_stats account;
+    ferry_plan_stats account = FERRY_PLAN_STATS_DEFAULTS;
     ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
     const int ranks = ferry_ranks(f), self = ferry_rank(f);
@@ -128,10 +128,10 @@ static void samples(ferry *f)
     const int ranks = ferry_ranks(f), self = ferry_rank(f);
     ferry_region domain;
     ferry_floorplan fine = ring_of(f, &domain), coarse;
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_plan plan = {0};
-    ferry_plan_stats account;
+    ferry_plan_stats account = FERRY_PLAN_STATS_DEFAULTS;
     ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
     int32_t *owners = calloc((size_t)ranks, sizeof *owners);
@@ -144,7 +144,7 @@ static void samples(ferry *f)
         coarse.blocks[i].owner = owners[i] = (i + 1) % ranks;
     ferry_xarray *x = make_array(f, &fine, ferry_point_all(0), false);
     ferry_xarray *y = make_array(f, &coarse, ferry_point_all(0), false);
-    CHECK(ferry_plan_meet(&plan, &fine, &coarse, &meeting, -1) == 0);
+    CHECK(ferry_plan_intersect(&plan, &fine, &coarse, &meeting, -1) == 0);
     CHECK(plan.count == (size_t)ranks);
     CHECK(ferry_mover_bind(f, &plan, x, y, &options, &m) == 0);
     for (int round = 1; round <= 2; round++) {
@@ -191,7 +191,7 @@ static void indices(ferry *f)
     const ferry_ghost items[] = {{.local = 2, .remote = 0, .owner = next},
                                  {.local = 3, .remote = 1, .owner = next}};
     const ferry_ghosts ghosts = {.items = items, .count = 2};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover_pair pairs[2];
     ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
@@ -229,5 +229,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -30,7 +30,7 @@ typedef struct way {
 
 static inline way random_way(dice *d)
 {
-    way w = {.options = FERRY_MOVER_DEFAULTS};
+    way w = {.options = FERRY_MOVER_OPTIONS_DEFAULTS};
     int64_t which = dice_between(d, 0, 4);
     w.options.messages = which == 1 || which == 2;
     w.options.packet_bytes = which == 2 ? 100 : 0;

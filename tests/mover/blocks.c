@@ -95,7 +95,7 @@ static void run_block(ferry *f, ferry_object object, void *data, int source,
 static ferry_mover *bind(ferry *f, ferry_plan *plan, ferry_xarray *from, ferry_xarray *to,
                          bool messages)
 {
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m;
     options.messages = messages;
     CHECK(ferry_mover_bind(f, plan, from, to, &options, &m) == 0);
@@ -106,7 +106,7 @@ static ferry_mover *bind(ferry *f, ferry_plan *plan, ferry_xarray *from, ferry_x
 static ferry_mover *bind_meeting(ferry *f, ferry_xarray *from, ferry_xarray *to, bool messages)
 {
     ferry_plan plan = {0};
-    CHECK(ferry_plan_meet(&plan, &from->blocks, &to->blocks, NULL, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_intersect(&plan, &from->blocks, &to->blocks, NULL, ferry_rank(f)) == 0);
     return bind(f, &plan, from, to, messages);
 }
 
@@ -143,7 +143,7 @@ static void init(ferry *f, state *s, dice *d)
     CHECK(ferry_blocks_create(f, arrays, 2, &s->set) == 0);
     for (size_t i = 0; i < s->x->local_count; i++)
         if (s->x->local[i] % 3 != 0)
-            CHECK(ferry_balance_add(f, ferry_blocks_object(s->set, s->x->local[i]), 0) == 0);
+            CHECK(ferry_balance_add(f, ferry_blocks_object(s->set, s->x->local[i]), NULL) == 0);
 }
 
 static void fini(ferry *f, state *s)
@@ -308,11 +308,11 @@ static void play(ferry *f, state *s, dice *d)
     size_t moved = 0;
     int round = 0;
     init(f, s, d);
-    CHECK(ferry_balance_phase(f, true) == 0);
+    CHECK(ferry_balance_enable(f, true) == 0);
     for (; round < 6; round++)
         moved += run_round(f, s, round + 1, round > 1);
     CHECK(moved > 0 || ferry_ranks(f) == 1);
-    CHECK(ferry_balance_phase(f, false) == 0);
+    CHECK(ferry_balance_enable(f, false) == 0);
     mistakes(f, s);
     shift(f, s);
     check_movers(f, s, round);
@@ -345,5 +345,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -29,12 +29,12 @@ static void append_digits(void *arg, void *target, ptrdiff_t d, const void *sour
 
 static double combined(const ferry_operation *operation, double a, double b)
 {
-    switch (operation->combine) {
-    case FERRY_COMBINE_ADD:
+    switch (operation->reduction) {
+    case FERRY_SUM:
         return a + b;
-    case FERRY_COMBINE_MIN:
+    case FERRY_MIN:
         return a < b ? a : b;
-    case FERRY_COMBINE_MAX:
+    case FERRY_MAX:
         return a > b ? a : b;
     default:
         return a * 10 + b;
@@ -120,15 +120,15 @@ static void indices(ferry *f, ferry_mover_options options)
 static void operations(ferry *f)
 {
     static const ferry_operation list[] = {
-        {.combine = FERRY_COMBINE_ADD},
-        {.combine = FERRY_COMBINE_MIN},
-        {.combine = FERRY_COMBINE_MAX},
-        {.combine = FERRY_COMBINE_USER, .fn = append_digits},
+        {.reduction = FERRY_SUM},
+        {.reduction = FERRY_MIN},
+        {.reduction = FERRY_MAX},
+        {.reduction = FERRY_USER, .fn = append_digits},
     };
     for (int i = 0; i < 16; i++) {
-        ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+        ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
         options.operation = list[i % 4];
-        options.ordered = options.operation.combine == FERRY_COMBINE_USER || i % 3 == 0;
+        options.ordered = options.operation.reduction == FERRY_USER || i % 3 == 0;
         options.messages = i / 4 % 2;
         options.packet_bytes = i / 8 ? 8 : 0;
         options.check = i / 4 == 1;
@@ -155,7 +155,7 @@ static void on_completed(ferry *f, void *arg, const ferry_receipt *receipt)
 static void by_the_helper(ferry *f)
 {
     const int64_t extent[] = {6 * ferry_ranks(f), 400};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     ferry_floorplan blocks;
     ferry_plan plan = {0};
@@ -165,7 +165,7 @@ static void by_the_helper(ferry *f)
     halo.periodic[0] = true;
     options.deferred = true;
     CHECK(ferry_floorplan_tile(halo.domain, ferry_point_of(6, 400, 0), &blocks) == 0);
-    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    CHECK(ferry_floorplan_map_block(&blocks, ferry_ranks(f)) == 0);
     ferry_xarray *x = make_array(f, &blocks, halo.low, false);
     CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
     for (int messages = 0; messages < 2; messages++) {
@@ -207,5 +207,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -82,7 +82,7 @@ static void redistributions(ferry *f, dice *d, dice *own)
 {
     static const int8_t orders[4][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}};
     int64_t extents[3] = {11, 14, 9}, turned[3];
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     meeting.permuted = true;
     memcpy(meeting.axis, orders[dice_between(d, 0, 3)], 3);
     for (int i = 0; i < 3; i++)
@@ -95,7 +95,7 @@ static void redistributions(ferry *f, dice *d, dice *own)
     ferry_xarray *third = make_array(f, &b, ferry_point_all(0), v.borrowed);
     ferry_plan plan = {0};
     ferry_mover *first, *second;
-    CHECK(ferry_plan_meet(&plan, &a, &b, &meeting, -1) == 0);
+    CHECK(ferry_plan_intersect(&plan, &a, &b, &meeting, -1) == 0);
     CHECK(ferry_mover_bind(f, &plan, from, to, &w.options, &first) == 0);
     CHECK(ferry_mover_bind(f, &plan, from, third, &v.options, &second) == 0);
     ferry_plan_fini(&plan);
@@ -137,7 +137,7 @@ static void sums(ferry *f, dice *d)
     halo.periodic[0] = halo.periodic[1] = true;
     ferry_floorplan blocks = random_plan(f, d, halo.domain, true), alone;
     CHECK(ferry_floorplan_copy(&blocks, &alone) == 0);
-    CHECK(ferry_map_block(&alone, 1) == 0);
+    CHECK(ferry_floorplan_map_block(&alone, 1) == 0);
     for (size_t i = 0; i < alone.count; i++)
         alone.blocks[i].owner = ferry_rank(f);
     ferry_xarray *shared = make_array(f, &blocks, halo.low, false);
@@ -145,8 +145,8 @@ static void sums(ferry *f, dice *d)
     ferry_plan plan = {0};
     CHECK(ferry_plan_halo(&plan, &blocks, &halo, -1) == 0);
     ferry_plan_reverse(&plan);
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
-    options.operation.combine = FERRY_COMBINE_ADD;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
+    options.operation.reduction = FERRY_SUM;
     options.ordered = true;
     options.messages = dice_between(d, 0, 1);
     ferry_mover *m, *reference;
@@ -182,7 +182,7 @@ static void sums(ferry *f, dice *d)
 static void levels(ferry *f, dice *d)
 {
     int64_t coarse_extents[2] = {12, 10};
-    ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
     ferry_region coarse_domain = ferry_region_sized(2, coarse_extents);
     meeting.ratio[0] = 2;
     meeting.ratio[1] = 3;
@@ -193,13 +193,13 @@ static void levels(ferry *f, dice *d)
     ferry_xarray *x = make_array(f, &fine, ferry_point_all(0), false);
     ferry_plan up = {0}, down = {0};
     ferry_mover *refine, *coarsen;
-    ferry_mover_options add = FERRY_MOVER_DEFAULTS;
-    add.operation.combine = FERRY_COMBINE_ADD;
+    ferry_mover_options add = FERRY_MOVER_OPTIONS_DEFAULTS;
+    add.operation.reduction = FERRY_SUM;
     add.messages = dice_between(d, 0, 1);
     meeting.relation = FERRY_REFINE;
-    CHECK(ferry_plan_meet(&up, &coarse, &fine, &meeting, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_intersect(&up, &coarse, &fine, &meeting, ferry_rank(f)) == 0);
     meeting.relation = FERRY_COARSEN;
-    CHECK(ferry_plan_meet(&down, &fine, &coarse, &meeting, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_intersect(&down, &fine, &coarse, &meeting, ferry_rank(f)) == 0);
     CHECK(ferry_mover_bind(f, &up, c, x, NULL, &refine) == 0);
     CHECK(ferry_mover_bind(f, &down, x, c, &add, &coarsen) == 0);
     fill(c, 1);
@@ -252,7 +252,7 @@ static void ghosts(ferry *f, dice *d)
     back.back = true;
     ferry_mover *out, *in;
     CHECK(ferry_mover_bind_ghosts(f, &forward, &grid, &grid, &w.options, &out) == 0);
-    w.options.operation.combine = FERRY_COMBINE_ADD;
+    w.options.operation.reduction = FERRY_SUM;
     CHECK(ferry_mover_bind_ghosts(f, &back, &grid, &grid, &w.options, &in) == 0);
     for (int i = 0; i < OWN; i++)
         cells[i] = self * 1000 + i;
@@ -298,7 +298,7 @@ static void remaps(ferry *f, dice *d)
     ferry_plan plan = {0}, across = {0};
     ferry_mover *m, *copy;
     CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
-    CHECK(ferry_plan_meet(&across, &blocks, &others, NULL, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_intersect(&across, &blocks, &others, NULL, ferry_rank(f)) == 0);
     CHECK(ferry_mover_bind(f, &plan, x, x, &w.options, &m) == 0);
     CHECK(ferry_mover_bind(f, &across, x, y, &v.options, &copy) == 0);
     ferry_plan_fini(&plan);
@@ -341,7 +341,7 @@ static void columns(ferry *f)
     halo.low = halo.high = ferry_point_all(1);
     halo.faces_only = halo.periodic[1] = true;
     CHECK(ferry_floorplan_tile(halo.domain, ferry_point_of(300, 4, 1), &blocks) == 0);
-    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    CHECK(ferry_floorplan_map_block(&blocks, ferry_ranks(f)) == 0);
     ferry_xarray *x = make_array(f, &blocks, halo.low, false);
     CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
     CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
@@ -373,5 +373,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

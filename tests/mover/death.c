@@ -73,16 +73,16 @@ static int rank_main(ferry *f, int argc, char **argv)
     const bool line = argc > 3 && strcmp(argv[3], "line") == 0;
     if (argc < 3 || ferry_ranks(f) < 3)
         return 2;
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     const int64_t width = strcmp(argv[2], "direct") == 0 ? 4096 : 16;
     options.messages = strcmp(argv[2], "messages") == 0;
-    ferry_on_peer(f, note, NULL);
+    ferry_peer_watch(f, note, NULL);
     ferry_floorplan blocks;
     ferry_xarray *x;
     int64_t extents[2] = {4 * ferry_ranks(f), width};
     ferry_region domain = ferry_region_sized(2, extents);
     CHECK(ferry_floorplan_cut(domain, ferry_point_of(ferry_ranks(f), 1, 1), &blocks) == 0);
-    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    CHECK(ferry_floorplan_map_block(&blocks, ferry_ranks(f)) == 0);
     CHECK(ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_of(1, 0, 0), &x) == 0);
     ferry_mover *ring = bind_ring(f, x, &options, true, !line);
     ferry_mover *pair = bind_ring(f, x, &options, false, !line);
@@ -110,5 +110,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

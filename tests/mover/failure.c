@@ -84,11 +84,11 @@ static bool all_worked(ferry *f, int error)
 static bool bind(ferry *f, session *s)
 {
     ferry_plan plan = {0};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     bool good = all_worked(f, ferry_plan_halo(&plan, &s->blocks, &s->halo, ferry_rank(f)));
     options.check = true;
     good = good && worked(f, ferry_mover_bind(f, &plan, s->x, s->x, &options, &s->m));
-    options.operation.combine = FERRY_COMBINE_ADD;
+    options.operation.reduction = FERRY_SUM;
     options.ordered = options.messages = true;
     good = good && worked(f, ferry_mover_bind(f, &plan, s->x, s->x, &options, &s->sums));
     ferry_plan_fini(&plan);
@@ -151,14 +151,14 @@ static bool bind_indices(ferry *f, session *s)
     for (int64_t i = 0; i < GHOSTS; i++)
         items[i] = ghost_of(f, i);
     ferry_ghosts ghosts = {.items = items, .count = GHOSTS};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     options.check = true;
     if (!all_worked(
             f, ferry_grid_alloc(f, ferry_region_sized(1, &extent), sizeof(double), &s->line)) ||
         !worked(f, ferry_mover_bind_ghosts(f, &ghosts, &s->line, &s->line, &options, &s->out)))
         return false;
     ghosts.back = true;
-    options.operation.combine = FERRY_COMBINE_ADD;
+    options.operation.reduction = FERRY_SUM;
     options.ordered = options.messages = true;
     return worked(f, ferry_mover_bind_ghosts(f, &ghosts, &s->line, &s->line, &options, &s->back));
 }
@@ -253,7 +253,7 @@ static bool write_and_read(ferry *f, const session *s)
     int error = ferry_checkpoint_plan(f, s->path, &blocks, &bytes);
     ferry_floorplan_fini(&blocks);
     if (!all_worked(f, error) || !all_worked(f, ferry_checkpoint_read(s->path, s->x)) ||
-        !worked(f, ferry_picture_write(s->x, s->path, NULL)))
+        !worked(f, ferry_vtk_write(s->x, s->path, NULL)))
         return false;
     return !s->hdf5 || (worked(f, ferry_dataset_write(s->x, s->path, NULL)) &&
                         worked(f, ferry_dataset_read(s->path, NULL, s->x)));
@@ -285,7 +285,7 @@ static bool play(ferry *f, session *s)
     s->halo.periodic[0] = true;
     int error = ferry_floorplan_tile(s->halo.domain, ferry_point_of(4, 2100, 0), &s->blocks);
     if (error == 0)
-        error = ferry_map_cyclic(&s->blocks, ferry_ranks(f), 1);
+        error = ferry_floorplan_map_cyclic(&s->blocks, ferry_ranks(f), 1);
     bool good = all_worked(f, error) && share(f, s);
     if (good)
         error = ferry_xarray_create(f, &s->blocks, sizeof(double), s->halo.low, &s->x);
@@ -332,5 +332,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -42,7 +42,7 @@ static ferry_xarray *make_of(ferry *f, int64_t extent, int ghosts, bool shares)
     ferry_xarray *x;
     CHECK(ferry_floorplan_tile(ferry_region_sized(3, extents), ferry_point_all(extent), &blocks) ==
           0);
-    CHECK(ferry_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
+    CHECK(ferry_floorplan_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
     if (shares)
         blocks = only_own(f, &blocks);
     CHECK(ferry_xarray_create(f, &blocks, sizeof(double), ferry_point_all(ghosts), &x) == 0);
@@ -149,11 +149,11 @@ static void pictures(ferry *f, const char *path)
 {
     char name[600];
     ferry_xarray *x = make(f, 5, 1);
-    ferry_picture picture = FERRY_PICTURE_DEFAULTS;
+    ferry_vtk picture = FERRY_VTK_DEFAULTS;
     picture.name = "density";
-    CHECK(ferry_picture_write(x, path, &picture) == 0);
+    CHECK(ferry_vtk_write(x, path, &picture) == 0);
     picture.name = "a\"b";
-    CHECK(ferry_picture_write(x, path, &picture) == FERRY_EINVAL);
+    CHECK(ferry_vtk_write(x, path, &picture) == FERRY_EINVAL);
     CHECK(ferry_barrier(f) == 0);
     for (size_t i = 0; i < x->blocks.count && ferry_rank(f) == 0; i++) {
         struct stat status;
@@ -174,7 +174,7 @@ static void show(ferry *f, const char *folder, bool hdf5)
 {
     char path[512];
     ferry_xarray *x = make_of(f, 5, 1, true);
-    ferry_picture picture = FERRY_PICTURE_DEFAULTS;
+    ferry_vtk picture = FERRY_VTK_DEFAULTS;
     picture.name = "density";
     for (int d = 0; d < 3; d++) {
         picture.origin[d] = d + 1;
@@ -182,12 +182,12 @@ static void show(ferry *f, const char *folder, bool hdf5)
     }
     fill(x);
     snprintf(path, sizeof path, "%s/shown", folder);
-    CHECK(ferry_picture_write(x, path, &picture) == 0);
+    CHECK(ferry_vtk_write(x, path, &picture) == 0);
     snprintf(path, sizeof path, "%s/shown.vtkhdf", folder);
-    CHECK(!hdf5 || ferry_picture_write(x, path, &picture) == 0);
+    CHECK(!hdf5 || ferry_vtk_write(x, path, &picture) == 0);
     picture.points = true;
     snprintf(path, sizeof path, "%s/points.vtkhdf", folder);
-    CHECK(!hdf5 || ferry_picture_write(x, path, &picture) == 0);
+    CHECK(!hdf5 || ferry_vtk_write(x, path, &picture) == 0);
     ferry_xarray_destroy(x);
 }
 
@@ -219,7 +219,7 @@ static void resume(ferry *f, const char *folder)
               FERRY_EINVAL);
         CHECK(strstr(ferry_error_message(f), "belongs to rank") != NULL);
     }
-    CHECK(ferry_map_curve(&blocks, ferry_ranks(f), NULL) == 0);
+    CHECK(ferry_floorplan_map_curve(&blocks, ferry_ranks(f), NULL) == 0);
     CHECK(ferry_xarray_create(f, &blocks, element_bytes, ferry_point_all(1), &x) == 0);
     CHECK(ferry_checkpoint_read(path, x) == 0);
     check_values(f, x);
@@ -235,9 +235,8 @@ static void without_hdf5(ferry *f, const char *path)
     bool first = ferry_rank(f) == 0;
     snprintf(name, sizeof name, "%s.vtkhdf", path);
     for (int i = 0; i < 2; i++) {
-        int error =
-            i == 0 ? ferry_dataset_write(x, path, NULL) : ferry_picture_write(x, name, NULL);
-        CHECK(error == (first ? FERRY_ELAUNCH : FERRY_EINVAL));
+        int error = i == 0 ? ferry_dataset_write(x, path, NULL) : ferry_vtk_write(x, name, NULL);
+        CHECK(error == (first ? FERRY_ENOTSUP : FERRY_EINVAL));
         CHECK(!first || strstr(ferry_error_message(f), "ferry-hdf5.so") != NULL);
     }
     CHECK(ferry_dataset_read(path, NULL, x) == FERRY_ENOENT);
@@ -269,5 +268,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -19,7 +19,7 @@ static void test_floorplan_decompositions_cover(void **state)
 {
     (void)state;
     dice d = {11};
-    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_INSIDE | FERRY_PLAN_COVER;
+    const int rules = FERRY_FLOORPLAN_DISJOINT | FERRY_FLOORPLAN_INSIDE | FERRY_FLOORPLAN_COVER;
     for (int round = 0; round < 300; round++) {
         int dims = (int)dice_between(&d, 1, 6), count = (int)dice_between(&d, 1, 12);
         ferry_region domain = dice_region(&d, dims, dims > 4 ? 8 : 20, false);
@@ -83,12 +83,12 @@ static void test_floorplan_maps_share_weights(void **state)
     for (size_t i = 0; i < plan.count; i++)
         sum += weights[i] = (double)dice_between(&d, 1, 10);
     for (int which = 0; which < 5; which++) {
-        int error = which == 0   ? ferry_map_block(&plan, RANKS)
-                    : which == 1 ? ferry_map_cyclic(&plan, RANKS, 2)
-                    : which == 2 ? ferry_map_bisect(&plan, RANKS, weights)
-                    : which == 3
-                        ? ferry_map_curve(&plan, RANKS, weights)
-                        : ferry_map_grid(&plan, ferry_point_all(16), ferry_point_of(7, 1, 1));
+        int error = which == 0   ? ferry_floorplan_map_block(&plan, RANKS)
+                    : which == 1 ? ferry_floorplan_map_cyclic(&plan, RANKS, 2)
+                    : which == 2 ? ferry_floorplan_map_bisect(&plan, RANKS, weights)
+                    : which == 3 ? ferry_floorplan_map_curve(&plan, RANKS, weights)
+                                 : ferry_floorplan_map_grid(&plan, ferry_point_all(16),
+                                                            ferry_point_of(7, 1, 1));
         assert_int_equal(error, 0);
         double share[RANKS] = {0};
         for (size_t i = 0; i < plan.count; i++)
@@ -104,8 +104,8 @@ static void test_floorplan_maps_share_weights(void **state)
         int share[RANKS] = {0};
         for (int i = 0; i < 256; i++)
             weights[i] = which < 2 ? 0 : i < 64 ? -1 : 1;
-        assert_int_equal(which % 2 ? ferry_map_bisect(&plan, RANKS, weights)
-                                   : ferry_map_curve(&plan, RANKS, weights),
+        assert_int_equal(which % 2 ? ferry_floorplan_map_bisect(&plan, RANKS, weights)
+                                   : ferry_floorplan_map_curve(&plan, RANKS, weights),
                          0);
         for (int i = 0; i < 256; i++) {
             assert_in_range(plan.blocks[i].owner, 0, RANKS - 1);
@@ -115,12 +115,14 @@ static void test_floorplan_maps_share_weights(void **state)
             assert_in_range(share[r], (which < 2 ? 256 : 192) / RANKS - 3,
                             (which < 2 ? 256 : 192) / RANKS + 3);
     }
-    assert_int_equal(ferry_map_block(&plan, 0), FERRY_EINVAL);
-    assert_int_equal(ferry_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_map_block(&plan, 0), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_map_grid(&plan, ferry_point_all(3), ferry_point_all(1)),
+                     FERRY_EINVAL);
     const ferry_point cut = ferry_point_all(16);
-    assert_int_equal(ferry_map_grid(&plan, cut, ferry_point_all(0)), FERRY_EINVAL);
-    assert_int_equal(ferry_map_grid(&plan, cut, ferry_point_of(1 << 16, 1 << 15, 1)), FERRY_EINVAL);
-    assert_int_equal(ferry_map_grid(&plan, cut, ferry_point_of(4, 3, 1)), 0);
+    assert_int_equal(ferry_floorplan_map_grid(&plan, cut, ferry_point_all(0)), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_map_grid(&plan, cut, ferry_point_of(1 << 16, 1 << 15, 1)),
+                     FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_map_grid(&plan, cut, ferry_point_of(4, 3, 1)), 0);
     for (int i = 0; i < 256; i++)
         assert_int_equal(plan.blocks[i].owner, i / 16 % 4 * 3 + i % 16 % 3);
     ferry_floorplan_fini(&plan);
@@ -134,18 +136,19 @@ static void test_floorplan_check_names_blocks(void **state)
     ferry_floorplan plan;
     assert_int_equal(ferry_floorplan_tile(domain, ferry_point_all(4), &plan), 0);
     plan.blocks[5].region.high.at[0]++;
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_DISJOINT),
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_FLOORPLAN_DISJOINT),
                      FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "block 5"));
     assert_non_null(strstr(ferry_error_message(NULL), "block 9"));
     plan.blocks[5].region.high.at[0] -= 2;
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_PLAN_COVER), FERRY_EINVAL);
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, domain, FERRY_FLOORPLAN_COVER),
+                     FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "[7:7,4:7]"));
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(2, 15), FERRY_PLAN_INSIDE),
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(2, 15), FERRY_FLOORPLAN_INSIDE),
                      FERRY_EINVAL);
     assert_non_null(
         strstr(ferry_error_message(NULL), "block 3 [0:3,12:15] is not inside [0:14,0:14]"));
-    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(3, 16), FERRY_PLAN_COVER),
+    assert_int_equal(ferry_floorplan_check(NULL, &plan, 1, box(3, 16), FERRY_FLOORPLAN_COVER),
                      FERRY_EINVAL);
     assert_non_null(strstr(ferry_error_message(NULL), "3 dimensions, not 2"));
     plan.blocks[2].region.dims = 1;
@@ -190,7 +193,7 @@ static void test_floorplan_bisection_follows_weight(void **state)
 static void test_floorplan_bisection_always_makes_its_boxes(void **state)
 {
     (void)state;
-    const int rules = FERRY_PLAN_DISJOINT | FERRY_PLAN_INSIDE | FERRY_PLAN_COVER;
+    const int rules = FERRY_FLOORPLAN_DISJOINT | FERRY_FLOORPLAN_INSIDE | FERRY_FLOORPLAN_COVER;
     const int64_t shapes[][3] = {{3, 1, 1}, {3, 2, 1}, {2, 2, 2}, {5, 3, 2}, {4, 4, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         ferry_region domain = ferry_region_sized(3, shapes[i]), heavy = domain;

@@ -98,12 +98,32 @@ static ferry_plan_entry random_copy(dice *d, int dims)
     return c;
 }
 
+static int32_t reduced(ferry_reduction reduction, int32_t a, int32_t b)
+{
+    switch (reduction) {
+    case FERRY_SUM:
+        return (int32_t)((uint32_t)a + (uint32_t)b);
+    case FERRY_MIN:
+        return a < b ? a : b;
+    case FERRY_MAX:
+        return a > b ? a : b;
+    case FERRY_PRODUCT:
+        return (int32_t)((uint32_t)a * (uint32_t)b);
+    case FERRY_AND:
+        return a & b;
+    case FERRY_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
 static void one_point(const ferry_operation *op, const ferry_grid *to, ferry_point p,
                       const ferry_grid *from, ferry_point q, char *copy)
 {
     char *target = copy + ((char *)ferry_grid_at(to, p) - (char *)to->data);
     const char *source = ferry_grid_at(from, q);
-    if (op->combine == FERRY_COMBINE_COPY) {
+    if (op->reduction == FERRY_REPLACE) {
         memcpy(target, source, to->element_bytes);
         return;
     }
@@ -111,9 +131,7 @@ static void one_point(const ferry_operation *op, const ferry_grid *to, ferry_poi
         int32_t a, b;
         memcpy(&a, target + i, 4);
         memcpy(&b, source + i, 4);
-        a = op->combine == FERRY_COMBINE_ADD   ? (int32_t)((uint32_t)a + (uint32_t)b)
-            : op->combine == FERRY_COMBINE_MIN ? (a < b ? a : b)
-                                               : (a > b ? a : b);
+        a = reduced(op->reduction, a, b);
         memcpy(target + i, &a, 4);
     }
 }
@@ -147,14 +165,14 @@ static void test_grid_move_agrees_with_points(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         const bool many = round % 64 == 0;
         ferry_plan_entry c = random_copy(&d, (int)dice_between(&d, many ? 5 : 1, many ? 6 : 4));
-        ferry_operation op = {.combine = (ferry_combine)dice_between(&d, 0, 3),
-                              .number = FERRY_NUMBER_INT32};
-        size_t element = sizes[dice_between(&d, op.combine ? 2 : 0, many ? 3 : 8)];
+        ferry_operation op = {.reduction = (ferry_reduction)dice_between(&d, 0, 7),
+                              .type = FERRY_INT32};
+        size_t element = sizes[dice_between(&d, op.reduction ? 2 : 0, many ? 3 : 8)];
         size_t to_bytes, from_bytes;
-        if (op.combine && element == 2)
+        if (op.reduction && element == 2)
             element = 4;
-        if (c.relation == FERRY_COARSEN && op.combine == FERRY_COMBINE_COPY)
-            op.combine = FERRY_COMBINE_ADD, element = 8;
+        if (c.relation == FERRY_COARSEN && op.reduction == FERRY_REPLACE)
+            op.reduction = FERRY_SUM, element = 8;
         ferry_grid to =
             random_grid(&d, ferry_region_grow(c.to, ferry_point_all(1)), element, &to_bytes);
         ferry_grid from =
@@ -224,24 +242,24 @@ static void test_grid_move_combines(void **state)
     int64_t i[4] = {1, 5, 3, 7}, j[4] = {2, 4, 6, 8};
     ferry_region r = ferry_region_sized(1, (int64_t[]){4});
     ferry_plan_entry copy = {.from = r, .to = r, .ratio = {1}};
-    ferry_operation op = {.combine = FERRY_COMBINE_ADD};
+    ferry_operation op = {.reduction = FERRY_SUM};
     ferry_grid ga = ferry_grid_over(r, 8, a), gb = ferry_grid_over(r, 8, b);
     assert_int_equal(ferry_grid_move(&ga, &gb, &copy, &op), 0);
     assert_true(a[0] == 3 && a[3] == 15);
-    op = (ferry_operation){.combine = FERRY_COMBINE_MIN, .number = FERRY_NUMBER_FLOAT};
+    op = (ferry_operation){.reduction = FERRY_MIN, .type = FERRY_FLOAT};
     ferry_grid gx = ferry_grid_over(r, 4, x), gy = ferry_grid_over(r, 4, y);
     assert_int_equal(ferry_grid_move(&gx, &gy, &copy, &op), 0);
     assert_true(x[0] == 1 && x[1] == 4);
-    op = (ferry_operation){.combine = FERRY_COMBINE_MAX, .number = FERRY_NUMBER_INT64};
+    op = (ferry_operation){.reduction = FERRY_MAX, .type = FERRY_INT64};
     ferry_grid gi = ferry_grid_over(r, 8, i), gj = ferry_grid_over(r, 8, j);
     assert_int_equal(ferry_grid_move(&gi, &gj, &copy, &op), 0);
     assert_true(i[0] == 2 && i[1] == 5);
     size_t seen = 0;
-    op = (ferry_operation){.combine = FERRY_COMBINE_USER, .fn = keep_larger, .arg = &seen};
+    op = (ferry_operation){.reduction = FERRY_USER, .fn = keep_larger, .arg = &seen};
     b[0] = 100;
     assert_int_equal(ferry_grid_move(&ga, &gb, &copy, &op), 0);
     assert_true(a[0] == 100 && a[1] == 9 && seen == 4);
-    op = (ferry_operation){.combine = FERRY_COMBINE_ADD, .number = FERRY_NUMBER_DOUBLE};
+    op = (ferry_operation){.reduction = FERRY_SUM, .type = FERRY_DOUBLE};
     assert_int_equal(ferry_grid_move(&gx, &gy, &copy, &op), FERRY_EINVAL);
     assert_int_equal(ferry_grid_move(&ga, &gy, &copy, NULL), FERRY_EINVAL);
     ferry_grid na = ferry_grid_over(r, 0, a), nb = ferry_grid_over(r, 0, b);

@@ -13,7 +13,7 @@
 
 typedef struct kind {
     const char *file, *name, *full; /* full: of the dataset in the file */
-    ferry_number number;
+    ferry_type number;
     int components, dims;
     int64_t low[4], high[4];
 } kind;
@@ -38,25 +38,25 @@ static inline int array_dims(const kind *k)
 
 static inline size_t number_bytes(const kind *k)
 {
-    return k->number == FERRY_NUMBER_FLOAT || k->number == FERRY_NUMBER_INT32 ? 4 : 8;
+    return k->number == FERRY_FLOAT || k->number == FERRY_INT32 ? 4 : 8;
 }
 
 static inline hid_t memory_type(const kind *k)
 {
-    return k->number == FERRY_NUMBER_DOUBLE  ? H5T_NATIVE_DOUBLE
-           : k->number == FERRY_NUMBER_FLOAT ? H5T_NATIVE_FLOAT
-           : k->number == FERRY_NUMBER_INT32 ? H5T_NATIVE_INT32
-                                             : H5T_NATIVE_INT64;
+    return k->number == FERRY_DOUBLE  ? H5T_NATIVE_DOUBLE
+           : k->number == FERRY_FLOAT ? H5T_NATIVE_FLOAT
+           : k->number == FERRY_INT32 ? H5T_NATIVE_INT32
+                                      : H5T_NATIVE_INT64;
 }
 
 static inline double number_at(const kind *k, const void *at, int component)
 {
     switch (k->number) {
-    case FERRY_NUMBER_DOUBLE:
+    case FERRY_DOUBLE:
         return ((const double *)at)[component];
-    case FERRY_NUMBER_FLOAT:
+    case FERRY_FLOAT:
         return (double)((const float *)at)[component];
-    case FERRY_NUMBER_INT32:
+    case FERRY_INT32:
         return ((const int32_t *)at)[component];
     default:
         return (double)((const int64_t *)at)[component];
@@ -66,13 +66,13 @@ static inline double number_at(const kind *k, const void *at, int component)
 static inline void set_number(const kind *k, void *at, int component, double value)
 {
     switch (k->number) {
-    case FERRY_NUMBER_DOUBLE:
+    case FERRY_DOUBLE:
         ((double *)at)[component] = value;
         break;
-    case FERRY_NUMBER_FLOAT:
+    case FERRY_FLOAT:
         ((float *)at)[component] = (float)value;
         break;
-    case FERRY_NUMBER_INT32:
+    case FERRY_INT32:
         ((int32_t *)at)[component] = (int32_t)value;
         break;
     default:
@@ -96,7 +96,7 @@ static inline ferry_xarray *make(ferry *f, const kind *k, int64_t extent, int gh
     ferry_xarray *x;
     size_t bytes = number_bytes(k) * (size_t)k->components;
     CHECK(ferry_floorplan_tile(domain_of(k), ferry_point_all(extent), &blocks) == 0);
-    CHECK(ferry_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
+    CHECK(ferry_floorplan_map_cyclic(&blocks, ferry_ranks(f), 1) == 0);
     if ((k->dims + extent) % 2 != 0)
         blocks = only_own(f, &blocks);
     CHECK(ferry_xarray_create(f, &blocks, bytes, ferry_point_all(ghosts), &x) == 0);
@@ -143,15 +143,15 @@ static inline int write_kind(const kind *k, const ferry_xarray *x, const char *p
                              const char *name)
 {
     ferry_dataset dataset = FERRY_DATASET_DEFAULTS;
-    ferry_picture picture = FERRY_PICTURE_DEFAULTS;
+    ferry_vtk picture = FERRY_VTK_DEFAULTS;
     dataset.name = picture.name = name;
-    dataset.number = picture.number = k->number;
+    dataset.type = picture.type = k->number;
     picture.points = has_points(k);
     for (int d = 0; d < 3; d++) {
         picture.origin[d] = d + 0.5;
         picture.spacing[d] = d == 1 ? 0 : d + 2.0;
     }
-    return is_picture(k) ? ferry_picture_write(x, path, &picture)
+    return is_picture(k) ? ferry_vtk_write(x, path, &picture)
                          : ferry_dataset_write(x, path, &dataset);
 }
 
@@ -159,7 +159,7 @@ static inline int read_kind(const kind *k, ferry_xarray *x, const char *path)
 {
     ferry_dataset dataset = FERRY_DATASET_DEFAULTS;
     dataset.name = k->full;
-    dataset.number = k->number;
+    dataset.type = k->number;
     return ferry_dataset_read(path, &dataset, x);
 }
 

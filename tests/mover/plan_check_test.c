@@ -116,7 +116,7 @@ static void test_plan_meet_refuses(void **state)
     assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &a), 0);
     assert_int_equal(ferry_floorplan_tile(box(3, 8), ferry_point_all(4), &b), 0);
     for (int fault = 0; fault < 12; fault++) {
-        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
         meeting.relation = FERRY_REFINE;
         meeting.ratio[0] = meeting.ratio[1] = 2;
         meeting.permuted = true;
@@ -156,7 +156,7 @@ static void test_plan_meet_refuses(void **state)
             break;
         }
         const size_t before = plan.count;
-        assert_int_equal(ferry_plan_meet(&plan, &a, fault == 11 ? &b : &a, &meeting, -1),
+        assert_int_equal(ferry_plan_intersect(&plan, &a, fault == 11 ? &b : &a, &meeting, -1),
                          fault == 0 ? 0 : FERRY_EINVAL);
         assert_int_equal(plan.count > before, fault == 0);
     }
@@ -174,7 +174,7 @@ static void test_plan_meet_at_the_limits(void **state)
     ferry_plan plan = {0};
     assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &a), 0);
     for (int relation = FERRY_PLAIN; relation <= FERRY_COARSEN; relation++) {
-        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
         meeting.relation = (ferry_relation)relation;
         meeting.ratio[0] = meeting.ratio[1] = INT32_MAX;
         const int64_t ratio = relation == FERRY_PLAIN ? 1 : INT32_MAX;
@@ -183,12 +183,12 @@ static void test_plan_meet_at_the_limits(void **state)
         meeting.shift = ferry_point_all(-(far - far % ratio));
         const int64_t room = FERRY_COORDINATE_MAX / 2 / ratio;
         a.blocks[0].region.low = ferry_point_all(-room);
-        assert_int_equal(ferry_plan_meet(&plan, &a, &a, &meeting, 0), 0);
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &meeting, 0), 0);
         a.blocks[0].region.low = ferry_point_all(-room - 1);
-        assert_int_equal(ferry_plan_meet(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
         a.blocks[0].region.low = ferry_point_all(0);
         meeting.shift = ferry_point_all((far + 1) * ratio);
-        assert_int_equal(ferry_plan_meet(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
     }
     ferry_plan_fini(&plan);
     ferry_floorplan_fini(&a);

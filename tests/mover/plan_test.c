@@ -224,7 +224,7 @@ static void test_plan_of_a_rank_is_its_share(void **state)
         halo.high = ferry_point_of(1, dice_between(&d, 0, 3), 0);
         halo.domain = domain;
         halo.periodic[0] = halo.periodic[1] = round % 2;
-        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
         meeting.low = halo.low;
         meeting.high = ferry_point_of(dice_between(&d, 0, 3), dice_between(&d, 0, 3), 0);
         meeting.shift = ferry_point_of(dice_between(&d, -3, 3), 2, 0);
@@ -239,7 +239,7 @@ static void test_plan_of_a_rank_is_its_share(void **state)
             ferry_plan whole = {0};
             for (int rank = -1; rank < 4; rank++) {
                 ferry_plan own = {0}, *plan = rank < 0 ? &whole : &own;
-                int error = kind ? ferry_plan_meet(plan, &a, &b, &meeting, rank)
+                int error = kind ? ferry_plan_intersect(plan, &a, &b, &meeting, rank)
                                  : ferry_plan_halo(plan, &a, &halo, rank);
                 assert_int_equal(error, 0);
                 if (rank >= 0)
@@ -263,13 +263,13 @@ static void test_plan_meet_moves_each_point_once(void **state)
     assert_int_equal(ferry_floorplan_tile(domain, ferry_point_of(5, 24, 0), &a), 0);
     assert_int_equal(ferry_floorplan_tile(domain, ferry_point_of(24, 7, 0), &b), 0);
     assert_int_equal(ferry_floorplan_tile(domain, ferry_point_of(11, 4, 0), &c), 0);
-    assert_int_equal(ferry_map_block(&b, 4), 0);
+    assert_int_equal(ferry_floorplan_map_block(&b, 4), 0);
     ferry_plan ab = {0}, bc = {0}, ac = {0}, direct = {0};
-    assert_int_equal(ferry_plan_meet(&ab, &a, &b, NULL, -1), 0);
-    assert_int_equal(ferry_plan_meet(&bc, &b, &c, NULL, -1), 0);
-    assert_int_equal(ferry_plan_meet(&direct, &a, &c, NULL, -1), 0);
+    assert_int_equal(ferry_plan_intersect(&ab, &a, &b, NULL, -1), 0);
+    assert_int_equal(ferry_plan_intersect(&bc, &b, &c, NULL, -1), 0);
+    assert_int_equal(ferry_plan_intersect(&direct, &a, &c, NULL, -1), 0);
     assert_int_equal(ferry_plan_compose(&ab, &bc, &ac), 0);
-    ferry_plan_stats stats;
+    ferry_plan_stats stats = FERRY_PLAN_STATS_DEFAULTS;
     assert_int_equal(ferry_plan_account(&ab, &a, &b, &stats), 0);
     assert_int_equal(stats.points, 24 * 24);
     assert_int_equal(stats.pair_count, 3);
@@ -333,14 +333,14 @@ static void test_plan_prints_and_reverses_every_relation(void **state)
     assert_int_equal(ferry_floorplan_add(&source, box(2, 20), 0), 0);
     assert_int_equal(ferry_floorplan_add(&target, ferry_region_sized(2, (int64_t[]){4, 2}), 0), 0);
     for (int relation = FERRY_PLAIN; relation <= FERRY_COARSEN; relation++) {
-        ferry_meeting meeting = FERRY_MEETING_DEFAULTS;
+        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
         ferry_plan plan = {0}, composed = {0};
         meeting.relation = (ferry_relation)relation;
         meeting.ratio[0] = 3;
         meeting.ratio[1] = 2;
         meeting.permuted = true;
         meeting.axis[0] = 1;
-        assert_int_equal(ferry_plan_meet(&plan, &source, &target, &meeting, -1), 0);
+        assert_int_equal(ferry_plan_intersect(&plan, &source, &target, &meeting, -1), 0);
         char *text;
         size_t size;
         FILE *out = open_memstream(&text, &size);

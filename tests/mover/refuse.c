@@ -14,7 +14,7 @@
  * share the copy are, and the others when they move, one after the other. */
 static void refused(ferry *f, const ferry_plan *plan, ferry_xarray *x, bool check)
 {
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m = NULL;
     options.check = check;
     int error = ferry_mover_bind(f, plan, x, x, &options, &m);
@@ -48,12 +48,12 @@ static void mistakes(ferry *f)
     int64_t extents[1] = {8 * ferry_ranks(f)};
     ferry_floorplan blocks;
     CHECK(ferry_floorplan_tile(ferry_region_sized(1, extents), ferry_point_all(8), &blocks) == 0);
-    CHECK(ferry_map_block(&blocks, ferry_ranks(f)) == 0);
+    CHECK(ferry_floorplan_map_block(&blocks, ferry_ranks(f)) == 0);
     ferry_xarray *x = make_array(f, &blocks, ferry_point_all(1), false);
     ferry_halo halo = FERRY_HALO_DEFAULTS;
     halo.low = halo.high = ferry_point_all(1);
     ferry_plan plan = {0};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m = NULL;
     CHECK(ferry_plan_halo(&plan, &blocks, &halo, ferry_rank(f)) == 0);
     if (ferry_ranks(f) > 1 && ferry_rank(f) == 0)
@@ -84,7 +84,7 @@ static void mistakes(ferry *f)
     options.check = true;
     CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EINVAL);
     CHECK(ferry_rank(f) != 0 || strstr(ferry_error_message(f), "entries 0 [-1:-1] and 1") != NULL);
-    options.operation.combine = FERRY_COMBINE_ADD;
+    options.operation.reduction = FERRY_SUM;
     CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == 0 && ferry_mover_free(m) == 0);
     ferry_plan_fini(&plan);
     CHECK(ferry_mover_bind(f, &plan, x, x, NULL, &m) == 0);
@@ -155,5 +155,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -77,7 +77,7 @@ static void check_same(ferry *f, const ferry_plan *a, const ferry_plan *b)
 
 static ferry_mover *bind(ferry *f, ferry_plan *plan, ferry_xarray *from, ferry_xarray *to)
 {
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_mover *m;
     options.check = true;
     CHECK(ferry_mover_bind(f, plan, from, to, &options, &m) == 0);
@@ -99,8 +99,8 @@ static void check_refusals(ferry *f, ferry_xarray *x)
     ferry_floorplan none;
     const ferry_regions nothing = {0};
     int32_t *owners = calloc(x->blocks.total + 1, sizeof *owners);
-    CHECK(ferry_map_block(&x->blocks, ferry_ranks(f)) == FERRY_EINVAL);
-    CHECK(ferry_map_curve(&x->blocks, ferry_ranks(f), NULL) == FERRY_EINVAL);
+    CHECK(ferry_floorplan_map_block(&x->blocks, ferry_ranks(f)) == FERRY_EINVAL);
+    CHECK(ferry_floorplan_map_curve(&x->blocks, ferry_ranks(f), NULL) == FERRY_EINVAL);
     CHECK(ferry_floorplan_add(&x->blocks, x->blocks.blocks[0].region, 0) == FERRY_EINVAL);
     owners[0] = ferry_ranks(f);
     CHECK(ferry_xarray_remap(x, owners) == FERRY_EINVAL);
@@ -142,7 +142,7 @@ static void show(ferry *f, const ferry_xarray *x, const char *folder)
     char path[600], name[700], line[800];
     int32_t number;
     (void)snprintf(path, sizeof path, "%s/shown_%d", folder, ferry_ranks(f));
-    CHECK(ferry_picture_write(x, path, NULL) == 0);
+    CHECK(ferry_vtk_write(x, path, NULL) == 0);
     (void)snprintf(name, sizeof name, "%s.pvti", path);
     FILE *index = fopen(name, "r");
     int *seen = calloc(x->blocks.total + 1, sizeof *seen);
@@ -300,8 +300,8 @@ static void redistributions(ferry *f, dice *d)
         CHECK(ferry_floorplan_share(f, &own[k], &regions[1 - k], &share[k]) == 0);
         CHECK(ferry_xarray_create(f, &share[k], sizeof(double), ferry_point_all(0), &x[k]) == 0);
     }
-    CHECK(ferry_plan_meet(&plan, &share[0], &share[1], NULL, ferry_rank(f)) == 0);
-    CHECK(ferry_plan_meet(&wanted, &whole[0], &whole[1], NULL, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_intersect(&plan, &share[0], &share[1], NULL, ferry_rank(f)) == 0);
+    CHECK(ferry_plan_intersect(&wanted, &whole[0], &whole[1], NULL, ferry_rank(f)) == 0);
     check_same(f, &plan, &wanted);
     ferry_mover *m = bind(f, &plan, x[0], x[1]);
     for (int round = 3; round < 8; round++) {
@@ -476,5 +476,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

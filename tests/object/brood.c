@@ -89,7 +89,9 @@ static void set_up(ferry *f, account *a)
     for (int rank = 0; rank < ferry_ranks(f); rank++) {
         if (ferry_rank(f) == rank) {
             check(f, ferry_object_create(f, type, calloc(1, 64), &a->objects[rank]));
-            check(f, ferry_balance_add(f, a->objects[rank], 1));
+            check(f, ferry_balance_add(f, a->objects[rank],
+                                       &(ferry_balance_options){sizeof(ferry_balance_options), 1, 0,
+                                                                NULL, NULL, 0}));
         }
         check(f, ferry_broadcast(f, rank, &a->objects[rank], sizeof a->objects[rank]));
     }
@@ -140,5 +142,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

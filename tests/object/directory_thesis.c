@@ -1,6 +1,6 @@
 /* A directory protocol in a shared object: that of the thesis (prema.txt 4.2.4.1). A sender whose
  * message was forwarded learns where the object is; nobody else is told. */
-#include <ferry/object.h>
+#include <ferry/directory.h>
 
 static void found(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops)
 {

@@ -127,7 +127,10 @@ static void exchange(ferry *f[2], account a[2])
         int before = a[0].handled + a[1].handled;
         if (create(f[i % 2], &a[i % 2], &object) != 0)
             continue;
-        bool scheduled = i == 2 && ferry_balance_add(f[i % 2], object, 1) == 0;
+        bool scheduled =
+            i == 2 && ferry_balance_add(f[i % 2], object,
+                                        &(ferry_balance_options){sizeof(ferry_balance_options), 1,
+                                                                 0, NULL, NULL, 0}) == 0;
         (void)scheduled;
         int accepted = exercise(f, a, object);
         settle_both(f);

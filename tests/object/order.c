@@ -119,7 +119,7 @@ static void create_objects(ferry *f, account *a, ferry_object_type type)
         thing *t = calloc(1, sizeof *t);
         a->alive++;
         if (ferry_object_create(f, type, t, object) != 0 ||
-            (i % 2 == 1 && ferry_balance_add(f, *object, 0) != 0)) {
+            (i % 2 == 1 && ferry_balance_add(f, *object, NULL) != 0)) {
             fprintf(stderr, "create: %s\n", ferry_error_message(f));
             a->wrong++;
         }
@@ -145,7 +145,7 @@ static bool sums_agree(ferry *f, account *a)
 
 static bool round_is_right(ferry *f, account *a, int round)
 {
-    if (ferry_balance_phase(f, round % 2 == 1) != 0)
+    if (ferry_balance_enable(f, round % 2 == 1) != 0)
         a->wrong++;
     for (int i = 0; i < MESSAGES; i++) {
         int target = (int)(draw(a) % (uint64_t)a->count);
@@ -167,7 +167,7 @@ static bool round_is_right(ferry *f, account *a, int round)
 /* Destroys what is here: afterwards nothing calls back. */
 static void destroy_mine(ferry *f, account *a)
 {
-    if (ferry_balance_phase(f, false) != 0 || ferry_barrier(f) != 0)
+    if (ferry_balance_enable(f, false) != 0 || ferry_barrier(f) != 0)
         a->wrong++;
     while (ferry_poll(f) > 0)
         continue;
@@ -213,5 +213,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -71,7 +71,7 @@ void scene_open(scene *s, uint32_t ring_slots)
     for (int i = 0; i < RANKS; i++) {
         ferry *f = s->job.f[i];
         ferry_user_data_set(f, s);
-        CHECK(ferry_on_peer(f, survive, NULL) == 0);
+        CHECK(ferry_peer_watch(f, survive, NULL) == 0);
         CHECK(ferry_handler_register(f, "note", note, &s->note) == 0);
         CHECK(ferry_handler_register(f, "quiet", quiet, &s->quiet) == 0);
         CHECK(ferry_memory_handler_register(f, "memory", memory_note, &s->memory_note) == 0);
@@ -279,13 +279,13 @@ static ferry_parcel parcel_of(ferry *f)
 
 static void add_parcel(scene *s)
 {
-    CHECK(ferry_cell_enq(s->job.f[1], cell, parcel_of(s->job.f[1]), FERRY_GIVE, 0) == 0);
+    CHECK(ferry_cell_enqueue(s->job.f[1], cell, parcel_of(s->job.f[1]), FERRY_GIVE, 0) == 0);
 }
 
 static void take_parcel(scene *s)
 {
     ferry_parcel parcel;
-    CHECK(ferry_cell_deq(s->job.f[1], cell, &parcel, 0) == 0);
+    CHECK(ferry_cell_dequeue(s->job.f[1], cell, &parcel, 0) == 0);
     CHECK(ferry_parcel_release(s->job.f[1], parcel) == 0);
 }
 
@@ -312,12 +312,12 @@ static void fill_far_cell(scene *s)
 static int cell_enq(scene *s, const ferry_track *track, bool wrong)
 {
     const ferry_parcel none = {0};
-    return ferry_cell_enq_start(s->job.f[0], cell, wrong ? none : s->parcel, FERRY_KEEP, track);
+    return ferry_cell_enqueue_start(s->job.f[0], cell, wrong ? none : s->parcel, FERRY_KEEP, track);
 }
 
 static int cell_deq(scene *s, const ferry_track *track, bool wrong)
 {
-    return ferry_cell_deq_start(s->job.f[0], cell, wrong ? NULL : &s->parcel, track);
+    return ferry_cell_dequeue_start(s->job.f[0], cell, wrong ? NULL : &s->parcel, track);
 }
 
 static int cell_read(scene *s, const ferry_track *track, bool wrong)
@@ -330,14 +330,15 @@ static int cell_read(scene *s, const ferry_track *track, bool wrong)
 static ferry_collective sum_of(const scene *s, int rank)
 {
     return (ferry_collective){.size = sizeof(ferry_collective),
-                              .sort = FERRY_ALLREDUCE,
+                              .kind = FERRY_ALLREDUCE,
+                              .reduction = FERRY_SUM,
                               .type = FERRY_UINT64,
                               .in = rank == 0 ? s->mine : s->theirs,
                               .out = (void *)(uintptr_t)(rank == 0 ? s->mine : s->theirs),
                               .count = WORDS};
 }
 
-static const ferry_collective barrier_call = {.size = sizeof(barrier_call), .sort = FERRY_BARRIER};
+static const ferry_collective barrier_call = {.size = sizeof(barrier_call), .kind = FERRY_BARRIER};
 
 static void meet_allreduce(scene *s)
 {
@@ -382,7 +383,7 @@ static void *bind_one(void *arg)
     for (int i = 0; i < ELEMENTS / 2; i++)
         items[i] = (ferry_ghost){.local = ELEMENTS / 2 + i, .remote = i, .owner = 1 - b->rank};
     const ferry_ghosts ghosts = {.items = items, .count = ELEMENTS / 2};
-    ferry_mover_options options = FERRY_MOVER_DEFAULTS;
+    ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     options.messages = b->messages;
     const int64_t extent = ELEMENTS;
     CHECK(ferry_grid_alloc(f, ferry_region_sized(1, &extent), sizeof(double), line) == 0);

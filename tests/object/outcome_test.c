@@ -464,7 +464,7 @@ static void test_outcome_collective_fails_for_all(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const ferry_collective barrier = {.size = sizeof(barrier), .sort = FERRY_BARRIER};
+        const ferry_collective barrier = {.size = sizeof(barrier), .kind = FERRY_BARRIER};
         ferry_op mine, theirs;
         const ferry_track timed = {.size = sizeof(timed), .op = &mine, .timeout_ns = i == 0};
         const ferry_track other = {.size = sizeof(other), .op = &theirs};

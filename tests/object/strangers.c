@@ -87,7 +87,7 @@ static void create(ferry *f, state *s, int i)
     memset(data, 0, sizeof(counter));
     check(f, ferry_object_create(f, s->types[i], data, &s->objects[i]) == 0, "create");
     if (i == SCHEDULED)
-        check(f, ferry_balance_add(f, s->objects[i], 0) == 0, "balance_add");
+        check(f, ferry_balance_add(f, s->objects[i], NULL) == 0, "balance_add");
 }
 
 /* The messages of this rank from `first` up to `end`; with `moves` the first has the object move.
@@ -143,7 +143,7 @@ static int run(ferry *f, int argc, char **argv)
     ferry_user_data_set(f, &s);
     check(f, ferry_object_handler_register(f, "visit", visit, &s.visit) == 0, "register");
     check(f, ferry_handler_register(f, "go", go, &s.go) == 0, "register");
-    check(f, ferry_on_peer(f, on_peer, &s) == 0, "on_peer");
+    check(f, ferry_peer_watch(f, on_peer, &s) == 0, "on_peer");
     if (ferry_rank(f) == 0 || ferry_rank(f) == 3)
         register_kinds(f, &s);
     for (int i = 0; i < SORTS && ferry_rank(f) == 0; i++)
@@ -177,5 +177,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

@@ -188,7 +188,7 @@ static void lumps_are_one_message(ferry *f, account *a, ferry_object_type type)
         ferry_object object;
         const ferry_message m = {.handler = a->work};
         check(f, ferry_object_create(f, type, make(64), &object));
-        check(f, ferry_balance_add(f, object, 0));
+        check(f, ferry_balance_add(f, object, NULL));
         check(f, ferry_object_send(f, object, &m, NULL));
     }
     check(f, ferry_quiesce(f));
@@ -252,7 +252,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_object_type_register(f, &ops, &type));
     check(f, ferry_object_handler_register(f, "work", on_work, &a.work));
     check(f, ferry_object_handler_register(f, "go", on_go, &a.go));
-    check(f, ferry_balance_phase(f, true));
+    check(f, ferry_balance_enable(f, true));
     lumps_are_one_message(f, &a, type);
     large_ones_are_copied_once(f, &a, type);
     waits_count_once(f, &a);
@@ -265,5 +265,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

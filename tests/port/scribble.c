@@ -238,9 +238,9 @@ static void use_cells(work *w)
         must(w, "create", ferry_parcel_create(w->f, 64, &parcel, (void **)&data));
         for (int i = 0; i < 8; i++)
             data[i] = w->random;
-        error = ferry_cell_enq(w->f, cell, parcel, FERRY_GIVE, 0);
+        error = ferry_cell_enqueue(w->f, cell, parcel, FERRY_GIVE, 0);
     } else {
-        error = below(w, 2) == 0 ? ferry_cell_deq(w->f, cell, &parcel, 0)
+        error = below(w, 2) == 0 ? ferry_cell_dequeue(w->f, cell, &parcel, 0)
                                  : ferry_cell_read(w->f, cell, &parcel, 0);
         if (error == FERRY_EAGAIN)
             return;
@@ -382,7 +382,7 @@ int main(int argc, char **argv)
 {
     static char log[LOG_BYTES];
     if (argc > 1 && strcmp(argv[1], "job") == 0)
-        return ferry_main(argc, argv, rank_main);
+        return ferry_main(argc, argv, rank_main, NULL);
     long jobs = argc > 1 ? atol(argv[1]) : 50, failed = 0, counts[AREAS] = {0};
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     for (long i = 0; i < jobs; i++, seed++) {

@@ -170,7 +170,7 @@ static bool meet_all(state *s)
 static bool play(state *s)
 {
     if (approach(s, "main") || !send_all(s) || approach(s, "phase") ||
-        failed(s, ferry_balance_phase(s->f, s->round % 2 == 0), "balance_phase"))
+        failed(s, ferry_balance_enable(s->f, s->round % 2 == 0), "balance_phase"))
         return false;
     if (approach(s, "quiesce") || failed(s, ferry_quiesce(s->f), "quiesce") || !meet_all(s))
         return false;
@@ -192,7 +192,9 @@ static bool open_state(state *s)
     for (int i = 0; i < OBJECTS && error == 0; i++) {
         error = ferry_object_create(s->f, s->type, calloc(1, sizeof(uint64_t)), &s->objects[i]);
         if (error == 0)
-            error = ferry_balance_add(s->f, s->objects[i], 1);
+            error = ferry_balance_add(
+                s->f, s->objects[i],
+                &(ferry_balance_options){sizeof(ferry_balance_options), 1, 0, NULL, NULL, 0});
     }
     return !failed(s, error, "open");
 }
@@ -223,5 +225,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -125,7 +125,7 @@ static int run(ferry *f, int argc, char **argv)
     ferry_user_data_set(f, &s);
     check(f, ferry_handler_register(f, "wander", wander, &s.wander) == 0, "register");
     check(f, ferry_handler_register(f, "spawn", spawn_here, &s.spawn) == 0, "register");
-    check(f, ferry_on_peer(f, on_peer, &s) == 0, "on_peer");
+    check(f, ferry_peer_watch(f, on_peer, &s) == 0, "on_peer");
     bool newcomer = ferry_member_place(f, ferry_rank(f)) < 0;
     int first;
     if (newcomer)
@@ -151,5 +151,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

@@ -182,7 +182,7 @@ static int run(ferry *f, int argc, char **argv)
     int ranks = ferry_ranks(f), rounds = ranks < 6 ? ranks - 1 : 5;
     state s = {.random = (uint64_t)ferry_rank(f) * 977 + mix};
     ferry_user_data_set(f, &s);
-    check(f, ferry_on_peer(f, on_peer, &s) == 0, "on_peer");
+    check(f, ferry_peer_watch(f, on_peer, &s) == 0, "on_peer");
     open_objects(f, &s);
     for (int round = 0; round < rounds; round++) {
         uint64_t set = leavers(ranks, round, mix, gone);
@@ -210,5 +210,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

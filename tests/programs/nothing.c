@@ -18,7 +18,7 @@ static ferry_collective call_of(int sort, int root, int shape, unsigned char *in
                                 unsigned char *out)
 {
     ferry_collective c = {.size = sizeof(c),
-                          .sort = (ferry_collective_sort)sort,
+                          .kind = (ferry_collective_kind)sort,
                           .root = root,
                           .in = shape & 1 ? in : NULL,
                           .out = shape & 1 ? out : NULL,
@@ -64,5 +64,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -96,7 +96,7 @@ static int run(ferry *f, int argc, char **argv)
     if (ferry_ranks(f) <= SENDERS)
         return 0; /* nothing to be seen */
     ferry_user_data_set(f, s);
-    if (ferry_on_peer(f, on_peer, s) != 0 ||
+    if (ferry_peer_watch(f, on_peer, s) != 0 ||
         ferry_handler_register(f, "pass", pass, &s->pass) != 0 ||
         ferry_handler_register(f, "work", work, &s->work) != 0 ||
         ferry_handler_register(f, "report", report, &s->report) != 0 || ferry_barrier(f) != 0)
@@ -115,5 +115,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

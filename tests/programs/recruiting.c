@@ -81,11 +81,11 @@ static void fail(ferry *f, state *s)
     bool late = ferry_rank(f) != 0 && strcmp(s->mode, "late") == 0;
     int first;
     if (late)
-        check(f, ferry_on_peer(f, NULL, NULL) == 0, "on_peer");
+        check(f, ferry_peer_watch(f, NULL, NULL) == 0, "on_peer");
     check(f, ferry_barrier(f) == 0, "barrier"); /* all go on without who dies */
     if (late) {
         nanosleep(&pause, NULL);
-        check(f, ferry_on_peer(f, on_peer, s) == 0, "on_peer");
+        check(f, ferry_peer_watch(f, on_peer, s) == 0, "on_peer");
     }
     if (ferry_member_place(f, ferry_rank(f)) != 0)
         return;
@@ -254,7 +254,7 @@ static void open_state(ferry *f, state *s)
     check(f, ferry_handler_register(f, "hello", on_hello, &s->hello) == 0, "register");
     check(f, ferry_object_type_register(f, &ops, &s->type) == 0, "type");
     check(f, ferry_object_handler_register(f, "travel", travel, &s->travel) == 0, "register");
-    check(f, ferry_on_peer(f, on_peer, s) == 0, "on_peer");
+    check(f, ferry_peer_watch(f, on_peer, s) == 0, "on_peer");
 }
 
 static int run(ferry *f, int argc, char **argv)
@@ -280,5 +280,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

@@ -234,7 +234,7 @@ static void open_state(ferry *f, state *s)
     check(f, ferry_handler_register(f, "noise", on_noise, &s->noise) == 0, "register");
     check(f, ferry_object_type_register(f, &ops, &s->type) == 0, "type");
     check(f, ferry_object_handler_register(f, "travel", travel, &s->travel) == 0, "register");
-    check(f, ferry_on_peer(f, on_peer, s) == 0, "on_peer");
+    check(f, ferry_peer_watch(f, on_peer, s) == 0, "on_peer");
 }
 
 /* What all members do; then the last but one leaves, and is told of. False: it was this one. */
@@ -286,5 +286,5 @@ static int run(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, run);
+    return ferry_main(argc, argv, run, NULL);
 }

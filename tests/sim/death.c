@@ -240,7 +240,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     a->random = first_random(ferry_rank(f));
     a->told = calloc((size_t)truth.ranks, sizeof(bool));
     ferry_user_data_set(f, a);
-    if (ferry_on_peer(f, on_peer, a) != 0 ||
+    if (ferry_peer_watch(f, on_peer, a) != 0 ||
         ferry_handler_register(f, "request", on_request, &a->request) != 0)
         wrong(f, "cannot begin", 0, 0);
     for (uint64_t round = 0; round < ROUNDS; round++)
@@ -259,5 +259,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

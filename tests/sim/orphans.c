@@ -306,7 +306,7 @@ static void create_objects(ferry *f, ferry_object_type type)
     for (int i = 0; i < OBJECTS; i++) {
         int index = ferry_rank(f) * OBJECTS + i;
         if (ferry_object_create(f, type, thing_make(f, index), &truth.names[index]) != 0 ||
-            (i == 1 && ferry_balance_add(f, truth.names[index], 0) != 0))
+            (i == 1 && ferry_balance_add(f, truth.names[index], NULL) != 0))
             wrong(f, "cannot create", (uint64_t)index, 0);
     }
     check_collective(f, ferry_barrier(f));
@@ -324,7 +324,7 @@ static account *begin(ferry *f)
     account *a = &truth.accounts[ferry_rank(f)];
     a->random = first_random(ferry_rank(f));
     ferry_user_data_set(f, a);
-    if (ferry_on_peer(f, on_peer, a) != 0 || ferry_object_type_register(f, &ops, &type) != 0 ||
+    if (ferry_peer_watch(f, on_peer, a) != 0 || ferry_object_type_register(f, &ops, &type) != 0 ||
         ferry_object_handler_register(f, "message", on_message, &a->message) != 0)
         wrong(f, "cannot begin", 0, 0);
     create_objects(f, type);
@@ -351,5 +351,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

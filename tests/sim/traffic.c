@@ -369,7 +369,7 @@ static void check_all(ferry *f)
 
 static void play_round(ferry *f, account *a, uint64_t round)
 {
-    must(f, ferry_balance_phase(f, round % 2 == 0), "phase");
+    must(f, ferry_balance_enable(f, round % 2 == 0), "phase");
     for (uint64_t i = 0; i < t->plan.steps; i++)
         step(f, a);
     atomic_fetch_add(&t->walked, 1);
@@ -407,7 +407,11 @@ static void create_objects(ferry *f, account *a)
         memset(x->ballast, (int)i, t->plan.data_bytes);
         must(f, ferry_object_create(f, type, x, &a->objects[i]), "create");
         if (t->plan.scheduled && i % 2 == 1)
-            must(f, ferry_balance_add(f, a->objects[i], 1e-6), "balance_add");
+            must(f,
+                 ferry_balance_add(f, a->objects[i],
+                                   &(ferry_balance_options){sizeof(ferry_balance_options), 1e-6, 0,
+                                                            NULL, NULL, 0}),
+                 "balance_add");
     }
     must(f,
          ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, a->objects, a->objects,
@@ -442,7 +446,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     create_objects(f, a);
     for (uint64_t round = 0; round < t->plan.rounds; round++)
         play_round(f, a, round);
-    must(f, ferry_balance_phase(f, false), "phase");
+    must(f, ferry_balance_enable(f, false), "phase");
     while (atomic_load(&t->tracked) != atomic_load(&t->ended))
         ferry_wait(f, 1000000);
     must(f, ferry_barrier(f), "barrier");
@@ -477,5 +481,5 @@ int main(int argc, char **argv)
     if (first)
         choose_plan(seed == NULL ? 1 : strtoull(seed, NULL, 10),
                     argc > 2 ? strtoull(argv[2], NULL, 10) : 2);
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

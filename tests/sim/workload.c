@@ -268,7 +268,7 @@ static void create_objects(ferry *f, account *a, ferry_object_type type)
         while (again(f, a, error, &tries));
         must(f, error, "create");
         if (i == 1)
-            must(f, ferry_balance_add(f, a->objects[t->index], 0), "balance_add");
+            must(f, ferry_balance_add(f, a->objects[t->index], NULL), "balance_add");
     }
     must(f,
          ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, a->objects, a->objects, (size_t)truth.objects),
@@ -325,7 +325,7 @@ typedef struct plan {
 
 static void play_round(ferry *f, account *a, uint64_t round, const plan *p)
 {
-    must(f, ferry_balance_phase(f, round % 2 == 1), "phase");
+    must(f, ferry_balance_enable(f, round % 2 == 1), "phase");
     for (uint64_t i = 0; i < p->messages; i++) {
         uint64_t chain =
             draw(&a->random, p->chain); /* one draw a statement: compilers order arguments */
@@ -388,7 +388,7 @@ static bool is_settled(void)
 
 static void finish(ferry *f, account *a)
 {
-    must(f, ferry_balance_phase(f, false), "phase");
+    must(f, ferry_balance_enable(f, false), "phase");
     must(f, ferry_quiesce(f), "quiesce");
     must(f, ferry_barrier(f), "barrier");
     while (!is_settled())
@@ -431,5 +431,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -203,7 +203,7 @@ static int open_state(state *s)
     if (error == 0)
         error = ferry_handler_register(s->f, "mark", on_mark, &s->mark);
     if (error == 0)
-        error = ferry_on_peer(s->f, on_peer, NULL);
+        error = ferry_peer_watch(s->f, on_peer, NULL);
     void *mine = NULL;
     if (error == 0)
         error = ferry_alloc(s->f, LONG_BYTES, &mine);
@@ -241,5 +241,5 @@ static int rank_main(ferry *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    return ferry_main(argc, argv, rank_main);
+    return ferry_main(argc, argv, rank_main, NULL);
 }

@@ -28,7 +28,7 @@ static int host_of(const ferry_scheduling *s, const fy_desks *desks, int base, i
 {
     int ranks = ferry_scheduling_ranks(s), span = span_of(desks, level);
     for (int rank = base; rank < ranks && rank - base < span; rank++)
-        if (rank == desks->rank || ferry_scheduling_takes(s, rank))
+        if (rank == desks->rank || ferry_scheduling_accepts(s, rank))
             return rank;
     return -1;
 }

@@ -15,7 +15,7 @@
 #ifndef FY_DESK_H
 #define FY_DESK_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 enum { FY_DESK_CHILDREN_MAX = 64, FY_DESK_LEVELS_MAX = 10 };
 

@@ -71,7 +71,7 @@ static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t count = p->waiting.loaded;
-    if (p->fresh || count == 0 || !ferry_scheduling_on(s))
+    if (p->fresh || count == 0 || !ferry_scheduling_is_on(s))
         return 0;
     return p->running != NULL && p->running_load > 0 ? count : count - 1;
 }
@@ -132,7 +132,7 @@ static void update(ferry_scheduling *s, ferry_policy *p)
 static void wish(ferry_scheduling *s, ferry_policy *p)
 {
     if (p->asked || p->waiting.count != 0 || (p->running != NULL && !asks_ahead(s, p)) ||
-        !ferry_scheduling_on(s) || ferry_scheduling_takers(s) == 0)
+        !ferry_scheduling_is_on(s) || ferry_scheduling_acceptor_count(s) == 0)
         return;
     p->asked = true;
     p->wished_ns = ferry_scheduling_now(s);
@@ -207,7 +207,7 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
     } else if (p->asked) {
         cancel(s, p);
     }
-    if (idle && !item->arrived && ferry_scheduling_takers(s) > 0)
+    if (idle && !item->arrived && ferry_scheduling_acceptor_count(s) > 0)
         become_fresh(s, p);
     update(s, p);
 }
@@ -224,7 +224,7 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_desk_note *note)
     int thief = note->wish;
     uint32_t count = supply(s, p);
     uint64_t wanted = p->mean_ns == 0 ? 1 : 1 + p->slice_ns / p->mean_ns;
-    if (!ferry_scheduling_takes(s, thief))
+    if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its wish */
     bool trade = note->word == FY_DESK_TRADE;
     if (count == 0 || (trade && !trades(p, note))) {

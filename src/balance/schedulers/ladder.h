@@ -7,7 +7,7 @@
 #ifndef FY_LADDER_H
 #define FY_LADDER_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 enum { FY_RUNGS = 128, FY_RUNG_WORDS = FY_RUNGS / 64 };
 

@@ -2,7 +2,7 @@
 #ifndef FY_POLICY_H
 #define FY_POLICY_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 #include "balance/schedulers/waiting.h"
 

@@ -3,7 +3,7 @@
 #ifndef FY_SCHEDULERS_H
 #define FY_SCHEDULERS_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 extern const ferry_scheduler fy_scheduler_ferry, fy_scheduler_none;
 

@@ -7,7 +7,7 @@
 #ifndef FY_WAITING_H
 #define FY_WAITING_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 /* An item in the heap. */
 typedef struct fy_weighed {

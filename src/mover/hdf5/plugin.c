@@ -54,19 +54,24 @@ static bool good(int64_t result, char *text)
 }
 
 /* Of files, whatever this machine's order of bytes. Lends. */
-static hid_t type_of(ferry_number number)
+static hid_t type_of(ferry_type number)
 {
     switch (number) {
-    case FERRY_NUMBER_DOUBLE:
+    case FERRY_DOUBLE:
         return H5T_IEEE_F64LE;
-    case FERRY_NUMBER_FLOAT:
+    case FERRY_FLOAT:
         return H5T_IEEE_F32LE;
-    case FERRY_NUMBER_INT32:
+    case FERRY_INT32:
         return H5T_STD_I32LE;
-    case FERRY_NUMBER_INT64:
+    case FERRY_INT64:
         return H5T_STD_I64LE;
+    case FERRY_UINT64:
+        return H5T_STD_U64LE;
+    case FERRY_BYTE:
+        return H5T_STD_U8LE;
+    default:
+        return H5I_INVALID_HID;
     }
-    return H5I_INVALID_HID;
 }
 
 static bool put_attribute(hid_t where, const char *name, hid_t in_file, hid_t in_memory,

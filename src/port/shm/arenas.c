@@ -74,7 +74,7 @@ int fy_shm_arena_take(shm_port *p)
             return fy_error_set(
                 FERRY_ENOMEM,
                 "rank %u: the %u heaps of %zu MiB belong to ranks that are there, or have gone and "
-                "left what others hold (ferry_free_gone); try a smaller FERRY_HEAP_BYTES",
+                "left what others hold (ferry_memory_reclaim); try a smaller FERRY_HEAP_BYTES",
                 p->rank, s->arenas, s->heap_bytes >> 20);
         if (ms % TELL_MS == 0)
             fy_controls_tell(s->base, s->ranks);

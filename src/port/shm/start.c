@@ -34,7 +34,7 @@ static int read_options(fy_shm_options *shm)
 
 int ferry_launch(const ferry_launch_options *options, char *const argv[])
 {
-    ferry_launch_options o = FERRY_LAUNCH_DEFAULTS;
+    ferry_launch_options o = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     int error =
         options == NULL ? 0 : fy_sized_read("launch: ferry_launch_options", options, &o, sizeof o);
     if (error != 0)

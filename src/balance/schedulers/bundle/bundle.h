@@ -5,7 +5,7 @@
 #ifndef FY_BUNDLE_H
 #define FY_BUNDLE_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 #include "base/shared.h"
 
@@ -24,7 +24,7 @@ extern const ferry_scheduler fy_scheduler_stealing, fy_scheduler_diffusion,
     fy_scheduler_diffusion_sender, fy_scheduler_gradient, fy_scheduler_multilist,
     fy_scheduler_master, fy_scheduler_rotate, fy_scheduler_inplace;
 
-/* Gives the bundle, here or from its plug-in. FERRY_ELAUNCH: that cannot be opened, and
+/* Gives the bundle, here or from its plug-in. FERRY_ENOTSUP: that cannot be opened, and
  * fy_error_text says why. Lends for ever. [application thread] */
 int fy_bundle_find(const fy_bundle **out);
 

@@ -63,7 +63,7 @@ static bool underloaded(const ferry_scheduling *s, const diffusion *state)
 static void query(ferry_scheduling *s, diffusion *state)
 {
     int count = fy_neighbours_count(s, &state->around);
-    if (state->phase != IDLE || !ferry_scheduling_on(s) || count == 0 || !underloaded(s, state))
+    if (state->phase != IDLE || !ferry_scheduling_is_on(s) || count == 0 || !underloaded(s, state))
         return;
     state->phase = QUERYING;
     state->round++;
@@ -82,7 +82,7 @@ static void replace_neighbours(ferry_scheduling *s, diffusion *state)
     state->phase = IDLE;
     fy_neighbours_pass(s, &state->around);
     state->seen += state->neighbour_count;
-    if (state->seen < ferry_scheduling_takers(s)) {
+    if (state->seen < ferry_scheduling_acceptor_count(s)) {
         query(s, state);
         return;
     }
@@ -164,8 +164,8 @@ static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 
 static void give(ferry_scheduling *s, diffusion *state, int source, uint64_t round)
 {
-    if (state->waiting.count <= kept(state) || !ferry_scheduling_on(s) ||
-        !ferry_scheduling_takes(s, source)) {
+    if (state->waiting.count <= kept(state) || !ferry_scheduling_is_on(s) ||
+        !ferry_scheduling_accepts(s, source)) {
         tell(s, source, REFUSE, round, 0);
         return;
     }

@@ -59,7 +59,7 @@ static bool overloaded(const sender *state)
 static void query(ferry_scheduling *s, sender *state)
 {
     int count = fy_neighbours_count(s, &state->around);
-    if (state->phase != IDLE || !overloaded(state) || !ferry_scheduling_on(s) || count == 0)
+    if (state->phase != IDLE || !overloaded(state) || !ferry_scheduling_is_on(s) || count == 0)
         return;
     state->phase = QUERYING;
     state->round++;
@@ -73,7 +73,7 @@ static void query(ferry_scheduling *s, sender *state)
 /* Sends the heaviest object to `rank`, if there still is one too many; and looks for more. */
 static void send_heaviest(ferry_scheduling *s, sender *state, int rank)
 {
-    if (!overloaded(state) || !ferry_scheduling_on(s) || !ferry_scheduling_takes(s, rank))
+    if (!overloaded(state) || !ferry_scheduling_is_on(s) || !ferry_scheduling_accepts(s, rank))
         return;
     ferry_schedulable *item = fy_ladder_last(&state->waiting);
     fy_ladder_remove(&state->waiting, item);
@@ -96,7 +96,7 @@ static void decide(ferry_scheduling *s, sender *state)
 {
     const ferry_schedulable *item = fy_ladder_last(&state->waiting);
     rest(s, state);
-    if (state->least >= 0 && overloaded(state) && ferry_scheduling_on(s) &&
+    if (state->least >= 0 && overloaded(state) && ferry_scheduling_is_on(s) &&
         state->least_load + item->mark < load_of(state)) {
         if (!ferry_scheduling_preempts(s)) {
             send_heaviest(s, state, state->least);

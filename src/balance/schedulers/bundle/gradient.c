@@ -63,7 +63,7 @@ static void spread(ferry_scheduling *s, const gradient *g, int source, int rank,
 /* Says that there is nothing to do here, when it is so and was not said lately. */
 static void announce(ferry_scheduling *s, gradient *g)
 {
-    if (!underloaded(s, g) || !ferry_scheduling_on(s) || g->neighbour_count == 0)
+    if (!underloaded(s, g) || !ferry_scheduling_is_on(s) || g->neighbour_count == 0)
         return;
     if (g->announced)
         return;
@@ -77,7 +77,7 @@ static void announce(ferry_scheduling *s, gradient *g)
 /* Commits: tells the nearest underloaded rank what could be sent to it. */
 static void offer(ferry_scheduling *s, gradient *g)
 {
-    if (g->offered || g->nearest < 0 || surplus(g) == 0 || !ferry_scheduling_on(s))
+    if (g->offered || g->nearest < 0 || surplus(g) == 0 || !ferry_scheduling_is_on(s))
         return;
     g->offered = true;
     fy_policy_tell(s, g->nearest, OFFER, surplus(g), 0);
@@ -112,7 +112,7 @@ static void hear_offer(ferry_scheduling *s, gradient *g, int source, uint32_t co
 static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t count)
 {
     g->offered = false;
-    for (; count > 0 && surplus(g) > 0 && ferry_scheduling_on(s); count--) {
+    for (; count > 0 && surplus(g) > 0 && ferry_scheduling_is_on(s); count--) {
         ferry_schedulable *item = g->waiting.last;
         fy_waiting_remove(&g->waiting, item);
         ferry_scheduling_migrate(s, item, source);
@@ -125,8 +125,8 @@ static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t cou
 
 static void add_neighbour(ferry_scheduling *s, gradient *g, int distance)
 {
-    int places = ferry_scheduling_takers(s) + 1;
-    int rank = ferry_scheduling_taker(s, (distance % places + places) % places);
+    int places = ferry_scheduling_acceptor_count(s) + 1;
+    int rank = ferry_scheduling_acceptor(s, (distance % places + places) % places);
     bool known = rank < 0;
     for (int i = 0; i < g->neighbour_count; i++)
         known = known || g->neighbours[i] == rank;
@@ -141,7 +141,7 @@ static void choose_neighbours(ferry_scheduling *s, gradient *g)
         add_neighbour(s, g, i);
         add_neighbour(s, g, -i);
     }
-    for (int distance = 4; g->far && distance <= ferry_scheduling_takers(s); distance *= 2)
+    for (int distance = 4; g->far && distance <= ferry_scheduling_acceptor_count(s); distance *= 2)
         add_neighbour(s, g, distance);
 }
 
@@ -203,7 +203,7 @@ static void message(ferry_scheduling *s, void *arg, int source,
     switch (words[0]) {
     case STATUS:
         if (words[1] < (uint64_t)ferry_scheduling_ranks(s) &&
-            ferry_scheduling_takes(s, (int)words[1]) && words[2] < PROXIMITY_MAX)
+            ferry_scheduling_accepts(s, (int)words[1]) && words[2] < PROXIMITY_MAX)
             hear_status(s, g, source, (int)words[1], (uint32_t)words[2]);
         break;
     case OFFER:
@@ -238,7 +238,7 @@ static void members(ferry_scheduling *s, void *arg)
 {
     gradient *g = arg;
     choose_neighbours(s, g);
-    g->nearest = g->nearest >= 0 && ferry_scheduling_takes(s, g->nearest) ? g->nearest : -1;
+    g->nearest = g->nearest >= 0 && ferry_scheduling_accepts(s, g->nearest) ? g->nearest : -1;
     g->offered = g->announced = false;
     g->pause_ns = g->expire_ns;
     announce(s, g);

@@ -51,7 +51,7 @@ typedef struct master {
 /* Whether this rank leaves all tasks to the others. */
 static bool abstains(const ferry_scheduling *s, const master *m)
 {
-    return m->children >= CROWD && ferry_scheduling_on(s) && !ferry_scheduling_preempts(s) &&
+    return m->children >= CROWD && ferry_scheduling_is_on(s) && !ferry_scheduling_preempts(s) &&
            ferry_scheduling_now(s) - m->heard_ns < m->idle_ns;
 }
 
@@ -77,11 +77,11 @@ static asker *asker_at(const master *m, uint32_t index)
  * for those who ask meanwhile. What is too much is its stock. */
 static void ask(ferry_scheduling *s, master *m)
 {
-    if (m->parent < 0 || m->asked || !ferry_scheduling_on(s))
+    if (m->parent < 0 || m->asked || !ferry_scheduling_is_on(s))
         return;
     uint64_t want = m->waiting.count == 0 && m->waiting.running == NULL ? 1 : 0;
     for (uint32_t i = 0; i < m->asker_count && surplus(s, m) == 0; i++)
-        if (ferry_scheduling_takes(s, asker_at(m, i)->rank))
+        if (ferry_scheduling_accepts(s, asker_at(m, i)->rank))
             want += asker_at(m, i)->want;
     if (want == 0)
         return;
@@ -100,7 +100,7 @@ static uint32_t chunk_of(const ferry_scheduling *s, const master *m)
 static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
 {
     uint32_t i = 0;
-    while (i < m->asker_count && !ferry_scheduling_takes(s, asker_at(m, i)->rank))
+    while (i < m->asker_count && !ferry_scheduling_accepts(s, asker_at(m, i)->rank))
         i++;
     if (i == m->asker_count)
         return false;
@@ -117,7 +117,7 @@ static bool pop_asker(const ferry_scheduling *s, master *m, asker *out)
 static void serve(ferry_scheduling *s, master *m)
 {
     asker a;
-    while (surplus(s, m) > 0 && ferry_scheduling_on(s) && pop_asker(s, m, &a)) {
+    while (surplus(s, m) > 0 && ferry_scheduling_is_on(s) && pop_asker(s, m, &a)) {
         uint64_t count = (uint64_t)a.want * chunk_of(s, m);
         for (; count > 0 && surplus(s, m) > 0; count--)
             send_one(s, m, m->waiting.first, a.rank);
@@ -129,7 +129,7 @@ static void serve(ferry_scheduling *s, master *m)
 static void collect(ferry_scheduling *s, master *m, ferry_schedulable *item)
 {
     if (m->parent >= 0 && !m->distributed && !item->arrived && surplus(s, m) > 0 &&
-        ferry_scheduling_on(s))
+        ferry_scheduling_is_on(s))
         send_one(s, m, item, m->root);
     else if (m->asker_count > 0)
         serve(s, m);
@@ -149,13 +149,14 @@ static int parent_of(int place, int group, int places)
 /* Finds this rank's master and its workers, among those that are there. */
 static void find_masters(ferry_scheduling *s, master *m)
 {
-    int places = ferry_scheduling_takers(s) + 1, place = 0;
-    for (int i = places - 1; i > 0 && ferry_scheduling_taker(s, i) < ferry_scheduling_rank(s); i--)
+    int places = ferry_scheduling_acceptor_count(s) + 1, place = 0;
+    for (int i = places - 1; i > 0 && ferry_scheduling_acceptor(s, i) < ferry_scheduling_rank(s);
+         i--)
         place++;
     int group = m->group >= 2 && m->group < places ? m->group : places;
     int parent = parent_of(place, group, places);
-    m->root = place == 0 ? ferry_scheduling_rank(s) : ferry_scheduling_taker(s, places - place);
-    m->parent = parent < 0 ? -1 : ferry_scheduling_taker(s, places - place + parent);
+    m->root = place == 0 ? ferry_scheduling_rank(s) : ferry_scheduling_acceptor(s, places - place);
+    m->parent = parent < 0 ? -1 : ferry_scheduling_acceptor(s, places - place + parent);
     m->children = 0;
     for (int other = 0; other < places; other++)
         m->children += other != place && parent_of(other, group, places) == place;

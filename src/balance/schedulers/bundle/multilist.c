@@ -61,7 +61,7 @@ static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int 
 static bool can_give(ferry_scheduling *s, const multilist *m)
 {
     bool keeps_one = m->waiting.running == NULL || m->fetched != NULL;
-    return m->waiting.count > (keeps_one ? 1U : 0U) && ferry_scheduling_on(s);
+    return m->waiting.count > (keeps_one ? 1U : 0U) && ferry_scheduling_is_on(s);
 }
 
 static double wanted(ferry_scheduling *s, const ferry_schedulable *item, int rank)
@@ -91,8 +91,8 @@ static double head_now(ferry_scheduling *s, const multilist *m, int rank,
 static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable *changed)
 {
     bool gives = can_give(s, m);
-    for (int i = 1; i <= ferry_scheduling_takers(s); i++) {
-        int rank = ferry_scheduling_taker(s, i);
+    for (int i = 1; i <= ferry_scheduling_acceptor_count(s); i++) {
+        int rank = ferry_scheduling_acceptor(s, i);
         double *told = &m->others[rank].told;
         double now = gives ? head_now(s, m, rank, changed) : 0;
         if ((now > 0) == (*told > 0) && now <= NEWS_FACTOR * *told && *told <= NEWS_FACTOR * now)
@@ -116,7 +116,7 @@ static double least_wanted(ferry_scheduling *s, const multilist *m)
 static void ask(ferry_scheduling *s, multilist *m)
 {
     int ranks = ferry_scheduling_ranks(s), best = -1;
-    if (m->asked >= 0 || !ferry_scheduling_on(s))
+    if (m->asked >= 0 || !ferry_scheduling_is_on(s))
         return;
     double highest = 0;
     for (int i = 0; i < ranks; i++) {
@@ -190,7 +190,7 @@ static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 
 static void give(ferry_scheduling *s, multilist *m, int thief)
 {
-    bool gives = can_give(s, m) && ferry_scheduling_takes(s, thief);
+    bool gives = can_give(s, m) && ferry_scheduling_accepts(s, thief);
     ferry_schedulable *item = gives ? head_for(s, m, thief) : NULL;
     if (item == NULL) {
         tell(s, thief, NONE, 0);
@@ -222,10 +222,10 @@ static void members(ferry_scheduling *s, void *arg)
     multilist *m = arg;
     for (int rank = 0; rank < ferry_scheduling_ranks(s); rank++) {
         m->others[rank].told = 0;
-        if (!ferry_scheduling_takes(s, rank))
+        if (!ferry_scheduling_accepts(s, rank))
             m->others[rank].theirs = 0;
     }
-    if (m->asked >= 0 && !ferry_scheduling_takes(s, m->asked))
+    if (m->asked >= 0 && !ferry_scheduling_accepts(s, m->asked))
         m->asked = -1;
     announce(s, m, NULL);
     ask(s, m);

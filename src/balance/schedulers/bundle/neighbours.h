@@ -1,12 +1,12 @@
 /* Neighbours: the few ranks that a policy asks at a time, among those that take objects now.
  *
- * They stand one behind the other on the ring of takers (ferry_scheduling_taker), from a distance
- * that differs from rank to rank; passing on to the next few reaches all in time. When ranks come
- * or go the same places are others'. */
+ * They stand one behind the other on the ring of takers (ferry_scheduling_acceptor), from a
+ * distance that differs from rank to rank; passing on to the next few reaches all in time. When
+ * ranks come or go the same places are others'. */
 #ifndef FY_NEIGHBOURS_H
 #define FY_NEIGHBOURS_H
 
-#include <ferry/balance.h>
+#include <ferry/scheduler.h>
 
 enum { FY_NEIGHBOURS_MAX = 64 };
 

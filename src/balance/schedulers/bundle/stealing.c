@@ -73,15 +73,15 @@ static void next_victim(ferry_scheduling *s, stealing *state)
     int ranks = ferry_scheduling_ranks(s), left = ranks;
     do
         state->victim = (state->victim + state->stride) % ranks;
-    while (!ferry_scheduling_takes(s, state->victim) && --left > 0);
+    while (!ferry_scheduling_accepts(s, state->victim) && --left > 0);
 }
 
 static void ask(ferry_scheduling *s, stealing *state)
 {
-    if (state->asked || state->resting || !hungry(state) || !ferry_scheduling_on(s) ||
-        ferry_scheduling_takers(s) == 0)
+    if (state->asked || state->resting || !hungry(state) || !ferry_scheduling_is_on(s) ||
+        ferry_scheduling_acceptor_count(s) == 0)
         return;
-    if (!ferry_scheduling_takes(s, state->victim))
+    if (!ferry_scheduling_accepts(s, state->victim))
         next_victim(s, state); /* it has gone since */
     state->asked = true;
     state->asked_ns = ferry_scheduling_now(s);
@@ -95,7 +95,7 @@ static void refused(ferry_scheduling *s, stealing *state)
     state->asked = false;
     ferry_scheduling_wake(s, 0);
     next_victim(s, state);
-    if (++state->refusals < ferry_scheduling_takers(s)) {
+    if (++state->refusals < ferry_scheduling_acceptor_count(s)) {
         ask(s, state);
         return;
     }
@@ -152,7 +152,7 @@ static void add(ferry_scheduling *s, stealing *state, ferry_schedulable *item)
 static void give(ferry_scheduling *s, stealing *state, int thief, uint64_t request)
 {
     uint32_t count = surplus(state);
-    if (count == 0 || !ferry_scheduling_on(s) || !ferry_scheduling_takes(s, thief)) {
+    if (count == 0 || !ferry_scheduling_is_on(s) || !ferry_scheduling_accepts(s, thief)) {
         tell(s, thief, REFUSE, request);
         remember(state, thief);
         return;
@@ -288,7 +288,7 @@ static void members(ferry_scheduling *s, void *arg)
     state->refusals = 0;
     state->backoff_ns = BACKOFF_MIN_NS;
     state->resting = false;
-    if (state->asked && !ferry_scheduling_takes(s, state->victim))
+    if (state->asked && !ferry_scheduling_accepts(s, state->victim))
         state->asked = false;
     if (!state->asked)
         ferry_scheduling_wake(s, 0);

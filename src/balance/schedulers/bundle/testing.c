@@ -39,7 +39,7 @@ static void settle(ferry_scheduling *s, fy_waiting *waiting, ferry_schedulable *
 {
     bool ran = item == waiting->running;
     waiting->running = ran ? NULL : waiting->running;
-    if (ran && rank >= 0 && ferry_scheduling_on(s))
+    if (ran && rank >= 0 && ferry_scheduling_is_on(s))
         ferry_scheduling_migrate(s, item, rank);
     else
         fy_waiting_add(waiting, item);
@@ -47,7 +47,8 @@ static void settle(ferry_scheduling *s, fy_waiting *waiting, ferry_schedulable *
 
 static void activate_rotating(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    settle(s, state, item, ferry_scheduling_takers(s) > 0 ? ferry_scheduling_taker(s, 1) : -1);
+    settle(s, state, item,
+           ferry_scheduling_acceptor_count(s) > 0 ? ferry_scheduling_acceptor(s, 1) : -1);
 }
 
 static void activate_in_place(ferry_scheduling *s, void *state, ferry_schedulable *item)

@@ -1,0 +1,57 @@
+/* Directory protocols: what the writer of one needs. A protocol decides which ranks are told where
+ * an object is. Users name one by FERRY_DIRECTORY or ferry_options. prema.txt 4.2.4.1, C.2.1. */
+#ifndef FERRY_DIRECTORY_H
+#define FERRY_DIRECTORY_H
+
+#include <ferry/object.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Directory protocols, for writers of one. A protocol decides which ranks are told where an object
+ * is, besides the ranks between which it moves: so it trades messages of its own against forwards.
+ * A message finds its object under any protocol, since its creator and each rank that has sent it
+ * on know where to. All ranks of a job have the same protocol: "lazy", "home", "eager", or one in a
+ * shared object, whose path has a '/' in it; named by FERRY_DIRECTORY or ferry_options. prema.txt
+ * 4.2.4.1, C.2.1. */
+typedef struct ferry_directory_protocol {
+    size_t size; /* sizeof(ferry_directory_protocol) */
+    const char *name;
+    /* `object` has come to live on this rank, by its move number `movement`. May be NULL. */
+    void (*arrived)(ferry *f, ferry_object object, uint32_t movement);
+    /* A message of rank `origin` has found `object` on this rank after `hops` forwards, one at
+     * least. `movement` brought the object here; it may have gone on since. */
+    void (*found)(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops);
+    /* This rank, the object's home, has learnt from `place` that the object is there. May be NULL.
+     */
+    void (*learnt)(ferry *f, ferry_object object, uint32_t movement, int place);
+    /* Every rank keeps what the home tells it, asked or not, and hears of the object's end. */
+    bool everyone;
+} ferry_directory_protocol;
+
+#define FERRY_DIRECTORY_PROTOCOL_DEFAULTS                                                          \
+    {                                                                                              \
+        sizeof(ferry_directory_protocol), NULL, NULL, NULL, NULL, false                            \
+    }
+
+/* What a shared object with a protocol defines under this name: a `const
+ * ferry_directory_protocol`. */
+#define FERRY_DIRECTORY_SYMBOL "ferry_directory_plugin"
+
+/* Tells `rank` that move number `movement` has brought `object` to `place`. Older news than a rank
+ * has are dropped there. Call it with the numbers that a function of the protocol was given, with
+ * this rank as the place or, in `learnt`, the place given. To this rank itself it does nothing; a
+ * rank or a place that is none is logged. [app thread, inside the functions of a protocol | never
+ * blocks] */
+FERRY_API void ferry_directory_tell(ferry *f, int rank, ferry_object object, uint32_t movement,
+                                    int place);
+
+/* The home of `object`: the rank that created it or, if that has left, its successor. -1: `object`
+ * names none. [app thread, handlers | never blocks] */
+FERRY_API int ferry_directory_home(const ferry *f, ferry_object object);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
