@@ -20,6 +20,9 @@ FNR == NR && retiring && /^[|] [a-z]/ {
     }
 }
 FNR == NR { next }
+FNR == 1 { skipped = 0 }
+/^## Retired words/ { skipped = 1 } # the table itself
+skipped { next }
 
 !page {
     text = $0
