@@ -75,6 +75,7 @@ typedef struct fy_layer_ops {
     void (*close)(ferry *f);  /* in reverse order, after the last barrier */
     void (*drain)(ferry *f);  /* before the last barrier: stop helpers, give up nothing */
     fy_progress_fn *progress; /* part of every poll: returns how much it did */
+    fy_progress_fn *settle;   /* part of polls that run no tasks: what frames may wait for */
     bool (*busy)(ferry *f);   /* whether a poll would find work that no frame will announce */
     uint64_t (*deadline)(
         ferry *f); /* when progress must run again without a frame; UINT64_MAX for never */

@@ -176,6 +176,17 @@ static int run_layers(ferry *f)
     return count;
 }
 
+/* For calls that wait for room or for a tag, where nothing that a layer has pending runs. What this
+ * rank waits for may be behind a frame that it leaves in its ring until a layer has settled. */
+static __attribute__((cold)) int settle_layers(ferry *f)
+{
+    int count = 0;
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (fy_layer_at(i)->settle != NULL)
+            count += fy_layer_at(i)->settle(f);
+    return count;
+}
+
 /* Takes in what the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
@@ -197,8 +208,7 @@ static int serve_the_rest(ferry *f, bool tasks)
         fy_why_tell(f);
     if (f->slow_lanes != 0 || f->orphans.head != NULL)
         count += fy_backlog_flush(f);
-    if (tasks)
-        count += run_layers(f);
+    count += tasks ? run_layers(f) : settle_layers(f);
     if (f->leaves != NULL && f->leaves->waiting_count > 0)
         fy_leave_answer(f);
     if (f->peers.news)

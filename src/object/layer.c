@@ -95,17 +95,24 @@ static void close_layer(ferry *f)
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
 }
 
+/* Objects that have left and arrived: frames about an object wait for the first, and messages that
+ * other ranks hold for the second. */
+static int settle(ferry *f)
+{
+    fy_objects *objects = fy_objects_of(f);
+    /* acquire: pairs with the release of whoever put something on `done` or `arrivals`. */
+    if (!atomic_load_explicit(&objects->mail, memory_order_acquire))
+        return 0;
+    atomic_store_explicit(&objects->mail, false, memory_order_relaxed);
+    int count = fy_done_drain(f);
+    return count + fy_arrivals_install(f);
+}
+
 static int progress(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    int count = objects->installed;
+    int count = objects->installed + settle(f);
     objects->installed = 0;
-    /* acquire: pairs with the release of whoever put something on `done` or `arrivals`. */
-    if (atomic_load_explicit(&objects->mail, memory_order_acquire)) {
-        atomic_store_explicit(&objects->mail, false, memory_order_relaxed);
-        count += fy_done_drain(f);
-        count += fy_arrivals_install(f);
-    }
     if (objects->gap_ns != 0)
         count += fy_gaps_close(f);
     if (objects->failed.head != NULL)
@@ -153,6 +160,7 @@ const fy_layer_ops fy_object_layer = {
     .close = close_layer,
     .drain = fy_strangers_retry,
     .progress = progress,
+    .settle = settle,
     .busy = busy,
     .deadline = deadline,
     .peer_gone = peer_gone,

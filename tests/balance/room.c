@@ -1,0 +1,102 @@
+/* Goal: a main program that waits for room for a request does not hang when a scheduler takes its
+ * objects away meanwhile. Method: rank 0 has no work and takes objects of rank 1, whose main
+ * program sends requests only. Each request is answered by two, so rank 0 soon leaves requests in
+ * its ring until rank 1 takes the answers. Before them stands what the eager directory says of an
+ * object that is leaving rank 1, for which this rank has yet to do its part. Every request, answer
+ * and task is counted at the end. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <ferry/ferry.h>
+
+enum { OBJECTS = 40, TASKS = 5, REQUESTS = 300, BURST = 10, ANSWERS = 2, DATA_BYTES = 200 };
+
+typedef struct account {
+    ferry_handler request, answer, task;
+    int64_t requests, answers, tasks;
+} account;
+
+static void must(ferry *f, const char *call, int error)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "rank %d: %s: %s\n", ferry_rank(f), call, ferry_error_message(f));
+    abort();
+}
+
+static void on_request(ferry *f, int source, const ferry_message *message)
+{
+    static const char data[DATA_BYTES];
+    account *a = ferry_user_data(f);
+    (void)message;
+    a->requests++;
+    const ferry_message answer = {.handler = a->answer, .data = data, .size_bytes = sizeof data};
+    for (int i = 0; i < ANSWERS; i++)
+        must(f, "answer", ferry_request_send(f, source, &answer, NULL));
+}
+
+static void on_answer(ferry *f, int source, const ferry_message *message)
+{
+    account *a = ferry_user_data(f);
+    (void)source, (void)message;
+    a->answers++;
+}
+
+static void on_task(ferry *f, ferry_object object, void *data, int source,
+                    const ferry_message *message)
+{
+    account *a = ferry_user_data(f);
+    (void)object, (void)data, (void)source, (void)message;
+    a->tasks++;
+    ferry_compute(f, 20e-6);
+}
+
+static void create_objects(ferry *f, account *a)
+{
+    static const ferry_object_ops ops = {.size = sizeof ops, .name = "thing", .flat_bytes = 64};
+    ferry_object_type type;
+    must(f, "type", ferry_object_type_register(f, &ops, &type));
+    must(f, "task", ferry_object_handler_register(f, "task", on_task, &a->task));
+    const ferry_message task = {.handler = a->task};
+    for (int i = 0; ferry_rank(f) == 1 && i < OBJECTS; i++) {
+        ferry_object object;
+        void *data = calloc(1, 64);
+        if (data == NULL)
+            abort();
+        must(f, "create", ferry_object_create(f, type, data, &object));
+        must(f, "add", ferry_balance_add(f, object, NULL));
+        for (int j = 0; j < TASKS; j++)
+            must(f, "send", ferry_object_send(f, object, &task, NULL));
+    }
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    account a = {0};
+    ferry_user_data_set(f, &a);
+    must(f, "request", ferry_handler_register(f, "request", on_request, &a.request));
+    must(f, "answer", ferry_handler_register(f, "answer", on_answer, &a.answer));
+    create_objects(f, &a);
+    must(f, "barrier", ferry_barrier(f));
+    must(f, "phase", ferry_balance_enable(f, true));
+    const ferry_message request = {.handler = a.request};
+    for (int i = 0; ferry_rank(f) == 1 && i < REQUESTS; i++) {
+        must(f, "send", ferry_request_send(f, 0, &request, NULL));
+        if (i % BURST == 0)
+            (void)ferry_poll(f); /* a task runs, and meanwhile the helper lets objects go */
+    }
+    must(f, "quiesce", ferry_quiesce(f));
+    int64_t sums[] = {a.requests, a.answers, a.tasks};
+    must(f, "allreduce", ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 3));
+    if (sums[0] == REQUESTS && sums[1] == REQUESTS * ANSWERS && sums[2] == OBJECTS * TASKS)
+        return 0;
+    fprintf(stderr, "%d requests, %d answers, %d tasks\n", (int)sums[0], (int)sums[1],
+            (int)sums[2]);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main, NULL);
+}
