@@ -71,10 +71,10 @@ FERRY_API int ferry_parcel_release(ferry *f, ferry_parcel parcel);
 /* Cells. */
 /* `timeout_ns` says how long to wait for a parcel, or for room: 0 not at all, FERRY_FOREVER without
  * limit. A call that waits polls. Errors of all: FERRY_EINVAL: no such cell or parcel, or the
- * parcel is not held here; a handler may have used the hold up meanwhile. FERRY_EAGAIN: the time
- * has passed, nothing happened. FERRY_EPEER: the cell's rank is dead or has left; parcels in the
- * cell may still be taken out on its node. FERRY_ESTATE: inside a handler calls must not wait:
- * `timeout_ns` is 0, or for a cell on another node the tracked form is used. */
+ * parcel is not held here; a handler may have used the hold up meanwhile. FERRY_ETIMEDOUT, with 0
+ * FERRY_EAGAIN: the time has passed, nothing happened. FERRY_EPEER: the cell's rank is dead or has
+ * left; its parcels may still be taken out on its node. FERRY_ESTATE: in a handler calls must not
+ * wait: `timeout_ns` is 0, or for a cell on another node the tracked form is used. */
 
 /* Adds `parcel` at the end. FERRY_ENOMEM: no memory to note it. Never more than the cell's limit.
  * [app thread, handlers with 0 | polls and blocks when it waits] cds.txt 3 (enq). */
