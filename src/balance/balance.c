@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "core/collective.h"
 #include "object/foreign.h"
 
 static const ferry_scheduler *find_scheduler(const ferry_scheduling *s, const char *name)
@@ -368,13 +369,13 @@ int ferry_balance_enable(ferry *f, bool on)
     int error = prepare_phase(f, on);
     /* Before the barrier when it goes off, so that nothing starts to move after it. */
     if (error == 0 && on)
-        error = ferry_barrier(f);
+        error = fy_barrier_phase(f, fy_scheduling_of(f)->known.name, true);
     if (error != 0)
         return error;
     set_phase(f, on);
     fy_helper_count(fy_scheduling_of(f));
     tell_newcomers(f);
-    return on ? 0 : ferry_barrier(f);
+    return on ? 0 : fy_barrier_phase(f, fy_scheduling_of(f)->known.name, false);
 }
 
 static void watch_activate(ferry *f, fy_record *record)

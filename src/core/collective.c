@@ -45,6 +45,8 @@ static const char *name_of(const fy_collective_call *call)
     unsigned kind = call->what & 0xff;
     if (call->what & (FY_CALL_CLOSES | FY_CALL_QUIESCES))
         return call->what & FY_CALL_QUIESCES ? "ferry_quiesce" : "ferry_close";
+    if (call->what & FY_CALL_PHASE)
+        return "ferry_balance_enable";
     return kind <= FERRY_ALLGATHER ? names[kind] : "?";
 }
 
@@ -57,6 +59,13 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
     unsigned reduction = call->what >> FY_CALL_REDUCTION_SHIFT & 0xff;
     if (call->what & FY_CALL_RETURNED) {
         (void)snprintf(text, size, "returned from its main function");
+        return;
+    }
+    if (call->what & FY_CALL_PHASE) {
+        const uint32_t rest = (uint32_t)(call->what >> FY_CALL_ROOT_SHIFT);
+        (void)snprintf(text, size, "called %s (%s) with scheduler \"%.8s%.4s\"", name_of(call),
+                       call->what & FY_CALL_ON ? "on" : "off", (const char *)&call->size_bytes,
+                       (const char *)&rest);
         return;
     }
     int length = snprintf(text, size, "called %s", name_of(call));
@@ -426,7 +435,6 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
  * before it went has been delivered. */
 static void look_missing(ferry *f, fy_collective *c)
 {
-    fy_collective_look_lost(f, c);
     bool waits = c->at < c->step_count && c->steps[c->at].kind == FY_STEP_AWAIT;
     int source = waits ? c->posts[c->steps[c->at].rank].source : f->rank;
     if (fy_peer_is_gone(f, source))
@@ -437,6 +445,8 @@ void fy_collectives_fail_lost(ferry *f)
 {
     for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
         next = c->next;
+        /* First, for what others that failed have sent says less. */
+        fy_collective_look_lost(f, c);
         if (f->collectives.early.head != NULL)
             fy_collective_look_early(f, c);
         if (c->by_board)

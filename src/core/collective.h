@@ -34,6 +34,10 @@ enum {
  * main function has returned, which fits those of others; a ferry_quiesce, in a note alone. */
 enum { FY_CALL_CLOSES = 1 << 25, FY_CALL_RETURNED = 1 << 26, FY_CALL_QUIESCES = 1 << 27 };
 
+/* A barrier of ferry_balance_enable, which goes on; the first FY_PHASE_NAME characters of the
+ * scheduler's name stand in place of the root and the size. */
+enum { FY_CALL_PHASE = 1 << 28, FY_CALL_ON = 1 << 29, FY_PHASE_NAME = 12 };
+
 /* A message that a call waits for: frames of `tag` from `source`, in order, until `size_bytes` are
  * there. */
 typedef struct fy_post {
@@ -106,6 +110,8 @@ typedef struct fy_collectives {
     fy_group *group;
     void **boards; /* of all ranks; NULL when they do not all share memory (meet.c) */
     fy_queue early;
+    const char *phase; /* the scheduler, for the call that ferry_balance_enable makes; else NULL */
+    bool phase_on;
 } fy_collectives;
 
 /* Makes the group of those that the job began with; of none, for one that has joined. FERRY_ENOMEM.
@@ -207,6 +213,10 @@ void fy_meet(ferry *f, fy_collective *c);
 
 /* As ferry_barrier; while it waits the port is told `doing`. */
 int fy_barrier(ferry *f, fy_doing doing);
+
+/* ferry_barrier, which only ranks make together that have the same scheduler, and turn it on or off
+ * alike. */
+int fy_barrier_phase(ferry *f, const char *scheduler, bool on);
 
 /* As ferry_collective_run, of what was checked; while it waits the port is told `doing`. */
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing);

@@ -2,6 +2,9 @@
  * call of the program runs through this file, so it is built for speed (CMakeLists.txt). */
 #include "core/collective.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "core/rank.h"
 #include "core/reduce.h"
@@ -98,6 +101,19 @@ static uint64_t encode(const ferry *f, const ferry_collective *what, bool by_boa
            (uint64_t)by_board << FY_CALL_BOARD_SHIFT | (uint64_t)what->root << FY_CALL_ROOT_SHIFT;
 }
 
+/* Ranks whose schedulers differ do not make the same call. */
+static __attribute__((cold)) void name_phase(fy_collectives *all, fy_collective_call *call)
+{
+    char name[FY_PHASE_NAME + 1] = "";
+    uint32_t rest;
+    (void)snprintf(name, sizeof(name), "%s", all->phase);
+    memcpy(&call->size_bytes, name, sizeof(call->size_bytes));
+    memcpy(&rest, name + sizeof(call->size_bytes), sizeof(rest));
+    call->what |=
+        (uint64_t)rest << FY_CALL_ROOT_SHIFT | FY_CALL_PHASE | (all->phase_on ? FY_CALL_ON : 0);
+    all->phase = NULL;
+}
+
 fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool by_board)
 {
     fy_collectives *all = &f->collectives;
@@ -127,6 +143,8 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     c->size_bytes = c->value_bytes * what->count;
     c->call =
         (fy_collective_call){encode(f, what, by_board), c->size_bytes, fy_handlers_signature(f)};
+    if (all->phase != NULL)
+        name_phase(all, &c->call);
     c->part = c->at = c->step_count = c->post_count = 0;
     c->sent = c->done = 0;
     if (all->first == NULL)
@@ -235,6 +253,15 @@ static const ferry_collective barrier = {.size = sizeof(barrier), .kind = FERRY_
 int fy_barrier(ferry *f, fy_doing doing)
 {
     return fy_collective_run(f, &barrier, doing);
+}
+
+int fy_barrier_phase(ferry *f, const char *scheduler, bool on)
+{
+    f->collectives.phase = scheduler;
+    f->collectives.phase_on = on;
+    int error = ferry_barrier(f);
+    f->collectives.phase = NULL;
+    return error;
 }
 
 int ferry_barrier(ferry *f)

@@ -28,6 +28,7 @@ for one in $cases; do
         $1 == "result" { results++; written[$2]++; if (entered[$2] != ranks) print "a result of round " $2 " after " entered[$2] " parts" }
         /WRONG/ { print }
         how ~ /^return/ && /doomed: rank/ && !/returned from its main|ended with|has left|has died/ { print "the cause is not named: " $0 }
+        how == "return3" && /doomed: rank/ && !/: send: / && !/exit status 3/ { print "the status is not told: " $0 }
         END {
             for (round in written) if (entered[round] != ranks) print "a result of round " round " with " entered[round] " parts"
             if (status == 124) print "it did not end in time"

@@ -10,7 +10,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "port/shm/layout.h"
 #include "ranks.h"
 
 enum { RANKS = 5 };
@@ -41,11 +43,13 @@ static void *run_failing_rank(void *arg)
     return NULL;
 }
 
-static void run_failing_ranks(int ranks, test_body *body, void *arg, int error)
+/* `*out` becomes the segment that they run in, before they do. */
+static void run_failing_ranks_in(int ranks, test_body *body, void *arg, int error, fy_segment **out)
 {
     failing_rank all[RANKS];
     atomic_int in_body = ranks;
     fy_segment *segment = make_segment(ranks, 0, 0);
+    *out = segment;
     for (int i = 0; i < ranks; i++) {
         all[i] = (failing_rank){.segment = segment,
                                 .body = body,
@@ -58,6 +62,12 @@ static void run_failing_ranks(int ranks, test_body *body, void *arg, int error)
     for (int i = 0; i < ranks; i++)
         CHECK(pthread_join(all[i].thread, NULL) == 0);
     fy_segment_unmap(segment);
+}
+
+static void run_failing_ranks(int ranks, test_body *body, void *arg, int error)
+{
+    fy_segment *segment;
+    run_failing_ranks_in(ranks, body, arg, error, &segment);
 }
 
 static void ignore(ferry *f, int source, const ferry_message *message)
@@ -196,6 +206,209 @@ static void test_loss_quiesce_against_a_collective(void **state)
             run_failing_ranks(RANKS, call_another, &(odd_call){rank, how}, 0);
 }
 
+typedef struct waiting_case {
+    int call, odd;
+    bool died;
+    fy_segment *segment;
+    atomic_int ended; /* ranks whose call has failed */
+} waiting_case;
+
+enum { CALLS = 5 };
+
+/* Makes call `call`; large values do not fit the boards that small ones go by. */
+static int make_call(ferry *f, int call)
+{
+    static const char part[8192];
+    char all[sizeof(part) * RANKS];
+    uint64_t value = 1;
+    switch (call) {
+    case 0:
+        return ferry_barrier(f);
+    case 1:
+        return ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &value, &value, 1);
+    case 2:
+        return ferry_allreduce(f, FERRY_BYTE, FERRY_MAX, part, all, sizeof(part));
+    case 3:
+        return ferry_allgather(f, part, sizeof(part), all);
+    default:
+        return ferry_quiesce(f);
+    }
+}
+
+/* Polls until the other ranks are done, so that nothing else goes wrong. */
+static void stay(ferry *f, waiting_case *w, int others)
+{
+    while (atomic_load(&w->ended) < others)
+        (void)ferry_poll(f);
+}
+
+static void sleep_ms(int ms)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+/* Rank `odd` goes while the others wait for it; there is no launcher that ends the job for it. */
+static void go_while_others_wait(ferry *f, void *arg)
+{
+    waiting_case *w = arg;
+    if (ferry_rank(f) == w->odd) {
+        sleep_ms(3);
+        fy_controls_mark(w->segment->base, RANKS, (uint32_t)w->odd, w->died ? SHM_DEAD : SHM_LEFT);
+        while (atomic_load(&w->ended) < RANKS - 1)
+            sleep_ms(1);
+        return;
+    }
+    char text[64];
+    (void)snprintf(text, sizeof(text), "rank %d %s", w->odd,
+                   w->died ? "has died" : "has left the job");
+    expect(f, make_call(f, w->call), FERRY_EPEER, text);
+    expect_all(f, FERRY_EPEER, text);
+    atomic_fetch_add(&w->ended, 1);
+}
+
+static void test_loss_of_a_rank_fails_those_that_wait(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CALLS * 4; i++) {
+        waiting_case w = {.call = i % CALLS, .odd = i % RANKS, .died = i / CALLS % 2 == 0};
+        run_failing_ranks_in(RANKS, go_while_others_wait, &w, 0, &w.segment);
+    }
+}
+
+/* Rank `odd` drops a message, or the one after it does, while the others wait. */
+static void drop_while_others_wait(ferry *f, void *arg)
+{
+    waiting_case *w = arg;
+    int rank = ferry_rank(f), next = (w->odd + 1) % RANKS;
+    const char *text = w->died ? "dropped a malformed frame" : "on purpose";
+    if (rank == w->odd) {
+        sleep_ms(3);
+        const fy_frame frame = {.kind = 250, .word_count = 1, .handler = 9};
+        if (w->died)
+            CHECK(fy_send(f, FY_DATA, next, &frame) == 0);
+        else
+            fy_loss_note(f, FERRY_ELOST, "rank %d dropped something, on purpose", rank);
+        stay(f, w, RANKS - 1);
+        return;
+    }
+    expect(f, make_call(f, w->call), FERRY_ELOST, text);
+    atomic_fetch_add(&w->ended, 1);
+    stay(f, w, RANKS - 1);
+}
+
+static void test_loss_of_a_message_fails_those_that_wait(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CALLS * 2; i++) {
+        waiting_case w = {.call = i % CALLS, .odd = i % RANKS, .died = i / CALLS % 2 == 0};
+        run_failing_ranks_in(RANKS, drop_while_others_wait, &w, 0, &w.segment);
+    }
+}
+
+/* A rank that ends alone says so, before its port does. */
+static void end_while_others_wait(ferry *f, void *arg)
+{
+    waiting_case *w = arg;
+    if (ferry_rank(f) == w->odd) {
+        sleep_ms(3);
+        fy_loss_end(f, 0x1203);
+        stay(f, w, RANKS - 1);
+        return;
+    }
+    char text[64];
+    (void)snprintf(text, sizeof(text), "rank %d ended with exit status 3", w->odd);
+    expect(f, make_call(f, w->call), FERRY_EPEER, text);
+    expect_all(f, FERRY_EPEER, text);
+    atomic_fetch_add(&w->ended, 1);
+    stay(f, w, RANKS - 1);
+}
+
+static void test_loss_of_a_rank_that_ends_is_told(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CALLS; i++) {
+        waiting_case w = {.call = i, .odd = i};
+        run_failing_ranks_in(RANKS, end_while_others_wait, &w, 0, &w.segment);
+    }
+}
+
+/* One rank has another scheduler, or turns migration off where the others turn it on. */
+static void turn_phases(ferry *f, void *arg)
+{
+    const odd_call *c = arg;
+    bool odd = ferry_rank(f) == c->rank;
+    if (odd && c->how == 0)
+        CHECK(ferry_balance_choose(f, "none") == 0);
+    int error = ferry_balance_enable(f, !odd || c->how == 0);
+    char text[96];
+    (void)snprintf(text, sizeof(text),
+                   "rank %d called ferry_balance_enable (%s) with scheduler "
+                   "\"%s\"",
+                   c->rank, c->how == 0 ? "on" : "off", c->how == 0 ? "none" : "stealing");
+    expect(f, error, FERRY_EINVAL, text);
+    expect(f, error, FERRY_EINVAL, "called ferry_balance_enable (on) with scheduler \"stealing\"");
+}
+
+static void test_loss_phases_must_agree(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int how = 0; how < 2; how++)
+            run_failing_ranks(RANKS, turn_phases, &(odd_call){rank, how}, 0);
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f, (void)arg, (void)event;
+}
+
+/* Returns what is noted of rank 1 when it has gone, and forgets it. */
+static int note_of(ferry *f, bool died)
+{
+    fy_loss_of_rank(f, 1, died);
+    int dead = f->loss.dead;
+    f->loss.dead = 0;
+    return dead;
+}
+
+/* Goal: a death is a loss always, but where the program goes on. A rank that leaves is one unless
+ * it is expected to: it has said that it leaves, the job closes, or one of both is in no group. */
+static void test_loss_is_what_was_not_expected(void **state)
+{
+    (void)state;
+    test_job job;
+    job_open(&job, 3, 0, 0);
+    ferry *f = job.f[0];
+    assert_int_equal(note_of(f, true), 2);
+    assert_int_equal(note_of(f, false), 2);
+    f->closing = FY_CLOSING_FIRST;
+    assert_int_equal(note_of(f, false), 2);
+    f->closing = FY_CLOSING_LAST;
+    assert_int_equal(note_of(f, false), 0);
+    assert_int_equal(note_of(f, true), 2);
+    f->closing = FY_CLOSING_NOT;
+    fy_group *group = f->collectives.group;
+    int self = group->self;
+    group->self = -1;
+    assert_int_equal(note_of(f, false), 0);
+    assert_int_equal(note_of(f, true), 2);
+    group->self = self;
+    const uint64_t without[] = {5};
+    f->collectives.group = fy_group_create(without, 3, 0);
+    assert_int_equal(note_of(f, false), 0);
+    fy_group_drop(f->collectives.group);
+    f->collectives.group = group;
+    fy_loss_of_rank(f, 2, true);
+    fy_loss_of_rank(f, 1, true);
+    assert_int_equal(f->loss.dead, 3); /* the first */
+    assert_int_equal(fy_loss_check(f, "call"), FERRY_EPEER);
+    assert_int_equal(ferry_peer_watch(f, on_peer, NULL), 0);
+    assert_int_equal(fy_loss_check(f, "call"), 0);
+    f->loss.dead = 0;
+    assert_int_equal(note_of(f, true), 0);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +416,11 @@ int main(void)
         cmocka_unit_test(test_loss_dropped_requests_fail_all),
         cmocka_unit_test(test_loss_damaged_frames_fail_all),
         cmocka_unit_test(test_loss_quiesce_against_a_collective),
+        cmocka_unit_test(test_loss_of_a_rank_fails_those_that_wait),
+        cmocka_unit_test(test_loss_of_a_message_fails_those_that_wait),
+        cmocka_unit_test(test_loss_of_a_rank_that_ends_is_told),
+        cmocka_unit_test(test_loss_phases_must_agree),
+        cmocka_unit_test(test_loss_is_what_was_not_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
