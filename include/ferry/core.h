@@ -194,7 +194,7 @@ typedef struct ferry_track {
     uint64_t timeout_ns;
     /* A request completes when the target's Ferry has it, before its handler runs, whatever the
      * target polls for. So does a put or get with a handler of the other rank, and a message to an
-     * object when the rank that has the object takes it up. Other operations as always. */
+     * object when the rank that has the object takes it or keeps it. Other operations as always. */
     bool arrival;
 } ferry_track;
 

@@ -469,6 +469,27 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
+/* A poll for another tag keeps the message: it has arrived when its object is here. Else it goes
+ * its way now, which runs no handler. */
+bool fy_message_hold(ferry *f, int source, fy_frame *frame)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    fy_envelope envelope;
+    ferry_message message;
+    if (!fy_wire_read(frame, objects->ranks, &envelope, &message))
+        return true; /* fy_message_frame says so */
+    const fy_entry *entry = fy_entry_find(objects, envelope.object);
+    fy_control_lock(f);
+    bool here = entry != NULL && entry->record != NULL && is_here(entry->record);
+    fy_control_unlock(f);
+    if (!here)
+        return fy_message_frame(f, source, frame) == FY_LEAVE;
+    if (frame->op != 0)
+        end_on_arrival(f, &envelope, message.handler);
+    frame->op = envelope.op;
+    return true;
+}
+
 fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);

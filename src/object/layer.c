@@ -40,6 +40,7 @@ static int open_layer(ferry *f, const ferry_options *options)
         goto free_letters;
     fy_kind_set(f, FY_KIND_MESSAGE,
                 objects->costs == NULL ? fy_message_frame : fy_message_frame_counted);
+    fy_hold_set(f, FY_KIND_MESSAGE, fy_message_hold);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
     fy_kind_set(f, FY_KIND_ESCORT, fy_escort_frame);

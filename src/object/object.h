@@ -305,6 +305,9 @@ void fy_record_destroy(fy_objects *objects, fy_record *record);
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
 
+/* What becomes of a message that a poll for another tag keeps. */
+fy_hold_fn fy_message_hold;
+
 /* As fy_message_frame, while costs are counted. */
 fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame);
 

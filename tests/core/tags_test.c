@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -224,6 +225,59 @@ static void test_tags_kept_requests_have_arrived(void **state)
     assert_int_equal(entries[4].error, FERRY_ENOENT);
 }
 
+static void on_object(ferry *f, ferry_object object, void *at, int from,
+                      const ferry_message *message)
+{
+    (void)f, (void)object, (void)at, (void)from;
+    add((entry){.what = 'r', .word = message->words[0]});
+}
+
+/* Goal: likewise of messages to objects: one has arrived when it is kept on the rank that has the
+ * object; one that is for another rank goes on, whatever this one polls for. Method: an object of
+ * rank 1; then it moves to rank 2, while rank 0 still sends to rank 1, which polls for a tag. */
+static void test_tags_kept_messages_have_arrived(void **state)
+{
+    (void)state;
+    static const ferry_object_ops ops = {.size = sizeof(ops), .flat_bytes = 8};
+    ferry_object_type type;
+    ferry_object object;
+    ferry_handler handler;
+    open_ranks(3);
+    for (int i = 0; i < 3; i++) {
+        CHECK(ferry_object_type_register(job.f[i], &ops, &type) == 0);
+        CHECK(ferry_object_handler_register(job.f[i], "message", on_object, &handler) == 0);
+    }
+    CHECK(ferry_object_create(job.f[1], type, calloc(1, 8), &object) == 0);
+    ferry_track arrival = track_of(1), handled = track_of(2);
+    arrival.arrival = true;
+    ferry_message m = {.handler = handler, .tag = OTHER, .word_count = 1, .words = {10}};
+    CHECK(ferry_object_send(job.f[0], object, &m, &arrival) == 0);
+    CHECK(ferry_object_send(job.f[0], object, &m, &handled) == 0);
+    poll_tag(WANTED);
+    expect("c");
+    assert_int_equal(entries[0].word, 1);
+    job_settle(&job);
+    expect("crrc");
+    assert_int_equal(entries[3].word, 2);
+    CHECK(ferry_object_move(job.f[1], object, 2) == 0);
+    for (int i = 0; i < 100; i++) {
+        fy_progress(job.f[1], true);
+        fy_progress(job.f[2], true);
+    }
+    assert_non_null(ferry_object_data(job.f[2], object));
+    CHECK(ferry_object_send(job.f[0], object, &m, &arrival) == 0);
+    CHECK(ferry_object_send(job.f[0], object, &m, &handled) == 0);
+    for (int i = 0; i < 100; i++) {
+        CHECK(ferry_poll_tag(job.f[1], WANTED) >= 0);
+        CHECK(ferry_poll_tag(job.f[2], WANTED) >= 0);
+        fy_progress(job.f[0], true);
+    }
+    expect("crrcc");
+    job_settle(&job);
+    expect("crrccrrc");
+    close_job(NULL);
+}
+
 /* Goal: the reply of a put with handler comes before the remote handler, whatever is polled for.
  * Method: the local handler runs, and the operation completes with `arrival`, while the remote one
  * is kept; without `arrival` it completes after both. To registered and shared memory. */
@@ -430,6 +484,7 @@ int main(void)
         WITH_TWO(test_tags_are_found_behind_much_else),
         WITH_TWO(test_tags_kept_are_bounded_and_told),
         WITH_TWO(test_tags_kept_requests_have_arrived),
+        cmocka_unit_test(test_tags_kept_messages_have_arrived),
         WITH_TWO(test_tags_put_is_answered_before_its_handler),
         WITH_TWO(test_tags_put_stays_behind_kept_requests),
         WITH_TWO(test_tags_reads_see_kept_puts),
