@@ -68,18 +68,17 @@ static void move(solver *s, ferry_mover *m)
     cost_communication_ends(&s->cost, s->f);
 }
 
+static ferry_region own_region(const ferry_xarray *x, size_t i)
+{
+    return ferry_floorplan_block(&x->blocks, x->local[i])->region;
+}
+
 /* Operations that this rank has done at each of its points of `x`. */
 static void spend(solver *s, const ferry_xarray *x, double per_point)
 {
     for (size_t b = 0; b < x->local_count; b++)
-        cost_add(&s->cost,
-                 per_point * (double)ferry_region_size(x->blocks.blocks[x->local[b]].region));
+        cost_add(&s->cost, per_point * (double)ferry_region_size(own_region(x, b)));
     cost_spend(&s->cost, s->f);
-}
-
-static ferry_region own_region(const ferry_xarray *x, size_t i)
-{
-    return x->blocks.blocks[x->local[i]].region;
 }
 
 static double *cell(const ferry_grid *grid, int64_t i, int64_t j, int64_t k)

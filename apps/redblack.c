@@ -65,7 +65,7 @@ static void fill(const ferry_grid *rhs, ferry_region own, int64_t n)
 
 static ferry_region own_region(const ferry_xarray *x, size_t i)
 {
-    return x->blocks.blocks[x->local[i]].region;
+    return ferry_floorplan_block(&x->blocks, x->local[i])->region;
 }
 
 /* Relaxes the points inside the blocks, whose neighbours are all in the same block, or the rest. */

@@ -23,7 +23,7 @@ void amr_move(const solver *s, ferry_mover *m)
 
 ferry_region amr_own_region(const ferry_xarray *x, size_t i)
 {
-    return x->blocks.blocks[x->local[i]].region;
+    return ferry_floorplan_block(&x->blocks, x->local[i])->region;
 }
 
 int64_t amr_below(const solver *s, int64_t tile, int d)
