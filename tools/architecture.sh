@@ -29,8 +29,9 @@ find src -name '*.[ch]' | sort | xargs grep -HE '^#include ("[a-z_/0-9]+/|<ferry
             split(row[i], part, "|")
             name[++n] = part[1]; column[part[1]] = part[2]; what[part[1]] = part[3]
         }
-        m = split("export base error base launch port trace core event core member core " \
-                  "collective core", pair, " ")
+        m = split("export base error base launch port trace core two_sided core member core " \
+                  "background core collective core group core directory object " \
+                  "scheduler object convert cell", pair, " ")
         for (i = 1; i < m; i += 2) public[pair[i]] = pair[i + 1]
     }
     # The longest of our folders that a path lies in.

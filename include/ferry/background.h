@@ -10,14 +10,12 @@
 extern "C" {
 #endif
 
-/* Hands this rank to a thread that polls and sleeps as ferry_wait does, until
- * ferry_background_end: handlers, callbacks and tasks run there, one at a time as ever, while the
- * caller computes. The rule: between the two calls the program calls nothing else with `f` outside
- * handlers and callbacks (the thesis lets it start operations; here one thread at a time has a
- * rank, so that no call takes a lock), and what those touch, it does not touch without a lock of
- * its own; before and after, everything they did is seen. FERRY_ESTATE: in a handler, or begun
- * already. FERRY_ENOTSUP: in the simulator. FERRY_ESYSTEM: no thread. [app thread, not in handlers
- * | may block] progressive-messages.txt 5.1.4, 5.3.3. */
+/* Hands this rank to a thread that polls and sleeps as ferry_wait does, until ferry_background_end.
+ * Handlers, callbacks and tasks run there, one at a time, while the caller computes. Between the
+ * two calls the program calls nothing else with `f` outside handlers and callbacks. It locks data
+ * that it shares with them, by a lock of its own. FERRY_ESTATE: in a handler, or begun already.
+ * FERRY_ENOTSUP: in the simulator. FERRY_ESYSTEM: no thread. [app thread, not in handlers | may
+ * block] progressive-messages.txt 5.1.4, 5.3.3. */
 FERRY_API FERRY_MUST_USE int ferry_background_begin(ferry *f);
 
 /* Takes the rank back: waits for the handler that runs, if one does, and ends the thread.

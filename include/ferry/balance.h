@@ -30,12 +30,12 @@ typedef struct ferry_balance_options {
     }
 
 /* Makes an object on this rank schedulable: all its messages become tasks. Call it before its first
- * message. A message that shall run on arrival goes to an object that is not schedulable: so the
- * messages of one rank to one object run in the order sent, unlike the paper's plain messages.
- * Borrows `options` (NULL: defaults) and what it points to; the values stay with the object
- * wherever it goes. FERRY_ENOENT: not here. FERRY_ESTATE: schedulable already. FERRY_EINVAL: a
- * number is negative or not finite, a dependency names no object, or as ferry_balance_choose. [app
- * thread, handlers | never blocks] prema.txt 5.2.1 (ilb_register_mobile_obj). */
+ * message. Messages of one rank to one object run in the order sent; a message that shall run on
+ * arrival goes to another object, which is not schedulable. Borrows `options` (NULL: defaults) and
+ * what it points to; the values stay with the object. FERRY_ENOENT: not here. FERRY_ESTATE:
+ * schedulable already. FERRY_EINVAL: a number is negative or not finite, a dependency names no
+ * object, or as ferry_balance_choose. [app thread, handlers | never blocks] prema.txt 5.2.1
+ * (ilb_register_mobile_obj). */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
 

@@ -1,16 +1,11 @@
 /* Cell: memory that is passed between ranks by its pointer, in queues that any rank may work on.
  *
  * A parcel is reference-counted memory in the shared heap: the paper's region. A cell is a queue of
- * parcels; every rank has FERRY_CELLS of them, and any rank may work on any cell, named by rank and
- * number. On one node a parcel changes hands without being copied; between nodes it is copied once.
- *
- * A rank holds a parcel that it created, took or read. What it holds it may read. Before it writes
- * it calls ferry_parcel_modify, which gives the parcel itself back when nobody else has it, and
- * else a copy of its own: nobody ever sees the writes of another rank. A parcel is freed when no
- * rank holds it and no cell has it. What a rank holds when it dies is released by the survivors.
- *
- * Every operation on a cell happens at one moment between call and return: cells are linearizable
- * queues, first in, first out, for any number of producers and consumers. cds.txt 3. */
+ * parcels, named by rank and number. A rank holds a parcel that it created, took or read, and may
+ * read it. Before it writes it calls ferry_parcel_modify. A parcel is freed when no rank holds it
+ * and no cell has it. The survivors release what a dead rank held. Cells are linearizable queues,
+ * first in, first out, for any number of producers and consumers. docs/cell.md explains more.
+ * cds.txt 3. */
 #ifndef FERRY_CELL_H
 #define FERRY_CELL_H
 
@@ -122,14 +117,11 @@ FERRY_API FERRY_MUST_USE int ferry_cell_enqueue_start(ferry *f, ferry_cell cell,
                                                       const ferry_track *track);
 
 /* As ferry_cell_dequeue and ferry_cell_read. Both set `*out` to none, keep `out` until the end, and
- * set it to the parcel when the caller gets the hold, before completed is told. `*out` says who
- * holds the parcel, however the operation ends:
- *  - A parcel: the caller holds it, also if ferry_op_cancel comes before the end was told. Nothing
- *    was cancelled then: the operation had ended.
- *  - None, after ferry_op_cancel, a time-out or a failure: the caller does not hold it, and `*out`
- *    is not written any more. If a deq had already taken the parcel on another node, Ferry adds it
- *    to the end of its cell again. Until then it is work for ferry_quiesce.
- * [app thread, handlers | never blocks | does not poll] */
+ * set it to the parcel when the caller gets the hold, before completed is told. So `*out` says who
+ * holds the parcel, however the operation ends. A parcel: the caller holds it, also if
+ * ferry_op_cancel came before the end was told. None, after ferry_op_cancel, a time-out or a
+ * failure: the caller does not hold it, and `*out` is not written any more (docs/cell.md). [app
+ * thread, handlers | never blocks | does not poll] */
 FERRY_API FERRY_MUST_USE int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out,
                                                       const ferry_track *track);
 FERRY_API FERRY_MUST_USE int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out,

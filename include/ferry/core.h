@@ -1,11 +1,11 @@
 /* Core: ranks, requests that run code where they arrive, progress, tracking, collectives.
  *
- * A rank is a `ferry *`, as ferry_open gives it or ferry_main passes it. Functions do not look
- * whether it is NULL or closed; ferry_close and ferry_error_message alone take NULL. There is no
+ * A rank is a `ferry *`, as ferry_open gives it or ferry_main passes it. Functions do not check
+ * whether it is NULL or closed; only ferry_close and ferry_error_message take NULL. There is no
  * state outside it: a process may hold many. One application thread per rank calls everything here;
- * handlers and callbacks run on it, one at a time, inside the calls marked "polls". Requests from
- * one rank to another are handled in the order sent, each exactly once, or their failure is
- * reported. dmcs.txt 3-4, prema.txt B. */
+ * handlers and callbacks run on it, one at a time, inside the calls marked "polls". Requests of one
+ * rank to another are handled in the order sent, each exactly once, or their failure is reported.
+ * dmcs.txt 3-4, prema.txt B. */
 #ifndef FERRY_CORE_H
 #define FERRY_CORE_H
 
@@ -257,7 +257,7 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
  * Without `track` borrows `message->data`; with it keeps the data until submitted. Outside handlers
  * it polls while the target has no room. In a handler it never waits. FERRY_EAGAIN, in a handler:
  * too much waits here (docs/limits.md). FERRY_EAGAIN, FERRY_EINVAL, FERRY_EPEER, FERRY_ENOMEM:
- * nothing was sent, no event will come. `track` may report FERRY_ENOENT (no such handler there),
+ * nothing was sent, no event comes. `track` may report FERRY_ENOENT (no such handler there),
  * FERRY_EPEER. [app thread, handlers | may block outside handlers | polls when it blocks] dmcs.txt
  * 3.2, prema.txt B.2.3. */
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
@@ -301,14 +301,12 @@ FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 
 /* Collectives. More of them in collective.h. */
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
- * size. They poll while they wait; handlers and tasks run meanwhile. FERRY_EINVAL: ranks disagree;
- * the message names both calls, and every rank that waits is told; or an argument is wrong.
- * FERRY_EPEER: a rank has died, or has ended before the others, and the program has not called
- * ferry_peer_watch; the message says which rank, and how it ended. From then on every collective,
- * ferry_quiesce and ferry_close fail with it. With ferry_peer_watch: a member died, and the next
- * ferry_quiesce makes a new group. Or the root is no member. FERRY_ELOST: as ferry_quiesce.
- * FERRY_ESTATE: inside a handler, or before the first ferry_quiesce of a rank that has joined.
- * FERRY_ENOMEM: no memory for another call. [app thread, not in handlers | polls | may block] */
+ * size. They poll while they wait. FERRY_EINVAL: an argument is wrong, or ranks disagree; the
+ * message names both calls. FERRY_EPEER: a rank has died, or has ended before the others; the
+ * message says which, and how. docs/messages.md says how a program goes on. Or the root is no
+ * member. FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the first
+ * ferry_quiesce of a rank that has joined. FERRY_ENOMEM: no memory for another call. [app thread,
+ * not in handlers | polls | may block] */
 
 /* Returns when every rank has called it. Two close together are safe. dmcs.txt 3.6. */
 FERRY_API int ferry_barrier(ferry *f);
@@ -350,15 +348,12 @@ typedef enum ferry_reduction {
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
-/* Returns when no request, no object message and no object is in flight (but for objects that the
- * program carries, ferry_object_uninstall) and no task is left on any rank; runs handlers and tasks
- * until then. Never early, always in the end. Repeatable. Collective.
- * FERRY_ECANCELED: ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or has ended
- * before the others: its work is lost, and the program has not called ferry_peer_watch.
- * FERRY_ELOST: a message was dropped, since its target has no such handler or it was damaged.
- * FERRY_EINVAL: ranks have registered different handlers, or another rank calls a collective
- * instead. The message names the rank and the reason. After FERRY_EPEER, FERRY_ELOST and different
- * handlers no later ferry_quiesce and no collective of any rank succeeds. prema.txt 5.1
+/* Returns when no request, no object message and no object is in flight (objects that the program
+ * carries do not count) and no task is left on any rank. Runs handlers and tasks until then.
+ * Collective, repeatable. FERRY_ECANCELED: ferry_quiesce_break was called. FERRY_EPEER: a rank has
+ * died, or has ended before the others: its work is lost. FERRY_ELOST: a message was dropped: its
+ * target has no such handler, or it was damaged. FERRY_EINVAL: ranks have registered different
+ * handlers, or call different collectives. The message names rank and reason. prema.txt 5.1
  * (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 

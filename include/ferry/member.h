@@ -28,15 +28,12 @@ typedef struct ferry_peer_event {
  * May do what handlers may. */
 typedef void ferry_peer_fn(ferry *f, void *arg, const ferry_peer_event *event);
 
-/* Calls `fn` when another rank goes, and lets the job survive it: when every rank that lives has
- * registered one, the launcher says which rank died and goes on, and its status does not count. A
- * job of which any rank has registered none ends with a line that says why, as always, and on ranks
- * that have registered none every collective fails from then on (core.h). On the others
- * every operation that names a rank that is gone fails with FERRY_EPEER; so do collectives, until a
- * ferry_quiesce has counted it out: those that follow are of the members that are left (member.h).
- * ferry_close waits for those that live and returns 0; it calls `fn` no more, as what `arg` stands
- * on may be gone. `fn` NULL: no longer. `arg` is kept until then. [app thread, handlers | never
- * blocks] progressive-messages.txt 3.4, 4.2. */
+/* Calls `fn` when another rank joins or goes, and lets the job survive a death if every rank that
+ * lives has registered one. Then the launcher names the dead rank and goes on, and its status does
+ * not count. Operations that name a dead rank fail with FERRY_EPEER. So do collectives, until a
+ * ferry_quiesce has agreed on the members (docs/messages.md). ferry_close waits for ranks that
+ * live, returns 0, and calls `fn` no more. `fn` NULL: no longer. Keeps `arg` until then. [app
+ * thread, handlers | never blocks] progressive-messages.txt 3.4, 4.2. */
 FERRY_API int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg);
 
 /* Whether `rank` has gone, as far as this rank has been told. [app thread | never blocks] */
@@ -53,16 +50,11 @@ FERRY_API bool ferry_peer_is_gone(const ferry *f, int rank);
  * cds.txt 6. */
 FERRY_API FERRY_MUST_USE int ferry_spawn(ferry *f, int count, char *const argv[], int *first);
 
-/* Leaves the job while the others stay: moves the objects that are here to them, with the messages
- * that wait for them (also those of kinds that are not registered here), handles what has been sent
- * here, and gives what this rank knows of other objects, its own creations among them, to one that
- * stays; names stay valid. Then frees `f`, as ferry_close does; in a program of ferry_main, which
- * frees it, rank_main is to return at once. The others are told as of a peer that closed
- * (ferry_peer_watch), and their next ferry_quiesce ends without it. Operations on this rank (not on
- * objects) that they begin meanwhile fail with FERRY_EPEER. Tasks of the objects that are moved run
- * elsewhere; balancing ends here. MPI ends for all processes at once: under mpirun the one that has
- * left sleeps until the others close, in this call or, in a program of ferry_main, at its end.
- * FERRY_ENOTSUP: the port's ranks end together. FERRY_ENOMEM: the rank is still a member.
+/* Leaves the job while the others stay. Moves the objects here to them, with their messages, also
+ * objects of types that are not registered here. Names that it gave stay valid. Then frees `f`; in
+ * a program of ferry_main, which frees it, rank_main returns immediately. The others are told as of
+ * a peer that closed; docs/messages.md says more. Under mpirun the process sleeps until the others
+ * close. FERRY_ENOTSUP: the port's ranks end together. FERRY_ENOMEM: the rank is still a member.
  * FERRY_ESTATE: in a handler. [app thread, not in handlers | polls | may block] cds.txt 6. */
 FERRY_API int ferry_leave(ferry *f);
 

@@ -26,13 +26,12 @@ FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out
  * such an address, or freed before; nothing was freed. [app thread, handlers | never blocks] */
 FERRY_API int ferry_free(ferry *f, void *address);
 
-/* Frees all that `rank`, which has died or left, had from ferry_alloc and nobody has freed, grids
- * and arrays included, other than data of objects and what others were sent. To be called when the
- * program knows that nobody uses any of it any more, as after a ferry_quiesce that ended without
- * that rank; by one rank of its node, or several. Addresses there are then refused as any that was
- * freed. Where ranks share no memory it went with its rank, and this does nothing. FERRY_EINVAL: no
- * such rank. FERRY_ESTATE: it is not known here to be gone (ferry_peer_is_gone). [app thread,
- * handlers | never blocks] */
+/* Frees all memory that `rank`, which has died or left, had from ferry_alloc: grids and arrays too,
+ * but not data of objects, and not what others were sent. Call it when no rank uses this memory any
+ * more, such as after a ferry_quiesce that ended without that rank. One rank of its node calls it,
+ * or several. Where ranks share no memory it does nothing. FERRY_EINVAL: no such rank.
+ * FERRY_ESTATE: `rank` is not known here to be gone (ferry_peer_is_gone). [app thread, handlers |
+ * never blocks] */
 FERRY_API int ferry_memory_reclaim(ferry *f, int rank);
 
 /* Lets other ranks put to and get from `[base, base + size_bytes)` of this rank, until
@@ -42,15 +41,13 @@ FERRY_API int ferry_memory_reclaim(ferry *f, int rank);
 FERRY_API FERRY_MUST_USE int ferry_memory_register(ferry *f, void *base, size_t size_bytes);
 FERRY_API int ferry_memory_unregister(ferry *f, void *base);
 
-/* Copies `size_bytes` from `source` here to `target` on `rank`. On one node and into the shared
- * heap the copy is done on return. Else borrows `source` (without `track`), or keeps it until
- * submitted. Zero bytes complete like any other. Where the target polls
- * for a tag and keeps earlier requests of this rank, the data stay behind them: the put completes,
- * gets and remote words see the data, and the target's program does after it has polled for the
- * rest. FERRY_ERANGE, here or by `track`: the target range is not inside one allocation or
- * registration there. FERRY_EINVAL: no such rank, or bytes at NULL. Other errors as
- * ferry_request_send. Without `track` a later failure is reported by ferry_error_message and a log
- * line. [app thread, handlers | as ferry_request_send] dmcs.txt 3.4. */
+/* Copies `size_bytes` (0 too) from `source` here to `target` on `rank`. On one node and into the
+ * shared heap the copy is done on return. Else borrows `source`, or with `track` keeps it until
+ * submitted. The data stay after earlier requests that the target keeps for another tag
+ * (docs/messages.md). FERRY_ERANGE, here or by `track`: the target range is not inside one
+ * allocation or registration there. FERRY_EINVAL: no such rank, or NULL. Else as
+ * ferry_request_send. Without `track` the log tells a later failure. [app thread, handlers | as
+ * ferry_request_send] dmcs.txt 3.4. */
 FERRY_API FERRY_MUST_USE int ferry_put(ferry *f, int rank, void *target, const void *source,
                                        size_t size_bytes, const ferry_track *track);
 
@@ -106,14 +103,13 @@ typedef struct ferry_transfer {
     int32_t tag;
 } ferry_transfer;
 
-/* As ferry_put, then runs `what->remote` on `rank`, on the data at the target, in a poll that wants
- * its tag. When the data have arrived, and before that handler runs, `rank` replies. Then
- * `what->local` runs here, on the data at the source, which are kept until then. `track` reports
- * completed after both; with `arrival`, after the reply and `what->local`: the synchronous form.
- * Without handlers it is a put with a tag. A put that fails runs neither handler. They count as
- * work for ferry_quiesce. FERRY_EINVAL: a handler that is not registered for transfers, or
- * FERRY_ANY_TAG. Other errors as ferry_put. [app thread, handlers | as ferry_request_send]
- * prema.txt B.2.3, figure B.1 (c), (d). */
+/* As ferry_put, then runs `what->remote` on `rank`, on the data at the target, in a poll for its
+ * tag. When the data have arrived, `rank` replies; then `what->local` runs here, on the data at the
+ * source, which are kept until then. `track` reports completed after both handlers, with `arrival`
+ * after `what->local`. Without handlers it is a put with a tag. A put that fails runs neither. They
+ * are work for ferry_quiesce. FERRY_EINVAL: a handler not registered for transfers, or
+ * FERRY_ANY_TAG. Else as ferry_put. [app thread, handlers | as ferry_request_send] prema.txt B.2.3,
+ * figure B.1 (c), (d). */
 FERRY_API FERRY_MUST_USE int ferry_put_run(ferry *f, int rank, const ferry_transfer *what,
                                            const ferry_track *track);
 

@@ -1,11 +1,11 @@
 /* Mover: blocks of distributed arrays, moved by plan.
  *
- * A grid is an array over a region; an xarray has a grid per block of a floor plan, present on the
- * block's owner alone. A mover binds a motion plan to two xarrays, does its analysis and allocates
- * all it needs once; ferry_mover_start and ferry_mover_wait then move the data as often as wanted.
- * Between ranks that share memory a target copies straight from its source's grid, and two counters
- * per pair of ranks say "ready" and "taken": there is no barrier and no message. Otherwise all
- * copies to one rank travel as one message. kelp-data-mover.txt. */
+ * A grid is an array over a region. An xarray has a grid for each block of a floor plan, on the
+ * block's owner only. A mover binds a motion plan to two xarrays, analyses it, and allocates
+ * everything once. ferry_mover_start and ferry_mover_wait then move the data as often as wanted.
+ * Between ranks that share memory a target copies from its source's grid, and two counters per pair
+ * of ranks say "ready" and "taken": no barrier, no message. Otherwise all copies to one rank travel
+ * as one message. kelp-data-mover.txt. */
 #ifndef FERRY_MOVER_H
 #define FERRY_MOVER_H
 
@@ -96,16 +96,12 @@ FERRY_API FERRY_MUST_USE int ferry_xarray_create_over(ferry *f, const ferry_floo
                                                       size_t element_bytes, ferry_point ghosts,
                                                       const ferry_grid *grids, ferry_xarray **out);
 
-/* Gives each block a new owner: the grids of those that change move, ghost cells too, the others
- * stay where they are. The movers bound to `x` stay valid: the old owner of a block tells the new
- * one which copies touch it, and no plan is made again. Collective; borrows `owners`, one per entry
- * of x->blocks: the same on every rank or, with a share of a floor plan, that of each own block,
- * the others do not count. Shares of `x`, and of xarrays that its movers connect it with, have own
- * blocks and those that movers name from then on; for other plans ferry_floorplan_share finds what
- * is near anew. FERRY_EINVAL: an owner that is no rank, grids of the caller's, or blocks that are
- * objects (mover_blocks.h); FERRY_ESTATE: a mover of `x` is under way; FERRY_ENOMEM, FERRY_EPEER.
- * `x` is as before on every rank then, unless movers could not follow: those report the error from
- * their next start on, and can only be freed. [app thread, not in handlers | polls | may block]
+/* Gives each block a new owner and moves grids, with ghost cells. Movers bound to `x` stay valid,
+ * without new plans (docs/mover.md). Collective; borrows `owners`, one per entry of x->blocks, the
+ * same on every rank (with a share: own blocks). FERRY_EINVAL: an owner that is no rank, grids of
+ * the caller's, or blocks that are objects; FERRY_ESTATE: a mover of `x` is in flight;
+ * FERRY_ENOMEM, FERRY_EPEER. Then `x` is as before on every rank; movers that could not follow
+ * report it from their next start on. [app thread, not in handlers | polls | may block]
  * kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_xarray_remap(ferry_xarray *x, const int32_t *owners);
 
@@ -146,14 +142,12 @@ typedef struct ferry_mover_options {
     }
 
 /* Binds `plan` to `source` and `target`, which may be one. Every rank binds the same movers in the
- * same order; it waits for those alone that it shares copies with. Borrows `plan` and `options`
- * (NULL: defaults); the plan may hold more than this rank's entries. Keeps the xarrays until
- * ferry_mover_free. Gives `*out`. FERRY_EINVAL: a wrong entry, elements that do not fit, or plans
- * of two ranks that differ in what these share; FERRY_ENOMEM; FERRY_EPEER: a rank that it needs is
- * dead. An error is also one on the ranks that share copies with this one, now or, when they have
- * their mover already, at their next start or wait, and so on from rank to rank; with
- * options.check it is one on every rank now. [app thread, not in handlers | polls | may block]
- * kelp-data-mover.txt 2 (Mover). */
+ * same order, and waits only for ranks that it shares copies with. Borrows `plan` and `options`
+ * (NULL: defaults). Keeps the xarrays until ferry_mover_free. Gives `*out`. FERRY_EINVAL: a wrong
+ * entry, elements that do not fit, or plans of two ranks that differ in common copies;
+ * FERRY_ENOMEM; FERRY_EPEER: a rank that it needs is dead. docs/mover.md says which other ranks
+ * fail, and when. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 2 (Mover).
+ */
 FERRY_API FERRY_MUST_USE int ferry_mover_bind(ferry *f, const ferry_plan *plan,
                                               ferry_xarray *source, ferry_xarray *target,
                                               const ferry_mover_options *options,
@@ -174,13 +168,12 @@ typedef struct ferry_ghosts {
     bool back;
 } ferry_ghosts;
 
-/* Binds a halo over indices instead of regions, as unstructured meshes need it: each rank says
- * which of its elements stand for which of others. Moves originals to ghosts or, with `back`,
- * ghosts to originals, where they are combined. `source` and `target` are grids of one dimension
- * here, which may be one; indices are those of their regions. Collective, otherwise like
- * ferry_mover_bind; borrows `ghosts`, `options` and the grids, keeps the grids' data until
- * ferry_mover_free. The mover is used as any other. FERRY_EINVAL: an index outside the grids, a
- * rank that is none. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
+/* Binds a halo over indices, for unstructured meshes: each rank says which of its elements stand
+ * for which elements of others. Moves originals to ghosts or, with `back`, ghosts to originals,
+ * where they are combined. `source` and `target` are grids of one dimension here, which may be one.
+ * Collective, otherwise like ferry_mover_bind; borrows `ghosts`, `options` and the grids, keeps the
+ * grids' data until ferry_mover_free. FERRY_EINVAL: an index outside the grids' regions, a rank
+ * that is none. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts,
                                                      const ferry_grid *source,
                                                      const ferry_grid *target,

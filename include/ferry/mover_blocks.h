@@ -1,11 +1,11 @@
-/* Blocks as mobile objects: the blocks of xarrays get names, handlers and, when the program wants,
- * a scheduler that moves them; and the xarrays' movers stay valid.
+/* Blocks as mobile objects: blocks of xarrays get names, handlers and, if wanted, a scheduler that
+ * moves them. The xarrays' movers stay valid.
  *
  * A set of blocks has one object for each block number of one or several xarrays with the same
- * floor plan; the object's data are the grids of that block. Messages to it are handled where it
- * lives, on its grids. After a time of messages and moves ferry_blocks_settle finds out where the
- * blocks are, and the xarrays, with every mover bound to them, follow: copies whose blocks did not
- * change owners are not planned again. kelp-data-mover.txt 5, prema.txt 4.2. */
+ * floor plan. The object's data are the grids of that block. Its handlers run where it lives, on
+ * its grids. After messages and moves ferry_blocks_settle finds where the blocks are. The xarrays
+ * and their movers follow; only copies whose blocks changed owners are planned again.
+ * kelp-data-mover.txt 5, prema.txt 4.2. */
 #ifndef FERRY_MOVER_BLOCKS_H
 #define FERRY_MOVER_BLOCKS_H
 
@@ -49,15 +49,12 @@ FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t b
  * mover of the xarrays is under way. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry_message *message);
 
-/* Waits as ferry_quiesce until all messages have been handled, and until no block is on its way.
- * Then makes the xarrays what they have become: `x->local`, `x->grids` and owners are those of now
- * on every rank (of shares: as ferry_xarray_remap leaves them), and movers go on, without new
- * plans. Nothing but six words per rank is exchanged when no block has moved. Collective. Sets
- * `*moved` to the number of blocks that changed owners, unless it is NULL. FERRY_ESTATE: a mover is
- * under way on some rank; FERRY_ENOMEM: of some rank, and the call fails on all; the xarrays are as
- * before and movers cannot be started until another call succeeds. FERRY_EPEER; movers that could
- * not follow report it, as after ferry_xarray_remap. [app thread, not in handlers | polls | may
- * block] */
+/* Waits as ferry_quiesce until all messages have been handled and no block is in flight. Then
+ * updates the xarrays on every rank: `x->local`, `x->grids` and owners. Movers go on without new
+ * plans. Collective. Sets `*moved` (if not NULL) to the number of blocks that changed owners.
+ * FERRY_ESTATE: a mover is in flight on some rank. FERRY_ENOMEM, on all: the xarrays are as before,
+ * and movers cannot start until another call succeeds. FERRY_EPEER. Movers that could not follow
+ * report it, as after ferry_xarray_remap. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_settle(ferry_blocks *blocks, size_t *moved);
 
 /* Settles, and makes an end of the objects: the xarrays keep the grids, where they are. Collective.

@@ -46,22 +46,20 @@ typedef struct ferry_dataset {
     }
 
 /* Writes `x` as one dataset of the new HDF5 file `path`, replacing an earlier file at the end. It
- * spans the blocks, which have to cover what they span and not to overlap; the last dimension runs
- * fastest, and elements of several numbers add one. `dataset` NULL: the defaults. Collective;
- * borrows all. Rank 0 alone calls the HDF5 library, all ranks write. FERRY_EINVAL: the blocks, or
- * elements that do not consist of the numbers; FERRY_ENOTSUP: there is no plug-in for HDF5, or it
- * does not work; FERRY_ESYSTEM, FERRY_ENOENT, FERRY_ENOMEM. A rank on which nothing failed reports
- * FERRY_EINVAL. [app thread, not in handlers | polls | may block] */
+ * spans the blocks, which must cover what they span and not overlap; docs/reference/files.md has
+ * the format. `dataset` NULL: the defaults. Collective; borrows all. Rank 0 alone calls the HDF5
+ * library, all ranks write. FERRY_EINVAL: the blocks, elements that do not consist of the numbers,
+ * or another rank failed; FERRY_ENOTSUP: there is no plug-in for HDF5, or it does not work;
+ * FERRY_ESYSTEM, FERRY_ENOENT, FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const char *path,
                                                  const ferry_dataset *dataset);
 
 /* Fills the cells of `x`, ghost cells too, that lie inside what its blocks span, from a dataset of
- * that extent in the file `path`, of any program and whatever the number of ranks; dimensions of
- * extent 1 before the others may be there or not. Collective; borrows all. FERRY_EINVAL: it is no
- * HDF5 file, or damaged, or the dataset is not there, of other numbers or extents, or not
- * contiguous (chunked or compressed ones are not): the message on rank 0 says what was expected;
- * cells may then have been filled in part. FERRY_ENOENT: no such file; else as ferry_dataset_write.
- * [app thread, not in handlers | polls | may block] */
+ * that extent in the file `path`, of any program, for any number of ranks
+ * (docs/reference/files.md). Collective; borrows all. FERRY_EINVAL: it is no HDF5 file, or damaged,
+ * or the dataset is missing, of other numbers or extents, chunked or compressed: the message on
+ * rank 0 says what was expected; cells may have been filled in part. FERRY_ENOENT: no such file;
+ * else as ferry_dataset_write. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_read(const char *path, const ferry_dataset *dataset,
                                                 ferry_xarray *x);
 

@@ -80,18 +80,13 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int cou
                                                     ferry_weight_fn *weight, void *arg,
                                                     ferry_floorplan *out);
 
-/* Makes `*out` this rank's share of a floor plan that nobody has whole: the blocks of `own`, which
- * belong to this rank whatever their owners say, and those of other ranks that meet a region of
- * `near`. Blocks are numbered rank by rank, in the order given. When `own` is a share itself on
- * every rank, its blocks of this rank are meant and keep their numbers: so what is near is found
- * anew after blocks have changed owners. What a rank keeps, and the time it takes, is in proportion
- * to its own blocks and those near, and a few words per rank of the job. Collective; borrows `own`
- * and `near`. A share serves as a whole plan does when it has what touches this rank's blocks: for
- * a halo what ferry_halo_near names; for ferry_plan_intersect in the source's share the target's
- * own regions, and the other way round. FERRY_EINVAL: blocks or regions of other dimensions, empty
- * blocks, shares on some ranks alone; over 2^31 - 1 blocks; FERRY_ENOMEM; FERRY_EPEER; an error on
- * one rank is one on all. [app thread, not in handlers | polls | may block] kelp-data-mover.txt 5.
- */
+/* Makes `*out` this rank's share of a floor plan that no rank has whole: the blocks of `own`, which
+ * belong to this rank whatever their owners say, and blocks of other ranks that meet a region of
+ * `near`. docs/mover.md says what a share serves for. Blocks are numbered rank by rank; blocks of a
+ * share keep their numbers. Collective; borrows both. FERRY_EINVAL: blocks or regions of other
+ * dimensions, empty blocks, shares on some ranks only, over 2^31 - 1 blocks; FERRY_ENOMEM;
+ * FERRY_EPEER; an error is one on all ranks. [app thread, not in handlers | polls | may block]
+ * kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_share(ferry *f, const ferry_floorplan *own,
                                                    const ferry_regions *near, ferry_floorplan *out);
 
@@ -225,14 +220,13 @@ typedef struct ferry_halo {
         }                                                                                          \
     }
 
-/* Appends the copies that fill the ghost cells of every block of `blocks` from the others, those
- * alone that touch a block of `rank` (-1: all). The time is near-linear in the copies found and
- * the blocks. Points of other blocks that overlap a block are not ghosts of it. FERRY_EINVAL:
- * negative widths, blocks of other dimensions, an empty periodic domain, or one that
- * fits into the width more than 64 times, a block with its ghost cells that reaches into more than
- * 65,536 images of the domain, coordinates or widths beyond half the limit;
- * ferry_error_message(NULL) names block, width and period. FERRY_ENOMEM. kelp-data-mover.txt
- * Figure 4. */
+/* Appends the copies that fill the ghost cells of every block of `blocks` from other blocks; with
+ * `rank` not -1 only copies that touch a block of `rank`. Time is near-linear in copies and blocks.
+ * Points of other blocks that overlap a block are not its ghosts. FERRY_EINVAL: negative widths,
+ * other dimensions, an empty periodic domain, one that fits into the width over 64 times, a block
+ * that reaches into over 65,536 images of the domain, or coordinates beyond half the limit;
+ * ferry_error_message(NULL) names block, width and period. FERRY_ENOMEM. kelp-data-mover.txt Figure
+ * 4. */
 FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
                                              const ferry_halo *halo, int rank);
 

@@ -105,10 +105,18 @@ rule_includes()
 }
 
 # Every public function has a comment, and one that names its threads: [...], its own or its
-# section's. The man pages are made from the same comments, so they are the measure.
+# section's, and is at most 600 characters long without samples. The man pages are made from the
+# same comments, so they are the measure.
 rule_contracts()
 {
     awk -f "$tools/man.awk" -v out="$scratch" -v version=0 include/ferry/*.h
+    awk '
+        /\/[*]/ && !open { open = 1; first = FNR; size = 0 }
+        open && !/^ [*]     / { text = $0; sub(/^ [*] ?/, "", text); size += length(text) + 1 }
+        open && /[*]\// {
+            open = 0
+            if (size > 603) printf "%s:%d: comment of %d characters, at most 600\n", FILENAME, first, size
+        }' include/ferry/*.h >>"$found"
     for name in $(public_functions); do
         page=$scratch/$name.3
         [ -f "$page" ] || { echo "include/ferry: $name has no man page" >>"$found"; continue; }

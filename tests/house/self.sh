@@ -140,6 +140,7 @@ includes)
     ;;
 contracts)
     spoil 'a function without thread contract' replace include/ferry/core.h 's/\[app.*\]//'
+    spoil 'a comment of 604 characters' to include/ferry/core.h "/* $(printf '%0601d' 0) */\n"
     spoil 'a function without comment' replace include/ferry/core.h '/Answers/d'
     ;;
 used)
