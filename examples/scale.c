@@ -4,7 +4,7 @@
  * work: in the simulator it advances the rank's clock.
  *
  *     cc scale.c $(pkg-config --cflags --libs ferry) -o scale
- *     ferry sim -n 1024 --net infiniband-hdr ./scale */
+ *     ferry sim -n 256 --net infiniband-hdr ./scale */
 #include <stdio.h>
 
 #include <ferry/ferry.h>
