@@ -19,7 +19,8 @@ extern "C" {
  * Gives `*out`, freed with ferry_free by any rank of the node. It stays when this rank has gone,
  * since others may use it, until one of them frees it or calls ferry_memory_reclaim; data of an
  * object (FERRY_OBJECT_SHARED) is freed when a rank dies that has the object. FERRY_ENOMEM: the
- * heap's limit is reached. FERRY_EINVAL: 0 bytes. [app thread, handlers | never blocks] */
+ * heap's limit is reached. FERRY_EINVAL: 0 bytes. A process that this one forks has none of this
+ * memory. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out);
 
 /* Frees what ferry_alloc gave, on whichever rank of the node. NULL is nothing. FERRY_EINVAL: not

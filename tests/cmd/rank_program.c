@@ -88,7 +88,7 @@ static int act(fy_port *port, const char *mode, int rank, int ranks)
         fflush(stdout);
         _exit(1);
     }
-    if (strcmp(mode, "orphan") == 0 && chosen && fork() == 0) {
+    if ((strcmp(mode, "orphan") == 0 || strcmp(mode, "parent") == 0) && chosen && fork() == 0) {
         setsid();
         sleep_for_ever();
     }

@@ -166,6 +166,32 @@ while [ $turn -lt 20 ]; do
     turn=$((turn + 1))
 done
 
+# A process that a rank has forked is no rank: it lives on, without the job's memory.
+parents_child()
+{
+    child=
+    for rank in $(children_of $launcher); do
+        child="$child$(children_of "$rank")"
+    done
+    child=${child% }
+    [ -n "$child" ]
+}
+"$ferry" run -n 2 "$work/ranker" parent >"$work/out" 2>"$work/err" &
+launcher=$!
+await parents_child
+kill -KILL $launcher
+wait $launcher 2>/dev/null
+alone()
+{
+    [ "$(ls -l /proc/[0-9]*/exe 2>/dev/null | grep -cF -- "-> $work/ranker")" -eq 1 ]
+}
+await alone
+exists "/proc/$child" || fail "the process that a rank has forked is gone"
+! grep -q memfd:ferry "/proc/$child/maps" || fail "it has the job's memory"
+! ls -l "/proc/$child/fd" | grep -q memfd:ferry || fail "it has a file of the job's memory"
+kill -KILL $child
+await gone
+
 # The same in a world of its own, where what is left would be all there is.
 if unshare -Urmpf --mount-proc true 2>/dev/null; then
     unshare -Urmpf --mount-proc sh -c '

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -309,6 +310,8 @@ int fy_shm_join(fy_segment *segment, int rank, fy_port **out)
         goto joined_before;
     }
     atomic_store_explicit(&p->self->pid, (int32_t)getpid(), memory_order_relaxed);
+    /* A process that this one forks is no rank: it may live on after the job's memory must go. */
+    (void)madvise(segment->base, segment->total_bytes, MADV_DONTFORK);
     if ((uint32_t)rank >= segment->starting)
         fy_controls_mark(segment->base, segment->ranks, p->rank, SHM_JOINED);
     *out = &p->port;
