@@ -378,7 +378,7 @@ rule_words()
 # changes" of at most 72 characters, and a blank line after it.
 rule_commits()
 {
-    git log --format='%x01%h%n%B' "${COMMITS_AFTER-8a887d7}..HEAD" 2>/dev/null | grep -av '^[Cc]o-authored-by' | awk '
+    git log --format='%x01%h%n%B' "${COMMITS_AFTER-8a887d7}..HEAD" 2>/dev/null | awk '
         BEGIN { RS = "\001"; old["d84da98"] = 1 }
         NR > 1 {
             n = split($0, line, "\n")
