@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What a scheduler may want to know of an object. Zero is the default of each field. */
+/* The scheduler may ask for these values of an object. Zero is the default of each field. */
 typedef struct ferry_balance_options {
     size_t size;        /* sizeof(ferry_balance_options) */
     double load;        /* of each pending task, if the type has no load callback; 0 means 1 */

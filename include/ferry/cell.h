@@ -53,10 +53,10 @@ FERRY_API FERRY_MUST_USE int ferry_parcel_create(ferry *f, size_t size_bytes, fe
 FERRY_API const void *ferry_parcel_data(ferry *f, ferry_parcel parcel, size_t *size_bytes);
 
 /* Makes `*parcel`, which this rank holds, its own to write to: when another rank holds it or any
- * cell has it, replaces it by a copy and ends one hold of the old one. Whoever else has it never
- * sees what is written. `*data` is the memory. Holding it more than once oneself is not sharing.
- * FERRY_EINVAL: not held here; FERRY_ENOMEM: no memory for the copy; the parcel is as before.
- * [app thread, handlers | never blocks] cds.txt 3 (mod). */
+ * cell has it, replaces it by a copy and ends one hold of the old one. Other ranks never see the
+ * writes. `*data` is the memory. Holding it more than once oneself is not sharing. FERRY_EINVAL:
+ * not held here; FERRY_ENOMEM: no memory for the copy; the parcel is as before. [app thread,
+ * handlers | never blocks] cds.txt 3 (mod). */
 FERRY_API FERRY_MUST_USE int ferry_parcel_modify(ferry *f, ferry_parcel *parcel, void **data);
 
 /* Ends one hold; the last one anywhere frees the parcel. All zero is nothing. FERRY_EINVAL: not

@@ -32,7 +32,8 @@ typedef enum ferry_collective_kind {
 typedef void ferry_combine_fn(void *arg, void *into, const void *low, const void *high,
                               size_t count);
 
-/* What to do, on how many values. Buffers of ranks that have no part in them may be NULL. */
+/* A collective: its kind, and how many values it works on. Buffers of ranks that have no part in
+ * them may be NULL. */
 typedef struct ferry_collective {
     size_t size; /* sizeof(ferry_collective) */
     ferry_collective_kind kind;

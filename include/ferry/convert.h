@@ -26,9 +26,9 @@ typedef struct ferry_extent {
 /* Copies the fields that `descriptor`, an array of `length` integers, names from `source` to
  * `target`, which do not overlap, converting each as `conversion` says. A descriptor is
  *
- *     field count, then for each field: count, type, source displacement, target displacement;
- *     for FERRY_STRUCT these four are followed by: source stride, target stride, and the
- *     descriptor of the structure, with displacements from where each one begins
+ *     field count; for each field: count, type, source displacement, target displacement.
+ *     For FERRY_STRUCT these four are followed by: source stride, target stride, and the
+ *     descriptor of the structure, with displacements from where each one begins,
  *
  * in bytes; elements of a field follow each other without gaps. FERRY_EINVAL: the descriptor is
  * malformed, nested deeper than 16, or names bytes outside source or target; nothing was copied.

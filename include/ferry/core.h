@@ -141,7 +141,7 @@ typedef enum ferry_event {
     FERRY_FAILED
 } ferry_event;
 
-/* What became of an operation. Read it; what it points to is lent until the callback returns.
+/* Says how an operation ended. Memory that it points to is lent until the callback returns.
  * progressive-messages.txt 5.1.1. */
 typedef struct ferry_receipt {
     int error; /* 0, or why it failed or timed out */
@@ -168,11 +168,11 @@ typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 #define FERRY_TIMEOUT_DEFAULT_NS UINT64_C(1000000000)
 
 /* How to learn what became of an operation: the papers' schedule. Any field may be zero. A tracked
- * operation ends in exactly one of completed, timed out and failed, after at most one submitted,
- * never from inside the call that starts it, always in a call that polls (but see
- * ferry_background_begin), also when the peer dies, memory runs out, or the rank is closed. The
- * struct is copied, so one may serve many operations; what it points to must live until they end.
- * progressive-messages.txt 4, 5.1.1. */
+ * operation ends in exactly one of completed, timed out and failed, after at most one submitted.
+ * This holds also when the peer dies, memory runs out, or the rank is closed. The end comes in a
+ * call that polls (but see ferry_background_begin), never in the call that starts the operation.
+ * The struct is copied, so one may serve many operations; what it points to must live until they
+ * end. progressive-messages.txt 4, 5.1.1. */
 typedef struct ferry_track {
     size_t size; /* sizeof(ferry_track) */
     /* The data sent may be reused. Only an operation that sends data of the program reports it: not
@@ -203,7 +203,7 @@ typedef struct ferry_track {
         sizeof(ferry_track), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, false        \
     }
 
-/* What an operation is doing: the three states of the papers' status. */
+/* The states of an operation: the papers' status. */
 typedef enum ferry_op_status {
     FERRY_OP_NONE,    /* it names no operation: none has begun, or its end was taken */
     FERRY_OP_PENDING, /* it has not ended */
@@ -223,16 +223,16 @@ FERRY_API FERRY_MUST_USE int ferry_op_test(ferry *f, ferry_op *op);
  * test. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_op_wait(ferry *f, ferry_op *op);
 
-/* Gives up waiting for `*op` and sets it to none. What has not ended ends as failed with
- * FERRY_ECANCELED here; what was sent may still take effect at the target, but nothing is written
- * to this rank's memory any more. None and what has ended are left in peace. FERRY_EINVAL: no such
- * operation. [app thread, handlers | never blocks | does not poll] */
+/* Gives up waiting for `*op` and sets it to none. An operation that has not ended fails with
+ * FERRY_ECANCELED here. It may still take effect at the target, but nothing is written to this
+ * rank's memory any more. None, and an operation that has ended, stay as they are. FERRY_EINVAL: no
+ * such operation. [app thread, handlers | never blocks | does not poll] */
 FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 
 /* Requests. */
 
-/* What a request to a rank or a message to an object carries. With no more than four words and no
- * data it is one cache line on the way. */
+/* A request to a rank, or a message to an object. With no more than four words and no data it is
+ * one cache line on the way. */
 typedef struct ferry_message {
     ferry_handler handler;
     uint8_t word_count; /* 0 to FERRY_WORDS_MAX */
@@ -342,9 +342,9 @@ typedef enum ferry_reduction {
     FERRY_USER, /* a function of the program */
 } ferry_reduction;
 
-/* Combines `count` values at `in` over all ranks, in the order of ranks and grouped alike on every
- * rank, into `out` on every rank: the same bits everywhere, and in every run with as many ranks.
- * Integers wrap around; a NaN wins over every number. `in` and `out` may be the same. */
+/* Combines `count` values at `in` over all ranks, in the order of ranks, into `out` on every rank.
+ * The result has the same bits on every rank, and in every run with as many ranks. Integers wrap
+ * around; a NaN wins over every number. `in` and `out` may be the same. */
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
@@ -365,7 +365,7 @@ FERRY_API void ferry_quiesce_break(ferry *f);
 
 /* Account. */
 
-/* What a rank has done since it was opened. Times in nanoseconds. */
+/* The account of a rank since it was opened. Times are in nanoseconds. */
 typedef struct ferry_stats {
     size_t size; /* sizeof(ferry_stats) */
     uint64_t requests_sent, requests_handled;

@@ -35,12 +35,11 @@ typedef struct ferry_directory_protocol {
         sizeof(ferry_directory_protocol), NULL, NULL, NULL, NULL, false                            \
     }
 
-/* What a shared object with a protocol defines under this name: a `const
- * ferry_directory_protocol`. */
+/* A shared object with a protocol defines a `const ferry_directory_protocol` under this name. */
 #define FERRY_DIRECTORY_SYMBOL "ferry_directory_plugin"
 
-/* Tells `rank` that move number `movement` has brought `object` to `place`. Older news than a rank
- * has are dropped there. Call it with the numbers that a function of the protocol was given, with
+/* Tells `rank` that move number `movement` has brought `object` to `place`. A rank that knows a
+ * later move drops this. Call it with the numbers that a function of the protocol was given, with
  * this rank as the place or, in `learnt`, the place given. To this rank itself it does nothing; a
  * rank or a place that is none is logged. [app thread, inside the functions of a protocol | never
  * blocks] */

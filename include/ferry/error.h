@@ -43,8 +43,8 @@ enum ferry_error {
  * ever. [any thread | never blocks] */
 FERRY_API const char *ferry_strerror(int error);
 
-/* What was wrong with which values in the last call on `f` that failed, or on this thread when `f`
- * is NULL (calls that have no handle yet, such as ferry_open). Never NULL; lends until the next
+/* Says which values were wrong in the last call on `f` that failed, or on this thread when `f` is
+ * NULL (calls that have no handle yet, such as ferry_open). Never NULL; lends until the next
  * failing call. [app thread | never blocks] */
 FERRY_API const char *ferry_error_message(const ferry *f);
 

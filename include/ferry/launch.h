@@ -1,7 +1,7 @@
 /* Launch: starts the ranks of a job on this machine, watches them, and leaves nothing behind.
  *
- * What `ferry run` is, for programs. The launcher is one process that waits; the ranks are its
- * children. They share a memfd segment, never a name in the file system. When any rank dies the
+ * It does for programs what `ferry run` does. The launcher is one process that waits; the ranks are
+ * its children. They share a memfd segment, never a name in the file system. When any rank dies the
  * whole job ends, unless all others have registered to go on (ferry_peer_watch). */
 #ifndef FERRY_LAUNCH_H
 #define FERRY_LAUNCH_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* How a program is launched: how many ranks, and of what sort. */
+/* How a program is launched: how many ranks, and how they run. */
 typedef struct ferry_launch_options {
     size_t size;      /* sizeof(ferry_launch_options) */
     int ranks;        /* 1 to 1,024 */

@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 /* Allocates `size_bytes` (at least 1) from this rank's shared heap, 64-byte aligned, not cleared.
- * Gives `*out`, freed with ferry_free by any rank of the node. It stays when this rank has gone,
- * since others may use it, until one of them frees it or calls ferry_memory_reclaim; data of an
- * object (FERRY_OBJECT_SHARED) is freed when a rank dies that has the object. FERRY_ENOMEM: the
- * heap's limit is reached. FERRY_EINVAL: 0 bytes. A process that this one forks has none of this
- * memory. [app thread, handlers | never blocks] */
+ * Gives `*out`, freed with ferry_free by any rank of the node. When this rank has gone, the memory
+ * stays, since others may use it, until one of them frees it or calls ferry_memory_reclaim. Data of
+ * an object (FERRY_OBJECT_SHARED) is freed when the rank that has the object dies. FERRY_ENOMEM:
+ * the heap's limit is reached. FERRY_EINVAL: 0 bytes. A process that this one forks has none of
+ * this memory. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_alloc(ferry *f, size_t size_bytes, void **out);
 
 /* Frees what ferry_alloc gave, on whichever rank of the node. NULL is nothing. FERRY_EINVAL: not
@@ -100,7 +100,7 @@ typedef struct ferry_transfer {
     size_t size_bytes;
     const ferry_memory_call *remote, *local;
     /* For ferry_poll_tag on the other rank, of a put without `remote` or of a get. 0: none, so any
-     * poll carries it out. What this rank copies itself waits for no poll. */
+     * poll carries it out. Data that this rank copies itself wait for no poll. */
     int32_t tag;
 } ferry_transfer;
 
@@ -166,7 +166,7 @@ FERRY_API FERRY_MUST_USE int ferry_get_strided(ferry *f, int rank, const ferry_s
 
 /* Remote words. */
 
-/* What is done to a remote word. */
+/* The changes of a remote word. */
 typedef enum ferry_atomic_verb {
     FERRY_FETCH_ADD,
     FERRY_FETCH_AND,

@@ -49,7 +49,7 @@ FERRY_API FERRY_MUST_USE int ferry_grid_alloc(ferry *f, ferry_region region, siz
 typedef void ferry_element_fn(void *arg, void *target, ptrdiff_t target_stride, const void *source,
                               ptrdiff_t source_stride, size_t count);
 
-/* What is done with an element that arrives. All zero: it replaces the old one. */
+/* How an arriving element is combined with the old one. All zero: it replaces that. */
 typedef struct ferry_operation {
     ferry_reduction reduction;
     ferry_type type;      /* an element consists of one or several values of it, up to FERRY_BYTE */
@@ -181,9 +181,9 @@ FERRY_API FERRY_MUST_USE int ferry_mover_bind_ghosts(ferry *f, const ferry_ghost
                                                      ferry_mover **out);
 
 /* Starts a movement. From here to its end the program does not write what the plan reads, nor touch
- * what it writes. Movers without common data may be under way together. With `track` it is an
+ * what it writes. Movers without common data may be in flight together. With `track` it is an
  * operation that ends when wait would return; cancelled or timed out, it tells no more of the
- * movement, which goes on: ferry_mover_wait or _test says when. FERRY_ESTATE: it is under way
+ * movement, which goes on: ferry_mover_wait or _test says when. FERRY_ESTATE: it is in flight
  * already, or blocks of its xarrays may be elsewhere (ferry_blocks_send). FERRY_EPEER: a neighbour
  * died. [app thread | never blocks] kelp-data-mover.txt 2 (start). */
 FERRY_API FERRY_MUST_USE int ferry_mover_start(ferry_mover *mover, const ferry_track *track);
@@ -198,11 +198,11 @@ FERRY_API FERRY_MUST_USE int ferry_mover_wait(ferry_mover *mover);
  * thread, handlers | polls outside handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_mover_test(ferry_mover *mover);
 
-/* Frees a mover that is not under way here. Each rank frees its own, and waits for nobody. NULL is
- * nothing. FERRY_ESTATE: it is under way. [app thread, not in handlers | polls | never blocks] */
+/* Frees a mover that is not in flight here. Each rank frees its own, and waits for nobody. NULL is
+ * nothing. FERRY_ESTATE: it is in flight. [app thread, not in handlers | polls | never blocks] */
 FERRY_API int ferry_mover_free(ferry_mover *mover);
 
-/* What one movement does on this rank. */
+/* The account of one movement on this rank. */
 typedef struct ferry_mover_stats {
     size_t size;                          /* sizeof(ferry_mover_stats) */
     size_t neighbours_in, neighbours_out; /* ranks */
@@ -229,7 +229,7 @@ typedef enum ferry_mover_way {
     FERRY_WAY_STAGED,   /* packed into slots in shared memory */
 } ferry_mover_way;
 
-/* What one movement does from one rank to another. */
+/* The account of one movement from one rank to another. */
 typedef struct ferry_mover_pair {
     int32_t source, target; /* ranks; this one is one of them */
     ferry_mover_way way;

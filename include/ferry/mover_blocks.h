@@ -46,7 +46,7 @@ FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t b
 /* Sends `message` to the objects of the blocks that were here at the last ferry_blocks_settle. From
  * now to the next one the xarrays' movers cannot be started, because blocks may be anywhere, and
  * handlers alone touch the grids. Errors as ferry_object_send without track, and FERRY_ESTATE: a
- * mover of the xarrays is under way. [app thread, not in handlers | polls | may block] */
+ * mover of the xarrays is in flight. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry_message *message);
 
 /* Waits as ferry_quiesce until all messages have been handled and no block is in flight. Then

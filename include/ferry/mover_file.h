@@ -33,7 +33,7 @@ FERRY_API FERRY_MUST_USE int ferry_checkpoint_plan(ferry *f, const char *path,
  * FERRY_ENOMEM. [app thread | may block on the disk] */
 FERRY_API FERRY_MUST_USE int ferry_checkpoint_read(const char *path, ferry_xarray *x);
 
-/* What an HDF5 file says of an xarray's values. */
+/* How an HDF5 file describes an xarray's values. */
 typedef struct ferry_dataset {
     size_t size;      /* sizeof(ferry_dataset) */
     const char *name; /* of the values, with '/' after each group; "value" by default */
@@ -57,13 +57,13 @@ FERRY_API FERRY_MUST_USE int ferry_dataset_write(const ferry_xarray *x, const ch
 /* Fills the cells of `x`, ghost cells too, that lie inside what its blocks span, from a dataset of
  * that extent in the file `path`, of any program, for any number of ranks
  * (docs/reference/files.md). Collective; borrows all. FERRY_EINVAL: it is no HDF5 file, or damaged,
- * or the dataset is missing, of other numbers or extents, chunked or compressed: the message on
- * rank 0 says what was expected; cells may have been filled in part. FERRY_ENOENT: no such file;
+ * or the dataset is missing, of other numbers or extents, chunked or compressed. The message on
+ * rank 0 says what was expected. Cells may have been filled in part. FERRY_ENOENT: no such file;
  * else as ferry_dataset_write. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_dataset_read(const char *path, const ferry_dataset *dataset,
                                                 ferry_xarray *x);
 
-/* What a picture says of its values. */
+/* How a picture describes its values. */
 typedef struct ferry_vtk {
     size_t size;       /* sizeof(ferry_vtk) */
     const char *name;  /* of the values; "value" by default */
@@ -79,10 +79,10 @@ typedef struct ferry_vtk {
     }
 
 /* Writes `x`, of 1 to 3 dimensions, as cell data of a VTK image: `path`.pvti, and one
- * `path`_BLOCK.vti per block from its owner; or, when `path` ends in ".vtkhdf", that one file, as
- * ferry_dataset_write does, with the dataset VTKHDF/CellData/NAME or, with `points`,
- * VTKHDF/PointData/NAME, which is all that ParaView 5.11 reads of it. Collective; borrows
- * all. FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
+ * `path`_BLOCK.vti per block from its owner. When `path` ends in ".vtkhdf" it writes that one file,
+ * as ferry_dataset_write does, with the dataset VTKHDF/CellData/NAME or, with `points`,
+ * VTKHDF/PointData/NAME. ParaView 5.11 reads only the latter. Collective; borrows all.
+ * FERRY_EINVAL: dimensions, or elements that do not consist of the numbers; FERRY_ESYSTEM,
  * FERRY_ENOMEM. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_vtk_write(const ferry_xarray *x, const char *path,
                                              const ferry_vtk *picture);

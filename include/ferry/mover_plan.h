@@ -1,11 +1,10 @@
 /* Floor plans and motion plans: who owns which block, and what is copied where.
  *
  * Both are plain data that a program may read and edit. A floor plan is a table of regions with
- * owners: the same on every rank or, in jobs with many blocks, on each rank its share, what is near
- * its blocks. A motion plan is a list of copies between the blocks of two floor
- * plans (which may be one); a rank keeps only the copies that touch its own blocks, and the two
- * ranks of a copy must both have it. The builders see to that when every rank calls them alike.
- * kelp-data-mover.txt 2. */
+ * owners: the same on every rank or, in jobs with many blocks, on each rank its share of near
+ * blocks. A motion plan is a list of copies between the blocks of two floor plans, which may be
+ * one. A rank keeps only the copies that touch its own blocks. Both ranks of a copy must have it,
+ * as the builders ensure if every rank calls them alike. kelp-data-mover.txt 2. */
 #ifndef FERRY_MOVER_PLAN_H
 #define FERRY_MOVER_PLAN_H
 
@@ -80,11 +79,11 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_bisect(ferry_region domain, int cou
                                                     ferry_weight_fn *weight, void *arg,
                                                     ferry_floorplan *out);
 
-/* Makes `*out` this rank's share of a floor plan that no rank has whole: the blocks of `own`, which
- * belong to this rank whatever their owners say, and blocks of other ranks that meet a region of
- * `near`. docs/mover.md says what a share serves for. Blocks are numbered rank by rank; blocks of a
- * share keep their numbers. Collective; borrows both. FERRY_EINVAL: blocks or regions of other
- * dimensions, empty blocks, shares on some ranks only, over 2^31 - 1 blocks; FERRY_ENOMEM;
+/* Makes `*out` this rank's share of a floor plan that no rank has whole. It has the blocks of
+ * `own`, which belong to this rank whatever their owners say, and other ranks' blocks that meet a
+ * region of `near`. docs/mover.md says what a share serves for. Blocks are numbered rank by rank;
+ * blocks of a share keep their numbers. Collective; borrows both. FERRY_EINVAL: blocks or regions
+ * of other dimensions, empty blocks, shares on some ranks only, over 2^31 - 1 blocks; FERRY_ENOMEM;
  * FERRY_EPEER; an error is one on all ranks. [app thread, not in handlers | polls | may block]
  * kelp-data-mover.txt 5. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_share(ferry *f, const ferry_floorplan *own,
@@ -119,7 +118,7 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_map_curve(ferry_floorplan *plan, in
 
 /* Checks. */
 
-/* What ferry_floorplan_check looks for beside dimensions, empty regions and owners. */
+/* Rules that ferry_floorplan_check checks beside dimensions, empty regions and owners. */
 typedef enum ferry_floorplan_rule {
     FERRY_FLOORPLAN_DISJOINT = 1, /* no two blocks overlap */
     FERRY_FLOORPLAN_INSIDE = 2,   /* every block lies in the domain */
@@ -223,8 +222,8 @@ typedef struct ferry_halo {
 /* Appends the copies that fill the ghost cells of every block of `blocks` from other blocks; with
  * `rank` not -1 only copies that touch a block of `rank`. Time is near-linear in copies and blocks.
  * Points of other blocks that overlap a block are not its ghosts. FERRY_EINVAL: negative widths,
- * other dimensions, an empty periodic domain, one that fits into the width over 64 times, a block
- * that reaches into over 65,536 images of the domain, or coordinates beyond half the limit;
+ * other dimensions, a periodic domain that is empty or fits into the width over 64 times, a block
+ * that reaches into over 65,536 images of it, coordinates beyond half the limit.
  * ferry_error_message(NULL) names block, width and period. FERRY_ENOMEM. kelp-data-mover.txt Figure
  * 4. */
 FERRY_API FERRY_MUST_USE int ferry_plan_halo(ferry_plan *plan, const ferry_floorplan *blocks,
@@ -257,11 +256,12 @@ typedef struct ferry_intersection {
     }
 
 /* Appends the copies from every block of `source` to every block of `target` that have points in
- * common: redistribution and regridding, with `meeting` transposes, restriction (FERRY_SAMPLE:
- * coarse point p gets fine point p * ratio; FERRY_COARSEN: every fine point of it, to be added) and
- * prolongation (FERRY_REFINE). `meeting` may be NULL. Those alone that touch `rank`'s blocks (-1:
- * all). FERRY_EINVAL: dimensions, axes or ratios, negative widths, with FERRY_REFINE a shift that
- * is no multiple of the ratio, coordinates too near the limit; FERRY_ENOMEM. */
+ * common, for redistribution and regridding. With `meeting`, which may be NULL, it makes
+ * transposes, restriction and prolongation (FERRY_REFINE). Restriction by FERRY_SAMPLE gives coarse
+ * point p fine point p x ratio, by FERRY_COARSEN every fine point of it, to be added. With `rank`
+ * not -1 only copies that touch `rank`'s blocks. FERRY_EINVAL: dimensions, axes or ratios, negative
+ * widths, with FERRY_REFINE a shift that is no multiple of the ratio, coordinates too near the
+ * limit; FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
                                                   const ferry_floorplan *target,
                                                   const ferry_intersection *meeting, int rank);
@@ -269,13 +269,13 @@ FERRY_API FERRY_MUST_USE int ferry_plan_intersect(ferry_plan *plan, const ferry_
 /* Number of points that the copy reads, and that it writes, counted with repetition. */
 FERRY_API uint64_t ferry_plan_entry_points(const ferry_plan_entry *copy);
 
-/* What a plan moves between two ranks. */
+/* The account of a plan between two ranks. */
 typedef struct ferry_plan_pair {
     int32_t source, target; /* ranks */
     uint64_t copies, points;
 } ferry_plan_pair;
 
-/* What a plan moves. */
+/* The account of a plan. */
 typedef struct ferry_plan_stats {
     size_t size;                         /* sizeof(ferry_plan_stats) */
     uint64_t copies, points;             /* all */

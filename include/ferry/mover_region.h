@@ -1,11 +1,11 @@
 /* Regions: boxes of indices in 1 to 6 dimensions, and their calculus.
  *
  * Points and regions are values: nothing here allocates but the lists at the end. Both corners of a
- * region belong to it. A region with a high below its low in any dimension is empty, and so is one
- * of no dimensions or of more than there can be; an empty region has size 0 and equals every other
- * empty one. Coordinates lie within +-FERRY_COORDINATE_MAX; what a function would carry beyond is
- * set to the limit, so no call overflows. The last dimension runs fastest wherever there is an
- * order. kelp-data-mover.txt 2. */
+ * region belong to it. A region with a high below its low in any dimension is empty. So is one of
+ * no dimensions or of too many. An empty region has size 0 and equals every other empty one.
+ * Coordinates lie within +-FERRY_COORDINATE_MAX. A coordinate that would pass the limit is set to
+ * it, so no call overflows. The last dimension runs fastest wherever there is an order.
+ * kelp-data-mover.txt 2. */
 #ifndef FERRY_MOVER_REGION_H
 #define FERRY_MOVER_REGION_H
 
@@ -23,7 +23,7 @@ extern "C" {
 #define FERRY_DIMS_MAX 6
 #define FERRY_COORDINATE_MAX (INT64_C(1) << 61)
 
-/* A place, or a width per dimension. What is beyond the dimensions in use is ignored. */
+/* A place, or a width per dimension. Entries beyond the dimensions in use are ignored. */
 typedef struct ferry_point {
     int64_t at[FERRY_DIMS_MAX];
 } ferry_point;

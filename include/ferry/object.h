@@ -31,7 +31,7 @@ typedef struct ferry_object_type {
     uint16_t index;
 } ferry_object_type;
 
-/* What the library must know of a kind of object. Callbacks get the rank and the object's data.
+/* A type of objects, as the library must know it. Callbacks get the rank and the object's data.
  * `packed_size` and `pack` may run on the helper thread while a task of ANOTHER object runs: they
  * touch their object alone. The others run on the application thread. prema.txt 5.2.2. */
 typedef struct ferry_object_ops {
@@ -41,18 +41,18 @@ typedef struct ferry_object_ops {
     size_t (*packed_size)(ferry *f, const void *data);
     /* Writes the object to `buffer` of the size asked for, 8-byte aligned. Does not free `data`. */
     void (*pack)(ferry *f, const void *data, void *buffer, size_t size_bytes);
-    /* Makes the object again from the buffer, which is gone afterwards. NULL: it could not, for
-     * want of memory say; it is asked again in each poll, and after 10 s the job ends (abort, with
-     * a line that says so), since the object would be lost. */
+    /* Makes the object again from the buffer, which is gone afterwards. NULL: it could not, such as
+     * without memory. Then it is called again in each poll. After 10 s the job ends (abort, with a
+     * line that says so), since the object would be lost. */
     void *(*unpack)(ferry *f, ferry_object object, const void *buffer, size_t size_bytes);
     /* Frees `data`, after a migration has left (ferry_object_locate says where to) or when the
      * object is destroyed (FERRY_ENOENT there). */
     void (*destroy)(ferry *f, void *data);
     /* Load of one pending task of the object, in seconds or any unit used throughout; what is
      * negative or not finite counts as 0. NULL: every task counts what ferry_balance_add was told.
-     * Is called when a message comes, when the object comes to a rank, and after each task of the
-     * object, for all that wait; if more than 16 wait, so often that it makes 16 calls per task.
-     * Calls nothing of Ferry's; may run while the object's own handler does. */
+     * Called when a message comes, when the object comes to a rank, and after each task of the
+     * object for all waiting tasks. If more than 16 wait, it is called 16 times per task. Calls
+     * nothing of Ferry's; may run while the object's own handler does. */
     double (*load)(ferry *f, const void *data, const ferry_message *message);
     /* How hard the object is to move, in any unit; NULL: what ferry_balance_add was told. As
      * `priority`, it calls nothing of Ferry's, may run on the helper thread while a task of another
@@ -139,8 +139,8 @@ FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
  * | never blocks] prema.txt C.2.5. */
 FERRY_API FERRY_MUST_USE int ferry_object_move(ferry *f, ferry_object object, int rank);
 
-/* What ferry_object_install must know of an object that was uninstalled, for any transport: bytes
- * that go to the other rank unchanged. */
+/* Bytes that ferry_object_install needs of an uninstalled object. They go to the other rank
+ * unchanged, by any transport. */
 typedef struct ferry_move_info {
     void *bytes;
     size_t size_bytes;

@@ -69,7 +69,7 @@ typedef struct ferry_scheduler {
         sizeof(ferry_scheduler), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
     }
 
-/* What a scheduler may call, from inside its functions only. [either thread, lock held | never
+/* A scheduler may call these, from inside its functions only. [either thread, lock held | never
  * blocks] */
 
 /* This rank's number, how many ranks the job has, and the time of ferry_now. */
@@ -84,8 +84,8 @@ FERRY_API bool ferry_scheduling_accepts(const ferry_scheduling *s, int rank);
 FERRY_API int ferry_scheduling_acceptor_count(const ferry_scheduling *s);
 
 /* The rank that is the `distance`-th of those behind this one on their ring, in the order of their
- * numbers: 1 is the next, ferry_scheduling_acceptor_count the one before. -1: there is none. Which
- * those are changes only before a call of `members`, if there is such a function. */
+ * numbers: 1 is the next, ferry_scheduling_acceptor_count the one before. -1: there is none. The
+ * answers change only before a call of `members`, if there is such a function. */
 FERRY_API int ferry_scheduling_acceptor(const ferry_scheduling *s, int distance);
 
 /* Whether migration is on (ferry_balance_enable). */
@@ -99,14 +99,14 @@ FERRY_API bool ferry_scheduling_preempts(const ferry_scheduling *s);
 FERRY_API uint64_t ferry_scheduling_random(ferry_scheduling *s);
 
 /* A parameter of the scheduler: FERRY_SCHEDULER_<NAME> of the environment, a number from `low` to
- * `high`, or `otherwise`. Ask for all in `create`: when one is no such number, what was to make the
- * scheduler fails with FERRY_EINVAL and says so; and rank 0 warns of parameters in the environment
- * that were not asked for there. Behind `create`, what is no such number gives `otherwise`. */
+ * `high`, or `otherwise`. Ask for all in `create`. If one is no such number, the call that makes
+ * the scheduler fails with FERRY_EINVAL and says so. Rank 0 warns of parameters in the environment
+ * that `create` has not asked for. After `create` a wrong value gives `otherwise`. */
 FERRY_API double ferry_scheduling_parameter(ferry_scheduling *s, const char *name, double otherwise,
                                             double low, double high);
 
-/* As ferry_scheduling_parameter, for a whole number: a count, or a switch from 0 to 1. What has a
- * fraction is refused as what is out of the range. */
+/* As ferry_scheduling_parameter, for a whole number: a count, or a switch from 0 to 1. A fraction
+ * is refused like a value outside the range. */
 FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int otherwise, int low,
                                      int high);
 
@@ -117,9 +117,9 @@ FERRY_API int ferry_scheduling_count(ferry_scheduling *s, const char *name, int 
 FERRY_API void ferry_scheduling_send(ferry_scheduling *s, int rank,
                                      const uint64_t words[FERRY_SCHEDULER_WORDS]);
 
-/* How much `item`, which is at rest here, wants to be on `rank`: the answer of its type's priority
- * callback, else its static priority there, else its load, once more for each of its dependencies
- * that is there. */
+/* How much `item`, which is at rest here, wants to be on `rank`. It is the answer of its type's
+ * priority callback, else its static priority there. Else it is its load, once more for each of its
+ * dependencies that is there. */
 FERRY_API double ferry_scheduling_priority(ferry_scheduling *s, const ferry_schedulable *item,
                                            int rank);
 
@@ -132,11 +132,11 @@ FERRY_API double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_s
  * place: packed, unpacked, and back. */
 FERRY_API void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int rank);
 
-/* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 takes the wish back. */
+/* Asks for `wake` to be called at `time_ns` of ferry_scheduling_now; 0 cancels that. */
 FERRY_API void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns);
 
-/* What a shared object named by FERRY_SCHEDULER or ferry_balance_choose defines under this name: a
- * `const ferry_scheduler`. */
+/* A shared object named by FERRY_SCHEDULER or ferry_balance_choose defines a `const
+ * ferry_scheduler` under this name. */
 #define FERRY_SCHEDULER_SYMBOL "ferry_scheduler_plugin"
 
 /* Makes a scheduler known by its name, for FERRY_SCHEDULER and ferry_options, on this rank. Call it

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* What a rank was doing. */
+/* The activity of a rank. */
 typedef enum ferry_activity {
     FERRY_IDLE,    /* waiting with nothing to do */
     FERRY_RUNTIME, /* inside Ferry */
@@ -38,12 +38,12 @@ FERRY_API FERRY_MUST_USE int ferry_trace_start(ferry *f, size_t interval_max,
 FERRY_API FERRY_MUST_USE int ferry_trace_stop(ferry *f, const ferry_interval **intervals,
                                               size_t *count);
 
-/* Writes what the run has cost so far to the file `path`, or to standard error when it is NULL: per
- * operation of each layer how many calls, bytes and time, summed over all ranks, and per rank its
- * calls and which part of the time the runtime took. Collective; rank 0 writes. With
- * FERRY_PROFILE=1 in the environment this happens at ferry_close too, with FERRY_PROFILE=PATH into
- * that file. FERRY_ESTATE: without FERRY_PROFILE nothing is counted. FERRY_ESYSTEM, on rank 0: the
- * file could not be written. [app thread, not in handlers | polls | may block] dmcs.txt 5.1,
+/* Writes the costs of the run so far to the file `path`, or to standard error when it is NULL. For
+ * each operation of each layer it writes calls, bytes and time, summed over all ranks. For each
+ * rank it writes its calls and which part of the time the runtime took. Collective; rank 0 writes.
+ * With FERRY_PROFILE=1 in the environment this happens at ferry_close too, with FERRY_PROFILE=PATH
+ * into that file. FERRY_ESTATE: without FERRY_PROFILE nothing is counted. FERRY_ESYSTEM, on rank 0:
+ * the file could not be written. [app thread, not in handlers | polls | may block] dmcs.txt 5.1,
  * prema.txt B.2.1. */
 FERRY_API int ferry_profile_write(ferry *f, const char *path);
 
