@@ -107,8 +107,9 @@ void fy_loss_compare(ferry *f, int rank, uint32_t number)
                             .words = {LOSS_HANDLERS, number},
                             .data = f->handlers.names,
                             .size_bytes = f->handlers.count * sizeof(*f->handlers.names)};
-    if (f->loss.compared != signature && fy_join_word(f, rank, &frame) == 0)
-        f->loss.compared = signature;
+    uint64_t compared = (uint64_t)signature << 32 | number;
+    if (f->loss.compared != compared && fy_join_word(f, rank, &frame) == 0)
+        f->loss.compared = compared;
 }
 
 /* Names the first handler that is another one on `source`, to all in collective `number`, or else

@@ -27,7 +27,7 @@ typedef struct fy_bad {
 typedef struct fy_loss {
     int error;                    /* of the first dropped message; 0: none */
     int dead;                     /* 1 + the first rank that has gone with its work; 0: none */
-    uint32_t compared;            /* the handlers that were last sent to be compared */
+    uint64_t compared;            /* the handlers that were last sent, and for what call */
     char reason[FY_REASON_BYTES]; /* of `error` */
     fy_bad bad;
     atomic_bool has_bad;

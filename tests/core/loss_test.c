@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/leave.h"
 #include "port/shm/layout.h"
 #include "ranks.h"
 
@@ -119,6 +120,30 @@ static void test_loss_other_handlers_are_named(void **state)
         run_failing_ranks(RANKS, register_in_another_order, &odd, FERRY_EINVAL);
 }
 
+/* Rank `*arg` registers its second handler only when a collective has failed for that. */
+static void register_later(ferry *f, void *arg)
+{
+    bool late = ferry_rank(f) == *(const int *)arg;
+    ferry_handler handler;
+    CHECK(ferry_handler_register(f, "first", ignore, &handler) == 0);
+    if (!late)
+        CHECK(ferry_handler_register(f, "second", ignore, &handler) == 0);
+    expect(f, ferry_barrier(f), FERRY_EINVAL, "\"second\"");
+    expect(f, ferry_barrier(f), FERRY_EINVAL, "missing");
+    if (late)
+        CHECK(ferry_handler_register(f, "second", ignore, &handler) == 0);
+    CHECK(ferry_barrier(f) == 0);
+    CHECK(ferry_quiesce(f) == 0);
+}
+
+/* Goal: handlers that differ fail the collectives that are made meanwhile, and nothing after. */
+static void test_loss_handlers_that_agree_later(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 3; late++)
+        run_ranks(RANKS, 0, 0, register_later, &late);
+}
+
 /* Rank 1 knows the handler too late: the request was dropped. */
 static void drop_a_request(ferry *f, void *arg)
 {
@@ -204,6 +229,11 @@ static void test_loss_quiesce_against_a_collective(void **state)
     for (int rank = 0; rank < RANKS; rank++)
         for (int how = 0; how < 3; how++)
             run_failing_ranks(RANKS, call_another, &(odd_call){rank, how}, 0);
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f, (void)arg, (void)event;
 }
 
 typedef struct waiting_case {
@@ -357,9 +387,33 @@ static void test_loss_phases_must_agree(void **state)
             run_failing_ranks(RANKS, turn_phases, &(odd_call){rank, how}, 0);
 }
 
-static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+/* Rank `odd` says that it ends, and goes; the program goes on. */
+static void end_while_others_go_on(ferry *f, void *arg)
 {
-    (void)f, (void)arg, (void)event;
+    waiting_case *w = arg;
+    CHECK(ferry_peer_watch(f, on_peer, NULL) == 0);
+    CHECK(ferry_barrier(f) == 0);
+    if (ferry_rank(f) == w->odd) {
+        fy_loss_end(f, 0x0300);
+        while (f->slow_lanes != 0)
+            (void)ferry_poll(f);
+        fy_controls_mark(w->segment->base, RANKS, (uint32_t)w->odd, SHM_DEAD);
+        while (atomic_load(&w->ended) < RANKS - 1)
+            sleep_ms(1);
+        return;
+    }
+    CHECK(ferry_quiesce(f) == 0);
+    CHECK(ferry_barrier(f) == 0);
+    atomic_fetch_add(&w->ended, 1);
+}
+
+static void test_loss_of_a_rank_is_no_end_for_who_goes_on(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < RANKS; odd++) {
+        waiting_case w = {.odd = odd};
+        run_failing_ranks_in(RANKS, end_while_others_go_on, &w, 0, &w.segment);
+    }
 }
 
 /* Returns what is noted of rank 1 when it has gone, and forgets it. */
@@ -398,6 +452,12 @@ static void test_loss_is_what_was_not_expected(void **state)
     assert_int_equal(note_of(f, false), 0);
     fy_group_drop(f->collectives.group);
     f->collectives.group = group;
+    uint64_t leaving[] = {2};
+    fy_leaves leaves = {.leaving = leaving};
+    f->leaves = &leaves;
+    assert_int_equal(note_of(f, false), 0);
+    assert_int_equal(note_of(f, true), 2);
+    f->leaves = NULL;
     fy_loss_of_rank(f, 2, true);
     fy_loss_of_rank(f, 1, true);
     assert_int_equal(f->loss.dead, 3); /* the first */
@@ -413,12 +473,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loss_other_handlers_are_named),
+        cmocka_unit_test(test_loss_handlers_that_agree_later),
         cmocka_unit_test(test_loss_dropped_requests_fail_all),
         cmocka_unit_test(test_loss_damaged_frames_fail_all),
         cmocka_unit_test(test_loss_quiesce_against_a_collective),
         cmocka_unit_test(test_loss_of_a_rank_fails_those_that_wait),
         cmocka_unit_test(test_loss_of_a_message_fails_those_that_wait),
         cmocka_unit_test(test_loss_of_a_rank_that_ends_is_told),
+        cmocka_unit_test(test_loss_of_a_rank_is_no_end_for_who_goes_on),
         cmocka_unit_test(test_loss_phases_must_agree),
         cmocka_unit_test(test_loss_is_what_was_not_expected),
     };
