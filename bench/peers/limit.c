@@ -175,7 +175,7 @@ static double request(void *context, const bench_job *job)
     return ping_pong(s, job, write_out, copy_in);
 }
 
-/* Both ends know that nothing is under way; returns the time that `stream` takes. */
+/* Both ends know that nothing is in flight; returns the time that `stream` takes. */
 typedef void stream_fn(state *s, uint64_t first, const bench_job *job, uint64_t count);
 
 static double streamed(state *s, const bench_job *job, uint64_t per_item, stream_fn *stream)
@@ -253,7 +253,7 @@ static double buffer(void *context, const bench_job *job)
     return s->rank > 1 ? 0 : streamed(s, job, chunks, chunks_stream);
 }
 
-/* The source may write to a block again when it was taken: two are under way. */
+/* The source may write to a block again when it was taken: two are in flight. */
 static void attach_stream(state *s, uint64_t first, const bench_job *job, uint64_t count)
 {
     for (uint64_t i = first; i < first + count; i++) {

@@ -125,16 +125,16 @@ static double redistribute_to(state *s, const bench_job *job, int d, bool turned
     ferry *f = s->f;
     const int64_t n = cube_edge(job->size_bytes);
     ferry_floorplan from = slabs(f, n, 0), to = slabs(f, n, d);
-    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
-    meeting.permuted = turned;
+    ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
+    intersection.permuted = turned;
     for (int i = 0; i < 3; i++)
-        meeting.axis[i] = (int8_t)(2 - i);
+        intersection.axis[i] = (int8_t)(2 - i);
     ferry_xarray *source, *target;
     ferry_plan plan = {0};
     ferry_mover *m;
     bench_check(f, ferry_xarray_create(f, &from, sizeof(double), ferry_point_all(0), &source));
     bench_check(f, ferry_xarray_create(f, &to, sizeof(double), ferry_point_all(0), &target));
-    bench_check(f, ferry_plan_intersect(&plan, &from, &to, &meeting, ferry_rank(f)));
+    bench_check(f, ferry_plan_intersect(&plan, &from, &to, &intersection, ferry_rank(f)));
     bench_check(f, ferry_mover_bind(f, &plan, source, target, NULL, &m));
     double ns = run(f, m, job->count, bench_warmup(job));
     bench_check(f, ferry_mover_free(m));

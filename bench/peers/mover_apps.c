@@ -217,13 +217,13 @@ static void ft_step(void *arg)
 
 static ferry_mover *bind_turning(ferry *f, ferry_xarray *from, ferry_xarray *to)
 {
-    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+    ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
     ferry_plan plan = {0};
-    meeting.permuted = true;
+    intersection.permuted = true;
     for (int d = 0; d < 3; d++)
-        meeting.axis[d] = (int8_t)(2 - d);
-    bench_check(f,
-                ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &meeting, ferry_rank(f)));
+        intersection.axis[d] = (int8_t)(2 - d);
+    bench_check(
+        f, ferry_plan_intersect(&plan, &from->blocks, &to->blocks, &intersection, ferry_rank(f)));
     return bind(f, &plan, from, to);
 }
 
@@ -310,10 +310,10 @@ static void bind_steps(summa *s)
     if (!s->movers)
         exit(1);
     for (int64_t k = 0; k < n / panel; k++) {
-        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+        ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
         ferry_plan plan = {0};
-        meeting.shift.at[0] = k * panel;
-        bench_check(s->f, ferry_plan_intersect(&plan, &s->rows->blocks, &copies, &meeting,
+        intersection.shift.at[0] = k * panel;
+        bench_check(s->f, ferry_plan_intersect(&plan, &s->rows->blocks, &copies, &intersection,
                                                ferry_rank(s->f)));
         ferry_plan_filter(&plan, travels, s);
         s->movers[k] = bind(s->f, &plan, s->rows, s->panels[k % 2]);

@@ -1,6 +1,6 @@
 /* MPI's side of AMR, by hand. After each change every rank lists what it copies within its memory,
  * packs for each other rank, and unpacks from it: one message per neighbour and movement, which is
- * under way while the copies within are made. */
+ * in flight while the copies within are made. */
 #include <mpi.h>
 
 #include <stdlib.h>

@@ -256,7 +256,7 @@ typedef struct ferry_intersection {
     }
 
 /* Appends the copies from every block of `source` to every block of `target` that have points in
- * common, for redistribution and regridding. With `meeting`, which may be NULL, it makes
+ * common, for redistribution and regridding. With `intersection`, which may be NULL, it makes
  * transposes, restriction and prolongation (FERRY_REFINE). Restriction by FERRY_SAMPLE gives coarse
  * point p fine point p x ratio, by FERRY_COARSEN every fine point of it, to be added. With `rank`
  * not -1 only copies that touch `rank`'s blocks. FERRY_EINVAL: dimensions, axes or ratios, negative
@@ -264,7 +264,7 @@ typedef struct ferry_intersection {
  * limit; FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
                                                   const ferry_floorplan *target,
-                                                  const ferry_intersection *meeting, int rank);
+                                                  const ferry_intersection *intersection, int rank);
 
 /* Number of points that the copy reads, and that it writes, counted with repetition. */
 FERRY_API uint64_t ferry_plan_entry_points(const ferry_plan_entry *copy);

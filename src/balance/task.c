@@ -3,7 +3,7 @@
 /* A task that was picked, and what the scheduler has left to do besides. */
 typedef struct choice {
     fy_record *record; /* NULL: there is none */
-    fy_letter *letter;
+    fy_queued_message *queued;
     bool decided; /* words to send or objects to ship */
     bool timer;   /* the helper does not know of it */
 } choice;
@@ -25,7 +25,7 @@ static choice pick(ferry_scheduling *s, fy_record *done)
         s->restless = 0;
         c.record = fy_record_of(item);
         c.record->state = FY_RUNNING;
-        c.letter = fy_record_task_take(c.record);
+        c.queued = fy_record_task_take(c.record);
     }
     c.decided = s->note_count != 0 || !fy_list_empty(&s->outbound);
     c.timer = fy_helper_oversleeps(s);
@@ -61,7 +61,7 @@ int fy_task_progress(ferry *f)
         done = NULL;
         if (c.record == NULL)
             break;
-        if (c.letter == NULL) {
+        if (c.queued == NULL) {
             fy_log(f, "scheduler %s picked an object without tasks", s->scheduler->name);
             done = c.record;
             break;
@@ -70,7 +70,7 @@ int fy_task_progress(ferry *f)
             fy_helper_serve(s);
         else if (c.timer)
             s->port->ops->wake(s->port, FY_HELPER);
-        if (fy_letter_run(f, c.record, FY_DOING_TASK, c.letter)) {
+        if (fy_queued_run(f, c.record, FY_DOING_TASK, c.queued)) {
             done = c.record;
             fy_record_worked(f, done);
         }

@@ -79,11 +79,11 @@ const char *fy_env_get(const char *name)
 /* The power of two that a size suffix stands for; 0 for none, -1 when it is not one. */
 static int suffix_shift(const char *suffix)
 {
-    static const char letters[] = "KMGT";
+    static const char messages[] = "KMGT";
     if (*suffix == '\0')
         return 0;
-    const char *letter = suffix[1] == '\0' ? strchr(letters, *suffix) : NULL;
-    return letter == NULL ? -1 : (int)(letter - letters + 1) * 10;
+    const char *queued = suffix[1] == '\0' ? strchr(messages, *suffix) : NULL;
+    return queued == NULL ? -1 : (int)(queued - messages + 1) * 10;
 }
 
 int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t *value)
@@ -164,7 +164,7 @@ static bool is_known(const char *name, size_t length)
 
 enum { NAME_MAX_BYTES = 64 };
 
-/* Least number of inserted, removed and changed letters between two names. */
+/* Least number of inserted, removed and changed queued messages between two names. */
 static size_t distance(const char *a, size_t a_length, const char *b)
 {
     size_t row[NAME_MAX_BYTES + 1];

@@ -12,8 +12,8 @@ enum { WAIT_ROUNDS = 20, WAIT_LOOKS = 64 };
 enum { TURN = 64 };
 
 static const char *const calls[FY_SORTS] = {
-    [FY_SORT_ENQ] = "cell_enq",     [FY_SORT_DEQ] = "cell_deq", [FY_SORT_READ] = "cell_read",
-    [FY_SORT_WRITE] = "cell_write", [FY_SORT_ZAP] = "cell_zap", [FY_SORT_COUNT] = "cell_count",
+    [FY_CELL_ENQ] = "cell_enq",     [FY_CELL_DEQ] = "cell_deq", [FY_CELL_READ] = "cell_read",
+    [FY_CELL_WRITE] = "cell_write", [FY_CELL_ZAP] = "cell_zap", [FY_CELL_COUNT] = "cell_count",
 };
 
 static __attribute__((cold, noinline)) int no_such_cell(fy_cells *c, const char *call,
@@ -40,44 +40,44 @@ fy_cell *fy_cell_at(fy_cells *c, const char *call, ferry_cell cell, int *error)
     return board == NULL ? NULL : &board->cells[cell.number];
 }
 
-static bool adds(fy_cell_sort sort)
+static bool adds(fy_cell_kind kind)
 {
-    return sort == FY_SORT_ENQ || sort == FY_SORT_WRITE;
+    return kind == FY_CELL_ENQ || kind == FY_CELL_WRITE;
 }
 
 /* One attempt on a cell in memory. */
-static int attempt(fy_cells *c, fy_cell *cell, const fy_wish *wish)
+static int attempt(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
 {
-    switch (wish->sort) {
-    case FY_SORT_ENQ:
-        return fy_queue_enq(c, cell, wish->parcel, wish->hold);
-    case FY_SORT_DEQ:
-    case FY_SORT_READ:
-        return fy_queue_first(c, cell, wish->sort == FY_SORT_DEQ, wish->out);
-    case FY_SORT_WRITE:
-        fy_queue_write(c, cell, wish->parcel, wish->hold);
+    switch (request->kind) {
+    case FY_CELL_ENQ:
+        return fy_queue_enq(c, cell, request->parcel, request->hold);
+    case FY_CELL_DEQ:
+    case FY_CELL_READ:
+        return fy_queue_first(c, cell, request->kind == FY_CELL_DEQ, request->out);
+    case FY_CELL_WRITE:
+        fy_queue_write(c, cell, request->parcel, request->hold);
         return 0;
-    case FY_SORT_ZAP:
+    case FY_CELL_ZAP:
         fy_queue_zap(c, cell);
         return 0;
     default:
-        *wish->count = fy_queue_count(c, cell);
+        *request->count = fy_queue_count(c, cell);
         return 0;
     }
 }
 
 /* One more attempt, where handlers may have run since the last. */
-static int attempt_again(fy_cells *c, fy_cell *cell, const fy_wish *wish)
+static int attempt_again(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
 {
-    if (adds(wish->sort) && fy_parcel_held(c, wish->name) == NULL)
-        return fy_parcel_refused(c->f, calls[wish->sort], wish->name);
-    return attempt(c, cell, wish);
+    if (adds(request->kind) && fy_parcel_held(c, request->name) == NULL)
+        return fy_parcel_refused(c->f, calls[request->kind], request->name);
+    return attempt(c, cell, request);
 }
 
 /* Lets others at the cell, if they have found nothing. */
-static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
+static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell, fy_cell_kind kind)
 {
-    _Atomic uint32_t *wanted = &cell->wanted[sort == FY_SORT_ENQ];
+    _Atomic uint32_t *wanted = &cell->wanted[kind == FY_CELL_ENQ];
     /* relaxed, both: state.h */
     uint32_t left = atomic_load_explicit(wanted, memory_order_relaxed);
     if (left == 0 || !c->crowded)
@@ -87,164 +87,165 @@ static __attribute__((cold, noinline)) void give_way(fy_cells *c, fy_cell *cell,
 }
 
 /* Looks and polls for a while, since what one waits for often comes at once. */
-static int look(fy_cells *c, fy_cell *cell, const fy_wish *wish)
+static int look(fy_cells *c, fy_cell *cell, const fy_cell_request *request)
 {
     for (int round = 0; round < WAIT_ROUNDS; round++) {
         for (int i = 0; i < WAIT_LOOKS; i++) {
-            if (!fy_queue_ready(cell, wish->sort))
+            if (!fy_queue_ready(cell, request->kind))
                 continue;
-            int error = attempt_again(c, cell, wish);
+            int error = attempt_again(c, cell, request);
             if (error != FERRY_EAGAIN)
                 return error;
         }
-        fy_cell_want(cell, wish->sort);
+        fy_cell_want(cell, request->kind);
         (void)ferry_poll(c->f);
     }
     return FERRY_EAGAIN;
 }
 
 /* Whether waiting for a cell of this rank can ever end well. */
-static bool is_forlorn(fy_cells *c, const fy_wish *wish)
+static bool is_forlorn(fy_cells *c, const fy_cell_request *request)
 {
     fy_cells_check_peers(c);
-    return c->gone[wish->cell.rank] != 0;
+    return c->gone[request->cell.rank] != 0;
 }
 
-static int sleep_for(fy_cells *c, fy_cell *cell, const fy_wish *wish, uint64_t deadline)
+static int sleep_for(fy_cells *c, fy_cell *cell, const fy_cell_request *request, uint64_t deadline)
 {
     bool noted = false;
     int error;
-    while ((error = attempt_again(c, cell, wish)) == FERRY_EAGAIN) {
-        if (is_forlorn(c, wish)) {
-            error = peer_gone(c, calls[wish->sort], wish->cell.rank);
+    while ((error = attempt_again(c, cell, request)) == FERRY_EAGAIN) {
+        if (is_forlorn(c, request)) {
+            error = peer_gone(c, calls[request->kind], request->cell.rank);
             break;
         }
         uint64_t now = deadline == FERRY_FOREVER ? 0 : ferry_now(c->f);
         if (now >= deadline)
             break;
-        if (!fy_queue_await(c, cell, wish->sort))
+        if (!fy_queue_await(c, cell, request->kind))
             continue;
         noted = true;
-        fy_cell_want(cell, wish->sort);
+        fy_cell_want(cell, request->kind);
         c->awaited = cell;
-        c->awaited_sort = wish->sort;
+        c->awaited_kind = request->kind;
         (void)ferry_wait(c->f, deadline == FERRY_FOREVER ? FERRY_FOREVER : deadline - now);
         c->awaited = NULL;
     }
     if (noted)
-        fy_queue_leave(c, cell, wish->sort);
+        fy_queue_leave(c, cell, request->kind);
     return error;
 }
 
-static __attribute__((noinline)) int wait_for(fy_cells *c, fy_cell *cell, const fy_wish *wish,
-                                              uint64_t timeout_ns)
+static __attribute__((noinline)) int wait_for(fy_cells *c, fy_cell *cell,
+                                              const fy_cell_request *request, uint64_t timeout_ns)
 {
     if (fy_in_handler(c->f))
         return fy_fail(c->f, FERRY_ESTATE, "%s: waiting is not allowed inside a handler",
-                       calls[wish->sort]);
+                       calls[request->kind]);
     uint64_t deadline = FERRY_FOREVER;
     if (timeout_ns != FERRY_FOREVER) {
         uint64_t now = ferry_now(c->f);
         deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
     }
-    int error = look(c, cell, wish);
+    int error = look(c, cell, request);
     if (error == FERRY_EAGAIN)
-        error = sleep_for(c, cell, wish, deadline);
+        error = sleep_for(c, cell, request, deadline);
     return error;
 }
 
-static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_wish *wish, int error,
-                                                   uint64_t timeout_ns)
+static __attribute__((cold, noinline)) int explain(fy_cells *c, const fy_cell_request *request,
+                                                   int error, uint64_t timeout_ns)
 {
-    const char *call = calls[wish->sort];
+    const char *call = calls[request->kind];
     if (error == FERRY_ENOMEM)
         return fy_fail(c->f, error, "%s: no memory to note another parcel in cell %d of rank %d",
-                       call, wish->cell.number, wish->cell.rank);
+                       call, request->cell.number, request->cell.rank);
     if (error == FERRY_EAGAIN && timeout_ns > 0)
         return fy_fail(c->f, FERRY_ETIMEDOUT, "%s: cell %d of rank %d had no %s within %g ms", call,
-                       wish->cell.number, wish->cell.rank, adds(wish->sort) ? "room" : "parcel",
-                       (double)timeout_ns / 1e6);
+                       request->cell.number, request->cell.rank,
+                       adds(request->kind) ? "room" : "parcel", (double)timeout_ns / 1e6);
     return error;
 }
 
 /* Any operation on any cell. */
-static inline int operate(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
+static inline int operate(fy_cells *c, const fy_cell_request *request, uint64_t timeout_ns)
 {
     int error;
-    fy_cell *cell = fy_cell_at(c, calls[wish->sort], wish->cell, &error);
+    fy_cell *cell = fy_cell_at(c, calls[request->kind], request->cell, &error);
     if (error != 0)
         return error;
     fy_cells_check_peers(c);
     if (__builtin_expect(cell == NULL, 0)) {
-        error = fy_remote_call(c, wish, timeout_ns);
-        return error == 0 ? 0 : explain(c, wish, error, timeout_ns);
+        error = fy_remote_call(c, request, timeout_ns);
+        return error == 0 ? 0 : explain(c, request, error, timeout_ns);
     }
-    if (adds(wish->sort) && c->gone[wish->cell.rank])
-        return peer_gone(c, calls[wish->sort], wish->cell.rank);
-    error = attempt(c, cell, wish);
+    if (adds(request->kind) && c->gone[request->cell.rank])
+        return peer_gone(c, calls[request->kind], request->cell.rank);
+    error = attempt(c, cell, request);
     if (__builtin_expect(error == 0, 1)) {
         if (__builtin_expect(++c->turns % TURN == 0, 0))
-            give_way(c, cell, wish->sort);
+            give_way(c, cell, request->kind);
         return 0;
     }
     if (error == FERRY_EAGAIN && timeout_ns > 0)
-        error = wait_for(c, cell, wish, timeout_ns);
-    return error == 0 ? 0 : explain(c, wish, error, timeout_ns);
+        error = wait_for(c, cell, request, timeout_ns);
+    return error == 0 ? 0 : explain(c, request, error, timeout_ns);
 }
 
 /* Finds the parcel of an operation that adds one. */
-static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel, fy_wish *wish)
+static inline int find_parcel(fy_cells *c, const char *call, ferry_parcel parcel,
+                              fy_cell_request *request)
 {
-    wish->name = parcel.word;
-    wish->parcel = fy_parcel_held(c, parcel.word);
-    return wish->parcel == NULL ? fy_parcel_refused(c->f, call, parcel.word) : 0;
+    request->name = parcel.word;
+    request->parcel = fy_parcel_held(c, parcel.word);
+    return request->parcel == NULL ? fy_parcel_refused(c->f, call, parcel.word) : 0;
 }
 
 int ferry_cell_enqueue(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
                        uint64_t timeout_ns)
 {
     fy_cells *c = fy_cells_of(f);
-    fy_wish wish = {.sort = FY_SORT_ENQ, .cell = cell, .hold = hold};
-    int error = find_parcel(c, calls[FY_SORT_ENQ], parcel, &wish);
-    return error != 0 ? error : operate(c, &wish, timeout_ns);
+    fy_cell_request request = {.kind = FY_CELL_ENQ, .cell = cell, .hold = hold};
+    int error = find_parcel(c, calls[FY_CELL_ENQ], parcel, &request);
+    return error != 0 ? error : operate(c, &request, timeout_ns);
 }
 
 int ferry_cell_dequeue(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeout_ns)
 {
-    const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
+    const fy_cell_request request = {.kind = FY_CELL_DEQ, .cell = cell, .out = out};
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_deq: no place for the result");
-    return operate(fy_cells_of(f), &wish, timeout_ns);
+    return operate(fy_cells_of(f), &request, timeout_ns);
 }
 
 int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeout_ns)
 {
-    const fy_wish wish = {.sort = FY_SORT_READ, .cell = cell, .out = out};
+    const fy_cell_request request = {.kind = FY_CELL_READ, .cell = cell, .out = out};
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_read: no place for the result");
-    return operate(fy_cells_of(f), &wish, timeout_ns);
+    return operate(fy_cells_of(f), &request, timeout_ns);
 }
 
 int ferry_cell_write(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold)
 {
     fy_cells *c = fy_cells_of(f);
-    fy_wish wish = {.sort = FY_SORT_WRITE, .cell = cell, .hold = hold};
-    int error = find_parcel(c, calls[FY_SORT_WRITE], parcel, &wish);
-    return error != 0 ? error : operate(c, &wish, FERRY_FOREVER);
+    fy_cell_request request = {.kind = FY_CELL_WRITE, .cell = cell, .hold = hold};
+    int error = find_parcel(c, calls[FY_CELL_WRITE], parcel, &request);
+    return error != 0 ? error : operate(c, &request, FERRY_FOREVER);
 }
 
 int ferry_cell_clear(ferry *f, ferry_cell cell)
 {
-    const fy_wish wish = {.sort = FY_SORT_ZAP, .cell = cell};
-    return operate(fy_cells_of(f), &wish, FERRY_FOREVER);
+    const fy_cell_request request = {.kind = FY_CELL_ZAP, .cell = cell};
+    return operate(fy_cells_of(f), &request, FERRY_FOREVER);
 }
 
 int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count)
 {
-    const fy_wish wish = {.sort = FY_SORT_COUNT, .cell = cell, .count = count};
+    const fy_cell_request request = {.kind = FY_CELL_COUNT, .cell = cell, .count = count};
     if (count == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_count: no place for the result");
-    return operate(fy_cells_of(f), &wish, FERRY_FOREVER);
+    return operate(fy_cells_of(f), &request, FERRY_FOREVER);
 }
 
 int ferry_cell_limit_set(ferry *f, int number, size_t limit)
@@ -257,63 +258,64 @@ int ferry_cell_limit_set(ferry *f, int number, size_t limit)
     fy_cell *cell = &c->board->cells[number];
     atomic_store_explicit(&cell->limit, (uint32_t)limit, memory_order_relaxed);
     /* Who waited for room under the old limit looks again. */
-    fy_queue_leave(c, cell, FY_SORT_ENQ);
+    fy_queue_leave(c, cell, FY_CELL_ENQ);
     return 0;
 }
 
 /* The tracked forms. */
 
-static int start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
+static int start(fy_cells *c, const fy_cell_request *request, const ferry_track *track)
 {
-    const char *call = calls[wish->sort];
+    const char *call = calls[request->kind];
     int error;
-    fy_cell *cell = fy_cell_at(c, call, wish->cell, &error);
+    fy_cell *cell = fy_cell_at(c, call, request->cell, &error);
     if (error != 0)
         return error;
     if (track == NULL)
         return fy_fail(c->f, FERRY_EINVAL, "%s_start: no track given", call);
     fy_cells_check_peers(c);
     if (cell == NULL)
-        return fy_remote_start(c, wish, track);
-    if (c->gone[wish->cell.rank])
-        return peer_gone(c, call, wish->cell.rank);
+        return fy_remote_start(c, request, track);
+    if (c->gone[request->cell.rank])
+        return peer_gone(c, call, request->cell.rank);
     uint32_t op;
-    error = fy_op_start(c->f, track, wish->cell.rank, 0, 0, &op);
+    error = fy_op_start(c->f, track, request->cell.rank, 0, 0, &op);
     if (error != 0)
         return error;
-    error = fy_pending_has(c, wish->sort, wish->cell) ? FERRY_EAGAIN : attempt(c, cell, wish);
+    error =
+        fy_pending_has(c, request->kind, request->cell) ? FERRY_EAGAIN : attempt(c, cell, request);
     if (error == FERRY_EAGAIN)
-        error = fy_pending_start(c, wish, cell, op);
+        error = fy_pending_start(c, request, cell, op);
     else if (error == 0)
         fy_op_end(c->f, op, 0);
     if (error != 0)
         fy_op_drop(c->f, op);
-    return error == 0 ? 0 : explain(c, wish, error, 0);
+    return error == 0 ? 0 : explain(c, request, error, 0);
 }
 
 int ferry_cell_enqueue_start(ferry *f, ferry_cell cell, ferry_parcel parcel, ferry_hold hold,
                              const ferry_track *track)
 {
     fy_cells *c = fy_cells_of(f);
-    fy_wish wish = {.sort = FY_SORT_ENQ, .cell = cell, .hold = hold};
-    int error = find_parcel(c, "cell_enq_start", parcel, &wish);
-    return error != 0 ? error : start(c, &wish, track);
+    fy_cell_request request = {.kind = FY_CELL_ENQ, .cell = cell, .hold = hold};
+    int error = find_parcel(c, "cell_enq_start", parcel, &request);
+    return error != 0 ? error : start(c, &request, track);
 }
 
 int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
 {
-    const fy_wish wish = {.sort = FY_SORT_DEQ, .cell = cell, .out = out};
+    const fy_cell_request request = {.kind = FY_CELL_DEQ, .cell = cell, .out = out};
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_deq_start: no place for the result");
     out->word = 0;
-    return start(fy_cells_of(f), &wish, track);
+    return start(fy_cells_of(f), &request, track);
 }
 
 int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out, const ferry_track *track)
 {
-    const fy_wish wish = {.sort = FY_SORT_READ, .cell = cell, .out = out};
+    const fy_cell_request request = {.kind = FY_CELL_READ, .cell = cell, .out = out};
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "cell_read_start: no place for the result");
     out->word = 0;
-    return start(fy_cells_of(f), &wish, track);
+    return start(fy_cells_of(f), &request, track);
 }

@@ -81,7 +81,7 @@ static int owner_of(const fy_cells *c, _Atomic uint32_t *lock)
             return -1;
         fy_relax();
     }
-    /* We have none of this sort; others are no ranks, or none that was ever here. */
+    /* We have none of this kind; others are no ranks, or none that was ever here. */
     if (owner > c->places || owner == c->self || c->boards[owner - 1] == NULL ||
         c->ops->peer(c->port, (int)owner - 1) == FY_PEER_ABSENT) {
         free_overwritten(c, lock, owner);

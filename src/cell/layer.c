@@ -125,7 +125,7 @@ static int progress(ferry *f)
     }
     if (!fy_list_empty(&c->pending))
         count += fy_pending_advance(c);
-    if (c->awaited != NULL && fy_queue_ready(c->awaited, c->awaited_sort))
+    if (c->awaited != NULL && fy_queue_ready(c->awaited, c->awaited_kind))
         count++;
     return count;
 }
@@ -136,7 +136,7 @@ static bool busy(ferry *f)
     /* relaxed: the next poll acquires */
     if (c->news || atomic_load_explicit(&c->board->attention, memory_order_relaxed) != 0)
         return true;
-    if (c->awaited != NULL && !fy_queue_await(c, c->awaited, c->awaited_sort))
+    if (c->awaited != NULL && !fy_queue_await(c, c->awaited, c->awaited_kind))
         return true;
     return !fy_list_empty(&c->pending) && fy_pending_would_miss(c);
 }

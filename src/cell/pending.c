@@ -12,26 +12,26 @@ static fy_pending *pending_of(fy_link *link)
 }
 
 /* Whether an operation has to let `p` go first: both wait for parcels of one cell, or for room. */
-static bool is_after(const fy_pending *p, fy_cell_sort sort, ferry_cell cell)
+static bool is_after(const fy_pending *p, fy_cell_kind kind, ferry_cell cell)
 {
     return p->cell.rank == cell.rank && p->cell.number == cell.number &&
-           (p->sort == FY_SORT_ENQ) == (sort == FY_SORT_ENQ);
+           (p->kind == FY_CELL_ENQ) == (kind == FY_CELL_ENQ);
 }
 
-bool fy_pending_has(const fy_cells *c, fy_cell_sort sort, ferry_cell cell)
+bool fy_pending_has(const fy_cells *c, fy_cell_kind kind, ferry_cell cell)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next)
-        if (is_after(pending_of(link), sort, cell))
+        if (is_after(pending_of(link), kind, cell))
             return true;
     return false;
 }
 
-fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int source)
+fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, int source)
 {
     fy_pending *p = fy_calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
-    p->sort = sort;
+    p->kind = kind;
     p->cell = cell;
     p->source = source;
     p->waits = true;
@@ -66,7 +66,7 @@ void fy_pending_end(fy_cells *c, fy_pending *p, int error)
 {
     fy_list_remove(&p->link);
     if (p->noted)
-        fy_queue_leave(c, p->queue, p->sort);
+        fy_queue_leave(c, p->queue, p->kind);
     drop_parcel(c, p);
     p->done = true;
     p->error = error;
@@ -93,7 +93,7 @@ static void on_gone(ferry *f, void *arg, uint32_t op, int error)
         fy_pending_end(c, p, error);
         return;
     }
-    if (p->sort == FY_SORT_DEQ)
+    if (p->kind == FY_CELL_DEQ)
         fy_pending_count(c, p);
     fy_remote_cancel(c, p);
 }
@@ -110,36 +110,36 @@ void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op)
     if (op == 0)
         return;
     fy_op_own(c->f, op, on_gone, p);
-    if (p->sort == FY_SORT_ENQ)
+    if (p->kind == FY_CELL_ENQ)
         fy_pending_count(c, p);
     else
         fy_op_lazy(c->f, op);
 }
 
-int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op)
+int fy_pending_start(fy_cells *c, const fy_cell_request *request, fy_cell *cell, uint32_t op)
 {
-    bool keeps = wish->parcel != NULL && wish->hold == FERRY_KEEP;
-    if (keeps && !fy_parcel_keep(c, wish->parcel))
+    bool keeps = request->parcel != NULL && request->hold == FERRY_KEEP;
+    if (keeps && !fy_parcel_keep(c, request->parcel))
         return FERRY_ENOMEM;
-    fy_pending *p = fy_pending_add(c, wish->sort, wish->cell, -1);
+    fy_pending *p = fy_pending_add(c, request->kind, request->cell, -1);
     if (p == NULL) {
         if (keeps)
-            fy_parcel_drop(c, wish->parcel, c->place, 1);
+            fy_parcel_drop(c, request->parcel, c->place, 1);
         return FERRY_ENOMEM;
     }
     p->queue = cell;
     fy_pending_name(c, p, op);
-    p->out = wish->out;
-    if (wish->parcel != NULL)
-        p->parcel.word = atomic_load_explicit(&wish->parcel->name, memory_order_relaxed);
+    p->out = request->out;
+    if (request->parcel != NULL)
+        p->parcel.word = atomic_load_explicit(&request->parcel->name, memory_order_relaxed);
     return 0;
 }
 
 /* One attempt at an operation of this rank on a cell of its node. */
 static int attempt(fy_cells *c, fy_pending *p)
 {
-    if (p->sort != FY_SORT_ENQ)
-        return fy_queue_first(c, p->queue, p->sort == FY_SORT_DEQ, p->out);
+    if (p->kind != FY_CELL_ENQ)
+        return fy_queue_first(c, p->queue, p->kind == FY_CELL_DEQ, p->out);
     /* The program may have given the same hold away since. */
     fy_parcel *parcel = fy_parcel_held(c, p->parcel.word);
     if (parcel == NULL)
@@ -160,7 +160,7 @@ static bool advance(fy_cells *c, fy_pending *p)
         return true;
     }
     int error = FERRY_EAGAIN;
-    if (p->queue != NULL && fy_queue_ready(p->queue, p->sort))
+    if (p->queue != NULL && fy_queue_ready(p->queue, p->kind))
         error = attempt(c, p);
     if (error == FERRY_EAGAIN && c->ops->peer(c->port, p->cell.rank) != FY_PEER_ALIVE)
         error = FERRY_EPEER;
@@ -174,7 +174,7 @@ static bool advance(fy_cells *c, fy_pending *p)
 static bool is_behind(const fy_cells *c, const fy_pending *p)
 {
     for (fy_link *link = c->pending.next; link != &p->link; link = link->next)
-        if (is_after(pending_of(link), p->sort, p->cell))
+        if (is_after(pending_of(link), p->kind, p->cell))
             return true;
     return false;
 }
@@ -196,10 +196,10 @@ bool fy_pending_would_miss(fy_cells *c)
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
         fy_pending *p = pending_of(link);
         /* One that was done and whose answer waits for memory waits for no parcel. */
-        bool done = p->sort != FY_SORT_ENQ && p->parcel.word != 0;
+        bool done = p->kind != FY_CELL_ENQ && p->parcel.word != 0;
         if (p->queue == NULL || done || is_behind(c, p))
             continue;
-        if (!fy_queue_await(c, p->queue, p->sort))
+        if (!fy_queue_await(c, p->queue, p->kind))
             return true;
         p->noted = true;
     }

@@ -141,10 +141,10 @@ static __attribute__((cold, noinline)) void unlock_telling(fy_cells *c, fy_cell 
         cell->flags &= ~(uint32_t)(FY_CELL_TAKERS | FY_CELL_READERS);
     } else if (added && (cell->flags & FY_CELL_TAKERS)) {
         w.one = pick(c, cell, cell->takers, FY_CELL_TAKERS);
-        fy_cell_want(cell, FY_SORT_DEQ);
+        fy_cell_want(cell, FY_CELL_DEQ);
     } else if (!added && (cell->flags & FY_CELL_SPACE)) {
         w.one = pick(c, cell, cell->space, FY_CELL_SPACE);
-        fy_cell_want(cell, FY_SORT_ENQ);
+        fy_cell_want(cell, FY_CELL_ENQ);
     }
     fy_cell_unlock(cell);
     run_wakes(c, &w);
@@ -233,7 +233,7 @@ static int add(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold, uint32
 
 int fy_queue_enq(fy_cells *c, fy_cell *cell, fy_parcel *p, ferry_hold hold)
 {
-    if (!fy_queue_ready(cell, FY_SORT_ENQ))
+    if (!fy_queue_ready(cell, FY_CELL_ENQ))
         return FERRY_EAGAIN;
     lock_sound(c, cell);
     int error = FERRY_EAGAIN;
@@ -295,7 +295,7 @@ static void share(fy_cells *c, fy_parcel *p)
 
 int fy_queue_first(fy_cells *c, fy_cell *cell, bool remove, ferry_parcel *out)
 {
-    if (!fy_queue_ready(cell, FY_SORT_DEQ))
+    if (!fy_queue_ready(cell, FY_CELL_DEQ))
         return FERRY_EAGAIN;
     lock_sound(c, cell);
     fy_parcel *p = first_of(c, cell);
@@ -405,43 +405,43 @@ void fy_queue_rings_free(fy_cell *cell)
     }
 }
 
-static uint64_t *bits_of(fy_cell *cell, fy_cell_sort sort)
+static uint64_t *bits_of(fy_cell *cell, fy_cell_kind kind)
 {
-    return sort == FY_SORT_ENQ ? cell->space : cell->takers;
+    return kind == FY_CELL_ENQ ? cell->space : cell->takers;
 }
 
 /* As fy_queue_ready, under the lock. */
-static bool is_ready(const fy_cell *cell, fy_cell_sort sort)
+static bool is_ready(const fy_cell *cell, fy_cell_kind kind)
 {
     uint32_t count = fy_ends_count(ends_of(cell));
-    return sort == FY_SORT_ENQ ? count < limit_of(cell) : count > 0;
+    return kind == FY_CELL_ENQ ? count < limit_of(cell) : count > 0;
 }
 
-bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
+bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_kind kind)
 {
-    if (fy_queue_ready(cell, sort))
+    if (fy_queue_ready(cell, kind))
         return false;
     fy_cell_lock(c, cell);
-    bool ready = is_ready(cell, sort);
+    bool ready = is_ready(cell, kind);
     if (!ready) {
-        bits_of(cell, sort)[c->place / 64] |= UINT64_C(1) << (c->place % 64);
-        cell->flags |= sort == FY_SORT_ENQ ? FY_CELL_SPACE : FY_CELL_TAKERS;
-        if (sort == FY_SORT_READ)
+        bits_of(cell, kind)[c->place / 64] |= UINT64_C(1) << (c->place % 64);
+        cell->flags |= kind == FY_CELL_ENQ ? FY_CELL_SPACE : FY_CELL_TAKERS;
+        if (kind == FY_CELL_READ)
             cell->flags |= FY_CELL_READERS;
     }
     fy_cell_unlock(cell);
     return !ready;
 }
 
-void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_sort sort)
+void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_kind kind)
 {
     uint64_t bit = UINT64_C(1) << (c->place % 64);
     fy_cell_lock(c, cell);
-    uint64_t *word = &bits_of(cell, sort)[c->place / 64];
+    uint64_t *word = &bits_of(cell, kind)[c->place / 64];
     bool noted = (*word & bit) != 0;
     *word &= ~bit;
-    if (!noted && cell->flags != 0 && is_ready(cell, sort))
-        unlock_telling(c, cell, sort != FY_SORT_ENQ);
+    if (!noted && cell->flags != 0 && is_ready(cell, kind))
+        unlock_telling(c, cell, kind != FY_CELL_ENQ);
     else
         fy_cell_unlock(cell);
 }

@@ -13,7 +13,7 @@
 
 #include "cell/state.h"
 
-/* A frame's handler field: a sort, or one of these. Words of a request: number, cell, flags,
+/* A frame's handler field: a kind, or one of these. Words of a request: number, cell, flags,
  * content that the asking rank has a copy of. Of an answer: number, error, content or count,
  * whether that is the one known. Of cancel: number. Of formats: the format. */
 enum {
@@ -54,7 +54,7 @@ static void forget(fy_cells *c, ferry_cell cell)
 /* Pins the copy of what was read last in the cell, if there is one, for an operation on it. */
 static void pin_copy(fy_cells *c, fy_pending *p)
 {
-    const fy_cached *cached = p->sort == FY_SORT_READ || p->sort == FY_SORT_DEQ
+    const fy_cached *cached = p->kind == FY_CELL_READ || p->kind == FY_CELL_DEQ
                                   ? fy_table_find(&c->cached, cache_key(p->cell))
                                   : NULL;
     fy_parcel *copy = cached == NULL ? NULL : fy_parcel_find(c, cached->parcel.word);
@@ -70,7 +70,7 @@ static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
     const fy_frame frame = {
         .kind = FY_KIND_CELL,
         .word_count = WORDS,
-        .handler = (uint16_t)p->sort,
+        .handler = (uint16_t)p->kind,
         .words = {p->number, (uint64_t)p->cell.number, p->waits ? WAITS : 0, p->known},
         .data = parcel == NULL ? NULL : fy_parcel_data(c, parcel),
         .size_bytes = parcel == NULL ? 0 : parcel->size_bytes,
@@ -79,23 +79,24 @@ static int ask(fy_cells *c, const fy_pending *p, fy_parcel *parcel)
 }
 
 /* The others are done when they are asked for: those that wait do not hold them up. */
-static bool can_wait(fy_cell_sort sort)
+static bool can_wait(fy_cell_kind kind)
 {
-    return sort == FY_SORT_ENQ || sort == FY_SORT_DEQ || sort == FY_SORT_READ;
+    return kind == FY_CELL_ENQ || kind == FY_CELL_DEQ || kind == FY_CELL_READ;
 }
 
 /* Makes the record of an operation elsewhere and asks for it. */
-static int begin(fy_cells *c, const fy_wish *wish, bool waits, uint32_t op, fy_pending **out)
+static int begin(fy_cells *c, const fy_cell_request *request, bool waits, uint32_t op,
+                 fy_pending **out)
 {
-    fy_pending *p = fy_pending_add(c, wish->sort, wish->cell, -1);
+    fy_pending *p = fy_pending_add(c, request->kind, request->cell, -1);
     if (p == NULL)
         return fy_fail(c->f, FERRY_ENOMEM, "cell: no memory for another operation");
     p->number = ++c->next_number;
-    p->waits = waits && can_wait(wish->sort);
-    p->out = wish->out;
-    p->count = wish->count;
+    p->waits = waits && can_wait(request->kind);
+    p->out = request->out;
+    p->count = request->count;
     pin_copy(c, p);
-    int error = ask(c, p, wish->parcel);
+    int error = ask(c, p, request->parcel);
     if (error != 0) {
         fy_pending_end(c, p, error);
         return error;
@@ -128,44 +129,44 @@ static void wait_done(fy_cells *c, fy_pending *p, uint64_t timeout_ns)
     }
 }
 
-int fy_remote_call(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns)
+int fy_remote_call(fy_cells *c, const fy_cell_request *request, uint64_t timeout_ns)
 {
     if (fy_in_handler(c->f))
         return fy_fail(c->f, FERRY_ESTATE,
                        "cell: rank %d is on another node: its cells are waited for, which is not "
                        "allowed inside a handler",
-                       wish->cell.rank);
+                       request->cell.rank);
     fy_pending *p;
-    int error = begin(c, wish, timeout_ns > 0, 0, &p);
+    int error = begin(c, request, timeout_ns > 0, 0, &p);
     if (error != 0)
         return error;
     p->awaited = true;
     wait_done(c, p, timeout_ns);
     error = p->error == FERRY_ECANCELED ? FERRY_EAGAIN : p->error;
     free(p);
-    bool held = wish->parcel != NULL && fy_parcel_held(c, wish->name) != NULL;
-    if (error == 0 && held && wish->hold == FERRY_GIVE)
-        fy_parcel_drop(c, wish->parcel, c->place, 1);
+    bool held = request->parcel != NULL && fy_parcel_held(c, request->name) != NULL;
+    if (error == 0 && held && request->hold == FERRY_GIVE)
+        fy_parcel_drop(c, request->parcel, c->place, 1);
     if (error != 0 && error != FERRY_EAGAIN)
-        return fy_fail(c->f, error, "cell %d of rank %d: %s", wish->cell.number, wish->cell.rank,
-                       ferry_strerror(error));
+        return fy_fail(c->f, error, "cell %d of rank %d: %s", request->cell.number,
+                       request->cell.rank, ferry_strerror(error));
     return error;
 }
 
-int fy_remote_start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
+int fy_remote_start(fy_cells *c, const fy_cell_request *request, const ferry_track *track)
 {
     uint32_t op;
     fy_pending *p;
-    int error = fy_op_start(c->f, track, wish->cell.rank, 0, 0, &op);
+    int error = fy_op_start(c->f, track, request->cell.rank, 0, 0, &op);
     if (error != 0)
         return error;
-    error = begin(c, wish, true, op, &p);
+    error = begin(c, request, true, op, &p);
     if (error != 0) {
         fy_op_drop(c->f, op);
         return error;
     }
-    if (wish->parcel != NULL && wish->hold == FERRY_GIVE)
-        fy_parcel_drop(c, wish->parcel, c->place, 1);
+    if (request->parcel != NULL && request->hold == FERRY_GIVE)
+        fy_parcel_drop(c, request->parcel, c->place, 1);
     return 0;
 }
 
@@ -173,7 +174,7 @@ int fy_remote_start(fy_cells *c, const fy_wish *wish, const ferry_track *track)
 
 static int answer(fy_cells *c, const fy_pending *p, int error, uint64_t word, bool known)
 {
-    fy_parcel *parcel = known || p->sort == FY_SORT_ENQ || p->sort == FY_SORT_WRITE
+    fy_parcel *parcel = known || p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE
                             ? NULL
                             : fy_parcel_find(c, p->parcel.word);
     const fy_frame frame = {
@@ -196,20 +197,20 @@ static uint64_t parcel_content(const fy_cells *c, uint64_t name)
 static int do_here(fy_cells *c, fy_pending *p, uint64_t *word)
 {
     fy_parcel *parcel = p->parcel.word == 0 ? NULL : fy_parcel_find(c, p->parcel.word);
-    bool takes = p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ;
+    bool takes = p->kind == FY_CELL_DEQ || p->kind == FY_CELL_READ;
     int error = 0;
     if (p->parcel.word != 0 && parcel == NULL)
         error = FERRY_EINVAL; /* its header was overwritten */
-    else if (p->sort == FY_SORT_ENQ)
+    else if (p->kind == FY_CELL_ENQ)
         error = fy_queue_enq(c, p->queue, parcel, FERRY_GIVE);
-    else if (p->sort == FY_SORT_WRITE)
+    else if (p->kind == FY_CELL_WRITE)
         fy_queue_write(c, p->queue, parcel, FERRY_GIVE);
-    else if (p->sort == FY_SORT_ZAP)
+    else if (p->kind == FY_CELL_ZAP)
         fy_queue_zap(c, p->queue);
-    else if (p->sort == FY_SORT_COUNT)
+    else if (p->kind == FY_CELL_COUNT)
         *word = fy_queue_count(c, p->queue);
     else if (parcel == NULL)
-        error = fy_queue_first(c, p->queue, p->sort == FY_SORT_DEQ, &p->parcel);
+        error = fy_queue_first(c, p->queue, p->kind == FY_CELL_DEQ, &p->parcel);
     if (error == 0 && !takes)
         p->parcel.word = 0;
     else if (error == 0)
@@ -223,7 +224,7 @@ bool fy_remote_serve(fy_cells *c, fy_pending *p)
     int error = do_here(c, p, &word);
     if (error == FERRY_EAGAIN && p->waits)
         return false;
-    bool known = error == 0 && word != 0 && word == p->known && p->sort != FY_SORT_COUNT;
+    bool known = error == 0 && word != 0 && word == p->known && p->kind != FY_CELL_COUNT;
     /* Without memory for the answer what was taken stays with the request, for the next poll. */
     if (answer(c, p, error, word, known) == FERRY_ENOMEM && error == 0 && p->parcel.word != 0)
         return false;
@@ -238,15 +239,15 @@ static fy_verdict take_request(fy_cells *c, int source, const fy_frame *frame)
         fy_bad_frame(c->f, source, frame, "an operation on a cell");
         return FY_TAKEN;
     }
-    bool behind = fy_pending_has(c, (fy_cell_sort)frame->handler, cell);
-    fy_pending *p = fy_pending_add(c, (fy_cell_sort)frame->handler, cell, source);
+    bool behind = fy_pending_has(c, (fy_cell_kind)frame->handler, cell);
+    fy_pending *p = fy_pending_add(c, (fy_cell_kind)frame->handler, cell, source);
     if (p == NULL)
         return FY_LEAVE;
     p->queue = &c->board->cells[cell.number];
     p->number = (uint32_t)frame->words[0];
-    p->waits = (frame->words[2] & WAITS) != 0 && can_wait(p->sort);
+    p->waits = (frame->words[2] & WAITS) != 0 && can_wait(p->kind);
     p->known = frame->words[3];
-    if (p->sort == FY_SORT_ENQ || p->sort == FY_SORT_WRITE) {
+    if (p->kind == FY_CELL_ENQ || p->kind == FY_CELL_WRITE) {
         fy_parcel *parcel = fy_parcel_make(c, frame->size_bytes);
         if (parcel == NULL) {
             (void)answer(c, p, FERRY_ENOMEM, 0, false);
@@ -266,7 +267,7 @@ static void take_cancel(fy_cells *c, int source, const fy_frame *frame)
 {
     for (fy_link *link = c->pending.next; link != &c->pending; link = link->next) {
         fy_pending *p = (fy_pending *)(void *)link;
-        bool taken = p->sort != FY_SORT_ENQ && p->parcel.word != 0;
+        bool taken = p->kind != FY_CELL_ENQ && p->parcel.word != 0;
         if (p->source != source || p->number != frame->words[0] || taken)
             continue;
         (void)answer(c, p, FERRY_ECANCELED, 0, false);
@@ -318,7 +319,7 @@ static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t 
             return FERRY_ENOMEM;
         if (b->size_bytes > 0)
             memcpy(fy_parcel_data(c, parcel), b->data, b->size_bytes);
-        if (p->sort == FY_SORT_READ)
+        if (p->kind == FY_CELL_READ)
             remember(c, p->cell, content, parcel);
     }
     p->out->word = atomic_load_explicit(&parcel->name, memory_order_relaxed);
@@ -328,14 +329,14 @@ static int receive(fy_cells *c, const fy_pending *p, const brought *b, uint64_t 
 /* A parcel that was taken for an operation that was given up meanwhile: adds it again. */
 static fy_verdict give_back(fy_cells *c, ferry_cell cell, const brought *b)
 {
-    fy_pending *p = fy_pending_add(c, FY_SORT_ENQ, cell, -1);
+    fy_pending *p = fy_pending_add(c, FY_CELL_ENQ, cell, -1);
     if (p == NULL)
         return FY_LEAVE;
     p->number = ++c->next_number;
     fy_pending_count(c, p);
     const fy_frame frame = {.kind = FY_KIND_CELL,
                             .word_count = WORDS,
-                            .handler = FY_SORT_ENQ,
+                            .handler = FY_CELL_ENQ,
                             .words = {p->number, (uint64_t)cell.number, WAITS, 0},
                             .data = b->data,
                             .size_bytes = b->size_bytes};
@@ -359,7 +360,7 @@ static fy_pending *find_asked(fy_cells *c, int rank, uint64_t number)
 static fy_verdict take_parcel(fy_cells *c, fy_pending *p, const fy_frame *frame, int *error)
 {
     const brought b = find_brought(c, p, frame);
-    bool removed = p->sort == FY_SORT_DEQ;
+    bool removed = p->kind == FY_CELL_DEQ;
     if (removed)
         forget(c, p->cell); /* it is not there any more */
     if (p->out == NULL)
@@ -378,10 +379,10 @@ static fy_verdict take_answer(fy_cells *c, int source, const fy_frame *frame)
         return FY_TAKEN;
     }
     int error = (int)word;
-    if (error == 0 && (p->sort == FY_SORT_DEQ || p->sort == FY_SORT_READ) &&
+    if (error == 0 && (p->kind == FY_CELL_DEQ || p->kind == FY_CELL_READ) &&
         take_parcel(c, p, frame, &error) == FY_LEAVE)
         return FY_LEAVE;
-    if (error == 0 && p->sort == FY_SORT_COUNT)
+    if (error == 0 && p->kind == FY_CELL_COUNT)
         *p->count = frame->words[2];
     fy_pending_end(c, p, error);
     return FY_TAKEN;

@@ -5,7 +5,7 @@
  * for a board, so that a cell can be used before its rank has opened.
  *
  * Changes of shared state are made under locks that name their owner: the cell's, then the
- * parcel's, never two of one sort. The owner first notes in its intent which locks it may have, and
+ * parcel's, never two of one kind. The owner first notes in its intent which locks it may have, and
  * then, as absolute values, what it is about to store (change.h). When it dies a survivor
  * stores them again, or nothing, and frees the locks (recover.c). tests/models/cell.pml.
  *
@@ -171,32 +171,32 @@ typedef struct fy_board {
 _Static_assert(sizeof(fy_board) <= FY_BOARD_BYTES, "a board has room for its cells");
 
 /* The operations. */
-typedef enum fy_cell_sort {
-    FY_SORT_ENQ,
-    FY_SORT_DEQ,
-    FY_SORT_READ,
-    FY_SORT_WRITE,
-    FY_SORT_ZAP,
-    FY_SORT_COUNT,
+typedef enum fy_cell_kind {
+    FY_CELL_ENQ,
+    FY_CELL_DEQ,
+    FY_CELL_READ,
+    FY_CELL_WRITE,
+    FY_CELL_ZAP,
+    FY_CELL_COUNT,
     FY_SORTS
-} fy_cell_sort;
+} fy_cell_kind;
 
 /* An operation as its caller wants it. */
-typedef struct fy_wish {
-    fy_cell_sort sort;
+typedef struct fy_cell_request {
+    fy_cell_kind kind;
     ferry_cell cell;
     fy_parcel *parcel; /* enq, write: held by the caller, */
     uint64_t name;     /* until a handler that runs meanwhile uses the hold up */
     ferry_hold hold;
     ferry_parcel *out; /* deq, read */
     size_t *count;
-} fy_wish;
+} fy_cell_request;
 
 /* An operation that is not done yet: of this rank on a cell of its node that it waits for, or on
  * one of another node; or of a rank of another node on a cell here. */
 typedef struct fy_pending {
     fy_link link; /* first member */
-    fy_cell_sort sort;
+    fy_cell_kind kind;
     ferry_cell cell;
     fy_cell *queue; /* NULL: on another node */
     int source;     /* who wants it; -1: this rank */
@@ -265,7 +265,7 @@ typedef struct fy_cells {
     /* Waiting. */
     uint32_t turns;   /* operations that succeeded at once */
     fy_cell *awaited; /* by the call that blocks; NULL for none */
-    fy_cell_sort awaited_sort;
+    fy_cell_kind awaited_kind;
     fy_link pending;
     bool news; /* an awaited operation has ended */
     uint32_t next_number;
@@ -363,18 +363,18 @@ void fy_queue_finish_plan(fy_cells *c, fy_cell *cell);
 void fy_queue_rings_free(fy_cell *cell);
 size_t fy_queue_count(fy_cells *c, fy_cell *cell);
 /* Notes that this rank waits, unless it need not: false. */
-bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_sort sort);
+bool fy_queue_await(fy_cells *c, fy_cell *cell, fy_cell_kind kind);
 /* It waits no longer. */
-void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_sort sort);
+void fy_queue_leave(fy_cells *c, fy_cell *cell, fy_cell_kind kind);
 
 /* Whether an operation has a chance now. False is exact: at a moment inside the call nobody had the
  * lock, and the cell was empty or full; the counts only grow, so equal ones are the same ones. */
-static inline bool fy_queue_ready(const fy_cell *cell, fy_cell_sort sort)
+static inline bool fy_queue_ready(const fy_cell *cell, fy_cell_kind kind)
 {
     /* acquire, all three: in this order; they pair with the releases of apply and unlock */
     uint64_t ends = atomic_load_explicit(&cell->ends, memory_order_acquire);
     uint32_t count = fy_ends_count(ends);
-    if (sort != FY_SORT_ENQ) {
+    if (kind != FY_CELL_ENQ) {
         if (count > 0)
             return true;
     } else {
@@ -386,11 +386,11 @@ static inline bool fy_queue_ready(const fy_cell *cell, fy_cell_sort sort)
            atomic_load_explicit(&cell->ends, memory_order_acquire) != ends;
 }
 
-/* Has those give way who have had much of what `sort` asks for. */
-static inline void fy_cell_want(fy_cell *cell, fy_cell_sort sort)
+/* Has those give way who have had much of what `kind` asks for. */
+static inline void fy_cell_want(fy_cell *cell, fy_cell_kind kind)
 {
     enum { WANTED = 16 };
-    _Atomic uint32_t *wanted = &cell->wanted[sort == FY_SORT_ENQ];
+    _Atomic uint32_t *wanted = &cell->wanted[kind == FY_CELL_ENQ];
     /* relaxed, both: see there; written only when it changes, so that the line stays where it is */
     if (atomic_load_explicit(wanted, memory_order_relaxed) != WANTED)
         atomic_store_explicit(wanted, WANTED, memory_order_relaxed);
@@ -411,9 +411,9 @@ bool fy_pending_would_miss(fy_cells *c);
 void fy_pending_fini(fy_cells *c);
 /* Keeps an operation of this rank on a cell of its node; takes the caller's hold, or one more.
  * FERRY_ENOMEM. */
-int fy_pending_start(fy_cells *c, const fy_wish *wish, fy_cell *cell, uint32_t op);
+int fy_pending_start(fy_cells *c, const fy_cell_request *request, fy_cell *cell, uint32_t op);
 /* Keeps an operation; gives the record, freed with fy_pending_end. NULL: no memory. */
-fy_pending *fy_pending_add(fy_cells *c, fy_cell_sort sort, ferry_cell cell, int source);
+fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, int source);
 /* Sets the operation that ends with it, 0 for none. A parcel on its way to a cell is work. */
 void fy_pending_name(fy_cells *c, fy_pending *p, uint32_t op);
 /* Makes it work for ferry_quiesce until it ends. */
@@ -421,17 +421,17 @@ void fy_pending_count(fy_cells *c, fy_pending *p);
 /* Whether an operation that has not ended holds the parcel for itself, so that this rank may not
  * change it in place. */
 bool fy_pending_keeps(const fy_cells *c, uint64_t name);
-/* Whether operations of this sort wait for the cell, so that a new one has to queue behind. */
-bool fy_pending_has(const fy_cells *c, fy_cell_sort sort, ferry_cell cell);
+/* Whether operations of this kind wait for the cell, so that a new one has to queue behind. */
+bool fy_pending_has(const fy_cells *c, fy_cell_kind kind, ferry_cell cell);
 /* Ends it: tells its owner, and frees it unless a call waits for it. */
 void fy_pending_end(fy_cells *c, fy_pending *p, int error);
 
 /* remote.c: cells of other nodes. */
 
 /* Asks the cell's rank to do an operation and waits for it; `timeout_ns` as the public calls'. */
-int fy_remote_call(fy_cells *c, const fy_wish *wish, uint64_t timeout_ns);
+int fy_remote_call(fy_cells *c, const fy_cell_request *request, uint64_t timeout_ns);
 /* Asks; the operation ends with `track`. */
-int fy_remote_start(fy_cells *c, const fy_wish *wish, const ferry_track *track);
+int fy_remote_start(fy_cells *c, const fy_cell_request *request, const ferry_track *track);
 /* Asks the cell's rank to forget it. */
 void fy_remote_cancel(fy_cells *c, const fy_pending *p);
 /* Here for another rank: does it if it can be done now and answers. False: not now. */

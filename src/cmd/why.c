@@ -148,7 +148,7 @@ int cmd_why(int argc, char **argv)
     (void)close(fd);
     if (error != 0)
         return fail(argv[1], fy_error_text());
-    fy_why_question(&controls);
+    fy_why_query(&controls);
     fy_why_print(&controls, STDOUT_FILENO);
     fy_controls_unmap(&controls);
     return 0;

@@ -39,7 +39,7 @@ static int join_segment(fy_segment *segment, int rank, fy_port **out)
     if (fy_segment_is_relayed(segment)) {
         error = fy_mpi_port_find(&table);
         if (error == 0)
-            error = table->guest(segment, port);
+            error = table->joiner(segment, port);
         if (error != 0) {
             port->ops->close(port);
             return error;
@@ -132,7 +132,7 @@ static int open_process(const fy_place *where, const ferry_options *options, fer
     if (where->launched)
         fy_launch_settle(where->fd, where->socket);
     if (where->launched && where->socket >= 0)
-        fy_segment_recruiter_set(segment, fy_launch_recruit, (void *)(intptr_t)where->socket);
+        fy_segment_spawner_set(segment, fy_launch_spawn_ranks, (void *)(intptr_t)where->socket);
     error = open_rank(segment, where->launched ? where->rank : 0, options, out);
     return keep(error, segment, out);
 }
@@ -210,7 +210,7 @@ int ferry_open(const ferry_options *options, ferry **out)
                             FY_ENV_THREADS);
     if (where.mpi || (o.communicator != NULL && !where.launched))
         return open_mpi(&where, &o, out);
-    if (!where.launched && where.join == NULL && (where.ranks > 1 || where.door != NULL))
+    if (!where.launched && where.join == NULL && (where.ranks > 1 || where.join_socket != NULL))
         return fy_error_set(FERRY_ELAUNCH,
                             "open: %s is set, but only programs of ferry_main start ranks "
                             "themselves; start this one with \"ferry run -n %d\"",
@@ -297,7 +297,8 @@ static int launch(const fy_place *where, program *p)
                                 .heap_bytes = p->options.heap_bytes,
                                 .ring_slots = p->options.ring_slots,
                                 .ring_bytes = p->options.ring_bytes};
-    const fy_launch_plan plan = {.shm = &shm, .join = where->door, .child = run_child, .arg = p};
+    const fy_launch_plan plan = {
+        .shm = &shm, .join = where->join_socket, .child = run_child, .arg = p};
     int status = fy_launch(&plan);
     return status < 0 ? failed(-1) : status;
 }
@@ -337,8 +338,8 @@ static int start_thread(program *p, int rank)
     return error;
 }
 
-/* A fy_recruiter. */
-static int recruit_threads(void *arg, int first, int count, char *const argv[])
+/* A fy_spawner. */
+static int spawn_ranks_threads(void *arg, int first, int count, char *const argv[])
 {
     if (argv != NULL)
         return fy_error_set(FERRY_ENOTSUP,
@@ -371,7 +372,7 @@ static int run_threads(const fy_place *where, program *p)
         fy_error_set(FERRY_ENOMEM, "no memory for %d threads", places);
     int status = p->threads == NULL ? failed(-1) : 0;
     if (status == 0 && places > where->ranks)
-        fy_segment_recruiter_set(p->segment, recruit_threads, p);
+        fy_segment_spawner_set(p->segment, spawn_ranks_threads, p);
     for (int rank = 0; status == 0 && rank < where->ranks; rank++)
         if (start_thread(p, rank) != 0) {
             failed(rank);
@@ -426,7 +427,7 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main, const ferry_op
         return failed(-1);
     if (where.threads)
         return run_threads(&where, &p);
-    bool starts = where.ranks > 1 || where.ranks_max > 1 || where.door != NULL;
+    bool starts = where.ranks > 1 || where.ranks_max > 1 || where.join_socket != NULL;
     if (!where.launched && !where.mpi && where.join == NULL && starts)
         return launch(&where, &p);
     return run_process(&where, &p);

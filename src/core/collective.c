@@ -418,7 +418,7 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
         return;
     c->told = rank == c->group->dead; /* a death is known to all by itself */
     c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d %s", c->number, rank,
-                       fy_peer_fate(f, rank));
+                       fy_peer_outcome(f, rank));
 }
 
 void fy_collective_look_lost(ferry *f, fy_collective *c)

@@ -32,13 +32,13 @@ typedef enum fy_kind {
     FY_KIND_MESSAGE,    /* object: message to an object */
     FY_KIND_LOCATION,   /* object: where an object is */
     FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
-    FY_KIND_ESCORT,     /* object: a migrating object in the frame of its message */
+    FY_KIND_PIGGYBACK,  /* object: a migrating object in the frame of its message */
     FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
     FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
     FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
     FY_KIND_MAIL,       /* core: two-sided messages */
     FY_KIND_LEAVE,      /* core: a rank that leaves, and answers to it */
-    FY_KIND_LEGACY,     /* object: what it knew of objects */
+    FY_KIND_HANDOVER,   /* object: what it knew of objects */
     FY_KIND_READY,      /* core: the source, which has joined, takes objects from now on */
     FY_KIND_PHASE,      /* balance: whether the job balances, for one that has joined */
     FY_KIND_REFUSAL,    /* core, control lane, either thread: the source leaves this rank's requests
@@ -86,30 +86,31 @@ typedef struct fy_layer_ops {
     void (*why)(ferry *f, fy_why *why);
     void (*why_helper)(ferry *f, fy_why *why);
     void (*members)(ferry *f);           /* others take objects than before: fy_peer_takes */
-    bool (*settled)(ferry *f, int rank); /* nothing is under way that `rank`, which is leaving,
+    bool (*settled)(ferry *f, int rank); /* nothing is in flight that `rank`, which is leaving,
                                             would have to pass on */
-    bool (*leave)(ferry *f, int heir);   /* gives away what is here; whether all has gone. Is called
-                                            again until then, and once more when more has come */
+    bool (*leave)(ferry *f,
+                  int successor); /* gives away what is here; whether all has gone. Is called
+                                again until then, and once more when more has come */
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
 extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer;
 
-typedef enum fy_handler_sort {
+typedef enum fy_handler_kind {
     FY_HANDLER_REQUEST,
     FY_HANDLER_OBJECT,
     FY_HANDLER_MEMORY,
     FY_HANDLER_NONE,
-} fy_handler_sort;
+} fy_handler_kind;
 typedef void fy_any_fn(void);
 enum { FY_HANDLER_NAME_BYTES = 32 };
 
-/* A handler of any sort. `signature` covers the names and sorts of this one and all before it:
+/* A handler of any kind. `signature` covers the names and kinds of this one and all before it:
  * two ranks agree on an index when it is equal. */
 typedef struct fy_handler_entry {
     fy_any_fn *fn;
     uint32_t signature;
-    uint8_t sort;      /* fy_handler_sort */
+    uint8_t kind;      /* fy_handler_kind */
     uint8_t untimed;   /* calls left that are not timed (account.c) */
     bool told_unknown; /* a log line about it was written */
 } fy_handler_entry;
@@ -153,7 +154,7 @@ typedef struct __attribute__((may_alias)) fy_head {
     fy_handlers handlers;
     fy_account account;
     struct fy_peer **peer_pages; /* peer.h */
-    int32_t *heirs;              /* by rank, of those that have left; else -1; NULL: nobody has */
+    int32_t *successors;         /* by rank, of those that have left; else -1; NULL: nobody has */
     uint32_t hasty_frames;
     uint64_t done;
     ferry_stats stats;
@@ -380,14 +381,14 @@ static inline bool fy_batch_is_open(const ferry *f)
 
 void fy_batch_end(ferry *f);
 
-int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,
+int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *fn,
                    ferry_handler *out);
 
-/* A handler's function by index; NULL when it is not of that sort. */
-static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_sort sort)
+/* A handler's function by index; NULL when it is not of that kind. */
+static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_handler_kind kind)
 {
     const fy_handlers *h = &fy_head_of(f)->handlers;
-    return index < h->count && h->entries[index].sort == sort ? h->entries[index].fn : NULL;
+    return index < h->count && h->entries[index].kind == kind ? h->entries[index].fn : NULL;
 }
 
 /* Fails `call`, which was given a handler that is not of the type it needs: "" of requests,
@@ -483,12 +484,12 @@ bool fy_peer_is_gone(const ferry *f, int rank);
 int fy_move_leaves(ferry *f, int rank, uint64_t count);
 void fy_move_arrives(ferry *f, int rank);
 
-/* Who asks for `rank` asks this one: its heir, when it has left in order; else `rank`. */
-static inline int fy_peer_heir(const ferry *f, int rank)
+/* Who asks for `rank` asks this one: its successor, when it has left in order; else `rank`. */
+static inline int fy_peer_successor(const ferry *f, int rank)
 {
-    const int32_t *heirs = fy_head_of(f)->heirs;
-    while (heirs != NULL && heirs[rank] >= 0)
-        rank = heirs[rank];
+    const int32_t *successors = fy_head_of(f)->successors;
+    while (successors != NULL && successors[rank] >= 0)
+        rank = successors[rank];
     return rank;
 }
 

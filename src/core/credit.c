@@ -2,10 +2,10 @@
  *
  * Messages that find no object, or come before their turn, or whose object waits, are held where
  * they are, since what is behind them in the ring may be what they wait for. A rank that holds many
- * of another's (object/holding.c) gives that rank a token, and takes it back when most of them are
+ * of another's (object/held.c) gives that rank a token, and takes it back when most of them are
  * gone. A rank with tokens sends no messages to objects: outside handlers the call polls until it
  * may, and what handlers send waits in queues of its own (send.c). What is held never waits for
- * what is waited with: objects under way come in the control lane, and older messages are on their
+ * what is waited with: objects in flight come in the control lane, and older messages are on their
  * way already, where no rank refuses them or keeps them behind others.
  *
  * Tokens pass from rank to rank with objects, and who takes one back need not be who gave it. So

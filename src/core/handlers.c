@@ -11,10 +11,10 @@
 #define NO_SIGNATURE 2166136261u
 
 /* FNV-1a, continued from the signature of the handlers before. */
-static uint32_t sign(uint32_t signature, const char *name, fy_handler_sort sort)
+static uint32_t sign(uint32_t signature, const char *name, fy_handler_kind kind)
 {
     const uint32_t prime = 16777619u;
-    signature = (signature ^ (uint32_t)(sort + 1)) * prime;
+    signature = (signature ^ (uint32_t)(kind + 1)) * prime;
     for (; *name != '\0'; name++)
         signature = (signature ^ (unsigned char)*name) * prime;
     return signature;
@@ -41,7 +41,7 @@ static bool grow(fy_handlers *h)
     return true;
 }
 
-int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *fn,
+int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *fn,
                    ferry_handler *out)
 {
     fy_handlers *h = &f->handlers;
@@ -57,15 +57,15 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_sort sort, fy_any_fn *
         return fy_fail(f, FERRY_ENOMEM, "handler_register: no memory for \"%s\"", name);
     if (h->count == 0) {
         h->names[0][0] = '\0';
-        h->entries[0] = (fy_handler_entry){.sort = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
+        h->entries[0] = (fy_handler_entry){.kind = FY_HANDLER_NONE, .signature = NO_SIGNATURE};
         h->count = 1;
     }
     uint32_t index = h->count;
     snprintf(h->names[index], sizeof(h->names[index]), "%s", name);
     h->entries[index] =
         (fy_handler_entry){.fn = fn,
-                           .sort = (uint8_t)sort,
-                           .signature = sign(fy_handlers_signature(f), h->names[index], sort)};
+                           .kind = (uint8_t)kind,
+                           .signature = sign(fy_handlers_signature(f), h->names[index], kind)};
     h->count++;
     f->ops->name_handler(f->port, (uint16_t)index, h->names[index]);
     out->index = (uint16_t)index;

@@ -7,13 +7,13 @@
 
 enum { LEAVE_WORDS = 3 };
 
-/* words: sort; of HEIR: whose, who; of MAY: how many objects went there. */
-typedef enum leave_sort {
-    LEAVE_ASK,   /* the source is leaving: may it? */
-    LEAVE_MAY,   /* the answer */
-    LEAVE_HEIR,  /* who has what a rank had; from that rank it asks for an answer */
-    LEAVE_KNOWN, /* the answer */
-} leave_sort;
+/* words: kind; of SUCCESSOR: whose, who; of MAY: how many objects went there. */
+typedef enum leave_kind {
+    LEAVE_ASK,       /* the source is leaving: may it? */
+    LEAVE_MAY,       /* the answer */
+    LEAVE_SUCCESSOR, /* who has what a rank had; from that rank it asks for an answer */
+    LEAVE_KNOWN,     /* the answer */
+} leave_kind;
 
 static int make_leaves(ferry *f)
 {
@@ -22,24 +22,24 @@ static int make_leaves(ferry *f)
     size_t words = fy_set_words(f->ranks);
     fy_leaves *l = fy_calloc(1, sizeof(*l));
     uint64_t *sets = fy_calloc(6 * words, sizeof(*sets));
-    int32_t *heirs = fy_malloc((size_t)f->ranks * sizeof(*heirs));
+    int32_t *successors = fy_malloc((size_t)f->ranks * sizeof(*successors));
     uint32_t *promised = fy_calloc((size_t)f->ranks, sizeof(*promised));
-    if (l == NULL || sets == NULL || heirs == NULL || promised == NULL) {
+    if (l == NULL || sets == NULL || successors == NULL || promised == NULL) {
         free(l);
         free(sets);
-        free(heirs);
+        free(successors);
         free(promised);
         return FERRY_ENOMEM;
     }
     for (int rank = 0; rank < f->ranks; rank++)
-        heirs[rank] = -1;
+        successors[rank] = -1;
     *l = (fy_leaves){.leaving = sets,
                      .waiting = sets + words,
                      .asked = {sets + 2 * words, sets + 3 * words},
                      .answered = {sets + 4 * words, sets + 5 * words},
                      .promised = promised};
     f->leaves = l;
-    f->heirs = heirs;
+    f->successors = successors;
     return 0;
 }
 
@@ -48,11 +48,11 @@ void fy_leaves_fini(ferry *f)
     if (f->leaves == NULL)
         return;
     free(f->leaves->leaving);
-    free(f->heirs);
+    free(f->successors);
     free(f->leaves->promised);
     free(f->leaves);
     f->leaves = NULL;
-    f->heirs = NULL;
+    f->successors = NULL;
 }
 
 bool fy_peer_leaves(const ferry *f, int rank)
@@ -78,11 +78,11 @@ int fy_peer_taker(const ferry *f, int after)
     return -1;
 }
 
-static int send(ferry *f, int rank, leave_sort sort, int whose, int who)
+static int send(ferry *f, int rank, leave_kind kind, int whose, int who)
 {
     const fy_frame frame = {.kind = FY_KIND_LEAVE,
                             .word_count = LEAVE_WORDS,
-                            .words = {sort, (uint64_t)(uint32_t)whose, (uint64_t)(uint32_t)who}};
+                            .words = {kind, (uint64_t)(uint32_t)whose, (uint64_t)(uint32_t)who}};
     return fy_send(f, FY_DATA, rank, &frame);
 }
 
@@ -98,14 +98,14 @@ static void note_leaving(ferry *f, int rank)
 }
 
 /* Chains end (see above); one that does not is nonsense from a broken rank. */
-static bool note_heir(ferry *f, int whose, int who)
+static bool note_successor(ferry *f, int whose, int who)
 {
     int end = who;
-    for (int hops = 0; f->heirs[end] >= 0 && hops <= f->ranks; hops++)
-        end = f->heirs[end];
+    for (int hops = 0; f->successors[end] >= 0 && hops <= f->ranks; hops++)
+        end = f->successors[end];
     if (end == whose || whose == f->rank)
         return false;
-    f->heirs[whose] = who;
+    f->successors[whose] = who;
     return true;
 }
 
@@ -113,20 +113,20 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
 {
     uint64_t whose = frame->words[1], who = frame->words[2];
     if (frame->word_count != LEAVE_WORDS || frame->words[0] > LEAVE_KNOWN ||
-        (frame->words[0] == LEAVE_HEIR &&
+        (frame->words[0] == LEAVE_SUCCESSOR &&
          (whose >= (uint64_t)f->ranks || who >= (uint64_t)f->ranks || whose == who))) {
         fy_bad_frame(f, source, frame, "word of a rank that leaves");
         return FY_TAKEN;
     }
     if (make_leaves(f) != 0)
         return FY_LEAVE;
-    switch ((leave_sort)frame->words[0]) {
+    switch ((leave_kind)frame->words[0]) {
     case LEAVE_ASK:
         note_leaving(f, source);
         break;
-    case LEAVE_HEIR:
-        if (!note_heir(f, (int)whose, (int)who))
-            fy_bad_frame(f, source, frame, "heir of a rank that leaves");
+    case LEAVE_SUCCESSOR:
+        if (!note_successor(f, (int)whose, (int)who))
+            fy_bad_frame(f, source, frame, "successor of a rank that leaves");
         else if ((int)whose == source && fy_messages_release(f, source) == FERRY_ENOMEM)
             return FY_LEAVE; /* the answer comes behind all that goes there */
         else if ((int)whose == source)
@@ -173,13 +173,13 @@ void fy_leave_answer(ferry *f)
 void fy_leave_tell(ferry *f, int rank)
 {
     for (int whose = 0; f->leaves != NULL && whose < f->ranks; whose++)
-        if (f->heirs[whose] >= 0)
-            (void)send(f, rank, LEAVE_HEIR, whose, f->heirs[whose]);
+        if (f->successors[whose] >= 0)
+            (void)send(f, rank, LEAVE_SUCCESSOR, whose, f->successors[whose]);
 }
 
 /* Asks all, or `only` when it is not -1, that have not been asked in this step; whether all have
  * answered. Those that have just joined are asked too. */
-static bool all_answered(ferry *f, fy_leave_step step, int heir, int only)
+static bool all_answered(ferry *f, fy_leave_step step, int successor, int only)
 {
     fy_leaves *l = f->leaves;
     bool all = true;
@@ -187,7 +187,8 @@ static bool all_answered(ferry *f, fy_leave_step step, int heir, int only)
         if (rank == f->rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
             continue;
         if (!fy_set_has(l->asked[step], rank) &&
-            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_HEIR, f->rank, heir) == 0)
+            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->rank,
+                 successor) == 0)
             fy_set_add(l->asked[step], rank);
         all = all && fy_set_has(l->answered[step], rank);
     }
@@ -208,16 +209,16 @@ static bool all_came(ferry *f)
 }
 
 /* Whether all that the layers had has gone. */
-static bool layers_leave(ferry *f, int heir)
+static bool layers_leave(ferry *f, int successor)
 {
     bool all = true;
     for (int i = FY_LAYERS - 1; i >= 0; i--)
         if (fy_layer_at(i)->leave != NULL)
-            all = fy_layer_at(i)->leave(f, heir) && all;
+            all = fy_layer_at(i)->leave(f, successor) && all;
     return all;
 }
 
-/* Names another heir than before, if any: all have to hear of it. */
+/* Names another successor than before, if any: all have to hear of it. */
 static void name_anew(ferry *f)
 {
     fy_leaves *l = f->leaves;
@@ -241,16 +242,16 @@ static void part(ferry *f)
         if (!all_answered(f, FY_LEAVE_ASKS, 0, -1) || !all_came(f))
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
-        int heir = stands ? named : fy_peer_taker(f, f->rank);
-        if (heir < 0)
+        int successor = stands ? named : fy_peer_taker(f, f->rank);
+        if (successor < 0)
             return;
-        if (!layers_leave(f, heir))
+        if (!layers_leave(f, successor))
             continue;
-        if (heir != named)
+        if (successor != named)
             name_anew(f);
-        named = heir;
-        if (all_answered(f, FY_LEAVE_NAMES, heir, heir) &&
-            all_answered(f, FY_LEAVE_NAMES, heir, -1) && is_empty(f))
+        named = successor;
+        if (all_answered(f, FY_LEAVE_NAMES, successor, successor) &&
+            all_answered(f, FY_LEAVE_NAMES, successor, -1) && is_empty(f))
             return;
     }
 }

@@ -2,14 +2,15 @@
  *
  * 1. It says that it is leaving; each answers when it has decided to send it no more objects and
  * all have gone that were to go, and how many it has ever sent: they may come later.
- * 2. Its layers give away what they have, and all they know to one heir.
- * 3. It names the heir, first to itself; each answers, and from then on asks the heir instead.
+ * 2. Its layers give away what they have, and all they know to one successor.
+ * 3. It names the successor, first to itself; each answers, and from then on asks the successor
+ * instead.
  * 4. It handles what came before the answers, and closes its port.
  *
  * A rank that joins meanwhile is asked like the others; who has taken it in tells it who has whose
- * heritage. An heir may leave, to an heir of its own: it has answered 1 before, and whoever leaves
- * knows who is leaving already and chooses another, so the chain of heirs ends. An heir that dies
- * is replaced. Application thread only. */
+ * heritage. A successor may leave, to a successor of its own: it has answered 1 before, and whoever
+ * leaves knows who is leaving already and chooses another, so the chain of successors ends. A
+ * successor that dies is replaced. Application thread only. */
 #ifndef FY_LEAVE_H
 #define FY_LEAVE_H
 

@@ -6,7 +6,7 @@
 
 #include "core/rank.h"
 
-/* words: sort; a note's error, or the collective that the handlers are for (0: a quiescence). Data:
+/* words: kind; a note's error, or the collective that the handlers are for (0: a quiescence). Data:
  * the reason, or the names of the source's handlers. */
 typedef enum loss_sort { LOSS_NOTE, LOSS_HANDLERS } loss_sort;
 enum { LOSS_WORDS = 2 };
@@ -76,7 +76,7 @@ int fy_loss_check(ferry *f, const char *call)
         return fy_fail(f, loss->error, "%s: %s", call, loss->reason);
     if (loss->dead != 0 && f->peers.fn == NULL)
         return fy_fail(f, FERRY_EPEER, "%s: rank %d %s; its work is lost", call, loss->dead - 1,
-                       fy_peer_fate(f, loss->dead - 1));
+                       fy_peer_outcome(f, loss->dead - 1));
     return 0;
 }
 

@@ -23,10 +23,10 @@ _Static_assert(FY_MAIL_MARKS * sizeof(fy_mail_mark) <= FY_BOARD_MARKS_BYTES, "th
 
 static const uint8_t mail_words[FY_MAIL_SORTS] = {0, 4, 4, 2, 1, 3, 1};
 
-fy_frame fy_mail_frame(fy_mail_sort sort)
+fy_frame fy_mail_frame(fy_mail_kind kind)
 {
     return (fy_frame){
-        .kind = FY_KIND_MAIL, .handler = (uint16_t)sort, .word_count = mail_words[sort]};
+        .kind = FY_KIND_MAIL, .handler = (uint16_t)kind, .word_count = mail_words[kind]};
 }
 
 fy_mail_mark *fy_mail_marks(const ferry *f, int rank)
@@ -77,7 +77,7 @@ fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "part of a two-sided message");
         return FY_TAKEN;
     }
-    switch ((fy_mail_sort)frame->handler) {
+    switch ((fy_mail_kind)frame->handler) {
     case FY_MAIL_EAGER:
     case FY_MAIL_OFFER:
         return fy_mail_take_message(f, source, frame);

@@ -97,7 +97,7 @@ fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame);
 void fy_mail_peer_gone(ferry *f, int rank);
 
 /* A frame's handler field, and the words with it. */
-typedef enum fy_mail_sort {
+typedef enum fy_mail_kind {
     FY_MAIL_EAGER,  /* none */
     FY_MAIL_OFFER,  /* size, address or 0, number, mark; the frame's op is the offer */
     FY_MAIL_PULL,   /* offer, receive, offset, size of the piece */
@@ -106,7 +106,7 @@ typedef enum fy_mail_sort {
     FY_MAIL_DONE,   /* offer, error, size allowed */
     FY_MAIL_CREDIT, /* bytes */
     FY_MAIL_SORTS
-} fy_mail_sort;
+} fy_mail_kind;
 
 enum {
     /* Of eager messages from one rank to one other, heads included. */
@@ -120,8 +120,8 @@ static inline uint32_t fy_mail_cost(size_t size_bytes)
     return (uint32_t)size_bytes + FY_MAIL_HEAD_BYTES;
 }
 
-/* A frame of a sort, with nothing but the number of its words. */
-fy_frame fy_mail_frame(fy_mail_sort sort);
+/* A frame of a kind, with nothing but the number of its words. */
+fy_frame fy_mail_frame(fy_mail_kind kind);
 
 /* The marks of `rank`'s offers; NULL: it shares no memory with this one. */
 fy_mail_mark *fy_mail_marks(const ferry *f, int rank);

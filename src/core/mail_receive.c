@@ -216,7 +216,7 @@ int ferry_receive(ferry *f, int rank, int32_t tag, void *buffer, size_t size_max
         return error;
     if (rank != FERRY_ANY_RANK && fy_peer_is_gone(f, rank) &&
         fy_item_find(&f->mail, rank, tag) == NULL)
-        return fy_fail(f, FERRY_EPEER, "receive: rank %d %s", rank, fy_peer_fate(f, rank));
+        return fy_fail(f, FERRY_EPEER, "receive: rank %d %s", rank, fy_peer_outcome(f, rank));
     fy_want *want = fy_pool_get(&f->mail.wants);
     if (want == NULL)
         return fy_fail(f, FERRY_ENOMEM, "receive: no memory for another one");

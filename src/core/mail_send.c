@@ -150,7 +150,7 @@ int ferry_send(ferry *f, int rank, int32_t tag, const void *data, size_t size_by
     if (data == NULL && size_bytes > 0)
         return fy_fail(f, FERRY_EINVAL, "send: %zu bytes at NULL", size_bytes);
     if (fy_peer_is_gone(f, rank))
-        return fy_fail(f, FERRY_EPEER, "send: rank %d %s", rank, fy_peer_fate(f, rank));
+        return fy_fail(f, FERRY_EPEER, "send: rank %d %s", rank, fy_peer_outcome(f, rank));
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
         return no_memory(f, size_bytes);

@@ -24,7 +24,7 @@ static void explain(const ferry *f, const fy_op_record *record, char *text)
     char name[NAME_BYTES];
     switch (r->error) {
     case FERRY_EPEER:
-        snprintf(text, REASON_BYTES, "rank %d %s", r->rank, fy_peer_fate(f, r->rank));
+        snprintf(text, REASON_BYTES, "rank %d %s", r->rank, fy_peer_outcome(f, r->rank));
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,

@@ -25,15 +25,15 @@ int fy_peers_init(ferry *f)
     fy_peers *peers = &f->peers;
     size_t pages = ((size_t)f->ranks + FY_PEER_PAGE - 1) / FY_PEER_PAGE;
     f->peer_pages = fy_calloc(pages, sizeof(*f->peer_pages));
-    peers->going =
-        fy_calloc(5 * fy_set_words(f->ranks) + FY_FATE_BYTES / sizeof(uint64_t), sizeof(uint64_t));
+    peers->going = fy_calloc(5 * fy_set_words(f->ranks) + FY_OUTCOME_BYTES / sizeof(uint64_t),
+                             sizeof(uint64_t));
     if (f->peer_pages == NULL || peers->going == NULL)
         return FERRY_ENOMEM;
     peers->gone = peers->going + fy_set_words(f->ranks);
     peers->absent = peers->gone + fy_set_words(f->ranks);
     peers->awaited = peers->absent + fy_set_words(f->ranks);
     peers->ready = peers->awaited + fy_set_words(f->ranks);
-    peers->fate = (char *)(peers->ready + fy_set_words(f->ranks));
+    peers->outcome = (char *)(peers->ready + fy_set_words(f->ranks));
     int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
     peers->shifts = f->rank >= starting;
     for (int rank = starting; rank < f->ranks; rank++) {
@@ -74,19 +74,19 @@ bool fy_peer_is_gone(const ferry *f, int rank)
     return f->peers.gone_count != 0 && fy_set_has(f->peers.gone, rank);
 }
 
-const char *fy_peer_fate(const ferry *f, int rank)
+const char *fy_peer_outcome(const ferry *f, int rank)
 {
-    char *text = f->peers.fate;
-    int status = f->ops->fate != NULL ? f->ops->fate(f->port, rank) : -1;
+    char *text = f->peers.outcome;
+    int status = f->ops->outcome != NULL ? f->ops->outcome(f->port, rank) : -1;
     if (fy_set_has(f->peers.absent, rank))
         return "has not joined yet";
     if (status < 0)
         return f->ops->peer(f->port, rank) == FY_PEER_DEAD ? "has died" : "has left the job";
     if (WIFSIGNALED(status))
-        (void)snprintf(text, FY_FATE_BYTES, "was killed by signal %d (SIG%s)", WTERMSIG(status),
+        (void)snprintf(text, FY_OUTCOME_BYTES, "was killed by signal %d (SIG%s)", WTERMSIG(status),
                        sigabbrev_np(WTERMSIG(status)));
     else
-        (void)snprintf(text, FY_FATE_BYTES, "ended with exit status %d", WEXITSTATUS(status));
+        (void)snprintf(text, FY_OUTCOME_BYTES, "ended with exit status %d", WEXITSTATUS(status));
     return text;
 }
 

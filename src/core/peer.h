@@ -12,7 +12,7 @@
 
 #include "core/core.h"
 
-enum { FY_FATE_BYTES = 64 };
+enum { FY_OUTCOME_BYTES = 64 };
 enum { FY_PEER_PAGE_BITS = 5, FY_PEER_PAGE = 1 << FY_PEER_PAGE_BITS };
 
 typedef struct fy_peer {
@@ -27,7 +27,7 @@ typedef struct fy_peers {
     uint64_t *absent;       /* of those, the ones that have not joined */
     uint64_t *awaited;      /* of those, the ones that this rank asked for (ferry_spawn) */
     uint64_t *ready;        /* those that have joined and take objects (join.c) */
-    char *fate;             /* FY_FATE_BYTES, for fy_peer_fate */
+    char *outcome;          /* FY_OUTCOME_BYTES, for fy_peer_outcome */
     int absent_count;
     int gone_count;
     uint64_t gone_mark; /* equal on ranks that know the same to be gone */
@@ -63,7 +63,7 @@ int fy_peers_index(const ferry *f, int rank);
 int fy_peers_at(const ferry *f, int index);
 
 /* What to say of `rank`, which is gone; lends until the next call. */
-const char *fy_peer_fate(const ferry *f, int rank);
+const char *fy_peer_outcome(const ferry *f, int rank);
 
 /* The record of `rank`; NULL without memory. */
 fy_peer *fy_peer_make(ferry *f, int rank);

@@ -122,7 +122,7 @@ static int read_place(fy_place *out)
                       .ranks = (int)ranks,
                       .ranks_max = (int)ranks_max,
                       .join = launched ? NULL : fy_env_get(FY_ENV_JOIN),
-                      .door = fy_env_get(FY_ENV_RANKS_JOIN),
+                      .join_socket = fy_env_get(FY_ENV_RANKS_JOIN),
                       .socket = fy_env_get(FY_ENV_JOB_SOCKET) != NULL ? (int)socket : -1,
                       .rank = (int)rank,
                       .fd = (int)fd};
@@ -145,7 +145,7 @@ int fy_place_find(fy_place *out)
         return 0;
     out->announced = fy_env_foreign_ranks(&out->variable);
     out->mpi = out->announced > 1 || is_port("mpi");
-    if (out->door != NULL && (out->threads || out->mpi))
+    if (out->join_socket != NULL && (out->threads || out->mpi))
         return fy_error_set(FERRY_ELAUNCH,
                             "%s is set: only ranks can be joined that are processes of port shm",
                             FY_ENV_RANKS_JOIN);

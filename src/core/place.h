@@ -16,11 +16,11 @@ typedef struct fy_place {
     bool mpi;      /* one of `announced` ranks, as `variable` says; none said it when NULL */
     uint64_t announced;
     const char *variable;
-    int ranks;        /* wished for, when it is none of these */
-    int ranks_max;    /* with those that may join later; 0: no more than `ranks` */
-    const char *join; /* the folder of a running job to join; NULL: none */
-    const char *door; /* the folder by which others may join those `ranks`; NULL: none */
-    int socket;       /* where this rank asks for more; -1: nowhere */
+    int ranks;               /* wished for, when it is none of these */
+    int ranks_max;           /* with those that may join later; 0: no more than `ranks` */
+    const char *join;        /* the folder of a running job to join; NULL: none */
+    const char *join_socket; /* the folder by which others may join those `ranks`; NULL: none */
+    int socket;              /* where this rank asks for more; -1: nowhere */
     int rank;
     int fd;
 } fy_place;

@@ -41,8 +41,8 @@ static const char *const kind_names[FY_KINDS][2] = {
     [FY_KIND_MESSAGE] = {"message", "object"},
     [FY_KIND_LOCATION] = {"location", "object"},
     [FY_KIND_ARRIVAL] = {"arrival", "object"},
-    [FY_KIND_ESCORT] = {"escort", "object"},
-    [FY_KIND_LEGACY] = {"legacy", "object"},
+    [FY_KIND_PIGGYBACK] = {"piggybacked object", "object"},
+    [FY_KIND_HANDOVER] = {"handover", "object"},
     [FY_KIND_PHASE] = {"phase", "balance"},
     [FY_KIND_SCHEDULER] = {"scheduler", "balance"},
     [FY_KIND_CELL] = {"cell", "cell"},
@@ -51,7 +51,7 @@ static const char *const kind_names[FY_KINDS][2] = {
 
 /* What a rank sends to rank 0 for the report. */
 typedef struct report {
-    fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
+    fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_KINDS];
     uint64_t wall_ns, runtime_ns, runtime_cpu_ns, helper_ns;
     uint64_t hops[FY_HOPS_COUNTED];
 } report;
@@ -74,17 +74,17 @@ void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, ui
     p->nested_ns = stretch->outer_nested_ns + passed;
 }
 
-void fy_profile_count(ferry *f, fy_profile_sort sort, uint64_t ns)
+void fy_profile_count(ferry *f, fy_profile_kind kind, uint64_t ns)
 {
-    fy_profile_row *row = &f->profile->other[sort];
+    fy_profile_row *row = &f->profile->other[kind];
     row->calls++;
     row->ns += ns;
     f->profile->nested_ns += ns;
 }
 
-void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort, uint64_t bytes)
+void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_kind kind, uint64_t bytes)
 {
-    fy_profile_end(f, stretch, &f->profile->other[sort], bytes);
+    fy_profile_end(f, stretch, &f->profile->other[kind], bytes);
 }
 
 static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
@@ -210,8 +210,8 @@ static void print_operations(FILE *file, const report *reports, int ranks)
             add(&sum.sent[kind], &reports[rank].sent[kind]);
             add(&sum.handled[kind], &reports[rank].handled[kind]);
         }
-        for (int sort = 0; sort < FY_PROFILE_SORTS; sort++)
-            add(&sum.other[sort], &reports[rank].other[sort]);
+        for (int kind = 0; kind < FY_PROFILE_KINDS; kind++)
+            add(&sum.other[kind], &reports[rank].other[kind]);
     }
     fprintf(file, "%-8s %-12s %-8s %12s %15s %12s %12s\n", "layer", "operation", "", "calls",
             "bytes", "ns each", "total ms");
@@ -256,8 +256,8 @@ static void print_ranks(FILE *file, const report *reports, const fy_group *group
             add(&sum.sent[kind], &r->sent[kind]);
             add(&sum.handled[kind], &r->handled[kind]);
         }
-        for (int sort = 0; sort < FY_PROFILE_SORTS; sort++)
-            add(&sum.other[sort], &r->other[sort]);
+        for (int kind = 0; kind < FY_PROFILE_KINDS; kind++)
+            add(&sum.other[kind], &r->other[kind]);
         sum.wall_ns += r->wall_ns;
         sum.runtime_ns += r->runtime_ns;
         sum.runtime_cpu_ns += r->runtime_cpu_ns;

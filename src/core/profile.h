@@ -8,7 +8,7 @@
 #include "core/core.h"
 
 /* What is counted beside frames sent and handled. */
-typedef enum fy_profile_sort {
+typedef enum fy_profile_kind {
     FY_PROFILE_PUT, /* copies of the caller itself */
     FY_PROFILE_GET,
     FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
@@ -17,8 +17,8 @@ typedef enum fy_profile_sort {
     FY_PROFILE_PACK,      /* objects that leave, and sending them, by the application thread */
     FY_PROFILE_UNPACK,    /* and making those that arrive */
     FY_PROFILE_SCHEDULER, /* the scheduler's functions, on the application thread */
-    FY_PROFILE_SORTS
-} fy_profile_sort;
+    FY_PROFILE_KINDS
+} fy_profile_kind;
 
 typedef struct fy_profile_row {
     uint64_t calls, bytes, ns;
@@ -40,7 +40,7 @@ typedef struct fy_profile {
     uint64_t nested_ns; /* counted within the present stretch */
     fy_idle idles[FY_IDLES_KEPT];
     uint32_t idle_count; /* waits so far */
-    fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_SORTS];
+    fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_KINDS];
     uint64_t hops[FY_HOPS_COUNTED];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function, and, on the
                                     control lane, without it */
@@ -60,8 +60,8 @@ void fy_profile_fini(ferry *f);
 fy_stretch fy_profile_begin(ferry *f);
 void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes);
 
-/* Counts `ns` of the present stretch for `sort` instead. */
-void fy_profile_count(ferry *f, fy_profile_sort sort, uint64_t ns);
+/* Counts `ns` of the present stretch for `kind` instead. */
+void fy_profile_count(ferry *f, fy_profile_kind kind, uint64_t ns);
 
 /* The rank has waited, since `start_ns`. */
 void fy_profile_waited(ferry *f, const fy_stretch *stretch);
@@ -77,7 +77,7 @@ void fy_profile_awaited(ferry *f, uint64_t left_ns);
 /* Adds this rank's account by category to a trace file. */
 void fy_profile_trace(ferry *f, FILE *out);
 
-/* Counts what the caller has done since fy_profile_begin for `sort`. */
-void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_sort sort, uint64_t bytes);
+/* Counts what the caller has done since fy_profile_begin for `kind`. */
+void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_kind kind, uint64_t bytes);
 
 #endif

@@ -50,14 +50,14 @@ fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame)
 }
 
 /* Whether a frame may make this rank answer with more than the end of an operation. */
-static bool is_question(const fy_frame *frame)
+static bool is_query(const fy_frame *frame)
 {
     switch (frame->kind) {
     case FY_KIND_REQUEST:
     case FY_KIND_LENT:
     case FY_KIND_SPREAD:
     case FY_KIND_MESSAGE:
-    case FY_KIND_ESCORT:
+    case FY_KIND_PIGGYBACK:
     case FY_KIND_TRANSFER:
     case FY_KIND_GET:
     case FY_KIND_WORD:
@@ -75,7 +75,7 @@ static bool is_over(const ferry *f, int source)
 /* Whether to leave a question with a peer that does not take the answers to those before. */
 static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_frame *frame)
 {
-    if (f->relieved == source + 1 || !is_question(frame) || !is_over(f, source))
+    if (f->relieved == source + 1 || !is_query(frame) || !is_over(f, source))
         return false;
     if (f->refused == 0 || f->refused == f->told)
         f->refused = source + 1;

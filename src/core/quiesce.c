@@ -45,7 +45,7 @@ enum { NUMBERS_APART = 1 << 16 };
  * members as data, and `number` for `created`. HERE tells a rank that does not ask where its child
  * is. ASK and HERE say how many collectives the source has begun (tag), and for `finished` its
  * handlers and who it is: WHO_... */
-typedef enum wave_sort { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_sort;
+typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
 /* The source closes; its main function has returned; its number counts, since it is a member of the
  * group and knows of no death. */
@@ -181,7 +181,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "part of a termination wave");
         return FY_TAKEN;
     }
-    switch ((wave_sort)frame->handler) {
+    switch ((wave_kind)frame->handler) {
     case WAVE_ASK:
         take_ask(q, source, frame);
         see(f, source, frame);
@@ -207,24 +207,24 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
 }
 
 /* A rank that has just gone need not know: the waves begin anew. */
-static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint64_t finished)
+static int send_wave(ferry *f, int rank, wave_kind kind, uint64_t created, uint64_t finished)
 {
     const fy_quiescence *q = &f->quiescence;
     fy_frame frame = {.kind = FY_KIND_WAVE,
                       .word_count = WAVE_WORDS,
-                      .handler = (uint16_t)sort,
+                      .handler = (uint16_t)kind,
                       .aux = q->wave,
-                      .words = {sort == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
+                      .words = {kind == WAVE_ANNOUNCE ? q->announced_epoch : q->epoch, created,
                                 finished, f->peers.gone_mark}};
     const fy_group *group = f->collectives.group;
-    if (sort == WAVE_ASK || sort == WAVE_HERE) {
+    if (kind == WAVE_ASK || kind == WAVE_HERE) {
         uint64_t who = (f->closing != FY_CLOSING_NOT ? WHO_CLOSES : 0) |
                        (f->closing != FY_CLOSING_NOT && f->kept_by_main ? WHO_RETURNED : 0) |
                        (group->self >= 0 && group->dead < 0 ? WHO_COUNTS : 0);
         frame.tag = (int32_t)f->collectives.number;
         frame.words[2] = fy_handlers_signature(f) | who << WHO_SHIFT;
     }
-    if (sort == WAVE_ANNOUNCE && q->regroups) {
+    if (kind == WAVE_ANNOUNCE && q->regroups) {
         frame.words[1] = q->number;
         frame.data = q->members;
         frame.size_bytes = set_bytes(f);
@@ -233,12 +233,12 @@ static int send_wave(ferry *f, int rank, wave_sort sort, uint64_t created, uint6
     return error == FERRY_EPEER ? 0 : error;
 }
 
-static int tell_children(ferry *f, wave_sort sort)
+static int tell_children(ferry *f, wave_kind kind)
 {
     int error = 0;
-    uint64_t shifts = sort == WAVE_ASK ? (uint64_t)f->peers.shifts : 0;
+    uint64_t shifts = kind == WAVE_ASK ? (uint64_t)f->peers.shifts : 0;
     for (int i = 0; i < child_count(f) && error == 0; i++)
-        error = send_wave(f, fy_peers_at(f, first_child(f) + i), sort, shifts, 0);
+        error = send_wave(f, fy_peers_at(f, first_child(f) + i), kind, shifts, 0);
     return error;
 }
 

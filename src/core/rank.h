@@ -67,7 +67,7 @@ struct ferry {
     fy_handlers handlers;
     fy_account account;
     fy_peer **peer_pages;
-    int32_t *heirs;
+    int32_t *successors;
     uint32_t hasty_frames; /* see fy_progress */
     uint64_t done;         /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
@@ -129,7 +129,7 @@ struct ferry {
 _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
                    offsetof(struct ferry, account) == offsetof(fy_head, account) &&
                    offsetof(struct ferry, peer_pages) == offsetof(fy_head, peer_pages) &&
-                   offsetof(struct ferry, heirs) == offsetof(fy_head, heirs) &&
+                   offsetof(struct ferry, successors) == offsetof(fy_head, successors) &&
                    offsetof(struct ferry, done) == offsetof(fy_head, done) &&
                    offsetof(struct ferry, stats) == offsetof(fy_head, stats) &&
                    offsetof(struct ferry, owed_bytes) == offsetof(fy_head, owed_bytes) &&

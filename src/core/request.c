@@ -27,7 +27,7 @@ static inline bool is_valid(const ferry *f, int rank, const ferry_message *messa
 {
     return rank >= 0 && rank < f->ranks && message != NULL &&
            message->handler.index < f->handlers.count &&
-           f->handlers.entries[message->handler.index].sort == FY_HANDLER_REQUEST &&
+           f->handlers.entries[message->handler.index].kind == FY_HANDLER_REQUEST &&
            message->word_count <= FERRY_WORDS_MAX &&
            (message->size_bytes == 0 || message->data != NULL);
 }
@@ -182,7 +182,7 @@ static const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
     if (frame->handler >= f->handlers.count || frame->word_count > FERRY_WORDS_MAX)
         return NULL;
     const fy_handler_entry *entry = &f->handlers.entries[frame->handler];
-    return entry->signature == frame->aux && entry->sort == FY_HANDLER_REQUEST ? entry : NULL;
+    return entry->signature == frame->aux && entry->kind == FY_HANDLER_REQUEST ? entry : NULL;
 }
 
 int fy_request_run(ferry *f, int source, const fy_frame *frame)

@@ -1,7 +1,7 @@
 /* Sending: straight to the port when it has room, else to the peer's backlog.
  *
  * Order per (target, lane) holds because a frame goes to the port only when the target's backlog on
- * that lane is empty. The port's rings bound what is under way; outside handlers a caller waits for
+ * that lane is empty. The port's rings bound what is in flight; outside handlers a caller waits for
  * room (fy_send_paced), so a backlog holds what handlers sent, and nothing else. Nobody waits
  * inside a handler and waiting callers take in what arrives, so two ranks that flood each other
  * both make progress.
@@ -23,11 +23,11 @@ enum { LEND_MIN_BYTES = 4096 };
 enum { ROOM_ROUNDS = 16, ROOM_PAUSE_MIN_NS = 2000, ROOM_PAUSE_MAX_NS = 500 * 1000 };
 
 /* The queue of a lane, or of FY_MESSAGES, when something waits in it; else NULL. */
-static fy_queue *waiting(const ferry *f, int sort, int rank)
+static fy_queue *waiting(const ferry *f, int kind, int rank)
 {
     if (f->slow_lanes == 0)
         return NULL;
-    fy_queue *queue = fy_queue_find(&f->backlog, (uint32_t)(rank * FY_BACKLOGS + sort));
+    fy_queue *queue = fy_queue_find(&f->backlog, (uint32_t)(rank * FY_BACKLOGS + kind));
     return queue != NULL && queue->head != NULL ? queue : NULL;
 }
 
@@ -86,13 +86,13 @@ int fy_message_check(ferry *f)
 }
 
 /* Takes the packet on success. */
-static __attribute__((cold)) bool keep(ferry *f, int sort, fy_packet *packet)
+static __attribute__((cold)) bool keep(ferry *f, int kind, fy_packet *packet)
 {
-    bool filled = waiting(f, sort, packet->rank) != NULL;
-    if (sort == FY_MESSAGES && fy_route_join(f, packet->rank, &packet->frame) != 0)
+    bool filled = waiting(f, kind, packet->rank) != NULL;
+    if (kind == FY_MESSAGES && fy_route_join(f, packet->rank, &packet->frame) != 0)
         return false;
-    if (!fy_queue_set_push(&f->backlog, (uint32_t)(packet->rank * FY_BACKLOGS + sort), packet)) {
-        if (sort == FY_MESSAGES)
+    if (!fy_queue_set_push(&f->backlog, (uint32_t)(packet->rank * FY_BACKLOGS + kind), packet)) {
+        if (kind == FY_MESSAGES)
             fy_route_leave(f, &packet->frame);
         return false;
     }
@@ -119,12 +119,12 @@ static int no_memory(ferry *f, int rank, size_t size_bytes)
 
 /* `call`: the program's, for which there must be room here; NULL: what the program does not send
  * itself is exempt. */
-static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const fy_frame *frame,
+static __attribute__((cold)) int keep_copy(ferry *f, int kind, int rank, const fy_frame *frame,
                                            const char *call)
 {
-    fy_lane lane = sort == FY_MESSAGES ? FY_DATA : (fy_lane)sort;
+    fy_lane lane = kind == FY_MESSAGES ? FY_DATA : (fy_lane)kind;
     int error = call == NULL          ? 0
-                : sort == FY_MESSAGES ? fy_message_check(f)
+                : kind == FY_MESSAGES ? fy_message_check(f)
                                       : fy_check_room(f, call);
     if (error != 0)
         return error;
@@ -136,7 +136,7 @@ static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const f
         fy_queue_push(&f->self, packet);
         return 0;
     }
-    if (!keep(f, sort, packet)) {
+    if (!keep(f, kind, packet)) {
         fy_packet_destroy(&f->packets, packet);
         return no_memory(f, rank, frame->size_bytes);
     }
@@ -146,7 +146,7 @@ static __attribute__((cold)) int keep_copy(ferry *f, int sort, int rank, const f
 static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 {
     if (error == FERRY_EPEER)
-        return fy_fail(f, error, "send: rank %d %s", rank, fy_peer_fate(f, rank));
+        return fy_fail(f, error, "send: rank %d %s", rank, fy_peer_outcome(f, rank));
     return fy_fail(f, error, "send: the port cannot send to rank %d: %s", rank,
                    ferry_strerror(error));
 }

@@ -129,7 +129,7 @@ static bool is_selected(const ferry *f, int source, const fy_frame *frame)
     switch (frame->kind) {
     case FY_KIND_REQUEST:
     case FY_KIND_MESSAGE:
-    case FY_KIND_ESCORT:
+    case FY_KIND_PIGGYBACK:
     case FY_KIND_TRANSFER:
         return true;
     case FY_KIND_PUT:

@@ -46,7 +46,7 @@ static void give_record(fy_memory *m, fy_pending_get *get)
     m->free_get = (uint32_t)(get - m->gets) + 1;
 }
 
-/* Asks for pieces until enough are under way. Never waits. `call`: as for fy_send_paced. */
+/* Asks for pieces until enough are in flight. Never waits. `call`: as for fy_send_paced. */
 static int ask(ferry *f, fy_pending_get *get, const char *call)
 {
     uint64_t index = (uint64_t)(get - fy_memory_of(f)->gets);
@@ -86,7 +86,7 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how 
                             .tag = how->tag,
                             .open = true};
     int error = ask(f, get, how->op == how->guard ? "get" : NULL);
-    /* With a piece under way the rest is asked for when it comes. */
+    /* With a piece in flight the rest is asked for when it comes. */
     if (error != 0 && get->outstanding == 0) {
         give_record(m, get);
         return error;

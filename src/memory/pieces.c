@@ -7,7 +7,7 @@
 
 #include "memory/state.h"
 
-/* Gets by frames that one call leaves under way without waiting for some. */
+/* Gets by frames that one call leaves in flight without waiting for some. */
 enum { GETS_MAX = 256 };
 
 typedef struct fy_group {
@@ -152,7 +152,7 @@ static int end_put(ferry *f, progress *p, int error)
     return 0;
 }
 
-/* Ends a call that gets; parts that are under way still write, so their end is the operation's. */
+/* Ends a call that gets; parts that are in flight still write, so their end is the operation's. */
 static int end_get(ferry *f, progress *p, int error)
 {
     (void)fy_op_hold(f, p->op, false);

@@ -78,7 +78,7 @@ static inline void fy_memory_copy(void *target, const void *source, size_t size_
 }
 
 /* As fy_memory_copy, counted when a profile is made. */
-static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_profile_sort sort)
+static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_profile_kind sort)
 {
     fy_stretch stretch = {0};
     bool counted = fy_head_of(f)->profile != NULL;

@@ -9,7 +9,7 @@
 /* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a question: address or
  * size, operand, expected, and who waits; aux is its generation. Of an answer: who waits, the word,
  * an error. */
-enum { WORD_ALLOC = 16, WORD_FREE, WORD_ANSWER, QUESTION_WORDS = 4, ANSWER_WORDS = 3 };
+enum { WORD_ALLOC = 16, WORD_FREE, WORD_ANSWER, QUERY_WORDS = 4, ANSWER_WORDS = 3 };
 
 #define NOBODY UINT32_MAX /* waits */
 
@@ -41,18 +41,18 @@ static void give_wait(fy_words *w, fy_word_wait *wait)
 }
 
 /* A question on its way to `rank`. */
-typedef struct question {
+typedef struct query {
     const char *name;
     int rank;
     uint16_t verb;
     uint64_t words[3];
-} question;
+} query;
 
-static int ask(ferry *f, const question *q, uint64_t *out, const ferry_track *track)
+static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track)
 {
     fy_words *w = &fy_memory_of(f)->words;
     fy_frame frame = {.kind = FY_KIND_WORD,
-                      .word_count = QUESTION_WORDS,
+                      .word_count = QUERY_WORDS,
                       .handler = q->verb,
                       .words = {q->words[0], q->words[1], q->words[2], NOBODY}};
     uint32_t op = 0, index = NOBODY;
@@ -83,7 +83,7 @@ static int ask(ferry *f, const question *q, uint64_t *out, const ferry_track *tr
     return error;
 }
 
-static int ask_and_wait(ferry *f, const question *q, uint64_t *out)
+static int ask_and_wait(ferry *f, const query *q, uint64_t *out)
 {
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE,
@@ -151,10 +151,10 @@ int ferry_atomic_update(ferry *f, int rank, const ferry_atomic *what, uint64_t *
     if (here)
         return fy_memory_refused(f, "atomic_update", rank, (uintptr_t)what->target,
                                  sizeof(uint64_t));
-    const question q = {.name = "atomic_update",
-                        .rank = rank,
-                        .verb = (uint16_t)what->verb,
-                        .words = {(uintptr_t)what->target, what->operand, what->expected}};
+    const query q = {.name = "atomic_update",
+                     .rank = rank,
+                     .verb = (uint16_t)what->verb,
+                     .words = {(uintptr_t)what->target, what->operand, what->expected}};
     if (track == NULL && old != NULL)
         return ask_and_wait(f, &q, old);
     return ask(f, &q, old, track);
@@ -176,7 +176,7 @@ int ferry_remote_alloc(ferry *f, int rank, size_t size_bytes, void **out, const 
         error = ferry_alloc(f, size_bytes, out);
         return error == 0 ? fy_memory_done(f, rank, &about, size_bytes, track) : error;
     }
-    const question q = {.name = name, .rank = rank, .verb = WORD_ALLOC, .words = {size_bytes}};
+    const query q = {.name = name, .rank = rank, .verb = WORD_ALLOC, .words = {size_bytes}};
     uint64_t *word = (uint64_t *)(void *)out;
     return track == NULL ? ask_and_wait(f, &q, word) : ask(f, &q, word, track);
 }
@@ -191,7 +191,7 @@ int ferry_remote_free(ferry *f, int rank, void *address, const ferry_track *trac
         error = ferry_free(f, address);
         return error == 0 ? fy_memory_done(f, rank, &about, 0, track) : error;
     }
-    const question q = {
+    const query q = {
         .name = "remote_free", .rank = rank, .verb = WORD_FREE, .words = {(uintptr_t)address}};
     return ask(f, &q, NULL, track);
 }
@@ -217,7 +217,7 @@ static int answer_to(ferry *f, const fy_frame *frame, uint64_t *word)
     return 0;
 }
 
-static fy_verdict take_question(ferry *f, int source, const fy_frame *frame)
+static fy_verdict take_query(ferry *f, int source, const fy_frame *frame)
 {
     /* The change must not be made twice: what the answer needs comes first. */
     if (frame->words[3] != NOBODY && !fy_op_end_reserve(f))
@@ -260,9 +260,9 @@ fy_verdict fy_word_deliver(ferry *f, int source, const fy_frame *frame)
         take_answer(f, source, frame);
         return FY_TAKEN;
     }
-    if (frame->word_count != QUESTION_WORDS) {
+    if (frame->word_count != QUERY_WORDS) {
         fy_bad_frame(f, source, frame, "a question for a word");
         return FY_TAKEN;
     }
-    return take_question(f, source, frame);
+    return take_query(f, source, frame);
 }

@@ -1,8 +1,9 @@
 /* Binding: from a plan to a mover.
  *
  * Each rank sorts its copies by direction and neighbour, and makes all that others will see of it.
- * Then it greets its neighbours (greet.c): the two ends of a link compare a hash of its copies, and
- * sources tell where grids and counters are. Nobody waits for ranks that it shares no copy with. */
+ * Then it shakes hands with its neighbours (handshake.c): the two ends of a link compare a hash of
+ * its copies, and sources tell where grids and counters are. Nobody waits for ranks that it shares
+ * no copy with. */
 #include <stdlib.h>
 #include <string.h>
 

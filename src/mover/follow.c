@@ -201,7 +201,7 @@ static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
     ferry_plan_fini(&w.known);
     if (error) {
         m->error = error;
-        fy_greetings_refuse(m->f, m->number, error);
+        fy_handshakes_refuse(m->f, m->number, error);
     }
     return error;
 }

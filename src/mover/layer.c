@@ -92,8 +92,8 @@ static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
 {
     ferry_mover *m = fy_movers_find(fy_movers_of(f), (uint32_t)frame->words[0]);
     switch ((fy_mover_frame)frame->aux) {
-    case FY_MOVER_GREET:
-        fy_greeting_take(f, source, frame);
+    case FY_MOVER_HANDSHAKE:
+        fy_handshake_take(f, source, frame);
         break;
     case FY_MOVER_DONE:
         fy_parting_take(f, source, frame->words[0]);
@@ -152,7 +152,7 @@ static void close_movers(ferry *f)
     for (slot *s; (s = fy_table_next(&movers->by_number, &index)) != NULL;)
         fy_mover_destroy(s->mover);
     fy_table_fini(&movers->by_number);
-    fy_greetings_close(movers);
+    fy_handshakes_close(movers);
     fy_block_sets_close(movers);
     free(movers);
     fy_layer_state_set(f, FY_LAYER_MOVER, NULL);

@@ -193,7 +193,7 @@ static int connect_in(ferry_mover *m, fy_link_end *end)
 
 static int connect(ferry_mover *m)
 {
-    int error = fy_mover_greet(m);
+    int error = fy_mover_handshake(m);
     for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
         fy_link_end *end = &m->in.ends[i];
         error = connect_in(m, end);
@@ -285,7 +285,7 @@ int fy_mover_connect(ferry *f, const ferry_mover_options *options, ferry_mover *
         fy_movers_leave(m);
         fy_mover_destroy(m);
     }
-    fy_greetings_refuse(f, number, error);
+    fy_handshakes_refuse(f, number, error);
     return error;
 }
 
@@ -350,7 +350,7 @@ int ferry_mover_free(ferry_mover *m)
         return 0;
     ferry *f = m->f;
     if (m->under_way)
-        return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is under way");
+        return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is in flight");
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
     fy_movers_leave(m);

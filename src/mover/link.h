@@ -33,8 +33,8 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
 /* Makes the ends of a direction whose ranks, one per copy, are there. FERRY_ENOMEM. */
 int fy_direction_init(fy_direction *direction);
 
-/* Makes all that neighbours may use as soon as they are greeted: counters and buffers of the ends
- * out, buffers of the ends in that get messages. */
+/* Makes all that neighbours may use as soon as they are shaken hands with: counters and buffers of
+ * the ends out, buffers of the ends in that get messages. */
 int fy_mover_open(ferry_mover *m);
 
 /* Lets all ranks know of `error`. Collective. */
@@ -46,10 +46,10 @@ int fy_mover_link(ferry_mover *m);
 
 /* Tells what is needed to the neighbours and waits until all have done so. FERRY_EINVAL: their
  * copies are others, or they failed; FERRY_EPEER: one died. */
-int fy_mover_greet(ferry_mover *m);
+int fy_mover_handshake(ferry_mover *m);
 
-/* Answers those who have greeted a mover that will not be bound here, or not again. */
-void fy_greetings_refuse(ferry *f, uint32_t number, int error);
+/* Answers those who have shaken hands with a mover that will not be bound here, or not again. */
+void fy_handshakes_refuse(ferry *f, uint32_t number, int error);
 
 /* Parts from the neighbours: nobody uses the links, and the channels go when the last is done. */
 void fy_mover_part(ferry_mover *m);
@@ -78,7 +78,7 @@ typedef struct fy_outcome {
  */
 int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
 
-/* Whether a mover of `arrays` is under way. */
+/* Whether a mover of `arrays` is in flight. */
 bool fy_mover_any_under_way(ferry *f, fy_arrays arrays);
 
 /* Connects the links, unless there was an `error`. Gives the mover or destroys it; `m` may be NULL

@@ -21,7 +21,7 @@ static int check(const ferry_xarray *x, const int32_t *owners)
         return fy_mover_fail(x->f, FERRY_EINVAL,
                              "xarray_remap: the blocks are objects, which ferry_object_move moves");
     if (fy_mover_any_under_way(x->f, self))
-        return fy_mover_fail(x->f, FERRY_ESTATE, "xarray_remap: a mover is under way");
+        return fy_mover_fail(x->f, FERRY_ESTATE, "xarray_remap: a mover is in flight");
     for (size_t i = 0; i < x->blocks.count; i++)
         if ((x->blocks.numbers == NULL || x->blocks.blocks[i].owner == ferry_rank(x->f)) &&
             (owners[i] < 0 || owners[i] >= ferry_ranks(x->f)))

@@ -327,7 +327,7 @@ static int report(const ferry_mover *m)
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)
 {
     if (m->under_way)
-        return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is under way");
+        return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is in flight");
     if (m->error)
         return report(m);
     if (m->astray)

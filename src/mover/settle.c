@@ -335,7 +335,7 @@ static int resettle(ferry_blocks *set, size_t here)
 int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
 {
     ferry *f = set->f;
-    /* blocks found, new ones among them, ranks: with a mover under way, without memory, names;
+    /* blocks found, new ones among them, ranks: with a mover in flight, without memory, names;
      * blocks with other grids */
     uint64_t sums[6];
     size_t here = 0;
@@ -353,7 +353,7 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
         if (error)
             return error;
         if (sums[2] > 0)
-            return fy_fail(f, FERRY_ESTATE, "blocks_settle: a mover of the xarrays is under way");
+            return fy_fail(f, FERRY_ESTATE, "blocks_settle: a mover of the xarrays is in flight");
         if (sums[3] > 0)
             return fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory");
     } while (sums[0] != set->count);

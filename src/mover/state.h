@@ -63,7 +63,7 @@ typedef struct fy_link_end {
     uint64_t arrived;     /* in, packed: the movement that is in the buffer */
     size_t arrived_bytes; /* in, packed: of the movement that is arriving */
     uint64_t hash;        /* of its copies, which the other end has too */
-    bool told;            /* the other's greeting has come */
+    bool told;            /* the other's handshake has come */
     fy_offer *offers;     /* in: its grids, until binding is over */
     size_t offer_count;
 } fy_link_end;
@@ -108,8 +108,8 @@ typedef struct fy_exchange fy_exchange;
 
 /* How far binding has come, at first and whenever blocks have changed owners. */
 typedef enum fy_stage {
-    FY_STAGE_ALONE,    /* analysis: nobody has been greeted */
-    FY_STAGE_GREETING, /* neighbours were greeted; their greetings are awaited */
+    FY_STAGE_ALONE,     /* analysis: nobody has been shaken hands with */
+    FY_STAGE_HANDSHAKE, /* neighbours were shaken hands with; their handshakes are awaited */
     FY_STAGE_BOUND,
 } fy_stage;
 
@@ -122,7 +122,7 @@ typedef struct fy_remains {
     int ranks[];
 } fy_remains;
 
-/* A greeting for a mover that is not bound here yet. Each rank waits for the answer to its last
+/* A handshake for a mover that is not bound here yet. Each rank waits for the answer to its last
  * one, so that one per rank is enough. */
 typedef struct fy_early {
     struct fy_early *next;
@@ -133,7 +133,7 @@ typedef struct fy_early {
 } fy_early;
 
 struct ferry_mover {
-    fy_link active; /* among the movers under way; the first member */
+    fy_link active; /* among the movers in flight; the first member */
     ferry *f;
     uint32_t number;
     uint32_t round; /* how often it was bound, this time included */
@@ -175,7 +175,7 @@ typedef struct fy_movers {
     fy_table by_number;
     fy_link active;
     uint32_t next;
-    bool news; /* a greeting has come: binding looks again */
+    bool news; /* a handshake has come: binding looks again */
     fy_early *early;
     fy_remains *remains;
     fy_exchange *exchanges;
@@ -187,14 +187,14 @@ typedef struct fy_movers {
 } fy_movers;
 
 typedef enum fy_mover_frame {
-    FY_MOVER_GREET, /* words: mover, channel + mode, buffer; data: fy_greeting and offers */
-    FY_MOVER_DATA,  /* words: mover, epoch, offset; data: packed copies */
-    FY_MOVER_ACK,   /* words: mover, epoch */
-    FY_MOVER_WAKE,  /* the counters have moved */
-    FY_MOVER_ASK,   /* words: mover; data: pairs, or entries of blocks that change owners */
-    FY_MOVER_LOST,  /* words: mover, error; it moves no more on the sender, who touches nothing */
-    FY_MOVER_DONE,  /* words: mover; the sender touches the channel of its link in no more */
-    FY_MOVER_POST,  /* words: exchange, round, error; data */
+    FY_MOVER_HANDSHAKE, /* words: mover, channel + mode, buffer; data: fy_handshake and offers */
+    FY_MOVER_DATA,      /* words: mover, epoch, offset; data: packed copies */
+    FY_MOVER_ACK,       /* words: mover, epoch */
+    FY_MOVER_WAKE,      /* the counters have moved */
+    FY_MOVER_ASK,       /* words: mover; data: pairs, or entries of blocks that change owners */
+    FY_MOVER_LOST, /* words: mover, error; it moves no more on the sender, who touches nothing */
+    FY_MOVER_DONE, /* words: mover; the sender touches the channel of its link in no more */
+    FY_MOVER_POST, /* words: exchange, round, error; data */
 } fy_mover_frame;
 
 fy_movers *fy_movers_of(const ferry *f);
@@ -234,35 +234,35 @@ int fy_mover_tell(ferry *f, int rank, fy_mover_frame what, uint64_t name, uint64
 int fy_mover_send(ferry_mover *m, int rank, fy_mover_frame what, uint64_t a, uint64_t b,
                   const void *data, size_t size_bytes);
 
-/* Does what can be done of a movement under way; returns how much that was. Never polls. */
+/* Does what can be done of a movement in flight; returns how much that was. Never polls. */
 int fy_mover_advance(ferry_mover *m);
 
 /* Whether the movement has all it waited for. */
 bool fy_mover_is_done(const ferry_mover *m);
 
-/* Whether a movement under way waited for a rank that is gone: then it is done, mostly failed. */
+/* Whether a movement in flight waited for a rank that is gone: then it is done, mostly failed. */
 bool fy_mover_is_bereft(ferry_mover *m);
 
 /* Tells the neighbours of a mover that is lost, once: they would wait for ever. It touches no
  * channel from then on. */
 void fy_mover_spread(ferry_mover *m);
 
-/* Frames that greet.c takes: a greeting, a word that a rank is done with its channel, and a loss
- * with its error. */
-void fy_greeting_take(ferry *f, int source, const fy_frame *frame);
+/* Frames that handshake.c takes: a handshake, a word that a rank is done with its channel, and a
+ * loss with its error. */
+void fy_handshake_take(ferry *f, int source, const fy_frame *frame);
 void fy_parting_take(ferry *f, int source, uint64_t name);
 void fy_loss_take(ferry *f, int source, uint64_t name, int error);
 
 /* Takes a frame of an exchange (exchange.h). */
 void fy_exchange_take(ferry *f, int source, const fy_frame *frame);
 
-/* Frees what greetings and partings have left. */
-void fy_greetings_close(fy_movers *movers);
+/* Frees what handshakes and partings have left. */
+void fy_handshakes_close(fy_movers *movers);
 
 /* The end of `rank`, or NULL. */
 fy_link_end *fy_direction_find(const fy_direction *direction, int rank);
 
-/* Ends the movement: its operation, if any, and its place among those under way. */
+/* Ends the movement: its operation, if any, and its place among those in flight. */
 void fy_mover_finish(ferry_mover *m);
 
 /* Says to all neighbours that this rank is about to sleep; true when there is no reason to. */

@@ -31,7 +31,7 @@ typedef struct fy_affinity {
 /* With room for so many; all in one block, freed with free. NULL when there is no memory. */
 fy_affinity *fy_affinity_create(uint32_t priority_count, uint32_t dependency_count);
 
-/* Bytes of it in a passage: 0 for NULL. */
+/* Bytes of it in a migration frame: 0 for NULL. */
 size_t fy_affinity_bytes(const fy_affinity *affinity);
 unsigned char *fy_affinity_write(const fy_affinity *affinity, unsigned char *at);
 

@@ -1,19 +1,20 @@
 /* Carry: objects that the program takes from one rank to another by a transport of its own.
  *
- * For the directory it is a migration like any other: what the info has is a passage without data,
- * and behind it a seal, since a transport of the program's may bring anything, and anywhere.
+ * For the directory it is a migration like any other: what the info has is a migration frame
+ * without data, and behind it a seal, since a transport of the program's may bring anything, and
+ * anywhere.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/mix.h"
+#include "object/migration.h"
 #include "object/object.h"
-#include "object/passage.h"
 
 typedef struct seal {
     int32_t source, target;
-    uint64_t sum; /* of the passage and both ranks */
+    uint64_t sum; /* of the migration frame and both ranks */
 } seal;
 
 /* Of `size_bytes`, divisible by 8, which may stand anywhere. */
@@ -28,7 +29,7 @@ static uint64_t sum_of(const void *bytes, size_t size_bytes, int source, int tar
 }
 
 /* Whether `info` is of an object that goes from `source` to this rank; then gives how long its
- * passage is. */
+ * migration frame is. */
 static int unseal(ferry *f, const ferry_move_info *info, int source, size_t *size_bytes)
 {
     seal label;
@@ -87,15 +88,15 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
                        (unsigned long long)object.word);
     if (record == NULL || !fy_record_unlink(f, record))
         return fy_fail_absent(f, "object_uninstall", object, record);
-    size_t size_bytes = fy_passage_bytes(record, 0);
+    size_t size_bytes = fy_migration_bytes(record, 0);
     unsigned char *bytes = fy_malloc(size_bytes + sizeof(seal));
     if (bytes == NULL) {
         fy_record_rest(f, record);
         return fy_fail(f, FERRY_ENOMEM, "object_uninstall: no memory for %zu bytes", size_bytes);
     }
-    if (objects->letters.tokens != 0)
-        fy_holdings_mark(f, record);
-    (void)fy_passage_write(record, size_bytes, 0, true, bytes);
+    if (objects->messages.tokens != 0)
+        fy_held_mark(f, record);
+    (void)fy_migration_write(record, size_bytes, 0, true, bytes);
     const seal label = {.source = objects->rank,
                         .target = rank,
                         .sum = sum_of(bytes, size_bytes, objects->rank, rank)};

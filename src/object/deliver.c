@@ -49,7 +49,7 @@ int fy_message_forward(ferry *f, fy_envelope *envelope, const ferry_message *mes
     int error = fy_message_post(f, rank, &next, message);
     if (error == FERRY_ENOMEM)
         return error;
-    fy_holding_passed_on(f, envelope->origin, rank);
+    fy_held_passed_on(f, envelope->origin, rank);
     if (error != 0) {
         fy_message_end(f, envelope, error);
         return 0;
@@ -81,67 +81,67 @@ static void inform(ferry *f, const fy_record *record, const fy_envelope *envelop
                                          envelope->hops);
 }
 
-static inline void add_task(ferry *f, fy_record *record, fy_letter *letter)
+static inline void add_task(ferry *f, fy_record *record, fy_queued_message *queued)
 {
-    fy_letters_push(&record->pending, letter);
-    fy_letter_uncount(&fy_objects_of(f)->letters, letter);
-    fy_record_task_added(f, record, letter);
+    fy_queued_list_push(&record->pending, queued);
+    fy_queued_uncount(&fy_objects_of(f)->messages, queued);
+    fy_record_task_added(f, record, queued);
 }
 
-static void add_pending(ferry *f, fy_record *record, fy_letter *letter)
+static void add_pending(ferry *f, fy_record *record, fy_queued_message *queued)
 {
     if (record->scheduled)
-        add_task(f, record, letter);
+        add_task(f, record, queued);
     else
-        fy_letters_push(&record->pending, letter);
+        fy_queued_list_push(&record->pending, queued);
 }
 
-/* Moves letters whose turn has come from early to pending. */
+/* Moves queued messages whose turn has come from early to pending. */
 static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expected)
 {
-    for (fy_letter *letter; (letter = fy_letters_take(&record->early, origin, *expected)) != NULL;
-         ++*expected)
-        add_pending(f, record, letter);
+    for (fy_queued_message *queued;
+         (queued = fy_queued_list_take(&record->early, origin, *expected)) != NULL; ++*expected)
+        add_pending(f, record, queued);
 }
 
-/* What accept says of a letter whose turn has passed. */
+/* What accept says of a queued message whose turn has passed. */
 enum { STALE = 1 };
 
-/* Takes a letter in its turn. FERRY_ENOMEM, STALE: it is the caller's. `*arrived`: what the caller
- * ends when it holds no lock. */
-static int accept(ferry *f, fy_record *record, fy_letter *letter, uint32_t *arrived)
+/* Takes a queued message in its turn. FERRY_ENOMEM, STALE: it is the caller's. `*arrived`: what the
+ * caller ends when it holds no lock. */
+static int accept(ferry *f, fy_record *record, fy_queued_message *queued, uint32_t *arrived)
 {
-    int origin = letter->envelope.origin;
+    int origin = queued->envelope.origin;
     uint32_t *expected = fy_sources_of(&record->sources, origin);
     if (expected == NULL)
         return FERRY_ENOMEM;
-    int32_t ahead = (int32_t)(letter->envelope.sequence - *expected);
-    if (ahead < 0 && fy_objects_of(f)->bereaved)
+    int32_t ahead = (int32_t)(queued->envelope.sequence - *expected);
+    if (ahead < 0 && fy_objects_of(f)->after_death)
         return STALE;
-    if (ahead < 0 || (ahead > 0 && !fy_letters_insert(&record->early, letter))) {
+    if (ahead < 0 || (ahead > 0 && !fy_queued_list_insert(&record->early, queued))) {
         fy_log(f, "dropped a repeated message %u of rank %d to object %016llx",
-               letter->envelope.sequence, origin, (unsigned long long)record->object.word);
-        fy_letter_destroy(&fy_objects_of(f)->letters, letter);
+               queued->envelope.sequence, origin, (unsigned long long)record->object.word);
+        fy_queued_destroy(&fy_objects_of(f)->messages, queued);
     } else if (ahead == 0) {
-        *arrived = take_arrival(f, &letter->envelope, letter->message.handler);
-        add_pending(f, record, letter);
+        *arrived = take_arrival(f, &queued->envelope, queued->message.handler);
+        add_pending(f, record, queued);
         ++*expected;
         if (record->early.count != 0)
             add_early(f, record, origin, expected);
     } else {
-        *arrived = take_arrival(f, &letter->envelope, letter->message.handler);
+        *arrived = take_arrival(f, &queued->envelope, queued->message.handler);
         fy_gaps_watch(f);
     }
     return 0;
 }
 
-/* A letter that was given up comes after all: it fails, or order would be lost. */
-static int refuse_stale(ferry *f, int accepted, fy_letter *letter)
+/* A queued message that was given up comes after all: it fails, or order would be lost. */
+static int refuse_stale(ferry *f, int accepted, fy_queued_message *queued)
 {
     if (accepted != STALE)
         return accepted;
-    fy_message_end(f, &letter->envelope, FERRY_EPEER);
-    fy_letter_destroy(&fy_objects_of(f)->letters, letter);
+    fy_message_end(f, &queued->envelope, FERRY_EPEER);
+    fy_queued_destroy(&fy_objects_of(f)->messages, queued);
     return 0;
 }
 
@@ -150,10 +150,10 @@ static bool is_here(const fy_record *record)
     return record->state == FY_RESTING || record->state == FY_RUNNING || record->state == FY_PINNED;
 }
 
-int fy_record_reserve(fy_record *record, const fy_letters *letters)
+int fy_record_reserve(fy_record *record, const fy_queued_list *messages)
 {
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
-        if (fy_sources_of(&record->sources, letter->envelope.origin) == NULL)
+    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next)
+        if (fy_sources_of(&record->sources, queued->envelope.origin) == NULL)
             return FERRY_ENOMEM;
     return 0;
 }
@@ -179,95 +179,95 @@ static inline bool takes_turn(fy_record *record, const fy_envelope *envelope)
 }
 
 static __attribute__((noinline)) int deposit_unscheduled(ferry *f, fy_record *record,
-                                                         fy_letter *letter)
+                                                         fy_queued_message *queued)
 {
     if (!is_here(record)) {
-        fy_letters_push(&record->late, letter);
+        fy_queued_list_push(&record->late, queued);
         return 0;
     }
-    inform(f, record, &letter->envelope);
+    inform(f, record, &queued->envelope);
     uint32_t arrived = 0;
-    int origin = letter->envelope.origin;
-    int error = accept(f, record, letter, &arrived);
+    int origin = queued->envelope.origin;
+    int error = accept(f, record, queued, &arrived);
     if (error == 0)
         make_ready(fy_objects_of(f), record);
     if (arrived != 0)
         fy_message_end_op(f, origin, arrived, 0);
-    return error == 0 ? 0 : refuse_stale(f, error, letter);
+    return error == 0 ? 0 : refuse_stale(f, error, queued);
 }
 
 /* With the lock held, which it gives back, unless the object is `running`. */
-static __attribute__((noinline)) int deposit_task(ferry *f, fy_record *record, fy_letter *letter,
-                                                  bool running)
+static __attribute__((noinline)) int deposit_task(ferry *f, fy_record *record,
+                                                  fy_queued_message *queued, bool running)
 {
-    fy_envelope envelope = letter->envelope;
+    fy_envelope envelope = queued->envelope;
     uint32_t arrived = 0;
     int error = 0;
     bool here = is_here(record);
     if (here)
-        error = accept(f, record, letter, &arrived);
+        error = accept(f, record, queued, &arrived);
     if (!running)
         fy_control_unlock(f);
     if (!here)
-        fy_letters_push(&record->late, letter);
+        fy_queued_list_push(&record->late, queued);
     else if (error == 0)
         inform(f, record, &envelope);
     if (arrived != 0)
         fy_message_end_op(f, envelope.origin, arrived, 0);
-    return refuse_stale(f, error, letter);
+    return refuse_stale(f, error, queued);
 }
 
-static int deposit_scheduled(ferry *f, fy_record *record, fy_letter *letter)
+static int deposit_scheduled(ferry *f, fy_record *record, fy_queued_message *queued)
 {
-    letter->load = fy_record_load(f, record, &letter->message);
+    queued->load = fy_record_load(f, record, &queued->message);
     /* The helper leaves a running object alone. */
     bool running = fy_objects_of(f)->running == record;
     if (!running)
         fy_control_lock(f);
-    if (!takes_turn(record, &letter->envelope))
-        return deposit_task(f, record, letter, running);
-    add_task(f, record, letter);
+    if (!takes_turn(record, &queued->envelope))
+        return deposit_task(f, record, queued, running);
+    add_task(f, record, queued);
     if (!running)
         fy_control_unlock(f);
     return 0;
 }
 
-int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter)
+int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued)
 {
     if (record->scheduled)
-        return deposit_scheduled(f, record, letter);
-    if (!takes_turn(record, &letter->envelope))
-        return deposit_unscheduled(f, record, letter);
-    fy_letters_push(&record->pending, letter);
+        return deposit_scheduled(f, record, queued);
+    if (!takes_turn(record, &queued->envelope))
+        return deposit_unscheduled(f, record, queued);
+    fy_queued_list_push(&record->pending, queued);
     make_ready(fy_objects_of(f), record);
     return 0;
 }
 
-static const fy_letter *overdue_of(const fy_record *record)
+static const fy_queued_message *overdue_of(const fy_record *record)
 {
-    const fy_letter *letter = record->early.head;
-    while (letter != NULL && !letter->overdue)
-        letter = letter->next;
-    return letter;
+    const fy_queued_message *queued = record->early.head;
+    while (queued != NULL && !queued->overdue)
+        queued = queued->next;
+    return queued;
 }
 
-/* Lets the early letters of one origin run, in order, up to `last`, which is one of them, and what
- * follows it. */
-static void release(ferry *f, fy_record *record, const fy_letter *last)
+/* Lets the early queued messages of one origin run, in order, up to `last`, which is one of them,
+ * and what follows it. */
+static void release(ferry *f, fy_record *record, const fy_queued_message *last)
 {
     int origin = last->envelope.origin;
     uint32_t sequence = last->envelope.sequence;
     uint32_t *expected = fy_sources_of(&record->sources, origin); /* known since it waits */
-    for (const fy_letter *letter = record->early.head; letter != NULL;) {
-        if (letter->envelope.origin != origin) {
-            letter = letter->next;
+    for (const fy_queued_message *queued = record->early.head; queued != NULL;) {
+        if (queued->envelope.origin != origin) {
+            queued = queued->next;
             continue;
         }
-        if ((int32_t)(letter->envelope.sequence - sequence) > 0)
+        if ((int32_t)(queued->envelope.sequence - sequence) > 0)
             return;
-        *expected = letter->envelope.sequence;
+        *expected = queued->envelope.sequence;
         add_early(f, record, origin, expected);
-        letter = record->early.head;
+        queued = record->early.head;
     }
 }
 
@@ -276,10 +276,10 @@ bool fy_record_close_gaps(ferry *f, fy_record *record)
     fy_control_lock(f);
     bool waits = record->early.count != 0;
     if (is_here(record)) {
-        for (const fy_letter *letter; (letter = overdue_of(record)) != NULL;)
-            release(f, record, letter);
-        for (fy_letter *letter = record->early.head; letter != NULL; letter = letter->next)
-            letter->overdue = true;
+        for (const fy_queued_message *queued; (queued = overdue_of(record)) != NULL;)
+            release(f, record, queued);
+        for (fy_queued_message *queued = record->early.head; queued != NULL; queued = queued->next)
+            queued->overdue = true;
         if (!record->scheduled)
             make_ready(fy_objects_of(f), record);
     }
@@ -287,10 +287,10 @@ bool fy_record_close_gaps(ferry *f, fy_record *record)
     return waits;
 }
 
-void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters)
+void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages)
 {
-    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;) {
-        int error = fy_record_deposit(f, record, letter);
+    for (fy_queued_message *queued; (queued = fy_queued_list_pop(messages)) != NULL;) {
+        int error = fy_record_deposit(f, record, queued);
         assert(error == 0);
         (void)error;
     }
@@ -338,12 +338,12 @@ static __attribute__((noinline)) fy_verdict
 keep(ferry *f, fy_record *record, const fy_envelope *envelope, const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter =
-        fy_letter_create(&objects->letters, envelope, message, fy_stamp(f), record->scheduled);
-    if (letter == NULL)
+    fy_queued_message *queued =
+        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), record->scheduled);
+    if (queued == NULL)
         return FY_LEAVE;
-    if (fy_record_deposit(f, record, letter) != 0) {
-        fy_letter_destroy(&objects->letters, letter);
+    if (fy_record_deposit(f, record, queued) != 0) {
+        fy_queued_destroy(&objects->messages, queued);
         return FY_LEAVE;
     }
     return FY_TAKEN;
@@ -369,19 +369,20 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
                         const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter = fy_letter_create(&objects->letters, envelope, message, fy_stamp(f), false);
-    fy_record *record = letter == NULL ? NULL : fy_record_create(objects, envelope->object);
+    fy_queued_message *queued =
+        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), false);
+    fy_record *record = queued == NULL ? NULL : fy_record_create(objects, envelope->object);
     fy_entry *entry = NULL;
     if (record == NULL || fy_entry_make(objects, envelope->object, &entry) != 0) {
         if (record != NULL)
             fy_record_destroy(objects, record);
-        if (letter != NULL)
-            fy_letter_destroy(&objects->letters, letter);
+        if (queued != NULL)
+            fy_queued_destroy(&objects->messages, queued);
         return FY_LEAVE;
     }
     entry->record = record;
     record->from = source;
-    fy_letters_push(&record->late, letter);
+    fy_queued_list_push(&record->late, queued);
     int creator = fy_object_home(objects, envelope->object);
     if (creator != objects->rank)
         fy_location_send(f, creator, envelope->object, FY_PLACE_ASK, envelope->movement);
@@ -462,8 +463,8 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     peer->work_received++;
     fy_work_created(f, 1);
     fy_verdict verdict = deliver(f, source, &envelope, &message);
-    if (objects->letters.unsettled)
-        fy_holdings_settle(f, false);
+    if (objects->messages.unsettled)
+        fy_held_settle(f, false);
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
     return verdict;

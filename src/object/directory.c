@@ -2,11 +2,11 @@
  *
  * Entries are made by ranks that send to an object, that it visits, or, if the protocol wants it,
  * that the creator tells. `sources` of an object names them all but those whose messages are still
- * under way, and goes where it goes. So at its end:
+ * in flight, and goes where it goes. So at its end:
  *   1. The rank where it ends keeps a tombstone and sends the creator the names of these ranks.
  *   2. The creator ends the name, forgets the entry and passes the word on to them.
  *   3. They, and the rank of the tombstone, forget.
- * Messages under way bounce off the tombstone, or off the creator, and their senders forget too,
+ * Messages in flight bounce off the tombstone, or off the creator, and their senders forget too,
  * unless they have had the object: then they keep a tombstone until the creator's word.
  *
  * Why that is safe: a rank that has had the object forgets it only after its creator knows. If a
@@ -15,9 +15,10 @@
  * or the question is older than the end, so this rank has forgotten nothing: the object comes. A
  * creator's own tombstone is the name (names.h), which is never given again.
  *
- * Objects whose creator has died keep their tombstones. For one that has left in order, its heir
- * stands (leave.c): what is said of the creator here is meant of the home, which is the creator or
- * who inherited from it; an inherited name is alive as long as the heir has an entry. */
+ * Objects whose creator has died keep their tombstones. For one that has left in order, its
+ * successor stands (leave.c): what is said of the creator here is meant of the home, which is the
+ * creator or who inherited from it; an inherited name is alive as long as the successor has an
+ * entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ void fy_location_send(ferry *f, int rank, ferry_object object, int place, uint32
     send_word(f, rank, object, place, movement, NULL, 0);
 }
 
-/* On the creator, or its heir. */
+/* On the creator, or its successor. */
 static bool is_alive(const fy_objects *objects, ferry_object object)
 {
     if (fy_object_creator(object) == objects->rank)
@@ -75,8 +76,8 @@ static void end_name(ferry *f, ferry_object object, uint32_t movement, const fy_
     fy_objects *objects = fy_objects_of(f);
     bool everyone = objects->protocol.everyone;
     bool first = is_alive(objects, object);
-    if (objects->told_heir != 0)
-        fy_location_send(f, objects->told_heir - 1, object, FY_PLACE_NONE, movement);
+    if (objects->told_successor != 0)
+        fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, movement);
     if (first) {
         if (fy_object_creator(object) == objects->rank)
             fy_names_end(&objects->names, object);
@@ -120,7 +121,8 @@ static void fill(fy_record *record, ferry_object object)
 {
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
-    record->scheduled = record->handed = record->doomed = record->worked = record->due = false;
+    record->scheduled = record->handed = record->destroy_pending = record->worked = record->due =
+        false;
     record->target = -1;
     record->from = 0;
     record->movement = 0;
@@ -135,7 +137,7 @@ static void fill(fy_record *record, ferry_object object)
     record->item = (ferry_schedulable){.object = object};
     record->sources.many = NULL;
     record->sources.capacity = record->sources.count = 0;
-    record->pending = record->early = record->late = (fy_letters){0};
+    record->pending = record->early = record->late = (fy_queued_list){0};
 }
 
 fy_record *fy_record_create(fy_objects *objects, ferry_object object)
@@ -150,20 +152,20 @@ fy_record *fy_record_create(fy_objects *objects, ferry_object object)
     return record;
 }
 
-static __attribute__((noinline)) void letters_free(fy_objects *objects, fy_letters *letters)
+static __attribute__((noinline)) void queued_free(fy_objects *objects, fy_queued_list *messages)
 {
-    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;)
-        fy_letter_destroy(&objects->letters, letter);
+    for (fy_queued_message *queued; (queued = fy_queued_list_pop(messages)) != NULL;)
+        fy_queued_destroy(&objects->messages, queued);
 }
 
 void fy_record_destroy(fy_objects *objects, fy_record *record)
 {
     if (record->pending.count != 0)
-        letters_free(objects, &record->pending);
+        queued_free(objects, &record->pending);
     if (record->early.count != 0)
-        letters_free(objects, &record->early);
+        queued_free(objects, &record->early);
     if (record->late.count != 0)
-        letters_free(objects, &record->late);
+        queued_free(objects, &record->late);
     if (record->sources.many != NULL)
         fy_sources_fini(&record->sources);
     if (record->affinity != NULL)
@@ -183,7 +185,7 @@ static void give_up(ferry *f, fy_entry *entry, int error)
     fy_record *record = entry->record;
     entry->record = NULL;
     *fy_carried_of(f) -= record->due;
-    fy_letters_fail(f, &record->late, error);
+    fy_queued_list_fail(f, &record->late, error);
     fy_record_destroy(objects, record);
 }
 
@@ -220,8 +222,8 @@ static __attribute__((cold)) fy_verdict hear_of_own_end(ferry *f, const fy_frame
     return FY_TAKEN;
 }
 
-/* An end from elsewhere: the creator's word, which also an heir that was told of the object has to
- * hear; or that of a rank off which a message bounced. */
+/* An end from elsewhere: the creator's word, which also a successor that was told of the object has
+ * to hear; or that of a rank off which a message bounced. */
 static __attribute__((cold)) fy_verdict hear_of_end(ferry *f, int source, fy_entry *entry)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -234,8 +236,8 @@ static __attribute__((cold)) fy_verdict hear_of_end(ferry *f, int source, fy_ent
     if (entry->record != NULL)
         give_up(f, entry, FERRY_ENOENT);
     fy_entry_seen(objects, entry);
-    if (final && objects->told_heir != 0)
-        fy_location_send(f, objects->told_heir - 1, object, FY_PLACE_NONE, entry->movement);
+    if (final && objects->told_successor != 0)
+        fy_location_send(f, objects->told_successor - 1, object, FY_PLACE_NONE, entry->movement);
     if (final || !entry->hosted)
         fy_table_remove(&objects->directory, entry);
     else

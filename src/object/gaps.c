@@ -2,9 +2,9 @@
  *
  * A message that a dead rank was to forward is missing, and later ones of its sender wait for it at
  * the object. Nobody can tell what is lost from what is slow, and messages without an operation are
- * nobody's to report. So once a rank has died, early letters are looked at now and then: those that
- * wait at two looks run. What should have come before them fails by FERRY_EPEER at its sender,
- * should it come after all. */
+ * nobody's to report. So once a rank has died, early queued messages are looked at now and then:
+ * those that wait at two looks run. What should have come before them fails by FERRY_EPEER at its
+ * sender, should it come after all. */
 #include "object/object.h"
 
 /* As long as peer.c waits for what a dead peer has sent. */
@@ -13,7 +13,7 @@ enum { PATIENCE_NS = 20 * 1000 * 1000 };
 void fy_gaps_watch(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (objects->bereaved && objects->gap_ns == 0)
+    if (objects->after_death && objects->gap_ns == 0)
         objects->gap_ns = objects->port->ops->now(objects->port) + PATIENCE_NS;
 }
 
@@ -22,7 +22,7 @@ void fy_gaps_peer_gone(ferry *f, int rank)
     fy_objects *objects = fy_objects_of(f);
     if (objects->port->ops->peer(objects->port, rank) != FY_PEER_DEAD)
         return;
-    objects->bereaved = true;
+    objects->after_death = true;
     fy_gaps_watch(f);
 }
 

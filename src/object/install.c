@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "core/profile.h"
-#include "object/passage.h"
+#include "object/migration.h"
 #include "object/protocol.h"
 
 static void release_block(ferry *f, const void *block)
@@ -82,7 +82,7 @@ fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
     fy_arrival now = {.source = source, .data = frame->data, .size_bytes = frame->size_bytes};
     fy_arrival *arrival = NULL;
     /* When some of several are installed the frame cannot come again. */
-    if (fy_passage_has_next(frame->data, frame->size_bytes)) {
+    if (fy_migration_has_next(frame->data, frame->size_bytes)) {
         arrival = arrival_create(copied);
         if (arrival == NULL)
             return FY_LEAVE;
@@ -124,28 +124,28 @@ int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **ou
     return 0;
 }
 
-/* Letters that came with the object have left the rank that had them. FERRY_ENOMEM: not all their
- * senders have been told; it does no harm to tell one again. */
-static inline int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
+/* Queued messages that came with the object have left the rank that had them. FERRY_ENOMEM: not all
+ * their senders have been told; it does no harm to tell one again. */
+static inline int tell_senders(ferry *f, const fy_record *record, const fy_queued_list *messages)
 {
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
-        if (letter->envelope.op == 0)
+    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
+        if (queued->envelope.op == 0)
             continue;
         if (!fy_op_end_reserve(f))
             return FERRY_ENOMEM;
-        fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, ferry_rank(f),
+        fy_op_moved_remote(f, queued->envelope.origin, queued->envelope.op, ferry_rank(f),
                            record->movement);
     }
     return 0;
 }
 
-fy_letters fy_record_settle(fy_objects *objects, fy_record *record)
+fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record)
 {
     fy_entry *entry = fy_entry_find(objects, record->object); /* unpack may have made others */
-    fy_letters held = {0};
+    fy_queued_list held = {0};
     if (entry->record != NULL) {
         held = entry->record->late;
-        entry->record->late = (fy_letters){0};
+        entry->record->late = (fy_queued_list){0};
         *fy_carried_of(objects->f) -= entry->record->due;
         fy_record_destroy(objects, entry->record);
     }
@@ -163,8 +163,8 @@ fy_letters fy_record_settle(fy_objects *objects, fy_record *record)
 static void commit(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letters held = fy_record_settle(objects, record);
-    fy_holdings_arrive(f, record);
+    fy_queued_list held = fy_record_settle(objects, record);
+    fy_held_arrive(f, record);
     record->item.arrived = true;
     if (record->scheduled)
         fy_record_schedule(f, record);
@@ -177,19 +177,19 @@ static void commit(ferry *f, fy_record *record)
     fy_record_admit(f, record, &held);
 }
 
-static const void *next_passage(const fy_arrival *arrival)
+static const void *next_migration(const fy_arrival *arrival)
 {
     return (const unsigned char *)arrival->data + arrival->done_bytes;
 }
 
 /* The object's data: carried by the program, handed over, or made from what was packed. */
-static void *data_of(ferry *f, const fy_arrival *arrival, const fy_passage *passage,
+static void *data_of(ferry *f, const fy_arrival *arrival, const fy_migration *migration,
                      const fy_record *record, const void *packed, size_t data_bytes)
 {
     if (arrival->given != NULL)
         return arrival->given;
-    if (passage->address != 0)
-        return (void *)(uintptr_t)passage->address;
+    if (migration->address != 0)
+        return (void *)(uintptr_t)migration->address;
     return record->type->ops.unpack(f, record->object, packed, data_bytes);
 }
 
@@ -208,15 +208,15 @@ static int await_data(ferry *f, fy_arrival *arrival, const fy_record *record)
 }
 
 /* Without them nothing has happened. */
-static int make_data(ferry *f, fy_arrival *arrival, const fy_passage *passage, fy_record *record,
-                     const void *packed, size_t data_bytes)
+static int make_data(ferry *f, fy_arrival *arrival, const fy_migration *migration,
+                     fy_record *record, const void *packed, size_t data_bytes)
 {
     bool worked = arrival->given == NULL;
     uint64_t count = (uint64_t)record->pending.count + record->early.count + worked;
     int error = fy_work_arrives(f, arrival->source, count);
     if (error != 0)
         return error;
-    record->data = data_of(f, arrival, passage, record, packed, data_bytes);
+    record->data = data_of(f, arrival, migration, record, packed, data_bytes);
     if (record->data == NULL) {
         (void)fy_work_arrives(f, arrival->source, 0 - count);
         return await_data(f, arrival, record);
@@ -226,55 +226,55 @@ static int make_data(ferry *f, fy_arrival *arrival, const fy_passage *passage, f
     return 0;
 }
 
-static int fill(ferry *f, fy_arrival *arrival, const fy_passage *passage, const fy_entry *entry,
+static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, const fy_entry *entry,
                 fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     const void *data = NULL;
     size_t data_bytes = 0;
-    int error =
-        fy_passage_unload(objects, passage, next_passage(arrival), record, &data, &data_bytes);
+    int error = fy_migration_unload(objects, migration, next_migration(arrival), record, &data,
+                                    &data_bytes);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
     /* Who has had the object hears of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
-    if (error == 0 && passage->scheduled)
+    if (error == 0 && migration->scheduled)
         error = objects->watch != NULL ? objects->watch->prepare(f) : FERRY_EINVAL;
     if (error != 0)
         return error;
-    record->movement = passage->movement;
+    record->movement = migration->movement;
     if (tell_senders(f, record, &record->pending) != 0 ||
         tell_senders(f, record, &record->early) != 0)
         return FERRY_ENOMEM;
-    record->scheduled = passage->scheduled;
-    record->load = passage->load;
-    record->type_index = (uint16_t)passage->type;
-    if (passage->type >= objects->type_count) {
-        bool handed = passage->address != 0;
-        if (passage->bare || !fy_peer_leaves(f, objects->rank))
+    record->scheduled = migration->scheduled;
+    record->load = migration->load;
+    record->type_index = (uint16_t)migration->type;
+    if (migration->type >= objects->type_count) {
+        bool handed = migration->address != 0;
+        if (migration->bare || !fy_peer_leaves(f, objects->rank))
             return FERRY_ENOTSUP; /* until it is registered */
-        record->data = handed ? (void *)(uintptr_t)passage->address : (void *)(uintptr_t)data;
+        record->data = handed ? (void *)(uintptr_t)migration->address : (void *)(uintptr_t)data;
         return fy_record_pass_on(f, arrival->source, handed, record, data_bytes);
     }
-    record->type = &objects->types[passage->type];
-    error = make_data(f, arrival, passage, record, data, data_bytes);
+    record->type = &objects->types[migration->type];
+    error = make_data(f, arrival, migration, record, data, data_bytes);
     if (error == 0)
         commit(f, record);
     return error;
 }
 
-static void count_install(ferry *f, const fy_passage *passage, uint64_t start_ns)
+static void count_install(ferry *f, const fy_migration *migration, uint64_t start_ns)
 {
     fy_objects *objects = fy_objects_of(f);
     uint64_t passed = fy_cost_now(objects) - start_ns;
-    fy_cost *cost = fy_cost_of(objects, (ferry_object){passage->object});
+    fy_cost *cost = fy_cost_of(objects, (ferry_object){migration->object});
     cost->in++;
     cost->unpack_ns += passed;
     /* Clocks of other nodes may be behind. */
-    uint64_t transit = passage->left_ns < start_ns ? start_ns - passage->left_ns : 0;
-    cost->transit_ns += passage->left_ns != 0 ? transit : 0;
-    fy_profile_awaited(f, passage->left_ns);
+    uint64_t transit = migration->left_ns < start_ns ? start_ns - migration->left_ns : 0;
+    cost->transit_ns += migration->left_ns != 0 ? transit : 0;
+    fy_profile_awaited(f, migration->left_ns);
 }
 
 /* Makes the next object live here, and passes on to the one behind it unless it has to wait. */
@@ -283,26 +283,26 @@ static int install(ferry *f, fy_arrival *arrival)
     fy_objects *objects = fy_objects_of(f);
     uint64_t start_ns = fy_cost_now(objects);
     size_t left_bytes = arrival->size_bytes - arrival->done_bytes, taken_bytes = left_bytes;
-    fy_passage passage;
+    fy_migration migration;
     fy_entry *entry = NULL;
     int error = FERRY_EINVAL;
-    if (fy_passage_read(objects, next_passage(arrival), left_bytes, &passage) &&
-        passage.bare == (arrival->given != NULL)) {
-        taken_bytes = passage.size_bytes;
-        error = fy_entry_due(f, (ferry_object){passage.object}, passage.movement, &entry);
+    if (fy_migration_read(objects, next_migration(arrival), left_bytes, &migration) &&
+        migration.bare == (arrival->given != NULL)) {
+        taken_bytes = migration.size_bytes;
+        error = fy_entry_due(f, (ferry_object){migration.object}, migration.movement, &entry);
         if (error == 0 && arrival->record == NULL) {
-            arrival->record = fy_record_create(objects, (ferry_object){passage.object});
+            arrival->record = fy_record_create(objects, (ferry_object){migration.object});
             error = arrival->record != NULL ? 0 : FERRY_ENOMEM;
         }
         if (error == 0)
-            error = fill(f, arrival, &passage, entry, arrival->record);
+            error = fill(f, arrival, &migration, entry, arrival->record);
     }
     /* Who uninstalled it goes on as it did before. */
     if (error == 0 && arrival->given != NULL)
-        fy_location_send(f, arrival->source, (ferry_object){passage.object}, objects->rank,
-                         passage.movement);
+        fy_location_send(f, arrival->source, (ferry_object){migration.object}, objects->rank,
+                         migration.movement);
     if (error == 0 && objects->costs != NULL)
-        count_install(f, &passage, start_ns);
+        count_install(f, &migration, start_ns);
     if (has_to_wait(error))
         return error;
     if (error != 0 && arrival->record != NULL)
@@ -362,11 +362,11 @@ static void arrivals_return(ferry *f, fy_arrival *first)
     fy_control_unlock(f);
 }
 
-void fy_strangers_retry(ferry *f)
+void fy_unregistered_retry(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_arrival *first = objects->strangers;
-    objects->strangers = NULL;
+    fy_arrival *first = objects->unregistered;
+    objects->unregistered = NULL;
     for (const fy_arrival *at = first; at != NULL; at = at->next)
         --*fy_carried_of(f);
     if (first != NULL)
@@ -376,8 +376,8 @@ void fy_strangers_retry(ferry *f)
 /* In whatever order: no two have the same object. */
 static void set_aside(fy_objects *objects, fy_arrival *arrival)
 {
-    arrival->next = objects->strangers;
-    objects->strangers = arrival;
+    arrival->next = objects->unregistered;
+    objects->unregistered = arrival;
     ++*fy_carried_of(objects->f);
 }
 
@@ -404,14 +404,14 @@ int fy_arrivals_install(ferry *f)
 
 static bool is_among(const fy_objects *objects, const fy_arrival *first, ferry_object object)
 {
-    fy_passage passage;
+    fy_migration migration;
     bool waits = false;
     for (const fy_arrival *a = first; a != NULL && !waits; a = a->next)
-        for (size_t at = a->done_bytes; !waits && at < a->size_bytes; at += passage.size_bytes) {
-            if (!fy_passage_read(objects, (const unsigned char *)a->data + at, a->size_bytes - at,
-                                 &passage))
+        for (size_t at = a->done_bytes; !waits && at < a->size_bytes; at += migration.size_bytes) {
+            if (!fy_migration_read(objects, (const unsigned char *)a->data + at, a->size_bytes - at,
+                                   &migration))
                 break;
-            waits = passage.object == object.word;
+            waits = migration.object == object.word;
         }
     return waits;
 }
@@ -422,7 +422,7 @@ bool fy_arrival_waits(ferry *f, ferry_object object)
     fy_control_lock(f);
     bool waits = is_among(objects, objects->arrivals, object);
     fy_control_unlock(f);
-    return waits || is_among(objects, objects->strangers, object);
+    return waits || is_among(objects, objects->unregistered, object);
 }
 
 /* The object is made, since only it knows what has to be freed, and destroyed. False: there is none
@@ -430,34 +430,34 @@ bool fy_arrival_waits(ferry *f, ferry_object object)
 static bool end_next(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_passage passage;
+    fy_migration migration;
     const void *packed = NULL;
     size_t data_bytes = 0;
-    if (!fy_passage_read(objects, next_passage(arrival), arrival->size_bytes - arrival->done_bytes,
-                         &passage) ||
-        passage.bare || passage.type >= objects->type_count)
+    if (!fy_migration_read(objects, next_migration(arrival),
+                           arrival->size_bytes - arrival->done_bytes, &migration) ||
+        migration.bare || migration.type >= objects->type_count)
         return false;
     fy_record *record = arrival->record;
     arrival->record = NULL;
     if (record == NULL)
-        record = fy_record_create(objects, (ferry_object){passage.object});
+        record = fy_record_create(objects, (ferry_object){migration.object});
     if (record == NULL)
         return false;
-    record->type = &objects->types[passage.type];
-    if (fy_passage_unload(objects, &passage, next_passage(arrival), record, &packed, &data_bytes) ==
-        0)
-        record->data = data_of(f, arrival, &passage, record, packed, data_bytes);
+    record->type = &objects->types[migration.type];
+    if (fy_migration_unload(objects, &migration, next_migration(arrival), record, &packed,
+                            &data_bytes) == 0)
+        record->data = data_of(f, arrival, &migration, record, packed, data_bytes);
     if (record->data != NULL)
         record->type->ops.destroy(f, record->data);
     objects->unhandled += record->pending.count + record->early.count;
     fy_record_destroy(objects, record);
-    arrival->done_bytes += passage.size_bytes;
+    arrival->done_bytes += migration.size_bytes;
     return true;
 }
 
 void fy_arrivals_end(ferry *f)
 {
-    fy_strangers_retry(f);
+    fy_unregistered_retry(f);
     fy_arrival *arrival = arrivals_take(f);
     while (arrival != NULL) {
         fy_arrival *next = arrival->next;

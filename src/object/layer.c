@@ -23,7 +23,8 @@ static int open_layer(ferry *f, const ferry_options *options)
         goto free_objects;
     size_t limit_bytes;
     size_t *kept_bytes = fy_kept_bytes(f, &limit_bytes);
-    if (fy_letterbox_init(&objects->letters, fy_credit_bytes(f), limit_bytes / 2, kept_bytes) != 0)
+    if (fy_message_store_init(&objects->messages, fy_credit_bytes(f), limit_bytes / 2,
+                              kept_bytes) != 0)
         goto free_directory;
     objects->f = f;
     objects->rank = ferry_rank(f);
@@ -37,19 +38,19 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_list_init(&objects->spares);
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
     if (fy_costs_init(f) != 0)
-        goto free_letters;
+        goto free_queued;
     fy_kind_set(f, FY_KIND_MESSAGE,
                 objects->costs == NULL ? fy_message_frame : fy_message_frame_counted);
     fy_hold_set(f, FY_KIND_MESSAGE, fy_message_hold);
     fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
     fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
-    fy_kind_set(f, FY_KIND_ESCORT, fy_escort_frame);
-    fy_kind_set(f, FY_KIND_LEGACY, fy_legacy_frame);
+    fy_kind_set(f, FY_KIND_PIGGYBACK, fy_piggyback_frame);
+    fy_kind_set(f, FY_KIND_HANDOVER, fy_handover_frame);
     return 0;
-free_letters:
+free_queued:
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
     fy_costs_fini(objects);
-    fy_letterbox_fini(&objects->letters);
+    fy_message_store_fini(&objects->messages);
 free_directory:
     fy_table_fini(&objects->directory);
 free_objects:
@@ -77,9 +78,9 @@ static void close_layer(ferry *f)
     for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;)
         if (entry->record != NULL)
             end_record(f, entry->record);
-    for (fy_letter *letter; (letter = fy_letters_pop(&objects->failed)) != NULL;) {
+    for (fy_queued_message *queued; (queued = fy_queued_list_pop(&objects->failed)) != NULL;) {
         objects->unhandled++;
-        fy_letter_destroy(&objects->letters, letter);
+        fy_queued_destroy(&objects->messages, queued);
     }
     if (objects->unhandled != 0)
         fy_log(f, "closed before %llu messages to objects were handled",
@@ -87,7 +88,7 @@ static void close_layer(ferry *f)
     fy_costs_fini(objects);
     fy_table_fini(&objects->directory);
     fy_names_fini(&objects->names);
-    fy_letterbox_fini(&objects->letters);
+    fy_message_store_fini(&objects->messages);
     for (fy_link *link; (link = fy_list_pop(&objects->spares)) != NULL;)
         free(link);
     fy_foreign_close(objects->protocol_handle);
@@ -122,9 +123,9 @@ static int progress(ferry *f)
         count += fy_pins_drop(f);
     if (!fy_list_empty(&objects->ready))
         count += fy_ready_run(f);
-    if (objects->letters.unsettled ||
-        (objects->letters.tokens != 0 && objects->letters.epoch != fy_credit_epoch(f)))
-        fy_holdings_settle(f, true);
+    if (objects->messages.unsettled ||
+        (objects->messages.tokens != 0 && objects->messages.epoch != fy_credit_epoch(f)))
+        fy_held_settle(f, true);
     return count;
 }
 
@@ -142,7 +143,7 @@ static uint64_t deadline(ferry *f)
     enum { PAUSE_NS = 500 * 1000 };
     const fy_objects *objects = fy_objects_of(f);
     uint64_t at = objects->gap_ns != 0 ? objects->gap_ns : UINT64_MAX;
-    if (!objects->letters.unsettled)
+    if (!objects->messages.unsettled)
         return at;
     /* Neither memory to tell of tokens nor room for what is passed on is announced. */
     uint64_t look_ns = objects->port->ops->now(objects->port) + PAUSE_NS;
@@ -159,7 +160,7 @@ const fy_layer_ops fy_object_layer = {
     .layer = FY_LAYER_OBJECT,
     .open = open_layer,
     .close = close_layer,
-    .drain = fy_strangers_retry,
+    .drain = fy_unregistered_retry,
     .progress = progress,
     .settle = settle,
     .busy = busy,

@@ -1,10 +1,12 @@
 /* Leaving, as far as objects go: those that are here move to others, in turn, and what this rank
- * knows of all that ever were here or were made here goes to its heir, which is asked from then on.
+ * knows of all that ever were here or were made here goes to its successor, which is asked from
+ * then on.
  *
- * A message that looks for an object on a rank that has left goes to the heir, whose entry is newer
- * then than what the message's route knew: that of a rank that an object has left always is, and
- * the heir has it before anybody asks. An object of which the legacy says that the heir itself has
- * it is still on its way there, or has been there: it is awaited, as when a message comes first.
+ * A message that looks for an object on a rank that has left goes to the successor, whose entry is
+ * newer then than what the message's route knew: that of a rank that an object has left always is,
+ * and the successor has it before anybody asks. An object of which the handover says that the
+ * successor itself has it is still on its way there, or has been there: it is awaited, as when a
+ * message comes first.
  *
  * What comes here and is of a kind that is not registered here goes on as it has come. */
 #include <stdlib.h>
@@ -13,13 +15,13 @@
 #include "object/object.h"
 
 /* What one rank tells another of an object. */
-typedef struct legacy {
+typedef struct handover {
     uint64_t object;
     int32_t place;
     uint32_t movement;
-} legacy;
+} handover;
 
-enum { LEGACY_COUNT = 32 };
+enum { HANDOVER_COUNT = 32 };
 
 bool fy_objects_settled(ferry *f, int rank)
 {
@@ -62,7 +64,7 @@ static bool move_all(ferry *f)
             (void)fy_record_move(f, record, target); /* it stays, and is tried again */
         none = none && entry->record == NULL;
     }
-    return none && objects->arrivals == NULL && objects->strangers == NULL;
+    return none && objects->arrivals == NULL && objects->unregistered == NULL;
 }
 
 int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size_t data_bytes)
@@ -84,24 +86,24 @@ int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size
         (void)fy_work_arrives(f, source, 0 - count);
         return FERRY_EAGAIN;
     }
-    fy_holdings_stay(f, record); /* tokens have gone on, and never were here */
+    fy_held_stay(f, record); /* tokens have gone on, and never were here */
     record->worked = true;
     record->late = fy_record_settle(fy_objects_of(f), record);
     fy_record_depart(f, record, record->target);
     return 0;
 }
 
-static int send_legacy(ferry *f, int heir, const legacy *items, size_t count)
+static int send_handover(ferry *f, int successor, const handover *items, size_t count)
 {
     const fy_frame frame = {
-        .kind = FY_KIND_LEGACY, .data = items, .size_bytes = count * sizeof *items};
-    return count == 0 ? 0 : fy_send(f, FY_DATA, heir, &frame);
+        .kind = FY_KIND_HANDOVER, .data = items, .size_bytes = count * sizeof *items};
+    return count == 0 ? 0 : fy_send(f, FY_DATA, successor, &frame);
 }
 
-static int tell_heir(ferry *f, int heir)
+static int tell_successor(ferry *f, int successor)
 {
     fy_objects *objects = fy_objects_of(f);
-    legacy items[LEGACY_COUNT];
+    handover items[HANDOVER_COUNT];
     size_t index = 0, count = 0;
     int error = 0;
     for (fy_entry *entry;
@@ -109,32 +111,32 @@ static int tell_heir(ferry *f, int heir)
         if (entry->dead)
             continue; /* its creator knows */
         items[count++] =
-            (legacy){.object = entry->object, .place = entry->guess, .movement = entry->movement};
-        if (count < LEGACY_COUNT)
+            (handover){.object = entry->object, .place = entry->guess, .movement = entry->movement};
+        if (count < HANDOVER_COUNT)
             continue;
-        error = send_legacy(f, heir, items, count);
+        error = send_handover(f, successor, items, count);
         count = 0;
     }
-    return error == 0 ? send_legacy(f, heir, items, count) : error;
+    return error == 0 ? send_handover(f, successor, items, count) : error;
 }
 
-bool fy_objects_leave(ferry *f, int heir)
+bool fy_objects_leave(ferry *f, int successor)
 {
     fy_objects *objects = fy_objects_of(f);
     if (!move_all(f))
         return false;
     uint64_t out = fy_stats(f)->objects_out;
-    if (objects->told_heir == heir + 1 && objects->told_out == out)
+    if (objects->told_successor == successor + 1 && objects->told_out == out)
         return true;
-    if (tell_heir(f, heir) != 0)
+    if (tell_successor(f, successor) != 0)
         return false;
-    objects->told_heir = heir + 1;
+    objects->told_successor = successor + 1;
     objects->told_out = out;
     return true;
 }
 
 /* FERRY_ENOMEM: it can be told again. */
-static int inherit(ferry *f, int source, const legacy *item)
+static int inherit(ferry *f, int source, const handover *item)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_entry *entry = fy_entry_find(objects, (ferry_object){item->object});
@@ -159,14 +161,14 @@ static int inherit(ferry *f, int source, const legacy *item)
     return 0;
 }
 
-fy_verdict fy_legacy_frame(ferry *f, int source, const fy_frame *frame)
+fy_verdict fy_handover_frame(ferry *f, int source, const fy_frame *frame)
 {
-    const legacy *items = frame->data;
+    const handover *items = frame->data;
     size_t count = frame->size_bytes / sizeof *items;
     if (frame->word_count != 0 || frame->size_bytes % sizeof *items != 0)
         count = 0;
     for (size_t i = 0; i < count; i++) {
-        legacy item;
+        handover item;
         memcpy(&item, &items[i], sizeof item);
         ferry_object object = {item.object};
         if (!fy_object_is_name(fy_objects_of(f), object) || item.place < 0 ||

@@ -2,17 +2,18 @@
  *
  * One path for moves by the application and by the scheduler, on either thread: whoever decides
  * marks the object MIGRATING and takes it out of every list, with the lock when it is scheduled;
- * then it is packed, with its letters and the state of its order, and sent, without the lock, as an
- * escort (escort.c) or a passage; then it stands on the list `done`. The application thread drains
- * that: the directory learns where the object went, its data is destroyed, and letters that came
- * meanwhile follow it. When it could not be sent it rests again, and nothing is lost. */
+ * then it is packed, with its queued messages and the state of its order, and sent, without the
+ * lock, as a piggybacked object (piggyback.c) or a migration frame; then it stands on the list
+ * `done`. The application thread drains that: the directory learns where the object went, its data
+ * is destroyed, and queued messages that came meanwhile follow it. When it could not be sent it
+ * rests again, and nothing is lost. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "core/profile.h"
+#include "object/migration.h"
 #include "object/object.h"
-#include "object/passage.h"
 
 static void *block_get(fy_objects *objects, bool shared, size_t size_bytes)
 {
@@ -44,12 +45,12 @@ enum { TOGETHER_BYTES = 16 << 10 };
 /* Blocks up to here are packed on the stack, and copied by the port into its ring. */
 enum { SMALL_BYTES = 1024 };
 
-/* Bytes of the passage; 0 when no size_t holds them. */
+/* Bytes of the migration frame; 0 when no size_t holds them. */
 static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *data_bytes)
 {
     record->handed = fy_data_handed(fy_objects_of(f), thread, record);
     *data_bytes = record->handed ? 0 : fy_packed_bytes(f, record->type, record->data);
-    return fy_passage_bytes(record, *data_bytes);
+    return fy_migration_bytes(record, *data_bytes);
 }
 
 /* What is packed into one block. */
@@ -84,7 +85,7 @@ static inline void pack(ferry *f, const cargo *c, unsigned char *at)
         const fy_record *record = c->records[i];
         size_t data_bytes = c->each[i].data_bytes;
         unsigned char *data =
-            fy_passage_write(record, c->each[i].size_bytes, data_bytes, false, at);
+            fy_migration_write(record, c->each[i].size_bytes, data_bytes, false, at);
         if (!record->handed)
             record->type->ops.pack(f, record->data, data, data_bytes);
         at += c->each[i].size_bytes;
@@ -179,31 +180,31 @@ int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int c
     return result;
 }
 
-/* Letters that came while the object left follow it. FERRY_ENOMEM: some are left. */
+/* Queued messages that came while the object left follow it. FERRY_ENOMEM: some are left. */
 static int send_late(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     while (record->late.head != NULL) {
-        fy_letter *letter = record->late.head;
-        int error = fy_message_forward(f, &letter->envelope, &letter->message, record->target,
+        fy_queued_message *queued = record->late.head;
+        int error = fy_message_forward(f, &queued->envelope, &queued->message, record->target,
                                        record->movement + 1);
         if (error != 0)
             return error;
-        fy_letter_destroy(&objects->letters, fy_letters_pop(&record->late));
+        fy_queued_destroy(&objects->messages, fy_queued_list_pop(&record->late));
     }
     return 0;
 }
 
-/* The senders of letters that went with the object learn where to. FERRY_ENOMEM: not all have; it
- * does no harm to tell one again. */
-static inline int tell_senders(ferry *f, const fy_record *record, const fy_letters *letters)
+/* The senders of queued messages that went with the object learn where to. FERRY_ENOMEM: not all
+ * have; it does no harm to tell one again. */
+static inline int tell_senders(ferry *f, const fy_record *record, const fy_queued_list *messages)
 {
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
-        if (letter->envelope.op == 0)
+    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
+        if (queued->envelope.op == 0)
             continue;
         if (!fy_op_end_reserve(f))
             return FERRY_ENOMEM;
-        fy_op_moved_remote(f, letter->envelope.origin, letter->envelope.op, record->target,
+        fy_op_moved_remote(f, queued->envelope.origin, queued->envelope.op, record->target,
                            record->movement + 1);
     }
     return 0;
@@ -219,8 +220,8 @@ static int drain_departed(ferry *f, fy_record *record)
             fy_move_leaves(f, record->target,
                            record->pending.count + record->early.count + record->worked) != 0)
             return FERRY_ENOMEM;
-        if (objects->letters.tokens != 0)
-            fy_holdings_leave(f, record);
+        if (objects->messages.tokens != 0)
+            fy_held_leave(f, record);
         entry->record = NULL;
         entry->guess = record->target;
         entry->movement = record->movement + 1;
@@ -272,11 +273,11 @@ static int drain_returned(ferry *f, fy_record *record)
     record->target = -1;
     fy_work_finished(f, record->worked);
     record->worked = false;
-    fy_holdings_stay(f, record);
+    fy_held_stay(f, record);
     if (fy_record_reserve(record, &record->late) != 0)
         return FERRY_ENOMEM;
-    fy_letters late = record->late;
-    record->late = (fy_letters){0};
+    fy_queued_list late = record->late;
+    record->late = (fy_queued_list){0};
     fy_record_rest(f, record);
     fy_record_admit(f, record, &late);
     return 0;
@@ -332,9 +333,9 @@ int fy_record_move(ferry *f, fy_record *record, int rank)
     record->worked = true;
     record->target = rank;
     set_state(f, record, FY_MIGRATING);
-    if (fy_objects_of(f)->letters.tokens != 0)
-        fy_holdings_mark(f, record);
-    if (!fy_escort_send(f, record, &error))
+    if (fy_objects_of(f)->messages.tokens != 0)
+        fy_held_mark(f, record);
+    if (!fy_piggyback_send(f, record, &error))
         error = fy_record_send(f, record);
     set_state(f, record, error == 0 ? FY_DEPARTED : FY_RETURNED);
     (void)finish(f, record);
@@ -348,7 +349,7 @@ int ferry_object_move(ferry *f, ferry_object object, int rank)
         return fy_fail(f, FERRY_EINVAL, "object_move: there is no rank %d of %d", rank,
                        objects->ranks);
     fy_record *record = fy_record_here(f, object);
-    if (record == NULL || record->doomed)
+    if (record == NULL || record->destroy_pending)
         return fy_fail_absent(f, "object_move", object, record);
     if (rank != objects->rank && !fy_peer_takes(f, rank))
         return fy_fail(f, FERRY_EPEER, "object_move: rank %d is not there, or takes no objects",

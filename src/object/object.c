@@ -1,5 +1,5 @@
 #include "object/object.h"
-#include "object/passage.h"
+#include "object/migration.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_obje
     (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
     type->ops.name = type->name;
     out->index = objects->type_count++;
-    fy_strangers_retry(f);
+    fy_unregistered_retry(f);
     return 0;
 }
 
@@ -110,9 +110,10 @@ fy_record *fy_record_here(ferry *f, ferry_object object)
 
 int fy_fail_absent(ferry *f, const char *call, ferry_object object, const fy_record *record)
 {
-    return fy_fail(
-        f, FERRY_ENOENT, "%s: object %016llx is %s rank %d", call, (unsigned long long)object.word,
-        record != NULL && record->doomed ? "destroyed already on" : "not on", ferry_rank(f));
+    return fy_fail(f, FERRY_ENOENT, "%s: object %016llx is %s rank %d", call,
+                   (unsigned long long)object.word,
+                   record != NULL && record->destroy_pending ? "destroyed already on" : "not on",
+                   ferry_rank(f));
 }
 
 bool fy_record_unlink(ferry *f, fy_record *record)
@@ -138,11 +139,11 @@ bool fy_record_unlink(ferry *f, fy_record *record)
 int ferry_object_destroy(ferry *f, ferry_object object)
 {
     fy_record *record = fy_record_here(f, object);
-    if (record != NULL && !record->doomed && fy_objects_of(f)->running == record) {
-        record->doomed = true;
+    if (record != NULL && !record->destroy_pending && fy_objects_of(f)->running == record) {
+        record->destroy_pending = true;
         return 0;
     }
-    if (record == NULL || record->doomed || !fy_record_unlink(f, record))
+    if (record == NULL || record->destroy_pending || !fy_record_unlink(f, record))
         return fy_fail_absent(f, "object_destroy", object, record);
     fy_record_end(f, record);
     return 0;

@@ -8,16 +8,16 @@
  *                RESTING  -> MIGRATING -> DEPARTED -> (gone)
  *                            MIGRATING -> RETURNED -> RESTING     it could not be sent
  *
- * Threads: the directory, names, types and letters belong to the application thread. A scheduled
- * object may be migrated by the helper thread too, so of such a record `state`, `link`, `item`,
- * `pending`, `early` and `sources` are touched only under fy_control_lock, except that the thread
- * that migrates it reads them while it is MIGRATING, when nobody writes them, and that the
+ * Threads: the directory, names, types and queued messages belong to the application thread. A
+ * scheduled object may be migrated by the helper thread too, so of such a record `state`, `link`,
+ * `item`, `pending`, `early` and `sources` are touched only under fy_control_lock, except that the
+ * thread that migrates it reads them while it is MIGRATING, when nobody writes them, and that the
  * application thread owns all of `fy_objects.running`. `late` is the
  * application thread's in every state. A record that is not scheduled is the application thread's
  * alone and needs no lock.
  *
  * Invariant: a directory entry has a record exactly when the object is here, leaving, or awaited.
- * An object has one owner, or is in one passage. */
+ * An object has one owner, or is in one migration frame. */
 #ifndef FY_OBJECT_H
 #define FY_OBJECT_H
 
@@ -31,8 +31,8 @@
 #include "base/table.h"
 #include "core/core.h"
 #include "object/affinity.h"
-#include "object/letter.h"
 #include "object/names.h"
+#include "object/queued.h"
 #include "object/sources.h"
 
 enum { FY_TYPES_MAX = 256, FY_SPARES_MAX = 64 };
@@ -69,12 +69,12 @@ typedef struct fy_record {
     fy_link link; /* ready (not scheduled), pinned, leaving or done */
     fy_object_state state;
     bool scheduled;
-    bool handed; /* its data has been given away as it is: not to be destroyed */
-    bool doomed; /* to be destroyed when its handler returns */
-    bool worked; /* it is work, since it is under way, and not carried by the program */
-    bool due;    /* AWAITED: the program is to install it here */
-    int target;  /* where it moves, or shall when its handler returns; else -1 */
-    int from;    /* AWAITED: the rank that says it has sent it */
+    bool handed;          /* its data has been given away as it is: not to be destroyed */
+    bool destroy_pending; /* to be destroyed when its handler returns */
+    bool worked;          /* it is work, since it is in flight, and not carried by the program */
+    bool due;             /* AWAITED: the program is to install it here */
+    int target;           /* where it moves, or shall when its handler returns; else -1 */
+    int from;             /* AWAITED: the rank that says it has sent it */
     uint32_t movement;
     ferry_object object;
     const fy_type *type;
@@ -87,9 +87,9 @@ typedef struct fy_record {
     fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
     fy_sources sources;
-    fy_letters pending; /* in their turn, waiting to run */
-    fy_letters early;   /* before their turn; sorted */
-    fy_letters late;    /* arrived while it was leaving or awaited */
+    fy_queued_list pending; /* in their turn, waiting to run */
+    fy_queued_list early;   /* before their turn; sorted */
+    fy_queued_list late;    /* arrived while it was leaving or awaited */
 } fy_record;
 
 /* Whether an object went from this rank to the place that its entry names and nobody has seen it
@@ -119,7 +119,7 @@ typedef struct fy_object_watch {
     void (*forget)(ferry *f, fy_record *record);
 } fy_object_watch;
 
-/* Passages that have come together and are not all installed yet. */
+/* Migration frames that have come together and are not all installed yet. */
 typedef struct fy_arrival {
     struct fy_arrival *next;
     int source;
@@ -127,7 +127,7 @@ typedef struct fy_arrival {
     void *given; /* the object's data, when the program carried it; else NULL */
     const void *data;
     size_t size_bytes;
-    size_t done_bytes; /* of passages that were installed */
+    size_t done_bytes; /* of migration frames that were installed */
     fy_record *record; /* of the next one, as far as there was memory; or NULL */
     uint64_t since_ns; /* when its data could not be made for the first time; or 0 */
 } fy_arrival;
@@ -163,29 +163,29 @@ typedef struct fy_objects {
     fy_names names;
     fy_type *types;
     uint16_t type_count;
-    fy_letterbox letters;
+    fy_message_store messages;
     fy_link spares; /* records that nobody uses, FY_SPARES_MAX at most */
     uint32_t spare_count;
-    size_t count;       /* objects here */
-    uint64_t unhandled; /* letters that closing has found */
-    fy_letters failed;  /* without memory so far to tell their senders */
+    size_t count;          /* objects here */
+    uint64_t unhandled;    /* queued messages that closing has found */
+    fy_queued_list failed; /* without memory so far to tell their senders */
     fy_link ready;
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
     ferry_directory_protocol protocol;
     void *protocol_handle; /* the shared object that it came from */
-    int told_heir;         /* 1 + the rank that was told all, when this one leaves: */
+    int told_successor;    /* 1 + the rank that was told all, when this one leaves: */
     uint64_t told_out;     /* when so many objects had gone */
     bool helped;           /* the helper thread serves: data of resting objects must be pinned */
     atomic_bool mail;      /* `done` or `arrivals` may have something: set under the lock */
     fy_link done;          /* under the lock: DEPARTED and RETURNED */
     fy_arrival *arrivals, *arrivals_last; /* under the lock */
-    fy_arrival *strangers; /* objects among them are of kinds that are not registered here yet */
-    int installed;         /* objects, by the kind that took them in; application thread */
-    bool bereaved;         /* a rank has died: what it had on its way is missing */
-    uint64_t gap_ns;       /* when to look for what waits in vain (gaps.c); 0: nothing does */
-    fy_costs *costs;       /* NULL: nothing is counted */
+    fy_arrival *unregistered; /* objects among them are of kinds that are not registered here yet */
+    int installed;            /* objects, by the kind that took them in; application thread */
+    bool after_death;         /* a rank has died: what it had on its way is missing */
+    uint64_t gap_ns;          /* when to look for what waits in vain (gaps.c); 0: nothing does */
+    fy_costs *costs;          /* NULL: nothing is counted */
 } fy_objects;
 
 static inline fy_objects *fy_objects_of(const ferry *f)
@@ -235,13 +235,13 @@ static inline bool fy_object_is_name(const fy_objects *objects, ferry_object obj
 /* The rank that knows of `object` when nobody else does: its creator, or who inherited from it. */
 static inline int fy_object_home(const fy_objects *objects, ferry_object object)
 {
-    return fy_peer_heir(objects->f, fy_object_creator(object));
+    return fy_peer_successor(objects->f, fy_object_creator(object));
 }
 
 /* Where to look for an object that is not here. */
 static inline int fy_entry_route(const fy_objects *objects, const fy_entry *entry)
 {
-    return fy_peer_heir(objects->f, entry->guess);
+    return fy_peer_successor(objects->f, entry->guess);
 }
 
 /* Where an object is, or a message to it goes; -1: there is no such object. `entry`: of it, or
@@ -262,14 +262,14 @@ static inline int fy_object_place(const fy_objects *objects, ferry_object object
 /* Leaving, leave.c. */
 
 bool fy_objects_settled(ferry *f, int rank);
-bool fy_objects_leave(ferry *f, int heir);
+bool fy_objects_leave(ferry *f, int successor);
 
 /* Passes on an object that `source` has sent and this rank does not know the kind of. `record` has
  * all of it but that; its data are `data_bytes` long, or, `handed`, stand in the shared heap. With
  * an error (FERRY_EAGAIN, FERRY_ENOMEM) nothing has happened; else `record` is taken. */
 int fy_record_pass_on(ferry *f, int source, bool handed, fy_record *record, size_t data_bytes);
 
-fy_verdict fy_legacy_frame(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_handover_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Directory and life, directory.c. */
 
@@ -298,7 +298,7 @@ void fy_directory_peer_gone(ferry *f, int rank);
 /* A record of the state AWAITED, or NULL. */
 fy_record *fy_record_create(fy_objects *objects, ferry_object object);
 
-/* Frees a record and its letters, which were taken care of. */
+/* Frees a record and its queued messages, which were taken care of. */
 void fy_record_destroy(fy_objects *objects, fy_record *record);
 
 /* Delivery, deliver.c. */
@@ -311,14 +311,15 @@ fy_hold_fn fy_message_hold;
 /* As fy_message_frame, while costs are counted. */
 fy_verdict fy_message_frame_counted(ferry *f, int source, const fy_frame *frame);
 
-/* Gives a letter to the object of `record`, in its turn. FERRY_ENOMEM: it is the caller's. */
-int fy_record_deposit(ferry *f, fy_record *record, fy_letter *letter);
+/* Gives a queued message to the object of `record`, in its turn. FERRY_ENOMEM: it is the caller's.
+ */
+int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued);
 
-/* Makes sure that fy_record_admit of `letters` has all it needs. FERRY_ENOMEM. */
-int fy_record_reserve(fy_record *record, const fy_letters *letters);
+/* Makes sure that fy_record_admit of `messages` has all it needs. FERRY_ENOMEM. */
+int fy_record_reserve(fy_record *record, const fy_queued_list *messages);
 
-/* Deposits `letters`, for which a place was reserved. */
-void fy_record_admit(ferry *f, fy_record *record, fy_letters *letters);
+/* Deposits `messages`, for which a place was reserved. */
+void fy_record_admit(ferry *f, fy_record *record, fy_queued_list *messages);
 
 /* Sends a message on to where the directory says its object went. FERRY_ENOMEM: nothing happened.
  * Any other failure ends the message. */
@@ -340,39 +341,39 @@ static inline void fy_message_end(ferry *f, const fy_envelope *envelope, int err
 /* Fails a message to an object that is no more, and tells its sender to forget it. */
 void fy_message_bounce(ferry *f, const fy_envelope *envelope);
 
-/* Fails and frees letters (FERRY_ENOENT: as fy_message_bounce), as far as there is memory to tell
- * their senders; the rest later, by fy_failed_tell, which returns how many. */
-void fy_letters_fail(ferry *f, fy_letters *letters, int error);
+/* Fails and frees queued messages (FERRY_ENOENT: as fy_message_bounce), as far as there is memory
+ * to tell their senders; the rest later, by fy_failed_tell, which returns how many. */
+void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error);
 int fy_failed_tell(ferry *f);
 
-/* Lets the letters run that wait overdue behind others which never came, and marks the rest that
- * wait. Returns whether there were any. */
+/* Lets the queued messages run that wait overdue behind others which never came, and marks the rest
+ * that wait. Returns whether there were any. */
 bool fy_record_close_gaps(ferry *f, fy_record *record);
 
-/* Holdings, holding.c. */
+/* Bytes held by origin, held.c. */
 
 /* Sends tokens to ranks of which too much is held here and, with `give`, takes back those of whom
  * it is no more. */
-void fy_holdings_settle(ferry *f, bool give);
+void fy_held_settle(ferry *f, bool give);
 
 /* A message of `origin` has gone on to `rank`: there may be too many that find no room there. */
-void fy_holding_passed_on(ferry *f, int origin, int rank);
+void fy_held_passed_on(ferry *f, int origin, int rank);
 
-/* The object of `record` is about to leave, with tokens; its letters have left, and will be freed;
- * it has not left after all; it has arrived, with tokens. The first two only while there are
+/* The object of `record` is about to leave, with tokens; its queued messages have left, and will be
+ * freed; it has not left after all; it has arrived, with tokens. The first two only while there are
  * tokens.
  */
-void fy_holdings_mark(ferry *f, const fy_record *record);
-void fy_holdings_leave(ferry *f, const fy_record *record);
-void fy_holdings_stay(ferry *f, const fy_record *record);
-void fy_holdings_arrive(ferry *f, const fy_record *record);
+void fy_held_mark(ferry *f, const fy_record *record);
+void fy_held_leave(ferry *f, const fy_record *record);
+void fy_held_stay(ferry *f, const fy_record *record);
+void fy_held_arrive(ferry *f, const fy_record *record);
 
 /* Gaps, gaps.c. */
 
 /* A rank has gone. */
 void fy_gaps_peer_gone(ferry *f, int rank);
 
-/* A letter waits before its turn: after a death perhaps in vain. */
+/* A queued message waits before its turn: after a death perhaps in vain. */
 void fy_gaps_watch(ferry *f);
 
 /* Gives up what has waited in vain for long, when it is time. Returns how many looks it took. */
@@ -386,7 +387,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
                    const ferry_message *message);
 
 /* Does what the handler that has just run asked for: it destroys or moves its object. */
-void fy_record_obey(ferry *f, fy_record *record);
+void fy_record_apply(ferry *f, fy_record *record);
 
 /* As fy_record_run, in line where nobody waits for the handler's end and nothing is counted. */
 static inline bool fy_record_handle(ferry *f, fy_record *record, fy_doing what,
@@ -403,14 +404,14 @@ static inline bool fy_record_handle(ferry *f, fy_record *record, fy_doing what,
     fy_run_end(f, what);
     fy_stats(f)->messages_handled++;
     fy_work_finished(f, 1);
-    if (!record->doomed && record->target < 0)
+    if (!record->destroy_pending && record->target < 0)
         return true;
-    fy_record_obey(f, record);
+    fy_record_apply(f, record);
     return false;
 }
 
-/* As fy_record_run for a letter, which it frees. */
-bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter);
+/* As fy_record_run for a queued message, which it frees. */
+bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message *queued);
 
 /* Makes an object of this thread RESTING: activates it, or makes it ready. */
 void fy_record_rest(ferry *f, fy_record *record);
@@ -427,7 +428,7 @@ static inline void fy_record_lie(ferry *f, fy_record *record)
 /* fy_record_rest of a scheduled object. [lock held] */
 void fy_record_activate(ferry *f, fy_record *record);
 
-/* Ends an object: fails its letters, destroys its data, leaves word. It is unlinked. */
+/* Ends an object: fails its queued messages, destroys its data, leaves word. It is unlinked. */
 void fy_record_end(ferry *f, fy_record *record);
 
 /* Runs what is ready, each object's oldest message once. Returns how many. */
@@ -440,12 +441,12 @@ int fy_pins_drop(ferry *f);
 void fy_record_place(const fy_objects *objects, fy_record *record);
 
 /* Adds a task's load to the account of a scheduled record and tells the watch. [lock held] */
-void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter);
+void fy_record_task_added(ferry *f, fy_record *record, const fy_queued_message *queued);
 
-/* The load of a letter as a task of `record`, whose data is here. [application thread] */
+/* The load of a queued message as a task of `record`, whose data is here. [application thread] */
 double fy_record_load(ferry *f, const fy_record *record, const ferry_message *message);
 
-/* The letters of `record` are tasks from now on. [application thread] */
+/* The queued messages of `record` are tasks from now on. [application thread] */
 void fy_record_schedule(ferry *f, fy_record *record);
 
 /* Counts the tasks of a scheduled record that no scheduler has, and asks their loads. [application
@@ -464,9 +465,9 @@ static inline void fy_record_worked(ferry *f, fy_record *record)
 }
 
 /* Takes the oldest task of a scheduled record out of its account. [lock held] */
-fy_letter *fy_record_task_take(fy_record *record);
+fy_queued_message *fy_record_task_take(fy_record *record);
 
-/* Migration, migrate.c, escort.c and install.c. */
+/* Migration, migrate.c, piggyback.c and install.c. */
 
 /* Packs and sends MIGRATING objects that are linked nowhere, all to one rank and as far as they are
  * small in one frame; then puts each on the list `done`, as DEPARTED or RETURNED. Returns 0, or why
@@ -478,7 +479,8 @@ int fy_records_ship(ferry *f, fy_thread thread, fy_record *const *records, int c
  * it returned. [application thread] */
 int fy_record_move(ferry *f, fy_record *record, int rank);
 
-/* Sends an object as a passage to `record->target`, and does nothing else. [application thread] */
+/* Sends an object as a migration frame to `record->target`, and does nothing else. [application
+ * thread] */
 int fy_record_send(ferry *f, fy_record *record);
 
 /* The data of an object has gone to `rank` by other means: it leaves as after a migration by Ferry.
@@ -498,14 +500,14 @@ void fy_arrival_add(fy_objects *objects, fy_arrival *arrival);
 int fy_entry_due(ferry *f, ferry_object object, uint32_t movement, fy_entry **out);
 
 /* The object of `record` lives here from now on, with the entry that fy_entry_due gave. Returns the
- * letters that came before it: the caller's, to be admitted. */
-fy_letters fy_record_settle(fy_objects *objects, fy_record *record);
+ * queued messages that came before it: the caller's, to be admitted. */
+fy_queued_list fy_record_settle(fy_objects *objects, fy_record *record);
 
-/* Sends a MIGRATING object that is linked nowhere together with its message, escort.c. False: it
- * has to go as a passage. */
-bool fy_escort_send(ferry *f, fy_record *record, int *error);
+/* Sends a MIGRATING object that is linked nowhere together with its message, piggyback.c. False: it
+ * has to go as a migration frame. */
+bool fy_piggyback_send(ferry *f, fy_record *record, int *error);
 
-fy_verdict fy_escort_frame(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_piggyback_frame(ferry *f, int source, const fy_frame *frame);
 
 /* Makes the objects live here that are not yet. FERRY_ENOMEM, FERRY_EAGAIN: try again later, some
  * are left. Anything else: it is done with. */
@@ -515,7 +517,7 @@ int fy_arrival_install(ferry *f, fy_arrival *arrival);
 int fy_arrivals_install(ferry *f);
 
 /* A kind was registered, or this rank leaves: tries again what may have waited for that. */
-void fy_strangers_retry(ferry *f);
+void fy_unregistered_retry(ferry *f);
 
 /* Whether `object` has arrived and is not installed yet. */
 bool fy_arrival_waits(ferry *f, ferry_object object);

@@ -25,11 +25,11 @@ static void forget(ferry *f, fy_record *record)
     fy_control_unlock(f);
 }
 
-void fy_record_obey(ferry *f, fy_record *record)
+void fy_record_apply(ferry *f, fy_record *record)
 {
     int target = record->target;
     forget(f, record);
-    if (record->doomed) {
+    if (record->destroy_pending) {
         fy_record_end(f, record);
         return;
     }
@@ -62,16 +62,16 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
     if (held != NULL)
         fy_op_end_release(f, held);
     fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
-    if (!record->doomed && record->target < 0)
+    if (!record->destroy_pending && record->target < 0)
         return true;
-    fy_record_obey(f, record);
+    fy_record_apply(f, record);
     return false;
 }
 
-bool fy_letter_run(ferry *f, fy_record *record, fy_doing what, fy_letter *letter)
+bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message *queued)
 {
-    bool rests = fy_record_handle(f, record, what, &letter->envelope, &letter->message);
-    fy_letter_destroy(&fy_objects_of(f)->letters, letter);
+    bool rests = fy_record_handle(f, record, what, &queued->envelope, &queued->message);
+    fy_queued_destroy(&fy_objects_of(f)->messages, queued);
     return rests;
 }
 
@@ -117,21 +117,21 @@ int fy_failed_tell(ferry *f)
     fy_objects *objects = fy_objects_of(f);
     int count = 0;
     for (; objects->failed.head != NULL && fy_op_end_reserve(f); count++) {
-        fy_letter *letter = fy_letters_pop(&objects->failed);
-        if (letter->error == FERRY_ENOENT)
-            fy_message_bounce(f, &letter->envelope);
+        fy_queued_message *queued = fy_queued_list_pop(&objects->failed);
+        if (queued->error == FERRY_ENOENT)
+            fy_message_bounce(f, &queued->envelope);
         else
-            fy_message_end(f, &letter->envelope, letter->error);
-        fy_letter_destroy(&objects->letters, letter);
+            fy_message_end(f, &queued->envelope, queued->error);
+        fy_queued_destroy(&objects->messages, queued);
     }
     return count;
 }
 
-void fy_letters_fail(ferry *f, fy_letters *letters, int error)
+void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error)
 {
-    for (fy_letter *letter; (letter = fy_letters_pop(letters)) != NULL;) {
-        letter->error = (int16_t)error;
-        fy_letters_push(&fy_objects_of(f)->failed, letter);
+    for (fy_queued_message *queued; (queued = fy_queued_list_pop(messages)) != NULL;) {
+        queued->error = (int16_t)error;
+        fy_queued_list_push(&fy_objects_of(f)->failed, queued);
     }
     (void)fy_failed_tell(f);
 }
@@ -143,8 +143,8 @@ void fy_record_end(ferry *f, fy_record *record)
     fy_objects *objects = fy_objects_of(f);
     fy_object_bury(f, fy_entry_find(objects, record->object), record);
     objects->count--;
-    fy_letters_fail(f, &record->pending, FERRY_ENOENT);
-    fy_letters_fail(f, &record->early, FERRY_ENOENT);
+    fy_queued_list_fail(f, &record->pending, FERRY_ENOENT);
+    fy_queued_list_fail(f, &record->early, FERRY_ENOENT);
     record->type->ops.destroy(f, record->data);
     fy_record_destroy(objects, record);
 }
@@ -153,14 +153,14 @@ void fy_record_end(ferry *f, fy_record *record)
  * port, or what waits would grow while messages come. */
 static int run_some(ferry *f, fy_record *record)
 {
-    enum { LETTERS_MAX = 128 };
+    enum { QUEUED_MAX = 128 };
     int count = 0;
     bool rests = true;
     /* The sender may have to be told the end. */
-    while (rests && record->pending.count != 0 && count < LETTERS_MAX && fy_op_end_reserve(f)) {
-        fy_letter *letter = fy_letters_pop(&record->pending);
+    while (rests && record->pending.count != 0 && count < QUEUED_MAX && fy_op_end_reserve(f)) {
+        fy_queued_message *queued = fy_queued_list_pop(&record->pending);
         record->state = FY_RUNNING;
-        rests = fy_letter_run(f, record, FY_DOING_HANDLER, letter);
+        rests = fy_queued_run(f, record, FY_DOING_HANDLER, queued);
         count++;
     }
     if (rests)
@@ -201,36 +201,36 @@ void fy_record_weigh(ferry *f, fy_record *record)
     record->unasked = 0;
     record->item.pending = record->pending.count;
     record->item.load = 0;
-    for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next) {
-        letter->load = fy_record_load(f, record, &letter->message);
-        record->item.load += letter->load;
+    for (fy_queued_message *queued = record->pending.head; queued != NULL; queued = queued->next) {
+        queued->load = fy_record_load(f, record, &queued->message);
+        record->item.load += queued->load;
     }
 }
 
 void fy_record_schedule(ferry *f, fy_record *record)
 {
-    for (fy_letter *letter = record->pending.head; letter != NULL; letter = letter->next)
-        fy_letter_uncount(&fy_objects_of(f)->letters, letter);
+    for (fy_queued_message *queued = record->pending.head; queued != NULL; queued = queued->next)
+        fy_queued_uncount(&fy_objects_of(f)->messages, queued);
     fy_record_weigh(f, record);
 }
 
-void fy_record_task_added(ferry *f, fy_record *record, const fy_letter *letter)
+void fy_record_task_added(ferry *f, fy_record *record, const fy_queued_message *queued)
 {
     record->item.pending++;
-    record->item.load += letter->load;
+    record->item.load += queued->load;
     if (record->state == FY_RESTING)
         fy_objects_of(f)->watch->notify(f, record);
 }
 
-fy_letter *fy_record_task_take(fy_record *record)
+fy_queued_message *fy_record_task_take(fy_record *record)
 {
-    fy_letter *letter = fy_letters_pop(&record->pending);
-    if (letter == NULL)
+    fy_queued_message *queued = fy_queued_list_pop(&record->pending);
+    if (queued == NULL)
         return NULL;
     record->item.pending--;
-    record->item.load -= letter->load;
+    record->item.load -= queued->load;
     /* Sums of fractions do not come back to zero by themselves. */
     if (record->item.pending == 0 || record->item.load < 0)
         record->item.load = 0;
-    return letter;
+    return queued;
 }

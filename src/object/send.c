@@ -49,13 +49,13 @@ static int send_here(ferry *f, const fy_entry *entry, uint32_t op, const ferry_m
     if (error != 0)
         return error;
     fy_record *record = entry->record;
-    fy_letter *letter =
-        fy_letter_create(&objects->letters, &envelope, message, fy_stamp(f), record->scheduled);
-    if (letter == NULL)
+    fy_queued_message *queued =
+        fy_queued_create(&objects->messages, &envelope, message, fy_stamp(f), record->scheduled);
+    if (queued == NULL)
         return FERRY_ENOMEM;
-    error = fy_record_deposit(f, record, letter);
+    error = fy_record_deposit(f, record, queued);
     if (error != 0)
-        fy_letter_destroy(&objects->letters, letter);
+        fy_queued_destroy(&objects->messages, queued);
     else
         fy_work_created(f, 1);
     return error;
@@ -178,8 +178,8 @@ static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object ob
  * may have moved the object. */
 static bool pace(ferry *f, ferry_object object, int rank, size_t size_bytes)
 {
-    if (fy_objects_of(f)->letters.unsettled)
-        fy_holdings_settle(f, false);
+    if (fy_objects_of(f)->messages.unsettled)
+        fy_held_settle(f, false);
     return rank >= 0 && fy_message_pace(f, object.word, rank, size_bytes);
 }
 

@@ -33,16 +33,16 @@ static const char *reason_of(const fy_record *record)
                                       : "a message before them is missing";
 }
 
-static void count_letters(const fy_letters *letters, waiting *by_handler, uint64_t *oldest_ns)
+static void count_queued(const fy_queued_list *messages, waiting *by_handler, uint64_t *oldest_ns)
 {
-    /* An empty list may still have the address of its last letter. */
-    const fy_letter *letter = letters->count == 0 ? NULL : letters->head;
-    for (; letter != NULL; letter = letter->next) {
-        waiting *w = &by_handler[letter->message.handler.index % HANDLERS_MAX];
-        if (w->count++ == 0 || letter->since_ns < w->since_ns)
-            w->since_ns = letter->since_ns;
-        if (letter->since_ns < *oldest_ns)
-            *oldest_ns = letter->since_ns;
+    /* An empty list may still have the address of its last queued message. */
+    const fy_queued_message *queued = messages->count == 0 ? NULL : messages->head;
+    for (; queued != NULL; queued = queued->next) {
+        waiting *w = &by_handler[queued->message.handler.index % HANDLERS_MAX];
+        if (w->count++ == 0 || queued->since_ns < w->since_ns)
+            w->since_ns = queued->since_ns;
+        if (queued->since_ns < *oldest_ns)
+            *oldest_ns = queued->since_ns;
     }
 }
 
@@ -52,9 +52,9 @@ static bool tell_object(ferry *f, fy_why *why, const fy_record *record, waiting 
     uint64_t oldest_ns = UINT64_MAX;
     fy_control_lock(f);
     uint32_t count = record->pending.count + record->early.count + record->late.count;
-    count_letters(&record->pending, by_handler, &oldest_ns);
-    count_letters(&record->early, by_handler, &oldest_ns);
-    count_letters(&record->late, by_handler, &oldest_ns);
+    count_queued(&record->pending, by_handler, &oldest_ns);
+    count_queued(&record->early, by_handler, &oldest_ns);
+    count_queued(&record->late, by_handler, &oldest_ns);
     const char *reason = reason_of(record);
     fy_control_unlock(f);
     if (count != 0 && shown)
@@ -65,14 +65,15 @@ static bool tell_object(ferry *f, fy_why *why, const fy_record *record, waiting 
     return count != 0;
 }
 
-static void tell_strangers(fy_why *why, const fy_objects *objects)
+static void tell_unregistered(fy_why *why, const fy_objects *objects)
 {
     uint32_t count = 0;
-    for (const fy_arrival *a = objects->strangers; a != NULL; a = a->next)
+    for (const fy_arrival *a = objects->unregistered; a != NULL; a = a->next)
         count++;
     if (count != 0)
-        fy_why_line(why, "%u passages of objects wait: their kind is not among the %u registered",
-                    count, objects->type_count);
+        fy_why_line(
+            why, "%u migration frames of objects wait: their kind is not among the %u registered",
+            count, objects->type_count);
 }
 
 static void tell_handlers(ferry *f, fy_why *why, const waiting *by_handler)
@@ -100,6 +101,6 @@ void fy_objects_why(ferry *f, fy_why *why)
     if (told > OBJECTS_SHOWN)
         fy_why_line(why, "and %u more objects have messages that wait", told - OBJECTS_SHOWN);
     tell_handlers(f, why, by_handler);
-    tell_strangers(why, objects);
+    tell_unregistered(why, objects);
     free(by_handler);
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "object/letter.h"
 #include "object/names.h"
+#include "object/queued.h"
 
 enum {
     FY_WIRE_WORDS = 2,

@@ -212,16 +212,16 @@ struct fy_port_ops {
      * cannot be started goes from absent to dead. NULL: the port cannot. FERRY_ENOTSUP: this job
      * cannot. FERRY_ENOMEM: no numbers are left. With a reason by fy_error_set.
      * [application thread] */
-    int (*recruit)(fy_port *port, int count, char *const argv[], int *first);
+    int (*spawn_ranks)(fy_port *port, int count, char *const argv[], int *first);
 
     /* The client has seen that `rank` is gone: gives back what memory was for the traffic with it,
      * unless something that it sent has not been taken yet, what was kept for it, and what it had
      * allocated and is free.
-     * NULL: nothing to do. [application thread, with no poll under way] */
+     * NULL: nothing to do. [application thread, with no poll in flight] */
     void (*bury)(fy_port *port, int rank);
 
     /* Whether all that `rank`, which has left, has sent was taken. NULL: the port cannot tell, and
-     * what comes late of such a rank is lost. [application thread, with no poll under way] */
+     * what comes late of such a rank is lost. [application thread, with no poll in flight] */
     bool (*silent)(fy_port *port, int rank);
 
     /* Whether somebody wants to know what this rank does and was not told; `changes` changes and
@@ -240,7 +240,7 @@ struct fy_port_ops {
     void (*abort)(fy_port *port, int status);
     /* How `rank`, which has gone, has ended, as a status of wait(2); -1: that is not known. NULL:
      * nothing is known of anybody. */
-    int (*fate)(fy_port *port, int rank);
+    int (*outcome)(fy_port *port, int rank);
     /* Writes what this rank does, such as ", in a barrier", for a line about its crash. In a signal
      * handler. NULL: there is nothing to say. */
     void (*describe)(const fy_port *port, char *out, size_t size);

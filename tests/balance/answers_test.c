@@ -1,5 +1,6 @@
 /* What schedulers do when answers are lost or late, and when they wait for the end of a task, since
- * nothing preempts it. Those where all answer at once are in policies_test.c and desks_test.c. */
+ * nothing preempts it. Those where all answer at once are in policies_test.c and
+ * coordinators_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -58,7 +58,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         error = ferry_wait(f, 1000 * 1000) < 0;
     int64_t sums[6] = {c->words_sent, c->words_heard, c->sent, c->arrived, c->wrong, c->ran};
     if (error == 0)
-        error = ferry_barrier(f); /* words may still be under way */
+        error = ferry_barrier(f); /* words may still be in flight */
     sums[1] = c->words_heard;
     if (error == 0)
         error = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 6);

@@ -1,4 +1,4 @@
-/* The ladder and the desks, without ranks. */
+/* The priority buckets and the coordinators, without ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,52 +8,53 @@
 #include <cmocka.h>
 
 #include "balance/balance.h"
-#include "balance/schedulers/desk.h"
-#include "balance/schedulers/ladder.h"
+#include "balance/schedulers/buckets.h"
+#include "balance/schedulers/coordinator.h"
 #include "balance/schedulers/waiting.h"
 
 enum { ITEMS = 200 };
 
-/* Goal: the ladder hands out what is on it once, as a rule the heaviest first, and its sums are
- * right. Method: items of many loads, some changed and taken off, against a plain array. */
-static void test_ladder_hands_out_the_heaviest(void **state)
+/* Goal: the priority buckets hands out what is on it once, as a rule the heaviest first, and its
+ * sums are right. Method: items of many loads, some changed and taken off, against a plain array.
+ */
+static void test_buckets_hands_out_the_heaviest(void **state)
 {
     (void)state;
-    fy_ladder *ladder = calloc(1, sizeof *ladder);
+    fy_buckets *buckets = calloc(1, sizeof *buckets);
     ferry_schedulable items[ITEMS] = {0};
     int rises = 0, count = 0;
     for (int i = 0; i < ITEMS; i++) {
         items[i].load = (double)(i * 37 % 101) * 0.5;
-        assert_false(fy_ladder_add(ladder, &items[i]));
+        assert_false(fy_buckets_add(buckets, &items[i]));
         items[i].pending = 1;
-        assert_true(fy_ladder_add(ladder, &items[i]));
-        assert_false(fy_ladder_add(ladder, &items[i]));
+        assert_true(fy_buckets_add(buckets, &items[i]));
+        assert_false(fy_buckets_add(buckets, &items[i]));
     }
     for (int i = 0; i < ITEMS; i += 5) {
         items[i].load += 1000;
-        fy_ladder_add(ladder, &items[i]);
-        fy_ladder_remove(ladder, &items[i + 1]);
-        fy_ladder_remove(ladder, &items[i + 1]);
+        fy_buckets_add(buckets, &items[i]);
+        fy_buckets_remove(buckets, &items[i + 1]);
+        fy_buckets_remove(buckets, &items[i + 1]);
     }
-    assert_int_equal(ladder->count, ITEMS - ITEMS / 5);
+    assert_int_equal(buckets->count, ITEMS - ITEMS / 5);
     uint32_t loaded = 0;
     for (int i = 0; i < ITEMS; i++)
         loaded += items[i].queued && items[i].load > 0;
-    assert_int_equal(ladder->loaded, loaded);
-    items[0].load = 0; /* what has none falls to the lowest rung */
-    fy_ladder_add(ladder, &items[0]);
-    assert_int_equal(ladder->loaded, loaded - 1);
-    assert_true(fy_ladder_first(ladder)->load >= 1000 && fy_ladder_last(ladder)->load >= 1000);
+    assert_int_equal(buckets->loaded, loaded);
+    items[0].load = 0; /* what has none falls to the lowest bucket */
+    fy_buckets_add(buckets, &items[0]);
+    assert_int_equal(buckets->loaded, loaded - 1);
+    assert_true(fy_buckets_first(buckets)->load >= 1000 && fy_buckets_last(buckets)->load >= 1000);
     double last = 1e9;
-    for (ferry_schedulable *item; (item = fy_ladder_pop(ladder)) != NULL; count++) {
+    for (ferry_schedulable *item; (item = fy_buckets_pop(buckets)) != NULL; count++) {
         assert_false(item->queued);
         rises += item->load > 1.5 * last;
         last = item->load;
     }
     assert_int_equal(count, ITEMS - ITEMS / 5);
     assert_true(rises <= count / 16);
-    assert_true(ladder->load == 0 && ladder->loaded == 0);
-    free(ladder);
+    assert_true(buckets->load == 0 && buckets->loaded == 0);
+    free(buckets);
 }
 
 static ferry_schedulable *heaviest_of(ferry_schedulable *items, const uint64_t *turns, double *sum)
@@ -110,55 +111,57 @@ static void test_waiting_knows_sum_and_heaviest(void **state)
     }
 }
 
-/* Goal: nothing on the ladder waits for ever, and what is light seldom goes first. Method: heavy
- * items come as fast as any leave, and of two light ones the lightest comes back each time. */
-static void test_ladder_starves_nobody(void **state)
+/* Goal: nothing on the priority buckets waits for ever, and what is light seldom goes first.
+ * Method: heavy items come as fast as any leave, and of two light ones the lightest comes back each
+ * time. */
+static void test_buckets_starves_nobody(void **state)
 {
     (void)state;
-    fy_ladder *ladder = calloc(1, sizeof *ladder);
+    fy_buckets *buckets = calloc(1, sizeof *buckets);
     ferry_schedulable lightest = {.load = 1e-3, .pending = 1}, light = {.load = 1, .pending = 1};
     ferry_schedulable heavy[2] = {{0}};
     int turns = 0, heavies = 0;
-    fy_ladder_add(ladder, &light);
+    fy_buckets_add(buckets, &light);
     for (; light.queued && turns < 10000; turns++) {
         heavy[turns % 2] = (ferry_schedulable){.load = 5, .pending = 1};
-        fy_ladder_add(ladder, &heavy[turns % 2]);
-        fy_ladder_add(ladder, &lightest);
-        heavies += fy_ladder_pop(ladder)->load == 5;
+        fy_buckets_add(buckets, &heavy[turns % 2]);
+        fy_buckets_add(buckets, &lightest);
+        heavies += fy_buckets_pop(buckets)->load == 5;
     }
     assert_false(light.queued);
     assert_true(heavies >= turns - turns / 16);
-    free(ladder);
+    free(buckets);
 }
 
 /* Goal: only what is passed over has its turn: heavy ones that nothing waits behind do not count.
  * Method: pairs leave, the light one last; then a heavy one and a light one wait. */
-static void test_ladder_counts_what_it_passes_over(void **state)
+static void test_buckets_counts_what_it_passes_over(void **state)
 {
     (void)state;
-    fy_ladder *ladder = calloc(1, sizeof *ladder);
+    fy_buckets *buckets = calloc(1, sizeof *buckets);
     ferry_schedulable light = {.load = 1, .pending = 1}, heavy = {.load = 5, .pending = 1};
     for (int i = 0; i < 100; i++) {
-        fy_ladder_add(ladder, &light);
-        fy_ladder_add(ladder, &heavy);
-        assert_ptr_equal(fy_ladder_pop(ladder), &heavy);
-        assert_ptr_equal(fy_ladder_pop(ladder), &light);
+        fy_buckets_add(buckets, &light);
+        fy_buckets_add(buckets, &heavy);
+        assert_ptr_equal(fy_buckets_pop(buckets), &heavy);
+        assert_ptr_equal(fy_buckets_pop(buckets), &light);
     }
-    free(ladder);
+    free(buckets);
 }
 
 enum { RANKS = 70 };
 
-/* A job of desks in one process: notes wait in a queue, ranks give as long as they have something.
+/* A job of coordinators in one process: notes wait in a queue, ranks give as long as they have
+ * something.
  */
 typedef struct job {
     ferry_scheduling ranks[RANKS];
-    fy_desks desks[RANKS];
+    fy_coordinators coordinators[RANKS];
     uint32_t left[RANKS], got[RANKS];
     float heaviest[RANKS];
     struct {
         int from, to;
-        fy_desk_note note;
+        fy_coordinator_note note;
     } queue[100000];
     int first, count;
     int self;
@@ -166,7 +169,7 @@ typedef struct job {
 
 static job *the_job;
 
-static void note_send(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note)
+static void note_send(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note)
 {
     job *j = the_job;
     (void)context;
@@ -176,48 +179,49 @@ static void note_send(ferry_scheduling *s, void *context, int rank, const fy_des
     j->queue[j->count++].note = *note;
 }
 
-static void rank_asked(ferry_scheduling *s, void *context, const fy_desk_note *note)
+static void rank_asked(ferry_scheduling *s, void *context, const fy_coordinator_note *note)
 {
     job *j = the_job;
     (void)context;
     if (j->left[s->rank] > 0) {
         j->left[s->rank]--;
-        j->got[note->wish]++;
+        j->got[note->request]++;
         return;
     }
-    const fy_desk_note up = {.word = FY_DESK_UP, .level = 1, .wish = note->wish};
-    fy_desks_post(s, &j->desks[s->rank], &up);
+    const fy_coordinator_note up = {
+        .word = FY_COORDINATOR_UP, .level = 1, .request = note->request};
+    fy_coordinators_post(s, &j->coordinators[s->rank], &up);
 }
 
-static void post(job *j, int rank, int wish)
+static void post(job *j, int rank, int request)
 {
-    const fy_desk_note up = {.word = FY_DESK_UP,
-                             .level = 1,
-                             .wish = wish,
-                             .supply = j->left[rank],
-                             .heaviest = j->heaviest[rank]};
-    fy_desks_post(&j->ranks[rank], &j->desks[rank], &up);
+    const fy_coordinator_note up = {.word = FY_COORDINATOR_UP,
+                                    .level = 1,
+                                    .request = request,
+                                    .supply = j->left[rank],
+                                    .heaviest = j->heaviest[rank]};
+    fy_coordinators_post(&j->ranks[rank], &j->coordinators[rank], &up);
 }
 
 static void deliver_all(job *j)
 {
     while (j->first < j->count) {
         int at = j->first++, to = j->queue[at].to;
-        fy_desk_note note = j->queue[at].note;
-        fy_desks_hear(&j->ranks[to], &j->desks[to], j->queue[at].from, &note);
+        fy_coordinator_note note = j->queue[at].note;
+        fy_coordinators_hear(&j->ranks[to], &j->coordinators[to], j->queue[at].from, &note);
     }
 }
 
-/* 70 ranks in desks of 4 children, so four levels. */
+/* 70 ranks in coordinators of 4 children, so four levels. */
 static job *open_job(void)
 {
     job *j = the_job = calloc(1, sizeof *j);
     for (int i = 0; i < RANKS; i++) {
         j->ranks[i].rank = i;
         j->ranks[i].ranks = RANKS;
-        j->desks[i].send = note_send;
-        j->desks[i].asked = rank_asked;
-        assert_int_equal(fy_desks_init(&j->ranks[i], &j->desks[i], 4), 0);
+        j->coordinators[i].send = note_send;
+        j->coordinators[i].asked = rank_asked;
+        assert_int_equal(fy_coordinators_init(&j->ranks[i], &j->coordinators[i], 4), 0);
     }
     return j;
 }
@@ -225,14 +229,14 @@ static job *open_job(void)
 static void close_job(job *j)
 {
     for (int i = 0; i < RANKS; i++)
-        fy_desks_fini(&j->desks[i]);
+        fy_coordinators_fini(&j->coordinators[i]);
     free(j);
 }
 
-/* Goal: every wish is met as long as any rank has something to give, whichever comes first, in few
- * messages. Method: all but two ranks wish, then one that has work reports, and then the other way
- * round. */
-static void test_desks_meet_every_wish(void **state)
+/* Goal: every work request is met as long as any rank has something to give, whichever comes first,
+ * in few messages. Method: all but two ranks work request, then one that has work reports, and then
+ * the other way round. */
+static void test_coordinators_meet_every_request(void **state)
 {
     (void)state;
     for (int order = 0; order < 2; order++) {
@@ -257,10 +261,10 @@ static void test_desks_meet_every_wish(void **state)
     }
 }
 
-/* Goal: wishes are met although desks do not hear of every change below them; what they believe is
- * half of the truth at least. Method: what a rank has grows from 64 to 127, which the desks above
- * its own are not told; 120 wishes come. */
-static void test_desks_count_what_they_send(void **state)
+/* Goal: work requests are met although coordinators do not hear of every change below them; what
+ * they believe is half of the truth at least. Method: what a rank has grows from 64 to 127, which
+ * the coordinators above its own are not told; 120 work requests come. */
+static void test_coordinators_count_what_they_send(void **state)
 {
     (void)state;
     job *j = open_job();
@@ -270,19 +274,19 @@ static void test_desks_count_what_they_send(void **state)
     j->left[37] = 127;
     post(j, 37, -1);
     deliver_all(j);
-    for (int wish = 0; wish < 120; wish++) {
-        post(j, wish % 30, wish % 30);
+    for (int request = 0; request < 120; request++) {
+        post(j, request % 30, request % 30);
         deliver_all(j);
-        assert_true(2 * j->desks[0].levels[3].children[0].supply >= j->left[37]);
+        assert_true(2 * j->coordinators[0].levels[3].children[0].supply >= j->left[37]);
     }
     for (int i = 0; i < 30; i++)
         assert_int_equal(j->got[i], 4);
     close_job(j);
 }
 
-/* Goal: a wish goes where the heaviest object is, near or far, and when several are alike, where
- * most are. Method: ranks of one desk and of another report; one wishes. */
-static void test_desks_ask_who_has_the_heaviest(void **state)
+/* Goal: a work request goes where the heaviest object is, near or far, and when several are alike,
+ * where most are. Method: ranks of one coordinator and of another report; one work requests. */
+static void test_coordinators_ask_who_has_the_heaviest(void **state)
 {
     static const struct {
         int rank;
@@ -307,52 +311,58 @@ static void test_desks_ask_who_has_the_heaviest(void **state)
     close_job(j);
 }
 
-/* Goal: notes that no desk or rank sends are dropped. Method: a trade for a desk, a cancelled wish
- * for a rank. */
-static void test_desks_drop_what_makes_no_sense(void **state)
+/* Goal: notes that no coordinator or rank sends are dropped. Method: a trade for a coordinator, a
+ * cancelled work request for a rank. */
+static void test_coordinators_drop_what_makes_no_sense(void **state)
 {
     (void)state;
     job *j = open_job();
-    const fy_desk_note trade = {.word = FY_DESK_TRADE, .level = 1, .wish = 3, .load = 1};
-    const fy_desk_note cancel = {.word = FY_DESK_CANCEL, .level = 0, .wish = 3};
+    const fy_coordinator_note trade = {
+        .word = FY_COORDINATOR_TRADE, .level = 1, .request = 3, .load = 1};
+    const fy_coordinator_note cancel = {.word = FY_COORDINATOR_CANCEL, .level = 0, .request = 3};
     j->left[0] = 1;
     post(j, 0, -1);
     deliver_all(j);
     int before = j->count;
-    fy_desks_hear(&j->ranks[0], &j->desks[0], 2, &trade);
-    fy_desks_hear(&j->ranks[0], &j->desks[0], 2, &cancel);
+    fy_coordinators_hear(&j->ranks[0], &j->coordinators[0], 2, &trade);
+    fy_coordinators_hear(&j->ranks[0], &j->coordinators[0], 2, &cancel);
     assert_true(j->count == before && j->left[0] == 1);
     close_job(j);
 }
 
 /* Goal: notes read as they were written, and others are refused. */
-static void test_desks_notes_travel(void **state)
+static void test_coordinators_notes_travel(void **state)
 {
     (void)state;
     uint64_t words[FERRY_SCHEDULER_WORDS];
-    const fy_desk_note note = {
-        .word = FY_DESK_UP, .level = 3, .wish = -1, .supply = 9, .heaviest = 1.5F, .load = 80};
-    fy_desk_note read;
-    fy_desk_note_write(&note, words);
-    assert_true(fy_desk_note_read(words, &read));
-    assert_true(read.word == note.word && read.level == 3 && read.wish == -1 && read.supply == 9);
+    const fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
+                                      .level = 3,
+                                      .request = -1,
+                                      .supply = 9,
+                                      .heaviest = 1.5F,
+                                      .load = 80};
+    fy_coordinator_note read;
+    fy_coordinator_note_write(&note, words);
+    assert_true(fy_coordinator_note_read(words, &read));
+    assert_true(read.word == note.word && read.level == 3 && read.request == -1 &&
+                read.supply == 9);
     assert_true(read.heaviest == note.heaviest && read.load == note.load);
     words[0] |= 0xff;
-    assert_false(fy_desk_note_read(words, &read));
+    assert_false(fy_coordinator_note_read(words, &read));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ladder_hands_out_the_heaviest),
+        cmocka_unit_test(test_buckets_hands_out_the_heaviest),
         cmocka_unit_test(test_waiting_knows_sum_and_heaviest),
-        cmocka_unit_test(test_ladder_starves_nobody),
-        cmocka_unit_test(test_ladder_counts_what_it_passes_over),
-        cmocka_unit_test(test_desks_meet_every_wish),
-        cmocka_unit_test(test_desks_count_what_they_send),
-        cmocka_unit_test(test_desks_ask_who_has_the_heaviest),
-        cmocka_unit_test(test_desks_drop_what_makes_no_sense),
-        cmocka_unit_test(test_desks_notes_travel),
+        cmocka_unit_test(test_buckets_starves_nobody),
+        cmocka_unit_test(test_buckets_counts_what_it_passes_over),
+        cmocka_unit_test(test_coordinators_meet_every_request),
+        cmocka_unit_test(test_coordinators_count_what_they_send),
+        cmocka_unit_test(test_coordinators_ask_who_has_the_heaviest),
+        cmocka_unit_test(test_coordinators_drop_what_makes_no_sense),
+        cmocka_unit_test(test_coordinators_notes_travel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,7 +174,8 @@ static int run(ferry *f, account *a)
         error = ferry_quiesce(f);
     if (error == 0)
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &a->ran, &a->ran, 1);
-    /* The wish to be woken is older than the barrier of the phase, so it has long come true. */
+    /* The work request to be woken is older than the barrier of the phase, so it has long come
+     * true. */
     wrong += error == 0 && (woken == 0 || (ferry_ranks(f) > 1 && told == 0));
     return error;
 }

@@ -1,6 +1,6 @@
 /* What each scheduler decides (prema.txt 5.4.2; docs/balancing.md), one rule at a time: conform.c
  * shows that nothing is lost under any of them, this that each is the one it says it is. Those in
- * which some ranks know of all are in desks_test.c. */
+ * which some ranks know of all are in coordinators_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,7 +164,8 @@ static void test_sender_gives_its_heaviest_to_the_least_loaded(void **state)
 }
 
 /* Goal: of the heaviest objects that which came last is offered, with its load, and goes; that
- * which came first runs next. Method: two of 10 and 11, which are on one rung, behind what runs. */
+ * which came first runs next. Method: two of 10 and 11, which are on one bucket, behind what runs.
+ */
 static void test_sender_gives_what_came_last(void **state)
 {
     (void)state;

@@ -67,11 +67,11 @@ static void fill(ferry *f, const buffers *b, size_t count, uint64_t salt)
         b->out[i] = 7;
 }
 
-static ferry_collective call_of(const buffers *b, ferry_collective_kind sort, int root,
+static ferry_collective call_of(const buffers *b, ferry_collective_kind kind, int root,
                                 size_t count, bool own)
 {
     ferry_collective c = {.size = sizeof(c),
-                          .kind = sort,
+                          .kind = kind,
                           .root = root,
                           .in = b->in,
                           .out = b->out,
@@ -134,13 +134,13 @@ static void run_sorts(ferry *f, void *arg)
     size_t most = *(size_t *)arg;
     buffers b = make_buffers(f, COUNT_MAX);
     uint64_t salt = 1;
-    for (int sort = FERRY_BARRIER; sort <= FERRY_ALLGATHER; sort++) {
+    for (int kind = FERRY_BARRIER; kind <= FERRY_ALLGATHER; kind++) {
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && counts[i] <= most; i++) {
             for (int variant = 0; variant < 4; variant++, salt++) {
                 int root = (int)(salt % (uint64_t)ferry_ranks(f));
                 ferry_collective c =
-                    call_of(&b, (ferry_collective_kind)sort, root, counts[i], variant & 1);
-                bool in_place = variant & 2 && sort <= FERRY_SCAN && sort != FERRY_BROADCAST;
+                    call_of(&b, (ferry_collective_kind)kind, root, counts[i], variant & 1);
+                bool in_place = variant & 2 && kind <= FERRY_SCAN && kind != FERRY_BROADCAST;
                 fill(f, &b, counts[i], salt);
                 prepare(f, &c, salt);
                 if (in_place)

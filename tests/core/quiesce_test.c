@@ -1,5 +1,5 @@
 /* Goal: ferry_quiesce returns when nothing is left, never before, every time. Method: storms of
- * requests whose handlers send at random; an oracle outside Ferry counts what is under way. */
+ * requests whose handlers send at random; an oracle outside Ferry counts what is in flight. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -30,7 +30,7 @@ static void expect(ferry *f, int got, int wanted, const char *what)
 #define REFUSED(f, given, call) ((void)0)
 #endif
 
-static void greet(ferry *f, int source, const ferry_message *message)
+static void handshake(ferry *f, int source, const ferry_message *message)
 {
     (void)f, (void)source, (void)message;
 }
@@ -38,7 +38,8 @@ static void greet(ferry *f, int source, const ferry_message *message)
 static void operations(ferry *f)
 {
     ferry_handler handler;
-    expect(f, ferry_handler_register(f, "greet", greet, &handler), 0, "handler_register");
+    expect(f, ferry_handler_register(f, "shake hands with", handshake, &handler), 0,
+           "handler_register");
     ferry_message message;
     memset(&message, 0, sizeof message);
     message.handler = handler;

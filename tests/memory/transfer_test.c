@@ -222,7 +222,7 @@ static void test_transfer_that_fails_runs_nothing(void **state)
 }
 
 /* Goal: a poll for another tag leaves the remote handler for later. */
-static void test_transfer_obeys_the_tag_of_a_poll(void **state)
+static void test_transfer_applies_the_tag_of_a_poll(void **state)
 {
     (void)state;
     unsigned char *far = target_of(true);
@@ -505,7 +505,7 @@ int main(void)
         WITH_JOB(test_transfer_runs_handlers_in_order),
         WITH_JOB(test_transfer_on_the_rank_itself),
         WITH_JOB(test_transfer_that_fails_runs_nothing),
-        WITH_JOB(test_transfer_obeys_the_tag_of_a_poll),
+        WITH_JOB(test_transfer_applies_the_tag_of_a_poll),
         WITH_JOB(test_transfer_cancelled_writes_nothing),
         WITH_JOB(test_remote_alloc_and_free),
         WITH_JOB(test_atomic_verbs),

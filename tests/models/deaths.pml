@@ -8,7 +8,7 @@
  * different deaths.
  *
  * With MORTAL the program does not go on after deaths (loss.h): who knows of one answers no wave, and
- * the root begins none. Then an announcement says that nothing was under way anywhere, also not to
+ * the root begins none. Then an announcement says that nothing was in flight anywhere, also not to
  * or from those that have died meanwhile. Mutant of that: ANSWERS_ON, ranks that know of a death
  * answer all the same.
  *

@@ -44,7 +44,7 @@ inline bounce(origin)
     fi
 }
 
-/* The letters of rank _pid fail. */
+/* The queued messages of rank _pid fail. */
 inline give_up()
 {
     waits[_pid] = false;

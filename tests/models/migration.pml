@@ -3,7 +3,7 @@
  *
  * One object, created on rank 0, moves up to MOVES times, while the other two ranks send it SENDS numbered
  * messages. Messages and locations travel in order between two ranks; the object travels with them
- * (src/object/escort.c) or in another lane, so anything may overtake anything else. A rank knows (guess, movement); a message carries
+ * (src/object/piggyback.c) or in another lane, so anything may overtake anything else. A rank knows (guess, movement); a message carries
  * the best movement number of its route; who knows more forwards, who knows less waits for the
  * object. What the object itself takes along (expected, early) is global: only its rank uses it.
  * Mutants: ANY_ORDER handles messages as they come; STALE_LOCATION believes old news; NO_WAIT sends

@@ -1,7 +1,7 @@
 /* Termination (docs/decisions/0004): two equal waves of sums of created and finished work, created
  * equal to finished, mean that there is no message and no running handler anywhere.
  *
- * An object under way is such a message, whose handler installs it.
+ * An object in flight is such a message, whose handler installs it.
  *
  * Three ranks exchange up to BUDGET messages; a handler may send before it returns. Messages travel
  * in any order. A wave visits the ranks one after the other, each only when no handler runs there.

@@ -128,15 +128,15 @@ static void samples(ferry *f)
     const int ranks = ferry_ranks(f), self = ferry_rank(f);
     ferry_region domain;
     ferry_floorplan fine = ring_of(f, &domain), coarse;
-    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+    ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
     ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
     ferry_plan plan = {0};
     ferry_plan_stats account = FERRY_PLAN_STATS_DEFAULTS;
     ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover *m;
     int32_t *owners = calloc((size_t)ranks, sizeof *owners);
-    meeting.relation = FERRY_SAMPLE;
-    meeting.ratio[0] = meeting.ratio[1] = 2;
+    intersection.relation = FERRY_SAMPLE;
+    intersection.ratio[0] = intersection.ratio[1] = 2;
     options.messages = true;
     CHECK(ferry_floorplan_tile(ferry_region_coarsen(domain, ferry_point_all(2)),
                                ferry_point_all(EXTENT / 2), &coarse) == 0);
@@ -144,7 +144,7 @@ static void samples(ferry *f)
         coarse.blocks[i].owner = owners[i] = (i + 1) % ranks;
     ferry_xarray *x = make_array(f, &fine, ferry_point_all(0), false);
     ferry_xarray *y = make_array(f, &coarse, ferry_point_all(0), false);
-    CHECK(ferry_plan_intersect(&plan, &fine, &coarse, &meeting, -1) == 0);
+    CHECK(ferry_plan_intersect(&plan, &fine, &coarse, &intersection, -1) == 0);
     CHECK(plan.count == (size_t)ranks);
     CHECK(ferry_mover_bind(f, &plan, x, y, &options, &m) == 0);
     for (int round = 1; round <= 2; round++) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Goal: the messages and bytes that movers say they send are those that the runtime counts
-# (FERRY_PROFILE). Method: the program in $1 with few movements and with many, whose greetings and
+# (FERRY_PROFILE). Method: the program in $1 with few movements and with many, whose handshakes and
 # partings are the same; what is more in the one account is more in the other.
 set -u
 folder=$(mktemp -d)

@@ -103,7 +103,7 @@ static ferry_mover *bind(ferry *f, ferry_plan *plan, ferry_xarray *from, ferry_x
     return m;
 }
 
-static ferry_mover *bind_meeting(ferry *f, ferry_xarray *from, ferry_xarray *to, bool messages)
+static ferry_mover *bind_intersection(ferry *f, ferry_xarray *from, ferry_xarray *to, bool messages)
 {
     ferry_plan plan = {0};
     CHECK(ferry_plan_intersect(&plan, &from->blocks, &to->blocks, NULL, ferry_rank(f)) == 0);
@@ -136,9 +136,9 @@ static void init(ferry *f, state *s, dice *d)
     ferry_floorplan_fini(&blocks);
     ferry_floorplan_fini(&others);
     s->ghosts = bind(f, &plan, s->x, s->x, dice_between(d, 0, 1));
-    s->within = bind_meeting(f, s->x, s->y, dice_between(d, 0, 1));
-    s->out = bind_meeting(f, s->y, s->beside, dice_between(d, 0, 1));
-    s->into = bind_meeting(f, s->beside, s->y, dice_between(d, 0, 1));
+    s->within = bind_intersection(f, s->x, s->y, dice_between(d, 0, 1));
+    s->out = bind_intersection(f, s->y, s->beside, dice_between(d, 0, 1));
+    s->into = bind_intersection(f, s->beside, s->y, dice_between(d, 0, 1));
     ferry_xarray *arrays[] = {s->x, s->y};
     CHECK(ferry_blocks_create(f, arrays, 2, &s->set) == 0);
     for (size_t i = 0; i < s->x->local_count; i++)

@@ -1,6 +1,6 @@
 /* Goal: whatever way a mover takes (straight through the shared heap, by messages, in packets, from
  * the caller's memory), every movement brings exactly what the plan says, over and over, with
- * several movers under way and ranks that are late.
+ * several movers in flight and ranks that are late.
  * Method: a program of any number of ranks, which are processes or threads. Each cell holds a
  * number made of its coordinates and the round; after each movement every cell of every grid is
  * compared with what it must hold. The first argument is the seed. */
@@ -77,16 +77,16 @@ static void check_turned(ferry *f, const ferry_xarray *x, const int8_t *axis, in
     }
 }
 
-/* There and back at once, with two movers under way, one of them as an operation. */
+/* There and back at once, with two movers in flight, one of them as an operation. */
 static void redistributions(ferry *f, dice *d, dice *own)
 {
     static const int8_t orders[4][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}};
     int64_t extents[3] = {11, 14, 9}, turned[3];
-    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
-    meeting.permuted = true;
-    memcpy(meeting.axis, orders[dice_between(d, 0, 3)], 3);
+    ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
+    intersection.permuted = true;
+    memcpy(intersection.axis, orders[dice_between(d, 0, 3)], 3);
     for (int i = 0; i < 3; i++)
-        turned[i] = extents[meeting.axis[i]];
+        turned[i] = extents[intersection.axis[i]];
     way w = random_way(d), v = random_way(d);
     ferry_floorplan a = random_plan(f, d, ferry_region_sized(3, extents), true);
     ferry_floorplan b = random_plan(f, d, ferry_region_sized(3, turned), true);
@@ -95,7 +95,7 @@ static void redistributions(ferry *f, dice *d, dice *own)
     ferry_xarray *third = make_array(f, &b, ferry_point_all(0), v.borrowed);
     ferry_plan plan = {0};
     ferry_mover *first, *second;
-    CHECK(ferry_plan_intersect(&plan, &a, &b, &meeting, -1) == 0);
+    CHECK(ferry_plan_intersect(&plan, &a, &b, &intersection, -1) == 0);
     CHECK(ferry_mover_bind(f, &plan, from, to, &w.options, &first) == 0);
     CHECK(ferry_mover_bind(f, &plan, from, third, &v.options, &second) == 0);
     ferry_plan_fini(&plan);
@@ -112,8 +112,8 @@ static void redistributions(ferry *f, dice *d, dice *own)
         CHECK(ferry_mover_wait(first) == 0);
         CHECK(ferry_mover_wait(second) == 0);
         CHECK(ferry_op_wait(f, &op) == 0);
-        check_turned(f, to, meeting.axis, round);
-        check_turned(f, third, meeting.axis, round);
+        check_turned(f, to, intersection.axis, round);
+        check_turned(f, third, intersection.axis, round);
     }
     ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;
     ferry_mover_stats_get(first, &stats);
@@ -182,10 +182,10 @@ static void sums(ferry *f, dice *d)
 static void levels(ferry *f, dice *d)
 {
     int64_t coarse_extents[2] = {12, 10};
-    ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+    ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
     ferry_region coarse_domain = ferry_region_sized(2, coarse_extents);
-    meeting.ratio[0] = 2;
-    meeting.ratio[1] = 3;
+    intersection.ratio[0] = 2;
+    intersection.ratio[1] = 3;
     ferry_floorplan coarse = random_plan(f, d, coarse_domain, true);
     ferry_floorplan fine =
         random_plan(f, d, ferry_region_refine(coarse_domain, ferry_point_of(2, 3, 1)), true);
@@ -196,10 +196,10 @@ static void levels(ferry *f, dice *d)
     ferry_mover_options add = FERRY_MOVER_OPTIONS_DEFAULTS;
     add.operation.reduction = FERRY_SUM;
     add.messages = dice_between(d, 0, 1);
-    meeting.relation = FERRY_REFINE;
-    CHECK(ferry_plan_intersect(&up, &coarse, &fine, &meeting, ferry_rank(f)) == 0);
-    meeting.relation = FERRY_COARSEN;
-    CHECK(ferry_plan_intersect(&down, &fine, &coarse, &meeting, ferry_rank(f)) == 0);
+    intersection.relation = FERRY_REFINE;
+    CHECK(ferry_plan_intersect(&up, &coarse, &fine, &intersection, ferry_rank(f)) == 0);
+    intersection.relation = FERRY_COARSEN;
+    CHECK(ferry_plan_intersect(&down, &fine, &coarse, &intersection, ferry_rank(f)) == 0);
     CHECK(ferry_mover_bind(f, &up, c, x, NULL, &refine) == 0);
     CHECK(ferry_mover_bind(f, &down, x, c, &add, &coarsen) == 0);
     fill(c, 1);

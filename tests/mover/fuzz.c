@@ -276,7 +276,7 @@ static void drain(ferry *f, ferry_handler behind)
     CHECK(ferry_barrier(f) == 0);
 }
 
-/* A greeting may be kept for the mover after next, which is then refused, but no other. */
+/* A handshake may be kept for the mover after next, which is then refused, but no other. */
 static void frames(ferry *f, dice *d, ferry_handler behind)
 {
     const dice silent = *d;

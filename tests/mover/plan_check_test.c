@@ -107,8 +107,8 @@ static void test_plan_halo_bounds_images(void **state)
                  NULL);
 }
 
-/* Goal: meetings that cannot be are refused. Method: one fault at a time. */
-static void test_plan_meet_refuses(void **state)
+/* Goal: intersection that cannot be are refused. Method: one fault at a time. */
+static void test_plan_intersect_refuses(void **state)
 {
     (void)state;
     ferry_floorplan a, b;
@@ -116,47 +116,47 @@ static void test_plan_meet_refuses(void **state)
     assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &a), 0);
     assert_int_equal(ferry_floorplan_tile(box(3, 8), ferry_point_all(4), &b), 0);
     for (int fault = 0; fault < 12; fault++) {
-        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
-        meeting.relation = FERRY_REFINE;
-        meeting.ratio[0] = meeting.ratio[1] = 2;
-        meeting.permuted = true;
-        meeting.axis[0] = 1;
+        ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
+        intersection.relation = FERRY_REFINE;
+        intersection.ratio[0] = intersection.ratio[1] = 2;
+        intersection.permuted = true;
+        intersection.axis[0] = 1;
         switch (fault) {
         case 1:
-            meeting.ratio[1] = 0;
+            intersection.ratio[1] = 0;
             break;
         case 2:
-            meeting.axis[1] = 1;
+            intersection.axis[1] = 1;
             break;
         case 3:
-            meeting.axis[1] = 2;
+            intersection.axis[1] = 2;
             break;
         case 4:
-            meeting.axis[1] = -1;
+            intersection.axis[1] = -1;
             break;
         case 5:
-            meeting.shift.at[0] = 3;
+            intersection.shift.at[0] = 3;
             break;
         case 6:
-            meeting.low.at[0] = -1;
+            intersection.low.at[0] = -1;
             break;
         case 7:
-            meeting.high.at[1] = -1;
+            intersection.high.at[1] = -1;
             break;
         case 8:
-            meeting.high.at[1] = INT64_MAX;
+            intersection.high.at[1] = INT64_MAX;
             break;
         case 9:
-            meeting.shift.at[0] = INT64_MIN;
+            intersection.shift.at[0] = INT64_MIN;
             break;
         case 10:
-            meeting.relation = (ferry_relation)(FERRY_COARSEN + 1);
+            intersection.relation = (ferry_relation)(FERRY_COARSEN + 1);
             break;
         default:
             break;
         }
         const size_t before = plan.count;
-        assert_int_equal(ferry_plan_intersect(&plan, &a, fault == 11 ? &b : &a, &meeting, -1),
+        assert_int_equal(ferry_plan_intersect(&plan, &a, fault == 11 ? &b : &a, &intersection, -1),
                          fault == 0 ? 0 : FERRY_EINVAL);
         assert_int_equal(plan.count > before, fault == 0);
     }
@@ -165,30 +165,30 @@ static void test_plan_meet_refuses(void **state)
     ferry_floorplan_fini(&b);
 }
 
-/* Goal: no meeting overflows at the limits that are let through, and what lies beyond is refused.
- * Method: the largest ratio with the largest shift and widths. */
-static void test_plan_meet_at_the_limits(void **state)
+/* Goal: no intersection overflows at the limits that are let through, and what lies beyond is
+ * refused. Method: the largest ratio with the largest shift and widths. */
+static void test_plan_intersect_at_the_limits(void **state)
 {
     (void)state;
     ferry_floorplan a;
     ferry_plan plan = {0};
     assert_int_equal(ferry_floorplan_tile(box(2, 8), ferry_point_all(4), &a), 0);
     for (int relation = FERRY_PLAIN; relation <= FERRY_COARSEN; relation++) {
-        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
-        meeting.relation = (ferry_relation)relation;
-        meeting.ratio[0] = meeting.ratio[1] = INT32_MAX;
+        ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
+        intersection.relation = (ferry_relation)relation;
+        intersection.ratio[0] = intersection.ratio[1] = INT32_MAX;
         const int64_t ratio = relation == FERRY_PLAIN ? 1 : INT32_MAX;
         int64_t far = FERRY_COORDINATE_MAX / 4 / ratio;
-        meeting.low = meeting.high = ferry_point_all(far);
-        meeting.shift = ferry_point_all(-(far - far % ratio));
+        intersection.low = intersection.high = ferry_point_all(far);
+        intersection.shift = ferry_point_all(-(far - far % ratio));
         const int64_t room = FERRY_COORDINATE_MAX / 2 / ratio;
         a.blocks[0].region.low = ferry_point_all(-room);
-        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &meeting, 0), 0);
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), 0);
         a.blocks[0].region.low = ferry_point_all(-room - 1);
-        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), FERRY_EINVAL);
         a.blocks[0].region.low = ferry_point_all(0);
-        meeting.shift = ferry_point_all((far + 1) * ratio);
-        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &meeting, 0), FERRY_EINVAL);
+        intersection.shift = ferry_point_all((far + 1) * ratio);
+        assert_int_equal(ferry_plan_intersect(&plan, &a, &a, &intersection, 0), FERRY_EINVAL);
     }
     ferry_plan_fini(&plan);
     ferry_floorplan_fini(&a);
@@ -357,8 +357,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_halo_refuses),
         cmocka_unit_test(test_plan_halo_bounds_images),
-        cmocka_unit_test(test_plan_meet_refuses),
-        cmocka_unit_test(test_plan_meet_at_the_limits),
+        cmocka_unit_test(test_plan_intersect_refuses),
+        cmocka_unit_test(test_plan_intersect_at_the_limits),
         cmocka_unit_test(test_plan_check_finds_every_misfit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,22 +224,22 @@ static void test_plan_of_a_rank_is_its_share(void **state)
         halo.high = ferry_point_of(1, dice_between(&d, 0, 3), 0);
         halo.domain = domain;
         halo.periodic[0] = halo.periodic[1] = round % 2;
-        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
-        meeting.low = halo.low;
-        meeting.high = ferry_point_of(dice_between(&d, 0, 3), dice_between(&d, 0, 3), 0);
-        meeting.shift = ferry_point_of(dice_between(&d, -3, 3), 2, 0);
-        meeting.relation = (ferry_relation)dice_between(&d, 0, 3);
-        meeting.ratio[0] = 2;
-        meeting.ratio[1] = 1;
-        meeting.permuted = round % 3 == 0;
-        meeting.axis[0] = 1;
-        if (meeting.relation == FERRY_REFINE)
-            meeting.shift.at[0] = 4;
+        ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
+        intersection.low = halo.low;
+        intersection.high = ferry_point_of(dice_between(&d, 0, 3), dice_between(&d, 0, 3), 0);
+        intersection.shift = ferry_point_of(dice_between(&d, -3, 3), 2, 0);
+        intersection.relation = (ferry_relation)dice_between(&d, 0, 3);
+        intersection.ratio[0] = 2;
+        intersection.ratio[1] = 1;
+        intersection.permuted = round % 3 == 0;
+        intersection.axis[0] = 1;
+        if (intersection.relation == FERRY_REFINE)
+            intersection.shift.at[0] = 4;
         for (int kind = 0; kind < 2; kind++) {
             ferry_plan whole = {0};
             for (int rank = -1; rank < 4; rank++) {
                 ferry_plan own = {0}, *plan = rank < 0 ? &whole : &own;
-                int error = kind ? ferry_plan_intersect(plan, &a, &b, &meeting, rank)
+                int error = kind ? ferry_plan_intersect(plan, &a, &b, &intersection, rank)
                                  : ferry_plan_halo(plan, &a, &halo, rank);
                 assert_int_equal(error, 0);
                 if (rank >= 0)
@@ -255,7 +255,7 @@ static void test_plan_of_a_rank_is_its_share(void **state)
 
 /* Goal: redistribution moves every common point once; reversed it moves back; two in a row compose.
  * Method: three decompositions of one domain. */
-static void test_plan_meet_moves_each_point_once(void **state)
+static void test_plan_intersect_moves_each_point_once(void **state)
 {
     (void)state;
     ferry_region domain = box(2, 24);
@@ -318,7 +318,7 @@ static void test_plan_meet_moves_each_point_once(void **state)
 }
 
 /* Goal: entries of every kind print and, but for samples, turn round into ones that the check
- * takes; composing refuses them. Method: one meeting of each relation with axes turned. */
+ * takes; composing refuses them. Method: one intersection of each relation with axes turned. */
 static void test_plan_prints_and_reverses_every_relation(void **state)
 {
     (void)state;
@@ -333,14 +333,14 @@ static void test_plan_prints_and_reverses_every_relation(void **state)
     assert_int_equal(ferry_floorplan_add(&source, box(2, 20), 0), 0);
     assert_int_equal(ferry_floorplan_add(&target, ferry_region_sized(2, (int64_t[]){4, 2}), 0), 0);
     for (int relation = FERRY_PLAIN; relation <= FERRY_COARSEN; relation++) {
-        ferry_intersection meeting = FERRY_INTERSECTION_DEFAULTS;
+        ferry_intersection intersection = FERRY_INTERSECTION_DEFAULTS;
         ferry_plan plan = {0}, composed = {0};
-        meeting.relation = (ferry_relation)relation;
-        meeting.ratio[0] = 3;
-        meeting.ratio[1] = 2;
-        meeting.permuted = true;
-        meeting.axis[0] = 1;
-        assert_int_equal(ferry_plan_intersect(&plan, &source, &target, &meeting, -1), 0);
+        intersection.relation = (ferry_relation)relation;
+        intersection.ratio[0] = 3;
+        intersection.ratio[1] = 2;
+        intersection.permuted = true;
+        intersection.axis[0] = 1;
+        assert_int_equal(ferry_plan_intersect(&plan, &source, &target, &intersection, -1), 0);
         char *text;
         size_t size;
         FILE *out = open_memstream(&text, &size);
@@ -417,7 +417,7 @@ int main(void)
         cmocka_unit_test(test_plan_halo_of_overlapping_blocks),
         cmocka_unit_test(test_halo_near_names_what_a_plan_connects),
         cmocka_unit_test(test_plan_of_a_rank_is_its_share),
-        cmocka_unit_test(test_plan_meet_moves_each_point_once),
+        cmocka_unit_test(test_plan_intersect_moves_each_point_once),
         cmocka_unit_test(test_plan_prints_and_reverses_every_relation),
         cmocka_unit_test(test_plan_is_data),
     };

@@ -1,7 +1,7 @@
 /* A job of which the last rank ends as the argument says, while the others wait for it: killed,
  * vanish (status 0 without ferry_close), status (its main function returns 3). With room for more
- * ranks, one that rank 0 has started, all of whose others wait for ever: recruit-killed,
- * recruit-status, recruit-late (it has left the job before); or rank 0 itself when that one has
+ * ranks, one that rank 0 has started, all of whose others wait for ever: spawn-killed,
+ * spawn-status, spawn-late (it has left the job before); or rank 0 itself when that one has
  * come: starter. */
 #include <signal.h>
 #include <string.h>
@@ -9,22 +9,22 @@
 
 #include <ferry/ferry.h>
 
-static int end_recruit(ferry *f, const char *way)
+static int end_spawn_ranks(ferry *f, const char *way)
 {
-    if (strcmp(way, "recruit-killed") == 0)
+    if (strcmp(way, "spawn-killed") == 0)
         raise(SIGKILL);
-    if (strcmp(way, "recruit-late") == 0 && ferry_leave(f) != 0)
+    if (strcmp(way, "spawn-late") == 0 && ferry_leave(f) != 0)
         return 2;
     while (strcmp(way, "starter") == 0)
         (void)ferry_wait(f, FERRY_FOREVER);
     return 3;
 }
 
-static int with_recruit(ferry *f, const char *way)
+static int with_spawn_ranks(ferry *f, const char *way)
 {
     int first;
     if (ferry_member_place(f, ferry_rank(f)) < 0)
-        return end_recruit(f, way);
+        return end_spawn_ranks(f, way);
     if (ferry_rank(f) == 0 && ferry_spawn(f, 1, NULL, &first) != 0)
         return 2;
     while (ferry_rank(f) != 0 || strcmp(way, "starter") != 0 || ferry_peer_is_gone(f, first))
@@ -35,8 +35,8 @@ static int with_recruit(ferry *f, const char *way)
 
 static int rank_main(ferry *f, int argc, char **argv)
 {
-    if (argc >= 2 && (strstr(argv[1], "recruit-") != NULL || strcmp(argv[1], "starter") == 0))
-        return with_recruit(f, argv[1]);
+    if (argc >= 2 && (strstr(argv[1], "spawn-") != NULL || strcmp(argv[1], "starter") == 0))
+        return with_spawn_ranks(f, argv[1]);
     if (argc < 2 || ferry_barrier(f) != 0)
         return 2;
     if (ferry_rank(f) < ferry_ranks(f) - 1)

@@ -33,13 +33,13 @@ for way in killed vanish status; do
     try $way 1 ""
     try $way 0 ""
 done
-for way in recruit-killed recruit-status recruit-late starter; do
+for way in spawn_ranks-killed spawn_ranks-status spawn_ranks-late starter; do
     try $way 1 4
     try $way 0 6
 done
 # What the launcher says of a rank that it does not know is not enough.
-case $(FERRY_RANKS_MAX=4 "$run" "$mpirun" 3 "$program" recruit-killed $$ 2>&1) in
+case $(FERRY_RANKS_MAX=4 "$run" "$mpirun" 3 "$program" spawn_ranks-killed $$ 2>&1) in
 *"rank 3 (process "*" was killed by SIGKILL"*"; the job ends"*) ;;
-*) echo "FAILED: recruit-killed is not told of"; failed=1 ;;
+*) echo "FAILED: spawn-killed is not told of"; failed=1 ;;
 esac
 exit $failed

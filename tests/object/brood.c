@@ -89,9 +89,7 @@ static void set_up(ferry *f, account *a)
     for (int rank = 0; rank < ferry_ranks(f); rank++) {
         if (ferry_rank(f) == rank) {
             check(f, ferry_object_create(f, type, calloc(1, 64), &a->objects[rank]));
-            check(f, ferry_balance_add(f, a->objects[rank],
-                                       &(ferry_balance_options){sizeof(ferry_balance_options), 1, 0,
-                                                                NULL, NULL, 0}));
+            check(f, ferry_balance_add(f, a->objects[rank], NULL));
         }
         check(f, ferry_broadcast(f, rank, &a->objects[rank], sizeof a->objects[rank]));
     }

@@ -161,8 +161,8 @@ static void test_each_protocol_tells_whom_it_should(void **state)
     (void)state;
     static const struct {
         const char *name;
-        int creator, first, stranger; /* guesses of rank 0, rank 1, rank 4 */
-        uint64_t from_creator, from_stranger;
+        int creator, first, unregistered; /* guesses of rank 0, rank 1, rank 4 */
+        uint64_t from_creator, from_unregistered;
     } cases[] = {{"lazy", 1, 2, 0, 2, 1},
                  {"home", 3, 2, 0, 0, 1},
                  {"eager", 3, 3, 3, 0, 0},
@@ -176,13 +176,13 @@ static void test_each_protocol_tells_whom_it_should(void **state)
             move(&w, object, to - 1, to);
         CHECK(guess(&w, 0, object) == cases[i].creator);
         CHECK(guess(&w, 1, object) == cases[i].first);
-        CHECK(guess(&w, 4, object) == cases[i].stranger);
+        CHECK(guess(&w, 4, object) == cases[i].unregistered);
         post(&w, 0, object, w.accounts[0].count);
         job_settle(&w.job);
         CHECK(forwards(&w) == cases[i].from_creator);
         post(&w, 4, object, w.accounts[4].count);
         job_settle(&w.job);
-        CHECK(forwards(&w) == cases[i].from_creator + cases[i].from_stranger);
+        CHECK(forwards(&w) == cases[i].from_creator + cases[i].from_unregistered);
         CHECK(guess(&w, 0, object) == 3 && guess(&w, 4, object) == 3);
         CHECK(w.accounts[3].handled == 2);
         world_close(&w);
@@ -338,8 +338,8 @@ static void settle_but(world *w, int silent)
 /* Rank 4 leaves what it has to rank 0, and is asked nothing any more. */
 static void bequeath(world *w)
 {
-    enum { HEIR = 2 }; /* as leave.c numbers it */
-    const fy_frame frame = {.kind = FY_KIND_LEAVE, .word_count = 3, .words = {HEIR, 4, 0}};
+    enum { SUCCESSOR = 2 }; /* as leave.c numbers it */
+    const fy_frame frame = {.kind = FY_KIND_LEAVE, .word_count = 3, .words = {SUCCESSOR, 4, 0}};
     CHECK(fy_objects_leave(w->job.f[4], 0));
     job_settle(&w->job);
     for (int rank = 0; rank < 4; rank++)
@@ -348,12 +348,12 @@ static void bequeath(world *w)
 }
 
 /* Goal: what has ended is not inherited, wherever it was last, whoever inherits, and whether its
- * creator is there or has left. Method: rank 1, where an object has been, tells its heir of it when
- * all others know already that it has ended. */
-static void test_heirs_forget_what_has_ended(void **state)
+ * creator is there or has left. Method: rank 1, where an object has been, tells its successor of it
+ * when all others know already that it has ended. */
+static void test_successors_forget_what_has_ended(void **state)
 {
     static const struct {
-        int creator, last, heir;
+        int creator, last, successor;
     } cases[] = {{0, 2, 0}, {0, 0, 0}, {0, 2, 3}, {0, 3, 3}, {1, 2, 3},
                  {1, 3, 3}, {4, 2, 0}, {4, 0, 0}, {4, 2, 3}, {4, 3, 3}};
     (void)state;
@@ -368,8 +368,8 @@ static void test_heirs_forget_what_has_ended(void **state)
         move(&w, object, 1, cases[i].last);
         CHECK(ferry_object_destroy(w.job.f[cases[i].last], object) == 0);
         settle_but(&w, 1);
-        CHECK(fy_objects_leave(w.job.f[1], cases[i].heir));
-        settle_but(&w, 1); /* the heir hears of it, and then rank 1 of the end */
+        CHECK(fy_objects_leave(w.job.f[1], cases[i].successor));
+        settle_but(&w, 1); /* the successor hears of it, and then rank 1 of the end */
         job_settle(&w.job);
         size_t of_leaver = cases[i].creator == 4 ? fy_objects_of(w.job.f[4])->directory.count : 0;
         CHECK(entries(&w) == of_leaver);
@@ -377,7 +377,7 @@ static void test_heirs_forget_what_has_ended(void **state)
     }
 }
 
-/* A message with movement number `movement`, as one that has been under way for long. */
+/* A message with movement number `movement`, as one that has been in flight for long. */
 static void post_late(world *w, int rank, int to, ferry_object object, uint32_t movement)
 {
     ferry *f = w->job.f[rank];
@@ -472,7 +472,7 @@ static void test_messages_to_what_a_dead_rank_held_fail(void **state)
 }
 
 /* Goal: closing destroys an object that has left one rank and is not yet installed on the other.
- * Method: the ranks close while one is under way; world_close counts who is alive. */
+ * Method: the ranks close while one is in flight; world_close counts who is alive. */
 static void test_closing_destroys_what_is_under_way(void **state)
 {
     (void)state;
@@ -585,7 +585,7 @@ int main(void)
         cmocka_unit_test(test_stale_news_are_dropped),
         cmocka_unit_test(test_objects_wait_for_their_kind),
         cmocka_unit_test(test_the_end_is_forgotten_by_all),
-        cmocka_unit_test(test_heirs_forget_what_has_ended),
+        cmocka_unit_test(test_successors_forget_what_has_ended),
         cmocka_unit_test(test_messages_behind_the_end_fail),
         cmocka_unit_test(test_messages_wait_for_what_comes),
         cmocka_unit_test(test_messages_to_what_a_dead_rank_held_fail),

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
-#include "object/passage.h"
+#include "object/migration.h"
 #include "object/wire.h"
 #include "ranks.h"
 #include "starved.h"
@@ -163,8 +163,9 @@ static void test_each_allocation_of_objects_may_fail(void **state)
     starve("none", session, 30);
 }
 
-/* What a passage is made from: an object with a pending letter, from several ranks. */
-static size_t make_passage(ferry *f, account *a, unsigned char *block, size_t size_max)
+/* What a migration frame is made from: an object with a pending queued message, from several ranks.
+ */
+static size_t make_migration(ferry *f, account *a, unsigned char *block, size_t size_max)
 {
     ferry_object object;
     ferry_move_info info;
@@ -175,9 +176,9 @@ static size_t make_passage(ferry *f, account *a, unsigned char *block, size_t si
     CHECK(create(f, a, &object) == 0);
     CHECK(ferry_object_send(f, object, &m, NULL) == 0);
     const fy_record *record = fy_record_here(f, object);
-    size_t size_bytes = fy_passage_bytes(record, sizeof(uint64_t));
+    size_t size_bytes = fy_migration_bytes(record, sizeof(uint64_t));
     CHECK(size_bytes <= size_max);
-    memset(fy_passage_write(record, size_bytes, sizeof(uint64_t), false, block), 7,
+    memset(fy_migration_write(record, size_bytes, sizeof(uint64_t), false, block), 7,
            sizeof(uint64_t));
     CHECK(ferry_object_uninstall(f, object, 1, &info, &data) == 0);
     CHECK(info.size_bytes == size_bytes + sizeof(uint64_t)); /* a seal instead of the data */
@@ -228,7 +229,7 @@ static void test_spoilt_frames_do_no_harm(void **state)
     uint64_t random = 5;
     job_open(&job, 2, 0, 0);
     CHECK(set_up(job.f[0], &a[0]) && set_up(job.f[1], &a[1]));
-    size_t size_bytes = make_passage(job.f[0], &a[0], whole, sizeof whole);
+    size_t size_bytes = make_migration(job.f[0], &a[0], whole, sizeof whole);
     ferry_object object;
     CHECK(create(job.f[0], &a[0], &object) == 0);
     fy_frame message;
@@ -283,10 +284,10 @@ static void test_frame_of_several_objects_comes_once(void **state)
     for (int i = 0; i < 2; i++) {
         CHECK(create(job.f[0], &a[0], &objects[i]) == 0);
         const fy_record *record = fy_record_here(job.f[0], objects[i]);
-        size_t bytes = fy_passage_bytes(record, sizeof(uint64_t));
+        size_t bytes = fy_migration_bytes(record, sizeof(uint64_t));
         CHECK(size_bytes + bytes <= sizeof block);
-        (void)fy_passage_write(record, bytes, sizeof(uint64_t), false,
-                               (unsigned char *)block + size_bytes);
+        (void)fy_migration_write(record, bytes, sizeof(uint64_t), false,
+                                 (unsigned char *)block + size_bytes);
         size_bytes += bytes;
     }
     const fy_frame frame = {.kind = FY_KIND_ARRIVAL, .data = block, .size_bytes = size_bytes};

@@ -1,7 +1,7 @@
 /* Goal: memory stays bounded when ranks flood objects that move all the time, nothing of the flood
  * is lost or out of order, and ranks that flood each other do not wait for ever.
  * Method: objects move on after every few messages, and are slower than who sends to them: messages
- * wait for objects that are under way, for others before them, and at ranks that pass them on. Each
+ * wait for objects that are in flight, for others before them, and at ranks that pass them on. Each
  * process watches the most memory that it ever had resident; under the simulator that does
  * (ferry sim --memory).
  *   main     the upper half of the ranks sends, the objects move among the lower half

@@ -203,7 +203,7 @@ static void create_traveller(scene *s)
     create(s->job.f[0], s->type, &s->traveller);
 }
 
-static ferry_message letter(scene *s, bool wrong)
+static ferry_message queued(scene *s, bool wrong)
 {
     if (wrong)
         CHECK(ferry_object_handler_register(s->job.f[0], "only here", object_note, &s->only_here) ==
@@ -215,7 +215,7 @@ static ferry_message letter(scene *s, bool wrong)
 
 static int object_take_along(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_message m = letter(s, wrong);
+    const ferry_message m = queued(s, wrong);
     int error = ferry_object_send(s->job.f[0], s->traveller, &m, track);
     if (error == 0 && ferry_object_move(s->job.f[0], s->traveller, 1) != 0)
         s->stayed = true;
@@ -224,7 +224,7 @@ static int object_take_along(scene *s, const ferry_track *track, bool wrong)
 
 static int object_send_after(scene *s, const ferry_track *track, bool wrong)
 {
-    const ferry_message m = letter(s, wrong);
+    const ferry_message m = queued(s, wrong);
     if (ferry_object_move(s->job.f[0], s->traveller, 1) != 0)
         s->stayed = true;
     return ferry_object_send(s->job.f[0], s->traveller, &m, track);

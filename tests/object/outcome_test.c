@@ -1,8 +1,9 @@
 /* Goal: whatever operation is tracked and whatever becomes of it, it has exactly one end, of the
  * right sort and for the right reason, after at most one submitted. Method: a table of operations
- * from rank 0 to rank 1 (outcome.c) and the fates below, each with each, on a job of two ranks that
- * one thread drives, so that it says who polls when and when allocations fail. Memory of rank 1
- * that is read and written is registered, outside the shared heap: such operations go by frames. */
+ * from rank 0 to rank 1 (outcome.c) and the outcomes below, each with each, on a job of two ranks
+ * that one thread drives, so that it says who polls when and when allocations fail. Memory of rank
+ * 1 that is read and written is registered, outside the shared heap: such operations go by frames.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -89,7 +90,7 @@ static void take_part(const operation *o)
 }
 
 /* Nothing more comes, whatever happens now; then the job goes. */
-static void expect(const operation *o, const char *fate, ferry_event event, int error)
+static void expect(const operation *o, const char *ending, ferry_event event, int error)
 {
     job_settle(&s.job);
     bool right = ends() == 1 && seen.counts[event] == 1 && seen.last.error == error &&
@@ -100,14 +101,14 @@ static void expect(const operation *o, const char *fate, ferry_event event, int 
     if (!right)
         fprintf(stderr,
                 "%s, %s: %d submitted, %d completed, %d timed out, %d failed; error %d, not %d\n",
-                o->name, fate, seen.counts[0], seen.counts[1], seen.counts[2], seen.counts[3],
+                o->name, ending, seen.counts[0], seen.counts[1], seen.counts[2], seen.counts[3],
                 seen.last.error, error);
     bool told = seen.last.local_rank == 0 && (o->rank < 0 || seen.last.rank == o->rank) &&
                 (!o->has_local || seen.last.local_address != NULL) &&
                 seen.last.remote_address == (uintptr_t)s.far;
     if (!told)
         fprintf(stderr, "%s, %s: the receipt names ranks %d and %d, %p here and 0x%llx there\n",
-                o->name, fate, seen.last.local_rank, seen.last.rank, seen.last.local_address,
+                o->name, ending, seen.last.local_rank, seen.last.rank, seen.last.local_address,
                 (unsigned long long)seen.last.remote_address);
     CHECK(right && told && s.job.f[0]->ops_table.pending == 0);
     job_close(&s.job);

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "object/affinity.h"
-#include "object/letter.h"
 #include "object/names.h"
+#include "object/queued.h"
 #include "object/sources.h"
 #include "object/wire.h"
 
@@ -39,39 +39,39 @@ static void test_names_are_never_given_twice(void **state)
     fy_names_fini(&names);
 }
 
-/* Goal: letters come out by origin and sequence, also across the wrap of the sequence, and repeats
- * are refused. Method: insert in a bad order, take in a good one. */
-static void test_letters_sort_by_origin_and_sequence(void **state)
+/* Goal: queued messages come out by origin and sequence, also across the wrap of the sequence, and
+ * repeats are refused. Method: insert in a bad order, take in a good one. */
+static void test_queued_sort_by_origin_and_sequence(void **state)
 {
     (void)state;
-    fy_letterbox box;
+    fy_message_store box;
     size_t kept_bytes = 0;
-    assert_int_equal(fy_letterbox_init(&box, 1024, 1 << 20, &kept_bytes), 0);
-    fy_letters letters = {0};
+    assert_int_equal(fy_message_store_init(&box, 1024, 1 << 20, &kept_bytes), 0);
+    fy_queued_list messages = {0};
     const ferry_message message = {.word_count = 0};
     const uint32_t sequences[] = {2, UINT32_MAX, 1, 0, UINT32_MAX - 1};
     for (int origin = 2; origin >= 0; origin--)
         for (size_t i = 0; i < 5; i++) {
             fy_envelope envelope = {.origin = origin, .sequence = sequences[i]};
-            fy_letter *letter = fy_letter_create(&box, &envelope, &message, 0, false);
-            assert_true(fy_letters_insert(&letters, letter));
-            fy_letter *again = fy_letter_create(&box, &envelope, &message, 0, false);
-            assert_false(fy_letters_insert(&letters, again));
-            fy_letter_destroy(&box, again);
+            fy_queued_message *queued = fy_queued_create(&box, &envelope, &message, 0, false);
+            assert_true(fy_queued_list_insert(&messages, queued));
+            fy_queued_message *again = fy_queued_create(&box, &envelope, &message, 0, false);
+            assert_false(fy_queued_list_insert(&messages, again));
+            fy_queued_destroy(&box, again);
         }
-    assert_int_equal(letters.count, 15);
-    assert_null(fy_letters_take(&letters, 1, 3));
+    assert_int_equal(messages.count, 15);
+    assert_null(fy_queued_list_take(&messages, 1, 3));
     for (int origin = 0; origin < 3; origin++)
         for (uint32_t i = 0; i < 5; i++) {
-            fy_letter *letter = fy_letters_take(&letters, origin, UINT32_MAX - 1 + i);
-            assert_non_null(letter);
-            fy_letter_destroy(&box, letter);
+            fy_queued_message *queued = fy_queued_list_take(&messages, origin, UINT32_MAX - 1 + i);
+            assert_non_null(queued);
+            fy_queued_destroy(&box, queued);
         }
-    assert_int_equal(letters.count, 0);
+    assert_int_equal(messages.count, 0);
     assert_int_equal(kept_bytes, 0);
-    assert_null(letters.head);
-    assert_int_equal(fy_holding_of(&box, 1)->bytes, 0);
-    fy_letterbox_fini(&box);
+    assert_null(messages.head);
+    assert_int_equal(fy_held_of(&box, 1)->bytes, 0);
+    fy_message_store_fini(&box);
 }
 
 /* Goal: expected numbers are kept per rank, few or many. Method: count in a model beside. */
@@ -145,8 +145,8 @@ static int place_of_number(const void *context, uint64_t object)
     return object == 9 ? -1 : (int)(object % 3);
 }
 
-/* Goal: what ties an object to ranks is the same after a passage, and its dependencies are counted
- * per rank. Method: write, read back whole and cut short, place with a known directory. */
+/* Goal: what ties an object to ranks is the same after a migration frame, and its dependencies are
+ * counted per rank. Method: write, read back whole and cut short, place with a known directory. */
 static void test_affinity_travels(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_never_given_twice),
-        cmocka_unit_test(test_letters_sort_by_origin_and_sequence),
+        cmocka_unit_test(test_queued_sort_by_origin_and_sequence),
         cmocka_unit_test(test_sources_count_per_rank),
         cmocka_unit_test(test_wire_reads_what_it_writes),
         cmocka_unit_test(test_affinity_travels),

@@ -1,7 +1,7 @@
 /* Goal: a long run that creates, sends to, moves and destroys objects does not grow: no rank keeps
  * anything of objects that are no more.
  * Method: in each round every rank creates objects that all ranks send to; handlers move them at
- * random, and one message destroys each, while others are still under way. After the round each
+ * random, and one message destroys each, while others are still in flight. After the round each
  * tracked message has had one end, and every rank's directory gets empty.
  *
  * Run as FERRY_RANKS=N [FERRY_THREADS=1] reclaim OBJECTS. */

@@ -176,14 +176,14 @@ static const ferry_scheduler lump_scheduler = {.size = sizeof lump_scheduler,
                                                .empty = lump_empty,
                                                .message = lump_message};
 
-static uint64_t passages_sent(const ferry *f)
+static uint64_t migrations_sent(const ferry *f)
 {
     return fy_head_of(f)->profile->sent[FY_KIND_ARRIVAL].calls;
 }
 
 static void lumps_are_one_message(ferry *f, account *a, ferry_object_type type)
 {
-    uint64_t before = passages_sent(f);
+    uint64_t before = migrations_sent(f);
     for (int i = 0; i < LUMP && ferry_rank(f) == 0; i++) {
         ferry_object object;
         const ferry_message m = {.handler = a->work};
@@ -194,7 +194,7 @@ static void lumps_are_one_message(ferry *f, account *a, ferry_object_type type)
     check(f, ferry_quiesce(f));
     a->wrong += a->worked != (ferry_rank(f) == 1 ? LUMP : 0);
     a->wrong += a->unpacked != (ferry_rank(f) == 1 ? LUMP : 0);
-    a->wrong += passages_sent(f) - before != (ferry_rank(f) == 0);
+    a->wrong += migrations_sent(f) - before != (ferry_rank(f) == 0);
 }
 
 static void large_ones_are_copied_once(ferry *f, account *a, ferry_object_type type)
@@ -210,7 +210,7 @@ static void large_ones_are_copied_once(ferry *f, account *a, ferry_object_type t
     a->wrong += a->unpacked - before != (ferry_rank(f) == 0 ? 4 : 5);
 }
 
-/* What a rank waits for objects that are under way is a part of its idle time: of all waits, what
+/* What a rank waits for objects that are in flight is a part of its idle time: of all waits, what
  * lies behind the leaving of one elsewhere that then came, and no part of it twice. */
 static void waits_count_once(ferry *f, account *a)
 {
@@ -259,7 +259,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (a.wrong != 0)
         fprintf(stderr, "travel: rank %d: %llu wrong, %llu unpacked, %llu worked, %llu messages\n",
                 ferry_rank(f), (unsigned long long)a.wrong, (unsigned long long)a.unpacked,
-                (unsigned long long)a.worked, (unsigned long long)passages_sent(f));
+                (unsigned long long)a.worked, (unsigned long long)migrations_sent(f));
     return a.wrong != 0;
 }
 

@@ -1,6 +1,6 @@
 /* Goal: ranks leave a running job and nothing is lost: objects that were there or made there are
  * reached by their names as before, each message is handled once and in order, also those that were
- * under way, and quiescence and collectives go on among those that stay. Method: all ranks send to
+ * in flight, and quiescence and collectives go on among those that stay. Method: all ranks send to
  * all objects, which move at random in their handlers; in each round one or two ranks leave in the
  * midst of it, the creators of many among them; each object knows in the end what it must have got.
  * The others send requests with data to the one that leaves, also while it does: each has one end.

@@ -1,14 +1,14 @@
 /* Goal: what a rank sends last before it leaves is handled, however busy its target is: it is told
- * of the leaving behind that. Method: rank 1 leaves; ranks from 3 on let it name its heir, and send
- * it requests before they let it go, which it passes on to rank 0, whom they keep busy for 2 ms
- * each. Rank 0 has let it go before; it handles as many as were sent, none after it was told. Rank
- * 2 inherits. */
+ * of the leaving behind that. Method: rank 1 leaves; ranks from 3 on let it name its successor, and
+ * send it requests before they let it go, which it passes on to rank 0, whom they keep busy for 2
+ * ms each. Rank 0 has let it go before; it handles as many as were sent, none after it was told.
+ * Rank 2 inherits. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <ferry/ferry.h>
 
-enum { SINK, LEAVER, HEIR, SENDERS, REQUESTS = 60, RANKS_MAX = 64, WRONG = 3 };
+enum { SINK, LEAVER, SUCCESSOR, SENDERS, REQUESTS = 60, RANKS_MAX = 64, WRONG = 3 };
 
 typedef struct state {
     ferry_handler pass, work, report;

@@ -1,5 +1,5 @@
 /* Goal: ranks that join a job over several nodes are ranks like others to those of every node:
- * requests and large payloads come once, whole and in order, also when many are under way; puts,
+ * requests and large payloads come once, whole and in order, also when many are in flight; puts,
  * gets and remote words reach their memory; objects with much data go to them and come back;
  * collectives count them; one that leaves, and one that is killed while it sends as fast as it can,
  * are told of everywhere, and the others go on. Method: rank 0 and the last rank start one each,

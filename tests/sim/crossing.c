@@ -1,10 +1,10 @@
 /* Goal: two waves of termination in a row have to be balanced, and by the same sum: one alone, and
- * two by different sums, may be so while a message is under way.
+ * two by different sums, may be so while a message is in flight.
  * Method: messages that cross waves, each at its time (crossing.net). Waves are held up by rank 4,
  * which computes from 10 ms to 30 and from 31 to 51, and have asked rank 1 before what comes there
  * at 20 and at 40 ms. So what rank 1 sends then it counts in the next wave only, but rank 4 counts
  * at once that it has handled the most of that: 4 messages that are sent at the start, 4 that were
- * handled by 30 ms; 8 and 8 by 51. Of what is left one is under way until 220 ms. For the simulator
+ * handled by 30 ms; 8 and 8 by 51. Of what is left one is in flight until 220 ms. For the simulator
  * alone.
  *
  * Run as ferry sim -n 5 --net crossing.net crossing. */
@@ -55,7 +55,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         send(f, handler, 1, ferry_rank(f) == 2 ? first : second);
     }
     if (ferry_quiesce(f) != 0 || under_way != 0) {
-        fprintf(stderr, "crossing: rank %d: %d under way at %.1f ms\n", ferry_rank(f), under_way,
+        fprintf(stderr, "crossing: rank %d: %d in flight at %.1f ms\n", ferry_rank(f), under_way,
                 (double)ferry_now(f) / 1e6);
         return WRONG_STATUS;
     }

@@ -163,7 +163,7 @@ static void check_quiescence(ferry *f, uint64_t round)
             size_t pair = round_pair_of(round, source, target);
             if (truth.round_sent[pair] != truth.round_seen[pair] &&
                 !ferry_peer_is_gone(f, source) && !ferry_peer_is_gone(f, target))
-                wrong(f, "quiescence declared with requests under way", (uint64_t)source,
+                wrong(f, "quiescence declared with requests in flight", (uint64_t)source,
                       (uint64_t)target);
         }
 }

@@ -73,7 +73,7 @@ mutant port_order src/port/sim/wire.c 'cargo->number > channel->expected' '0' 5
 mutant credit_return src/port/sim/channel.c 'channel->ring_frames--;' ';' 5
 mutant one_wave src/core/quiesce.c 'balanced && q->was_balanced && created == q->last_created' 'balanced' 7 \
     10 2 60
-mutant object_order src/object/deliver.c 'letter->envelope.sequence - *expected' '0' 5
+mutant object_order src/object/deliver.c 'queued->envelope.sequence - *expected' '0' 5
 mutant object_moves src/object/directory.c ' || (int32_t)(movement - entry->movement) <= 0' '' 5
 
 program=workload options= sort=more
@@ -113,11 +113,11 @@ mutant route_here src/object/send.c 'bool follows = fy_message_follows(f, entry-
     'bool follows = false;' 4
 mutant route_movement src/core/send.c '>> 32 << 32 | route->movement' '' 4
 mutant route_ended src/core/route.c '--route->count == 0' '--route->count != 0' 4
-mutant tokens_kept src/object/holding.c 'give && tell(f, h, -(int)h->tokens)' 'false' 4
-mutant token_forgotten src/object/holding.c 'fy_holding_of(box, letter->envelope.origin)->tokens++;' ';' 4
+mutant tokens_kept src/object/held.c 'give && tell(f, h, -(int)h->tokens)' 'false' 4
+mutant token_forgotten src/object/held.c 'fy_held_of(box, queued->envelope.origin)->tokens++;' ';' 4
 mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memory' 4
-mutant holding_grows src/object/letter.c 'if (letter->counted)' 'if (0)' 4
-mutant holding_unheard src/object/letter.c 'holding->tokens != 0 && holding->bytes' '0 && holding->bytes' 4
+mutant held_grows src/object/queued.c 'if (queued->counted)' 'if (0)' 4
+mutant held_unheard src/object/queued.c 'held->tokens != 0 && held->bytes' '0 && held->bytes' 4
 mutant carrier_waits src/core/send.c 'f->carried == 0 && must_wait' 'must_wait' 4
 mutant carrier_unknown src/object/carry.c 'fy_location_send(f, rank, object, FY_PLACE_CARRIED' \
     '(void)(f, rank, object, FY_PLACE_CARRIED' 4
@@ -128,7 +128,7 @@ mutant turn_unasked src/object/deliver.c 'expected == NULL || *expected != envel
     'expected == NULL' 4
 mutant turn_skipped src/object/deliver.c 'if (*expected != envelope->sequence)' 'if (0)' 4
 mutant forward_unaware src/object/deliver.c 'next.movement = movement;' ';' 4
-mutant early_stays src/object/passage.c 'at = write_letters(&record->early, at);' ';' 4
+mutant early_stays src/object/migration.c 'at = write_queued(&record->early, at);' ';' 4
 mutant early_unheard src/object/deliver.c 'add_early(f, record, envelope->origin, expected);' ';' 4
 mutant ready_unseen src/object/run.c 'fy_list_insert(&objects->ready, &record->link);' ';' 4
 mutant left_unknown src/object/migrate.c 'entry->movement = record->movement + 1;' \

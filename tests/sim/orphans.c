@@ -264,7 +264,7 @@ static void check_end(ferry *f)
     int me = ferry_rank(f);
     check_alive(f);
     if (truth.early[me])
-        wrong(f, "quiescence declared with a message of this rank under way", (uint64_t)me, 0);
+        wrong(f, "quiescence declared with a message of this rank in flight", (uint64_t)me, 0);
     for (int object = 0; object < truth.objects; object++) {
         if (*copies_at(object, me) == 0)
             continue;

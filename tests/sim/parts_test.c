@@ -175,21 +175,21 @@ static void test_faults_repeat_from_their_tape(void **state)
 {
     (void)state;
     enum { PACKETS = 2000 };
-    static fy_fate fates[PACKETS];
+    static fy_packet_outcome outcomes[PACKETS];
     static char text[1 << 20];
     fy_faults faults;
     assert_int_equal(fy_faults_open("drop=0.1,dup=0.05,delay=0.2:9us", 5, 4, 100, &faults), 0);
     for (int i = 0; i < PACKETS; i++)
-        fy_faults_packet(&faults, &fates[i]);
+        fy_faults_packet(&faults, &outcomes[i]);
     print_plan(&faults, true, text, sizeof(text));
     fy_faults_fini(&faults);
     assert_int_equal(fy_faults_open(text, 99, 4, 100, &faults), 0);
     for (int i = 0; i < PACKETS; i++) {
-        fy_fate fate;
-        fy_faults_packet(&faults, &fate);
-        assert_int_equal(fate.drop, fates[i].drop);
-        assert_int_equal(fate.dup, fates[i].dup);
-        assert_int_equal(fate.delay_ns, fates[i].delay_ns);
+        fy_packet_outcome outcome;
+        fy_faults_packet(&faults, &outcome);
+        assert_int_equal(outcome.drop, outcomes[i].drop);
+        assert_int_equal(outcome.dup, outcomes[i].dup);
+        assert_int_equal(outcome.delay_ns, outcomes[i].delay_ns);
     }
     fy_faults_fini(&faults);
 }

@@ -1,7 +1,7 @@
 /* Goal: waves of termination do not go round and round while a message is long on its way, and the
  * announcement is not late for that: at most 4 waves begin once nothing is left. Method: chains of
  * requests, and one from the first rank to the last, which may be far away (waves.net); the account
- * of what is under way stands outside the ranks, and the count of waves is read from the root. For
+ * of what is in flight stands outside the ranks, and the count of waves is read from the root. For
  * the simulator alone.
  *
  * Run as ferry sim -n N waves CHAINS WAVES_MAX LATE_NS_MAX. */
@@ -20,7 +20,7 @@ static struct {
     ferry *root;
     ferry_handler handler;
     uint64_t random, under_way;
-    uint32_t begun;    /* waves, when something was last under way or outside ferry_quiesce */
+    uint32_t begun;    /* waves, when something was last in flight or outside ferry_quiesce */
     uint64_t ended_ns; /* when that was */
 } truth;
 
@@ -64,7 +64,7 @@ static int check(ferry *f, uint32_t before, uint32_t waves_max, uint64_t late_ns
         late_ns <= late_ns_max)
         return 0;
     fprintf(stderr,
-            "oracle: %" PRIu64 " under way; at most %d waves after the end, %" PRIu32
+            "oracle: %" PRIu64 " in flight; at most %d waves after the end, %" PRIu32
             " in all, and %" PRIu64 " ns behind\n",
             truth.under_way, WAVES_AFTER_MAX, waves_max, late_ns_max);
     return WRONG_STATUS;

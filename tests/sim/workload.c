@@ -179,8 +179,8 @@ static void go_on(ferry *f, account *a, uint64_t hops)
 {
     if (draw(&a->random, 4) == 0)
         ferry_compute(f, (double)draw(&a->random, 2000) * 1e-9);
-    uint64_t fate = draw(&a->random, 6);
-    int count = hops == 0 || fate == 0 ? 0 : fate == 1 ? 2 : 1;
+    uint64_t outcome = draw(&a->random, 6);
+    int count = hops == 0 || outcome == 0 ? 0 : outcome == 1 ? 2 : 1;
     for (int i = 0; i < count; i++)
         if (draw(&a->random, 2) == 0)
             send_request(f, a, (int)draw(&a->random, (uint64_t)truth.ranks), hops - 1);
@@ -310,12 +310,12 @@ static void check_quiescence(ferry *f)
 {
     truth.quiescences++;
     if (truth.sent != truth.ended)
-        wrong(f, "quiescence declared with messages under way", truth.sent, truth.ended);
+        wrong(f, "quiescence declared with messages in flight", truth.sent, truth.ended);
     for (int i = 0; i < truth.objects; i++)
         if (truth.alive[i] > !truth.destroyed[i])
             wrong(f, "object doubled", (uint64_t)i, (uint64_t)truth.alive[i]);
         else if (truth.alive[i] < !truth.destroyed[i])
-            wrong(f, "quiescence declared with an object under way", (uint64_t)i, 0);
+            wrong(f, "quiescence declared with an object in flight", (uint64_t)i, 0);
 }
 
 /* How long to play, and how many handlings one sending may lead to. */

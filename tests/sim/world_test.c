@@ -180,7 +180,7 @@ static void test_sim_speeds_and_stops(void **state)
     assert_near(n.at_ns[4], 1100000);
 }
 
-static int bereaved(void *arg, fy_port *port)
+static int after_death(void *arg, fy_port *port)
 {
     notes *n = arg;
     fy_frame frame = {.kind = 1};
@@ -206,7 +206,7 @@ static void test_sim_tells_of_a_death(void **state)
 {
     (void)state;
     notes n = {0};
-    assert_int_equal(run(2, (fy_sim_options){.faults = "die=1@500us"}, bereaved, &n), 0);
+    assert_int_equal(run(2, (fy_sim_options){.faults = "die=1@500us"}, after_death, &n), 0);
     assert_int_equal(n.error, 0);
     assert_in_range(n.at_ns[7], 500000, 1500000);
     assert_int_equal(n.count, 1);

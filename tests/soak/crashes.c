@@ -1,4 +1,4 @@
-/* Goal: no success is told after a rank was lost. Method: runs tests/programs/doomed.c over and
+/* Goal: no success is told after a rank was lost. Method: runs tests/programs/crashing.c over and
  * over, as processes; one of its ranks ends in a way and at a place drawn at random, or is killed
  * from outside at a random time. A result of a round must come after the parts of all ranks; the
  * exit status must not be 0 unless all results were written; the job must end in time.
@@ -83,9 +83,9 @@ static void run(tally *t, const char *program, uint64_t seed, int number)
     int ranks = 2 + (int)draw(&random, 5), fds[2];
     const char *how = hows[draw(&random, HOWS)], *where = wheres[draw(&random, WHERES)];
     bool outer = strcmp(how, "outer") == 0;
-    char count[16], doomed[16];
+    char count[16], crashing[16];
     snprintf(count, sizeof(count), "%d", ranks);
-    snprintf(doomed, sizeof(doomed), "%d", (int)draw(&random, (uint64_t)ranks));
+    snprintf(crashing, sizeof(crashing), "%d", (int)draw(&random, (uint64_t)ranks));
     if (pipe(fds) != 0)
         exit(2);
     uint64_t start_ns = fy_clock_now_ns();
@@ -96,7 +96,7 @@ static void run(tally *t, const char *program, uint64_t seed, int number)
         dup2(fds[1], STDERR_FILENO);
         close(fds[0]);
         close(fds[1]);
-        execl(program, program, outer ? "none" : how, where, doomed, (char *)NULL);
+        execl(program, program, outer ? "none" : how, where, crashing, (char *)NULL);
         _exit(127);
     }
     close(fds[1]);
@@ -124,7 +124,7 @@ static void run(tally *t, const char *program, uint64_t seed, int number)
     judge(t, ranks, status, dies);
     if (t->wrong != before.wrong || t->zero != before.zero)
         fprintf(stderr, "crashes: run %d of seed %" PRIu64 ": %s in %s, rank %s of %d\n", number,
-                seed, how, where, doomed, ranks);
+                seed, how, where, crashing, ranks);
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Goal: a program that goes on when ranks die, in which everything that may be under way is: it
+/* Goal: a program that goes on when ranks die, in which everything that may be in flight is: it
  * counts that each tracked operation has exactly one end. Method: for a while each rank asks others
  * at random for requests, puts, gets and two-sided messages, long and short, and all meet in
  * collectives; whoever is told of a death prints when. mortal close|ping. tests/soak/soak.c kills

@@ -1,14 +1,15 @@
 /* Ferry, the default: an idle rank gets waiting work within a few messages, wherever it is.
  *
- * A rank without work sends one wish to its desk (desk.h), which finds somebody to ask; a rank with
- * work reports how much it can give, when that changes by a factor. The rank asked sends an object,
- * or sends the wish on. Nobody polls and nobody is refused: a wish that cannot be met now waits at
- * the root of the desks until work is reported there.
+ * A rank without work sends one work request to its coordinator (coordinator.h), which finds
+ * somebody to ask; a rank with work reports how much it can give, when that changes by a factor.
+ * The rank asked sends an object, or sends the work request on. Nobody polls and nobody is refused:
+ * a work request that cannot be met now waits at the root of the coordinators until work is
+ * reported there.
  *
  * What to give: one object, while a task takes long against a message; else as many as take
- * SLICE_US together, up to half; then a wish is sent already when the last task begins. The
+ * SLICE_US together, up to half; then a work request is sent already when the last task begins. The
  * heaviest object goes first, to others as to the own processor, so that what is left for the end
- * is small. When loads differ, desks also trade: see desk.c.
+ * is small. When loads differ, coordinators also trade: see coordinator.c.
  *
  * When not to give: a rank that had nothing and gets tasks gives none for a moment (GRACE_US, and
  * less when tasks are short). When many ranks get their tasks at once, those that are first ready
@@ -16,14 +17,14 @@
  * tasks per rank one such move costs a whole task at the end. Nor does it begin at once, but after
  * a thousandth of a task: what ranks that were told to begin send each other comes within moments,
  * and is taken in between tasks only, so it could neither choose among them nor give them away.
- * A slow network needs more: the rank measures the time from a wish to the object that it brought,
- * and waits three times as long, at most a hundredth of a task.
+ * A slow network needs more: the rank measures the time from a work request to the object that it
+ * brought, and waits three times as long, at most a hundredth of a task.
  *
- * A wish may be lost for want of memory: after TIMEOUT_US it is sent again. */
+ * A work request may be lost for want of memory: after TIMEOUT_US it is sent again. */
 #include <stdlib.h>
 
-#include "balance/schedulers/desk.h"
-#include "balance/schedulers/ladder.h"
+#include "balance/schedulers/buckets.h"
+#include "balance/schedulers/coordinator.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/schedulers.h"
 #include "base/alloc.h"
@@ -33,10 +34,10 @@ enum { GRACE_PART = 10, SETTLE_PART = 1000, SETTLE_NS = 100 * 1000 };
 enum { REACHES = 3, REACH_PART = 100 };
 
 typedef struct ferry_policy {
-    fy_ladder waiting;
+    fy_buckets waiting;
     ferry_schedulable *running;
     double running_load;
-    fy_desks desks;
+    fy_coordinators coordinators;
     uint64_t short_ns, slice_ns, grace_ns, timeout_ns;
 
     uint64_t started_ns; /* of the running task; 0 when it is not measured */
@@ -46,12 +47,12 @@ typedef struct ferry_policy {
     bool fresh; /* work has come to a rank that had none: give nothing until fresh_ns */
     uint64_t fresh_ns;
     uint64_t settled_ns; /* no task begins before; 0: any may */
-    bool asked;          /* a wish is out; it is repeated at asked_ns */
+    bool asked;          /* a work request is out; it is repeated at asked_ns */
     uint64_t asked_ns;
-    uint64_t wished_ns; /* when it was sent */
-    uint64_t reach_ns;  /* from a wish to the object that it brought; 0: unknown */
+    uint64_t requested_ns; /* when it was sent */
+    uint64_t reach_ns;     /* from a work request to the object that it brought; 0: unknown */
 
-    uint32_t reported; /* what the desk believes this rank can give */
+    uint32_t reported; /* what the coordinator believes this rank can give */
     float reported_heaviest;
 } ferry_policy;
 
@@ -78,7 +79,7 @@ static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 
 static float heaviest(const ferry_policy *p)
 {
-    const ferry_schedulable *item = fy_ladder_first(&p->waiting);
+    const ferry_schedulable *item = fy_buckets_first(&p->waiting);
     return item != NULL ? (float)item->mark : 0;
 }
 
@@ -95,31 +96,31 @@ static void set_timer(ferry_scheduling *s, const ferry_policy *p)
     ferry_scheduling_wake(s, at);
 }
 
-/* Tells the desk what can be given, with the wish of `wish`, or -1. */
-static void report(ferry_scheduling *s, ferry_policy *p, int wish)
+/* Tells the coordinator what can be given, with the work request of `request`, or -1. */
+static void report(ferry_scheduling *s, ferry_policy *p, int request)
 {
-    fy_desk_note note = {.word = FY_DESK_UP,
-                         .level = 1,
-                         .wish = wish,
-                         .supply = supply(s, p),
-                         .heaviest = heaviest(p),
-                         .load = load_here(p)};
+    fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
+                                .level = 1,
+                                .request = request,
+                                .supply = supply(s, p),
+                                .heaviest = heaviest(p),
+                                .load = load_here(p)};
     p->reported = note.supply;
     p->reported_heaviest = heaviest(p);
-    fy_desks_post(s, &p->desks, &note);
+    fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* Whether the desk should hear of a change. Each word wakes a helper: that there is less left, but
- * not nothing, is worth it only when it is much less. Of short tasks only that there are many more:
- * that there are fewer it learns when it asks in vain. */
+/* Whether the coordinator should hear of a change. Each word wakes a helper: that there is less
+ * left, but not nothing, is worth it only when it is much less. Of short tasks only that there are
+ * many more: that there are fewer it learns when it asks in vain. */
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
     if (tasks_are_short(p))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
-    if (now < p->reported ? now <= p->reported / FALL : fy_desk_differs(now, p->reported))
+    if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
         return true;
-    return now != 0 && fy_desk_weighs_otherwise(heaviest(p), p->reported_heaviest);
+    return now != 0 && fy_coordinator_weighs_otherwise(heaviest(p), p->reported_heaviest);
 }
 
 static void update(ferry_scheduling *s, ferry_policy *p)
@@ -128,15 +129,15 @@ static void update(ferry_scheduling *s, ferry_policy *p)
         report(s, p, -1);
 }
 
-/* Sends a wish when there is nothing to do, or soon will be. */
-static void wish(ferry_scheduling *s, ferry_policy *p)
+/* Sends a work request when there is nothing to do, or soon will be. */
+static void request(ferry_scheduling *s, ferry_policy *p)
 {
     if (p->asked || p->waiting.count != 0 || (p->running != NULL && !asks_ahead(s, p)) ||
         !ferry_scheduling_is_on(s) || ferry_scheduling_acceptor_count(s) == 0)
         return;
     p->asked = true;
-    p->wished_ns = ferry_scheduling_now(s);
-    p->asked_ns = p->wished_ns + fy_patience(s, p->timeout_ns);
+    p->requested_ns = ferry_scheduling_now(s);
+    p->asked_ns = p->requested_ns + fy_patience(s, p->timeout_ns);
     set_timer(s, p);
     report(s, p, ferry_scheduling_rank(s));
 }
@@ -150,17 +151,18 @@ static void fulfilled(ferry_scheduling *s, ferry_policy *p)
 /* There is work of the rank's own again. */
 static void cancel(ferry_scheduling *s, ferry_policy *p)
 {
-    const fy_desk_note note = {
-        .word = FY_DESK_CANCEL, .level = 1, .wish = ferry_scheduling_rank(s)};
+    const fy_coordinator_note note = {
+        .word = FY_COORDINATOR_CANCEL, .level = 1, .request = ferry_scheduling_rank(s)};
     fulfilled(s, p);
-    fy_desks_post(s, &p->desks, &note);
+    fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* An object has come after a wish. A rank that has just got work gives none for GRACE_US, so a wish
- * that took nearly as long has waited for that, and says nothing of the network. */
+/* An object has come after a work request. A rank that has just got work gives none for GRACE_US,
+ * so a work request that took nearly as long has waited for that, and says nothing of the network.
+ */
 static void learn_reach(ferry_scheduling *s, ferry_policy *p)
 {
-    uint64_t took_ns = ferry_scheduling_now(s) - p->wished_ns + 1;
+    uint64_t took_ns = ferry_scheduling_now(s) - p->requested_ns + 1;
     if (took_ns > p->grace_ns / 4 * 3)
         return;
     if (p->reach_ns == 0)
@@ -199,7 +201,7 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
 static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 {
     bool idle = p->waiting.count == 0 && p->running == NULL;
-    if (!fy_ladder_add(&p->waiting, item))
+    if (!fy_buckets_add(&p->waiting, item))
         return;
     if (item->arrived && p->asked) {
         learn_reach(s, p);
@@ -213,20 +215,20 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 }
 
 /* Whether to trade, as things stand now. */
-static bool trades(const ferry_policy *p, const fy_desk_note *note)
+static bool trades(const ferry_policy *p, const fy_coordinator_note *note)
 {
-    return fy_ladder_first(&p->waiting) != fy_ladder_last(&p->waiting) &&
-           fy_desk_trade_is_fair(heaviest(p), load_here(p), note);
+    return fy_buckets_first(&p->waiting) != fy_buckets_last(&p->waiting) &&
+           fy_coordinator_trade_is_fair(heaviest(p), load_here(p), note);
 }
 
-static void give(ferry_scheduling *s, ferry_policy *p, const fy_desk_note *note)
+static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note *note)
 {
-    int thief = note->wish;
+    int thief = note->request;
     uint32_t count = supply(s, p);
     uint64_t wanted = p->mean_ns == 0 ? 1 : 1 + p->slice_ns / p->mean_ns;
     if (!ferry_scheduling_accepts(s, thief))
-        return; /* it has gone, or will repeat its wish */
-    bool trade = note->word == FY_DESK_TRADE;
+        return; /* it has gone, or will repeat its work request */
+    bool trade = note->word == FY_COORDINATOR_TRADE;
     if (count == 0 || (trade && !trades(p, note))) {
         report(s, p, trade ? -1 : thief);
         return;
@@ -238,14 +240,14 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_desk_note *note)
         count = GIVE_MAX;
     p->reported -= p->reported > 0;
     for (; count > 0; count--) {
-        ferry_schedulable *item = fy_ladder_last(&p->waiting);
-        fy_ladder_remove(&p->waiting, item);
+        ferry_schedulable *item = fy_buckets_last(&p->waiting);
+        fy_buckets_remove(&p->waiting, item);
         ferry_scheduling_migrate(s, item, thief);
     }
     update(s, p);
 }
 
-static void asked(ferry_scheduling *s, void *context, const fy_desk_note *note)
+static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note *note)
 {
     give(s, context, note);
 }
@@ -256,11 +258,11 @@ static void again(ferry_scheduling *s, void *context)
     report(s, p, p->asked ? ferry_scheduling_rank(s) : -1);
 }
 
-static void send_note(ferry_scheduling *s, void *context, int rank, const fy_desk_note *note)
+static void send_note(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note)
 {
     uint64_t words[FERRY_SCHEDULER_WORDS];
     (void)context;
-    fy_desk_note_write(note, words);
+    fy_coordinator_note_write(note, words);
     ferry_scheduling_send(s, rank, words);
 }
 
@@ -273,14 +275,14 @@ static int create(ferry_scheduling *s, void **out)
     p->slice_ns = fy_policy_ns(s, "SLICE_US", 500, 0);
     p->grace_ns = fy_policy_ns(s, "GRACE_US", 2000, 0);
     p->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 250e3, 1);
-    p->desks.send = send_note;
-    p->desks.asked = asked;
-    p->desks.again = again;
-    p->desks.context = p;
-    int children = ferry_scheduling_count(s, "CHILDREN", 32, 2, FY_DESK_CHILDREN_MAX);
-    int error = fy_desks_init(s, &p->desks, children);
+    p->coordinators.send = send_note;
+    p->coordinators.asked = asked;
+    p->coordinators.again = again;
+    p->coordinators.context = p;
+    int children = ferry_scheduling_count(s, "CHILDREN", 32, 2, FY_COORDINATOR_CHILDREN_MAX);
+    int error = fy_coordinators_init(s, &p->coordinators, children);
     if (error != 0) {
-        fy_desks_fini(&p->desks);
+        fy_coordinators_fini(&p->coordinators);
         free(p);
         return error;
     }
@@ -292,7 +294,7 @@ static void destroy(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
     (void)s;
-    fy_desks_fini(&p->desks);
+    fy_coordinators_fini(&p->coordinators);
     free(p);
 }
 
@@ -332,7 +334,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     ferry_policy *p = arg;
     if (settles(s, p))
         return NULL;
-    ferry_schedulable *item = fy_ladder_pop(&p->waiting);
+    ferry_schedulable *item = fy_buckets_pop(&p->waiting);
     p->running = item;
     if (item != NULL) {
         p->running_load = item->load / item->pending;
@@ -342,7 +344,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
         p->fresh = false;
         set_timer(s, p);
     }
-    wish(s, p);
+    request(s, p);
     return item;
 }
 
@@ -362,7 +364,7 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     /* Not idle yet, and no news: without a task that runs it can give as much as before. */
     stop_clock(s, p);
     end_running(p);
-    if (fy_ladder_add(&p->waiting, item) && p->asked)
+    if (fy_buckets_add(&p->waiting, item) && p->asked)
         cancel(s, p);
 }
 
@@ -379,7 +381,7 @@ static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         end_running(p);
         return;
     }
-    fy_ladder_remove(&p->waiting, item);
+    fy_buckets_remove(&p->waiting, item);
     update(s, p);
 }
 
@@ -394,9 +396,9 @@ static void message(ferry_scheduling *s, void *arg, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
     ferry_policy *p = arg;
-    fy_desk_note note;
-    if (fy_desk_note_read(words, &note))
-        fy_desks_hear(s, &p->desks, source, &note);
+    fy_coordinator_note note;
+    if (fy_coordinator_note_read(words, &note))
+        fy_coordinators_hear(s, &p->coordinators, source, &note);
 }
 
 static void wake(ferry_scheduling *s, void *arg)
@@ -409,15 +411,16 @@ static void wake(ferry_scheduling *s, void *arg)
         p->asked = false;
     set_timer(s, p);
     update(s, p);
-    wish(s, p);
+    request(s, p);
 }
 
 static void members(ferry_scheduling *s, void *arg)
 {
     ferry_policy *p = arg;
-    (void)fy_desks_renew(s, &p->desks); /* without memory wishes are repeated until there is some */
+    (void)fy_coordinators_renew(
+        s, &p->coordinators); /* without memory work requests are repeated until there is some */
     again(s, p);
-    wish(s, p);
+    request(s, p);
 }
 
 const ferry_scheduler fy_scheduler_ferry = {

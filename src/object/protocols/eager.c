@@ -1,4 +1,4 @@
-/* Eager: every rank hears of every move, and only messages that were under way meanwhile are
+/* Eager: every rank hears of every move, and only messages that were in flight meanwhile are
  * forwarded. The news go by the creator: what it says of an object, it says in the order of the
  * moves, and nothing after its end. */
 #include "object/protocol.h"

@@ -24,7 +24,7 @@ typedef enum fy_mpi_level {
 
 typedef struct fy_mpi_comm fy_mpi_comm;
 
-/* A send or receive under way; all zero means none. */
+/* A send or receive in flight; all zero means none. */
 typedef struct fy_mpi_request {
     uint64_t word;
 } fy_mpi_request;

@@ -30,7 +30,7 @@ static void begin_round(mpi_port *p, uint32_t number, bool logs)
     c->round = number;
     c->logs = logs;
     c->begun_ns = fy_clock_now_ns();
-    c->found = c->news = false;
+    c->found = c->notices = false;
     c->circle[0] = '\0';
 }
 
@@ -74,7 +74,7 @@ static void tell_all(mpi_port *p)
     if (c->all != NULL)
         c->all[p->rank] = own;
     c->told = c->round;
-    c->news = true;
+    c->notices = true;
     fy_mpi_rouse_self(p);
 }
 
@@ -92,14 +92,14 @@ void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char
     w->doing = head->kind;
     w->count = head->tag < 0 || head->tag > FY_AWAITED_MAX ? 0 : (uint8_t)head->tag;
     memcpy(w->awaited, words, sizeof(w->awaited));
-    c->news = true;
+    c->notices = true;
     fy_mpi_rouse_self(p);
 }
 
 static void look_for_circle(mpi_port *p)
 {
     circles *c = &p->circles;
-    c->news = false;
+    c->notices = false;
     if (c->found || c->all == NULL || !c->all[p->rank].answered)
         return;
     int lowest = fy_waiting_circle(c->all, (uint32_t)p->ranks, (uint32_t)p->rank, c->circle,
@@ -117,7 +117,7 @@ bool fy_mpi_asked(fy_port *port)
     circles *c = &p->circles;
     bool asked = p->near->ops->asked(p->near);
     lock(p);
-    if (!asked && c->news)
+    if (!asked && c->notices)
         look_for_circle(p);
     asked = asked || c->told != c->round;
     unlock(p);

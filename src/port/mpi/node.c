@@ -188,9 +188,9 @@ static void mark_places(const fy_mpi_node *node, int ranks)
                                      memory_order_relaxed);
     if (node->self != 0)
         return;
-    atomic_store_explicit(&common->recruited, (uint32_t)(node->later_first - ranks),
+    atomic_store_explicit(&common->spawned, (uint32_t)(node->later_first - ranks),
                           memory_order_relaxed);
-    common->recruited_max = (uint32_t)(node->later_first - ranks + node->later_count);
+    common->spawned_max = (uint32_t)(node->later_first - ranks + node->later_count);
     common->relay = (uint32_t)node->numbers;
 }
 

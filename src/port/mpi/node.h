@@ -55,7 +55,7 @@ static inline bool fy_mpi_is_relay(const fy_mpi_node *node)
  * one rank survives.
  *
  * Where the segment has places left, the thread also starts ranks,
- * for this one and for those that it has started (port/shm/recruit.c), and sees to their ends as
+ * for this one and for those that it has started (port/shm/spawn.c), and sees to their ends as
  * the launcher does (port/shm/end.c). They are processes that MPI does not know: its launcher ends
  * them by ending this one, with which they die. */
 typedef struct fy_mpi_watch fy_mpi_watch;
@@ -63,17 +63,17 @@ typedef struct fy_mpi_watch fy_mpi_watch;
 /* From here on SIGUSR1 is a question, until close; false: the program has use for it, and nothing
  * is to be closed. Called before MPI begins, whose threads are not to take what the watch waits
  * for. */
-bool fy_mpi_questions_open(void);
-void fy_mpi_questions_close(void);
+bool fy_mpi_queries_open(void);
+void fy_mpi_queries_close(void);
 
 /* A file that is readable when somebody asks, -1 for none; and what to do then. [the watch] */
-int fy_mpi_question_fd(void);
-void fy_mpi_question_answer(const fy_mpi_node *node, int fd);
+int fy_mpi_query_fd(void);
+void fy_mpi_query_answer(const fy_mpi_node *node, int fd);
 
-/* Starts the watch once all ranks of the node have joined; `questions`: those are open. Borrows
+/* Starts the watch once all ranks of the node have joined; `queries`: those are open. Borrows
  * `node` until fy_mpi_watch_stop. NULL when there is nothing to do or the system has no way to.
  * [application thread] */
-fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions);
+fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool queries);
 /* Ends it, after the processes that it has started when the job is `whole`: none of those that MPI
  * has started has died. Does not return when one of those that it has started ended with an error.
  * Returns whether it has seen a death. Takes `watch`, which may be NULL. [application thread] */

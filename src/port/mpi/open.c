@@ -17,9 +17,9 @@
 struct fy_mpi_job {
     const fy_mpi_binding *mpi;
     fy_mpi_comm *comm;
-    bool started;   /* MPI was initialised here */
-    bool threads;   /* a thread of Ferry's may call MPI */
-    bool questions; /* SIGUSR1 asks */
+    bool started; /* MPI was initialised here */
+    bool threads; /* a thread of Ferry's may call MPI */
+    bool queries; /* SIGUSR1 asks */
     uint64_t quantum_us;
     fy_mpi_level level;
     int rank, ranks;
@@ -71,7 +71,7 @@ static int start(const fy_mpi_options *options, fy_mpi_job *job)
         return fy_error_set(FERRY_ELAUNCH,
                             "open: MPI was finalised in this process, and cannot begin again; "
                             "initialise it yourself to open more than once");
-    job->questions = fy_mpi_questions_open();
+    job->queries = fy_mpi_queries_open();
     job->level = options->share && is_one_node() ? FY_MPI_FUNNELED : FY_MPI_SERIALIZED;
     error = job->mpi->start(&job->level, &job->started);
     return error != 0 ? mpi_failed(job, "MPI_Init_thread", error) : 0;
@@ -145,7 +145,7 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
     if (job->port != NULL)
         job->port->quantum_ns = job->quantum_us * 1000;
     *port = job->port != NULL ? &job->port->port : near;
-    job->watch = fy_mpi_watch_start(&job->node, job->questions);
+    job->watch = fy_mpi_watch_start(&job->node, job->queries);
     return 0;
 }
 
@@ -186,8 +186,8 @@ finish_mpi:
     if (job->started)
         job->mpi->finish();
 free_job:
-    if (job->questions)
-        fy_mpi_questions_close();
+    if (job->queries)
+        fy_mpi_queries_close();
     free(job);
     return error;
 }
@@ -243,8 +243,8 @@ void fy_mpi_leave(void *arg)
     /* The watch goes on meanwhile: others may be seen by it alone. */
     bool whole = linger(job);
     whole = !fy_mpi_watch_stop(job->watch, whole) && whole;
-    if (job->questions)
-        fy_mpi_questions_close();
+    if (job->queries)
+        fy_mpi_queries_close();
     if (job->port != NULL && job->port->relay != NULL)
         fy_mpi_relay_stop(job->port->relay);
     if (job->port != NULL && whole && !fy_mpi_port_destroy(job->port)) {

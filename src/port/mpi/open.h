@@ -48,7 +48,7 @@ typedef struct fy_mpi_table {
     void (*abort)(void *job, int status);
     /* For a rank that was started in a job over several nodes, and has joined the segment of its
      * own: has `port` say so, and reach the others. FERRY_ENOMEM with fy_error_set. */
-    int (*guest)(fy_segment *segment, fy_port *port);
+    int (*joiner)(fy_segment *segment, fy_port *port);
 } fy_mpi_table;
 
 #define FY_MPI_SYMBOL "fy_mpi_functions"

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "port/mpi/guest.h"
+#include "port/mpi/joiner.h"
 #include "port/mpi/relay.h"
 #include "port/shm/layout.h"
 
@@ -268,14 +268,14 @@ static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)
     near->ops->name_handler(near, handler, name);
 }
 
-static int mpi_recruit(fy_port *port, int count, char *const argv[], int *first)
+static int mpi_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
     const mpi_port *p = port_of(port);
     if (p->node->numbers != 0 && p->node->later_count == 0)
-        return fy_mpi_recruit_error(FERRY_ENOMEM, count, p->ranks);
+        return fy_mpi_spawn_ranks_error(FERRY_ENOMEM, count, p->ranks);
     if (p->node->numbers != 0)
-        return fy_mpi_recruit_error(p->near->ops->recruit(p->near, count, argv, first), count,
-                                    p->ranks);
+        return fy_mpi_spawn_ranks_error(p->near->ops->spawn_ranks(p->near, count, argv, first),
+                                        count, p->ranks);
     return fy_error_set(
         FERRY_ENOTSUP, "the job's %d ranks do not all share memory (%d share it here), and %s",
         p->world, p->node->count,
@@ -303,7 +303,7 @@ static void mpi_endure(fy_port *port, bool on)
     for (int i = 0; i < p->node->leader_count; i++)
         if (p->place[p->node->leaders[i]] < 0)
             fy_mpi_tell(p, &p->self, FY_CONTROL, p->node->leaders[i],
-                        on ? NEWS_ENDURES : NEWS_MORTAL);
+                        on ? NOTICES_ENDURES : NOTICES_MORTAL);
 }
 
 static void mpi_describe(const fy_port *port, char *out, size_t size)
@@ -312,10 +312,10 @@ static void mpi_describe(const fy_port *port, char *out, size_t size)
     near->ops->describe(near, out, size);
 }
 
-static int mpi_fate(fy_port *port, int rank)
+static int mpi_outcome(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
-    return p->place[rank] >= 0 ? p->near->ops->fate(p->near, p->place[rank]) : -1;
+    return p->place[rank] >= 0 ? p->near->ops->outcome(p->near, p->place[rank]) : -1;
 }
 
 static bool mpi_silent(fy_port *port, int rank)
@@ -349,7 +349,7 @@ static void mpi_close(fy_port *port)
     mpi_port *p = port_of(port);
     for (int rank = 0; rank < p->world; rank++)
         for (int lane = 0; lane < FY_LANES && p->place[rank] < 0; lane++)
-            fy_mpi_tell(p, &p->self, (fy_lane)lane, rank, NEWS_BYE);
+            fy_mpi_tell(p, &p->self, (fy_lane)lane, rank, NOTICES_BYE);
     flush(p);
     lock(p);
     fy_mpi_drop(p, &p->self);
@@ -388,10 +388,10 @@ static const fy_port_ops mpi_ops = {
     .doing = mpi_doing,
     .name_handler = mpi_name_handler,
     .endure = mpi_endure,
-    .recruit = mpi_recruit,
+    .spawn_ranks = mpi_spawn_ranks,
     .bury = mpi_bury,
     .silent = mpi_silent,
-    .fate = mpi_fate,
+    .outcome = mpi_outcome,
     .describe = mpi_describe,
     .asked = fy_mpi_asked,
     .answer = fy_mpi_answer,

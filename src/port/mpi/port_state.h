@@ -11,7 +11,7 @@
  *
  * Receives for frames are posted beforehand, from any source, and looked at in the order posted:
  * one test tells whether anything has come. What has come stands in the queue of its source until
- * it is delivered. A source may have so much under way, by frames and by bytes; the target counts
+ * it is delivered. A source may have so much in flight, by frames and by bytes; the target counts
  * what it has taken and says so in the head of each frame that goes back, or, when none does, in a
  * notice. Notices travel on the control tag and cost no credit.
  *
@@ -49,21 +49,21 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 
 /* In `flags`. */
 #define WIRE_FOLLOWS 1u /* the payload is a message of its own */
-#define WIRE_NOTICE 2u  /* no frame: only `taken` counts, and `aux`, a `news` */
+#define WIRE_NOTICE 2u  /* no frame: only `taken` counts, and `aux`, a `notices` */
 #define WIRE_ROUTED 4u  /* a route follows the head */
 #define WIRE_WAITS 8u   /* with WIRE_NOTICE: what its source waits for, see circle.c */
 
 /* What a notice says of its source. */
-typedef enum news {
-    NEWS_NONE,
-    NEWS_BYE,     /* it has left: its last message on this lane */
-    NEWS_DEAD,    /* likewise: it has died */
-    NEWS_HERE,    /* it has come */
-    NEWS_ENDURES, /* it goes on when others die */
-    NEWS_MORTAL,  /* it does not any more */
-    NEWS_DONE,    /* nothing comes from its node any more on this lane */
-    NEWS_LOST,    /* its process has lost messages: see fy_mpi_cut_off */
-} news;
+typedef enum notices {
+    NOTICES_NONE,
+    NOTICES_BYE,     /* it has left: its last message on this lane */
+    NOTICES_DEAD,    /* likewise: it has died */
+    NOTICES_HERE,    /* it has come */
+    NOTICES_ENDURES, /* it goes on when others die */
+    NOTICES_MORTAL,  /* it does not any more */
+    NOTICES_DONE,    /* nothing comes from its node any more on this lane */
+    NOTICES_LOST,    /* its process has lost messages: see fy_mpi_cut_off */
+} notices;
 
 /* What a message begins with. Words and payload follow. */
 typedef struct wire {
@@ -95,7 +95,7 @@ typedef struct slot {
     struct slot *next;
     fy_mpi_request request; /* of the message, later of its payload */
     bool done;              /* it has come, and has not been put in line */
-    bool waiting;           /* its payload is under way */
+    bool waiting;           /* its payload is in flight */
     fy_port *heap;          /* whose block the payload is; NULL: it is malloc's */
     int source;             /* the process */
     size_t size_bytes;
@@ -133,7 +133,7 @@ typedef struct inlets {
     inlet *head, *tail;
 } inlets;
 
-/* Frames under way to one target on one lane. */
+/* Frames in flight to one target on one lane. */
 typedef struct outlet {
     uint64_t *costs; /* of the frames, a ring; see cost_of */
     uint32_t sent, taken;
@@ -174,7 +174,7 @@ enum { SMALL, LARGE, CLASSES };
 typedef struct circles {
     uint32_t round, told; /* the newest round, and that in which this rank has told last */
     bool logs;            /* what is found in it is logged */
-    bool found, news;     /* a circle; something was told since the last look for one */
+    bool found, notices;  /* a circle; something was told since the last look for one */
     uint64_t begun_ns;
     fy_waiting *all;            /* by rank, of this round; NULL before the first */
     char circle[512];           /* that this rank is in */
@@ -265,7 +265,7 @@ static inline int fy_mpi_home(const mpi_port *p, int number)
 /* Any thread, without the lock. */
 static inline fy_peer_state fy_mpi_far_state(const mpi_port *p, int number)
 {
-    /* acquire: pairs with take_farewell in news.c: what it sent before is here */
+    /* acquire: pairs with take_farewell in notices.c: what it sent before is here */
     uint8_t far = atomic_load_explicit(&p->far[number], memory_order_acquire);
     if ((far & FAR_BYES) == FY_LANES)
         return (far & FAR_DEAD) != 0 ? FY_PEER_DEAD : FY_PEER_LEFT;
@@ -288,7 +288,7 @@ int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, cons
                        terms how, atomic_bool *lent);
 /* Sends a notice; or one that says what stands in the head and words of `frame`, with `flags`.
  * False: there is no memory for it; credit is told of by the next one or frame. */
-bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, news what);
+bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, notices what);
 bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
                         const fy_frame *frame);
 /* Looks at a few messages that MPI may be done with; returns whether any is left. */
@@ -323,13 +323,13 @@ void fy_mpi_undelivered_free(mpi_port *p, endpoint *to);
 /* Ends the receives. */
 void fy_mpi_slots_free(mpi_port *p);
 
-/* news.c. fy_mpi_tell takes the lock itself, and waits for memory however long it takes. */
-void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, news what);
-/* This rank has news of others or of itself, and its wait ends. */
+/* notices.c. fy_mpi_tell takes the lock itself, and waits for memory however long it takes. */
+void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, notices what);
+/* This rank has notices of others or of itself, and its wait ends. */
 void fy_mpi_rouse_self(mpi_port *p);
 /* A message of `source` has come: if that joined later, this is how its coming is known. */
 void fy_mpi_take_arrival(mpi_port *p, int source);
-void fy_mpi_take_news(mpi_port *p, int source, uint32_t what);
+void fy_mpi_take_notices(mpi_port *p, int source, uint32_t what);
 /* A message from or to a process of another node was lost, for the reason that `what` says; -1: it
  * is not known which. The order of messages is broken. So that all ranks agree, this one is cut off
  * from all other nodes: they count as dead here, and it counts as dead there. Operations between

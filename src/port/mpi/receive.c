@@ -11,7 +11,7 @@
 enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
 
 /* A source is told what was taken at the latest after so many frames or bytes of frames, and at
- * once after a payload that followed: small against what may be under way, or it would wait for us
+ * once after a payload that followed: small against what may be in flight, or it would wait for us
  * and we for it. */
 enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4, UNTOLD_BYTES_MAX = FRAME_BYTES_MAX / 4 };
 
@@ -231,7 +231,7 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
         if (flags & WIRE_WAITS)
             fy_mpi_heard(p, s->source, &head, s->message + sizeof(wire));
         else
-            fy_mpi_take_news(p, source, head.aux);
+            fy_mpi_take_notices(p, source, head.aux);
     } else {
         fy_mpi_take_arrival(p, source);
         in->last = head;
@@ -392,7 +392,7 @@ static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
     slot_put(p, s);
     if (followed || in->taken - in->told >= UNTOLD_FRAMES_MAX ||
         in->untold_bytes >= UNTOLD_BYTES_MAX)
-        (void)fy_mpi_notice(p, in->to, FY_CONTROL, in->source, NEWS_NONE);
+        (void)fy_mpi_notice(p, in->to, FY_CONTROL, in->source, NOTICES_NONE);
 }
 
 static void drop_first(mpi_port *p, inlet *in)

@@ -47,7 +47,7 @@ static int later_taken(const fy_mpi_node *node, int world)
 {
     /* acquire: the numbers of a rank that has left are counted here */
     uint32_t taken =
-        atomic_load_explicit(&common_at(node->segment->base)->recruited, memory_order_acquire);
+        atomic_load_explicit(&common_at(node->segment->base)->spawned, memory_order_acquire);
     return (int)taken - (node->later_first - world);
 }
 
@@ -93,7 +93,7 @@ static endpoint *end_of(fy_mpi_relay *r, int number)
 }
 
 /* Tells a process something of a later rank here, however long memory for it takes. */
-static void tell(fy_mpi_relay *r, int number, fy_lane lane, int process, news what)
+static void tell(fy_mpi_relay *r, int number, fy_lane lane, int process, notices what)
 {
     endpoint *from;
     while ((from = end_of(r, number)) == NULL)
@@ -134,7 +134,8 @@ static void look_at_endurance(fy_mpi_relay *r, int number)
     r->known[number] ^= KNOWN_ENDURES;
     for (int i = 0; i < r->node->leader_count; i++)
         if (r->p->place[r->node->leaders[i]] < 0)
-            tell(r, number, FY_CONTROL, r->node->leaders[i], endures ? NEWS_ENDURES : NEWS_MORTAL);
+            tell(r, number, FY_CONTROL, r->node->leaders[i],
+                 endures ? NOTICES_ENDURES : NOTICES_MORTAL);
 }
 
 static void look_at_later(fy_mpi_relay *r, int number)
@@ -146,7 +147,7 @@ static void look_at_later(fy_mpi_relay *r, int number)
         r->known[number] |= KNOWN_HERE;
         for (int i = 0; i < r->p->world; i++)
             if (r->p->place[i] < 0)
-                tell(r, number, FY_CONTROL, i, NEWS_HERE);
+                tell(r, number, FY_CONTROL, i, NOTICES_HERE);
     }
     if (state == SHM_JOINED)
         look_at_endurance(r, number);
@@ -318,7 +319,7 @@ static bool is_passed_on(const fy_mpi_relay *r, int number, int process)
 /* Tells of the end of a later rank where its frames have gone before. */
 static void tell_end(fy_mpi_relay *r, int number)
 {
-    news what = r->end_ns[number] != 0 ? NEWS_DEAD : NEWS_BYE;
+    notices what = r->end_ns[number] != 0 ? NOTICES_DEAD : NOTICES_BYE;
     bool all = true;
     for (int i = 0; i < r->p->world; i++) {
         uint8_t *told =
@@ -360,7 +361,7 @@ static void tell_done(fy_mpi_relay *r)
 {
     for (int i = 0; i < r->p->world; i++)
         for (int lane = 0; lane < FY_LANES && r->p->place[i] < 0; lane++)
-            fy_mpi_tell(r->p, &r->p->self, (fy_lane)lane, i, NEWS_DONE);
+            fy_mpi_tell(r->p, &r->p->self, (fy_lane)lane, i, NOTICES_DONE);
     /* release: pairs with the acquire in fy_mpi_relay_is_done */
     atomic_store_explicit(&r->done, true, memory_order_release);
 }

@@ -196,7 +196,7 @@ bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uin
     return true;
 }
 
-bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, news what)
+bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, notices what)
 {
     return fy_mpi_notice_with(p, from, lane, rank, 0, &(fy_frame){.aux = (uint32_t)what});
 }
@@ -291,7 +291,7 @@ static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const
     return 0;
 }
 
-/* Room for a frame of `cost`, after a look for news of it. */
+/* Room for a frame of `cost`, after a look for notices of it. */
 static int find_room(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint64_t cost,
                      outlet **out)
 {

@@ -22,12 +22,12 @@ enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
 
 enum { PAUSE_NS = 1000 * 1000 };
 
-enum { SET_STOP, SET_NEXT, SET_RECRUITS, SET_QUESTION, SET_CHILDREN };
+enum { SET_STOP, SET_NEXT, SET_SPAWN_REQUESTS, SET_QUERY, SET_CHILDREN };
 
 struct fy_mpi_watch {
     const fy_mpi_node *node;
     int stop_fd;
-    int question_fd;   /* -1: nobody asks */
+    int query_fd;      /* -1: nobody asks */
     uint64_t stops;    /* STOP_..., or 0; the thread's */
     int next, next_fd; /* how many ranks on is the rank whose end is awaited; -1: none is */
     bool saw_death;    /* read after the thread has ended */
@@ -144,8 +144,9 @@ static nfds_t fill_set(const fy_mpi_watch *w)
     const job *j = &w->job;
     w->set[SET_STOP] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->stop_fd, .events = POLLIN};
     w->set[SET_NEXT] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->next_fd, .events = POLLIN};
-    w->set[SET_RECRUITS] = (struct pollfd){.fd = w->starts ? j->recruits : -1, .events = POLLIN};
-    w->set[SET_QUESTION] = (struct pollfd){.fd = w->question_fd, .events = POLLIN};
+    w->set[SET_SPAWN_REQUESTS] =
+        (struct pollfd){.fd = w->starts ? j->spawn_requests : -1, .events = POLLIN};
+    w->set[SET_QUERY] = (struct pollfd){.fd = w->query_fd, .events = POLLIN};
     for (int rank = j->starting; rank < j->ranks; rank++)
         w->set[SET_CHILDREN + rank] =
             (struct pollfd){.fd = j->children[rank].pidfd, .events = POLLIN};
@@ -170,10 +171,10 @@ static void serve_set(fy_mpi_watch *w)
         note_end(w, (w->node->self + w->next) % w->node->count);
         watch_next(w);
     }
-    if (w->set[SET_RECRUITS].revents != 0)
-        (void)fy_job_recruit(j, j->recruits);
-    if (w->set[SET_QUESTION].revents != 0)
-        fy_mpi_question_answer(w->node, w->question_fd);
+    if (w->set[SET_SPAWN_REQUESTS].revents != 0)
+        (void)fy_job_spawn_ranks(j, j->spawn_requests);
+    if (w->set[SET_QUERY].revents != 0)
+        fy_mpi_query_answer(w->node, w->query_fd);
     for (int rank = j->starting; rank < j->ranks; rank++)
         if (w->set[SET_CHILDREN + rank].revents != 0)
             reap(w, rank);
@@ -231,21 +232,23 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
     }
     if (pipe2(j->start_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
         return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
-    error = fy_job_recruits_open(j);
+    error = fy_job_spawn_requests_open(j);
     if (error != 0)
         return error;
     j->ranks = (int)segment->ranks;
     j->starting = (int)segment->starting;
     w->starts = true;
     /* The segment has our end from now on, and closes it. */
-    fy_segment_recruiter_set(segment, fy_launch_recruit, (void *)(intptr_t)j->recruits_theirs);
+    fy_segment_spawner_set(segment, fy_launch_spawn_ranks,
+                           (void *)(intptr_t)j->spawn_requests_theirs);
     return 0;
 }
 
 static void free_watch(fy_mpi_watch *w)
 {
-    const int files[] = {w->stop_fd,      w->next_fd,           w->question_fd,
-                         w->job.recruits, w->job.start_pipe[0], w->job.start_pipe[1]};
+    const int files[] = {w->stop_fd,           w->next_fd,
+                         w->query_fd,          w->job.spawn_requests,
+                         w->job.start_pipe[0], w->job.start_pipe[1]};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
@@ -255,17 +258,17 @@ static void free_watch(fy_mpi_watch *w)
     free(w);
 }
 
-fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions)
+fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool queries)
 {
     bool starts = node->fd >= 0 && (node->numbers != 0 ? node->later_count > 0
                                                        : (int)node->segment->ranks > node->count);
-    fy_mpi_watch *w = node->count < 2 && !starts && !questions ? NULL : calloc(1, sizeof(*w));
+    fy_mpi_watch *w = node->count < 2 && !starts && !queries ? NULL : calloc(1, sizeof(*w));
     if (w == NULL)
         return NULL;
     w->node = node;
     w->next_fd = -1;
-    w->question_fd = questions ? fy_mpi_question_fd() : -1;
-    w->job = (job){.left = 1, .recruits = -1, .signal_fd = -1, .start_pipe = {-1, -1}};
+    w->query_fd = queries ? fy_mpi_query_fd() : -1;
+    w->job = (job){.left = 1, .spawn_requests = -1, .signal_fd = -1, .start_pipe = {-1, -1}};
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
     w->set = calloc(2 * (SET_CHILDREN + (size_t)node->segment->ranks), sizeof(*w->set));
     w->job.children = calloc(node->segment->ranks, sizeof(*w->job.children));
@@ -280,7 +283,7 @@ fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool questions)
     if (started)
         return w;
     if (w->starts)
-        fy_segment_recruiter_set(node->segment, NULL, NULL);
+        fy_segment_spawner_set(node->segment, NULL, NULL);
     free_watch(w);
     return NULL;
 }

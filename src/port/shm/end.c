@@ -83,12 +83,12 @@ void fy_job_next_stage(job *j)
 }
 
 /* The ranks learn how it has ended before they learn that it has. */
-static void note_fate(const job *j, int rank, const siginfo_t *info)
+static void note_outcome(const job *j, int rank, const siginfo_t *info)
 {
     int status = info->si_code == CLD_EXITED ? info->si_status << 8 : info->si_status;
     if (!j->children[rank].joined)
         /* seq_cst, though any order would do: fy_controls_mark comes after it */
-        atomic_store(&rank_at(j->controls.base, (uint32_t)rank)->fate, (uint32_t)status + 1);
+        atomic_store(&rank_at(j->controls.base, (uint32_t)rank)->outcome, (uint32_t)status + 1);
 }
 
 /* The status of a rank that has called ferry_abort, whose own line has said why; else 0. The rank
@@ -182,7 +182,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     if (aborts != 0)
         end_at_once(j, aborts);
     if (j->controls.base != NULL && state != SHM_LEFT) {
-        note_fate(j, rank, info);
+        note_outcome(j, rank, info);
         fy_controls_mark(j->controls.base, j->controls.ranks, (uint32_t)rank, SHM_DEAD);
     }
     if (clean || endured)

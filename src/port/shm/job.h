@@ -1,5 +1,5 @@
 /* A running job as its launcher sees it, or as a rank under another launcher does, of the ranks
- * that it has started (port/mpi/watch.c). For launch.c, watch.c, end.c, recruit.c and label.c. */
+ * that it has started (port/mpi/watch.c). For launch.c, watch.c, end.c, spawn.c and label.c. */
 #ifndef FY_SHM_JOB_H
 #define FY_SHM_JOB_H
 
@@ -32,13 +32,13 @@ typedef struct job_child {
 } job_child;
 
 /* A process that has connected, to join, and has not said the nonce yet. */
-typedef struct job_guest {
+typedef struct job_joiner {
     int fd; /* -1: none */
     pid_t pid;
     uint64_t since_ns;
-} job_guest;
+} job_joiner;
 
-enum { JOB_GUESTS = 8 }; /* so many at once; others wait for their turn */
+enum { JOB_JOINERS = 8 }; /* so many at once; others wait for their turn */
 
 /* What a child writes that cannot execute its program; as one piece. */
 typedef struct job_failure {
@@ -47,14 +47,14 @@ typedef struct job_failure {
 } job_failure;
 
 /* Where processes join. */
-typedef struct job_door {
+typedef struct job_join_socket {
     int folder, listener; /* -1: closed */
     int pipe[2];          /* only the launcher has the writing end */
     pid_t guard;          /* 0: none */
     char *path;
     uint8_t nonce[JOIN_NONCE_BYTES];
-    job_guest guests[JOB_GUESTS];
-} job_door;
+    job_joiner joiners[JOB_JOINERS];
+} job_join_socket;
 
 /* How far the end of the job has come. */
 typedef enum job_stage {
@@ -66,11 +66,11 @@ typedef enum job_stage {
 
 typedef struct job {
     const fy_launch_plan *plan;
-    int ranks;    /* places for children */
-    int starting; /* children at the start */
-    int recruits; /* our end of the socket by which ranks ask for more; -1: none */
-    int recruits_theirs;
-    job_door door;
+    int ranks;          /* places for children */
+    int starting;       /* children at the start */
+    int spawn_requests; /* our end of the socket by which ranks ask for more; -1: none */
+    int spawn_requests_theirs;
+    job_join_socket join_socket;
     int segment_fd;
     fy_controls controls; /* base NULL without a segment */
     job_child *children;
@@ -106,7 +106,7 @@ int fy_job_launch(const fy_launch_plan *plan);
 /* launch.c: starts a rank, which runs `argv`, or as planned when it is NULL. FERRY_ESYSTEM. */
 int fy_job_start_child(job *j, int rank, char *const argv[]);
 
-/* recruit.c: what a rank asks the launcher for. Strings follow it, each with its end. */
+/* spawn.c: what a rank asks the launcher for. Strings follow it, each with its end. */
 typedef struct job_request {
     uint32_t first, count;
     uint32_t arguments; /* 0: what the job runs */
@@ -115,26 +115,27 @@ typedef struct job_request {
 enum { JOB_REQUEST_BYTES = 64 * 1024 };
 
 /* Makes the socket. FERRY_ESYSTEM. */
-int fy_job_recruits_open(job *j);
+int fy_job_spawn_requests_open(job *j);
 /* Serves one request that came by `fd`. False: nobody asks by it any more. */
-bool fy_job_recruit(job *j, int fd);
+bool fy_job_spawn_ranks(job *j, int fd);
 
-/* door.c. `path` is made, and removed however the launcher ends. FERRY_EINVAL, FERRY_ESYSTEM: close
- * is still to be called. No process may have been started before that knows the job's files. */
-void fy_door_init(job_door *door);
-int fy_door_open(job_door *door, const char *path);
-void fy_door_close(job_door *door);
+/* join_socket.c. `path` is made, and removed however the launcher ends. FERRY_EINVAL,
+ * FERRY_ESYSTEM: close is still to be called. No process may have been started before that knows
+ * the job's files. */
+void fy_join_socket_init(job_join_socket *join_socket);
+int fy_join_socket_open(job_join_socket *join_socket, const char *path);
+void fy_join_socket_close(job_join_socket *join_socket);
 
-/* guest.c */
-void fy_guest_accept(job *j);
-bool fy_guests_full(const job *j);
+/* joiner.c */
+void fy_joiner_accept(job *j);
+bool fy_joiners_full(const job *j);
 /* When the first of them has waited too long; UINT64_MAX: there are none. */
-uint64_t fy_guests_deadline_ns(const job *j);
-void fy_guests_expire(job *j);
+uint64_t fy_joiners_deadline_ns(const job *j);
+void fy_joiners_expire(job *j);
 /* One has said something, or hung up. */
-void fy_guest_hear(job *j, int index);
+void fy_joiner_hear(job *j, int index);
 /* The process of a rank that joined has gone, or only its connection. */
-void fy_guest_gone(job *j, int rank, bool process);
+void fy_joiner_gone(job *j, int rank, bool process);
 
 /* end.c */
 shm_state fy_job_state(const job *j, int rank);

@@ -174,8 +174,8 @@ int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
     }
     close(ticket->segment_fd);
     segment->pipe = ticket->pipe;
-    segment->recruiter = fy_launch_recruit;
-    segment->recruiter_arg = (void *)(intptr_t)ticket->link;
+    segment->spawner = fy_launch_spawn_ranks;
+    segment->spawner_arg = (void *)(intptr_t)ticket->link;
     unsetenv(FY_ENV_JOIN);
     fy_env_say_opened();
     return 0;

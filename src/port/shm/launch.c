@@ -42,7 +42,7 @@ static char **make_environment(const job *j, int rank)
 {
     const fy_launch_plan *plan = j->plan;
     const own_variable places[OWN_MAX] = {{FY_ENV_JOB_FD, j->segment_fd},
-                                          {FY_ENV_JOB_SOCKET, j->recruits_theirs},
+                                          {FY_ENV_JOB_SOCKET, j->spawn_requests_theirs},
                                           {FY_ENV_RANK, rank},
                                           {FY_ENV_RANKS, j->ranks},
                                           {FY_ENV_RANKS_MAX, -1},
@@ -95,8 +95,8 @@ static void arrange_files(const job *j, int rank, const int write_fd[2])
             if (j->children[i].streams[s].fd >= 0)
                 close(j->children[i].streams[s].fd);
     }
-    if (j->recruits >= 0)
-        close(j->recruits);
+    if (j->spawn_requests >= 0)
+        close(j->spawn_requests);
     close(j->signal_fd);
     close(j->start_pipe[0]);
 }
@@ -139,8 +139,8 @@ static _Noreturn void run_child(job *j, int rank, const int write_fd[2], char *c
         fy_controls_unmap(&j->controls);
         fcntl(j->segment_fd, F_SETFD, 0);
     }
-    if (j->recruits_theirs >= 0)
-        fcntl(j->recruits_theirs, F_SETFD, 0);
+    if (j->spawn_requests_theirs >= 0)
+        fcntl(j->spawn_requests_theirs, F_SETFD, 0);
     sigaction(SIGCHLD, &j->old_child_action, NULL);
     heed_interrupts();
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
@@ -241,7 +241,7 @@ static int prepare(job *j)
         child->pidfd = child->link = child->streams[0].fd = child->streams[1].fd = -1;
     }
     if (j->plan->join != NULL) {
-        int error = fy_door_open(&j->door, j->plan->join);
+        int error = fy_join_socket_open(&j->join_socket, j->plan->join);
         if (error != 0)
             return error;
     }
@@ -253,7 +253,7 @@ static int prepare(job *j)
             return error;
     }
     if (j->ranks > j->starting) {
-        int error = fy_job_recruits_open(j);
+        int error = fy_job_spawn_requests_open(j);
         if (error != 0)
             return error;
     }
@@ -277,9 +277,9 @@ static void clean_up(job *j)
             close(j->children[rank].link);
     }
     free(j->children);
-    fy_door_close(&j->door);
-    const int files[] = {j->signal_fd,     j->segment_fd, j->start_pipe[0],
-                         j->start_pipe[1], j->recruits,   j->recruits_theirs};
+    fy_join_socket_close(&j->join_socket);
+    const int files[] = {j->signal_fd,     j->segment_fd,     j->start_pipe[0],
+                         j->start_pipe[1], j->spawn_requests, j->spawn_requests_theirs};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
@@ -298,8 +298,8 @@ int fy_job_launch(const fy_launch_plan *plan)
         .plan = plan,
         .ranks = plan->shm != NULL ? plan->shm->ranks : 1,
         .starting = plan->shm != NULL ? plan->shm->ranks : 1,
-        .recruits = -1,
-        .recruits_theirs = -1,
+        .spawn_requests = -1,
+        .spawn_requests_theirs = -1,
         .segment_fd = -1,
         .signal_fd = -1,
         .start_pipe = {-1, -1},
@@ -314,7 +314,7 @@ int fy_job_launch(const fy_launch_plan *plan)
                             "nobody could join at %s: the job starts with %d ranks and has room "
                             "for no more; expected --ranks-max %d or more (-m, FERRY_RANKS_MAX)",
                             plan->join, j.starting, j.starting + 1);
-    fy_door_init(&j.door);
+    fy_join_socket_init(&j.join_socket);
     raise_files(&j);
     int error = prepare(&j);
     if (error == 0 && plan->bindings)

@@ -54,7 +54,7 @@ void fy_streams_reserve(void);
  * taken for ranks, and asks to die with the parent process. [main thread] */
 void fy_launch_settle(int fd, int socket);
 
-/* A fy_recruiter: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
-FY_SHARED int fy_launch_recruit(void *arg, int first, int count, char *const argv[]);
+/* A fy_spawner: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
+FY_SHARED int fy_launch_spawn_ranks(void *arg, int first, int count, char *const argv[]);
 
 #endif

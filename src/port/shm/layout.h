@@ -47,10 +47,10 @@ typedef struct shm_header {
 
 /* What all ranks write, behind the header. */
 typedef struct shm_common {
-    _Atomic uint32_t recruited; /* numbers given to ranks beyond those the job began with */
+    _Atomic uint32_t spawned; /* numbers given to ranks beyond those the job began with */
     /* Where the job has more nodes: those are this node's up to here, and the relay's place.
      * Written before anybody joins; else 0. */
-    uint32_t recruited_max, relay;
+    uint32_t spawned_max, relay;
 } shm_common;
 #define SHM_COMMON_OFFSET 1024
 
@@ -68,7 +68,7 @@ typedef struct shm_rank {
     _Alignas(64) _Atomic uint32_t opened;
     _Alignas(64) _Atomic uint64_t open[SHM_CHANNELS][SHM_OPEN_WORDS];
 
-    /* Written by whoever has news. */
+    /* Written by whoever has notices. */
     _Alignas(64) _Atomic uint32_t events; /* changes of peers' states */
     _Atomic uint32_t signal[FY_THREADS];  /* wake was called */
 
@@ -83,8 +83,8 @@ typedef struct shm_rank {
     _Alignas(64) _Atomic uint64_t doing; /* fy_doing | handler << 32 */
     _Atomic int32_t pid;
     _Atomic uint32_t endures;        /* it goes on when others die */
-    _Atomic uint32_t fate;           /* 1 + its status of wait(2); 0: not known. Written by whoever
-                                        watches it, before it is marked dead */
+    _Atomic uint32_t outcome;        /* 1 + its status of wait(2); 0: not known. Written by whoever
+                                     watches it, before it is marked dead */
     _Atomic uint32_t aborts;         /* the exit status of the job, which it ends; else 0 */
     _Atomic uint64_t sleeps, yields; /* of the application thread's wait */
     _Atomic uint64_t since_ns;       /* of `doing`; 0: not known */
@@ -143,8 +143,8 @@ struct fy_segment {
     uint32_t ranks, starting, ring_slots, ring_bytes;
     uint32_t arenas; /* from `starting` to `ranks` */
     int kept;        /* descriptor of its file, for `ferry why` to find; -1: the launcher has one */
-    fy_recruiter *recruiter;
-    void *recruiter_arg;
+    fy_spawner *spawner;
+    void *spawner_arg;
     int pipe; /* of a rank that joined by the socket (join.h); -1 else */
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
@@ -251,7 +251,7 @@ FY_SHARED void fy_doing_describe(const shm_rank *control, const char *lead, char
 
 /* Asks every rank that lives what it does, and wakes it; then waits a moment for the answers and
  * writes them, and who waits for whom, to `fd`. */
-FY_SHARED void fy_why_question(const fy_controls *controls);
+FY_SHARED void fy_why_query(const fy_controls *controls);
 FY_SHARED void fy_why_print(const fy_controls *controls, int fd);
 
 /* Sets a thread's signal and wakes it. */

@@ -254,7 +254,7 @@ int fy_segment_map(int fd, fy_segment **out)
             munmap(got, s->total_bytes);
         goto free_segment;
     }
-    /* A core dump would walk the whole reservation and delay the news of a death by seconds. */
+    /* A core dump would walk the whole reservation and delay the notices of a death by seconds. */
     (void)madvise(got, s->total_bytes, MADV_DONTDUMP);
     s->pipe = -1;
     s->kept = -1;
@@ -272,8 +272,8 @@ void fy_segment_unmap(fy_segment *segment)
         fy_pipe_drop(segment->pipe);
     if (segment->kept >= 0)
         close(segment->kept);
-    if (segment->recruiter == fy_launch_recruit)
-        close((int)(intptr_t)segment->recruiter_arg);
+    if (segment->spawner == fy_launch_spawn_ranks)
+        close((int)(intptr_t)segment->spawner_arg);
     free(segment);
 }
 
@@ -292,23 +292,23 @@ bool fy_segment_is_relayed(const fy_segment *segment)
     return common_at(segment->base)->relay != 0;
 }
 
-void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg)
+void fy_segment_spawner_set(fy_segment *segment, fy_spawner *spawner, void *arg)
 {
-    segment->recruiter = recruiter;
-    segment->recruiter_arg = arg;
+    segment->spawner = spawner;
+    segment->spawner_arg = arg;
 }
 
 bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, uint32_t count, uint32_t *first)
 {
     shm_common *common = common_at(base);
-    _Atomic uint32_t *recruited = &common->recruited;
-    uint32_t most = common->relay != 0 ? common->recruited_max : ranks - starting;
+    _Atomic uint32_t *spawned = &common->spawned;
+    uint32_t most = common->relay != 0 ? common->spawned_max : ranks - starting;
     /* relaxed: a number is nobody's before, and says nothing of other memory */
-    uint32_t taken = atomic_load_explicit(recruited, memory_order_relaxed);
+    uint32_t taken = atomic_load_explicit(spawned, memory_order_relaxed);
     do {
         if (taken > most || count > most - taken)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(recruited, &taken, taken + count,
+    } while (!atomic_compare_exchange_weak_explicit(spawned, &taken, taken + count,
                                                     memory_order_relaxed, memory_order_relaxed));
     *first = starting + taken;
     return true;

@@ -1,7 +1,7 @@
 /* A rank and the launcher that started it: the rank takes its place, and asks for more ranks.
  *
  * To have ranks started, a rank takes numbers in the segment and sends one request, a datagram, by
- * the socket that it has from the launcher (recruit.c). */
+ * the socket that it has from the launcher (spawn.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ static bool write_arguments(char *buffer, char *const argv[], job_request *head)
     return true;
 }
 
-int fy_launch_recruit(void *arg, int first, int count, char *const argv[])
+int fy_launch_spawn_ranks(void *arg, int first, int count, char *const argv[])
 {
     int fd = (int)(intptr_t)arg, error = 0;
     job_request head = {.first = (uint32_t)first, .count = (uint32_t)count};

@@ -157,11 +157,11 @@ static void shm_endure(fy_port *port, bool on)
     atomic_store(&state_of(port)->self->endures, on);
 }
 
-static int shm_recruit(fy_port *port, int count, char *const argv[], int *first)
+static int shm_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
     fy_segment *s = state_of(port)->segment;
     uint32_t number;
-    if (s->recruiter == NULL)
+    if (s->spawner == NULL)
         return fy_error_set(FERRY_ENOTSUP, "nobody can start ranks for this one: its job has no "
                                            "launcher, or FERRY_RANKS_MAX leaves no room for more");
     if (!fy_numbers_take(s->base, s->ranks, s->starting, (uint32_t)count, &number))
@@ -169,7 +169,7 @@ static int shm_recruit(fy_port *port, int count, char *const argv[], int *first)
                             "no room for %d more ranks: the job has numbers for %u, "
                             "and does not use one twice (FERRY_RANKS_MAX)",
                             count, s->ranks);
-    int error = s->recruiter(s->recruiter_arg, (int)number, count, argv);
+    int error = s->spawner(s->spawner_arg, (int)number, count, argv);
     for (uint32_t rank = number; error != 0 && rank < number + (uint32_t)count; rank++)
         fy_controls_mark(s->base, s->ranks, rank, SHM_DEAD);
     if (error == 0)
@@ -185,11 +185,12 @@ static void shm_abort(fy_port *port, int status)
     _exit(status);
 }
 
-static int shm_fate(fy_port *port, int rank)
+static int shm_outcome(fy_port *port, int rank)
 {
     /* relaxed: it was written before the state that says that the rank has gone */
-    return (int)atomic_load_explicit(&rank_at(state_of(port)->segment->base, (uint32_t)rank)->fate,
-                                     memory_order_relaxed) -
+    return (int)atomic_load_explicit(
+               &rank_at(state_of(port)->segment->base, (uint32_t)rank)->outcome,
+               memory_order_relaxed) -
            1;
 }
 
@@ -232,14 +233,14 @@ static const fy_port_ops shm_ops = {
     .rouse = shm_rouse,
     .endure = shm_endure,
     .changes = shm_changes,
-    .recruit = shm_recruit,
+    .spawn_ranks = shm_spawn_ranks,
     .bury = fy_shm_bury,
     .silent = fy_shm_silent,
     .asked = fy_shm_asked,
     .answer = fy_shm_answer,
     .ask = fy_shm_ask,
     .abort = shm_abort,
-    .fate = shm_fate,
+    .outcome = shm_outcome,
     .describe = shm_describe,
 };
 

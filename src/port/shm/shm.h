@@ -53,9 +53,9 @@ bool fy_segment_is_relayed(const fy_segment *segment);
 
 /* Has ranks [first, first + count) started, with `argv` or, when that is NULL, as the others were.
  * 0, or an error with fy_error_set: none was. [application thread of any rank] */
-typedef int fy_recruiter(void *arg, int first, int count, char *const argv[]);
+typedef int fy_spawner(void *arg, int first, int count, char *const argv[]);
 
 /* Sets how ranks of this process have others started; without, they cannot. Before they do. */
-FY_SHARED void fy_segment_recruiter_set(fy_segment *segment, fy_recruiter *recruiter, void *arg);
+FY_SHARED void fy_segment_spawner_set(fy_segment *segment, fy_spawner *spawner, void *arg);
 
 #endif

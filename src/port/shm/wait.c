@@ -170,7 +170,7 @@ bool fy_shm_is_crowded(const fy_segment *segment)
 }
 
 /* Whether wake was called or a peer's state changed since the last time this said so. */
-static bool news(shm_port *p, fy_thread thread)
+static bool notices(shm_port *p, fy_thread thread)
 {
     /* seq_cst: after the store to `asleep` */
     if (atomic_load(&p->self->signal[thread])) {
@@ -189,14 +189,14 @@ static bool news(shm_port *p, fy_thread thread)
 static bool app_ready(shm_port *p)
 {
     return fy_shm_pending(&p->port, FY_DATA) || fy_shm_pending(&p->port, FY_CONTROL) ||
-           news(p, FY_APP);
+           notices(p, FY_APP);
 }
 
 static bool helper_ready(shm_port *p)
 {
     /* seq_cst: pairs with fy_shm_serve */
     bool serving = atomic_load(&p->self->serve) == FY_HELPER;
-    return (serving && fy_shm_pending(&p->port, FY_CONTROL)) || news(p, FY_HELPER);
+    return (serving && fy_shm_pending(&p->port, FY_CONTROL)) || notices(p, FY_HELPER);
 }
 
 /* Looks for a while. True: there is something, or the deadline has passed. */

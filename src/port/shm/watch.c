@@ -64,7 +64,7 @@ static bool ask_why(const job *j)
         if (!found)
             return false;
     }
-    fy_why_question(&own);
+    fy_why_query(&own);
     fy_why_print(&own, STDERR_FILENO);
     if (own.base != j->controls.base)
         fy_controls_unmap(&own);
@@ -100,7 +100,7 @@ static void reap(job *j, int rank)
     job_child *child = &j->children[rank];
     siginfo_t info = {0};
     if (child->joined) {
-        fy_guest_gone(j, rank, true);
+        fy_joiner_gone(j, rank, true);
         return;
     }
     if (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
@@ -144,7 +144,7 @@ int fy_job_poll(struct pollfd *set, nfds_t count, int timeout_ms)
 
 /* Fills the set: the signals, requests for ranks, who wants to join, then three places per child.
  */
-enum { PLACE_GUESTS = 3, PLACE_CHILDREN = PLACE_GUESTS + JOB_GUESTS };
+enum { PLACE_JOINERS = 3, PLACE_CHILDREN = PLACE_JOINERS + JOB_JOINERS };
 
 /* Its lines wait for the target, or their turn, or it is read. */
 static struct pollfd stream_place(const job *j, const job_stream *stream)
@@ -159,10 +159,12 @@ static struct pollfd stream_place(const job *j, const job_stream *stream)
 static void fill_set(const job *j, struct pollfd *set)
 {
     set[0] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
-    set[1] = (struct pollfd){.fd = j->recruits, .events = POLLIN};
-    set[2] = (struct pollfd){.fd = fy_guests_full(j) ? -1 : j->door.listener, .events = POLLIN};
-    for (int i = 0; i < JOB_GUESTS; i++)
-        set[PLACE_GUESTS + i] = (struct pollfd){.fd = j->door.guests[i].fd, .events = POLLIN};
+    set[1] = (struct pollfd){.fd = j->spawn_requests, .events = POLLIN};
+    set[2] =
+        (struct pollfd){.fd = fy_joiners_full(j) ? -1 : j->join_socket.listener, .events = POLLIN};
+    for (int i = 0; i < JOB_JOINERS; i++)
+        set[PLACE_JOINERS + i] =
+            (struct pollfd){.fd = j->join_socket.joiners[i].fd, .events = POLLIN};
     for (int rank = 0; rank < j->ranks; rank++) {
         const job_child *child = &j->children[rank];
         struct pollfd *of = &set[PLACE_CHILDREN + 3 * rank];
@@ -179,16 +181,17 @@ static void serve_set(job *j, const struct pollfd *set)
     if (set[0].revents)
         pass_signal(j);
     if (set[1].revents)
-        (void)fy_job_recruit(j, j->recruits);
-    for (int i = 0; i < JOB_GUESTS; i++)
-        if (set[PLACE_GUESTS + i].revents)
-            fy_guest_hear(j, i);
+        (void)fy_job_spawn_ranks(j, j->spawn_requests);
+    for (int i = 0; i < JOB_JOINERS; i++)
+        if (set[PLACE_JOINERS + i].revents)
+            fy_joiner_hear(j, i);
     if (set[2].revents)
-        fy_guest_accept(j);
+        fy_joiner_accept(j);
     for (int rank = 0; rank < j->ranks; rank++) {
         const struct pollfd *of = &set[PLACE_CHILDREN + 3 * rank];
-        if (j->children[rank].joined && of[1].revents && !fy_job_recruit(j, j->children[rank].link))
-            fy_guest_gone(j, rank, false);
+        if (j->children[rank].joined && of[1].revents &&
+            !fy_job_spawn_ranks(j, j->children[rank].link))
+            fy_joiner_gone(j, rank, false);
         for (int i = 0; i < 2 && !j->children[rank].joined; i++)
             if (of[1 + i].revents)
                 fy_stream_read(j, &j->children[rank].streams[i], rank);
@@ -230,11 +233,11 @@ void fy_job_watch(job *j)
     }
     while (j->left > 0) {
         fill_set(j, set);
-        uint64_t stage_ns = stage_end_ns(j), guests_ns = fy_guests_deadline_ns(j);
-        int timeout_ms = until_ms(stage_ns < guests_ns ? stage_ns : guests_ns);
+        uint64_t stage_ns = stage_end_ns(j), joiners_ns = fy_joiners_deadline_ns(j);
+        int timeout_ms = until_ms(stage_ns < joiners_ns ? stage_ns : joiners_ns);
         if (fy_job_poll(set, count, timeout_ms) > 0)
             serve_set(j, set);
-        fy_guests_expire(j);
+        fy_joiners_expire(j);
         if (until_ms(stage_end_ns(j)) == 0)
             fy_job_next_stage(j);
     }

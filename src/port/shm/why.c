@@ -149,7 +149,7 @@ static uint32_t state_of_rank(const shm_rank *rank)
     return atomic_load(&rank->state) & (SHM_STATE_MASK | SHM_FAR);
 }
 
-void fy_why_question(const fy_controls *controls)
+void fy_why_query(const fy_controls *controls)
 {
     for (uint32_t i = 0; i < controls->ranks; i++) {
         shm_rank *rank = rank_at(controls->base, i);
@@ -335,6 +335,6 @@ bool fy_shm_ask(fy_port *port, bool print)
     if (print)
         fy_why_print(&controls, STDERR_FILENO);
     else
-        fy_why_question(&controls);
+        fy_why_query(&controls);
     return true;
 }

@@ -8,7 +8,7 @@
 
 #include "port/sim/world.h"
 
-/* Data beside the ring that may be under way on one channel, unless it is a single frame's. */
+/* Data beside the ring that may be in flight on one channel, unless it is a single frame's. */
 enum { BIG_BYTES_MAX = 16 << 20 };
 
 static const size_t pool_bytes[FY_CARGO_POOLS] = {64, 512, 4096};

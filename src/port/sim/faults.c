@@ -45,37 +45,37 @@ static void record(fy_faults *faults, fy_fault_kind kind, uint64_t number, uint6
 }
 
 /* Packets and allocations are numbered apart, so the two walk the list apart. */
-static void named_fate(fy_faults *faults, uint64_t number, fy_fate *fate)
+static void named_outcome(fy_faults *faults, uint64_t number, fy_packet_outcome *outcome)
 {
     const fy_decisions *named = &faults->named;
     while (faults->named_at < named->count && named->items[faults->named_at].number < number)
         faults->named_at++;
     for (size_t i = faults->named_at; i < named->count && named->items[i].number == number; i++) {
         const fy_decision *decision = &named->items[i];
-        fate->drop = fate->drop || decision->kind == FY_FAULT_DROP;
-        fate->dup = fate->dup || decision->kind == FY_FAULT_DUP;
+        outcome->drop = outcome->drop || decision->kind == FY_FAULT_DROP;
+        outcome->dup = outcome->dup || decision->kind == FY_FAULT_DUP;
         if (decision->kind == FY_FAULT_DELAY)
-            fate->delay_ns = decision->delay_ns;
+            outcome->delay_ns = decision->delay_ns;
     }
 }
 
-void fy_faults_packet(fy_faults *faults, fy_fate *fate)
+void fy_faults_packet(fy_faults *faults, fy_packet_outcome *outcome)
 {
     uint64_t number = faults->packets++;
-    *fate = (fy_fate){0};
+    *outcome = (fy_packet_outcome){0};
     fy_random random;
     dice(faults, STREAM_PACKETS, number, &random);
-    fate->drop = strikes(faults, &random, FY_FAULT_DROP);
-    fate->dup = strikes(faults, &random, FY_FAULT_DUP);
+    outcome->drop = strikes(faults, &random, FY_FAULT_DROP);
+    outcome->dup = strikes(faults, &random, FY_FAULT_DUP);
     if (strikes(faults, &random, FY_FAULT_DELAY))
-        fate->delay_ns = 1 + fy_random_below(&random, faults->delay_max_ns);
-    named_fate(faults, number, fate);
-    if (fate->drop)
+        outcome->delay_ns = 1 + fy_random_below(&random, faults->delay_max_ns);
+    named_outcome(faults, number, outcome);
+    if (outcome->drop)
         record(faults, FY_FAULT_DROP, number, 0);
-    if (fate->dup)
+    if (outcome->dup)
         record(faults, FY_FAULT_DUP, number, 0);
-    if (fate->delay_ns > 0)
-        record(faults, FY_FAULT_DELAY, number, fate->delay_ns);
+    if (outcome->delay_ns > 0)
+        record(faults, FY_FAULT_DELAY, number, outcome->delay_ns);
 }
 
 bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind)

@@ -1,8 +1,8 @@
 /* Faults: what goes wrong in a simulated world, and the record of it.
  *
  * A plan is made of classes that strike at random with the run's seed, of decisions named by number
- * ("the 17th packet is lost"), and of events at given times. Each packet's fate depends on seed and
- * number alone, so a fault can be taken out of a plan without changing the dice of the others.
+ * ("the 17th packet is lost"), and of events at given times. Each packet's outcome depends on seed
+ * and number alone, so a fault can be taken out of a plan without changing the dice of the others.
  * Whatever struck can be printed as a plan of named decisions: the tape, from which runs are
  * repeated and shrunk. docs/simulator.md has the grammar. */
 #ifndef FY_FAULTS_H
@@ -71,10 +71,10 @@ typedef struct fy_faults {
 } fy_faults;
 
 /* What becomes of a packet. */
-typedef struct fy_fate {
+typedef struct fy_packet_outcome {
     bool drop, dup;
     uint64_t delay_ns;
-} fy_fate;
+} fy_packet_outcome;
 
 /* Reads the plan `text`; "@NAME" stands for the text in that file. `latency_ns` scales what
  * "random" chooses. Freed with fy_faults_fini. FERRY_EINVAL, FERRY_ESYSTEM, FERRY_ENOMEM with
@@ -86,9 +86,9 @@ void fy_faults_fini(fy_faults *faults);
 /* Whether packets may be lost, doubled or overtaken, so that they must be acknowledged. */
 bool fy_faults_lossy(const fy_faults *faults);
 
-/* The fate of the next packet; whether the next allocation fails, FY_FAULT_NOMEM or
+/* The outcome of the next packet; whether the next allocation fails, FY_FAULT_NOMEM or
  * FY_FAULT_MALLOC, which are numbered apart. Both count and record. */
-void fy_faults_packet(fy_faults *faults, fy_fate *fate);
+void fy_faults_packet(fy_faults *faults, fy_packet_outcome *outcome);
 bool fy_faults_allocation(fy_faults *faults, fy_fault_kind kind);
 
 /* Whether the plan has allocations of the process fail. */

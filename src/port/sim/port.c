@@ -295,11 +295,11 @@ static void sim_join(fy_port *port)
     fy_actor_leave(rank);
 }
 
-static int sim_recruit(fy_port *port, int count, char *const argv[], int *first)
+static int sim_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
     fy_sim_rank *rank = fy_sim_rank_of(port);
     fy_world *world = rank->world;
-    int number = world->starting + world->recruited, error = 0;
+    int number = world->starting + world->spawned, error = 0;
     if (world->starting == world->rank_count)
         return fy_error_set(FERRY_ENOTSUP, "FERRY_RANKS_MAX leaves no room for more ranks");
     if (argv != NULL)
@@ -308,9 +308,9 @@ static int sim_recruit(fy_port *port, int count, char *const argv[], int *first)
         return fy_error_set(FERRY_ENOMEM, "no room for %d more ranks: the job has numbers for %d",
                             count, world->rank_count);
     const fy_actor *actor = fy_actor_enter(rank);
-    world->recruited += count;
+    world->spawned += count;
     for (int i = 0; i < count && error == 0; i++)
-        error = fy_world_recruit(&world->ranks[number + i], actor->clock_ns);
+        error = fy_world_spawn_ranks(&world->ranks[number + i], actor->clock_ns);
     fy_actor_leave(rank);
     if (error == 0)
         *first = number;
@@ -382,9 +382,9 @@ static void sim_abort(fy_port *port, int status)
         fy_actor_suspend(actor, FY_ACTOR_READY, UINT64_MAX);
 }
 
-static int sim_fate(fy_port *port, int rank)
+static int sim_outcome(fy_port *port, int rank)
 {
-    return fy_sim_rank_of(port)->world->ranks[rank].fate;
+    return fy_sim_rank_of(port)->world->ranks[rank].outcome;
 }
 
 const fy_port_ops fy_sim_ops_shared = {
@@ -410,13 +410,13 @@ const fy_port_ops fy_sim_ops_shared = {
     .peer = sim_peer,
     .silent = sim_silent,
     .changes = sim_changes,
-    .recruit = sim_recruit,
+    .spawn_ranks = sim_spawn_ranks,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
     .asked = sim_asked,
     .answer = sim_answer,
     .abort = sim_abort,
-    .fate = sim_fate,
+    .outcome = sim_outcome,
 };
 
 const fy_port_ops fy_sim_ops_private = {
@@ -438,11 +438,11 @@ const fy_port_ops fy_sim_ops_private = {
     .peer = sim_peer,
     .silent = sim_silent,
     .changes = sim_changes,
-    .recruit = sim_recruit,
+    .spawn_ranks = sim_spawn_ranks,
     .doing = sim_doing,
     .name_handler = sim_name_handler,
     .asked = sim_asked,
     .answer = sim_answer,
     .abort = sim_abort,
-    .fate = sim_fate,
+    .outcome = sim_outcome,
 };

@@ -36,8 +36,8 @@ enum { STUCK_LOOKS = 1000 };
 /* Memory in use is looked at after so many events. */
 enum { MEMORY_EVENTS = 32 };
 
-/* A rank that is recruited begins to run at any time within this. */
-enum { RECRUITED_NS = 500 * 1000, STREAM_RECRUITS = 3 };
+/* A rank that is spawned begins to run at any time within this. */
+enum { SPAWNED_NS = 500 * 1000, STREAM_SPAWN_REQUESTS = 3 };
 #define STUCK_NS UINT64_C(10000000000)
 
 void fy_world_end(fy_world *world, int status)
@@ -102,13 +102,13 @@ static void stop(fy_world *world, const fy_fault *fault)
 static void die(fy_world *world, const fy_fault *fault)
 {
     fy_sim_rank *rank = &world->ranks[fault->first];
-    bool comes = rank->state == FY_PEER_ABSENT; /* it was recruited, and will never have run */
+    bool comes = rank->state == FY_PEER_ABSENT; /* it was spawned, and will never have run */
     if (rank->finished || (rank->state != FY_PEER_ALIVE && !comes))
         return;
     for (int thread = 0; thread < FY_THREADS; thread++)
         fy_actor_kill(&rank->actors[thread]);
     rank->state = FY_PEER_DEAD;
-    rank->fate = SIGKILL;
+    rank->outcome = SIGKILL;
     rank->finished = true;
     rank->end_ns = world->now_ns;
     world->unfinished--;
@@ -242,13 +242,13 @@ static void run_rank(void *arg)
         fy_world_end(world, status);
 }
 
-int fy_world_recruit(fy_sim_rank *rank, uint64_t time_ns)
+int fy_world_spawn_ranks(fy_sim_rank *rank, uint64_t time_ns)
 {
     fy_world *world = rank->world;
     fy_actor *actor = &rank->actors[FY_APP];
     fy_random random;
-    fy_random_init(&random, world->options.seed + STREAM_RECRUITS, (uint64_t)rank->rank);
-    actor->clock_ns = time_ns + 1 + fy_random_below(&random, RECRUITED_NS);
+    fy_random_init(&random, world->options.seed + STREAM_SPAWN_REQUESTS, (uint64_t)rank->rank);
+    actor->clock_ns = time_ns + 1 + fy_random_below(&random, SPAWNED_NS);
     int error = fy_actor_start(actor, run_rank, rank);
     if (error != 0)
         return error;
@@ -284,7 +284,7 @@ static void make_rank(fy_world *world, int number)
     bool absent = number >= world->starting;
     rank->state = rank->seen = absent ? FY_PEER_ABSENT : FY_PEER_ALIVE;
     rank->finished = absent;
-    rank->fate = -1;
+    rank->outcome = -1;
     rank->speed = 1000;
     rank->slow = 1;
     for (int thread = 0; thread < FY_THREADS; thread++) {

@@ -67,15 +67,15 @@ static void put_packet(fy_channel *channel, fy_cargo *cargo, uint64_t number, ui
 static void put_on_wire(fy_channel *channel, fy_cargo *cargo, uint64_t number, uint64_t time_ns)
 {
     fy_world *world = channel->source->world;
-    fy_fate fate = {0};
+    fy_packet_outcome outcome = {0};
     if (world->lossy)
-        fy_faults_packet(&world->faults, &fate);
-    if (fate.drop || is_cut(world, channel->source->rank, channel->target->rank)) {
+        fy_faults_packet(&world->faults, &outcome);
+    if (outcome.drop || is_cut(world, channel->source->rank, channel->target->rank)) {
         world->counts.lost++;
         return;
     }
-    put_packet(channel, cargo, number, time_ns + fate.delay_ns);
-    if (fate.dup)
+    put_packet(channel, cargo, number, time_ns + outcome.delay_ns);
+    if (outcome.dup)
         put_packet(channel, cargo, number, time_ns + channel->link.latency_ns);
 }
 

@@ -124,7 +124,7 @@ struct fy_sim_rank {
     fy_doing doing;
     uint16_t handler;
     bool finished, asked;
-    int fate;     /* as fy_port_ops.fate says */
+    int outcome;  /* as fy_port_ops.fate says */
     char *answer; /* what it does, when it was asked; NULL: it has not answered */
     uint64_t busy_ns, end_ns;
 };
@@ -148,7 +148,7 @@ struct fy_world {
     fy_fiber scheduler;
     fy_sim_rank *ranks;
     int rank_count, unfinished; /* rank_count: numbers, of ranks that may join too */
-    int starting, recruited; /* of those: with how many it began, and how many were started since */
+    int starting, spawned; /* of those: with how many it began, and how many were started since */
     unsigned char *stacks;
     size_t stacks_bytes;
     fy_table channels;
@@ -197,8 +197,8 @@ static inline void fy_world_progress(fy_world *world)
 /* Ends the run after the current actor's turn. The first status counts. */
 void fy_world_end(fy_world *world, int status);
 
-/* Starts the program of a rank that was recruited, a while after `time_ns`. FERRY_ENOMEM. */
-int fy_world_recruit(fy_sim_rank *rank, uint64_t time_ns);
+/* Starts the program of a rank that was spawned, a while after `time_ns`. FERRY_ENOMEM. */
+int fy_world_spawn_ranks(fy_sim_rank *rank, uint64_t time_ns);
 
 /* The rank's state has changed: tells the others, once what it sent has arrived. */
 void fy_world_tell(fy_sim_rank *rank);

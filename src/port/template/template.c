@@ -1,10 +1,10 @@
 /* How the template works, and what to keep of it.
  *
- * A frame on its way is a letter: the frame and a copy of its data. Each rank has one box per lane,
- * a list in the order of arrival. The letters under way from one rank to another on one lane are
- * counted, by number and by bytes, until they are taken: that is the credit, without which a fast
- * sender would fill the memory of a slow receiver. A network that loses or reorders messages
- * numbers them per (source, target, lane) and restores the order before delivery.
+ * A frame on its way is a queued message: the frame and a copy of its data. Each rank has one box
+ * per lane, a list in the order of arrival. The queued messages in flight from one rank to another
+ * on one lane are counted, by number and by bytes, until they are taken: that is the credit,
+ * without which a fast sender would fill the memory of a slow receiver. A network that loses or
+ * reorders messages numbers them per (source, target, lane) and restores the order before delivery.
  *
  * One lock guards everything. A real port has a ring or a queue pair per (thread, lane, peer), so
  * that no send waits for another, and no lock at all on the way of a small frame. */
@@ -17,30 +17,30 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define LETTERS_MAX 256u
+#define QUEUED_MAX 256u
 #define BYTES_MAX (1u << 20)
 
-typedef struct letter {
-    struct letter *next;
+typedef struct queued {
+    struct queued *next;
     int source;
     fy_frame frame;
     _Alignas(16) unsigned char data[];
-} letter;
+} queued;
 
 typedef struct box {
-    letter *head, *tail;
-    size_t count; /* letters here and in the hands of a poll */
+    queued *head, *tail;
+    size_t count; /* queued messages here and in the hands of a poll */
 } box;
 
 typedef struct credit {
-    uint32_t letters;
+    uint32_t messages;
     size_t bytes;
 } credit;
 
 typedef struct place {
     box boxes[FY_LANES];
     credit *under_way[FY_LANES]; /* by source */
-    pthread_cond_t news;
+    pthread_cond_t notices;
     fy_thread serve;
     bool woken[FY_THREADS];
     uint32_t events_seen[FY_THREADS];
@@ -94,11 +94,11 @@ static void query(const fy_port *port, fy_port_info *info)
 
 static bool has_room(const credit *c, size_t size_bytes)
 {
-    /* One letter always may go, however large: else it never could. */
-    return c->letters == 0 || (c->letters < LETTERS_MAX && c->bytes + size_bytes <= BYTES_MAX);
+    /* One queued message always may go, however large: else it never could. */
+    return c->messages == 0 || (c->messages < QUEUED_MAX && c->bytes + size_bytes <= BYTES_MAX);
 }
 
-static void put(box *b, letter *l)
+static void put(box *b, queued *l)
 {
     l->next = NULL;
     if (b->head == NULL)
@@ -118,12 +118,12 @@ static int send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
     (void)thread;
     if (rank < 0 || rank >= p->job->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
-    if (frame->size_bytes > SIZE_MAX - sizeof(letter))
+    if (frame->size_bytes > SIZE_MAX - sizeof(queued))
         return FERRY_ENOMEM;
-    letter *l = malloc(sizeof(*l) + frame->size_bytes);
+    queued *l = malloc(sizeof(*l) + frame->size_bytes);
     if (l == NULL)
         return FERRY_ENOMEM;
-    *l = (letter){.source = p->rank, .frame = *frame};
+    *l = (queued){.source = p->rank, .frame = *frame};
     l->frame.data = frame->size_bytes > 0 ? l->data : NULL;
     l->frame.block = false;
     if (frame->size_bytes > 0)
@@ -135,11 +135,11 @@ static int send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
                 : has_room(c, frame->size_bytes) ? 0
                                                  : FERRY_EAGAIN;
     if (error == 0) {
-        c->letters++;
+        c->messages++;
         c->bytes += frame->size_bytes;
         put(&target->boxes[lane], l);
         /* After the frame can be seen: a target that was about to sleep looks once more. */
-        pthread_cond_broadcast(&target->news);
+        pthread_cond_broadcast(&target->notices);
     }
     unlock(p);
     if (error != 0)
@@ -147,16 +147,16 @@ static int send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
     return error;
 }
 
-static letter *take(box *b)
+static queued *take(box *b)
 {
-    letter *l = b->head;
+    queued *l = b->head;
     if (l != NULL)
         b->head = l->next;
     return l;
 }
 
 /* Puts back, in front, what was left. */
-static void give_back(box *b, letter *first, letter *last)
+static void give_back(box *b, queued *first, queued *last)
 {
     if (first == NULL)
         return;
@@ -168,10 +168,10 @@ static void give_back(box *b, letter *first, letter *last)
 
 /* What a poll has left, in order. */
 typedef struct remainder {
-    letter *first, *last;
+    queued *first, *last;
 } remainder;
 
-static void leave(remainder *r, letter *l)
+static void leave(remainder *r, queued *l)
 {
     l->next = NULL;
     if (r->first == NULL)
@@ -183,7 +183,7 @@ static void leave(remainder *r, letter *l)
 
 static bool has_left(const remainder *r, int source)
 {
-    for (const letter *l = r->first; l != NULL; l = l->next)
+    for (const queued *l = r->first; l != NULL; l = l->next)
         if (l->source == source)
             return true;
     return false;
@@ -200,7 +200,7 @@ static int poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
     remainder rest = {0};
     int taken = 0;
     lock(p);
-    for (letter *l = NULL; taken < budget && (l = take(b)) != NULL;) {
+    for (queued *l = NULL; taken < budget && (l = take(b)) != NULL;) {
         fy_verdict verdict = FY_LEAVE;
         if (!has_left(&rest, l->source)) {
             unlock(p);
@@ -212,7 +212,7 @@ static int poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
             continue;
         }
         credit *c = &p->own->under_way[lane][l->source];
-        c->letters--;
+        c->messages--;
         c->bytes -= l->frame.size_bytes;
         b->count--;
         taken++;
@@ -233,7 +233,7 @@ static bool pending(fy_port *port, fy_lane lane)
 }
 
 /* With the lock: what ends a wait. A wake and a change of a peer end one wait of each thread. */
-static bool has_news(template_port *p, fy_thread thread)
+static bool has_notices(template_port *p, fy_thread thread)
 {
     place *own = p->own;
     bool woken = own->woken[thread] || own->events_seen[thread] != p->job->events;
@@ -248,18 +248,18 @@ static bool has_news(template_port *p, fy_thread thread)
  * look once more, and have senders look for the announcement after they have sent (port shm). A
  * network that cannot wake is looked at again and again, for less and less of the time (port mpi).
  */
-static void wait_for_news(fy_port *port, fy_thread thread, uint64_t deadline_ns)
+static void wait_for_notices(fy_port *port, fy_thread thread, uint64_t deadline_ns)
 {
     template_port *p = state_of(port);
     struct timespec t = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
                          .tv_nsec = (long)(deadline_ns % 1000000000u)};
     lock(p);
-    while (!has_news(p, thread)) {
+    while (!has_notices(p, thread)) {
         int error = 0;
         if (deadline_ns == UINT64_MAX)
-            pthread_cond_wait(&p->own->news, &p->job->lock);
+            pthread_cond_wait(&p->own->notices, &p->job->lock);
         else
-            error = pthread_cond_timedwait(&p->own->news, &p->job->lock, &t);
+            error = pthread_cond_timedwait(&p->own->notices, &p->job->lock, &t);
         if (error != 0)
             break;
     }
@@ -271,7 +271,7 @@ static void wake(fy_port *port, fy_thread thread)
     template_port *p = state_of(port);
     lock(p);
     p->own->woken[thread] = true;
-    pthread_cond_broadcast(&p->own->news);
+    pthread_cond_broadcast(&p->own->notices);
     unlock(p);
 }
 
@@ -339,8 +339,8 @@ static bool silent(fy_port *port, int rank)
 {
     template_port *p = state_of(port);
     lock(p);
-    bool is = p->own->under_way[FY_DATA][rank].letters == 0 &&
-              p->own->under_way[FY_CONTROL][rank].letters == 0;
+    bool is = p->own->under_way[FY_DATA][rank].messages == 0 &&
+              p->own->under_way[FY_CONTROL][rank].messages == 0;
     unlock(p);
     return is;
 }
@@ -369,7 +369,7 @@ static void close_port(fy_port *port)
     p->own->state = FY_PEER_LEFT;
     p->job->events++;
     for (int rank = 0; rank < p->job->ranks; rank++)
-        pthread_cond_broadcast(&p->job->places[rank].news);
+        pthread_cond_broadcast(&p->job->places[rank].notices);
     unlock(p);
     free(p);
 }
@@ -382,7 +382,7 @@ static const fy_port_ops template_ops = {
     .send = send,
     .poll = poll,
     .pending = pending,
-    .wait = wait_for_news,
+    .wait = wait_for_notices,
     .wake = wake,
     .serve = serve,
     .now = now,
@@ -416,7 +416,7 @@ static bool place_init(place *own, int ranks)
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&own->news, &attributes);
+    pthread_cond_init(&own->notices, &attributes);
     pthread_condattr_destroy(&attributes);
     for (int lane = 0; lane < FY_LANES; lane++)
         own->under_way[lane] = calloc((size_t)ranks, sizeof(credit));
@@ -426,11 +426,11 @@ static bool place_init(place *own, int ranks)
 static void place_fini(place *own)
 {
     for (int lane = 0; lane < FY_LANES; lane++) {
-        for (letter *l; (l = take(&own->boxes[lane])) != NULL;)
+        for (queued *l; (l = take(&own->boxes[lane])) != NULL;)
             free(l);
         free(own->under_way[lane]);
     }
-    pthread_cond_destroy(&own->news);
+    pthread_cond_destroy(&own->notices);
 }
 
 fy_template_job *fy_template_job_create(int ranks)

@@ -12,9 +12,9 @@
  * the pauses. Without preemption an answer takes a task: then objects are sent without an offer. */
 #include <stdlib.h>
 
+#include "balance/schedulers/buckets.h"
 #include "balance/schedulers/bundle/bundle.h"
 #include "balance/schedulers/bundle/neighbours.h"
-#include "balance/schedulers/ladder.h"
 #include "balance/schedulers/policy.h"
 #include "balance/schedulers/waiting.h"
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ enum { PING_PART = 16 };
 typedef enum phase { IDLE, QUERYING, OFFERING } phase;
 
 typedef struct sender {
-    fy_ladder waiting;
+    fy_buckets waiting;
     ferry_schedulable *running;
     double running_load;
     double high;
@@ -75,8 +75,8 @@ static void send_heaviest(ferry_scheduling *s, sender *state, int rank)
 {
     if (!overloaded(state) || !ferry_scheduling_is_on(s) || !ferry_scheduling_accepts(s, rank))
         return;
-    ferry_schedulable *item = fy_ladder_last(&state->waiting);
-    fy_ladder_remove(&state->waiting, item);
+    ferry_schedulable *item = fy_buckets_last(&state->waiting);
+    fy_buckets_remove(&state->waiting, item);
     ferry_scheduling_migrate(s, item, rank);
     query(s, state);
 }
@@ -94,7 +94,7 @@ static void rest(ferry_scheduling *s, sender *state)
 /* All answers are there, or will not come. */
 static void decide(ferry_scheduling *s, sender *state)
 {
-    const ferry_schedulable *item = fy_ladder_last(&state->waiting);
+    const ferry_schedulable *item = fy_buckets_last(&state->waiting);
     rest(s, state);
     if (state->least >= 0 && overloaded(state) && ferry_scheduling_is_on(s) &&
         state->least_load + item->mark < load_of(state)) {
@@ -176,7 +176,7 @@ static int create(ferry_scheduling *s, void **out)
 static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 {
     sender *state = arg;
-    ferry_schedulable *item = fy_ladder_pop(&state->waiting);
+    ferry_schedulable *item = fy_buckets_pop(&state->waiting);
     state->running = item;
     state->running_load = item != NULL ? item->load / item->pending : 0;
     if (item != NULL) {
@@ -189,7 +189,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
 static void notify(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     sender *state = arg;
-    if (fy_ladder_add(&state->waiting, item))
+    if (fy_buckets_add(&state->waiting, item))
         query(s, state);
 }
 
@@ -209,7 +209,7 @@ static void take_out(ferry_scheduling *s, void *arg, ferry_schedulable *item)
 {
     sender *state = arg;
     (void)s;
-    fy_ladder_remove(&state->waiting, item);
+    fy_buckets_remove(&state->waiting, item);
     if (item == state->running) {
         state->running = NULL;
         state->running_load = 0;

@@ -5,7 +5,7 @@
  * have returned 0: a result must come after the parts of all. One rank ends in the way and at the
  * place that the arguments name.
  *
- *     doomed HOW WHERE RANK
+ *     crashing HOW WHERE RANK
  *
  * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0 abort7 (ferry_abort). WHERE: main
  * handler task barrier allreduce gather broadcast quiesce close phase. Exit status 9: a call has
@@ -25,19 +25,20 @@ enum { ROUNDS = 4, REQUESTS = 40, OBJECTS = 8, FAILED = 9, RANKS_MAX = 64 };
 typedef struct state {
     ferry *f;
     const char *how, *where;
-    int doomed, round;
+    int crashing, round;
     uint64_t handled;
     ferry_handler add, work, end;
     ferry_object_type type;
     ferry_object objects[OBJECTS];
 } state;
 
-/* To the file DOOMED_LOG, if that is set: a launcher that ends a job may lose what ranks print. */
+/* To the file CRASHING_LOG, if that is set: a launcher that ends a job may lose what ranks print.
+ */
 static void put_line(const char *what, int round, int rank)
 {
     char line[64];
     int length = snprintf(line, sizeof(line), "%s %d %d\n", what, round, rank);
-    const char *path = getenv("DOOMED_LOG");
+    const char *path = getenv("CRASHING_LOG");
     int fd = path == NULL ? STDOUT_FILENO : open(path, O_WRONLY | O_APPEND);
     ssize_t written = write(fd, line, (size_t)length);
     (void)written;
@@ -87,7 +88,7 @@ static void on_work(ferry *f, ferry_object object, void *data, int source,
     (void)source;
     ferry_compute(f, 20e-6);
     s->handled += message->words[0];
-    if (message->words[1] != 0 && ferry_rank(f) == s->doomed)
+    if (message->words[1] != 0 && ferry_rank(f) == s->crashing)
         end_here(s);
 }
 
@@ -96,17 +97,17 @@ static bool failed(const state *s, int error, const char *call)
 {
     if (error >= 0)
         return false;
-    fprintf(stderr, "doomed: rank %d round %d: %s: %s: %s\n", ferry_rank(s->f), s->round, call,
+    fprintf(stderr, "crashing: rank %d round %d: %s: %s: %s\n", ferry_rank(s->f), s->round, call,
             ferry_strerror(error), ferry_error_message(s->f));
     return true;
 }
 
-/* Has the doomed rank end in a handler that runs inside the call that follows, or in the call's
+/* Has the crashing rank end in a handler that runs inside the call that follows, or in the call's
  * place. */
 static bool approach(state *s, const char *where)
 {
     const ferry_message end = {.handler = s->end};
-    if (s->round != ROUNDS / 2 || ferry_rank(s->f) != s->doomed || strcmp(s->where, where) != 0)
+    if (s->round != ROUNDS / 2 || ferry_rank(s->f) != s->crashing || strcmp(s->where, where) != 0)
         return false;
     if (strcmp(where, "main") == 0 || strcmp(s->how, "return3") == 0 ||
         strcmp(s->how, "return0") == 0) {
@@ -126,7 +127,7 @@ static bool send_all(state *s)
     }
     if (ends && strcmp(s->where, "handler") == 0 && error == 0) {
         const ferry_message m = {.handler = s->end};
-        error = ferry_request_send(s->f, s->doomed, &m, NULL);
+        error = ferry_request_send(s->f, s->crashing, &m, NULL);
     }
     for (int i = 0; i < OBJECTS && error == 0; i++) {
         const ferry_message m = {.handler = s->work,
@@ -161,7 +162,7 @@ static bool meet_all(state *s)
     uint64_t expected = each * (uint64_t)ranks * (uint64_t)(s->round + 1);
     if (sum == expected && news == expected)
         return true;
-    fprintf(stderr, "doomed: WRONG: rank %d round %d: %llu and %llu of %llu were done\n", self,
+    fprintf(stderr, "crashing: WRONG: rank %d round %d: %llu and %llu of %llu were done\n", self,
             s->round, (unsigned long long)sum, (unsigned long long)news,
             (unsigned long long)expected);
     return false;
@@ -192,9 +193,7 @@ static bool open_state(state *s)
     for (int i = 0; i < OBJECTS && error == 0; i++) {
         error = ferry_object_create(s->f, s->type, calloc(1, sizeof(uint64_t)), &s->objects[i]);
         if (error == 0)
-            error = ferry_balance_add(
-                s->f, s->objects[i],
-                &(ferry_balance_options){sizeof(ferry_balance_options), 1, 0, NULL, NULL, 0});
+            error = ferry_balance_add(s->f, s->objects[i], NULL);
     }
     return !failed(s, error, "open");
 }
@@ -202,12 +201,12 @@ static bool open_state(state *s)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     if (argc != 4 || ferry_ranks(f) > RANKS_MAX) {
-        fprintf(stderr, "usage: doomed HOW WHERE RANK, on 2 to 64 ranks\n");
+        fprintf(stderr, "usage: crashing HOW WHERE RANK, on 2 to 64 ranks\n");
         return 2;
     }
     static state states[RANKS_MAX]; /* by rank: handlers run in ferry_close too */
     state *s = &states[ferry_rank(f)];
-    *s = (state){.f = f, .how = argv[1], .where = argv[2], .doomed = atoi(argv[3])};
+    *s = (state){.f = f, .how = argv[1], .where = argv[2], .crashing = atoi(argv[3])};
     ferry_user_data_set(f, s);
     bool well = open_state(s);
     for (; s->round < ROUNDS && well; s->round++)
@@ -215,7 +214,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     s->round = ROUNDS / 2;
     if (well)
         (void)approach(s, "close");
-    bool ends = ferry_rank(f) == s->doomed;
+    bool ends = ferry_rank(f) == s->crashing;
     if (ends && strcmp(s->how, "return0") == 0)
         return 0;
     if (ends && strcmp(s->how, "return3") == 0)

@@ -1,11 +1,12 @@
-/* Greeting and parting: what the ranks that a mover connects tell each other, and nobody else.
+/* Handshake and parting: what the ranks that a mover connects tell each other, and nobody else.
  *
- * A rank that has analysed its copies greets each neighbour: here are my counters and grids, and
- * this is the hash of the copies that we share. It is bound when all neighbours have greeted it. A
- * greeting that comes before this rank is as far is kept. One that fits nothing (other copies, a
- * mover that failed here) is answered by "lost", on which the greeter fails too and tells its own
- * neighbours; those that are bound already learn it as if a rank had died. So no rank waits for a
- * word that never comes, and ranks that share nothing do not wait for each other.
+ * A rank that has analysed its copies shakes hands with each neighbour: here are my counters and
+ * grids, and this is the hash of the copies that we share. It is bound when all neighbours have
+ * shaken hands with it. A handshake that comes before this rank is as far is kept. One that fits
+ * nothing (other copies, a mover that failed here) is answered by "lost", on which the greeter
+ * fails too and tells its own neighbours; those that are bound already learn it as if a rank had
+ * died. So no rank waits for a word that never comes, and ranks that share nothing do not wait for
+ * each other.
  *
  * The channels belong to the source of a link, and its target looks at them after the source has
  * seen the last movement taken. So a target that frees the mover, or binds it anew, says "done",
@@ -20,14 +21,14 @@
 #include <ferry/memory.h>
 
 /* What neighbours tell each other about the copies they share. */
-typedef struct fy_greeting {
+typedef struct fy_handshake {
     uint64_t sent, expected; /* hashes of the copies to the other, and from it */
     uint64_t sent_count, expected_count;
-} fy_greeting;
+} fy_handshake;
 
-static fy_greeting greeting_of(const fy_link_end *in, const fy_link_end *out)
+static fy_handshake handshake_of(const fy_link_end *in, const fy_link_end *out)
 {
-    fy_greeting g = {0};
+    fy_handshake g = {0};
     if (out != NULL) {
         g.sent = out->hash;
         g.sent_count = out->count;
@@ -97,7 +98,7 @@ static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *
 
 /* Says how what `source` knows of the copies that the two share differs from what this rank does.
  */
-static int differ(ferry_mover *m, int source, const fy_greeting *theirs, const fy_greeting *ours)
+static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const fy_handshake *ours)
 {
     m->explained = m->error == 0;
     if (theirs->sent_count == ours->expected_count && theirs->expected_count == ours->sent_count)
@@ -114,26 +115,26 @@ static int differ(ferry_mover *m, int source, const fy_greeting *theirs, const f
                    theirs->expected_count);
 }
 
-/* Takes a greeting at the stage that is made for it. */
+/* Takes a handshake at the stage that is made for it. */
 static void meet(ferry_mover *m, int source, const uint64_t *words, const void *data,
                  size_t size_bytes)
 {
     fy_link_end *in = fy_direction_find(&m->in, source);
     fy_link_end *out = fy_direction_find(&m->out, source);
-    const fy_greeting ours = greeting_of(in, out);
-    fy_greeting greeting = {0};
+    const fy_handshake ours = handshake_of(in, out);
+    fy_handshake handshake = {0};
     int error = 0;
-    if (size_bytes >= sizeof greeting)
-        memcpy(&greeting, data, sizeof greeting);
-    const size_t offered = size_bytes - sizeof greeting;
-    if (size_bytes < sizeof greeting || offered % sizeof(fy_offer) != 0)
+    if (size_bytes >= sizeof handshake)
+        memcpy(&handshake, data, sizeof handshake);
+    const size_t offered = size_bytes - sizeof handshake;
+    if (size_bytes < sizeof handshake || offered % sizeof(fy_offer) != 0)
         error = FERRY_EINVAL;
-    else if (greeting.sent != ours.expected || greeting.expected != ours.sent ||
+    else if (handshake.sent != ours.expected || handshake.expected != ours.sent ||
              (in == NULL && out == NULL))
-        error = differ(m, source, &greeting, &ours);
+        error = differ(m, source, &handshake, &ours);
     else if (in != NULL && !in->told)
         error = take_offers(in, words,
-                            (const fy_offer *)(const void *)((const char *)data + sizeof greeting),
+                            (const fy_offer *)(const void *)((const char *)data + sizeof handshake),
                             offered / sizeof(fy_offer));
     if (error) {
         refuse(m->f, source, words[0], error);
@@ -147,7 +148,7 @@ static void meet(ferry_mover *m, int source, const uint64_t *words, const void *
     fy_movers_of(m->f)->news = true;
 }
 
-/* Takes the greeting of `source` out of those kept. */
+/* Takes the handshake of `source` out of those kept. */
 static fy_early *take_early(fy_movers *movers, int source)
 {
     for (fy_early **at = &movers->early; *at != NULL; at = &(*at)->next)
@@ -159,7 +160,7 @@ static fy_early *take_early(fy_movers *movers, int source)
     return NULL;
 }
 
-/* Keeps a greeting. An older one of the same rank is of a mover that failed there. */
+/* Keeps a handshake. An older one of the same rank is of a mover that failed there. */
 static void keep(ferry *f, int source, const fy_frame *frame)
 {
     fy_movers *movers = fy_movers_of(f);
@@ -179,7 +180,7 @@ static void keep(ferry *f, int source, const fy_frame *frame)
     movers->early = early;
 }
 
-void fy_greeting_take(ferry *f, int source, const fy_frame *frame)
+void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
 {
     const fy_movers *movers = fy_movers_of(f);
     const uint32_t round = round_of(frame->words[0]);
@@ -193,7 +194,7 @@ void fy_greeting_take(ferry *f, int source, const fy_frame *frame)
         refuse(f, source, frame->words[0], m->error);
     } else if (round > m->round || (round == m->round && m->stage == FY_STAGE_ALONE)) {
         keep(f, source, frame);
-    } else if (round == m->round && m->stage == FY_STAGE_GREETING) {
+    } else if (round == m->round && m->stage == FY_STAGE_HANDSHAKE) {
         meet(m, source, frame->words, frame->data, frame->size_bytes);
     } else {
         refuse(f, source, frame->words[0], FERRY_EINVAL);
@@ -202,7 +203,7 @@ void fy_greeting_take(ferry *f, int source, const fy_frame *frame)
     }
 }
 
-void fy_greetings_refuse(ferry *f, uint32_t number, int error)
+void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
 {
     fy_movers *movers = fy_movers_of(f);
     for (fy_early **at = &movers->early; *at != NULL;) {
@@ -217,7 +218,7 @@ void fy_greetings_refuse(ferry *f, uint32_t number, int error)
     }
 }
 
-/* Takes the greetings that came early. */
+/* Takes the handshakes that came early. */
 static void meet_early(ferry_mover *m)
 {
     fy_movers *movers = fy_movers_of(m->f);
@@ -234,41 +235,41 @@ static void meet_early(ferry_mover *m)
     }
 }
 
-/* Greets the rank of the ends `in` and `out`, one of which may be NULL. Without memory the other
- * learns that. */
-static int greet(ferry_mover *m, const fy_link_end *in, const fy_link_end *out)
+/* Shakes hands with the rank of the ends `in` and `out`, one of which may be NULL. Without memory
+ * the other learns that. */
+static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *out)
 {
     const int rank = in != NULL ? in->rank : out->rank;
     const bool lists = out != NULL && out->mode == FY_LINK_DIRECT;
-    const size_t room = sizeof(fy_greeting) + (lists ? out->count : 0) * sizeof(fy_offer);
+    const size_t room = sizeof(fy_handshake) + (lists ? out->count : 0) * sizeof(fy_offer);
     char *data = fy_calloc(room, 1);
     if (data == NULL)
         return FERRY_ENOMEM;
-    const fy_greeting greeting = greeting_of(in, out);
-    memcpy(data, &greeting, sizeof greeting);
+    const fy_handshake handshake = handshake_of(in, out);
+    memcpy(data, &handshake, sizeof handshake);
     size_t count = 0;
     if (lists)
-        count = m->binding->offers(m, out, (fy_offer *)(void *)(data + sizeof greeting));
+        count = m->binding->offers(m, out, (fy_offer *)(void *)(data + sizeof handshake));
     const uint64_t channel = out == NULL ? 0 : (uint64_t)(uintptr_t)out->channel + out->mode;
     const uint64_t buffer = out == NULL ? 0 : (uint64_t)(uintptr_t)out->buffer;
-    int error = fy_mover_send(m, rank, FY_MOVER_GREET, channel, buffer, data,
-                              sizeof greeting + count * sizeof(fy_offer));
+    int error = fy_mover_send(m, rank, FY_MOVER_HANDSHAKE, channel, buffer, data,
+                              sizeof handshake + count * sizeof(fy_offer));
     free(data);
     return error;
 }
 
-static int greet_all(ferry_mover *m)
+static int handshake_all(ferry_mover *m)
 {
     int error = 0;
     for (size_t i = 0; i < m->in.end_count && error == 0; i++)
-        error = greet(m, &m->in.ends[i], fy_direction_find(&m->out, m->in.ends[i].rank));
+        error = handshake(m, &m->in.ends[i], fy_direction_find(&m->out, m->in.ends[i].rank));
     for (size_t i = 0; i < m->out.end_count && error == 0; i++)
         if (fy_direction_find(&m->in, m->out.ends[i].rank) == NULL)
-            error = greet(m, NULL, &m->out.ends[i]);
+            error = handshake(m, NULL, &m->out.ends[i]);
     return error;
 }
 
-/* The first end that has not been greeted. */
+/* The first end that has not been shaken hands with. */
 static const fy_link_end *waits_for(const ferry_mover *m)
 {
     const fy_direction *directions[] = {&m->in, &m->out};
@@ -285,7 +286,7 @@ static bool is_dead(ferry *f, int rank)
     return port->ops->peer(port, rank) != FY_PEER_ALIVE;
 }
 
-/* What went wrong while greetings were awaited. */
+/* What went wrong while handshakes were awaited. */
 static int explain(const ferry_mover *m)
 {
     if (m->explained)
@@ -302,11 +303,11 @@ static int explain(const ferry_mover *m)
                     : 0;
 }
 
-int fy_mover_greet(ferry_mover *m)
+int fy_mover_handshake(ferry_mover *m)
 {
     const fy_link_end *end;
-    m->stage = FY_STAGE_GREETING;
-    int error = greet_all(m);
+    m->stage = FY_STAGE_HANDSHAKE;
+    int error = handshake_all(m);
     if (error)
         lose(m, ferry_rank(m->f), error);
     meet_early(m);
@@ -383,7 +384,7 @@ void fy_mover_part(ferry_mover *m)
     m->channels = NULL;
 }
 
-void fy_greetings_close(fy_movers *movers)
+void fy_handshakes_close(fy_movers *movers)
 {
     for (fy_early *early; (early = movers->early) != NULL;) {
         movers->early = early->next;

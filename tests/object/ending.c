@@ -2,7 +2,7 @@
  * never existed; and that a handler may destroy and move its own object.
  * Method: rank 0 creates and tracks; every end is counted; each step ends in a quiescence.
  *
- * Run as FERRY_RANKS=N [FERRY_THREADS=1] fate. */
+ * Run as FERRY_RANKS=N [FERRY_THREADS=1] outcome. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

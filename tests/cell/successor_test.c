@@ -29,7 +29,7 @@ static void must(bool condition, const char *what)
 {
     if (condition)
         return;
-    fprintf(stderr, "heir_test: %s (%s)\n", what, fy_error_text());
+    fprintf(stderr, "successor_test: %s (%s)\n", what, fy_error_text());
     abort();
 }
 

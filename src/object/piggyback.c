@@ -1,62 +1,64 @@
-/* Escort: a small object that travels in the frame of the message that waits for it.
+/* Piggybacked object: a small object that travels in the frame of the message that waits for it.
  *
  * Who moves by its own wish mostly takes one message along: its next step. Then the frame is that
  * of the message (wire.h), with the object's movement, and the object is its payload: a head, the
  * sequence numbers expected per source, and the packed data or their address. That is half of a
- * passage, and where it arrives no letter is made: the message runs straight from its frame.
+ * migration frame, and where it arrives no queued message is made: the message runs straight from
+ * its frame.
  *
  * It travels as messages do, in the data lane, and is handled where handlers may run. What is
- * scheduled, tracked, counted or has more to take along goes as a passage (migrate.c); so an escort
- * is the application thread's alone on both sides. What cannot be installed at once, since its kind
- * is not registered yet or there is no memory for its data, waits as a passage would. */
+ * scheduled, tracked, counted or has more to take along goes as a migration frame (migrate.c); so a
+ * piggybacked object is the application thread's alone on both sides. What cannot be installed at
+ * once, since its kind is not registered yet or there is no memory for its data, waits as a
+ * migration frame would. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "core/peer.h"
-#include "object/passage.h"
+#include "object/migration.h"
 #include "object/protocol.h"
 #include "object/wire.h"
 
-enum { ESCORT_BYTES_MAX = 2048, HANDED = 1 };
+enum { PIGGYBACK_BYTES_MAX = 2048, HANDED = 1 };
 
-typedef struct escort_head {
+typedef struct piggyback_head {
     uint16_t type;
     uint16_t source_count;
     uint32_t flags;
-} escort_head;
+} piggyback_head;
 
-_Static_assert(sizeof(escort_head) == 8, "it has no holes");
+_Static_assert(sizeof(piggyback_head) == 8, "it has no holes");
 
 /* What the frame says. */
-typedef struct escort {
+typedef struct piggyback {
     fy_envelope envelope;
     ferry_message message;
-    escort_head head;
+    piggyback_head head;
     const unsigned char *sources;
     const void *data; /* borrows from the frame */
     size_t data_bytes;
     uint64_t address; /* with HANDED */
-} escort;
+} piggyback;
 
 static bool fits(const fy_objects *objects, const fy_record *record)
 {
-    const fy_letter *letter = record->pending.head;
+    const fy_queued_message *queued = record->pending.head;
     return record->pending.count == 1 && record->early.count == 0 && !record->scheduled &&
            record->affinity == NULL && record->load == 0 && record->sources.many == NULL &&
-           objects->costs == NULL && letter->envelope.op == 0 && !letter->token &&
-           letter->message.size_bytes == 0 && letter->message.word_count <= FY_WIRE_WORDS;
+           objects->costs == NULL && queued->envelope.op == 0 && !queued->token &&
+           queued->message.size_bytes == 0 && queued->message.word_count <= FY_WIRE_WORDS;
 }
 
-bool fy_escort_send(ferry *f, fy_record *record, int *error)
+bool fy_piggyback_send(ferry *f, fy_record *record, int *error)
 {
     fy_objects *objects = fy_objects_of(f);
-    uint64_t block[ESCORT_BYTES_MAX / sizeof(uint64_t)];
+    uint64_t block[PIGGYBACK_BYTES_MAX / sizeof(uint64_t)];
     if (!fits(objects, record))
         return false;
     record->handed = fy_data_handed(objects, FY_APP, record);
-    const escort_head head = {.type = record->type_index,
-                              .source_count = (uint16_t)record->sources.count,
-                              .flags = record->handed ? HANDED : 0};
+    const piggyback_head head = {.type = record->type_index,
+                                 .source_count = (uint16_t)record->sources.count,
+                                 .flags = record->handed ? HANDED : 0};
     size_t head_bytes = sizeof head + head.source_count * sizeof(fy_source);
     size_t data_bytes =
         record->handed ? sizeof(uint64_t) : fy_packed_bytes(f, record->type, record->data);
@@ -69,22 +71,22 @@ bool fy_escort_send(ferry *f, fy_record *record, int *error)
         *data = (uint64_t)(uintptr_t)record->data;
     else
         record->type->ops.pack(f, record->data, data, data_bytes);
-    const fy_letter *letter = record->pending.head;
+    const fy_queued_message *queued = record->pending.head;
     const fy_envelope envelope = {.object = record->object,
                                   .movement = record->movement + 1,
-                                  .sequence = letter->envelope.sequence,
-                                  .origin = letter->envelope.origin,
-                                  .hops = letter->envelope.hops};
+                                  .sequence = queued->envelope.sequence,
+                                  .origin = queued->envelope.origin,
+                                  .hops = queued->envelope.hops};
     fy_frame frame;
-    fy_wire_write(&frame, &envelope, &letter->message);
-    frame.kind = FY_KIND_ESCORT;
+    fy_wire_write(&frame, &envelope, &queued->message);
+    frame.kind = FY_KIND_PIGGYBACK;
     frame.data = block;
     frame.size_bytes = head_bytes + data_bytes;
     *error = fy_send(f, FY_DATA, record->target, &frame);
     return true;
 }
 
-static bool read(const fy_objects *objects, const fy_frame *frame, escort *out)
+static bool read(const fy_objects *objects, const fy_frame *frame, piggyback *out)
 {
     if (!fy_wire_read(frame, objects->ranks, &out->envelope, &out->message) ||
         out->message.word_count > FY_WIRE_WORDS || frame->size_bytes < sizeof out->head)
@@ -109,25 +111,25 @@ static bool read(const fy_objects *objects, const fy_frame *frame, escort *out)
     return fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)out->address);
 }
 
-/* Keeps it as a passage, to be installed as soon as that can be. */
-static fy_verdict keep(ferry *f, int source, const escort *e, fy_record *record)
+/* Keeps it as a migration frame, to be installed as soon as that can be. */
+static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letter *letter =
-        fy_letter_create(&objects->letters, &e->envelope, &e->message, fy_stamp(f), false);
+    fy_queued_message *queued =
+        fy_queued_create(&objects->messages, &e->envelope, &e->message, fy_stamp(f), false);
     fy_arrival *arrival = NULL;
-    if (letter != NULL) {
+    if (queued != NULL) {
         record->movement = e->envelope.movement - 1;
         record->type_index = e->head.type;
         record->handed = e->address != 0;
         record->data = (void *)(uintptr_t)e->address;
-        fy_letters_push(&record->pending, letter);
-        size_t size_bytes = fy_passage_bytes(record, e->data_bytes);
+        fy_queued_list_push(&record->pending, queued);
+        size_t size_bytes = fy_migration_bytes(record, e->data_bytes);
         arrival = fy_malloc(sizeof *arrival + size_bytes);
         if (arrival != NULL) {
             *arrival =
                 (fy_arrival){.source = source, .data = arrival + 1, .size_bytes = size_bytes};
-            void *data = fy_passage_write(record, size_bytes, e->data_bytes, false, arrival + 1);
+            void *data = fy_migration_write(record, size_bytes, e->data_bytes, false, arrival + 1);
             if (e->data_bytes != 0)
                 memcpy(data, e->data, e->data_bytes);
         }
@@ -143,10 +145,10 @@ static fy_verdict keep(ferry *f, int source, const escort *e, fy_record *record)
 
 /* Runs the message, and lets the object rest unless that has sent it away. Its own comes first: who
  * has sent what is held has sent it behind. */
-static void run(ferry *f, escort *e, fy_record *record)
+static void run(ferry *f, piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_letters held = fy_record_settle(objects, record);
+    fy_queued_list held = fy_record_settle(objects, record);
     record->state = FY_RUNNING;
     if (objects->protocol.arrived != NULL)
         objects->protocol.arrived(f, record->object, record->movement);
@@ -159,7 +161,7 @@ static void run(ferry *f, escort *e, fy_record *record)
 }
 
 /* Makes the object of `record`, whose entry is `entry`. FERRY_ENOMEM: nothing has happened. */
-static int make(ferry *f, int source, const escort *e, const fy_entry *entry, fy_record *record)
+static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
@@ -195,10 +197,10 @@ static inline void ask_for(const fy_frame *frame)
         __builtin_prefetch((const char *)frame->data + at);
 }
 
-fy_verdict fy_escort_frame(ferry *f, int source, const fy_frame *frame)
+fy_verdict fy_piggyback_frame(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
-    escort e;
+    piggyback e;
     fy_entry *entry = NULL;
     fy_record *record = NULL;
     int error = FERRY_EINVAL;

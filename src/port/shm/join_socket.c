@@ -66,7 +66,7 @@ static bool is_left(int folder, const char *name, mode_t type)
 }
 
 /* Opens and locks the folder. The lock is free when it is new, or when whoever had it died. */
-static int take_folder(job_door *d, const char *path)
+static int take_folder(job_join_socket *d, const char *path)
 {
     struct stat info;
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -95,7 +95,7 @@ static int take_folder(job_door *d, const char *path)
     return d->path != NULL ? 0 : fy_error_set(FERRY_ESYSTEM, "%s: %s", path, strerror(errno));
 }
 
-static int start_guard(job_door *d)
+static int start_guard(job_join_socket *d)
 {
     if (pipe2(d->pipe, O_CLOEXEC) != 0)
         return fy_error_set(FERRY_ESYSTEM, "pipe: %s", strerror(errno));
@@ -107,7 +107,7 @@ static int start_guard(job_door *d)
     return d->guard > 0 ? 0 : fy_error_set(FERRY_ESYSTEM, "fork: %s", strerror(errno));
 }
 
-static int write_nonce(job_door *d)
+static int write_nonce(job_join_socket *d)
 {
     unlinkat(d->folder, JOIN_NONCE, 0);
     int fd = openat(d->folder, JOIN_NONCE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -122,7 +122,7 @@ static int write_nonce(job_door *d)
     return error;
 }
 
-static int start_listening(job_door *d)
+static int start_listening(job_join_socket *d)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     unlinkat(d->folder, JOIN_UNREADY, 0);
@@ -136,14 +136,14 @@ static int start_listening(job_door *d)
     return 0;
 }
 
-void fy_door_init(job_door *d)
+void fy_join_socket_init(job_join_socket *d)
 {
-    *d = (job_door){.folder = -1, .listener = -1, .pipe = {-1, -1}};
-    for (int i = 0; i < JOB_GUESTS; i++)
-        d->guests[i].fd = -1;
+    *d = (job_join_socket){.folder = -1, .listener = -1, .pipe = {-1, -1}};
+    for (int i = 0; i < JOB_JOINERS; i++)
+        d->joiners[i].fd = -1;
 }
 
-int fy_door_open(job_door *d, const char *path)
+int fy_join_socket_open(job_join_socket *d, const char *path)
 {
     int error = take_folder(d, path);
     if (error == 0)
@@ -153,11 +153,11 @@ int fy_door_open(job_door *d, const char *path)
     return error != 0 ? error : start_listening(d);
 }
 
-void fy_door_close(job_door *d)
+void fy_join_socket_close(job_join_socket *d)
 {
-    for (int i = 0; i < JOB_GUESTS; i++)
-        if (d->guests[i].fd >= 0)
-            close(d->guests[i].fd);
+    for (int i = 0; i < JOB_JOINERS; i++)
+        if (d->joiners[i].fd >= 0)
+            close(d->joiners[i].fd);
     const int files[] = {d->listener, d->pipe[0], d->pipe[1]};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)

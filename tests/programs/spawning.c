@@ -25,7 +25,7 @@ typedef struct traveller {
 typedef struct state {
     ferry_handler hello, travel;
     ferry_object_type type;
-    int64_t greeted[RANKS_MAX]; /* by source */
+    int64_t shaken[RANKS_MAX]; /* by source */
     int64_t returned;
     int joined, died;
     char *const *argv;
@@ -36,7 +36,7 @@ static void on_hello(ferry *f, int source, const ferry_message *message)
 {
     state *s = ferry_user_data(f);
     check(f, message->words[0] == (uint64_t)source, "a request came from another rank");
-    s->greeted[source]++;
+    s->shaken[source]++;
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -145,20 +145,20 @@ static void put_and_get(ferry *f, int count)
     check(f, ferry_memory_unregister(f, own) == 0 && ferry_free(f, shared) == 0, "free");
 }
 
-static void greet(ferry *f, state *s, int count)
+static void handshake(ferry *f, state *s, int count)
 {
     int64_t before[RANKS_MAX];
     const ferry_message m = {
         .handler = s->hello, .word_count = 1, .words = {(uint64_t)ferry_rank(f)}};
     for (int i = 0; i < RANKS_MAX; i++)
-        before[i] = s->greeted[i];
+        before[i] = s->shaken[i];
     check(f, ferry_barrier(f) == 0, "barrier");
     for (int i = 0; i < count; i++)
         check(f, ferry_request_send(f, ferry_member_rank(f, i), &m, NULL) == 0, "send");
     check(f, ferry_quiesce(f) == 0, "quiesce");
     for (int i = 0; i < count; i++) {
         int rank = ferry_member_rank(f, i);
-        check(f, s->greeted[rank] == before[rank] + 1, "a request is lost or doubled");
+        check(f, s->shaken[rank] == before[rank] + 1, "a request is lost or doubled");
     }
 }
 
@@ -192,16 +192,16 @@ static void use(ferry *f, state *s, int expected)
         check(f, told == root, "broadcast brought something else");
     }
     check(f, ferry_spawn(f, 1, NULL, &first) == FERRY_ENOMEM, "spawn without room");
-    greet(f, s, count);
+    handshake(f, s, count);
     put_and_get(f, count);
     send_round(f, s);
 }
 
-static int greeted_twice(const state *s)
+static int shaken_twice(const state *s)
 {
     int count = 0;
     for (int i = 0; i < RANKS_MAX; i++)
-        count += s->greeted[i] == 2;
+        count += s->shaken[i] == 2;
     return count;
 }
 
@@ -215,7 +215,7 @@ static void die(ferry *f, state *s, int victim)
         check(f, error == 0 || error == FERRY_EPEER, "send");
         return;
     }
-    while (greeted_twice(s) < ferry_member_count(f) - 1)
+    while (shaken_twice(s) < ferry_member_count(f) - 1)
         (void)ferry_wait(f, FERRY_FOREVER);
     raise(SIGKILL);
 }

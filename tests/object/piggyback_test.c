@@ -1,5 +1,5 @@
-/* Objects that travel in the frame of their message (src/object/escort.c). Ranks are driven by one
- * thread, which says who polls when. */
+/* Objects that travel in the frame of their message (src/object/piggyback.c). Ranks are driven by
+ * one thread, which says who polls when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +137,7 @@ static void check_work(ferry *const *f)
 
 /* Goal: such an object goes to and fro, packed or by its address, and each of its messages runs
  * once where it is. Method: one that sends itself a message and moves, each time. */
-static void test_escorts_go_to_and_fro(void **state)
+static void test_piggybacks_go_to_and_fro(void **state)
 {
     (void)state;
     test_job job;
@@ -168,7 +168,7 @@ static void test_escorts_go_to_and_fro(void **state)
 
 /* Goal: the object's own message runs before those that came to its new rank before it. Method: one
  * of a third sender, which knows the place already, is handed to the rank as its port would. */
-static void test_escort_runs_before_what_waited(void **state)
+static void test_piggyback_runs_before_what_waited(void **state)
 {
     (void)state;
     test_job job;
@@ -190,7 +190,7 @@ static void test_escort_runs_before_what_waited(void **state)
 
 /* Goal: an object whose kind is yet to be registered waits, and nothing behind it does. Method: it
  * is followed by a request; its kind is registered later. */
-static void test_escort_waits_for_its_kind(void **state)
+static void test_piggyback_waits_for_its_kind(void **state)
 {
     (void)state;
     test_job job;
@@ -213,7 +213,7 @@ static void test_escort_waits_for_its_kind(void **state)
 
 /* Goal: data that cannot be made at once are made later, and the message runs once. Method: unpack
  * fails three times. */
-static void test_escort_waits_for_memory(void **state)
+static void test_piggyback_waits_for_memory(void **state)
 {
     (void)state;
     test_job job;
@@ -231,9 +231,9 @@ static void test_escort_waits_for_memory(void **state)
     job_close(&job);
 }
 
-/* Goal: a poll for another tag runs no message of an escort. Method: such polls, then one for its
- * tag. */
-static void test_escort_keeps_to_its_tag(void **state)
+/* Goal: a poll for another tag runs no message of a piggybacked object. Method: such polls, then
+ * one for its tag. */
+static void test_piggyback_keeps_to_its_tag(void **state)
 {
     (void)state;
     test_job job;
@@ -278,16 +278,16 @@ static void session(ferry *f[2])
     CHECK(a[0].alive + a[1].alive == 0);
 }
 
-/* Goal: without memory an escort is neither lost nor doubled. Method: each allocation of a journey
- * fails in turn, and unpack once. */
-static void test_each_allocation_of_escorts_may_fail(void **state)
+/* Goal: without memory a piggybacked object is neither lost nor doubled. Method: each allocation of
+ * a journey fails in turn, and unpack once. */
+static void test_each_allocation_of_piggybacks_may_fail(void **state)
 {
     (void)state;
     starve("none", session, 10);
 }
 
-/* An escort as rank 0 would send it. */
-static fy_frame make_escort(account *a, unsigned char *data, size_t *size_bytes)
+/* A piggybacked object as rank 0 would send it. */
+static fy_frame make_piggyback(account *a, unsigned char *data, size_t *size_bytes)
 {
     const uint32_t head[2] = {a->type.index | 2u << 16, 0};
     const fy_source sources[2] = {{.rank_plus_1 = 1, .expected = 3}, {.rank_plus_1 = 2}};
@@ -299,13 +299,14 @@ static fy_frame make_escort(account *a, unsigned char *data, size_t *size_bytes)
     memcpy(data + sizeof head, sources, sizeof sources);
     memset(data + sizeof head + sizeof sources, 7, sizeof(uint64_t));
     *size_bytes = sizeof head + sizeof sources + sizeof(uint64_t);
-    frame.kind = FY_KIND_ESCORT;
+    frame.kind = FY_KIND_PIGGYBACK;
     return frame;
 }
 
-/* Goal: no frame makes a rank read outside it, crash or hang. Method: true escorts of many objects,
- * some bytes changed at random, to the function that takes them; a sanitizer looks on. */
-static void test_spoilt_escorts_do_no_harm(void **state)
+/* Goal: no frame makes a rank read outside it, crash or hang. Method: true piggybacked objects of
+ * many objects, some bytes changed at random, to the function that takes them; a sanitizer looks
+ * on. */
+static void test_spoilt_piggybacks_do_no_harm(void **state)
 {
     (void)state;
     test_job job;
@@ -313,7 +314,7 @@ static void test_spoilt_escorts_do_no_harm(void **state)
     uint64_t random = 7, whole[8] = {0};
     size_t size_bytes;
     open_two(&job, a);
-    fy_frame frame = make_escort(&a[0], (unsigned char *)whole, &size_bytes);
+    fy_frame frame = make_piggyback(&a[0], (unsigned char *)whole, &size_bytes);
     int saved = dup(2);
     CHECK(freopen("/dev/null", "w", stderr) != NULL); /* each frame is a line there */
     for (int i = 0; i < FRAMES; i++) {
@@ -334,7 +335,7 @@ static void test_spoilt_escorts_do_no_harm(void **state)
                 now.aux = (uint32_t)(r >> 20);
         }
         a[1].notes = 0;
-        CHECK(fy_escort_frame(job.f[1], 0, &now) == FY_TAKEN);
+        CHECK(fy_piggyback_frame(job.f[1], 0, &now) == FY_TAKEN);
         free(data);
         if (i % 16 == 0)
             (void)job_settle(&job);
@@ -349,13 +350,13 @@ static void test_spoilt_escorts_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escorts_go_to_and_fro),
-        cmocka_unit_test(test_escort_runs_before_what_waited),
-        cmocka_unit_test(test_escort_waits_for_its_kind),
-        cmocka_unit_test(test_escort_waits_for_memory),
-        cmocka_unit_test(test_escort_keeps_to_its_tag),
-        cmocka_unit_test(test_each_allocation_of_escorts_may_fail),
-        cmocka_unit_test(test_spoilt_escorts_do_no_harm),
+        cmocka_unit_test(test_piggybacks_go_to_and_fro),
+        cmocka_unit_test(test_piggyback_runs_before_what_waited),
+        cmocka_unit_test(test_piggyback_waits_for_its_kind),
+        cmocka_unit_test(test_piggyback_waits_for_memory),
+        cmocka_unit_test(test_piggyback_keeps_to_its_tag),
+        cmocka_unit_test(test_each_allocation_of_piggybacks_may_fail),
+        cmocka_unit_test(test_spoilt_piggybacks_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

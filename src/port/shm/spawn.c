@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "port/shm/job.h"
 
-int fy_job_recruits_open(job *j)
+int fy_job_spawn_requests_open(job *j)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return fy_error_set(FERRY_ESYSTEM, "socketpair: %s", strerror(errno));
-    j->recruits = ends[0];
-    j->recruits_theirs = ends[1];
+    j->spawn_requests = ends[0];
+    j->spawn_requests_theirs = ends[1];
     return 0;
 }
 
@@ -69,7 +69,7 @@ static void start(job *j, const job_request *head, char *const argv[])
     }
 }
 
-bool fy_job_recruit(job *j, int fd)
+bool fy_job_spawn_ranks(job *j, int fd)
 {
     job_request head = {0};
     char *buffer = malloc(JOB_REQUEST_BYTES);

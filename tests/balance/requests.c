@@ -84,8 +84,8 @@ static int which_is(int rank, const ferry_schedulable *item)
 static void check_calling(ferry_scheduling *s, const ferry_schedulable *item, int there)
 {
     int rank = ferry_scheduling_rank(s);
-    double wish = ferry_scheduling_priority(s, item, there);
-    unlike += wish != (there == ferry_scheduling_ranks(s) - 1 ? 5 : 0);
+    double request = ferry_scheduling_priority(s, item, there);
+    unlike += request != (there == ferry_scheduling_ranks(s) - 1 ? 5 : 0);
     unlike += told[rank].granularity != 3 || told[rank].load != item->load;
     unlike += told[rank].dependencies != (there == rank);
 }
@@ -97,15 +97,15 @@ static void check_at_home(ferry_scheduling *s, const ferry_schedulable *item)
     unlike += which == OBJECTS;
     unlike += item->load != item->pending * (which == CALLING ? LOAD : STATIC_LOAD);
     for (int there = 0; there < ferry_scheduling_ranks(s); there++) {
-        double wish = ferry_scheduling_priority(s, item, there);
+        double request = ferry_scheduling_priority(s, item, there);
         if (which == CALLING)
             check_calling(s, item, there);
         else if (which == NEAR)
-            unlike += wish != (there == rank ? 2 * item->load : item->load);
+            unlike += request != (there == rank ? 2 * item->load : item->load);
         else
-            unlike += wish != (there == ferry_scheduling_ranks(s) - 1 ? 5 : 0);
+            unlike += request != (there == ferry_scheduling_ranks(s) - 1 ? 5 : 0);
     }
-    /* No rank: none of its objects are there, and nobody has a wish. */
+    /* No rank: none of its objects are there, and nobody has a work request. */
     if (which != CALLING)
         unlike += ferry_scheduling_priority(s, item, ferry_scheduling_ranks(s)) != item->load;
 }

@@ -1,4 +1,4 @@
-#include "object/passage.h"
+#include "object/migration.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 /* What the flags say: more words stand behind the head, in this order. */
 enum {
-    HAS_EARLY = 1 << 0, /* how many early letters */
+    HAS_EARLY = 1 << 0, /* how many early queued messages */
     HAS_ADDRESS = 1 << 1,
     HAS_LEFT = 1 << 2,     /* left_ns */
     HAS_LOAD = 1 << 3,     /* a double */
@@ -19,10 +19,11 @@ enum {
     PAD_MASK = 7
 };
 
-/* In a letter's `hops`, beside these: a token of its origin comes with it, of this epoch. */
+/* In a queued message's `hops`, beside these: a token of its origin comes with it, of this epoch.
+ */
 enum { TOKEN = 1 << 8, EPOCH_SHIFT = 16 };
 
-typedef struct passage_head {
+typedef struct migration_head {
     uint64_t object;
     uint64_t size_bytes;
     uint32_t movement;
@@ -30,9 +31,9 @@ typedef struct passage_head {
     uint16_t flags;
     uint32_t source_count;
     uint32_t pending_count;
-} passage_head;
+} migration_head;
 
-typedef struct passage_letter {
+typedef struct migration_queued {
     uint64_t size_bytes;
     uint32_t origin;
     uint32_t sequence;
@@ -41,21 +42,22 @@ typedef struct passage_letter {
     uint16_t handler;
     uint16_t word_count; /* so many words follow */
     uint32_t hops;
-} passage_letter;
+} migration_queued;
 
-_Static_assert(sizeof(passage_head) == 32 && sizeof(passage_letter) == 32, "they have no holes");
+_Static_assert(sizeof(migration_head) == 32 && sizeof(migration_queued) == 32,
+               "they have no holes");
 
 static inline size_t padded(size_t size_bytes)
 {
     return (size_bytes + 7) & ~(size_t)7;
 }
 
-static inline size_t letters_bytes(const fy_letters *letters)
+static inline size_t queued_bytes(const fy_queued_list *messages)
 {
     size_t sum = 0;
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next)
-        sum += sizeof(passage_letter) + letter->message.word_count * sizeof(uint64_t) +
-               padded(letter->message.size_bytes);
+    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next)
+        sum += sizeof(migration_queued) + queued->message.word_count * sizeof(uint64_t) +
+               padded(queued->message.size_bytes);
     return sum;
 }
 
@@ -74,11 +76,11 @@ static inline size_t words_behind(unsigned flags)
     return words * sizeof(uint64_t);
 }
 
-size_t fy_passage_bytes(const fy_record *record, size_t data_bytes)
+size_t fy_migration_bytes(const fy_record *record, size_t data_bytes)
 {
-    size_t head = sizeof(passage_head) + words_behind(flags_of(record)) +
-                  record->sources.count * sizeof(fy_source) + letters_bytes(&record->pending) +
-                  letters_bytes(&record->early);
+    size_t head = sizeof(migration_head) + words_behind(flags_of(record)) +
+                  record->sources.count * sizeof(fy_source) + queued_bytes(&record->pending) +
+                  queued_bytes(&record->early);
     if (record->affinity != NULL)
         head += fy_affinity_bytes(record->affinity);
     return data_bytes > SIZE_MAX - head - 8 ? 0 : head + padded(data_bytes);
@@ -90,24 +92,24 @@ static unsigned char *put(unsigned char *at, const void *bytes, size_t size_byte
     return at + size_bytes;
 }
 
-static uint32_t token_of(const fy_letter *letter)
+static uint32_t token_of(const fy_queued_message *queued)
 {
-    return letter->token ? TOKEN | (uint32_t)letter->token_epoch << EPOCH_SHIFT : 0;
+    return queued->token ? TOKEN | (uint32_t)queued->token_epoch << EPOCH_SHIFT : 0;
 }
 
-static inline unsigned char *write_letters(const fy_letters *letters, unsigned char *at)
+static inline unsigned char *write_queued(const fy_queued_list *messages, unsigned char *at)
 {
-    for (const fy_letter *letter = letters->head; letter != NULL; letter = letter->next) {
-        const ferry_message *message = &letter->message;
+    for (const fy_queued_message *queued = messages->head; queued != NULL; queued = queued->next) {
+        const ferry_message *message = &queued->message;
         size_t pad = padded(message->size_bytes) - message->size_bytes;
-        const passage_letter head = {.size_bytes = message->size_bytes,
-                                     .origin = (uint32_t)letter->envelope.origin,
-                                     .sequence = letter->envelope.sequence,
-                                     .op = letter->envelope.op,
-                                     .tag = message->tag,
-                                     .handler = message->handler.index,
-                                     .word_count = message->word_count,
-                                     .hops = letter->envelope.hops | token_of(letter)};
+        const migration_queued head = {.size_bytes = message->size_bytes,
+                                       .origin = (uint32_t)queued->envelope.origin,
+                                       .sequence = queued->envelope.sequence,
+                                       .op = queued->envelope.op,
+                                       .tag = message->tag,
+                                       .handler = message->handler.index,
+                                       .word_count = message->word_count,
+                                       .hops = queued->envelope.hops | token_of(queued)};
         at = put(at, &head, sizeof head);
         for (unsigned i = 0; i < message->word_count; i++)
             at = put(at, &message->words[i], sizeof(uint64_t));
@@ -139,12 +141,12 @@ static unsigned char *write_behind(const fy_record *record, unsigned flags, unsi
     return at;
 }
 
-void *fy_passage_write(const fy_record *record, size_t size_bytes, size_t data_bytes, bool bare,
-                       void *block)
+void *fy_migration_write(const fy_record *record, size_t size_bytes, size_t data_bytes, bool bare,
+                         void *block)
 {
     unsigned flags = flags_of(record);
     size_t pad = padded(data_bytes) - data_bytes;
-    const passage_head head = {
+    const migration_head head = {
         .object = record->object.word,
         .size_bytes = size_bytes,
         .movement = record->movement + 1,
@@ -160,8 +162,8 @@ void *fy_passage_write(const fy_record *record, size_t size_bytes, size_t data_b
     at += record->sources.count * sizeof(fy_source);
     if (flags & HAS_AFFINITY)
         at = fy_affinity_write(record->affinity, at);
-    at = write_letters(&record->pending, at);
-    at = write_letters(&record->early, at);
+    at = write_queued(&record->pending, at);
+    at = write_queued(&record->early, at);
     if (pad != 0)
         memset(at + data_bytes, 0, pad);
     return at;
@@ -194,7 +196,7 @@ static const unsigned char *get(const unsigned char *at, void *out, size_t size_
     return at + size_bytes;
 }
 
-static void read_behind(const unsigned char *at, unsigned flags, fy_passage *out)
+static void read_behind(const unsigned char *at, unsigned flags, fy_migration *out)
 {
     uint64_t early_count = 0;
     if (flags & HAS_EARLY)
@@ -212,30 +214,31 @@ static void read_behind(const unsigned char *at, unsigned flags, fy_passage *out
     }
 }
 
-static bool is_sound(const fy_objects *objects, unsigned flags, const fy_passage *passage)
+static bool is_sound(const fy_objects *objects, unsigned flags, const fy_migration *migration)
 {
-    const ferry_object object = {passage->object};
+    const ferry_object object = {migration->object};
     if ((flags & HAS_ADDRESS) &&
-        !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)passage->address))
+        !fy_address_shared(objects, FY_APP, (const void *)(uintptr_t)migration->address))
         return false;
-    return fy_object_is_name(objects, object) && passage->type < FY_TYPES_MAX &&
-           passage->load >= 0 &&
-           (passage->priority_count == 0 || passage->priority_count == (uint32_t)objects->ranks);
+    return fy_object_is_name(objects, object) && migration->type < FY_TYPES_MAX &&
+           migration->load >= 0 &&
+           (migration->priority_count == 0 ||
+            migration->priority_count == (uint32_t)objects->ranks);
 }
 
-bool fy_passage_has_next(const void *block, size_t size_bytes)
+bool fy_migration_has_next(const void *block, size_t size_bytes)
 {
-    passage_head head;
+    migration_head head;
     if (size_bytes < sizeof head)
         return false;
     memcpy(&head, block, sizeof head);
     return head.size_bytes < size_bytes;
 }
 
-bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_bytes,
-                     fy_passage *out)
+bool fy_migration_read(const fy_objects *objects, const void *block, size_t size_bytes,
+                       fy_migration *out)
 {
-    passage_head head;
+    migration_head head;
     if (size_bytes < sizeof head)
         return false;
     memcpy(&head, block, sizeof head);
@@ -261,16 +264,16 @@ bool fy_passage_read(const fy_objects *objects, const void *block, size_t size_b
     return is_sound(objects, head.flags, out);
 }
 
-static int read_sources(const fy_objects *objects, const fy_passage *passage,
+static int read_sources(const fy_objects *objects, const fy_migration *migration,
                         const unsigned char **at, const unsigned char *end, fy_record *record)
 {
-    if ((size_t)(end - *at) / sizeof(fy_source) < passage->source_count)
+    if ((size_t)(end - *at) / sizeof(fy_source) < migration->source_count)
         return FERRY_EINVAL;
     const unsigned char *from = *at;
-    *at += passage->source_count * sizeof(fy_source);
-    if (passage->source_count <= FY_SOURCES_INLINE && record->sources.many == NULL)
-        return fy_sources_read(&record->sources, from, passage->source_count, objects->ranks);
-    for (uint32_t i = 0; i < passage->source_count; i++, from += sizeof(fy_source)) {
+    *at += migration->source_count * sizeof(fy_source);
+    if (migration->source_count <= FY_SOURCES_INLINE && record->sources.many == NULL)
+        return fy_sources_read(&record->sources, from, migration->source_count, objects->ranks);
+    for (uint32_t i = 0; i < migration->source_count; i++, from += sizeof(fy_source)) {
         fy_source source;
         memcpy(&source, from, sizeof source);
         if (source.rank_plus_1 - 1 >= (uint32_t)objects->ranks)
@@ -283,11 +286,11 @@ static int read_sources(const fy_objects *objects, const fy_passage *passage,
     return 0;
 }
 
-/* `out` is NULL: the letter has been read before. */
-static int read_letter(fy_objects *objects, ferry_object object, const unsigned char **at,
-                       const unsigned char *end, fy_letter **out)
+/* `out` is NULL: the queued message has been read before. */
+static int read_queued(fy_objects *objects, ferry_object object, const unsigned char **at,
+                       const unsigned char *end, fy_queued_message **out)
 {
-    passage_letter head;
+    migration_queued head;
     if ((size_t)(end - *at) < sizeof head)
         return FERRY_EINVAL;
     memcpy(&head, *at, sizeof head);
@@ -317,7 +320,7 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
         *at = next;
         return 0;
     }
-    *out = fy_letter_create(&objects->letters, &envelope, &message, fy_stamp(objects->f), false);
+    *out = fy_queued_create(&objects->messages, &envelope, &message, fy_stamp(objects->f), false);
     if (*out == NULL)
         return FERRY_ENOMEM;
     *at = next;
@@ -326,37 +329,37 @@ static int read_letter(fy_objects *objects, ferry_object object, const unsigned 
     return 0;
 }
 
-int fy_passage_unload(fy_objects *objects, const fy_passage *passage, const void *block,
-                      fy_record *record, const void **data, size_t *data_bytes)
+int fy_migration_unload(fy_objects *objects, const fy_migration *migration, const void *block,
+                        fy_record *record, const void **data, size_t *data_bytes)
 {
-    const unsigned char *at = (const unsigned char *)block + passage->head_bytes;
-    const unsigned char *end = (const unsigned char *)block + passage->size_bytes;
-    int error = read_sources(objects, passage, &at, end, record);
+    const unsigned char *at = (const unsigned char *)block + migration->head_bytes;
+    const unsigned char *end = (const unsigned char *)block + migration->size_bytes;
+    int error = read_sources(objects, migration, &at, end, record);
     free(record->affinity);
     record->affinity = NULL;
-    if (error == 0 && passage->has_affinity)
-        error = fy_affinity_read(&at, end, passage->priority_count, passage->dependency_count,
+    if (error == 0 && migration->has_affinity)
+        error = fy_affinity_read(&at, end, migration->priority_count, migration->dependency_count,
                                  &record->affinity);
     uint32_t pending_before = record->pending.count, early_before = record->early.count;
-    for (uint32_t i = 0; error == 0 && i < passage->pending_count; i++) {
-        fy_letter *letter = NULL;
-        error = read_letter(objects, record->object, &at, end, i < pending_before ? NULL : &letter);
-        if (letter != NULL)
-            fy_letters_push(&record->pending, letter);
+    for (uint32_t i = 0; error == 0 && i < migration->pending_count; i++) {
+        fy_queued_message *queued = NULL;
+        error = read_queued(objects, record->object, &at, end, i < pending_before ? NULL : &queued);
+        if (queued != NULL)
+            fy_queued_list_push(&record->pending, queued);
     }
-    for (uint32_t i = 0; error == 0 && i < passage->early_count; i++) {
-        fy_letter *letter = NULL;
-        error = read_letter(objects, record->object, &at, end, i < early_before ? NULL : &letter);
-        if (letter != NULL && !fy_letters_insert(&record->early, letter)) {
-            fy_letter_destroy(&objects->letters, letter);
+    for (uint32_t i = 0; error == 0 && i < migration->early_count; i++) {
+        fy_queued_message *queued = NULL;
+        error = read_queued(objects, record->object, &at, end, i < early_before ? NULL : &queued);
+        if (queued != NULL && !fy_queued_list_insert(&record->early, queued)) {
+            fy_queued_destroy(&objects->messages, queued);
             error = FERRY_EINVAL;
         }
     }
-    if (error == 0 && passage->data_pad > (size_t)(end - at))
+    if (error == 0 && migration->data_pad > (size_t)(end - at))
         error = FERRY_EINVAL;
     if (error != 0)
         return error;
     *data = at;
-    *data_bytes = (size_t)(end - at) - passage->data_pad;
+    *data_bytes = (size_t)(end - at) - migration->data_pad;
     return 0;
 }

@@ -1,9 +1,9 @@
-/* News: who comes and goes on other nodes, and who goes on when others die, told in notices. */
+/* Notices: who comes and goes on other nodes, and who goes on when others die, told in notices. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "port/mpi/port_state.h"
 
-void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, news what)
+void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, notices what)
 {
     enum { PAUSE_NS = 1000000 };
     for (bool told = false; !told;) {
@@ -86,25 +86,25 @@ __attribute__((cold, noinline)) void fy_mpi_cut_off(mpi_port *p, int process, co
     for (int i = 0; i < p->world; i++) {
         lose_process(p, i);
         if (p->place[i] < 0)
-            (void)fy_mpi_notice(p, &p->self, FY_CONTROL, i, NEWS_LOST);
+            (void)fy_mpi_notice(p, &p->self, FY_CONTROL, i, NOTICES_LOST);
     }
 }
 
-void fy_mpi_take_news(mpi_port *p, int source, uint32_t what)
+void fy_mpi_take_notices(mpi_port *p, int source, uint32_t what)
 {
-    if (what == NEWS_LOST) {
+    if (what == NOTICES_LOST) {
         fy_log_line(p->rank, "rank %d has lost messages: it counts as dead", source);
         lose_process(p, fy_mpi_home(p, source));
         return;
     }
-    if (what != NEWS_DEAD)
+    if (what != NOTICES_DEAD)
         fy_mpi_take_arrival(p, source);
-    if (what == NEWS_BYE || what == NEWS_DEAD)
-        take_farewell(p, source, what == NEWS_DEAD);
-    if (what == NEWS_DONE)
+    if (what == NOTICES_BYE || what == NOTICES_DEAD)
+        take_farewell(p, source, what == NOTICES_DEAD);
+    if (what == NOTICES_DONE)
         p->done++;
-    if ((what == NEWS_ENDURES || what == NEWS_MORTAL) && p->node->numbers != 0)
+    if ((what == NOTICES_ENDURES || what == NOTICES_MORTAL) && p->node->numbers != 0)
         /* seq_cst: as in shm_endure; read when a rank of this node dies */
         atomic_store(&rank_at(p->node->segment->base, (uint32_t)source)->endures,
-                     what == NEWS_ENDURES);
+                     what == NOTICES_ENDURES);
 }

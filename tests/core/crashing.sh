@@ -1,17 +1,17 @@
 #!/bin/sh
 # Goal: no rank is told of success after another was lost with its work. Method: one rank of
-# tests/programs/doomed.c ends in many ways at many places; a result of a round must come after the
+# tests/programs/crashing.c ends in many ways at many places; a result of a round must come after the
 # parts of all ranks, and the job must not end with 0 unless all results were written.
-# doomed.sh RANKS LIMIT_S COMMAND... : the command that runs the program, without its arguments.
+# crashing.sh RANKS LIMIT_S COMMAND... : the command that runs the program, without its arguments.
 # Ranks write to a file: a launcher that ends a job may lose or mix what they print.
 set -u
-DOOMED_LOG=$(mktemp)
-export DOOMED_LOG
-trap 'rm -f "$DOOMED_LOG"' EXIT
+CRASHING_LOG=$(mktemp)
+export CRASHING_LOG
+trap 'rm -f "$CRASHING_LOG"' EXIT
 ranks=$1 limit=$2
 shift 2
 failed=0 count=0
-cases=${DOOMED_CASES:-"segv:handler segv:task abort:allreduce exit3:main exit3:quiesce exit3:close
+cases=${CRASHING_CASES:-"segv:handler segv:task abort:allreduce exit3:main exit3:quiesce exit3:close
     kill:main kill:handler kill:task kill:barrier kill:allreduce kill:gather kill:broadcast
     kill:quiesce kill:close kill:phase _exit0:main _exit0:handler _exit0:quiesce _exit0:close
     exit0:task return0:main return0:allreduce return0:gather return0:quiesce return3:main
@@ -19,16 +19,16 @@ cases=${DOOMED_CASES:-"segv:handler segv:task abort:allreduce exit3:main exit3:q
 for one in $cases; do
     how=${one%%:*} where=${one##*:} rank=$((count % ranks))
     count=$((count + 1))
-    : >"$DOOMED_LOG"
+    : >"$CRASHING_LOG"
     text=$(ulimit -c 0; timeout "$limit" "$@" "$how" "$where" "$rank" 2>&1)
     status=$?
-    text=$(cat "$DOOMED_LOG"; echo "$text")
+    text=$(cat "$CRASHING_LOG"; echo "$text")
     wrong=$(echo "$text" | awk -v ranks="$ranks" -v how="$how" -v status="$status" '
         $1 == "enter" { entered[$2]++ }
         $1 == "result" { results++; written[$2]++; if (entered[$2] != ranks) print "a result of round " $2 " after " entered[$2] " parts" }
         /WRONG/ { print }
-        how ~ /^return/ && /doomed: rank/ && !/returned from its main|ended with|has left|has died/ { print "the cause is not named: " $0 }
-        how == "return3" && /doomed: rank/ && !/: send: / && !/exit status 3/ { print "the status is not told: " $0 }
+        how ~ /^return/ && /crashing: rank/ && !/returned from its main|ended with|has left|has died/ { print "the cause is not named: " $0 }
+        how == "return3" && /crashing: rank/ && !/: send: / && !/exit status 3/ { print "the status is not told: " $0 }
         END {
             for (round in written) if (entered[round] != ranks) print "a result of round " round " with " entered[round] " parts"
             if (status == 124) print "it did not end in time"

@@ -1,4 +1,4 @@
-/* Guests: processes at the door of a job, and those that were let in.
+/* Joined processes: processes at the join socket of a job, and those that were let in.
  *
  * Who connects has a while to say one thing, the nonce, and gets one answer. What else arrives, or
  * nothing, ends the connection; neither stops the launcher, which waits for nobody, nor the job.
@@ -32,50 +32,52 @@ static bool find_peer(int fd, pid_t *out)
     return true;
 }
 
-void fy_guest_accept(job *j)
+void fy_joiner_accept(job *j)
 {
-    job_guest *guest = NULL;
-    for (int i = 0; i < JOB_GUESTS && guest == NULL; i++)
-        if (j->door.guests[i].fd < 0)
-            guest = &j->door.guests[i];
-    int fd =
-        guest == NULL ? -1 : accept4(j->door.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    job_joiner *joiner = NULL;
+    for (int i = 0; i < JOB_JOINERS && joiner == NULL; i++)
+        if (j->join_socket.joiners[i].fd < 0)
+            joiner = &j->join_socket.joiners[i];
+    int fd = joiner == NULL
+                 ? -1
+                 : accept4(j->join_socket.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    *guest = (job_guest){.fd = fd, .since_ns = fy_clock_now_ns()};
-    if (!find_peer(fd, &guest->pid)) {
+    *joiner = (job_joiner){.fd = fd, .since_ns = fy_clock_now_ns()};
+    if (!find_peer(fd, &joiner->pid)) {
         close(fd);
-        guest->fd = -1;
+        joiner->fd = -1;
     }
 }
 
-bool fy_guests_full(const job *j)
+bool fy_joiners_full(const job *j)
 {
-    for (int i = 0; i < JOB_GUESTS; i++)
-        if (j->door.guests[i].fd < 0)
+    for (int i = 0; i < JOB_JOINERS; i++)
+        if (j->join_socket.joiners[i].fd < 0)
             return false;
     return true;
 }
 
-uint64_t fy_guests_deadline_ns(const job *j)
+uint64_t fy_joiners_deadline_ns(const job *j)
 {
     uint64_t first_ns = UINT64_MAX;
-    for (int i = 0; i < JOB_GUESTS; i++)
-        if (j->door.guests[i].fd >= 0 && j->door.guests[i].since_ns < first_ns)
-            first_ns = j->door.guests[i].since_ns;
+    for (int i = 0; i < JOB_JOINERS; i++)
+        if (j->join_socket.joiners[i].fd >= 0 && j->join_socket.joiners[i].since_ns < first_ns)
+            first_ns = j->join_socket.joiners[i].since_ns;
     if (first_ns == UINT64_MAX)
         return UINT64_MAX;
-    return first_ns + (fy_guests_full(j) ? PATIENCE_FULL_NS : PATIENCE_NS);
+    return first_ns + (fy_joiners_full(j) ? PATIENCE_FULL_NS : PATIENCE_NS);
 }
 
-void fy_guests_expire(job *j)
+void fy_joiners_expire(job *j)
 {
     uint64_t now = fy_clock_now_ns();
-    uint64_t patience_ns = fy_guests_full(j) ? PATIENCE_FULL_NS : PATIENCE_NS;
-    for (int i = 0; i < JOB_GUESTS; i++)
-        if (j->door.guests[i].fd >= 0 && now - j->door.guests[i].since_ns >= patience_ns) {
-            close(j->door.guests[i].fd);
-            j->door.guests[i].fd = -1;
+    uint64_t patience_ns = fy_joiners_full(j) ? PATIENCE_FULL_NS : PATIENCE_NS;
+    for (int i = 0; i < JOB_JOINERS; i++)
+        if (j->join_socket.joiners[i].fd >= 0 &&
+            now - j->join_socket.joiners[i].since_ns >= patience_ns) {
+            close(j->join_socket.joiners[i].fd);
+            j->join_socket.joiners[i].fd = -1;
         }
 }
 
@@ -84,7 +86,7 @@ static bool is_nonce(const job *j, const uint8_t nonce[JOIN_NONCE_BYTES])
 {
     uint8_t difference = 0;
     for (int i = 0; i < JOIN_NONCE_BYTES; i++)
-        difference |= nonce[i] ^ j->door.nonce[i];
+        difference |= nonce[i] ^ j->join_socket.nonce[i];
     return difference == 0;
 }
 
@@ -119,7 +121,7 @@ static bool welcome(const job *j, int fd, uint32_t rank)
 {
     const join_answer answer = {.magic = JOIN_MAGIC, .verdict = JOIN_WELCOME, .rank = rank};
     char path[32];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", j->door.pipe[0]);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", j->join_socket.pipe[0]);
     const int files[JOIN_FILES] = {j->segment_fd, open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
     bool sent = files[1] >= 0 && send_answer(fd, &answer, files);
     if (files[1] >= 0)
@@ -128,13 +130,13 @@ static bool welcome(const job *j, int fd, uint32_t rank)
 }
 
 /* Makes a rank of who knows the nonce; the connection is the rank's then. */
-static join_verdict admit(job *j, const job_guest *guest)
+static join_verdict admit(job *j, const job_joiner *joiner)
 {
     uint32_t rank;
     if (j->stage != JOB_RUNS || j->passed_signal != 0)
         return JOIN_ENDS;
-    int pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
-    if (pidfd < 0 || !is_there(guest->fd)) {
+    int pidfd = (int)syscall(SYS_pidfd_open, joiner->pid, 0);
+    if (pidfd < 0 || !is_there(joiner->fd)) {
         if (pidfd >= 0)
             close(pidfd);
         return JOIN_FAILED;
@@ -143,44 +145,44 @@ static join_verdict admit(job *j, const job_guest *guest)
         close(pidfd);
         return JOIN_FULL;
     }
-    if (!welcome(j, guest->fd, rank)) {
+    if (!welcome(j, joiner->fd, rank)) {
         close(pidfd);
         fy_controls_mark(j->controls.base, j->controls.ranks, rank, SHM_DEAD);
         return JOIN_FAILED;
     }
     job_child *child = &j->children[rank];
-    child->pid = guest->pid;
+    child->pid = joiner->pid;
     child->pidfd = pidfd;
-    child->link = guest->fd;
+    child->link = joiner->fd;
     child->joined = true;
     j->left++;
     return JOIN_WELCOME;
 }
 
-void fy_guest_hear(job *j, int index)
+void fy_joiner_hear(job *j, int index)
 {
-    job_guest *guest = &j->door.guests[index];
+    job_joiner *joiner = &j->join_socket.joiners[index];
     join_hello hello = {0};
     join_answer answer = {.magic = JOIN_MAGIC, .verdict = JOIN_REFUSED};
     /* One byte more than it may be, to see what is too long. Files that come with it are closed
      * by the kernel, since there is no room for them. */
     char bytes[sizeof(hello) + 1];
-    ssize_t got = recv(guest->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t got = recv(joiner->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got == (ssize_t)sizeof(hello)) {
         memcpy(&hello, bytes, sizeof(hello));
         if (hello.magic == JOIN_MAGIC && hello.version == JOIN_VERSION && hello.zero == 0 &&
             is_nonce(j, hello.nonce))
-            answer.verdict = admit(j, guest);
+            answer.verdict = admit(j, joiner);
         if (answer.verdict == JOIN_FULL)
             answer.rank = (uint32_t)j->ranks;
         if (answer.verdict != JOIN_WELCOME)
-            (void)send_answer(guest->fd, &answer, NULL);
+            (void)send_answer(joiner->fd, &answer, NULL);
     }
     if (answer.verdict != JOIN_WELCOME)
-        close(guest->fd);
-    guest->fd = -1;
+        close(joiner->fd);
+    joiner->fd = -1;
 }
 
 /* Takes a rank that joined off the list of those that are waited for. */
@@ -194,7 +196,7 @@ static void let_go(job *j, job_child *child)
     j->left--;
 }
 
-void fy_guest_gone(job *j, int rank, bool process)
+void fy_joiner_gone(job *j, int rank, bool process)
 {
     job_child *child = &j->children[rank];
     shm_state state = fy_job_state(j, rank);

@@ -1,5 +1,5 @@
 /* What the schedulers decide in which some ranks know of all (prema.txt 5.4.2; docs/balancing.md),
- * one rule at a time: lists that are told around, masters, and the desks of the default. */
+ * one rule at a time: lists that are told around, masters, and the coordinators of the default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -303,7 +303,7 @@ static void run_for(world *w, int rank, uint64_t ns)
     world_end(w, rank);
 }
 
-/* Goal: who wishes for work gets the heaviest object of who has some: one of long tasks, of short
+/* Goal: who asks for work gets the heaviest object of who has some: one of long tasks, of short
  * ones as many as take SLICE_US, up to half. Method: a rank with 21 objects has run one for a time.
  */
 static void test_ferry_gives_as_much_as_is_worth_it(void **state)
@@ -328,14 +328,14 @@ static void test_ferry_gives_as_much_as_is_worth_it(void **state)
     }
 }
 
-/* Goal: a rank that had nothing and gets work gives none for GRACE_US, then to who waits; a wish
- * that is lost is repeated after TIMEOUT_US. */
+/* Goal: a rank that had nothing and gets work gives none for GRACE_US, then to who waits; a work
+ * request that is lost is repeated after TIMEOUT_US. */
 static void test_ferry_gives_nothing_at_first(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_ferry, 4, "GRACE_US=2000 TIMEOUT_US=9000");
     assert_null(world_run(w, 3));
-    assert_int_equal(w->sent, 1); /* a wish */
+    assert_int_equal(w->sent, 1); /* a work request */
     w->delivered = w->sent;       /* which is lost */
     uint64_t start_ns = w->now_ns;
     world_occupy(w, 1, 4);
@@ -364,7 +364,7 @@ static void begin_with(world *w, int rank, int count, double load)
 /* Goal: a rank with lighter work than another, and less of it, gets one of its heavy objects before
  * it runs out, and another when it has begun that one; none while somebody else has nothing to do,
  * nor the last. Nobody is asked in vain. Method: two ranks, of which one has heavy objects; a third
- * is idle, or not there; the desk stands on either. */
+ * is idle, or not there; the coordinator stands on either. */
 static void test_ferry_trades_heavy_for_light(void **state)
 {
     static const struct {
@@ -399,7 +399,7 @@ static void test_ferry_trades_heavy_for_light(void **state)
 
 /* Goal: the rank asked for a trade looks again: it gives only while it has more to do than the
  * other, and does not give its last heavy object, which it is about to begin. Method: it begins
- * some while the note is under way, or all. */
+ * some while the note is in flight, or all. */
 static void test_ferry_trades_only_what_is_fair(void **state)
 {
     (void)state;
@@ -422,8 +422,8 @@ static void test_ferry_trades_only_what_is_fair(void **state)
 }
 
 /* Goal: a trade that is refused leaves nothing behind: the taker, busy with its last task, is not
- * taken for one that wishes, and when it has wished itself it may trade again. Method: the heavy
- * objects are gone when the note comes; more come later, twice. */
+ * taken for one that work requests, and when it has wished itself it may trade again. Method: the
+ * heavy objects are gone when the note comes; more come later, twice. */
 static void test_ferry_trades_again_after_a_refusal(void **state)
 {
     (void)state;
@@ -473,7 +473,7 @@ static void test_ferry_lets_tasks_settle(void **state)
         world *w = world_open(&fy_scheduler_ferry, 2, "");
         world_add(w, 1, 1);
         run_for(w, 1, cases[i].task_ns);
-        assert_null(world_run(w, 1)); /* wishes for more */
+        assert_null(world_run(w, 1)); /* asks for more */
         world_add(w, 1, 2);
         assert_null(world_run(w, 1));
         world_add(w, 1, 9);

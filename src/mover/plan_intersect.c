@@ -1,8 +1,8 @@
-/* The meeting of two floor plans: each target block asks the tree of sources for what meets its
- * image in source coordinates; when one rank alone plans, each of its source blocks asks the tree
- * of targets as well. One function makes the copy of a pair of blocks, so both ranks of a copy make
- * the same one. Between the two coordinate systems stands q, the target's point after the shift:
- * sources and q differ by the order of axes and the ratio alone. */
+/* The intersection of two floor plans: each target block asks the tree of sources for what meets
+ * its image in source coordinates; when one rank alone plans, each of its source blocks asks the
+ * tree of targets as well. One function makes the copy of a pair of blocks, so both ranks of a copy
+ * make the same one. Between the two coordinate systems stands q, the target's point after the
+ * shift: sources and q differ by the order of axes and the ratio alone. */
 #include "mover/fail.h"
 #include "mover/plan.h"
 
@@ -217,12 +217,13 @@ static int check_coordinates(const planner *p, const ferry_floorplan *blocks)
 }
 
 int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
-                         const ferry_floorplan *target, const ferry_intersection *meeting, int rank)
+                         const ferry_floorplan *target, const ferry_intersection *intersection,
+                         int rank)
 {
     planner p = {
         .plan = plan, .source = source, .target = target, .dims = target->dims, .rank = rank};
     size_t before = plan->count;
-    int error = fy_mover_read(NULL, "meet: ferry_intersection", meeting, &p.how, sizeof p.how);
+    int error = fy_mover_read(NULL, "meet: ferry_intersection", intersection, &p.how, sizeof p.how);
     if (error == 0)
         error = check(&p);
     if (error == 0)

@@ -13,16 +13,16 @@
 #include "port/mpi/node.h"
 #include "port/shm/layout.h"
 
-static int question_signal(void)
+static int query_signal(void)
 {
     return SIGRTMIN + 9;
 }
 
-static sigset_t question_set(void)
+static sigset_t query_set(void)
 {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, question_signal());
+    sigaddset(&set, query_signal());
     return set;
 }
 
@@ -30,7 +30,7 @@ static void pass_on(int number)
 {
     int kept = errno;
     (void)number;
-    (void)kill(getpid(), question_signal());
+    (void)kill(getpid(), query_signal());
     errno = kept;
 }
 
@@ -53,33 +53,33 @@ static bool has_handler(int number, void (*handler)(int))
            action.sa_handler == handler;
 }
 
-bool fy_mpi_questions_open(void)
+bool fy_mpi_queries_open(void)
 {
-    const sigset_t set = question_set();
-    if (!has_handler(SIGUSR1, SIG_DFL) || !has_handler(question_signal(), SIG_DFL))
+    const sigset_t set = query_set();
+    if (!has_handler(SIGUSR1, SIG_DFL) || !has_handler(query_signal(), SIG_DFL))
         return false;
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    handle(question_signal(), lose);
+    handle(query_signal(), lose);
     handle(SIGUSR1, pass_on);
     return true;
 }
 
-void fy_mpi_questions_close(void)
+void fy_mpi_queries_close(void)
 {
-    const sigset_t set = question_set();
+    const sigset_t set = query_set();
     if (has_handler(SIGUSR1, pass_on))
         handle(SIGUSR1, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* what is pending is lost */
-    handle(question_signal(), SIG_DFL);
+    handle(query_signal(), SIG_DFL);
 }
 
-int fy_mpi_question_fd(void)
+int fy_mpi_query_fd(void)
 {
-    const sigset_t set = question_set();
+    const sigset_t set = query_set();
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-void fy_mpi_question_answer(const fy_mpi_node *node, int fd)
+void fy_mpi_query_answer(const fy_mpi_node *node, int fd)
 {
     const fy_segment *segment = node->segment;
     const fy_controls controls = {
@@ -93,6 +93,6 @@ void fy_mpi_question_answer(const fy_mpi_node *node, int fd)
         first++;
     if (first != node->self)
         return;
-    fy_why_question(&controls);
+    fy_why_query(&controls);
     fy_why_print(&controls, STDERR_FILENO);
 }

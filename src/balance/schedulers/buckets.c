@@ -1,0 +1,143 @@
+#include "balance/schedulers/buckets.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { LOWEST_EXPONENT = 999, HEAVY_TURNS = 31 }; /* of 2^-24, as a double has it */
+
+/* A double's exponent and the first bit behind it count half octaves; of 0 they are 0. */
+static inline int bucket_of(double load)
+{
+    int64_t bits;
+    memcpy(&bits, &load, sizeof bits);
+    int64_t bucket = (bits >> 51) - 2 * LOWEST_EXPONENT;
+    if (bucket < 0)
+        return 0;
+    return bucket < FY_BUCKETS ? (int)bucket : FY_BUCKETS - 1;
+}
+
+static void link_last(fy_buckets *buckets, ferry_schedulable *item)
+{
+    int at = bucket_of(item->load);
+    fy_bucket *bucket = &buckets->buckets[at];
+    item->mark = item->load;
+    item->prev = bucket->last;
+    item->next = NULL;
+    if (bucket->last == NULL)
+        bucket->first = item;
+    else
+        bucket->last->next = item;
+    bucket->last = item;
+    buckets->used[at / 64] |= UINT64_C(1) << at % 64;
+    buckets->load += item->mark;
+    buckets->loaded += item->mark > 0;
+}
+
+static void unlink_from(fy_buckets *buckets, ferry_schedulable *item)
+{
+    int at = bucket_of(item->mark);
+    fy_bucket *bucket = &buckets->buckets[at];
+    if (item->prev == NULL)
+        bucket->first = item->next;
+    else
+        item->prev->next = item->next;
+    if (item->next == NULL)
+        bucket->last = item->prev;
+    else
+        item->next->prev = item->prev;
+    item->prev = NULL;
+    item->next = NULL;
+    if (bucket->first == NULL)
+        buckets->used[at / 64] &= ~(UINT64_C(1) << at % 64);
+    buckets->load -= item->mark;
+    buckets->loaded -= item->mark > 0;
+}
+
+bool fy_buckets_add(fy_buckets *buckets, ferry_schedulable *item)
+{
+    if (item->pending == 0)
+        return false;
+    if (!item->queued) {
+        item->queued = true;
+        buckets->count++;
+        link_last(buckets, item);
+        return true;
+    }
+    if (bucket_of(item->load) == bucket_of(item->mark)) {
+        buckets->load += item->load - item->mark;
+        buckets->loaded += item->load > 0;
+        buckets->loaded -= item->mark > 0;
+        item->mark = item->load;
+    } else {
+        unlink_from(buckets, item);
+        link_last(buckets, item);
+    }
+    return false;
+}
+
+void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item)
+{
+    if (!item->queued)
+        return;
+    item->queued = false;
+    unlink_from(buckets, item);
+    /* Sums of fractions do not come back to zero by themselves. */
+    if (--buckets->count == 0 || buckets->load < 0)
+        buckets->load = 0;
+}
+
+static const fy_bucket *heaviest(const fy_buckets *buckets)
+{
+    for (int i = FY_BUCKET_WORDS - 1; i >= 0; i--)
+        if (buckets->used[i] != 0)
+            return &buckets->buckets[64 * i + 63 - __builtin_clzll(buckets->used[i])];
+    return NULL;
+}
+
+ferry_schedulable *fy_buckets_first(const fy_buckets *buckets)
+{
+    const fy_bucket *bucket = heaviest(buckets);
+    return bucket != NULL ? bucket->first : NULL;
+}
+
+ferry_schedulable *fy_buckets_last(const fy_buckets *buckets)
+{
+    const fy_bucket *bucket = heaviest(buckets);
+    return bucket != NULL ? bucket->last : NULL;
+}
+
+static bool has_one_bucket(const fy_buckets *buckets)
+{
+    int words = 0;
+    for (int i = 0; i < FY_BUCKET_WORDS; i++) {
+        if ((buckets->used[i] & (buckets->used[i] - 1)) != 0)
+            return false;
+        words += buckets->used[i] != 0;
+    }
+    return words == 1;
+}
+
+/* After many turns of the heaviest bucket: another, each in its turn. Some bucket is not empty. */
+static const fy_bucket *another(fy_buckets *buckets)
+{
+    buckets->passed = 0;
+    uint32_t from = ++buckets->turn % FY_BUCKETS;
+    uint64_t mask = UINT64_MAX << from % 64;
+    for (uint32_t at = from / 64;; mask = UINT64_MAX, at = (at + 1) % FY_BUCKET_WORDS)
+        if ((buckets->used[at] & mask) != 0)
+            return &buckets->buckets[64 * at + (uint32_t)__builtin_ctzll(buckets->used[at] & mask)];
+}
+
+ferry_schedulable *fy_buckets_pop(fy_buckets *buckets)
+{
+    if (buckets->count == 0)
+        return NULL;
+    if (has_one_bucket(buckets))
+        buckets->passed = 0;
+    else
+        buckets->passed++;
+    const fy_bucket *bucket = buckets->passed <= HEAVY_TURNS ? heaviest(buckets) : another(buckets);
+    ferry_schedulable *item = bucket->first;
+    fy_buckets_remove(buckets, item);
+    return item;
+}

@@ -1,0 +1,110 @@
+/* Coordinator: where ranks that have work to give and ranks that want some are brought together.
+ *
+ * Coordinators form a tree over the numbers of ranks, in groups of A, the number of children,
+ * groups of A
+ * * A, and so on. The coordinator of a group stands on the first rank of it that is there (that
+ * takes objects); so the first of all has one of each level, the highest being the root, and when a
+ * rank comes or goes only the coordinators that it had, or gets, are others'. A child (a rank for
+ * level 1, else a coordinator) reports UP what it has to give, or that a rank wants. A coordinator
+ * that knows of a child with something to give sends the work request DOWN to it; else the work
+ * request goes up, and at the root it stays until somebody reports. So a work request takes two
+ * steps per level at most, and the root hears of a subtree only when what it has doubles, halves,
+ * or comes to an end.
+ *
+ * What a coordinator knows may be old. A child that is asked in vain sends the work request up
+ * again, with what it really has; since the coordinator counts what it has sent down, each work
+ * request tries each child a bounded number of times. Invariant: a work request is at one place: on
+ * its way, or at the root. */
+#ifndef FY_COORDINATOR_H
+#define FY_COORDINATOR_H
+
+#include <ferry/scheduler.h>
+
+enum { FY_COORDINATOR_CHILDREN_MAX = 64, FY_COORDINATOR_LEVELS_MAX = 10 };
+
+typedef enum fy_coordinator_word {
+    FY_COORDINATOR_UP,
+    FY_COORDINATOR_DOWN,
+    FY_COORDINATOR_CANCEL,
+    FY_COORDINATOR_AGAIN, /* downwards: report again */
+    FY_COORDINATOR_TRADE, /* to a rank: give to one that is busy itself, if that is fair */
+} fy_coordinator_word;
+
+/* What passes between a child and its coordinator. */
+typedef struct fy_coordinator_note {
+    fy_coordinator_word word;
+    int level;       /* of the receiver; 0 is a rank itself */
+    int request;     /* the rank that wants work, or -1 */
+    uint32_t supply; /* UP: objects that the child can give */
+    float heaviest;  /* UP: load of the heaviest of them; TRADE: of those that the taker has */
+    float load;      /* UP from a rank: all it has to do; TRADE: what the taker has to do */
+} fy_coordinator_note;
+
+typedef struct fy_coordinator_child {
+    int host; /* the rank that it stands on; -1: nobody is there */
+    uint32_t supply;
+    float heaviest, load;
+    float took; /* load of what it took in a trade and has not begun; 0 for nothing */
+    bool came;  /* it has reported that it has that: what it says later knows of it */
+} fy_coordinator_child;
+
+typedef struct fy_coordinator {
+    int base; /* the first number of its group */
+    int child_count;
+    uint32_t reported; /* to the coordinator above, less what that has sent since */
+    float reported_heaviest;
+    fy_coordinator_child *children;
+} fy_coordinator;
+
+typedef struct fy_coordinators {
+    int rank, children_max, level_count;
+    fy_coordinator levels[FY_COORDINATOR_LEVELS_MAX]; /* [0] is the coordinator of level 1; those
+                                                         this rank has */
+    int own_levels;
+    int hosts[FY_COORDINATOR_LEVELS_MAX]; /* where the coordinators above this rank stand, by level
+                                             from 1 */
+    int *requests;                        /* at the root: oldest first */
+    uint32_t request_count, request_capacity;
+    /* Sends a note to another rank. */
+    void (*send)(ferry_scheduling *s, void *context, int rank, const fy_coordinator_note *note);
+    /* A note of level 0 for this rank: work is wanted by `note->request`, DOWN or in a TRADE. */
+    void (*asked)(ferry_scheduling *s, void *context, const fy_coordinator_note *note);
+    /* The coordinator above this rank knows nothing of it: report, and repeat the work request if
+     * there is one. */
+    void (*again)(ferry_scheduling *s, void *context);
+    void *context;
+} fy_coordinators;
+
+/* Builds the coordinators of this rank; the callbacks and their context are set before.
+ * FERRY_ENOMEM. */
+int fy_coordinators_init(ferry_scheduling *s, fy_coordinators *coordinators, int children);
+void fy_coordinators_fini(fy_coordinators *coordinators);
+
+/* Others take objects than before: finds where coordinators stand now. What this rank's knew is
+ * lost, and asked for again. The caller reports anew. FERRY_ENOMEM: work requests that come here
+ * are lost. */
+int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators);
+
+/* Takes a note to where it belongs: to the coordinator of its level above this rank. */
+void fy_coordinators_post(ferry_scheduling *s, fy_coordinators *coordinators,
+                          const fy_coordinator_note *note);
+
+/* A note from `source`, which may be this rank. Malformed ones are dropped. */
+void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, int source,
+                          const fy_coordinator_note *note);
+
+/* Whether a rank that has so much to do is to give its heaviest object to the taker of a TRADE. */
+bool fy_coordinator_trade_is_fair(float heaviest, float load, const fy_coordinator_note *trade);
+
+void fy_coordinator_note_write(const fy_coordinator_note *note,
+                               uint64_t words[FERRY_SCHEDULER_WORDS]);
+bool fy_coordinator_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS],
+                              fy_coordinator_note *note);
+
+/* Whether two counts differ so much that a coordinator wants to know. */
+bool fy_coordinator_differs(uint32_t a, uint32_t b);
+
+/* Whether two loads are more than a quarter apart. */
+bool fy_coordinator_weighs_otherwise(float a, float b);
+
+#endif

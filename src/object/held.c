@@ -1,0 +1,150 @@
+/* Bytes held: how much of each origin this rank keeps: queued messages that are not tasks, and
+ * messages passed on that wait for room. Who passes the limit is sent a token, which keeps it from
+ * sending messages to objects (core/credit.c), and is taken back when half of the limit is gone.
+ * What comes meanwhile is what was on its way, so all that is ever held of an origin is a few times
+ * the limit and what rings hold.
+ *
+ * When an object leaves with queued messages of an origin that has a token of this rank's, the
+ * token goes with one of them: otherwise the origin would send whenever they are in flight, and
+ * more with each move than is handled between two of them. When all queued messages, tasks
+ * included, take too much, every origin gets a token: tasks run without anything that would wait
+ * for it. Queued messages that are tasks carry none, nor do those before their turn that the helper
+ * ships. Application thread. */
+#include "object/object.h"
+
+/* Too much is held, or still too much. */
+static bool is_over(ferry *f, fy_held *held)
+{
+    const fy_message_store *box = &fy_objects_of(f)->messages;
+    size_t limit_bytes = held->tokens != 0 ? box->limit_bytes / 2 : box->limit_bytes;
+    if (held->onward_plus_1 != 0 &&
+        fy_backlog_bytes(f, FY_DATA, (int)held->onward_plus_1 - 1) <= limit_bytes)
+        held->onward_plus_1 = 0;
+    return box->full || held->bytes > limit_bytes || held->onward_plus_1 != 0;
+}
+
+/* Sends the origin a token, or takes back all that it has of this rank's. Whether that was said. */
+static bool tell(ferry *f, fy_held *held, int tokens)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    if (fy_credit_tell(f, (int)held->origin_plus_1 - 1, tokens, box->epoch) == FERRY_ENOMEM)
+        return false;
+    held->tokens += (uint32_t)tokens;
+    box->tokens += (uint32_t)tokens;
+    return true;
+}
+
+/* Ranks have come or gone: all forget the tokens that there were. */
+static void renew(ferry *f)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    uint32_t epoch = fy_credit_epoch(f);
+    size_t index = 0;
+    if (box->epoch == epoch)
+        return;
+    for (fy_held *h; (h = fy_table_next(&box->held, &index)) != NULL;)
+        h->tokens = 0;
+    box->epoch = epoch;
+    box->tokens = 0;
+}
+
+void fy_held_settle(ferry *f, bool give)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    size_t index = 0;
+    renew(f);
+    box->unsettled = false;
+    for (fy_held *h; (h = fy_table_next(&box->held, &index)) != NULL;) {
+        bool over = is_over(f, h);
+        bool done = over == (h->tokens != 0) ||
+                    (over ? tell(f, h, 1) : give && tell(f, h, -(int)h->tokens));
+        /* Nothing announces room for what is passed on. */
+        box->unsettled |= !done || h->onward_plus_1 != 0;
+    }
+}
+
+void fy_held_passed_on(ferry *f, int origin, int rank)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    if (fy_backlog_bytes(f, FY_DATA, rank) <= box->limit_bytes)
+        return;
+    fy_held *held = fy_held_of(box, origin);
+    if (held == NULL || held->tokens != 0)
+        return;
+    held->onward_plus_1 = (uint32_t)rank + 1;
+    box->unsettled = true;
+}
+
+/* Calls `fn` for the queued messages of `record` that it takes along. */
+static inline void each(ferry *f, const fy_record *record,
+                        void (*fn)(ferry *f, fy_queued_message *queued))
+{
+    for (fy_queued_message *queued = record->pending.head; queued != NULL; queued = queued->next)
+        fn(f, queued);
+    for (fy_queued_message *queued = record->early.head; queued != NULL; queued = queued->next)
+        fn(f, queued);
+}
+
+static void mark(ferry *f, fy_queued_message *queued)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    fy_held *held = fy_table_find(&box->held, (uint64_t)queued->envelope.origin + 1);
+    queued->token = held != NULL && held->tokens != 0 && held->round != box->round;
+    queued->token_epoch = (uint16_t)box->epoch;
+    if (queued->token)
+        held->round = box->round;
+}
+
+void fy_held_mark(ferry *f, const fy_record *record)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    renew(f);
+    box->round++;
+    each(f, record, mark);
+}
+
+static void unmark(ferry *f, fy_queued_message *queued)
+{
+    (void)f;
+    queued->token = false;
+}
+
+void fy_held_stay(ferry *f, const fy_record *record)
+{
+    each(f, record, unmark);
+}
+
+static void let_go(ferry *f, fy_queued_message *queued)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    fy_held *held = queued->token ? fy_held_of(box, queued->envelope.origin) : NULL;
+    if (held == NULL || held->tokens == 0)
+        return;
+    held->tokens--;
+    box->tokens--;
+    box->unsettled = true; /* there may be enough left for a token of its own */
+}
+
+void fy_held_leave(ferry *f, const fy_record *record)
+{
+    each(f, record, let_go);
+}
+
+static void take_token(ferry *f, fy_queued_message *queued)
+{
+    fy_message_store *box = &fy_objects_of(f)->messages;
+    if (!queued->token)
+        return;
+    renew(f);
+    queued->token = false;
+    if (queued->token_epoch != (uint16_t)box->epoch)
+        return;
+    fy_held_of(box, queued->envelope.origin)->tokens++; /* it is there: the queued message counts */
+    box->tokens++;
+    box->unsettled = true;
+}
+
+void fy_held_arrive(ferry *f, const fy_record *record)
+{
+    each(f, record, take_token);
+}

@@ -1,0 +1,181 @@
+#include "object/queued.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { POOLED_BYTES = 64, CHUNK_QUEUED = 64 };
+
+int fy_message_store_init(fy_message_store *box, size_t limit_bytes, size_t full_bytes,
+                          size_t *kept_bytes)
+{
+    *box = (fy_message_store){
+        .limit_bytes = limit_bytes, .full_bytes = full_bytes, .kept_bytes = kept_bytes};
+    fy_pool_init(&box->pool, sizeof(fy_queued_message) + POOLED_BYTES, CHUNK_QUEUED);
+    return fy_table_init(&box->held, sizeof(fy_held));
+}
+
+void fy_message_store_fini(fy_message_store *box)
+{
+    fy_table_fini(&box->held);
+    fy_pool_fini(&box->pool);
+}
+
+fy_held *fy_held_find(fy_message_store *box, int origin)
+{
+    uint64_t key = (uint64_t)origin + 1;
+    void *slot = fy_table_find(&box->held, key);
+    if (slot == NULL) {
+        if (fy_table_insert(&box->held, key, &slot) != 0)
+            return NULL;
+        box->last[0] = box->last[1] = NULL; /* they may have moved */
+    }
+    return box->last[origin & 1] = slot;
+}
+
+static size_t bytes_of(const fy_queued_message *queued)
+{
+    return sizeof *queued + (queued->pooled ? POOLED_BYTES : queued->message.size_bytes);
+}
+
+/* When too much is kept every origin of more has an account, which gets it a token. */
+static inline bool count(fy_message_store *box, int origin, size_t bytes, bool task)
+{
+    *box->kept_bytes += bytes;
+    box->full |= *box->kept_bytes > box->full_bytes;
+    if (task && !box->full)
+        return true;
+    fy_held *held = fy_held_of(box, origin);
+    if (held == NULL) {
+        *box->kept_bytes -= bytes;
+        return false;
+    }
+    held->bytes += task ? 0 : bytes;
+    box->unsettled |= held->tokens == 0 && (held->bytes > box->limit_bytes || box->full);
+    return true;
+}
+
+static inline void discount(fy_message_store *box, fy_queued_message *queued)
+{
+    queued->counted = false;
+    fy_held *held = fy_held_of(box, queued->envelope.origin); /* there is one */
+    held->bytes -= bytes_of(queued);
+    box->unsettled |= held->tokens != 0 && held->bytes <= box->limit_bytes / 2 && !box->full;
+}
+
+void fy_queued_discount(fy_message_store *box, fy_queued_message *queued)
+{
+    discount(box, queued);
+}
+
+static void release(fy_message_store *box, fy_queued_message *queued)
+{
+    if (queued->pooled)
+        fy_pool_put(&box->pool, queued);
+    else
+        free(queued);
+}
+
+/* Word by word, as the program has just written it: copied in larger pieces, each would have to
+ * wait until its stores are in the cache, behind those to the rings. */
+static inline void copy_message(ferry_message *to, const ferry_message *from)
+{
+    to->handler = from->handler;
+    to->word_count = from->word_count;
+    to->tag = from->tag;
+    for (unsigned i = 0; i < FERRY_WORDS_MAX && i < from->word_count; i++)
+        to->words[i] = from->words[i];
+    to->size_bytes = from->size_bytes;
+}
+
+fy_queued_message *fy_queued_make(fy_message_store *box, int origin, const ferry_message *message,
+                                  uint64_t since_ns, bool task)
+{
+    size_t size_bytes = message->size_bytes;
+    bool pooled = size_bytes <= POOLED_BYTES;
+    if (size_bytes > SIZE_MAX - sizeof(fy_queued_message))
+        return NULL;
+    fy_queued_message *queued =
+        pooled ? fy_pool_get(&box->pool) : fy_malloc(sizeof(fy_queued_message) + size_bytes);
+    if (queued == NULL)
+        return NULL;
+    queued->next = NULL;
+    queued->load = 0;
+    queued->since_ns = since_ns;
+    queued->pooled = pooled;
+    queued->counted = !task;
+    queued->overdue = false;
+    queued->token = false;
+    copy_message(&queued->message, message);
+    queued->message.data = size_bytes == 0 ? NULL : queued + 1;
+    if (!count(box, origin, bytes_of(queued), task)) {
+        release(box, queued);
+        return NULL;
+    }
+    if (size_bytes != 0)
+        memcpy(queued + 1, message->data, size_bytes);
+    return queued;
+}
+
+void fy_queued_destroy(fy_message_store *box, fy_queued_message *queued)
+{
+    if (queued->counted)
+        discount(box, queued);
+    *box->kept_bytes -= bytes_of(queued);
+    if (box->full && *box->kept_bytes <= box->full_bytes / 2) {
+        box->full = false;
+        box->unsettled = true;
+    }
+    release(box, queued);
+}
+
+/* Order of the early list. Sequence numbers of one origin lie close together, so their difference
+ * tells which is earlier even after the numbers have wrapped. */
+static int compare(const fy_queued_message *a, int origin, uint32_t sequence)
+{
+    if (a->envelope.origin != origin)
+        return a->envelope.origin < origin ? -1 : 1;
+    int32_t difference = (int32_t)(a->envelope.sequence - sequence);
+    return (difference > 0) - (difference < 0);
+}
+
+bool fy_queued_list_insert(fy_queued_list *messages, fy_queued_message *queued)
+{
+    int origin = queued->envelope.origin;
+    uint32_t sequence = queued->envelope.sequence;
+    if (messages->head == NULL || compare(messages->tail, origin, sequence) < 0) {
+        fy_queued_list_push(messages, queued);
+        return true;
+    }
+    fy_queued_message **where = &messages->head;
+    while (compare(*where, origin, sequence) < 0)
+        where = &(*where)->next;
+    if (compare(*where, origin, sequence) == 0)
+        return false;
+    queued->next = *where;
+    *where = queued;
+    messages->count++;
+    return true;
+}
+
+fy_queued_message *fy_queued_list_take(fy_queued_list *messages, int origin, uint32_t sequence)
+{
+    fy_queued_message *before = NULL;
+    fy_queued_message *queued = messages->head;
+    while (queued != NULL && compare(queued, origin, sequence) < 0) {
+        before = queued;
+        queued = queued->next;
+    }
+    if (queued == NULL || compare(queued, origin, sequence) != 0)
+        return NULL;
+    if (before == NULL)
+        messages->head = queued->next;
+    else
+        before->next = queued->next;
+    if (messages->tail == queued)
+        messages->tail = before;
+    messages->count--;
+    queued->next = NULL;
+    return queued;
+}
