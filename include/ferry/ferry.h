@@ -10,6 +10,7 @@
 #include <ferry/core.h>
 #include <ferry/directory.h>
 #include <ferry/error.h>
+#include <ferry/group.h>
 #include <ferry/launch.h>
 #include <ferry/member.h>
 #include <ferry/memory.h>

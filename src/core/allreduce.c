@@ -151,12 +151,13 @@ void fy_plan_reduce(ferry *f, fy_collective *c)
         fy_plan_copy(f, c, out + at, p.piece, p.bytes);
 }
 
-/* Exclusive scan: in round r a rank hears from the one 2^r below it what the ranks up to there
+/* Scans: in round r a rank hears from the one 2^r below it what the ranks up to there
  * come to, and tells the one 2^r above. `piece` covers the run that ends at this rank, `result` the
  * run that ends below it. */
 void fy_plan_scan(ferry *f, fy_collective *c)
 {
     part p;
+    bool inclusive = c->what.kind == FERRY_SCAN_INCLUSIVE;
     size_t at = c->done;
     if (c->part == 0)
         fy_plan_meet_sometimes(f, c, TAG_MEET);
@@ -174,10 +175,12 @@ void fy_plan_scan(ferry *f, fy_collective *c)
         if (from < 0)
             continue;
         receive(f, c, from, p.tag + round, p.other, p.bytes);
-        if (distance == 1)
+        if (distance == 1 && !inclusive)
             fy_plan_copy(f, c, result, p.other, p.bytes);
-        else
+        else if (!inclusive)
             fy_plan_combine(f, c, result, p.other, result, p.bytes);
         fy_plan_combine(f, c, p.piece, p.other, p.piece, p.bytes);
     }
+    if (inclusive)
+        fy_plan_copy(f, c, result, p.piece, p.bytes);
 }

@@ -10,6 +10,7 @@
 #include "core/collective.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +38,20 @@ bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_
            a->size_bytes == b->size_bytes && a->signature == b->signature;
 }
 
+static uint8_t flags_of(uint64_t what)
+{
+    unsigned kind = what & 0xff;
+    return kind <= FERRY_ALLTOALLV ? fy_collective_kinds[kind].flags : 0;
+}
+
 static const char *name_of(const fy_collective_call *call)
 {
-    static const char *const names[] = {"ferry_barrier",  "ferry_broadcast", "ferry_allreduce",
-                                        "ferry_reduce",   "ferry_scan",      "ferry_gather",
-                                        "ferry_allgather"};
     unsigned kind = call->what & 0xff;
     if (call->what & (FY_CALL_CLOSES | FY_CALL_QUIESCES))
         return call->what & FY_CALL_QUIESCES ? "ferry_quiesce" : "ferry_close";
     if (call->what & FY_CALL_PHASE)
         return "ferry_balance_enable";
-    return kind <= FERRY_ALLGATHER ? names[kind] : "?";
+    return kind <= FERRY_ALLTOALLV ? fy_collective_kinds[kind].name : "?";
 }
 
 static void describe(const fy_collective_call *call, char *text, size_t size)
@@ -69,28 +73,47 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
         return;
     }
     int length = snprintf(text, size, "called %s", name_of(call));
-    if (kind >= FERRY_ALLREDUCE && kind <= FERRY_SCAN)
+    if (flags_of(call->what) & FY_COMBINES)
         length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
                            reduction <= FERRY_XOR ? reductions[reduction] : "own",
                            type <= FERRY_BYTE ? types[type] : "own");
-    if (kind != FERRY_BARRIER)
+    if (kind != FERRY_BARRIER && (flags_of(call->what) & FY_VARIES) == 0)
         length += snprintf(text + length, size - (size_t)length, " of %" PRIu64 " bytes",
                            call->size_bytes);
-    if (kind == FERRY_BROADCAST || kind == FERRY_REDUCE || kind == FERRY_GATHER)
+    if (fy_collective_is_rooted(kind))
         (void)snprintf(text + length, size - (size_t)length, ", root %" PRIu64,
                        call->what >> FY_CALL_ROOT_SHIFT);
 }
 
+/* As fy_fail, of call `number` of `group`. */
+__attribute__((format(printf, 5, 6))) static int
+fail(ferry *f, const fy_group *group, uint32_t number, int error, const char *format, ...)
+{
+    char text[FY_REASON_BYTES + 64], whose[48] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (group->id != 0)
+        (void)snprintf(whose, sizeof(whose), " of a group of %d ranks, first %d", group->size,
+                       group->ranks[0]);
+    return fy_fail(f, error, "collective %" PRIu32 "%s: %s", number, whose, text);
+}
+
 /* Says both sides of a disagreement about call `number`. */
-static int say_disagreement(ferry *f, uint32_t number, const abort_note *note)
+static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
+                            const abort_note *note)
 {
     char texts[2][96];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
     describe(a, texts[0], sizeof(texts[0]));
     describe(b, texts[1], sizeof(texts[1]));
-    return fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d %s, rank %d %s%s", number,
-                   note->ranks[0], texts[0], note->ranks[1], texts[1],
-                   strcmp(texts[0], texts[1]) == 0 ? ", one waiting, one started" : "");
+    const char *how = strcmp(texts[0], texts[1]) != 0 ? ""
+                      : ((a->what ^ b->what) >> FY_CALL_BOARD_SHIFT & 1) != 0
+                          ? ", one waiting, one started"
+                          : ", with other counts";
+    return fail(f, group, number, FERRY_EINVAL, "rank %d %s, rank %d %s%s", note->ranks[0],
+                texts[0], note->ranks[1], texts[1], how);
 }
 
 /* The dead need not know: that they do not is not what the call fails for. */
@@ -106,14 +129,13 @@ static void send_all(ferry *f, const fy_group *group, const fy_frame *frame)
 
 static void tell_all(ferry *f, const fy_collective *c, int error, const abort_note *note)
 {
-    const fy_frame frame = {
-        .kind = FY_KIND_COLLECTIVE,
-        .word_count = CALL_WORDS,
-        .tag = TAG_ABORT,
-        .aux = c->number,
-        .words = {c->call.what, c->call.size_bytes, c->call.signature, (uint64_t)(int64_t)error},
-        .data = note,
-        .size_bytes = note == NULL ? 0 : sizeof(*note)};
+    const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
+                            .word_count = CALL_WORDS,
+                            .tag = TAG_ABORT,
+                            .aux = c->number,
+                            .words = {(uint64_t)(int64_t)error, 0, 0, c->group->id},
+                            .data = note,
+                            .size_bytes = note == NULL ? 0 : sizeof(*note)};
     send_all(f, c->group, &frame);
 }
 
@@ -125,15 +147,15 @@ void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_colle
         return;
     }
     c->told = true;
-    c->error = say_disagreement(f, c->number, &note);
+    c->error = say_disagreement(f, c->group, c->number, &note);
     tell_all(f, c, FERRY_EINVAL, &note);
 }
 
 void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
 {
     for (fy_collective *c = f->collectives.first; c != NULL; c = c->next)
-        if (c->error == 0 && (int32_t)(c->number - e->number) > 0 && c->group->dead < 0 &&
-            fy_group_place(c->group, rank) >= 0) {
+        if (c->error == 0 && c->group->id == 0 && (int32_t)(c->number - e->number) > 0 &&
+            c->group->dead < 0 && fy_group_place(c->group, rank) >= 0) {
             const fy_collective_call call = {FY_CALL_QUIESCES | (e->closing ? FY_CALL_CLOSES : 0) |
                                                  (e->returned ? FY_CALL_RETURNED : 0),
                                              0, c->call.signature};
@@ -141,24 +163,48 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
         }
 }
 
+/* Call `number` of group `id`, if it runs. */
+static fy_collective *find(const fy_collectives *all, uint64_t id, uint32_t number)
+{
+    fy_collective *c = all->first;
+    while (c != NULL && (c->number != number || c->group->id != id))
+        c = c->next;
+    return c;
+}
+
+/* Also one that was freed while calls over it run. NULL: not known. */
+static fy_group *group_of(const fy_collectives *all, uint64_t id)
+{
+    fy_group *group = id == 0 ? all->group : all->groups;
+    while (group != NULL && group->id != id)
+        group = group->next;
+    for (const fy_collective *c = all->first; c != NULL && group == NULL; c = c->next)
+        if (c->group->id == id)
+            group = c->group;
+    return group;
+}
+
+static bool is_to_come(const fy_collectives *all, const fy_frame *frame)
+{
+    const fy_group *group = group_of(all, frame->words[3]);
+    return group == NULL ? all->making : (int32_t)(frame->aux - group->number) > 0;
+}
+
 static void refuse(ferry *f, fy_collective *c, const char *reason, size_t size_bytes)
 {
     c->told = true;
-    c->error = fy_fail(f, FERRY_EINVAL, "collective %" PRIu32 ": %.*s", c->number, (int)size_bytes,
-                       reason);
+    c->error = fail(f, c->group, c->number, FERRY_EINVAL, "%.*s", (int)size_bytes, reason);
 }
 
 void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
 {
-    fy_collective *c = f->collectives.first;
+    fy_collective *c = find(&f->collectives, 0, number);
     const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
                             .word_count = CALL_WORDS,
                             .tag = TAG_REFUSE,
                             .aux = number,
                             .data = reason,
                             .size_bytes = strlen(reason)};
-    while (c != NULL && c->number != number)
-        c = c->next;
     if (c != NULL && c->error == 0)
         refuse(f, c, reason, frame.size_bytes);
     send_all(f, f->collectives.group, &frame);
@@ -170,22 +216,25 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
     if (frame->size_bytes == sizeof(note)) {
         memcpy(&note, frame->data, sizeof(note));
         c->told = true;
-        c->error = say_disagreement(f, c->number, &note);
+        c->error = say_disagreement(f, c->group, c->number, &note);
         return;
     }
-    int64_t error = (int64_t)frame->words[3];
+    int64_t error = (int64_t)frame->words[0];
     error = error < 0 && error >= INT16_MIN ? error : FERRY_EINVAL;
     c->told = true;
-    c->error = fy_fail(f, (int)error, "collective %" PRIu32 ": rank %d failed with %s", c->number,
-                       source, ferry_strerror((int)error));
+    c->error = fail(f, c->group, c->number, (int)error, "rank %d failed with %s", source,
+                    ferry_strerror((int)error));
 }
 
 static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *frame)
 {
-    if (frame->size_bytes > post->size_bytes - post->received) {
-        c->error = fy_fail(
-            f, FERRY_EINVAL, "collective %" PRIu32 ": rank %d sent %zu bytes, expected at most %zu",
-            c->number, post->source, frame->size_bytes, post->size_bytes - post->received);
+    bool varies = (flags_of(c->call.what) & FY_VARIES) != 0;
+    if (frame->size_bytes > post->size_bytes - post->received ||
+        (varies && frame->words[1] != post->size_bytes)) {
+        uint64_t sent = varies ? frame->words[1] : frame->size_bytes;
+        c->error = fail(f, c->group, c->number, FERRY_EINVAL,
+                        "%s: rank %d sends %" PRIu64 " bytes to rank %d, which expects %zu",
+                        name_of(&c->call), post->source, sent, f->rank, post->size_bytes);
         return;
     }
     if (frame->size_bytes > 0)
@@ -194,10 +243,24 @@ static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *fr
     post->complete = post->received == post->size_bytes;
 }
 
+/* `source` has failed in the first call over a group, in which its ranks meet when they make it: it
+ * makes no other. */
+static void note_quitter(ferry *f, fy_group *group, int source)
+{
+    if (group == NULL || group->id == 0)
+        return;
+    group->quitter = source + 1;
+    for (fy_collective *c = f->collectives.first; c != NULL; c = c->next)
+        if (c->group == group && c->number > 1)
+            fy_collective_look_lost(f, c);
+}
+
 /* Takes a frame of the call. Returns whether a step has asked for it, or it needs no asking. */
 static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
-    const fy_collective_call call = {frame->words[0], frame->words[1], frame->words[2]};
+    const fy_collective_call call = {frame->words[0],
+                                     flags_of(frame->words[0]) & FY_VARIES ? 0 : frame->words[1],
+                                     frame->words[2]};
     if (c->error != 0)
         return true;
     if (frame->tag == TAG_REFUSE) {
@@ -205,8 +268,10 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
         return true;
     }
     if (frame->tag == TAG_ABORT) {
+        if (c->number == 1)
+            note_quitter(f, c->group, source);
         /* That a rank is gone is told first by its event, then by what fails for it. */
-        if ((int64_t)frame->words[3] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
+        if ((int64_t)frame->words[0] == FERRY_EPEER && f->peers.gone_count == f->peers.absent_count)
             return false;
         take_abort(f, c, source, frame);
         return true;
@@ -235,14 +300,17 @@ static bool fails_quiescence(ferry *f, const fy_frame *frame)
     memcpy(&note, frame->data, sizeof(note));
     if (((note.calls[0].what | note.calls[1].what) & FY_CALL_QUIESCES) == 0)
         return false;
-    f->quiescence.error = say_disagreement(f, frame->aux, &note);
+    const fy_group *group = group_of(&f->collectives, frame->words[3]);
+    f->quiescence.error =
+        say_disagreement(f, group == NULL ? f->collectives.group : group, frame->aux, &note);
     return true;
 }
 
 void fy_collectives_look_refused(ferry *f)
 {
     for (const fy_packet *p = f->collectives.early.head; p != NULL; p = p->next)
-        if (p->frame.tag == TAG_ABORT && p->frame.aux == f->collectives.number + 1)
+        if (p->frame.tag == TAG_ABORT && p->frame.words[3] == 0 &&
+            p->frame.aux == f->collectives.group->number + 1)
             (void)fails_quiescence(f, &p->frame);
 }
 
@@ -253,12 +321,12 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
         fy_bad_frame(f, source, frame, "part of a collective");
         return FY_TAKEN;
     }
-    if ((int32_t)(frame->aux - all->number) <= 0) {
-        fy_collective *c = all->first;
-        while (c != NULL && c->number != frame->aux)
-            c = c->next;
-        if (c == NULL || take(f, c, source, frame))
-            return FY_TAKEN; /* taken, or left over from a call that failed here */
+    fy_collective *c = find(all, frame->words[3], frame->aux);
+    if (c == NULL ? !is_to_come(all, frame) : take(f, c, source, frame)) {
+        /* Taken, or left over from a call that failed here. */
+        if (c == NULL && frame->tag == TAG_ABORT && frame->aux == 1)
+            note_quitter(f, group_of(all, frame->words[3]), source);
+        return FY_TAKEN;
     }
     if (frame->tag == TAG_ABORT && fails_quiescence(f, frame))
         return FY_TAKEN;
@@ -271,14 +339,9 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 }
 
 /* Whether a frame that came early belongs to a call that no longer runs. */
-static bool is_left_over(const fy_collectives *all, uint32_t number)
+static bool is_left_over(const fy_collectives *all, const fy_frame *frame)
 {
-    if ((int32_t)(number - all->number) > 0)
-        return false;
-    const fy_collective *c = all->first;
-    while (c != NULL && c->number != number)
-        c = c->next;
-    return c == NULL;
+    return find(all, frame->words[3], frame->aux) == NULL && !is_to_come(all, frame);
 }
 
 void fy_collective_look_early(ferry *f, fy_collective *c)
@@ -287,9 +350,9 @@ void fy_collective_look_early(ferry *f, fy_collective *c)
     fy_packet *before = NULL;
     for (fy_packet *packet = all->early.head, *next; packet != NULL; packet = next) {
         next = packet->next;
-        bool own = packet->frame.aux == c->number;
-        if (own ? !take(f, c, packet->rank, &packet->frame)
-                : !is_left_over(all, packet->frame.aux)) {
+        bool own =
+            c != NULL && packet->frame.aux == c->number && packet->frame.words[3] == c->group->id;
+        if (own ? !take(f, c, packet->rank, &packet->frame) : !is_left_over(all, &packet->frame)) {
             before = packet;
             continue;
         }
@@ -336,13 +399,16 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
         size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
         if (fy_has_backlog(f, FY_DATA, step->rank))
             return false;
-        const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                                .word_count = CALL_WORDS,
-                                .tag = step->tag,
-                                .aux = c->number,
-                                .words = {c->call.what, c->call.size_bytes, c->call.signature, 0},
-                                .data = (const unsigned char *)step->from + c->sent,
-                                .size_bytes = piece};
+        const fy_frame frame = {
+            .kind = FY_KIND_COLLECTIVE,
+            .word_count = CALL_WORDS,
+            .tag = step->tag,
+            .aux = c->number,
+            .words = {c->call.what,
+                      flags_of(c->call.what) & FY_VARIES ? step->whole_bytes : c->call.size_bytes,
+                      c->call.signature, c->group->id},
+            .data = (const unsigned char *)step->from + c->sent,
+            .size_bytes = piece};
         c->error = fy_send(f, FY_DATA, step->rank, &frame);
         c->sent += piece;
     } while (c->error == 0 && c->sent < step->size_bytes);
@@ -417,18 +483,24 @@ void fy_collective_lack(ferry *f, fy_collective *c, int rank)
     if (c->error != 0)
         return;
     c->told = rank == c->group->dead; /* a death is known to all by itself */
-    c->error = fy_fail(f, FERRY_EPEER, "collective %" PRIu32 ": rank %d %s", c->number, rank,
-                       fy_peer_outcome(f, rank));
+    c->error =
+        fail(f, c->group, c->number, FERRY_EPEER, "rank %d %s", rank, fy_peer_outcome(f, rank));
 }
 
 void fy_collective_look_lost(ferry *f, fy_collective *c)
 {
     if (c->error != 0)
         return;
+    const fy_group *group = c->group, *parent = group->parent;
     c->error = fy_loss_check(f, name_of(&c->call));
     c->told = c->error != 0; /* all learn of it as this rank has */
-    if (c->error == 0 && c->group->dead >= 0)
-        fy_collective_lack(f, c, c->group->dead);
+    if (c->error == 0 && group->dead >= 0)
+        fy_collective_lack(f, c, group->dead);
+    else if (parent != NULL && parent->dead >= 0)
+        fy_collective_lack(f, c, parent->dead);
+    else if (c->error == 0 && group->quitter != 0)
+        c->error = fail(f, group, c->number, FERRY_EPEER,
+                        "rank %d has given up the group while it was made", group->quitter - 1);
 }
 
 /* Ends a call that can never finish, since a rank that it waits for has gone. What a peer sent
@@ -481,11 +553,36 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, fy_group_rank(group, i)))
             group->dead = fy_group_rank(group, i);
+    group->number = number;
     fy_group_drop(all->group);
     all->group = group;
-    all->number = number;
     all->turn = 0;
     return 0;
+}
+
+void fy_collectives_add(ferry *f, fy_group *group)
+{
+    fy_collectives *all = &f->collectives;
+    group->next = all->groups;
+    all->groups = group;
+    for (int i = 0; i < group->size; i++)
+        if (fy_peer_is_gone(f, group->ranks[i]))
+            group->dead = group->ranks[i];
+}
+
+void fy_collectives_made(ferry *f)
+{
+    f->collectives.making = false;
+    fy_collective_look_early(f, NULL);
+}
+
+void fy_collectives_lose(ferry *f, int rank)
+{
+    fy_group_lose(f->collectives.group, rank);
+    for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
+        fy_group_lose(group, rank);
+    for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
+        fy_group_lose(c->group, rank);
 }
 
 static void free_record(fy_collective *c)
@@ -504,6 +601,8 @@ void fy_collectives_fini(ferry *f)
     fy_collectives *all = &f->collectives;
     free(all->boards);
     fy_group_drop(all->group);
+    while (all->groups != NULL)
+        ferry_group_free(f, all->groups);
     while (all->early.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, NULL));
     for (fy_collective *c = all->first, *next; c != NULL; c = next) {

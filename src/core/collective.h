@@ -1,10 +1,11 @@
-/* Collective: what every rank calls: barrier, broadcast, reductions, scans, gathers.
+/* Collective: what all ranks of a group call: barrier, broadcast, reductions, scans, and moving
+ * pieces.
  *
- * Each call has a number, the same on every rank, which all its frames carry, so calls close
- * together never mix, and several may run at once. A call is a list of steps (receive, send, wait,
- * combine, copy), carried out in order by polls; its plan appends the steps of one part after the
- * other. Frames for later numbers, or which no step has asked for yet, wait in `early`, in order.
- * Application thread only. */
+ * Each call has a number, the same on every rank of its group, which all its frames carry with the
+ * id of the group, so calls close together never mix, and several may run at once. A call is a list
+ * of steps (receive, send, wait, combine, copy), carried out in order by polls; its plan appends
+ * the steps of one part after the other. Frames for later numbers, or which no step has asked for
+ * yet, wait in `early`, in order. Application thread only. */
 #ifndef FY_COLLECTIVE_H
 #define FY_COLLECTIVE_H
 
@@ -16,10 +17,32 @@
 
 /* What a call is: ranks that make the same call with fitting arguments have equal ones. */
 typedef struct fy_collective_call {
-    uint64_t what; /* FY_CALL_...: kind, type, reduction, way and root */
-    uint64_t size_bytes;
-    uint64_t signature; /* of the handlers registered so far */
+    uint64_t what;       /* FY_CALL_...: kind, type, reduction, way and root */
+    uint64_t size_bytes; /* 0 where ranks may differ; what each frame is part of then */
+    uint64_t signature;  /* of the handlers registered so far, when all members call */
 } fy_collective_call;
+
+/* What there is to know of a kind of collective (collective_check.c). */
+enum {
+    FY_READS = 1,          /* `in` of all */
+    FY_READS_AT_ROOT = 2,  /* of the root alone */
+    FY_WRITES = 4,         /* `out` of all */
+    FY_WRITES_AT_ROOT = 8, /* of the root alone */
+    FY_COMBINES = 16,
+    FY_VARIES = 32, /* the sizes of pieces are known in pairs alone: each frame says its own */
+};
+typedef struct fy_collective_kind {
+    char name[21]; /* of the call */
+    uint8_t flags;
+} fy_collective_kind;
+extern const fy_collective_kind fy_collective_kinds[FERRY_ALLTOALLV + 1];
+
+static inline bool fy_collective_is_rooted(unsigned kind)
+{
+    return kind == FERRY_BROADCAST ||
+           (kind <= FERRY_ALLTOALLV &&
+            (fy_collective_kinds[kind].flags & (FY_READS_AT_ROOT | FY_WRITES_AT_ROOT)) != 0);
+}
 
 /* `what` of a call: its fields from the lowest bits up. */
 enum {
@@ -64,6 +87,7 @@ typedef struct fy_step {
     void *to;
     const void *from, *high; /* what is sent, copied, or combined: lower and higher */
     size_t size_bytes;       /* of a wait: how many must have come */
+    size_t whole_bytes;      /* of what the bytes sent are part of */
 } fy_step;
 
 typedef struct fy_collective fy_collective;
@@ -103,12 +127,14 @@ struct fy_collective {
 };
 
 typedef struct fy_collectives {
-    uint32_t number; /* of the last call that was begun */
-    uint32_t turn;   /* calls carried out by the board */
+    uint32_t turn; /* calls carried out by the board */
+    uint32_t made; /* groups that this rank took part in making */
+    bool making;   /* frames of a group that is not known may be those of a new one */
     fy_collective *first, *last;
     fy_collective *spare;
-    fy_group *group;
-    void **boards; /* of all ranks; NULL when they do not all share memory (meet.c) */
+    fy_group *group;  /* of the members */
+    fy_group *groups; /* the program's */
+    void **boards;    /* of all ranks; NULL when they do not all share memory (meet.c) */
     fy_queue early;
     const char *phase; /* the scheduler, for the call that ferry_balance_enable makes; else NULL */
     bool phase_on;
@@ -119,12 +145,19 @@ typedef struct fy_collectives {
 int fy_collectives_init(ferry *f);
 void fy_collectives_fini(ferry *f);
 
-/* From now on calls are those of `set`, and the next is `number` + 1, on all of them. FERRY_ENOMEM.
- */
+/* From now on the members are those of `set`, and their next call is `number` + 1, on all of them.
+ * FERRY_ENOMEM. */
 int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number);
 
 /* Carries out what can be of all that run. */
 void fy_collectives_advance(ferry *f);
+
+/* Adds a group of the program's; takes away what came early for groups that are not known. */
+void fy_collectives_add(ferry *f, fy_group *group);
+void fy_collectives_made(ferry *f);
+
+/* `rank` has died: no call over a group that has it finishes any more. */
+void fy_collectives_lose(ferry *f, int rank);
 
 /* Ends those that can never finish because a rank is gone, or work was lost. */
 void fy_collectives_fail_lost(ferry *f);
@@ -149,7 +182,7 @@ void fy_collective_look_lost(ferry *f, fy_collective *c);
 /* Ends a call that `rank` has met with another one, and tells everybody. */
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other);
 
-/* Ends call `number` on all that make it, for `reason`. */
+/* Ends call `number` of the members on all that make it, for `reason`. */
 void fy_collective_refuse(ferry *f, uint32_t number, const char *reason);
 
 /* `rank` is in the next ferry_quiesce, or in one of its ferry_close, having begun calls up to
@@ -168,6 +201,12 @@ void fy_collective_look_early(ferry *f, fy_collective *c);
 
 bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_call *b);
 
+/* Checks a call of the program. FERRY_EINVAL, FERRY_ESTATE, FERRY_EPEER. */
+int fy_collective_check(ferry *f, const ferry_collective *what);
+
+/* Checks that this rank may call `name` over `group`, outside handlers. */
+int fy_collective_check_group(ferry *f, const fy_group *group, const char *name);
+
 /* For plans, which name places in the group. Without memory the call fails. fy_plan_receive gives
  * the index of the post. */
 uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, void *buffer,
@@ -175,6 +214,8 @@ uint32_t fy_plan_receive(ferry *f, fy_collective *c, int source, int32_t tag, vo
 void fy_plan_await(ferry *f, fy_collective *c, uint32_t post, size_t size_bytes);
 void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void *data,
                   size_t size_bytes);
+/* Tells that `whole_bytes` will come with `tag`, and sends none of them. */
+void fy_plan_announce(ferry *f, fy_collective *c, int rank, int32_t tag, size_t whole_bytes);
 void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,
                      size_t size_bytes);
 void fy_plan_copy(ferry *f, fy_collective *c, void *to, const void *from, size_t size_bytes);
@@ -200,7 +241,7 @@ typedef struct fy_pairing {
 fy_pairing fy_pairing_of(int ranks);
 
 fy_plan fy_plan_barrier, fy_plan_broadcast, fy_plan_allreduce, fy_plan_reduce, fy_plan_scan,
-    fy_plan_gather, fy_plan_allgather;
+    fy_plan_gather, fy_plan_allgather, fy_plan_exchange, fy_plan_reduce_scatter;
 
 /* Finds the boards. FERRY_ENOMEM. */
 int fy_meet_init(ferry *f);

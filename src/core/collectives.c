@@ -1,5 +1,5 @@
-/* The calls of collectives: checks, the record of a call, and the way each is carried out. Every
- * call of the program runs through this file, so it is built for speed (CMakeLists.txt). */
+/* The calls of collectives: the record of a call, and the way each is carried out. Every call of
+ * the program runs through this file, so it is built for speed (CMakeLists.txt). */
 #include "core/collective.h"
 
 #include <stdio.h>
@@ -9,96 +9,56 @@
 #include "core/rank.h"
 #include "core/reduce.h"
 
-static const char *const names[] = {"barrier", "broadcast", "allreduce", "reduce",
-                                    "scan",    "gather",    "allgather"};
-
-static bool reduces(const ferry_collective *what)
-{
-    return what->kind >= FERRY_ALLREDUCE && what->kind <= FERRY_SCAN;
-}
-
-/* Whether this rank's `in` and `out` are read and written. */
-static bool needs_in(const ferry_collective *what)
-{
-    return what->kind >= FERRY_ALLREDUCE;
-}
-
-static bool needs_out(const ferry *f, const ferry_collective *what)
-{
-    bool at_root = what->kind == FERRY_REDUCE || what->kind == FERRY_GATHER;
-    return what->kind != FERRY_BARRIER && (!at_root || f->rank == what->root);
-}
-
-static int check_values(ferry *f, const ferry_collective *what, const char *name)
-{
-    size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
-    if (value_bytes == 0)
-        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown", name, (int)what->type);
-    if (reduces(what) && what->combine == NULL &&
-        (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
-        return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown", name,
-                       (int)what->type, (int)what->reduction);
-    size_t all_bytes;
-    if (__builtin_mul_overflow(what->count, value_bytes, &all_bytes) ||
-        __builtin_mul_overflow(all_bytes, (size_t)f->collectives.group->size, &all_bytes) ||
-        all_bytes > PTRDIFF_MAX)
-        return fy_fail(f, FERRY_EINVAL, "%s: %zu values are too many", name, what->count);
-    bool missing =
-        (needs_in(what) && what->in == NULL) || (needs_out(f, what) && what->out == NULL);
-    if (what->count > 0 && missing)
-        return fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", name, what->count);
-    return 0;
-}
-
-/* Whether this rank and the root are among those that make the call. */
-static int check_group(ferry *f, const ferry_collective *what, const char *name)
-{
-    const fy_group *group = f->collectives.group;
-    bool rooted =
-        what->kind == FERRY_BROADCAST || what->kind == FERRY_REDUCE || what->kind == FERRY_GATHER;
-    if (group->self < 0)
-        return fy_fail(
-            f, FERRY_ESTATE,
-            "%s: rank %d is a member of no group before its first ferry_quiesce has ended", name,
-            f->rank);
-    if (rooted && fy_group_place(group, what->root) < 0)
-        return fy_fail(f, FERRY_EPEER, "%s: rank %d is no member of the group", name, what->root);
-    return 0;
-}
-
-static int check(ferry *f, const ferry_collective *what)
-{
-    if ((unsigned)what->kind > FERRY_ALLGATHER)
-        return fy_fail(f, FERRY_EINVAL, "collective: kind %d is unknown", (int)what->kind);
-    const char *name = names[what->kind];
-    int error = fy_check_outside(f, name);
-    if (error == 0)
-        error = fy_check_rank(f, name, what->root);
-    if (error == 0)
-        error = check_group(f, what, name);
-    return error == 0 ? check_values(f, what, name) : error;
-}
-
 /* Copies what the program asks for, whatever its version, and checks it. */
 static int read_request(ferry *f, const ferry_collective *given, ferry_collective *out)
 {
     if (given == NULL)
         return fy_fail(f, FERRY_EINVAL, "collective: NULL, expected a ferry_collective");
     int error = fy_read_sized(f, "ferry_collective", given, out, sizeof *out);
-    return error == 0 ? check(f, out) : error;
+    if (error == 0)
+        error = fy_collective_check(f, out);
+    if (error == 0 && out->kind < FERRY_REDUCE_SCATTER)
+        out->in_counts = out->in_offsets = out->out_counts = out->out_offsets = NULL;
+    return error;
 }
 
-static uint64_t encode(const ferry *f, const ferry_collective *what, bool by_board)
+/* What stands for the counts of pieces that all ranks give. */
+static uint32_t hash(const size_t *counts, int count)
 {
-    bool reduces = what->kind >= FERRY_ALLREDUCE && what->kind <= FERRY_SCAN;
+    uint32_t h = 0;
+    for (int i = 0; i < count; i++)
+        h = (h ^ (uint32_t)counts[i]) * 16777619u + (uint32_t)((uint64_t)counts[i] >> 32);
+    return h;
+}
+
+static uint64_t encode(const ferry *f, const fy_collective *c)
+{
+    const ferry_collective *what = &c->what;
+    bool reduces = (fy_collective_kinds[what->kind].flags & FY_COMBINES) != 0;
     uint64_t type = what->value_bytes != 0 ? FY_CALL_OF_PROGRAM : (uint64_t)what->type;
     uint64_t reduction = what->combine != NULL ? FY_CALL_OF_PROGRAM : (uint64_t)what->reduction;
     uint64_t closes = f->closing == FY_CLOSING_NOT ? 0
                       : f->kept_by_main            ? FY_CALL_CLOSES | FY_CALL_RETURNED
                                                    : FY_CALL_CLOSES;
+    const size_t *counts = what->kind == FERRY_ALLGATHERV       ? what->out_counts
+                           : what->kind == FERRY_REDUCE_SCATTER ? what->in_counts
+                                                                : NULL;
+    uint64_t root = counts != NULL ? hash(counts, c->ranks) : (uint32_t)what->root;
     return (uint64_t)what->kind | closes | (reduces ? type << FY_CALL_TYPE_SHIFT : 0) |
            (reduces ? reduction << FY_CALL_REDUCTION_SHIFT : 0) |
-           (uint64_t)by_board << FY_CALL_BOARD_SHIFT | (uint64_t)what->root << FY_CALL_ROOT_SHIFT;
+           (uint64_t)c->by_board << FY_CALL_BOARD_SHIFT | root << FY_CALL_ROOT_SHIFT;
+}
+
+/* What all ranks must agree upon: of pieces with counts, their sum. */
+static uint64_t whole_bytes(const fy_collective *c)
+{
+    const size_t *counts = c->what.kind == FERRY_ALLGATHERV       ? c->what.out_counts
+                           : c->what.kind == FERRY_REDUCE_SCATTER ? c->what.in_counts
+                                                                  : NULL;
+    size_t count = counts == NULL ? c->what.count : 0;
+    for (int i = 0; counts != NULL && i < c->ranks; i++)
+        count += counts[i];
+    return count * c->value_bytes;
 }
 
 /* Ranks whose schedulers differ do not make the same call. */
@@ -129,20 +89,21 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
         c->post_capacity = FY_OWN_POSTS;
     }
     c->next = NULL;
-    c->number = ++all->number;
+    c->group = fy_group_use(what->group != NULL ? what->group : all->group);
+    c->number = ++c->group->number;
     c->error = 0;
     c->told = c->finished = c->kept = c->last = false;
     c->by_board = by_board;
     c->op = 0;
     c->what = *what;
-    c->group = fy_group_use(all->group);
     c->ranks = c->group->size;
     c->self = c->group->self;
-    c->root = fy_group_place(c->group, what->root);
+    c->root = fy_collective_is_rooted(what->kind) ? fy_group_place(c->group, what->root) : 0;
     c->value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     c->size_bytes = c->value_bytes * what->count;
-    c->call =
-        (fy_collective_call){encode(f, what, by_board), c->size_bytes, fy_handlers_signature(f)};
+    c->call = (fy_collective_call){
+        encode(f, c), fy_collective_kinds[what->kind].flags & FY_VARIES ? 0 : whole_bytes(c),
+        c->group->id == 0 ? fy_handlers_signature(f) : 0};
     if (all->phase != NULL)
         name_phase(all, &c->call);
     c->part = c->at = c->step_count = c->post_count = 0;
@@ -152,7 +113,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     else
         all->last->next = c;
     all->last = c;
-    if (!by_board && c->ranks > 1)
+    if (!by_board && c->ranks > 1 && c->group->id == 0)
         fy_meet_announce(f, c);
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
@@ -162,15 +123,18 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
 
 static fy_plan *plan_of(ferry_collective_kind kind)
 {
-    static fy_plan *const plans[] = {fy_plan_barrier,  fy_plan_broadcast, fy_plan_allreduce,
-                                     fy_plan_reduce,   fy_plan_scan,      fy_plan_gather,
-                                     fy_plan_allgather};
+    static fy_plan *const plans[] = {fy_plan_barrier,   fy_plan_broadcast,      fy_plan_allreduce,
+                                     fy_plan_reduce,    fy_plan_scan,           fy_plan_gather,
+                                     fy_plan_allgather, fy_plan_scan,           fy_plan_exchange,
+                                     fy_plan_exchange,  fy_plan_reduce_scatter, fy_plan_exchange,
+                                     fy_plan_exchange,  fy_plan_exchange,       fy_plan_exchange};
     return plans[kind];
 }
 
 static int no_memory(ferry *f, const ferry_collective *what)
 {
-    return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another call", names[what->kind]);
+    return fy_fail(f, FERRY_ENOMEM, "%s: no memory for another call",
+                   fy_collective_kinds[what->kind].name);
 }
 
 static void run_steps(ferry *f, fy_collective *c)
@@ -185,8 +149,8 @@ static void run_steps(ferry *f, fy_collective *c)
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
-    bool by_board =
-        f->collectives.group->size > 1 && fy_meet_fits(f, what, what->count * value_bytes);
+    bool by_board = what->group == NULL && f->collectives.group->size > 1 &&
+                    fy_meet_fits(f, what, what->count * value_bytes);
     fy_collective *c = fy_collective_begin(f, what, by_board);
     if (c == NULL)
         return no_memory(f, what);
@@ -266,21 +230,8 @@ int fy_barrier_phase(ferry *f, const char *scheduler, bool on)
 
 int ferry_barrier(ferry *f)
 {
-    int error = fy_check_outside(f, "barrier");
-    if (error == 0)
-        error = check_group(f, &barrier, "barrier");
+    int error = fy_collective_check_group(f, f->collectives.group, "barrier");
     return error != 0 ? error : fy_barrier(f, FY_DOING_BARRIER);
-}
-
-int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
-{
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = FERRY_BROADCAST,
-                                   .root = root,
-                                   .out = data,
-                                   .count = size_bytes,
-                                   .type = FERRY_BYTE};
-    return ferry_collective_run(f, &what);
 }
 
 int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
@@ -293,55 +244,5 @@ int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const 
                                    .count = count,
                                    .type = type,
                                    .reduction = reduction};
-    return ferry_collective_run(f, &what);
-}
-
-int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction reduction, const void *in,
-                 void *out, size_t count)
-{
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = FERRY_REDUCE,
-                                   .root = root,
-                                   .in = in,
-                                   .out = out,
-                                   .count = count,
-                                   .type = type,
-                                   .reduction = reduction};
-    return ferry_collective_run(f, &what);
-}
-
-int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
-               size_t count)
-{
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = FERRY_SCAN,
-                                   .in = in,
-                                   .out = out,
-                                   .count = count,
-                                   .type = type,
-                                   .reduction = reduction};
-    return ferry_collective_run(f, &what);
-}
-
-int ferry_gather(ferry *f, int root, const void *in, size_t size_bytes, void *out)
-{
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = FERRY_GATHER,
-                                   .root = root,
-                                   .in = in,
-                                   .out = out,
-                                   .count = size_bytes,
-                                   .type = FERRY_BYTE};
-    return ferry_collective_run(f, &what);
-}
-
-int ferry_allgather(ferry *f, const void *in, size_t size_bytes, void *out)
-{
-    const ferry_collective what = {.size = sizeof(what),
-                                   .kind = FERRY_ALLGATHER,
-                                   .in = in,
-                                   .out = out,
-                                   .count = size_bytes,
-                                   .type = FERRY_BYTE};
     return ferry_collective_run(f, &what);
 }

@@ -42,7 +42,10 @@ int fy_group_place(const fy_group *group, int rank)
 {
     if (group->all)
         return rank;
-    int low = 0, high = group->size - 1;
+    for (int i = 0; group->id != 0 && i < group->size; i++)
+        if (group->ranks[i] == rank)
+            return i;
+    int low = 0, high = group->id == 0 ? group->size - 1 : -1;
     while (low <= high) {
         int middle = low + (high - low) / 2;
         if (group->ranks[middle] == rank)

@@ -1,22 +1,31 @@
 /* Group: the ranks that make a collective call together.
  *
  * A job's ranks come and go at any time, and each rank learns of it in its own time (peer.c). The
- * group is what all agree upon: the members that the last ferry_quiesce has ended among, the same
- * on each of them, in the order of their numbers. Plans of collectives know places in it, from 0,
- * and never ranks. A call keeps the group it began with. Application thread only. */
+ * group of the members is what all agree upon: those that the last ferry_quiesce has ended among,
+ * the same on each of them, in the order of their numbers. Its id is 0. The others are those of the
+ * program (groups.c), in its order. Plans of collectives know places in a group, from 0, and never
+ * ranks. A call keeps the group it began with. Application thread only. */
 #ifndef FY_GROUP_H
 #define FY_GROUP_H
 
+#include <ferry/group.h>
+
 #include "core/core.h"
 
-typedef struct fy_group {
+typedef struct ferry_group fy_group;
+struct ferry_group {
+    fy_group *next;   /* of the program's */
+    fy_group *parent; /* while the group is made: what it is made from */
+    uint64_t id;      /* the first rank and its serial number; 0: the members */
+    uint32_t number;  /* of the last call that was begun */
     uint32_t users;
     int size;
     int self;    /* this rank's place; -1: it is no member yet */
     int dead;    /* a member that has died, and is gone; -1: none */
+    int quitter; /* 1 + a rank that has given the group up while it was made; 0: none */
     bool all;    /* every number of the job is a member's: places are ranks */
-    int ranks[]; /* by place, ascending; none with `all` */
-} fy_group;
+    int ranks[]; /* by place, with id 0 ascending; none with `all` */
+};
 
 static inline int fy_group_rank(const fy_group *group, int place)
 {

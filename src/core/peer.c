@@ -213,7 +213,7 @@ static void bury(ferry *f, int rank)
     bool died = f->ops->peer(f->port, rank) == FY_PEER_DEAD;
     fy_loss_of_rank(f, rank, died);
     if (died)
-        fy_group_lose(f->collectives.group, rank);
+        fy_collectives_lose(f, rank);
     fy_ops_fail_peer(f, rank, died);
     fy_mail_peer_gone(f, rank);
     fy_quiesce_members_changed(f);

@@ -71,7 +71,15 @@ void fy_plan_send(ferry *f, fy_collective *c, int rank, int32_t tag, const void 
                        .rank = fy_group_rank(c->group, rank),
                        .tag = tag,
                        .from = data,
-                       .size_bytes = size_bytes});
+                       .size_bytes = size_bytes,
+                       .whole_bytes = size_bytes});
+}
+
+void fy_plan_announce(ferry *f, fy_collective *c, int rank, int32_t tag, size_t whole_bytes)
+{
+    fy_plan_send(f, c, rank, tag, NULL, 0);
+    if (c->error == 0)
+        c->steps[c->step_count - 1].whole_bytes = whole_bytes;
 }
 
 void fy_plan_combine(ferry *f, fy_collective *c, void *into, const void *low, const void *high,

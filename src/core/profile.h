@@ -44,8 +44,9 @@ typedef struct fy_profile {
     uint64_t hops[FY_HOPS_COUNTED];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function, and, on the
                                     control lane, without it */
-    const char *path;            /* where to write; NULL: standard error */
-    bool wanted;                 /* a report at the end; else FERRY_TRACE alone counts */
+    const struct fy_report_printer *printer; /* NULL: not wanted */
+    const char *path;                        /* where to write; NULL: standard error */
+    bool wanted; /* a report at the end; else FERRY_TRACE alone counts */
 } fy_profile;
 
 /* A stretch of time that is being counted. */

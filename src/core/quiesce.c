@@ -221,7 +221,7 @@ static int send_wave(ferry *f, int rank, wave_kind kind, uint64_t created, uint6
         uint64_t who = (f->closing != FY_CLOSING_NOT ? WHO_CLOSES : 0) |
                        (f->closing != FY_CLOSING_NOT && f->kept_by_main ? WHO_RETURNED : 0) |
                        (group->self >= 0 && group->dead < 0 ? WHO_COUNTS : 0);
-        frame.tag = (int32_t)f->collectives.number;
+        frame.tag = (int32_t)f->collectives.group->number;
         frame.words[2] = fy_handlers_signature(f) | who << WHO_SHIFT;
     }
     if (kind == WAVE_ANNOUNCE && q->regroups) {
@@ -281,7 +281,7 @@ static void choose_group(ferry *f)
     if (f->ranks % 64 != 0)
         q->members[f->ranks / 64] &= (UINT64_C(1) << f->ranks % 64) - 1;
     q->regroups = !fy_group_is(f->collectives.group, q->members, f->ranks);
-    q->number = f->collectives.number + NUMBERS_APART;
+    q->number = f->collectives.group->number + NUMBERS_APART;
 }
 
 /* Sets when the root begins the wave after one that found work; `moved`: not the same as before. */

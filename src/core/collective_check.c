@@ -1,0 +1,136 @@
+/* What each kind of collective is, and whether a call of the program is one. */
+#include "core/collective.h"
+#include "core/rank.h"
+#include "core/reduce.h"
+
+const fy_collective_kind fy_collective_kinds[] = {
+    [FERRY_BARRIER] = {"ferry_barrier", 0},
+    [FERRY_BROADCAST] = {"ferry_broadcast", FY_WRITES},
+    [FERRY_ALLREDUCE] = {"ferry_allreduce", FY_READS | FY_WRITES | FY_COMBINES},
+    [FERRY_REDUCE] = {"ferry_reduce", FY_READS | FY_WRITES_AT_ROOT | FY_COMBINES},
+    [FERRY_SCAN] = {"ferry_scan", FY_READS | FY_WRITES | FY_COMBINES},
+    [FERRY_GATHER] = {"ferry_gather", FY_READS | FY_WRITES_AT_ROOT},
+    [FERRY_ALLGATHER] = {"ferry_allgather", FY_READS | FY_WRITES},
+    [FERRY_SCAN_INCLUSIVE] = {"ferry_scan_inclusive", FY_READS | FY_WRITES | FY_COMBINES},
+    [FERRY_SCATTER] = {"ferry_scatter", FY_READS_AT_ROOT | FY_WRITES},
+    [FERRY_ALLTOALL] = {"ferry_alltoall", FY_READS | FY_WRITES},
+    [FERRY_REDUCE_SCATTER] = {"ferry_reduce_scatter", FY_READS | FY_WRITES | FY_COMBINES},
+    [FERRY_GATHERV] = {"ferry_gatherv", FY_READS | FY_WRITES_AT_ROOT | FY_VARIES},
+    [FERRY_ALLGATHERV] = {"ferry_allgatherv", FY_READS | FY_WRITES},
+    [FERRY_SCATTERV] = {"ferry_scatterv", FY_READS_AT_ROOT | FY_WRITES | FY_VARIES},
+    [FERRY_ALLTOALLV] = {"ferry_alltoallv", FY_READS | FY_WRITES | FY_VARIES},
+};
+
+/* Without "ferry_", as messages about arguments begin. */
+static const char *name_of(const ferry_collective *what)
+{
+    return fy_collective_kinds[what->kind].name + sizeof("ferry_") - 1;
+}
+
+static uint8_t flags_of(const ferry_collective *what)
+{
+    return fy_collective_kinds[what->kind].flags;
+}
+
+static const fy_group *group_of(const ferry *f, const ferry_collective *what)
+{
+    return what->group != NULL ? what->group : f->collectives.group;
+}
+
+/* Adds up what the pieces of `in` or `out` have; false: too much for an address. */
+static bool add_up(const size_t *counts, int pieces, size_t count, size_t value_bytes, size_t *sum)
+{
+    bool fits = true;
+    size_t bytes;
+    if (counts == NULL)
+        fits = !__builtin_mul_overflow(count, (size_t)pieces, sum);
+    else
+        *sum = 0;
+    for (int i = 0; counts != NULL && i < pieces; i++)
+        fits = !__builtin_add_overflow(*sum, counts[i], sum) && fits;
+    return fits && !__builtin_mul_overflow(*sum, value_bytes, &bytes) && bytes <= PTRDIFF_MAX;
+}
+
+static int too_many(ferry *f, const char *name, const ferry_collective *what)
+{
+    return fy_fail(f, FERRY_EINVAL, "%s: %zu values are too many", name, what->count);
+}
+
+/* One side of a call: `in` or `out`, with pieces of `counts`, or of `count` values. */
+static int check_side(ferry *f, const ferry_collective *what, const void *at, const size_t *counts,
+                      size_t value_bytes)
+{
+    size_t sum;
+    if (!add_up(counts, group_of(f, what)->size, what->count, value_bytes, &sum))
+        return too_many(f, name_of(what), what);
+    return sum > 0 && at == NULL ? fy_fail(f, FERRY_EINVAL, "%s: %zu values at NULL", name_of(what),
+                                           counts == NULL ? what->count : sum)
+                                 : 0;
+}
+
+static int check_sides(ferry *f, const ferry_collective *what, size_t value_bytes)
+{
+    bool at_root = f->rank == what->root;
+    int self = group_of(f, what)->self;
+    bool reads = flags_of(what) & (at_root ? FY_READS | FY_READS_AT_ROOT : FY_READS);
+    bool writes = flags_of(what) & (at_root ? FY_WRITES | FY_WRITES_AT_ROOT : FY_WRITES);
+    ferry_collective_kind kind = what->kind;
+    bool in_counts = kind == FERRY_ALLTOALLV || (kind == FERRY_SCATTERV && at_root);
+    bool out_counts =
+        kind == FERRY_ALLTOALLV || kind == FERRY_ALLGATHERV || (kind == FERRY_GATHERV && at_root);
+    if ((in_counts && what->in_counts == NULL) || (out_counts && what->out_counts == NULL))
+        return fy_fail(f, FERRY_EINVAL, "%s: %s_counts are missing", name_of(what),
+                       in_counts && what->in_counts == NULL ? "in" : "out");
+    const size_t *own = kind == FERRY_GATHERV || kind == FERRY_ALLGATHERV        ? what->out_counts
+                        : kind == FERRY_SCATTERV || kind == FERRY_REDUCE_SCATTER ? what->in_counts
+                                                                                 : NULL;
+    if (own != NULL && (in_counts || out_counts || kind == FERRY_REDUCE_SCATTER) &&
+        own[self] != what->count)
+        return fy_fail(f, FERRY_EINVAL, "%s: the piece of rank %d has %zu values, count is %zu",
+                       name_of(what), f->rank, own[self], what->count);
+    int error = 0;
+    in_counts = in_counts || kind == FERRY_REDUCE_SCATTER;
+    if (reads)
+        error = check_side(f, what, what->in, in_counts ? what->in_counts : NULL, value_bytes);
+    if (writes && error == 0)
+        error = check_side(f, what, what->out, out_counts ? what->out_counts : NULL, value_bytes);
+    return error;
+}
+
+static int check_values(ferry *f, const ferry_collective *what)
+{
+    size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
+    if (value_bytes == 0)
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d is unknown", name_of(what), (int)what->type);
+    if ((flags_of(what) & FY_COMBINES) && what->combine == NULL &&
+        (what->value_bytes != 0 || !fy_reduces(what->type, what->reduction)))
+        return fy_fail(f, FERRY_EINVAL, "%s: type %d with reduction %d is unknown", name_of(what),
+                       (int)what->type, (int)what->reduction);
+    return check_sides(f, what, value_bytes);
+}
+
+int fy_collective_check_group(ferry *f, const fy_group *group, const char *name)
+{
+    int error = fy_check_outside(f, name);
+    if (error == 0 && group->self < 0)
+        error =
+            fy_fail(f, FERRY_ESTATE,
+                    "%s: rank %d is a member of no group before its first ferry_quiesce has ended",
+                    name, f->rank);
+    return error;
+}
+
+int fy_collective_check(ferry *f, const ferry_collective *what)
+{
+    if ((unsigned)what->kind > FERRY_ALLTOALLV)
+        return fy_fail(f, FERRY_EINVAL, "collective: kind %d is unknown", (int)what->kind);
+    const char *name = name_of(what);
+    const fy_group *group = group_of(f, what);
+    bool rooted = fy_collective_is_rooted(what->kind);
+    int error = fy_collective_check_group(f, group, name);
+    if (error == 0)
+        error = fy_check_rank(f, name, what->root);
+    if (error == 0 && rooted && fy_group_place(group, what->root) < 0)
+        error = fy_fail(f, FERRY_EPEER, "%s: rank %d is no member of the group", name, what->root);
+    return error == 0 ? check_values(f, what) : error;
+}

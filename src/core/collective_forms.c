@@ -1,0 +1,128 @@
+/* The short forms of collectives, over all members. */
+#include <ferry/collective.h>
+
+/* What does not combine, of bytes. */
+static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, void *out,
+                size_t size_bytes)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .kind = kind,
+                                   .root = root,
+                                   .in = in,
+                                   .out = out,
+                                   .count = size_bytes,
+                                   .type = FERRY_BYTE};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes)
+{
+    return move(f, FERRY_BROADCAST, root, NULL, data, size_bytes);
+}
+
+int ferry_gather(ferry *f, int root, const void *in, size_t size_bytes, void *out)
+{
+    return move(f, FERRY_GATHER, root, in, out, size_bytes);
+}
+
+int ferry_allgather(ferry *f, const void *in, size_t size_bytes, void *out)
+{
+    return move(f, FERRY_ALLGATHER, 0, in, out, size_bytes);
+}
+
+int ferry_scatter(ferry *f, int root, const void *in, size_t size_bytes, void *out)
+{
+    return move(f, FERRY_SCATTER, root, in, out, size_bytes);
+}
+
+int ferry_alltoall(ferry *f, const void *in, size_t size_bytes, void *out)
+{
+    return move(f, FERRY_ALLTOALL, 0, in, out, size_bytes);
+}
+
+static int move_pieces(ferry *f, const ferry_collective *given)
+{
+    ferry_collective what = *given;
+    what.size = sizeof(what);
+    what.type = FERRY_BYTE;
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_gatherv(ferry *f, int root, const void *in, size_t size_bytes, void *out,
+                  const size_t *sizes)
+{
+    return move_pieces(f, &(ferry_collective){.kind = FERRY_GATHERV,
+                                              .root = root,
+                                              .in = in,
+                                              .out = out,
+                                              .count = size_bytes,
+                                              .out_counts = sizes});
+}
+
+int ferry_allgatherv(ferry *f, const void *in, size_t size_bytes, void *out, const size_t *sizes)
+{
+    return move_pieces(f, &(ferry_collective){.kind = FERRY_ALLGATHERV,
+                                              .in = in,
+                                              .out = out,
+                                              .count = size_bytes,
+                                              .out_counts = sizes});
+}
+
+int ferry_scatterv(ferry *f, int root, const void *in, const size_t *sizes, void *out,
+                   size_t size_bytes)
+{
+    return move_pieces(f, &(ferry_collective){.kind = FERRY_SCATTERV,
+                                              .root = root,
+                                              .in = in,
+                                              .out = out,
+                                              .count = size_bytes,
+                                              .in_counts = sizes});
+}
+
+int ferry_alltoallv(ferry *f, const void *in, const size_t *in_sizes, void *out,
+                    const size_t *out_sizes)
+{
+    return move_pieces(f, &(ferry_collective){.kind = FERRY_ALLTOALLV,
+                                              .in = in,
+                                              .out = out,
+                                              .in_counts = in_sizes,
+                                              .out_counts = out_sizes});
+}
+
+static int reduce(ferry *f, ferry_collective_kind kind, int root, ferry_type type,
+                  ferry_reduction reduction, const void *in, void *out, size_t count)
+{
+    const ferry_collective what = {.size = sizeof(what),
+                                   .kind = kind,
+                                   .root = root,
+                                   .in = in,
+                                   .out = out,
+                                   .count = count,
+                                   .type = type,
+                                   .reduction = reduction};
+    return ferry_collective_run(f, &what);
+}
+
+int ferry_reduce(ferry *f, int root, ferry_type type, ferry_reduction reduction, const void *in,
+                 void *out, size_t count)
+{
+    return reduce(f, FERRY_REDUCE, root, type, reduction, in, out, count);
+}
+
+int ferry_scan(ferry *f, ferry_type type, ferry_reduction reduction, const void *in, void *out,
+               size_t count)
+{
+    return reduce(f, FERRY_SCAN, 0, type, reduction, in, out, count);
+}
+
+int ferry_scan_inclusive(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
+                         void *out, size_t count)
+{
+    return reduce(f, FERRY_SCAN_INCLUSIVE, 0, type, reduction, in, out, count);
+}
+
+int ferry_reduce_scatter(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
+                         void *out, size_t count)
+{
+    return reduce(f, FERRY_REDUCE_SCATTER, 0, type, reduction, in, out, count);
+}

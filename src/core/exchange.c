@@ -1,0 +1,171 @@
+/* Collectives that move pieces: each rank that has a part gets its piece straight from the rank
+ * that has it.
+ *
+ * All receives are posted first, so that what comes finds its place; then each rank sends, first to
+ * the rank above it, so that not all send to the same rank. A piece that is larger than SMALL_BYTES
+ * is only announced, with its size, and sent when the receiver has said that its buffer is there:
+ * else it could wait in the memory of a rank that has not called yet. */
+#include "core/collective.h"
+#include "core/rank.h"
+
+enum { SMALL_BYTES = 64 * 1024, PIECE_BYTES = 32 * 1024 };
+enum { TAG_DATA = 1, TAG_READY = 2, TAG_MEET = 80 };
+
+/* The pieces of `in` or `out`, of which one is looked at. */
+typedef struct pieces {
+    unsigned char *base;
+    const size_t *counts, *offsets; /* NULL: all have `count` values; one after the other */
+    size_t count, value_bytes;
+    bool single; /* one piece, for every place */
+    int places, place;
+    size_t at; /* values before it */
+} pieces;
+
+static size_t count_of(const pieces *p)
+{
+    return p->counts != NULL && !p->single ? p->counts[p->place] : p->count;
+}
+
+static size_t bytes_of(const pieces *p)
+{
+    return count_of(p) * p->value_bytes;
+}
+
+static unsigned char *data_of(const pieces *p)
+{
+    size_t at = p->single ? 0 : p->offsets != NULL ? p->offsets[p->place] : p->at;
+    return bytes_of(p) == 0 ? NULL : p->base + at * p->value_bytes;
+}
+
+/* Goes to the next place, round and round. */
+static void next(pieces *p)
+{
+    p->at += count_of(p);
+    if (++p->place == p->places)
+        p->place = 0, p->at = 0;
+}
+
+static pieces pieces_of(const fy_collective *c, bool in, bool single)
+{
+    const ferry_collective *what = &c->what;
+    pieces p = {.base = in ? (unsigned char *)(uintptr_t)what->in : what->out,
+                .counts = in ? what->in_counts : what->out_counts,
+                .offsets = in ? what->in_offsets : what->out_offsets,
+                .count = what->count,
+                .value_bytes = c->value_bytes,
+                .single = single,
+                .places = c->ranks};
+    while (p.place != c->self)
+        next(&p);
+    return p;
+}
+
+/* Who has pieces for whom. */
+typedef struct roles {
+    bool gathers, scatters; /* the root alone receives; it alone sends */
+    bool root;
+} roles;
+
+static bool sends_to(const fy_collective *c, const roles *r, int place)
+{
+    return r->gathers ? place == c->root : !r->scatters || r->root;
+}
+
+static bool receives_from(const fy_collective *c, const roles *r, int place)
+{
+    return r->scatters ? place == c->root : !r->gathers || r->root;
+}
+
+static void receive_all(ferry *f, fy_collective *c, const roles *r, pieces out)
+{
+    for (int i = 1; i < c->ranks; i++) {
+        next(&out);
+        if (!receives_from(c, r, out.place))
+            continue;
+        (void)fy_plan_receive(f, c, out.place, TAG_DATA, data_of(&out), bytes_of(&out));
+        if (bytes_of(&out) > SMALL_BYTES)
+            fy_plan_send(f, c, out.place, TAG_READY, NULL, 0);
+    }
+}
+
+/* Small pieces first: those that wait for large ones may do something with them. */
+static void send_all(ferry *f, fy_collective *c, const roles *r, pieces in, bool large)
+{
+    for (int i = 1; i < c->ranks; i++) {
+        next(&in);
+        size_t bytes = bytes_of(&in);
+        if (!sends_to(c, r, in.place) || (bytes > SMALL_BYTES) != large)
+            continue;
+        if (large) {
+            uint32_t ready = fy_plan_receive(f, c, in.place, TAG_READY, NULL, 0);
+            fy_plan_announce(f, c, in.place, TAG_DATA, bytes);
+            fy_plan_await(f, c, ready, 0);
+        }
+        fy_plan_send(f, c, in.place, TAG_DATA, data_of(&in), bytes);
+    }
+}
+
+void fy_plan_exchange(ferry *f, fy_collective *c)
+{
+    ferry_collective_kind kind = c->what.kind;
+    const roles r = {.gathers = kind == FERRY_GATHERV,
+                     .scatters = kind == FERRY_SCATTER || kind == FERRY_SCATTERV,
+                     .root = c->self == c->root};
+    /* Others than the root need not have the counts that it alone reads. */
+    pieces in =
+        pieces_of(c, true, r.gathers || kind == FERRY_ALLGATHERV || (r.scatters && !r.root));
+    pieces out = pieces_of(c, false, r.scatters || (r.gathers && !r.root));
+    c->last = true;
+    if (r.gathers || r.scatters)
+        fy_plan_meet_sometimes(f, c, TAG_MEET);
+    uint32_t first = c->post_count;
+    receive_all(f, c, &r, out);
+    uint32_t end = c->post_count;
+    send_all(f, c, &r, in, false);
+    if (sends_to(c, &r, c->self) && receives_from(c, &r, c->self))
+        fy_plan_copy(f, c, data_of(&out), data_of(&in), bytes_of(&in));
+    send_all(f, c, &r, in, true);
+    for (uint32_t post = first; post < end; post++)
+        fy_plan_await(f, c, post, 0);
+}
+
+/* Each rank gets what all have for it, a part of its piece at a time, and combines that in the
+ * order of places. */
+void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
+{
+    size_t room =
+        PIECE_BYTES < c->value_bytes ? c->value_bytes : PIECE_BYTES - PIECE_BYTES % c->value_bytes;
+    pieces in = pieces_of(c, true, false);
+    size_t left = bytes_of(&in) > c->done ? bytes_of(&in) - c->done : 0;
+    size_t own = left < room ? left : room;
+    unsigned char *out = own == 0 ? NULL : (unsigned char *)c->what.out + c->done;
+    const unsigned char *mine = own == 0 ? NULL : data_of(&in) + c->done;
+    int32_t tag = TAG_DATA + (int32_t)(c->part % 2);
+    size_t scratch = (size_t)c->ranks * (bytes_of(&in) < room ? bytes_of(&in) : room);
+    if (c->scratch == NULL && !fy_plan_scratch(f, c, scratch))
+        return;
+    if (c->part == 0) /* who gets nothing waits for nobody */
+        fy_plan_meet_sometimes(f, c, TAG_MEET);
+    uint32_t post = c->post_count;
+    for (int place = 0; place < c->ranks && own > 0; place++)
+        if (place != c->self)
+            (void)fy_plan_receive(f, c, place, tag, c->scratch + (size_t)place * own, own);
+    c->last = left <= room;
+    for (int i = 1; i < c->ranks; i++) {
+        next(&in);
+        size_t more = bytes_of(&in) > c->done ? bytes_of(&in) - c->done : 0;
+        c->last = c->last && more <= room;
+        if (more > 0)
+            fy_plan_send(f, c, in.place, tag, data_of(&in) + c->done, more < room ? more : room);
+    }
+    for (int place = 0; place < c->ranks && own > 0; place++) {
+        const unsigned char *from = place == c->self ? mine : c->scratch + (size_t)place * own;
+        if (place != c->self)
+            fy_plan_await(f, c, post++, 0);
+        if (place == 0)
+            fy_plan_copy(f, c, out, from, own);
+        else
+            fy_plan_combine(f, c, out, out, from, own);
+    }
+    c->done += room;
+}

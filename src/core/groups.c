@@ -1,0 +1,177 @@
+/* Groups of the program: made by an exchange over the ranks that they are made from.
+ *
+ * Each rank tells all others its colour, its key, and how many groups it has taken part in making;
+ * the first rank of a new group gives it its id with that number, so no id is used twice. Then the
+ * ranks of each new group meet, so that one of them goes on only when all know the group. A rank
+ * may fail in the exchange, or while it meets, because a rank died that is in no way in its group.
+ * It then tells those that know the group, and they fail too; those that do not know it have not
+ * met. Application thread only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/collective.h"
+#include "core/rank.h"
+
+/* What each rank tells. `list`: of ferry_group_create, what stands for the list. */
+typedef struct entry {
+    int32_t colour, key;
+    uint32_t made, list;
+} entry;
+
+static fy_group *known(const ferry *f, const fy_group *group)
+{
+    return group != NULL ? (fy_group *)(uintptr_t)group : f->collectives.group;
+}
+
+/* Enters the places of those with this rank's colour, by key. */
+static void choose(const ferry *f, const fy_group *parent, const entry *entries, fy_group *group)
+{
+    int32_t colour = entries[parent->self].colour;
+    int *places = group->ranks;
+    for (int place = 0; place < parent->size; place++) {
+        if (entries[place].colour != colour)
+            continue;
+        int i = group->size++;
+        for (; i > 0 && entries[places[i - 1]].key > entries[place].key; i--)
+            places[i] = places[i - 1];
+        places[i] = place;
+    }
+    group->id = (uint64_t)fy_group_rank(parent, places[0]) << 32 | entries[places[0]].made;
+    for (int i = 0; i < group->size; i++) {
+        group->ranks[i] = fy_group_rank(parent, places[i]);
+        if (group->ranks[i] == f->rank)
+            group->self = i;
+    }
+}
+
+static int check_lists(ferry *f, const fy_group *parent, const entry *entries)
+{
+    const entry *own = &entries[parent->self];
+    for (int place = 0; place < parent->size; place++)
+        if (entries[place].list != own->list)
+            return fy_fail(f, FERRY_EINVAL,
+                           "group_create: rank %d gives another list of ranks than rank %d",
+                           fy_group_rank(parent, place), f->rank);
+    return 0;
+}
+
+static int meet(ferry *f, fy_group *parent, fy_group *group)
+{
+    const ferry_collective barrier = {
+        .size = sizeof(barrier), .kind = FERRY_BARRIER, .group = group};
+    fy_collectives_add(f, group);
+    group->parent = parent;
+    int error = fy_collective_run(f, &barrier, FY_DOING_COLLECTIVE);
+    group->parent = NULL;
+    return error;
+}
+
+static int make(ferry *f, fy_group *parent, entry own, fy_group **out)
+{
+    fy_collectives *all = &f->collectives;
+    entry *entries = fy_malloc((size_t)parent->size * sizeof(*entries));
+    fy_group *group = fy_malloc(sizeof(*group) + (size_t)parent->size * sizeof(group->ranks[0]));
+    int error = FERRY_ENOMEM;
+    if (entries == NULL || group == NULL) {
+        free(group);
+        group = NULL;
+        error = fy_fail(f, error, "group: no memory for %d ranks", parent->size);
+        goto free_entries;
+    }
+    *group = (fy_group){.users = 1, .self = -1, .dead = -1};
+    own.made = ++all->made;
+    const ferry_collective gather = {.size = sizeof(gather),
+                                     .kind = FERRY_ALLGATHER,
+                                     .in = &own,
+                                     .out = entries,
+                                     .count = sizeof(own),
+                                     .type = FERRY_BYTE,
+                                     .group = parent->id == 0 ? NULL : parent};
+    all->making = true;
+    fy_group_use(parent);
+    error = fy_collective_run(f, &gather, FY_DOING_COLLECTIVE);
+    if (error == 0)
+        error = check_lists(f, parent, entries);
+    if (error == 0 && own.colour != FERRY_NO_COLOUR) {
+        choose(f, parent, entries, group);
+        error = meet(f, parent, group);
+    }
+    fy_group_drop(parent);
+    if (error != 0 || own.colour == FERRY_NO_COLOUR) {
+        ferry_group_free(f, group);
+        group = NULL;
+    }
+    fy_collectives_made(f);
+    if (error == 0)
+        *out = group;
+free_entries:
+    free(entries);
+    return error;
+}
+
+static int check(ferry *f, const char *call, const fy_group *parent, ferry_group **out)
+{
+    if (out == NULL)
+        return fy_fail(f, FERRY_EINVAL, "%s: the result is missing", call);
+    return fy_collective_check_group(f, parent, call);
+}
+
+int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key, ferry_group **out)
+{
+    int error = check(f, "group_split", known(f, parent), out);
+    if (error != 0)
+        return error;
+    if (colour < FERRY_NO_COLOUR)
+        return fy_fail(f, FERRY_EINVAL, "group_split: colour %d is below FERRY_NO_COLOUR", colour);
+    return make(f, known(f, parent), (entry){.colour = colour, .key = key}, out);
+}
+
+int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int count,
+                       ferry_group **out)
+{
+    fy_group *from = known(f, parent);
+    entry own = {.colour = FERRY_NO_COLOUR, .list = 1 + (uint32_t)count};
+    int error = check(f, "group_create", from, out);
+    if (error != 0)
+        return error;
+    if (count < 0 || (ranks == NULL && count > 0))
+        return fy_fail(f, FERRY_EINVAL, "group_create: %d ranks at %p", count, (const void *)ranks);
+    for (int i = 0; i < count; i++) {
+        if (ranks[i] < 0 || ranks[i] >= f->ranks || fy_group_place(from, ranks[i]) < 0)
+            return fy_fail(f, FERRY_EINVAL, "group_create: rank %d is not in the parent", ranks[i]);
+        for (int j = 0; j < i; j++)
+            if (ranks[j] == ranks[i])
+                return fy_fail(f, FERRY_EINVAL, "group_create: rank %d is listed twice", ranks[i]);
+        own.list = (own.list ^ (uint32_t)ranks[i]) * 16777619u;
+        if (ranks[i] == f->rank)
+            own.colour = 0, own.key = i;
+    }
+    return make(f, from, own, out);
+}
+
+void ferry_group_free(ferry *f, ferry_group *group)
+{
+    fy_group **link = &f->collectives.groups;
+    while (*link != NULL && *link != group)
+        link = &(*link)->next;
+    if (*link != NULL)
+        *link = group->next;
+    fy_group_drop(group);
+}
+
+int ferry_group_count(const ferry *f, const ferry_group *group)
+{
+    return known(f, group)->size;
+}
+
+int ferry_group_rank(const ferry *f, const ferry_group *group, int place)
+{
+    group = known(f, group);
+    return place >= 0 && place < group->size ? fy_group_rank(group, place) : -1;
+}
+
+int ferry_group_place(const ferry *f, const ferry_group *group, int rank)
+{
+    return rank < 0 || rank >= f->ranks ? -1 : fy_group_place(known(f, group), rank);
+}
