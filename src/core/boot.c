@@ -156,7 +156,7 @@ static int read_mpi(const fy_place *where, const ferry_options *options, fy_mpi_
 static int refuse(const fy_place *where, int error)
 {
     char reason[400];
-    if (where->variable == NULL || error != FERRY_ELAUNCH)
+    if (where->variable == NULL || (error != FERRY_ELAUNCH && error != FERRY_ENOTSUP))
         return error;
     snprintf(reason, sizeof(reason), "%s", fy_error_text());
     return fy_error_set(error,

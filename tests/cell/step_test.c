@@ -171,6 +171,8 @@ static void open_segment(void)
     must(fy_segment_create(&options, &fd) == 0 && fy_segment_map(fd, &segment) == 0, "segment");
     close(fd);
     survivor = open_rank(segment, 0, "none");
+    /* Opening a rank keeps the job's memory from forked processes; here they are ranks. */
+    must(madvise(segment->base, segment->total_bytes, MADV_DOFORK) == 0, "madvise");
     next_rank = 1;
 }
 

@@ -22,7 +22,8 @@ static ferry_collective call_of(int sort, int root, int shape, unsigned char *in
                           .root = root,
                           .in = shape & 1 ? in : NULL,
                           .out = shape & 1 ? out : NULL,
-                          .type = FERRY_DOUBLE};
+                          .type = FERRY_DOUBLE,
+                          .reduction = FERRY_SUM};
     if (shape & 6)
         c.combine = combine;
     if (shape & 2)
