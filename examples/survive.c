@@ -40,8 +40,7 @@ static int take_task(farm *p)
     return NONE;
 }
 
-/* Sends a rank a task or, when all are done, NONE. A broadcast would not do: it could end at a rank
- * that dies. */
+/* Sends a rank a task, or NONE when all are done. A broadcast could end at a rank that dies. */
 static void hand_out(ferry *f, farm *p, int rank)
 {
     int task = p->task_of[rank] = take_task(p);
@@ -104,6 +103,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_peer_watch(f, on_peer, &p)); /* every rank, else a death ends the job */
     check(f, ferry_handler_register(f, "task", on_task, &p.task));
     check(f, ferry_handler_register(f, "result", on_result, &p.result));
+    check(f, ferry_barrier(f)); /* now every rank watches: from here on a rank may die */
     if (ferry_rank(f) == 0)
         hand_out_all(f, &p);
     while (!p.finished)
