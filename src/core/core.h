@@ -242,16 +242,16 @@ typedef struct fy_route {
  */
 const fy_route *fy_route_find(const ferry *f, uint64_t object);
 
-/* Whether a message to `object` has to follow others that wait, wherever the object is. */
-static inline bool fy_message_follows(const ferry *f, uint64_t object)
+/* As fy_route_find. A message to `object` has to follow those that wait, wherever the object is. */
+static inline const fy_route *fy_message_route(const ferry *f, uint64_t object)
 {
-    return fy_head_of(f)->slow_lanes != 0 && fy_route_find(f, object) != NULL;
+    return fy_head_of(f)->slow_lanes != 0 ? fy_route_find(f, object) : NULL;
 }
 
 /* As fy_send in the data lane, for a message to an object on `rank`, which is work there from now
  * on; that one which is passed on is finished here, the caller says. `own`: it is this rank's own:
  * while the rank's credit is withdrawn, or others wait, it waits behind them and in nobody's way.
- * It follows others to its object. */
+ * One whose object has a route is given the route's rank. */
 int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame);
 
 /* Gives `rank` tokens of an epoch, or takes some back (credit.c). FERRY_ENOMEM. */

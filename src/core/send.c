@@ -205,14 +205,8 @@ static inline bool must_wait(const ferry *f, int rank)
 /* The port is asked behind what waits: see fy_message_send. */
 static int send_message(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    const fy_route *route = fy_route_find(f, frame->words[0]);
-    if (route != NULL) {
-        fy_frame routed = *frame;
-        routed.words[1] = frame->words[1] >> 32 << 32 | route->movement;
-        return keep_copy(f, FY_MESSAGES, route->rank, &routed, call);
-    }
-    return rank != f->rank && must_wait(f, rank) ? keep_copy(f, FY_MESSAGES, rank, frame, call)
-                                                 : send_data(f, rank, frame, call);
+    bool waits = rank != f->rank && must_wait(f, rank);
+    return waits ? keep_copy(f, FY_MESSAGES, rank, frame, call) : send_data(f, rank, frame, call);
 }
 
 static __attribute__((noinline)) int send_message_slowly(ferry *f, int rank, bool own,

@@ -32,25 +32,25 @@ static inline bool is_valid(ferry *f, ferry_object object, const ferry_message *
            fy_handler_find(f, message->handler.index, FY_HANDLER_OBJECT) != NULL;
 }
 
-static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t op)
+static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t movement,
+                                      uint32_t op)
 {
     return (fy_envelope){.object = {entry->object},
-                         .movement = entry->movement,
+                         .movement = movement,
                          .sequence = entry->sequence,
                          .origin = fy_objects_of(f)->rank,
                          .op = op};
 }
 
-static int send_here(ferry *f, const fy_entry *entry, uint32_t op, const ferry_message *message)
+static int send_here(ferry *f, const fy_envelope *envelope, fy_record *record,
+                     const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
-    const fy_envelope envelope = envelope_of(f, entry, op);
     int error = fy_message_check(f);
     if (error != 0)
         return error;
-    fy_record *record = entry->record;
     fy_queued_message *queued =
-        fy_queued_create(&objects->messages, &envelope, message, fy_stamp(f), record->scheduled);
+        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), record->scheduled);
     if (queued == NULL)
         return FERRY_ENOMEM;
     error = fy_record_deposit(f, record, queued);
@@ -136,20 +136,24 @@ static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_byt
 static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message,
                           const ferry_track *track)
 {
-    uint32_t op = 0;
+    /* What follows others goes where they go, also when the object is known elsewhere by now. */
+    const fy_route *route = fy_message_route(f, entry->object);
+    uint32_t op = 0, movement = entry->movement;
+    if (route != NULL) {
+        rank = route->rank;
+        movement = route->movement;
+    }
     int error =
         track == NULL ? 0 : start_op(f, (ferry_object){entry->object}, rank, message, track, &op);
     if (error != 0)
         return error;
-    const fy_envelope envelope = envelope_of(f, entry, op);
-    bool follows = fy_message_follows(f, entry->object);
-    bool here = entry->record != NULL && !follows;
-    /* What follows others may go to another rank. */
-    bool lends = op != 0 && !here && !follows && fy_wire_extra_bytes(message) == 0 &&
+    const fy_envelope envelope = envelope_of(f, entry, movement, op);
+    bool here = entry->record != NULL && route == NULL;
+    bool lends = op != 0 && !here && route == NULL && fy_wire_extra_bytes(message) == 0 &&
                  fy_may_lend(f, rank, message->data, message->size_bytes, op);
     if (op != 0 && !lends)
         fy_op_submitted(f, op); /* a message to an object here may end at once */
-    error = here    ? send_here(f, entry, op, message)
+    error = here    ? send_here(f, &envelope, entry->record, message)
             : lends ? post_lent(f, rank, &envelope, message)
                     : post(f, rank, &envelope, message);
     if (error != 0)

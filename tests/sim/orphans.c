@@ -104,6 +104,12 @@ static bool is_somewhere(int object)
     return false;
 }
 
+/* Whether `error` says truly that the object is nowhere any more. */
+static bool is_lost(const ferry *f, int error, int object)
+{
+    return error == FERRY_ENOENT && somebody_is_gone(f) && !is_somewhere(object);
+}
+
 static void on_end(ferry *f, watch *w, const ferry_receipt *receipt, bool failed)
 {
     account *a = ferry_user_data(f);
@@ -112,7 +118,7 @@ static void on_end(ferry *f, watch *w, const ferry_receipt *receipt, bool failed
         wrong(f, "a message ended twice", (uint64_t)w->object, failed);
     if (!failed && !w->handled)
         wrong(f, "a message completed that was not handled", (uint64_t)w->object, w->number);
-    if (failed && receipt->error != FERRY_EPEER)
+    if (failed && receipt->error != FERRY_EPEER && !is_lost(f, receipt->error, w->object))
         wrong(f, "a message failed otherwise", (uint64_t)w->object, (uint64_t)-receipt->error);
     truth.refused |= failed;
     w->ended = true;
@@ -156,8 +162,7 @@ static void send_one(ferry *f, account *a, size_t round, uint64_t hops)
     int error = ferry_object_send(f, truth.names[object], &message, &track);
     if (error == 0)
         return;
-    bool lost = error == FERRY_ENOENT && somebody_is_gone(f) && !is_somewhere(object);
-    if (error != FERRY_EPEER && !lost)
+    if (error != FERRY_EPEER && !is_lost(f, error, object))
         wrong(f, "a message was refused", (uint64_t)object, (uint64_t)-error);
     truth.refused = true;
     w->ended = true;
