@@ -26,7 +26,7 @@ typedef struct farm {
 
 static void check(ferry *f, int error)
 {
-    if (error < 0 && error != FERRY_EPEER) /* nobody is sent to who is dead; on_peer hears of it */
+    if (error < 0 && error != FERRY_EPEER) /* on_peer is told of a rank that is dead */
         ferry_abort(f, 1, ferry_error_message(f));
 }
 
@@ -47,10 +47,7 @@ static void hand_out(ferry *f, farm *p, int rank)
     if (task == NONE && p->done < TASKS)
         return;
     const ferry_message message = {.handler = p->task, .word_count = 1, .words = {(uint64_t)task}};
-    int error = ferry_request_send(f, rank, &message, NULL);
-    check(f, error);
-    if (error == FERRY_EPEER && task != NONE)
-        p->taken[task] = false, p->task_of[rank] = NONE;
+    check(f, ferry_request_send(f, rank, &message, NULL));
 }
 
 static void hand_out_all(ferry *f, farm *p)
