@@ -8,7 +8,8 @@ cd "${1:-$(dirname "$0")/..}"
 places='
 base|0|lists, tables, clocks, locks, log
 port|0|the table of a port
-port/shm|0|ranks of one machine, launcher
+port/shm|0|ranks of one machine
+launch|0|starts ranks, watches them
 port/sim|2|plug-in: simulated ranks
 port/mpi|1|plug-in: several machines
 port/template|3|to begin a new port from
@@ -29,7 +30,7 @@ find src -name '*.[ch]' | sort | xargs grep -HE '^#include ("[a-z_/0-9]+/|<ferry
             split(row[i], part, "|")
             name[++n] = part[1]; column[part[1]] = part[2]; what[part[1]] = part[3]
         }
-        m = split("export base error base launch port trace core two_sided core member core " \
+        m = split("export base error base trace core two_sided core member core " \
                   "background core collective core group core directory object " \
                   "scheduler object convert cell", pair, " ")
         for (i = 1; i < m; i += 2) public[pair[i]] = pair[i + 1]

@@ -8,7 +8,7 @@
 #include <ferry/export.h>
 
 #include "cmd/cmd.h"
-#include "port/shm/launch.h"
+#include "launch/launch.h"
 
 typedef struct command {
     const char *name;

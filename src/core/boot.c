@@ -18,9 +18,9 @@
 #include "base/thread.h"
 #include "core/place.h"
 #include "core/rank.h"
+#include "launch/join.h"
+#include "launch/launch.h"
 #include "port/mpi/open.h"
-#include "port/shm/join.h"
-#include "port/shm/launch.h"
 #include "port/sim/sim.h"
 
 static void unmap(void *arg)
@@ -132,7 +132,7 @@ static int open_process(const fy_place *where, const ferry_options *options, fer
     if (where->launched)
         fy_launch_settle(where->fd, where->socket);
     if (where->launched && where->socket >= 0)
-        fy_segment_spawner_set(segment, fy_launch_spawn_ranks, (void *)(intptr_t)where->socket);
+        fy_launch_link(segment, where->socket);
     error = open_rank(segment, where->launched ? where->rank : 0, options, out);
     return keep(error, segment, out);
 }

@@ -7,8 +7,8 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "port/shm/join.h"
-#include "port/shm/launch.h"
+#include "launch/join.h"
+#include "launch/launch.h"
 
 #define DEFAULT_SCHEDULER "ferry"
 

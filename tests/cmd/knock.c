@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "port/shm/join.h"
+#include "launch/join.h"
 
 enum { ROUNDS = 3000, SILENT = 8, BYTES_MAX = 4096, PATIENCE_MS = 30000 };
 

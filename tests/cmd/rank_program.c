@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "port/shm/launch.h"
+#include "launch/launch.h"
 
 static fy_port *join_job(fy_segment **out, int *rank, int *ranks)
 {

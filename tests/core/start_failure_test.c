@@ -20,7 +20,7 @@
 #include <ferry/ferry.h>
 
 #include "failing.h"
-#include "port/shm/launch.h"
+#include "launch/launch.h"
 #include "ranks.h"
 
 enum { FDS_MAX = 256, FAILINGS_MIN = 8 };

@@ -67,11 +67,11 @@ rule_includes()
     sources include src | xargs awk '
         BEGIN {
             # rank of a layer; layers of one rank do not know each other
-            n = split("base 0 port 1 core 2 memory 3 object 4 balance 5 mover 5 cell 5 window 5 " \
-                      "store 5", pair, " ")
+            n = split("base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 " \
+                      "mover 7 cell 7", pair, " ")
             for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
             # public headers are named after their layer, mover_plan.h too, but for these
-            n = split("export base error base launch port trace core member core two core " \
+            n = split("export base error base trace core member core two core " \
                       "background core collective core group core directory object " \
                       "scheduler object convert cell", pair, " ")
             for (i = 1; i < n; i += 2) public[pair[i]] = pair[i + 1]
@@ -82,6 +82,7 @@ rule_includes()
                 return (path in public) ? public[path] : path
             }
             sub(/^src\//, "", path); split(path, part, "/")
+            if (path ~ /^port\/mpi\//) return "port/mpi" # it starts ranks as the launcher does
             return part[1]
         }
         !/^#include/ { next }
@@ -93,8 +94,8 @@ rule_includes()
             else if (name ~ /\//) to = layer_of("src/" name)
             else to = from
             if (from == "ferry") next
-            if (!(from in level)) { # beside the stack: its own, public headers, base and ports
-                if (to != from && name !~ /^ferry\// && to != "base" && to != "port")
+            if (!(from in level)) { # beside the stack: its own, public headers, base, ports, launch
+                if (to != from && name !~ /^ferry\// && to != "base" && to !~ /^port|^launch$/)
                     printf "%s:%d: %s is inside layer %s\n", FILENAME, FNR, name, to
                 next
             }
@@ -196,10 +197,10 @@ rule_globals()
             print object ": writable " $NF " in " section }' >"$found"
 }
 
-# Above port and base nobody asks the system for time, randomness, threads, sleep or memory.
+# Above port, launch and base nobody asks the system for time, randomness, threads, sleep or memory.
 rule_symbols()
 {
-    objects | grep -Ev '_objects.dir/(base|port)/' | xargs nm -A -u | awk '
+    objects | grep -Ev '_objects.dir/(base|port|launch)/' | xargs nm -A -u | awk '
         { object = $1; sub(/:.*/, "", object); sub(/.*_objects[.]dir[/]/, "", object) }
         { sub(/@.*/, "", $NF) }
         $NF ~ /^(clock|clock_.*|gettimeofday|time|times|getrusage|timer_.*|timerfd_.*|(u|nano)?sleep)$/ ||
@@ -207,7 +208,7 @@ rule_symbols()
         $NF ~ /^(rand|srand|rand_r|random|srandom|random_r|.rand48|getrandom|getentropy)$/ ||
         $NF ~ /^(arc4random.*|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|sched_.*|syscall|fork)$/ {
             print object ": calls " $NF }' >"$found"
-    sources src | grep -Ev '^src/(base|port)/' | xargs grep -n 'rdtsc' >>"$found"
+    sources src | grep -Ev '^src/(base|port|launch)/' | xargs grep -n 'rdtsc' >>"$found"
 }
 
 # Each public header compiles alone as C11 and C++17, each other header as C11.
@@ -294,10 +295,10 @@ rule_atomics()
         >"$found"
 }
 
-# Conditional compilation stays in port, base and the public headers.
+# Conditional compilation stays in port, launch, base and the public headers.
 rule_conditionals()
 {
-    sources src | grep -Ev '^src/(port|base)/' |
+    sources src | grep -Ev '^src/(port|launch|base)/' |
         xargs awk '/^ *#(if|ifdef|elif)( |$)/ || (/^ *#ifndef/ && $2 !~ /^FY_[A-Z0-9_]+_H$/) {
             printf "%s:%d: %s\n", FILENAME, FNR, $0 }' >"$found"
 }

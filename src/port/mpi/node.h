@@ -55,8 +55,8 @@ static inline bool fy_mpi_is_relay(const fy_mpi_node *node)
  * one rank survives.
  *
  * Where the segment has places left, the thread also starts ranks,
- * for this one and for those that it has started (port/shm/spawn.c), and sees to their ends as
- * the launcher does (port/shm/end.c). They are processes that MPI does not know: its launcher ends
+ * for this one and for those that it has started (launch/spawn.c), and sees to their ends as
+ * the launcher does (launch/end.c). They are processes that MPI does not know: its launcher ends
  * them by ending this one, with which they die. */
 typedef struct fy_mpi_watch fy_mpi_watch;
 

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "launch/job.h"
 #include "port/mpi/child.h"
 #include "port/mpi/node.h"
-#include "port/shm/job.h"
 
 /* What tells the thread to end. */
 enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
@@ -239,8 +239,7 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
     j->starting = (int)segment->starting;
     w->starts = true;
     /* The segment has our end from now on, and closes it. */
-    fy_segment_spawner_set(segment, fy_launch_spawn_ranks,
-                           (void *)(intptr_t)j->spawn_requests_theirs);
+    fy_launch_link(segment, j->spawn_requests_theirs);
     return 0;
 }
 

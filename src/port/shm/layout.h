@@ -11,7 +11,7 @@
 
 #include "base/heap.h"
 #include "base/shared.h"
-#include "port/shm/launch.h"
+#include "port/shm/shm.h"
 
 #define SHM_MAGIC 0x31676573797272fau
 #define SHM_VERSION 8
@@ -145,7 +145,8 @@ struct fy_segment {
     int kept;        /* descriptor of its file, for `ferry why` to find; -1: the launcher has one */
     fy_spawner *spawner;
     void *spawner_arg;
-    int pipe; /* of a rank that joined by the socket (join.h); -1 else */
+    int pipe; /* of a process that joined (launch/join.h); -1: none */
+    int link; /* to the launcher, for `spawner_arg`; closed with the segment; -1: none */
     size_t heap_bytes;
     size_t rings_offset, ring_stride;
     size_t boards_offset;
@@ -216,6 +217,9 @@ static inline fy_arena arena_at(const fy_segment *s, uint32_t number)
 {
     return fy_arena_at(s->base + s->heaps_offset + number * s->heap_stride, s->heap_bytes);
 }
+
+/* Closes the pipe of a process that joined: it no longer dies with the launcher. */
+void fy_pipe_drop(int pipe);
 
 /* Opens the file of the segment that process `pid` itself holds: the caller's to close. -1: none,
  * or the process is another user's. */

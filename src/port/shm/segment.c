@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "port/shm/join.h"
 
 #define PAGE_BYTES 4096u
 #define HEAP_BYTES_DEFAULT (UINT64_C(16) << 30)
@@ -257,12 +256,20 @@ int fy_segment_map(int fd, fy_segment **out)
     /* A core dump would walk the whole reservation and delay the notices of a death by seconds. */
     (void)madvise(got, s->total_bytes, MADV_DONTDUMP);
     s->pipe = -1;
+    s->link = -1;
     s->kept = -1;
     *out = s;
     return 0;
 free_segment:
     free(s);
     return error;
+}
+
+void fy_pipe_drop(int pipe)
+{
+    /* A child of this process may have the pipe still: closing it here is not enough. */
+    fcntl(pipe, F_SETFL, O_RDONLY | O_NONBLOCK);
+    close(pipe);
 }
 
 void fy_segment_unmap(fy_segment *segment)
@@ -272,8 +279,8 @@ void fy_segment_unmap(fy_segment *segment)
         fy_pipe_drop(segment->pipe);
     if (segment->kept >= 0)
         close(segment->kept);
-    if (segment->spawner == fy_launch_spawn_ranks)
-        close((int)(intptr_t)segment->spawner_arg);
+    if (segment->link >= 0)
+        close(segment->link);
     free(segment);
 }
 

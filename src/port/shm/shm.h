@@ -9,6 +9,8 @@
 #include "base/shared.h"
 #include "port/port.h"
 
+#define FY_RANKS_MAX 1024
+
 /* Zero means the default of ferry_options (core.h). */
 typedef struct fy_shm_options {
     int ranks;

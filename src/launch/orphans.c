@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 #define ROUNDS_MAX 200
 #define ROUND_NS 1000000u

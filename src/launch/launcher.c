@@ -1,5 +1,5 @@
-#include "port/shm/launcher.h"
+#include "launch/launcher.h"
 
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 const fy_launcher fy_launcher_table = {.version = FY_LAUNCHER_VERSION, .launch = fy_job_launch};

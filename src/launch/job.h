@@ -1,7 +1,7 @@
 /* A running job as its launcher sees it, or as a rank under another launcher does, of the ranks
  * that it has started (port/mpi/watch.c). For launch.c, watch.c, end.c, spawn.c and label.c. */
-#ifndef FY_SHM_JOB_H
-#define FY_SHM_JOB_H
+#ifndef FY_JOB_H
+#define FY_JOB_H
 
 #include <poll.h>
 #include <signal.h>
@@ -9,7 +9,8 @@
 #include <sys/types.h>
 
 #include "base/log.h"
-#include "port/shm/join.h"
+#include "launch/join.h"
+#include "launch/launch.h"
 #include "port/shm/layout.h"
 
 /* A pipe that a rank writes to, whose lines go on with a label. */

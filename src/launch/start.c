@@ -9,7 +9,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "port/shm/launcher.h"
+#include "launch/launcher.h"
 
 /* The segment is made before any rank reads its options: the variables decide alone. */
 static int read_options(fy_shm_options *shm)

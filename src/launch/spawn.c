@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 int fy_job_spawn_requests_open(job *j)
 {

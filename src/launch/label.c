@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 #define READ_BYTES 65536u
 #define LINE_MAX_BYTES (1u << 20)

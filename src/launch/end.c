@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 #define GRACE_NS 500000000u
 #define TERMINATE_NS 2000000000u

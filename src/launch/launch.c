@@ -1,4 +1,4 @@
-#include "port/shm/launch.h"
+#include "launch/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 

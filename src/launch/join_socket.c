@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 #define BACKLOG 16
 #define JOIN_UNREADY "unready" /* the socket, until it listens */

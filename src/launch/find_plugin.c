@@ -1,6 +1,6 @@
 /* For the shared library. */
+#include "launch/launcher.h"
 #include "port/plugin.h"
-#include "port/shm/launcher.h"
 
 int fy_launcher_find(const fy_launcher **out)
 {

@@ -15,8 +15,6 @@
 #define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET" /* where ranks ask the launcher for more; likewise */
 #define FY_ENV_THREADS "FERRY_THREADS"       /* "1": ranks are threads; with FY_ENV_RANKS alone */
 
-#define FY_RANKS_MAX 1024
-
 #define FY_STACK_MIN_BYTES (64 * 1024) /* of the launcher and of ranks; less would crash */
 
 /* Runs in a new child, once, with the environment set. Its result is the child's exit status. In
@@ -54,7 +52,8 @@ void fy_streams_reserve(void);
  * taken for ranks, and asks to die with the parent process. [main thread] */
 void fy_launch_settle(int fd, int socket);
 
-/* A fy_spawner: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
-FY_SHARED int fy_launch_spawn_ranks(void *arg, int first, int count, char *const argv[]);
+/* Takes `socket`, which leads to the launcher: ranks of `segment` ask the launcher through it for
+ * more ranks. Unmapping the segment closes it. */
+FY_SHARED void fy_launch_link(fy_segment *segment, int socket);
 
 #endif

@@ -1,10 +1,10 @@
 /* The launcher as the library finds it. Few processes launch ranks, so the shared library has the
  * launcher in a plug-in, ferry-launch.so. Programs that are linked to the static library have it in
  * them. */
-#ifndef FY_SHM_LAUNCHER_H
-#define FY_SHM_LAUNCHER_H
+#ifndef FY_LAUNCHER_H
+#define FY_LAUNCHER_H
 
-#include "port/shm/launch.h"
+#include "launch/launch.h"
 
 #define FY_LAUNCHER_SYMBOL "fy_launcher_table"
 

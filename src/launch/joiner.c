@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 /* How long one may be silent, and how long while others may be waiting for its chair. */
 #define PATIENCE_NS UINT64_C(60000000000)

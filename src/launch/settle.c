@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 void fy_launch_settle(int fd, int socket)
 {
@@ -41,7 +41,8 @@ static bool write_arguments(char *buffer, char *const argv[], job_request *head)
     return true;
 }
 
-int fy_launch_spawn_ranks(void *arg, int first, int count, char *const argv[])
+/* A fy_spawner: asks the launcher through its socket, whose descriptor is `arg`, an intptr_t. */
+static int spawn_ranks(void *arg, int first, int count, char *const argv[])
 {
     int fd = (int)(intptr_t)arg, error = 0;
     job_request head = {.first = (uint32_t)first, .count = (uint32_t)count};
@@ -63,4 +64,10 @@ int fy_launch_spawn_ranks(void *arg, int first, int count, char *const argv[])
 free_buffer:
     free(buffer);
     return error;
+}
+
+void fy_launch_link(fy_segment *segment, int socket)
+{
+    segment->link = socket;
+    fy_segment_spawner_set(segment, spawn_ranks, (void *)(intptr_t)socket);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "port/shm/job.h"
+#include "launch/job.h"
 
 /* Those that joined are in other process groups; `all`: the children as well. */
 static void send_signal(const job *j, int number, bool all)

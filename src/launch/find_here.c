@@ -1,5 +1,5 @@
 /* For programs that have the launcher in them: those linked to the static library. */
-#include "port/shm/launcher.h"
+#include "launch/launcher.h"
 
 int fy_launcher_find(const fy_launcher **out)
 {

@@ -6,8 +6,8 @@
  * then watches it as it does its children. The connection stays: by it the rank asks for more
  * ranks, and its end tells the launcher that the rank has left. A pipe whose writing end only the
  * launcher has tells the rank, by SIGKILL from the kernel, that the launcher has died. */
-#ifndef FY_SHM_JOIN_H
-#define FY_SHM_JOIN_H
+#ifndef FY_JOIN_H
+#define FY_JOIN_H
 
 #include "port/shm/shm.h"
 
@@ -63,8 +63,5 @@ int fy_ticket_get(const char *folder, fy_ticket *out);
  * launcher until the segment is unmapped. FERRY_ELAUNCH: the launcher has died; nothing is kept. */
 int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment);
 void fy_ticket_return(const fy_ticket *ticket);
-
-/* For fy_segment_unmap: this process no longer dies with the launcher. */
-void fy_pipe_drop(int pipe);
 
 #endif

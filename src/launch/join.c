@@ -1,5 +1,5 @@
 /* The side of the process that joins. Nothing of it runs later: the kernel watches the pipe. */
-#include "port/shm/join.h"
+#include "launch/join.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "launch/launch.h"
 #include "port/shm/layout.h"
 
 #define PATIENCE_S 60 /* for a launcher that is stopped */
@@ -174,16 +175,8 @@ int fy_ticket_settle(const fy_ticket *ticket, fy_segment *segment)
     }
     close(ticket->segment_fd);
     segment->pipe = ticket->pipe;
-    segment->spawner = fy_launch_spawn_ranks;
-    segment->spawner_arg = (void *)(intptr_t)ticket->link;
+    fy_launch_link(segment, ticket->link);
     unsetenv(FY_ENV_JOIN);
     fy_env_say_opened();
     return 0;
-}
-
-void fy_pipe_drop(int pipe)
-{
-    /* A child of this process may have the pipe still: closing it here is not enough. */
-    fcntl(pipe, F_SETFL, O_RDONLY | O_NONBLOCK);
-    close(pipe);
 }
