@@ -85,21 +85,6 @@ static int add_shared_edges(cutter *c)
     return rc;
 }
 
-/* Our piece for cut `id`: pieces 1 .. shared_count are those of the shared edges in order. */
-static int32_t shared_piece(const mesh_sub *sub, int32_t id)
-{
-    int32_t low = 0, high = sub->head.shared_count - 1;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (sub->edge[middle].id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low + 1;
-}
-
 /* The piece at slot i of coarse triangle t and the side we see of it. */
 static int32_t find_piece(cutter *c, int32_t t, int32_t i, int32_t *side)
 {
@@ -107,7 +92,7 @@ static int32_t find_piece(cutter *c, int32_t t, int32_t i, int32_t *side)
     int32_t cut = c->d->cut_at[3 * t + i];
     if (cut >= 0) {
         *side = c->d->cut[cut].sub[0] == c->index ? 0 : 1;
-        return shared_piece(c->sub, cut);
+        return 1 + mesh_sub_shared(c->sub, cut); /* piece 0 is none of them */
     }
     int32_t old = ~coarse->tri[t].n[i];
     *side = coarse->piece[old].tri[0] == t ? 0 : 1;

@@ -270,7 +270,7 @@ void mesh_splits_fini(mesh_splits *splits)
     *splits = (mesh_splits){0};
 }
 
-static const mesh_edge *find_shared(const mesh_sub *sub, int32_t id)
+int32_t mesh_sub_shared(const mesh_sub *sub, int32_t id)
 {
     int32_t low = 0, high = sub->head.shared_count;
     while (low < high) {
@@ -281,7 +281,7 @@ static const mesh_edge *find_shared(const mesh_sub *sub, int32_t id)
             high = middle;
         }
     }
-    return low < sub->head.shared_count && sub->edge[low].id == id ? &sub->edge[low] : NULL;
+    return low < sub->head.shared_count && sub->edge[low].id == id ? low : -1;
 }
 
 static void queue_all(mesh_sub *sub, int32_t t, void *failed)
@@ -307,16 +307,16 @@ static int halve_leaf(mesh_sub *sub, int32_t node)
 
 int mesh_sub_apply_split(mesh_sub *sub, int32_t edge, uint32_t path)
 {
-    const mesh_edge *shared = find_shared(sub, edge);
+    int32_t shared = mesh_sub_shared(sub, edge);
     int halved = 0;
-    if (shared == NULL || path == 0 || path >> PATH_BITS_MAX != 0) {
+    if (shared < 0 || path == 0 || path >> PATH_BITS_MAX != 0) {
         return -1;
     }
     int bit = 0;
     while (path >> (bit + 1) != 0) {
         bit++;
     }
-    int32_t node = shared->root;
+    int32_t node = sub->edge[shared].root;
     for (;;) {
         if (sub->node[node] < 0) {
             if (halve_leaf(sub, node) < 0) {
