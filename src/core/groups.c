@@ -13,10 +13,15 @@
 #include "core/collective.h"
 #include "core/rank.h"
 
-/* What each rank tells. `list`: of ferry_group_create, what stands for the list. */
+/* What each rank tells. `list`: of ferry_group_create, what stands for the list. `place`: in the
+ * parent, known to all. */
 typedef struct entry {
     int32_t colour, key;
-    uint32_t made, list;
+    uint32_t made;
+    union {
+        uint32_t list;
+        int32_t place;
+    };
 } entry;
 
 static fy_group *known(const ferry *f, const fy_group *group)
@@ -24,25 +29,30 @@ static fy_group *known(const ferry *f, const fy_group *group)
     return group != NULL ? (fy_group *)(uintptr_t)group : f->collectives.group;
 }
 
-/* Enters the places of those with this rank's colour, by key. */
-static void choose(const ferry *f, const fy_group *parent, const entry *entries, fy_group *group)
+static int by_key(const void *left, const void *right)
+{
+    const entry *a = left, *b = right;
+    return a->key != b->key ? (a->key > b->key) - (a->key < b->key)
+                            : (a->place > b->place) - (a->place < b->place);
+}
+
+/* Enters those with this rank's colour, by key; `entries` has them first then. */
+static void choose(const ferry *f, const fy_group *parent, entry *entries, fy_group *group)
 {
     int32_t colour = entries[parent->self].colour;
-    int *places = group->ranks;
     for (int place = 0; place < parent->size; place++) {
         if (entries[place].colour != colour)
             continue;
-        int i = group->size++;
-        for (; i > 0 && entries[places[i - 1]].key > entries[place].key; i--)
-            places[i] = places[i - 1];
-        places[i] = place;
+        entries[group->size] = entries[place];
+        entries[group->size++].place = place;
     }
-    group->id = (uint64_t)fy_group_rank(parent, places[0]) << 32 | entries[places[0]].made;
+    qsort(entries, (size_t)group->size, sizeof(*entries), by_key);
     for (int i = 0; i < group->size; i++) {
-        group->ranks[i] = fy_group_rank(parent, places[i]);
+        group->ranks[i] = fy_group_rank(parent, entries[i].place);
         if (group->ranks[i] == f->rank)
             group->self = i;
     }
+    group->id = (uint64_t)group->ranks[0] << 32 | entries[0].made;
 }
 
 static int check_lists(ferry *f, const fy_group *parent, const entry *entries)
@@ -127,22 +137,38 @@ int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key, ferry_
     return make(f, known(f, parent), (entry){.colour = colour, .key = key}, out);
 }
 
+static int check_ranks(ferry *f, const fy_group *parent, const int *ranks, int count)
+{
+    uint64_t *listed = fy_calloc(fy_set_words(f->ranks), sizeof(*listed));
+    int error =
+        listed == NULL ? fy_fail(f, FERRY_ENOMEM, "group: no memory for %d ranks", count) : 0;
+    for (int i = 0; i < count && error == 0; i++) {
+        int rank = ranks[i];
+        if (rank < 0 || rank >= f->ranks || fy_group_place(parent, rank) < 0)
+            error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is not in the parent", rank);
+        else if (fy_set_has(listed, rank))
+            error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is listed twice", rank);
+        else
+            fy_set_add(listed, rank);
+    }
+    free(listed);
+    return error;
+}
+
 int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks, int count,
                        ferry_group **out)
 {
     fy_group *from = known(f, parent);
-    entry own = {.colour = FERRY_NO_COLOUR, .list = 1 + (uint32_t)count};
     int error = check(f, "group_create", from, out);
+    if (error == 0 && (count < 0 || (ranks == NULL && count > 0)))
+        error =
+            fy_fail(f, FERRY_EINVAL, "group_create: %d ranks at %p", count, (const void *)ranks);
+    if (error == 0)
+        error = check_ranks(f, from, ranks, count);
     if (error != 0)
         return error;
-    if (count < 0 || (ranks == NULL && count > 0))
-        return fy_fail(f, FERRY_EINVAL, "group_create: %d ranks at %p", count, (const void *)ranks);
+    entry own = {.colour = FERRY_NO_COLOUR, .list = 1 + (uint32_t)count};
     for (int i = 0; i < count; i++) {
-        if (ranks[i] < 0 || ranks[i] >= f->ranks || fy_group_place(from, ranks[i]) < 0)
-            return fy_fail(f, FERRY_EINVAL, "group_create: rank %d is not in the parent", ranks[i]);
-        for (int j = 0; j < i; j++)
-            if (ranks[j] == ranks[i])
-                return fy_fail(f, FERRY_EINVAL, "group_create: rank %d is listed twice", ranks[i]);
         own.list = (own.list ^ (uint32_t)ranks[i]) * 16777619u;
         if (ranks[i] == f->rank)
             own.colour = 0, own.key = i;

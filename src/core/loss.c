@@ -8,7 +8,7 @@
 
 /* words: kind; a note's error, or the collective that the handlers are for (0: a quiescence). Data:
  * the reason, or the names of the source's handlers. */
-typedef enum loss_sort { LOSS_NOTE, LOSS_HANDLERS } loss_sort;
+typedef enum loss_kind { LOSS_NOTE, LOSS_HANDLERS } loss_kind;
 enum { LOSS_WORDS = 2 };
 
 void fy_loss_note(ferry *f, int error, const char *format, ...)

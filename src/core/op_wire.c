@@ -5,7 +5,7 @@
 
 /* What the frame of an end says, in its handler field. words: op; error, new rank or 0; length that
  * was allowed, or movement number. */
-typedef enum end_sort { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_sort;
+typedef enum end_kind { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_kind;
 
 bool fy_op_end_reserve(ferry *f)
 {

@@ -78,7 +78,7 @@ static inline void fy_memory_copy(void *target, const void *source, size_t size_
 }
 
 /* As fy_memory_copy, counted when a profile is made. */
-static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_profile_kind sort)
+static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_profile_kind kind)
 {
     fy_stretch stretch = {0};
     bool counted = fy_head_of(f)->profile != NULL;
@@ -86,7 +86,7 @@ static inline void fy_memory_copy_counted(ferry *f, const ferry_piece *what, fy_
         stretch = fy_profile_begin(f);
     fy_memory_copy(what->target, what->source, what->size_bytes);
     if (counted)
-        fy_profile_copied(f, &stretch, sort, what->size_bytes);
+        fy_profile_copied(f, &stretch, kind, what->size_bytes);
 }
 
 /* Whether an untracked put or get is only a copy: between `remote`, in the heap of another rank of

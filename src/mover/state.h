@@ -1,7 +1,7 @@
 /* State: what a mover consists of, and the part of a rank that finds movers by number.
  *
  * Movers are numbered alike on all ranks, because binding is collective. The copies of a mover are
- * of three sorts: within the rank, in from another (a link in), out to another (a link out). The
+ * of three kinds: within the rank, in from another (a link in), out to another (a link out). The
  * two ends of a link have the same copies in the same order.
  *
  * Where memory is shared a link has a channel of counters. Over a direct link the target's moves

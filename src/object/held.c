@@ -15,64 +15,64 @@
 /* Too much is held, or still too much. */
 static bool is_over(ferry *f, fy_held *held)
 {
-    const fy_message_store *box = &fy_objects_of(f)->messages;
-    size_t limit_bytes = held->tokens != 0 ? box->limit_bytes / 2 : box->limit_bytes;
+    const fy_message_store *store = &fy_objects_of(f)->messages;
+    size_t limit_bytes = held->tokens != 0 ? store->limit_bytes / 2 : store->limit_bytes;
     if (held->onward_plus_1 != 0 &&
         fy_backlog_bytes(f, FY_DATA, (int)held->onward_plus_1 - 1) <= limit_bytes)
         held->onward_plus_1 = 0;
-    return box->full || held->bytes > limit_bytes || held->onward_plus_1 != 0;
+    return store->full || held->bytes > limit_bytes || held->onward_plus_1 != 0;
 }
 
 /* Sends the origin a token, or takes back all that it has of this rank's. Whether that was said. */
 static bool tell(ferry *f, fy_held *held, int tokens)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
-    if (fy_credit_tell(f, (int)held->origin_plus_1 - 1, tokens, box->epoch) == FERRY_ENOMEM)
+    fy_message_store *store = &fy_objects_of(f)->messages;
+    if (fy_credit_tell(f, (int)held->origin_plus_1 - 1, tokens, store->epoch) == FERRY_ENOMEM)
         return false;
     held->tokens += (uint32_t)tokens;
-    box->tokens += (uint32_t)tokens;
+    store->tokens += (uint32_t)tokens;
     return true;
 }
 
 /* Ranks have come or gone: all forget the tokens that there were. */
 static void renew(ferry *f)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
+    fy_message_store *store = &fy_objects_of(f)->messages;
     uint32_t epoch = fy_credit_epoch(f);
     size_t index = 0;
-    if (box->epoch == epoch)
+    if (store->epoch == epoch)
         return;
-    for (fy_held *h; (h = fy_table_next(&box->held, &index)) != NULL;)
+    for (fy_held *h; (h = fy_table_next(&store->held, &index)) != NULL;)
         h->tokens = 0;
-    box->epoch = epoch;
-    box->tokens = 0;
+    store->epoch = epoch;
+    store->tokens = 0;
 }
 
 void fy_held_settle(ferry *f, bool give)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
+    fy_message_store *store = &fy_objects_of(f)->messages;
     size_t index = 0;
     renew(f);
-    box->unsettled = false;
-    for (fy_held *h; (h = fy_table_next(&box->held, &index)) != NULL;) {
+    store->unsettled = false;
+    for (fy_held *h; (h = fy_table_next(&store->held, &index)) != NULL;) {
         bool over = is_over(f, h);
         bool done = over == (h->tokens != 0) ||
                     (over ? tell(f, h, 1) : give && tell(f, h, -(int)h->tokens));
         /* Nothing announces room for what is passed on. */
-        box->unsettled |= !done || h->onward_plus_1 != 0;
+        store->unsettled |= !done || h->onward_plus_1 != 0;
     }
 }
 
 void fy_held_passed_on(ferry *f, int origin, int rank)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
-    if (fy_backlog_bytes(f, FY_DATA, rank) <= box->limit_bytes)
+    fy_message_store *store = &fy_objects_of(f)->messages;
+    if (fy_backlog_bytes(f, FY_DATA, rank) <= store->limit_bytes)
         return;
-    fy_held *held = fy_held_of(box, origin);
+    fy_held *held = fy_held_of(store, origin);
     if (held == NULL || held->tokens != 0)
         return;
     held->onward_plus_1 = (uint32_t)rank + 1;
-    box->unsettled = true;
+    store->unsettled = true;
 }
 
 /* Calls `fn` for the queued messages of `record` that it takes along. */
@@ -87,19 +87,19 @@ static inline void each(ferry *f, const fy_record *record,
 
 static void mark(ferry *f, fy_queued_message *queued)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
-    fy_held *held = fy_table_find(&box->held, (uint64_t)queued->envelope.origin + 1);
-    queued->token = held != NULL && held->tokens != 0 && held->round != box->round;
-    queued->token_epoch = (uint16_t)box->epoch;
+    fy_message_store *store = &fy_objects_of(f)->messages;
+    fy_held *held = fy_table_find(&store->held, (uint64_t)queued->envelope.origin + 1);
+    queued->token = held != NULL && held->tokens != 0 && held->round != store->round;
+    queued->token_epoch = (uint16_t)store->epoch;
     if (queued->token)
-        held->round = box->round;
+        held->round = store->round;
 }
 
 void fy_held_mark(ferry *f, const fy_record *record)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
+    fy_message_store *store = &fy_objects_of(f)->messages;
     renew(f);
-    box->round++;
+    store->round++;
     each(f, record, mark);
 }
 
@@ -116,13 +116,13 @@ void fy_held_stay(ferry *f, const fy_record *record)
 
 static void let_go(ferry *f, fy_queued_message *queued)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
-    fy_held *held = queued->token ? fy_held_of(box, queued->envelope.origin) : NULL;
+    fy_message_store *store = &fy_objects_of(f)->messages;
+    fy_held *held = queued->token ? fy_held_of(store, queued->envelope.origin) : NULL;
     if (held == NULL || held->tokens == 0)
         return;
     held->tokens--;
-    box->tokens--;
-    box->unsettled = true; /* there may be enough left for a token of its own */
+    store->tokens--;
+    store->unsettled = true; /* there may be enough left for a token of its own */
 }
 
 void fy_held_leave(ferry *f, const fy_record *record)
@@ -132,16 +132,17 @@ void fy_held_leave(ferry *f, const fy_record *record)
 
 static void take_token(ferry *f, fy_queued_message *queued)
 {
-    fy_message_store *box = &fy_objects_of(f)->messages;
+    fy_message_store *store = &fy_objects_of(f)->messages;
     if (!queued->token)
         return;
     renew(f);
     queued->token = false;
-    if (queued->token_epoch != (uint16_t)box->epoch)
+    if (queued->token_epoch != (uint16_t)store->epoch)
         return;
-    fy_held_of(box, queued->envelope.origin)->tokens++; /* it is there: the queued message counts */
-    box->tokens++;
-    box->unsettled = true;
+    fy_held_of(store, queued->envelope.origin)
+        ->tokens++; /* it is there: the queued message counts */
+    store->tokens++;
+    store->unsettled = true;
 }
 
 void fy_held_arrive(ferry *f, const fy_record *record)

@@ -7,31 +7,31 @@
 
 enum { POOLED_BYTES = 64, CHUNK_QUEUED = 64 };
 
-int fy_message_store_init(fy_message_store *box, size_t limit_bytes, size_t full_bytes,
+int fy_message_store_init(fy_message_store *store, size_t limit_bytes, size_t full_bytes,
                           size_t *kept_bytes)
 {
-    *box = (fy_message_store){
+    *store = (fy_message_store){
         .limit_bytes = limit_bytes, .full_bytes = full_bytes, .kept_bytes = kept_bytes};
-    fy_pool_init(&box->pool, sizeof(fy_queued_message) + POOLED_BYTES, CHUNK_QUEUED);
-    return fy_table_init(&box->held, sizeof(fy_held));
+    fy_pool_init(&store->pool, sizeof(fy_queued_message) + POOLED_BYTES, CHUNK_QUEUED);
+    return fy_table_init(&store->held, sizeof(fy_held));
 }
 
-void fy_message_store_fini(fy_message_store *box)
+void fy_message_store_fini(fy_message_store *store)
 {
-    fy_table_fini(&box->held);
-    fy_pool_fini(&box->pool);
+    fy_table_fini(&store->held);
+    fy_pool_fini(&store->pool);
 }
 
-fy_held *fy_held_find(fy_message_store *box, int origin)
+fy_held *fy_held_find(fy_message_store *store, int origin)
 {
     uint64_t key = (uint64_t)origin + 1;
-    void *slot = fy_table_find(&box->held, key);
+    void *slot = fy_table_find(&store->held, key);
     if (slot == NULL) {
-        if (fy_table_insert(&box->held, key, &slot) != 0)
+        if (fy_table_insert(&store->held, key, &slot) != 0)
             return NULL;
-        box->last[0] = box->last[1] = NULL; /* they may have moved */
+        store->last[0] = store->last[1] = NULL; /* they may have moved */
     }
-    return box->last[origin & 1] = slot;
+    return store->last[origin & 1] = slot;
 }
 
 static size_t bytes_of(const fy_queued_message *queued)
@@ -40,39 +40,39 @@ static size_t bytes_of(const fy_queued_message *queued)
 }
 
 /* When too much is kept every origin of more has an account, which gets it a token. */
-static inline bool count(fy_message_store *box, int origin, size_t bytes, bool task)
+static inline bool count(fy_message_store *store, int origin, size_t bytes, bool task)
 {
-    *box->kept_bytes += bytes;
-    box->full |= *box->kept_bytes > box->full_bytes;
-    if (task && !box->full)
+    *store->kept_bytes += bytes;
+    store->full |= *store->kept_bytes > store->full_bytes;
+    if (task && !store->full)
         return true;
-    fy_held *held = fy_held_of(box, origin);
+    fy_held *held = fy_held_of(store, origin);
     if (held == NULL) {
-        *box->kept_bytes -= bytes;
+        *store->kept_bytes -= bytes;
         return false;
     }
     held->bytes += task ? 0 : bytes;
-    box->unsettled |= held->tokens == 0 && (held->bytes > box->limit_bytes || box->full);
+    store->unsettled |= held->tokens == 0 && (held->bytes > store->limit_bytes || store->full);
     return true;
 }
 
-static inline void discount(fy_message_store *box, fy_queued_message *queued)
+static inline void discount(fy_message_store *store, fy_queued_message *queued)
 {
     queued->counted = false;
-    fy_held *held = fy_held_of(box, queued->envelope.origin); /* there is one */
+    fy_held *held = fy_held_of(store, queued->envelope.origin); /* there is one */
     held->bytes -= bytes_of(queued);
-    box->unsettled |= held->tokens != 0 && held->bytes <= box->limit_bytes / 2 && !box->full;
+    store->unsettled |= held->tokens != 0 && held->bytes <= store->limit_bytes / 2 && !store->full;
 }
 
-void fy_queued_discount(fy_message_store *box, fy_queued_message *queued)
+void fy_queued_discount(fy_message_store *store, fy_queued_message *queued)
 {
-    discount(box, queued);
+    discount(store, queued);
 }
 
-static void release(fy_message_store *box, fy_queued_message *queued)
+static void release(fy_message_store *store, fy_queued_message *queued)
 {
     if (queued->pooled)
-        fy_pool_put(&box->pool, queued);
+        fy_pool_put(&store->pool, queued);
     else
         free(queued);
 }
@@ -89,7 +89,7 @@ static inline void copy_message(ferry_message *to, const ferry_message *from)
     to->size_bytes = from->size_bytes;
 }
 
-fy_queued_message *fy_queued_make(fy_message_store *box, int origin, const ferry_message *message,
+fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
                                   uint64_t since_ns, bool task)
 {
     size_t size_bytes = message->size_bytes;
@@ -97,7 +97,7 @@ fy_queued_message *fy_queued_make(fy_message_store *box, int origin, const ferry
     if (size_bytes > SIZE_MAX - sizeof(fy_queued_message))
         return NULL;
     fy_queued_message *queued =
-        pooled ? fy_pool_get(&box->pool) : fy_malloc(sizeof(fy_queued_message) + size_bytes);
+        pooled ? fy_pool_get(&store->pool) : fy_malloc(sizeof(fy_queued_message) + size_bytes);
     if (queued == NULL)
         return NULL;
     queued->next = NULL;
@@ -109,8 +109,8 @@ fy_queued_message *fy_queued_make(fy_message_store *box, int origin, const ferry
     queued->token = false;
     copy_message(&queued->message, message);
     queued->message.data = size_bytes == 0 ? NULL : queued + 1;
-    if (!count(box, origin, bytes_of(queued), task)) {
-        release(box, queued);
+    if (!count(store, origin, bytes_of(queued), task)) {
+        release(store, queued);
         return NULL;
     }
     if (size_bytes != 0)
@@ -118,16 +118,16 @@ fy_queued_message *fy_queued_make(fy_message_store *box, int origin, const ferry
     return queued;
 }
 
-void fy_queued_destroy(fy_message_store *box, fy_queued_message *queued)
+void fy_queued_destroy(fy_message_store *store, fy_queued_message *queued)
 {
     if (queued->counted)
-        discount(box, queued);
-    *box->kept_bytes -= bytes_of(queued);
-    if (box->full && *box->kept_bytes <= box->full_bytes / 2) {
-        box->full = false;
-        box->unsettled = true;
+        discount(store, queued);
+    *store->kept_bytes -= bytes_of(queued);
+    if (store->full && *store->kept_bytes <= store->full_bytes / 2) {
+        store->full = false;
+        store->unsettled = true;
     }
-    release(box, queued);
+    release(store, queued);
 }
 
 /* Order of the early list. Sequence numbers of one origin lie close together, so their difference

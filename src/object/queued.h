@@ -68,36 +68,37 @@ typedef struct fy_message_store {
 
 /* `limit_bytes` is for what is held of one origin, `full_bytes` for all queued messages, which are
  * counted in `*kept_bytes`. FERRY_ENOMEM. */
-int fy_message_store_init(fy_message_store *box, size_t limit_bytes, size_t full_bytes,
+int fy_message_store_init(fy_message_store *store, size_t limit_bytes, size_t full_bytes,
                           size_t *kept_bytes);
 
 /* Frees all queued messages that fit into the pool. */
-void fy_message_store_fini(fy_message_store *box);
+void fy_message_store_fini(fy_message_store *store);
 
 /* As fy_held_of, for a rank that was not asked for last. */
-fy_held *fy_held_find(fy_message_store *box, int origin);
+fy_held *fy_held_find(fy_message_store *store, int origin);
 
 /* The account of a rank, until the next call; NULL without memory. */
-static inline fy_held *fy_held_of(fy_message_store *box, int origin)
+static inline fy_held *fy_held_of(fy_message_store *store, int origin)
 {
-    fy_held *last = box->last[origin & 1];
-    return last != NULL && last->origin_plus_1 == (uint64_t)origin + 1 ? last
-                                                                       : fy_held_find(box, origin);
+    fy_held *last = store->last[origin & 1];
+    return last != NULL && last->origin_plus_1 == (uint64_t)origin + 1
+               ? last
+               : fy_held_find(store, origin);
 }
 
 /* As fy_queued_create, but for the envelope, of which only the origin is known. */
-fy_queued_message *fy_queued_make(fy_message_store *box, int origin, const ferry_message *message,
+fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
                                   uint64_t since_ns, bool task);
 
 /* A queued message with copies of `message` and its data; NULL when there is no memory. `task`: it
  * is for a scheduled object: work that has arrived, and is the program's to bound. In line, so that
  * what makes an envelope writes it where it stays, and field by field, as copy_message does. */
-static inline fy_queued_message *fy_queued_create(fy_message_store *box,
+static inline fy_queued_message *fy_queued_create(fy_message_store *store,
                                                   const fy_envelope *envelope,
                                                   const ferry_message *message, uint64_t since_ns,
                                                   bool task)
 {
-    fy_queued_message *queued = fy_queued_make(box, envelope->origin, message, since_ns, task);
+    fy_queued_message *queued = fy_queued_make(store, envelope->origin, message, since_ns, task);
     if (queued == NULL)
         return NULL;
     queued->envelope.object = envelope->object;
@@ -109,16 +110,16 @@ static inline fy_queued_message *fy_queued_create(fy_message_store *box,
     return queued;
 }
 
-void fy_queued_destroy(fy_message_store *box, fy_queued_message *queued);
+void fy_queued_destroy(fy_message_store *store, fy_queued_message *queued);
 
 /* As fy_queued_uncount, for one that is counted. */
-void fy_queued_discount(fy_message_store *box, fy_queued_message *queued);
+void fy_queued_discount(fy_message_store *store, fy_queued_message *queued);
 
 /* The queued message is a task from now on. */
-static inline void fy_queued_uncount(fy_message_store *box, fy_queued_message *queued)
+static inline void fy_queued_uncount(fy_message_store *store, fy_queued_message *queued)
 {
     if (queued->counted)
-        fy_queued_discount(box, queued);
+        fy_queued_discount(store, queued);
 }
 
 static inline void fy_queued_list_push(fy_queued_list *messages, fy_queued_message *queued)

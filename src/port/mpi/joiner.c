@@ -19,84 +19,84 @@ static joiner *joiner_of(const fy_port *port)
     return (joiner *)(uintptr_t)port->ops;
 }
 
-static bool is_far(const joiner *g, int rank)
+static bool is_far(const joiner *j, int rank)
 {
     /* relaxed: set before anybody joined */
-    return (atomic_load_explicit(&rank_at(g->segment->base, (uint32_t)rank)->state,
+    return (atomic_load_explicit(&rank_at(j->segment->base, (uint32_t)rank)->state,
                                  memory_order_relaxed) &
             SHM_FAR) != 0;
 }
 
 /* The relay looks at what it has to pass on when it is told to. */
-static void ring(const joiner *g)
+static void ring(const joiner *j)
 {
-    fy_shm_signal(g->relay, FY_HELPER);
+    fy_shm_signal(j->relay, FY_HELPER);
 }
 
 static void joiner_close(fy_port *port)
 {
-    joiner *g = joiner_of(port);
-    g->shm->close(port);
-    free(g);
+    joiner *j = joiner_of(port);
+    j->shm->close(port);
+    free(j);
 }
 
 static void joiner_query(const fy_port *port, fy_port_info *info)
 {
-    const joiner *g = joiner_of(port);
-    g->shm->query(port, info);
-    info->ranks = g->numbers;
+    const joiner *j = joiner_of(port);
+    j->shm->query(port, info);
+    info->ranks = j->numbers;
     info->shares_memory = false;
 }
 
 static int joiner_send(fy_port *port, fy_thread thread, fy_lane lane, int rank,
                        const fy_frame *frame)
 {
-    const joiner *g = joiner_of(port);
-    if (rank < 0 || rank >= g->numbers)
+    const joiner *j = joiner_of(port);
+    if (rank < 0 || rank >= j->numbers)
         return FERRY_EINVAL;
-    int error = g->shm->send(port, thread, lane, rank, frame);
-    if (error == 0 && is_far(g, rank))
-        ring(g);
+    int error = j->shm->send(port, thread, lane, rank, frame);
+    if (error == 0 && is_far(j, rank))
+        ring(j);
     return error;
 }
 
 static int joiner_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
                              const fy_frame *frame)
 {
-    const joiner *g = joiner_of(port);
-    if (rank < 0 || rank >= g->numbers)
+    const joiner *j = joiner_of(port);
+    if (rank < 0 || rank >= j->numbers)
         return FERRY_EINVAL;
-    int error = g->shm->send_block(port, thread, lane, rank, frame);
-    if (error == 0 && is_far(g, rank))
-        ring(g);
+    int error = j->shm->send_block(port, thread, lane, rank, frame);
+    if (error == 0 && is_far(j, rank))
+        ring(j);
     return error;
 }
 
 static int joiner_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
-    const joiner *g = joiner_of(port);
-    int rank = g->shm->owner(port, thread, address, size_bytes);
-    return rank < 0 || is_far(g, rank) ? -1 : rank;
+    const joiner *j = joiner_of(port);
+    int rank = j->shm->owner(port, thread, address, size_bytes);
+    return rank < 0 || is_far(j, rank) ? -1 : rank;
 }
 
 static void *joiner_board(fy_port *port, int rank)
 {
-    const joiner *g = joiner_of(port);
-    return is_far(g, rank) ? NULL : g->shm->board(port, rank);
+    const joiner *j = joiner_of(port);
+    return is_far(j, rank) ? NULL : j->shm->board(port, rank);
 }
 
 static void joiner_rouse(fy_port *port, int rank)
 {
-    const joiner *g = joiner_of(port);
-    if (!is_far(g, rank))
-        g->shm->rouse(port, rank);
+    const joiner *j = joiner_of(port);
+    if (!is_far(j, rank))
+        j->shm->rouse(port, rank);
 }
 
 static void joiner_endure(fy_port *port, bool on)
 {
-    const joiner *g = joiner_of(port);
-    g->shm->endure(port, on);
-    ring(g);
+    const joiner *j = joiner_of(port);
+    j->shm->endure(port, on);
+    ring(j);
 }
 
 int fy_mpi_spawn_ranks_error(int error, int count, int numbers)
@@ -111,32 +111,32 @@ int fy_mpi_spawn_ranks_error(int error, int count, int numbers)
 
 static int joiner_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
-    const joiner *g = joiner_of(port);
-    return fy_mpi_spawn_ranks_error(g->shm->spawn_ranks(port, count, argv, first), count,
-                                    g->numbers);
+    const joiner *j = joiner_of(port);
+    return fy_mpi_spawn_ranks_error(j->shm->spawn_ranks(port, count, argv, first), count,
+                                    j->numbers);
 }
 
 int fy_mpi_joiner(fy_segment *segment, fy_port *port)
 {
-    joiner *g = malloc(sizeof(*g));
-    if (g == NULL)
+    joiner *j = malloc(sizeof(*j));
+    if (j == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for a port");
     uint32_t relay = common_at(segment->base)->relay;
-    g->ops = *port->ops;
-    g->shm = port->ops;
-    g->segment = segment;
-    g->relay = rank_at(segment->base, relay);
-    g->numbers = (int)relay;
-    g->ops.close = joiner_close;
-    g->ops.query = joiner_query;
-    g->ops.send = joiner_send;
-    g->ops.send_block = joiner_send_block;
-    g->ops.owner = joiner_owner;
-    g->ops.board = joiner_board;
-    g->ops.rouse = joiner_rouse;
-    g->ops.endure = joiner_endure;
-    g->ops.spawn_ranks = joiner_spawn_ranks;
-    g->ops.ask = NULL; /* it reaches the ranks of this node only */
-    port->ops = &g->ops;
+    j->ops = *port->ops;
+    j->shm = port->ops;
+    j->segment = segment;
+    j->relay = rank_at(segment->base, relay);
+    j->numbers = (int)relay;
+    j->ops.close = joiner_close;
+    j->ops.query = joiner_query;
+    j->ops.send = joiner_send;
+    j->ops.send_block = joiner_send_block;
+    j->ops.owner = joiner_owner;
+    j->ops.board = joiner_board;
+    j->ops.rouse = joiner_rouse;
+    j->ops.endure = joiner_endure;
+    j->ops.spawn_ranks = joiner_spawn_ranks;
+    j->ops.ask = NULL; /* it reaches the ranks of this node only */
+    port->ops = &j->ops;
     return 0;
 }

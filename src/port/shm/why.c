@@ -254,7 +254,7 @@ static void print_rank(void *base, uint32_t index, fy_waiting *t, FILE *out)
         print_answer(rank, t, out);
 }
 
-/* "ranks 0-2 wait in a barrier for ranks 3 5" once for all that are in one sort of call. */
+/* "ranks 0-2 wait in a barrier for ranks 3 5" once for all that are in one kind of call. */
 static void print_missing(void *base, const fy_waiting *all, uint32_t ranks, uint32_t rank,
                           FILE *out)
 {
