@@ -66,7 +66,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
-	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_doomed $(KILLS)
+	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_crashing $(KILLS)
 	@$(BUILD)/tests/mesh_fuzz_polygons apps/data/jutland.poly $(POLYGONS)
 	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
 	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \

@@ -11,6 +11,22 @@
 typedef enum loss_kind { LOSS_NOTE, LOSS_HANDLERS } loss_kind;
 enum { LOSS_WORDS = 2 };
 
+#define DIED "rank %d %s; its work is lost"
+
+/* To all others: the first reason. */
+static void tell_all(ferry *f)
+{
+    const fy_loss *loss = &f->loss;
+    const fy_frame frame = {.kind = FY_KIND_LOSS,
+                            .word_count = LOSS_WORDS,
+                            .words = {LOSS_NOTE, (uint64_t)(int64_t)loss->error},
+                            .data = loss->reason,
+                            .size_bytes = strlen(loss->reason)};
+    for (int rank = 0; rank < f->ranks; rank++)
+        if (rank != f->rank && !fy_peer_is_gone(f, rank))
+            (void)fy_send(f, FY_DATA, rank, &frame); /* without memory: they wait until we end */
+}
+
 void fy_loss_note(ferry *f, int error, const char *format, ...)
 {
     fy_loss *loss = &f->loss;
@@ -21,14 +37,7 @@ void fy_loss_note(ferry *f, int error, const char *format, ...)
     (void)vsnprintf(loss->reason, sizeof(loss->reason), format, arguments);
     va_end(arguments);
     loss->error = error;
-    const fy_frame frame = {.kind = FY_KIND_LOSS,
-                            .word_count = LOSS_WORDS,
-                            .words = {LOSS_NOTE, (uint64_t)(int64_t)error},
-                            .data = loss->reason,
-                            .size_bytes = strlen(loss->reason)};
-    for (int rank = 0; rank < f->ranks; rank++)
-        if (rank != f->rank && !fy_peer_is_gone(f, rank))
-            (void)fy_send(f, FY_DATA, rank, &frame); /* without memory: they wait until we end */
+    tell_all(f);
 }
 
 /* A rank that leaves in order has asked all others, and one that closes has met them: a rank that
@@ -42,11 +51,30 @@ void fy_loss_of_rank(ferry *f, int rank, bool died)
         f->loss.dead = rank + 1;
 }
 
+/* A fy_deliver of a rank that ends: nothing but the reason of a loss counts any more. */
+static fy_verdict take_note(void *context, int source, const fy_frame *frame)
+{
+    return frame->kind == FY_KIND_LOSS ? fy_loss_deliver(context, source, frame) : FY_TAKEN;
+}
+
+/* What made this rank fail may be a loss of which the reason is still unread. Another rank may hear
+ * first that this rank has gone, and only then of the loss. So this rank reads on, and repeats the
+ * reason before it goes. */
 void fy_loss_end(ferry *f, int status)
 {
-    if (f->loss.dead == 0)
-        fy_loss_note(f, FERRY_EPEER, "rank %d ended with exit status %d; its work is lost", f->rank,
-                     status & 0xff);
+    enum { POLLS_MAX = 64 };
+    const fy_loss *loss = &f->loss;
+    for (int i = 0; i < POLLS_MAX && loss->error == 0 && f->peers.fn == NULL; i++)
+        if (f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, take_note, f) == 0)
+            break;
+    if (loss->error != 0)
+        tell_all(f);
+    else if (loss->dead != 0 && f->peers.fn == NULL)
+        fy_loss_note(f, FERRY_EPEER, DIED, loss->dead - 1, fy_peer_outcome(f, loss->dead - 1));
+    else
+        fy_loss_note(f, FERRY_EPEER, "rank %d ended with exit status %d; its work is lost%s%s",
+                     f->rank, status & 0xff, f->error_text[0] != '\0' ? "; its last error: " : "",
+                     f->error_text);
 }
 
 static void tell_bad(ferry *f)
@@ -75,7 +103,7 @@ int fy_loss_check(ferry *f, const char *call)
     if (loss->error != 0)
         return fy_fail(f, loss->error, "%s: %s", call, loss->reason);
     if (loss->dead != 0 && f->peers.fn == NULL)
-        return fy_fail(f, FERRY_EPEER, "%s: rank %d %s; its work is lost", call, loss->dead - 1,
+        return fy_fail(f, FERRY_EPEER, "%s: " DIED, call, loss->dead - 1,
                        fy_peer_outcome(f, loss->dead - 1));
     return 0;
 }

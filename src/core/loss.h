@@ -41,8 +41,8 @@ void fy_loss_note(ferry *f, int error, const char *format, ...)
 /* Notes that `rank` has gone: it has died, or it has left without a word to the others. */
 void fy_loss_of_rank(ferry *f, int rank, bool died);
 
-/* This rank ends with `status`, alone: lets the others know, unless it does so because of a loss
- * that they are told of as well. */
+/* This rank ends with `status`, alone: tells the others. If it knows of a loss, it tells them the
+ * reason of that loss. */
 void fy_loss_end(ferry *f, int status);
 
 /* 0, or the error that every quiescence and collective ends with; `call` begins its message. */
