@@ -257,7 +257,7 @@ void fy_work_shipped(ferry *f, uint64_t count)
     atomic_fetch_add_explicit(&f->work_shipped, count, memory_order_relaxed);
 }
 
-int ferry_stats_get(ferry *f, ferry_stats *out)
+__attribute__((cold)) int ferry_stats_get(ferry *f, ferry_stats *out)
 {
     if (out == NULL)
         return fy_fail(f, FERRY_EINVAL, "stats_get: the result is NULL");

@@ -320,7 +320,7 @@ static void end_record(ferry *f, fy_op_record *record, int error)
         fy_op_finish(f, record);
 }
 
-void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone)
+__attribute__((cold)) void fy_op_give_up(ferry *f, fy_op_record *record, int error, bool alone)
 {
     if (record->gone != NULL) {
         fy_op_gone_fn *gone = record->gone;
@@ -400,7 +400,7 @@ bool fy_op_hold(ferry *f, uint32_t op, bool held)
     return before;
 }
 
-void fy_op_drop(ferry *f, uint32_t op)
+__attribute__((cold)) void fy_op_drop(ferry *f, uint32_t op)
 {
     fy_ops *ops = &f->ops_table;
     fy_op_record *record = find_named(f, op);
@@ -421,7 +421,7 @@ void fy_op_drop(ferry *f, uint32_t op)
         release(ops, record);
 }
 
-void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
+__attribute__((cold)) void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
 {
     fy_op_record *record = find_open(f, op);
     if (record == NULL)
@@ -430,7 +430,8 @@ void fy_op_too_long(ferry *f, uint32_t op, size_t size_max)
     fy_op_end(f, op, FERRY_ETOOLONG);
 }
 
-void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
+__attribute__((cold)) void fy_op_moved(ferry *f, uint32_t op, int giver, int rank,
+                                       uint32_t movement)
 {
     fy_op_record *record = find_open(f, op);
     int32_t ahead = record == NULL ? -1 : (int32_t)(movement - record->movement);
@@ -447,7 +448,7 @@ void fy_op_moved(ferry *f, uint32_t op, int giver, int rank, uint32_t movement)
         fy_op_end(f, op, FERRY_EPEER);
 }
 
-void fy_ops_fail_peer(ferry *f, int rank, bool died)
+__attribute__((cold)) void fy_ops_fail_peer(ferry *f, int rank, bool died)
 {
     fy_ops *ops = &f->ops_table;
     for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
@@ -461,7 +462,7 @@ void fy_ops_fail_peer(ferry *f, int rank, bool died)
     }
 }
 
-void fy_ops_cancel(ferry *f)
+__attribute__((cold)) void fy_ops_cancel(ferry *f)
 {
     fy_ops *ops = &f->ops_table;
     for (uint32_t i = 0; i < ops->chunk_count * CHUNK_RECORDS; i++) {
@@ -473,7 +474,7 @@ void fy_ops_cancel(ferry *f)
         fy_ops_deliver(f);
 }
 
-void fy_ops_fini(ferry *f)
+__attribute__((cold)) void fy_ops_fini(ferry *f)
 {
     fy_ops *ops = &f->ops_table;
     for (uint32_t i = 0; i < ops->chunk_count; i++)

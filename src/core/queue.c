@@ -90,7 +90,7 @@ fy_queue *fy_queue_find(const fy_queue_set *set, uint32_t key)
     return queue;
 }
 
-static bool grow(fy_queue_set *set)
+static __attribute__((cold)) bool grow(fy_queue_set *set)
 {
     uint32_t count = set->bucket_count == 0 ? 16 : set->bucket_count * 2;
     fy_queue **buckets = fy_calloc(count, sizeof(*buckets));
@@ -109,7 +109,7 @@ static bool grow(fy_queue_set *set)
     return true;
 }
 
-static fy_queue *create_queue(fy_queue_set *set, uint32_t key)
+static __attribute__((cold)) fy_queue *create_queue(fy_queue_set *set, uint32_t key)
 {
     if (set->queue_count >= set->bucket_count && !grow(set))
         return NULL;
@@ -163,7 +163,7 @@ fy_packet *fy_queue_set_unlink(fy_queue_set *set, fy_queue *queue, fy_packet *be
     return packet;
 }
 
-void fy_queue_set_fini(fy_queue_set *set, fy_pool *pool)
+__attribute__((cold)) void fy_queue_set_fini(fy_queue_set *set, fy_pool *pool)
 {
     for (uint32_t i = 0; i < set->bucket_count; i++) {
         for (fy_queue *queue = set->buckets[i], *next; queue != NULL; queue = next) {

@@ -42,7 +42,7 @@ size_t fy_backlog_bytes(const ferry *f, fy_lane lane, int rank)
     return queue != NULL ? queue->bytes : 0;
 }
 
-size_t fy_answer_bytes(const ferry *f, int rank)
+__attribute__((cold)) size_t fy_answer_bytes(const ferry *f, int rank)
 {
     const fy_queue *messages = fy_credit_is_withdrawn(f) ? NULL : waiting(f, FY_MESSAGES, rank);
     return fy_backlog_bytes(f, FY_DATA, rank) + (messages != NULL ? messages->bytes : 0);
@@ -340,7 +340,8 @@ static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *l
     }
 }
 
-static int send_lent(ferry *f, int rank, const fy_frame *frame, const char *call)
+static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *frame,
+                                           const char *call)
 {
     (void)call;
     fy_doing before = fy_account_enter(f, f->account.base);

@@ -28,7 +28,7 @@ void fy_message_end_op(ferry *f, int origin, uint32_t op, int error)
         fy_op_end_remote(f, origin, op, error);
 }
 
-void fy_message_bounce(ferry *f, const fy_envelope *envelope)
+__attribute__((cold)) void fy_message_bounce(ferry *f, const fy_envelope *envelope)
 {
     if (envelope->origin != ferry_rank(f))
         fy_location_send(f, envelope->origin, envelope->object,
@@ -472,7 +472,7 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
 
 /* A poll for another tag keeps the message: it has arrived when its object is here. Else it goes
  * its way now, which runs no handler. */
-bool fy_message_hold(ferry *f, int source, fy_frame *frame)
+__attribute__((cold)) bool fy_message_hold(ferry *f, int source, fy_frame *frame)
 {
     const fy_objects *objects = fy_objects_of(f);
     fy_envelope envelope;

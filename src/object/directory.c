@@ -366,7 +366,7 @@ static __attribute__((cold)) void lose(ferry *f, fy_entry *entry, int rank)
     fy_object_bury(f, entry, &about);
 }
 
-void fy_directory_peer_gone(ferry *f, int rank)
+__attribute__((cold)) void fy_directory_peer_gone(ferry *f, int rank)
 {
     fy_objects *objects = fy_objects_of(f);
     (void)fy_arrivals_install(f);

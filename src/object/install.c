@@ -455,7 +455,7 @@ static bool end_next(ferry *f, fy_arrival *arrival)
     return true;
 }
 
-void fy_arrivals_end(ferry *f)
+__attribute__((cold)) void fy_arrivals_end(ferry *f)
 {
     fy_unregistered_retry(f);
     fy_arrival *arrival = arrivals_take(f);
