@@ -452,8 +452,6 @@ static int open_layer(ferry *f, const ferry_options *options)
     for (; fy_schedulers[s->table_count] != NULL; s->table_count++)
         s->table[s->table_count] = fy_schedulers[s->table_count];
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
-    fy_kind_set(f, FY_KIND_SCHEDULER, fy_scheduler_frame);
-    fy_kind_set(f, FY_KIND_PHASE, take_phase);
     s->objects->watch = &fy_balance_watch;
     if (s->objects->info.starting != 0 && s->objects->info.starting < s->ranks)
         look_who_is_present(f);
@@ -524,8 +522,16 @@ static void why(ferry *f, fy_why *told)
     fy_control_unlock(f);
 }
 
+static const fy_kind_info kinds[] = {
+    [FY_KIND_SCHEDULER - FY_KINDS_OF_BALANCE] = {fy_scheduler_frame, NULL, "scheduler", 0},
+    [FY_KIND_PHASE - FY_KINDS_OF_BALANCE] = {take_phase, NULL, "phase", 0},
+};
+
 const fy_layer_ops fy_balance_layer = {
     .layer = FY_LAYER_BALANCE,
+    .name = "balance",
+    .kinds = kinds,
+    .kind_count = sizeof(kinds) / sizeof(kinds[0]),
     .open = open_layer,
     .close = close_layer,
     .drain = drain,

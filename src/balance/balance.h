@@ -23,6 +23,13 @@
 
 enum { FY_SCHEDULERS_MAX = 32, FY_SCHEDULER_NAME_BYTES = 512, FY_PARAMETERS_BYTES = 256 };
 
+/* Kinds of frames. */
+enum {
+    FY_KIND_SCHEDULER = FY_KINDS_OF_BALANCE, /* control lane, either thread: words for the scheduler
+                                              */
+    FY_KIND_PHASE,                           /* whether the job balances, for one that has joined */
+};
+
 /* Words for a scheduler elsewhere, not sent yet. */
 typedef struct fy_note {
     int rank;

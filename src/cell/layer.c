@@ -105,7 +105,6 @@ static int open_cells(ferry *f, const ferry_options *options)
         close_cells(f);
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
     }
-    fy_kind_set(f, FY_KIND_CELL, fy_cell_deliver);
     return 0;
 }
 
@@ -141,7 +140,12 @@ static bool busy(ferry *f)
     return !fy_list_empty(&c->pending) && fy_pending_would_miss(c);
 }
 
+static const fy_kind_info kind = {fy_cell_deliver, NULL, "cell", 0};
+
 const fy_layer_ops fy_cell_layer = {.layer = FY_LAYER_CELL,
+                                    .name = "cell",
+                                    .kinds = &kind,
+                                    .kind_count = 1,
                                     .open = open_cells,
                                     .close = close_cells,
                                     .progress = progress,

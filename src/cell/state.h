@@ -29,6 +29,9 @@
 #include "base/table.h"
 #include "core/core.h"
 
+/* The kind of frames: operations on cells of other nodes, and their answers. */
+enum { FY_KIND_CELL = FY_KINDS_OF_CELL };
+
 enum {
     FY_CELL_INLINE = 4,      /* slots inside the cell */
     FY_CELL_RANK_WORDS = 16, /* bits for 1,024 ranks */

@@ -3,7 +3,7 @@
  *
  * Invariant: application code runs only on the application thread, one handler or callback at a
  * time (f->depth). The helper thread enters core only through fy_helper_send and the control-lane
- * kinds marked so in fy_kind. */
+ * kinds marked so where they are defined. */
 #ifndef FY_CORE_H
 #define FY_CORE_H
 
@@ -15,43 +15,6 @@
 #include "base/shared.h"
 #include "port/port.h"
 
-/* Frames by meaning. A kind belongs to one layer, which sets its function at open. */
-typedef enum fy_kind {
-    FY_KIND_REQUEST,    /* core: run a handler */
-    FY_KIND_LENT,       /* core: a frame of another kind, whose data are read where they are */
-    FY_KIND_SPREAD,     /* core: pass on, and run a handler */
-    FY_KIND_END,        /* core: an operation has ended (words: op, error) */
-    FY_KIND_COLLECTIVE, /* core */
-    FY_KIND_WAVE,       /* core, control lane, either thread: termination waves */
-    FY_KIND_PUT,        /* memory */
-    FY_KIND_PUT_ANSWER, /* memory: a put was refused, or its data have arrived */
-    FY_KIND_GET,        /* memory */
-    FY_KIND_GOT,        /* memory */
-    FY_KIND_TRANSFER,   /* memory: run a handler on data that are in place */
-    FY_KIND_WORD,       /* memory: a call that answers with one word, and the answer */
-    FY_KIND_MESSAGE,    /* object: message to an object */
-    FY_KIND_LOCATION,   /* object: where an object is */
-    FY_KIND_ARRIVAL,    /* object, control lane, either thread: a migrating object */
-    FY_KIND_PIGGYBACK,  /* object: a migrating object in the frame of its message */
-    FY_KIND_SCHEDULER,  /* balance, control lane, either thread: words for the scheduler */
-    FY_KIND_CELL,       /* cell: operations on cells of other nodes, and their answers */
-    FY_KIND_MOVER,      /* mover: offers, packed copies, acknowledgements, wakes */
-    FY_KIND_MAIL,       /* core: two-sided messages */
-    FY_KIND_LEAVE,      /* core: a rank that leaves, and answers to it */
-    FY_KIND_HANDOVER,   /* object: what it knew of objects */
-    FY_KIND_READY,      /* core: the source, which has joined, takes objects from now on */
-    FY_KIND_PHASE,      /* balance: whether the job balances, for one that has joined */
-    FY_KIND_REFUSAL,    /* core, control lane, either thread: the source leaves this rank's requests
-                           with it */
-    FY_KIND_WHY,        /* core, control lane, either thread: this rank is to say what it does */
-    FY_KIND_CREDIT,     /* core, control lane, either thread: tokens against sending messages */
-    FY_KIND_LOSS,       /* core: work was lost; or handlers to compare */
-    FY_KINDS
-} fy_kind;
-
-/* Handles one frame of a kind; borrowed until it returns. */
-typedef fy_verdict fy_kind_fn(ferry *f, int source, const fy_frame *frame);
-
 /* The layers above core that keep state in a rank. */
 typedef enum fy_layer {
     FY_LAYER_MEMORY,
@@ -62,15 +25,77 @@ typedef enum fy_layer {
     FY_LAYERS
 } fy_layer;
 
+/* Frames have a kind, which says what they mean. A kind belongs to one layer. That layer defines
+ * the number of the kind in a header of its own, and describes the kind in a constant table
+ * (fy_kind_info). Core has the first numbers. Each layer above has a block of numbers. */
+enum {
+    FY_KINDS_OF_CORE = 16,
+    FY_KINDS_OF_LAYER = 8,
+    FY_KINDS_OF_MEMORY = FY_KINDS_OF_CORE + FY_LAYER_MEMORY * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_OBJECT = FY_KINDS_OF_CORE + FY_LAYER_OBJECT * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_BALANCE = FY_KINDS_OF_CORE + FY_LAYER_BALANCE * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_MOVER = FY_KINDS_OF_CORE + FY_LAYER_MOVER * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_CELL = FY_KINDS_OF_CORE + FY_LAYER_CELL * FY_KINDS_OF_LAYER,
+    FY_KINDS = FY_KINDS_OF_CORE + FY_LAYERS * FY_KINDS_OF_LAYER,
+};
+
+/* The kinds of core. */
+enum {
+    FY_KIND_REQUEST,    /* run a handler */
+    FY_KIND_LENT,       /* a frame of another kind, whose data are read where they are */
+    FY_KIND_SPREAD,     /* pass on, and run a handler */
+    FY_KIND_END,        /* an operation has ended (words: op, error) */
+    FY_KIND_COLLECTIVE, /* a part of a collective operation */
+    FY_KIND_WAVE,       /* control lane, either thread: termination waves */
+    FY_KIND_MAIL,       /* two-sided messages */
+    FY_KIND_LEAVE,      /* a rank that leaves, and answers to it */
+    FY_KIND_READY,      /* the source, which has joined, takes objects from now on */
+    FY_KIND_REFUSAL,    /* control lane, either thread: the source leaves this rank's requests with
+                           it */
+    FY_KIND_WHY,        /* control lane, either thread: this rank is to say what it does */
+    FY_KIND_CREDIT,     /* control lane, either thread: tokens against sending messages */
+    FY_KIND_LOSS,       /* work was lost; or handlers to compare */
+};
+
+/* Handles one frame of a kind; borrowed until it returns. */
+typedef fy_verdict fy_kind_fn(ferry *f, int source, const fy_frame *frame);
+
+/* What is done before a frame is kept for a later poll, because it has another tag than the poll
+ * wants: tells its source what that waits for, in memory reserved for one end, and takes out of the
+ * frame what need not be told again. False: the frame is not to be kept. */
+typedef bool fy_hold_fn(ferry *f, int source, fy_frame *frame);
+
+/* What core does with the frames of a kind beside handing them to their layer. */
+enum {
+    FY_FRAME_ASKS = 1,     /* its target may answer with more than the end of an operation */
+    FY_FRAME_TAGGED = 2,   /* a poll for a tag selects among these frames */
+    FY_FRAME_MAY_TAG = 4,  /* a poll for a tag selects among those of these frames with a tag */
+    FY_FRAME_WRITES = 8,   /* writes memory; without a tag it stays behind frames that are kept */
+    FY_FRAME_READS = 16,   /* reads memory: frames that write and are kept run first */
+    FY_FRAME_LENDABLE = 32 /* its data may be lent (lend.c) */
+};
+
+/* One kind of frame, as its layer describes it. */
+typedef struct fy_kind_info {
+    fy_kind_fn *deliver; /* those of the control lane run on either thread, under the lock that
+                            fy_control_poll's caller holds; all others on the application thread */
+    fy_hold_fn *hold;    /* may be NULL */
+    const char *name;    /* in reports */
+    uint32_t properties; /* FY_FRAME_... */
+} fy_kind_info;
+
 /* What a rank tells of itself (why.h). */
 typedef struct fy_why fy_why;
 
-/* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c,
- * the one place that names the layers above. Any function may be NULL. All on the application
- * thread. */
+/* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c.
+ * That list and fy_layer are the places where core names the layers above. Any function may be
+ * NULL. All on the application thread. */
 typedef int fy_progress_fn(ferry *f);
 typedef struct fy_layer_ops {
     fy_layer layer;
+    uint32_t kind_count;                                 /* at most FY_KINDS_OF_LAYER */
+    const fy_kind_info *kinds;                           /* by kind, from the layer's first */
+    const char *name;                                    /* in reports */
     int (*open)(ferry *f, const ferry_options *options); /* in order; undone by close on failure */
     void (*close)(ferry *f);  /* in reverse order, after the last barrier */
     void (*drain)(ferry *f);  /* before the last barrier: stop helpers, give up nothing */
@@ -188,15 +213,11 @@ static inline void fy_frame_done(ferry *f)
     ((fy_head *)(void *)f)->hasty_frames++;
 }
 
-/* Sets the function for `kind`. Those of the control lane may run on either thread, under the lock
- * that fy_control_poll's caller holds; all others run on the application thread. */
-/* What is done before a frame is kept for a later poll, because it has another tag than the poll
- * wants: tells its source what that waits for, in memory reserved for one end, and takes out of the
- * frame what need not be told again. False: the frame is not to be kept. */
-typedef bool fy_hold_fn(ferry *f, int source, fy_frame *frame);
-void fy_hold_set(ferry *f, fy_kind kind, fy_hold_fn *fn);
+/* The description of a kind; NULL when no layer of this program has it. */
+const fy_kind_info *fy_kind_find(uint8_t kind);
 
-FY_SHARED void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn);
+/* Sets another function for a kind than its table names. Called by its layer's `open`. */
+void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn);
 
 /* Sends a frame from the application thread. Never blocks and keeps order: without room the frame
  * is copied to the peer's backlog, which polls send. FERRY_EPEER, FERRY_ENOMEM. */

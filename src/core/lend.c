@@ -38,7 +38,8 @@ fy_verdict fy_lent_deliver(ferry *f, int source, const fy_frame *frame)
     real.data = (const void *)(uintptr_t)loan.address;
     real.size_bytes = loan.size_bytes;
     real.block = false;
-    if ((loan.kind == FY_KIND_REQUEST || loan.kind == FY_KIND_MESSAGE) &&
+    const fy_kind_info *info = loan.kind < FY_KINDS ? fy_kind_find(real.kind) : NULL;
+    if (info != NULL && (info->properties & FY_FRAME_LENDABLE) != 0 &&
         fy_mail_is_shared(f, real.data, real.size_bytes))
         return fy_data_deliver(f, source, &real);
     fy_bad_frame(f, source, frame, "data that are lent");

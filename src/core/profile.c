@@ -60,7 +60,7 @@ static fy_verdict count_handled(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
-void fy_kind_set(ferry *f, fy_kind kind, fy_kind_fn *fn)
+void fy_kind_set(ferry *f, uint8_t kind, fy_kind_fn *fn)
 {
     f->kinds[kind] = fn;
     if (f->profile == NULL)
@@ -167,12 +167,17 @@ void fy_profile_trace(ferry *f, FILE *out)
             fprintf(out, "stat messages_forwarded_%d %" PRIu64 "\n", i, own.hops[i]);
 }
 
+static fy_report_name name_kind(uint8_t kind)
+{
+    return (fy_report_name){fy_kind_layer(kind), fy_kind_find(kind)->name};
+}
+
 static int write_report(ferry *f, const char *path, const fy_report *reports)
 {
     FILE *file = path == NULL ? stderr : fy_file_create(path, false);
     if (file == NULL)
         return fy_fail(f, FERRY_ESYSTEM, "profile: %s: %s", path, fy_file_why());
-    bool written = f->profile->printer->print(file, reports, f->collectives.group->size);
+    bool written = f->profile->printer->print(file, reports, f->collectives.group->size, name_kind);
     if (path != NULL)
         written = fclose(file) == 0 && written;
     return written ? 0

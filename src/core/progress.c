@@ -52,19 +52,8 @@ fy_verdict fy_dispatch(ferry *f, int source, const fy_frame *frame)
 /* Whether a frame may make this rank answer with more than the end of an operation. */
 static bool is_query(const fy_frame *frame)
 {
-    switch (frame->kind) {
-    case FY_KIND_REQUEST:
-    case FY_KIND_LENT:
-    case FY_KIND_SPREAD:
-    case FY_KIND_MESSAGE:
-    case FY_KIND_PIGGYBACK:
-    case FY_KIND_TRANSFER:
-    case FY_KIND_GET:
-    case FY_KIND_WORD:
-        return true;
-    default:
-        return false;
-    }
+    const fy_kind_info *info = fy_kind_find(frame->kind);
+    return info != NULL && (info->properties & FY_FRAME_ASKS) != 0;
 }
 
 static bool is_over(const ferry *f, int source)

@@ -1,6 +1,5 @@
 /* The life of a rank: made over a port, closed with the others, freed. */
 #include "core/rank.h"
-#include "core/why.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,24 +14,6 @@
 
 /* What waits on a rank may take so much of the machine's memory, if nobody says otherwise. */
 enum { WAITING_PART = 4 };
-
-static void set_kinds(ferry *f)
-{
-    fy_kind_set(f, FY_KIND_REQUEST, fy_request_deliver);
-    fy_hold_set(f, FY_KIND_REQUEST, fy_request_hold);
-    fy_kind_set(f, FY_KIND_LENT, fy_lent_deliver);
-    fy_kind_set(f, FY_KIND_SPREAD, fy_spread_deliver);
-    fy_kind_set(f, FY_KIND_END, fy_op_deliver);
-    fy_kind_set(f, FY_KIND_COLLECTIVE, fy_collective_deliver);
-    fy_kind_set(f, FY_KIND_WAVE, fy_wave_deliver);
-    fy_kind_set(f, FY_KIND_MAIL, fy_mail_deliver);
-    fy_kind_set(f, FY_KIND_LEAVE, fy_leave_deliver);
-    fy_kind_set(f, FY_KIND_READY, fy_ready_deliver);
-    fy_kind_set(f, FY_KIND_REFUSAL, fy_refusal_deliver);
-    fy_kind_set(f, FY_KIND_WHY, fy_why_deliver);
-    fy_kind_set(f, FY_KIND_CREDIT, fy_credit_deliver);
-    fy_kind_set(f, FY_KIND_LOSS, fy_loss_deliver);
-}
 
 /* Closes the layers below `count`, the last first. */
 static void close_layers(ferry *f, int count)
@@ -56,6 +37,7 @@ static int open_layers(ferry *f)
         if (fy_layer_at(i)->progress != NULL)
             *progress++ = fy_layer_at(i)->progress;
     for (int i = 0; i < FY_LAYERS; i++) {
+        fy_kinds_set(f, FY_KINDS_OF_CORE + i * FY_KINDS_OF_LAYER, FY_KINDS_OF_LAYER);
         int error = fy_layer_at(i)->open == NULL ? 0 : fy_layer_at(i)->open(f, &f->options);
         if (error != 0) {
             close_layers(f, i);
@@ -98,7 +80,7 @@ static int open_core(ferry *f)
     int error = fy_profile_init(f);
     if (error == 0)
         error = fy_trace_file_init(f);
-    set_kinds(f);
+    fy_kinds_set(f, 0, FY_KINDS_OF_CORE);
     fy_mail_init(f);
     fy_tags_init(f);
     if (error == 0)

@@ -47,6 +47,12 @@ enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
 extern const fy_layer_ops *const fy_layer_list[FY_LAYERS];
 extern const fy_layer_ops fy_layer_absent;
 
+/* Has the frames of `count` kinds from `first` on handled as their tables say. */
+void fy_kinds_set(ferry *f, int first, int count);
+
+/* The name of the layer of a kind that was sent or handled. */
+const char *fy_kind_layer(uint8_t kind);
+
 /* A layer's part, which is empty when the program is not linked to the layer. */
 static inline const fy_layer_ops *fy_layer_at(int layer)
 {

@@ -13,9 +13,10 @@ void fy_tags_fini(ferry *f)
     fy_mail_table_fini(f, &f->tags.kept);
 }
 
-void fy_hold_set(ferry *f, fy_kind kind, fy_hold_fn *fn)
+static uint32_t properties_of(const fy_frame *frame)
 {
-    f->tags.holds[kind] = fn;
+    const fy_kind_info *info = fy_kind_find(frame->kind);
+    return info != NULL ? info->properties : 0;
 }
 
 /* What a packet takes. */
@@ -59,7 +60,7 @@ static fy_verdict hold(ferry *f, int source, const fy_frame *frame)
     if (item == NULL)
         return FY_LEAVE;
     bool reserved = frame->op == 0 || fy_op_end_reserve(f);
-    fy_hold_fn *fn = f->tags.holds[frame->kind];
+    fy_hold_fn *fn = fy_kind_find(frame->kind)->hold;
     if (reserved && (fn == NULL || fn(f, source, &item->packet->frame)))
         return FY_TAKEN;
     fy_packet_destroy(&f->packets, take(f, item));
@@ -84,7 +85,7 @@ static bool run(ferry *f, fy_item *item)
 
 static bool is_plain_put(const fy_frame *frame)
 {
-    return frame->kind == FY_KIND_PUT && frame->tag == FY_NO_TAG;
+    return frame->tag == FY_NO_TAG && (properties_of(frame) & FY_FRAME_WRITES) != 0;
 }
 
 /* Whether an item is the oldest that is kept of its source. */
@@ -126,27 +127,20 @@ int fy_tags_run(ferry *f)
  * its tag; what remains for this rank comes from the rank itself (spread.c). */
 static bool is_selected(const ferry *f, int source, const fy_frame *frame)
 {
-    switch (frame->kind) {
-    case FY_KIND_REQUEST:
-    case FY_KIND_MESSAGE:
-    case FY_KIND_PIGGYBACK:
-    case FY_KIND_TRANSFER:
-        return true;
-    case FY_KIND_PUT:
-        return frame->tag != FY_NO_TAG || fy_tags_has(&f->tags, source, FERRY_ANY_TAG);
-    case FY_KIND_GET:
-        return frame->tag != FY_NO_TAG;
-    case FY_KIND_SPREAD:
+    uint32_t properties = properties_of(frame);
+    if (frame->kind == FY_KIND_SPREAD)
         return source == f->rank;
-    default:
-        return false;
-    }
+    if ((properties & FY_FRAME_TAGGED) != 0)
+        return true;
+    if (frame->tag != FY_NO_TAG)
+        return (properties & FY_FRAME_MAY_TAG) != 0;
+    return (properties & FY_FRAME_WRITES) != 0 && fy_tags_has(&f->tags, source, FERRY_ANY_TAG);
 }
 
 /* A rank may read what it has been told to be written. */
 static void settle_puts(ferry *f, const fy_frame *frame)
 {
-    if (frame->kind == FY_KIND_GET || frame->kind == FY_KIND_WORD)
+    if ((properties_of(frame) & FY_FRAME_READS) != 0)
         (void)run_list(f, FY_MAIL_TAG, FY_NO_TAG, true, true);
 }
 

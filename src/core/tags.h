@@ -23,7 +23,6 @@ typedef struct fy_tags {
     uint32_t count, round;
     bool full;      /* a frame of this poll had to be left in the port */
     bool told_full; /* a log line about it was written */
-    fy_hold_fn *holds[FY_KINDS];
 } fy_tags;
 
 void fy_tags_init(ferry *f);

@@ -12,14 +12,6 @@ static int open_memory(ferry *f, const ferry_options *options)
     if (m == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the memory layer");
     fy_layer_state_set(f, FY_LAYER_MEMORY, m);
-    fy_kind_set(f, FY_KIND_PUT, fy_put_deliver);
-    fy_hold_set(f, FY_KIND_PUT, fy_put_hold);
-    fy_kind_set(f, FY_KIND_PUT_ANSWER, fy_put_answer_deliver);
-    fy_kind_set(f, FY_KIND_GET, fy_get_deliver);
-    fy_kind_set(f, FY_KIND_GOT, fy_got_deliver);
-    fy_kind_set(f, FY_KIND_TRANSFER, fy_transfer_deliver);
-    fy_hold_set(f, FY_KIND_TRANSFER, fy_transfer_hold);
-    fy_kind_set(f, FY_KIND_WORD, fy_word_deliver);
     fy_transfer_pool_init(&m->follows);
     fy_group_pool_init(&m->groups);
     return 0;
@@ -40,8 +32,27 @@ static void close_memory(ferry *f)
     fy_layer_state_set(f, FY_LAYER_MEMORY, NULL);
 }
 
+static const fy_kind_info kinds[] = {
+    [FY_KIND_PUT - FY_KINDS_OF_MEMORY] = {fy_put_deliver, fy_put_hold, "put",
+                                          FY_FRAME_MAY_TAG | FY_FRAME_WRITES},
+    [FY_KIND_PUT_ANSWER - FY_KINDS_OF_MEMORY] = {fy_put_answer_deliver, NULL, "put answer", 0},
+    [FY_KIND_GET - FY_KINDS_OF_MEMORY] = {fy_get_deliver, NULL, "get",
+                                          FY_FRAME_ASKS | FY_FRAME_MAY_TAG | FY_FRAME_READS},
+    [FY_KIND_GOT - FY_KINDS_OF_MEMORY] = {fy_got_deliver, NULL, "get answer", 0},
+    [FY_KIND_TRANSFER - FY_KINDS_OF_MEMORY] = {fy_transfer_deliver, fy_transfer_hold, "transfer",
+                                               FY_FRAME_ASKS | FY_FRAME_TAGGED},
+    [FY_KIND_WORD -
+        FY_KINDS_OF_MEMORY] = {fy_word_deliver, NULL, "word", FY_FRAME_ASKS | FY_FRAME_READS},
+};
+
 const fy_layer_ops fy_memory_layer = {
-    .layer = FY_LAYER_MEMORY, .open = open_memory, .close = close_memory};
+    .layer = FY_LAYER_MEMORY,
+    .name = "memory",
+    .kinds = kinds,
+    .kind_count = sizeof(kinds) / sizeof(kinds[0]),
+    .open = open_memory,
+    .close = close_memory,
+};
 
 /* Memory of this rank alone, for ports without a shared heap. */
 static void *alloc_private(ferry *f, size_t size_bytes)

@@ -13,6 +13,16 @@
 #include "core/tags.h"
 #include "memory/regions.h"
 
+/* Kinds of frames. */
+enum {
+    FY_KIND_PUT = FY_KINDS_OF_MEMORY,
+    FY_KIND_PUT_ANSWER, /* a put was refused, or its data have arrived */
+    FY_KIND_GET,
+    FY_KIND_GOT,
+    FY_KIND_TRANSFER, /* run a handler on data that are in place */
+    FY_KIND_WORD,     /* a call that answers with one word, and the answer */
+};
+
 /* Data for ranges that are not reached directly travels in pieces of at most this size. */
 enum { FY_PIECE_BYTES = 32 * 1024 };
 

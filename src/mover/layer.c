@@ -141,7 +141,6 @@ static int open_movers(ferry *f, const ferry_options *options)
     }
     fy_list_init(&movers->active);
     fy_layer_state_set(f, FY_LAYER_MOVER, movers);
-    fy_kind_set(f, FY_KIND_MOVER, deliver);
     return 0;
 }
 
@@ -194,7 +193,12 @@ static void peer_gone(ferry *f, int rank)
         movers->news |= fy_mover_is_bereft((ferry_mover *)(void *)link);
 }
 
+static const fy_kind_info kind = {deliver, NULL, "mover", 0};
+
 const fy_layer_ops fy_mover_layer = {.layer = FY_LAYER_MOVER,
+                                     .name = "mover",
+                                     .kinds = &kind,
+                                     .kind_count = 1,
                                      .open = open_movers,
                                      .close = close_movers,
                                      .progress = progress,

@@ -23,6 +23,9 @@
 
 #include <ferry/mover_blocks.h>
 
+/* The kind of frames: offers, packed copies, acknowledgements, wakes. */
+enum { FY_KIND_MOVER = FY_KINDS_OF_MOVER };
+
 /* The counters of a link, in the shared heap, each on its own line. `ready` is written by the
  * source: its grids hold the data of that movement. `taken` is written by the target: it has them.
  * The flags say that their writer sleeps, or is about to, and wants a frame when the other's

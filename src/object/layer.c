@@ -5,7 +5,7 @@
 #include "object/foreign.h"
 #include "object/protocol.h"
 
-static int open_layer(ferry *f, const ferry_options *options)
+static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *options)
 {
     static const char no_memory[] = "open: no memory for the object layer";
     fy_objects *objects = fy_calloc(1, sizeof *objects);
@@ -39,13 +39,8 @@ static int open_layer(ferry *f, const ferry_options *options)
     fy_layer_state_set(f, FY_LAYER_OBJECT, objects);
     if (fy_costs_init(f) != 0)
         goto free_queued;
-    fy_kind_set(f, FY_KIND_MESSAGE,
-                objects->costs == NULL ? fy_message_frame : fy_message_frame_counted);
-    fy_hold_set(f, FY_KIND_MESSAGE, fy_message_hold);
-    fy_kind_set(f, FY_KIND_LOCATION, fy_location_frame);
-    fy_kind_set(f, FY_KIND_ARRIVAL, fy_arrival_frame);
-    fy_kind_set(f, FY_KIND_PIGGYBACK, fy_piggyback_frame);
-    fy_kind_set(f, FY_KIND_HANDOVER, fy_handover_frame);
+    if (objects->costs != NULL)
+        fy_kind_set(f, FY_KIND_MESSAGE, fy_message_frame_counted);
     return 0;
 free_queued:
     fy_layer_state_set(f, FY_LAYER_OBJECT, NULL);
@@ -70,7 +65,7 @@ static void end_record(ferry *f, fy_record *record)
     fy_record_destroy(objects, record);
 }
 
-static void close_layer(ferry *f)
+static __attribute__((cold)) void close_layer(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_arrivals_end(f);
@@ -156,8 +151,21 @@ static void peer_gone(ferry *f, int rank)
     fy_gaps_peer_gone(f, rank);
 }
 
+static const fy_kind_info kinds[] = {
+    [FY_KIND_MESSAGE - FY_KINDS_OF_OBJECT] = {fy_message_frame, fy_message_hold, "message",
+                                              FY_FRAME_ASKS | FY_FRAME_TAGGED | FY_FRAME_LENDABLE},
+    [FY_KIND_LOCATION - FY_KINDS_OF_OBJECT] = {fy_location_frame, NULL, "location", 0},
+    [FY_KIND_ARRIVAL - FY_KINDS_OF_OBJECT] = {fy_arrival_frame, NULL, "arrival", 0},
+    [FY_KIND_PIGGYBACK - FY_KINDS_OF_OBJECT] = {fy_piggyback_frame, NULL, "piggybacked object",
+                                                FY_FRAME_ASKS | FY_FRAME_TAGGED},
+    [FY_KIND_HANDOVER - FY_KINDS_OF_OBJECT] = {fy_handover_frame, NULL, "handover", 0},
+};
+
 const fy_layer_ops fy_object_layer = {
     .layer = FY_LAYER_OBJECT,
+    .name = "object",
+    .kinds = kinds,
+    .kind_count = sizeof(kinds) / sizeof(kinds[0]),
     .open = open_layer,
     .close = close_layer,
     .drain = fy_unregistered_retry,

@@ -31,6 +31,7 @@
 #include "base/table.h"
 #include "core/core.h"
 #include "object/affinity.h"
+#include "object/kinds.h"
 #include "object/names.h"
 #include "object/queued.h"
 #include "object/sources.h"

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "memory/state.h"
 #include "ranks.h"
 
 enum { LOG_MAX = 4096 };

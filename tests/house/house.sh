@@ -61,14 +61,15 @@ rule_columns()
         $(ls README.md CHANGELOG.md CONTRIBUTING.md 2>/dev/null) /dev/null >>"$found"
 }
 
+# The height of each layer; layers of one height do not know each other.
+levels='base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
+
 # Includes point only downwards (docs/architecture.md). Each folder under src is a layer.
 rule_includes()
 {
-    sources include src | xargs awk '
+    sources include src | xargs awk -v levels="$levels" '
         BEGIN {
-            # rank of a layer; layers of one rank do not know each other
-            n = split("base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 " \
-                      "mover 7 cell 7", pair, " ")
+            n = split(levels, pair, " ")
             for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
             # public headers are named after their layer, mover_plan.h too, but for these
             n = split("export base error base trace core member core two core " \
@@ -103,6 +104,24 @@ rule_includes()
             if (!(to in level) || level[to] >= level[from])
                 printf "%s:%d: %s of layer %s from layer %s\n", FILENAME, FNR, name, to, from
         }' >"$found"
+}
+
+# A kind of frames, FY_KIND_..., is named in the layer that defines it and in the layers above alone
+# (docs/decisions/0019).
+rule_kinds()
+{
+    sources src | grep '[.]h$' | xargs grep -HoE '^( +|enum [{] )FY_KIND_[A-Z_]+' >"$scratch/kinds"
+    sources src | xargs awk -v levels="$levels" '
+        BEGIN { n = split(levels, pair, " "); for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1] }
+        FILENAME ~ /kinds$/ { split($1, part, "/"); owner[$NF] = part[2]; next }
+        {
+            split(FILENAME, part, "/")
+            for (rest = $0; match(rest, /FY_KIND_[A-Z_]+/); rest = substr(rest, RSTART + RLENGTH)) {
+                kind = substr(rest, RSTART, RLENGTH); of = owner[kind]
+                if (of != "" && of != part[2] && level[of] >= level[part[2]])
+                    printf "%s:%d: %s is a kind of layer %s\n", FILENAME, FNR, kind, of
+            }
+        }' "$scratch/kinds" >"$found"
 }
 
 # Every public function has a comment, and one that names its threads: [...], its own or its

@@ -138,6 +138,13 @@ includes)
     mkdir_cmd() { mkdir "$root/src/cmd"; to src/cmd/c.c '#include "core/a.h"\n'; }
     spoil 'the command inside a layer' mkdir_cmd
     ;;
+kinds)
+    object_kind() { mkdir -p "$root/src/object"; echo 'enum { FY_KIND_X = 3 };' >"$root/src/object/k.h"; }
+    named_in_core() { object_kind; to src/core/a.c 'int fy_kind = FY_KIND_X;\n'; }
+    spoil 'a kind of object in core' named_in_core
+    named_beside() { object_kind; mkdir "$root/src/memory"; to src/memory/m.h '/* FY_KIND_X */\n'; }
+    spoil 'a kind of object in memory' named_beside
+    ;;
 contracts)
     spoil 'a function without thread contract' replace include/ferry/core.h 's/\[app.*\]//'
     spoil 'a comment of 604 characters' to include/ferry/core.h "/* $(printf '%0601d' 0) */\n"

@@ -203,7 +203,7 @@ static size_t spoil(uint64_t *random, unsigned char *bytes, size_t size_bytes)
     return next_random(random) % 4 == 0 ? next_random(random) % (size_bytes + 1) : size_bytes;
 }
 
-static fy_frame spoilt_frame(uint64_t *random, fy_kind kind, fy_frame base, unsigned char *data,
+static fy_frame spoilt_frame(uint64_t *random, uint8_t kind, fy_frame base, unsigned char *data,
                              size_t size_bytes)
 {
     base.kind = (uint8_t)kind;

@@ -11,6 +11,7 @@
 #include <ferry/ferry.h>
 
 #include "core/profile.h"
+#include "object/kinds.h"
 
 enum { LUMP = 8, LARGE_BYTES = 256 * 1024 };
 

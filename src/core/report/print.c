@@ -4,37 +4,6 @@
 
 #include "core/report/report.h"
 
-static const char *const kind_names[FY_KINDS][2] = {
-    [FY_KIND_REQUEST] = {"request", "core"},
-    [FY_KIND_LENT] = {"lent", "core"},
-    [FY_KIND_SPREAD] = {"broadcast", "core"},
-    [FY_KIND_END] = {"end", "core"},
-    [FY_KIND_COLLECTIVE] = {"collective", "core"},
-    [FY_KIND_WAVE] = {"quiesce", "core"},
-    [FY_KIND_MAIL] = {"mail", "core"},
-    [FY_KIND_LEAVE] = {"leave", "core"},
-    [FY_KIND_READY] = {"ready", "core"},
-    [FY_KIND_REFUSAL] = {"refusal", "core"},
-    [FY_KIND_WHY] = {"why", "core"},
-    [FY_KIND_CREDIT] = {"credit", "core"},
-    [FY_KIND_LOSS] = {"loss", "core"},
-    [FY_KIND_PUT] = {"put", "memory"},
-    [FY_KIND_PUT_ANSWER] = {"put answer", "memory"},
-    [FY_KIND_GET] = {"get", "memory"},
-    [FY_KIND_GOT] = {"get answer", "memory"},
-    [FY_KIND_TRANSFER] = {"transfer", "memory"},
-    [FY_KIND_WORD] = {"word", "memory"},
-    [FY_KIND_MESSAGE] = {"message", "object"},
-    [FY_KIND_LOCATION] = {"location", "object"},
-    [FY_KIND_ARRIVAL] = {"arrival", "object"},
-    [FY_KIND_PIGGYBACK] = {"piggybacked object", "object"},
-    [FY_KIND_HANDOVER] = {"handover", "object"},
-    [FY_KIND_PHASE] = {"phase", "balance"},
-    [FY_KIND_SCHEDULER] = {"scheduler", "balance"},
-    [FY_KIND_CELL] = {"cell", "cell"},
-    [FY_KIND_MOVER] = {"mover", "mover"},
-};
-
 static void add(fy_profile_row *into, const fy_profile_row *row)
 {
     into->calls += row->calls;
@@ -52,7 +21,8 @@ static void print_row(FILE *file, const char *layer, const char *name, const cha
 }
 
 /* The rows of all ranks together. */
-static void print_operations(FILE *file, const fy_report *reports, int ranks)
+static void print_operations(FILE *file, const fy_report *reports, int ranks,
+                             fy_report_name_fn *name)
 {
     fy_report sum = {.wall_ns = 0};
     for (int rank = 0; rank < ranks; rank++) {
@@ -66,8 +36,11 @@ static void print_operations(FILE *file, const fy_report *reports, int ranks)
     fprintf(file, "%-8s %-12s %-8s %12s %15s %12s %12s\n", "layer", "operation", "", "calls",
             "bytes", "ns each", "total ms");
     for (int kind = 0; kind < FY_KINDS; kind++) {
-        print_row(file, kind_names[kind][1], kind_names[kind][0], "sent", &sum.sent[kind]);
-        print_row(file, kind_names[kind][1], kind_names[kind][0], "handled", &sum.handled[kind]);
+        if (sum.sent[kind].calls == 0 && sum.handled[kind].calls == 0)
+            continue;
+        fy_report_name of = name((uint8_t)kind);
+        print_row(file, of.layer, of.kind, "sent", &sum.sent[kind]);
+        print_row(file, of.layer, of.kind, "handled", &sum.handled[kind]);
     }
     print_row(file, "memory", "put", "copied", &sum.other[FY_PROFILE_PUT]);
     print_row(file, "memory", "get", "copied", &sum.other[FY_PROFILE_GET]);
@@ -149,10 +122,10 @@ static void print_hops(FILE *file, const fy_report *reports, int ranks)
     fprintf(file, "\n");
 }
 
-static bool print(FILE *file, const fy_report *reports, int count)
+static bool print(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name)
 {
     fprintf(file, "ferry profile: %d ranks\n", count);
-    print_operations(file, reports, count);
+    print_operations(file, reports, count, name);
     print_ranks(file, reports, count);
     print_categories(file, reports, count);
     print_hops(file, reports, count);

@@ -11,7 +11,7 @@
 
 #define FY_REPORT_SYMBOL "fy_report_print"
 
-enum { FY_REPORT_VERSION = 1 };
+enum { FY_REPORT_VERSION = 2 };
 
 /* What a rank sends to rank 0 for the report. */
 typedef struct fy_report {
@@ -40,10 +40,16 @@ static inline fy_report_times fy_report_divide(const fy_report *r)
     return c;
 }
 
+/* What a kind of frame that was sent or handled is called. */
+typedef struct fy_report_name {
+    const char *layer, *kind;
+} fy_report_name;
+typedef fy_report_name fy_report_name_fn(uint8_t kind);
+
 /* Prints the reports of `count` ranks. Whether all could be written. */
 typedef struct fy_report_printer {
     uint32_t version; /* first: port/plugin.h */
-    bool (*print)(FILE *file, const fy_report *reports, int count);
+    bool (*print)(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name);
 } fy_report_printer;
 
 FY_SHARED extern const fy_report_printer fy_report_print;
