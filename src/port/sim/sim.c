@@ -114,6 +114,11 @@ static void die(fy_world *world, const fy_fault *fault)
     world->unfinished--;
     fy_log_line(rank->rank, "sim: died at %.6f s, as planned", (double)world->now_ns / 1e9);
     fy_world_tell(rank);
+    bool all = world->unfinished == 0;
+    for (int i = 0; i < world->rank_count && all; i++)
+        all = world->ranks[i].state == FY_PEER_DEAD || world->ranks[i].state == FY_PEER_ABSENT;
+    if (all)
+        fy_world_end(world, 128 + SIGKILL); /* nobody is left to fail */
 }
 
 static void strike(fy_world *world, fy_fault *fault)
