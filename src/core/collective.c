@@ -15,16 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "core/rank.h"
-#include "core/reduce.h"
 
 /* The tag of a frame that ends the call with an error; words[3] holds it. Data: a note, or with
  * TAG_REFUSE the reason. */
-enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_WORDS = 4 };
-
-/* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
-enum { PIECE_BYTES = 64 * 1024 };
+enum { TAG_ABORT = -1, TAG_REFUSE = -2 };
 
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
@@ -36,12 +31,6 @@ bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_
 {
     return ((a->what ^ b->what) & ~(uint64_t)FY_CALL_RETURNED) == 0 &&
            a->size_bytes == b->size_bytes && a->signature == b->signature;
-}
-
-static uint8_t flags_of(uint64_t what)
-{
-    unsigned kind = what & 0xff;
-    return kind <= FERRY_ALLTOALLV ? fy_collective_kinds[kind].flags : 0;
 }
 
 static const char *name_of(const fy_collective_call *call)
@@ -73,11 +62,11 @@ static void describe(const fy_collective_call *call, char *text, size_t size)
         return;
     }
     int length = snprintf(text, size, "called %s", name_of(call));
-    if (flags_of(call->what) & FY_COMBINES)
+    if (fy_collective_flags(call->what) & FY_COMBINES)
         length += snprintf(text + length, size - (size_t)length, " (%s of %s)",
                            reduction <= FERRY_XOR ? reductions[reduction] : "own",
                            type <= FERRY_BYTE ? types[type] : "own");
-    if (kind != FERRY_BARRIER && (flags_of(call->what) & FY_VARIES) == 0)
+    if (kind != FERRY_BARRIER && (fy_collective_flags(call->what) & FY_VARIES) == 0)
         length += snprintf(text + length, size - (size_t)length, " of %" PRIu64 " bytes",
                            call->size_bytes);
     if (fy_collective_is_rooted(kind))
@@ -130,7 +119,7 @@ static void send_all(ferry *f, const fy_group *group, const fy_frame *frame)
 static void tell_all(ferry *f, const fy_collective *c, int error, const abort_note *note)
 {
     const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                            .word_count = CALL_WORDS,
+                            .word_count = FY_CALL_WORDS,
                             .tag = TAG_ABORT,
                             .aux = c->number,
                             .words = {(uint64_t)(int64_t)error, 0, 0, c->group->id},
@@ -200,7 +189,7 @@ void fy_collective_refuse(ferry *f, uint32_t number, const char *reason)
 {
     fy_collective *c = find(&f->collectives, 0, number);
     const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
-                            .word_count = CALL_WORDS,
+                            .word_count = FY_CALL_WORDS,
                             .tag = TAG_REFUSE,
                             .aux = number,
                             .data = reason,
@@ -228,7 +217,7 @@ static void take_abort(ferry *f, fy_collective *c, int source, const fy_frame *f
 
 static void fulfil(ferry *f, fy_collective *c, fy_post *post, const fy_frame *frame)
 {
-    bool varies = (flags_of(c->call.what) & FY_VARIES) != 0;
+    bool varies = (fy_collective_flags(c->call.what) & FY_VARIES) != 0;
     if (frame->size_bytes > post->size_bytes - post->received ||
         (varies && frame->words[1] != post->size_bytes)) {
         uint64_t sent = varies ? frame->words[1] : frame->size_bytes;
@@ -258,9 +247,9 @@ static void note_quitter(ferry *f, fy_group *group, int source)
 /* Takes a frame of the call. Returns whether a step has asked for it, or it needs no asking. */
 static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
 {
-    const fy_collective_call call = {frame->words[0],
-                                     flags_of(frame->words[0]) & FY_VARIES ? 0 : frame->words[1],
-                                     frame->words[2]};
+    const fy_collective_call call = {
+        frame->words[0], fy_collective_flags(frame->words[0]) & FY_VARIES ? 0 : frame->words[1],
+        frame->words[2]};
     if (c->error != 0)
         return true;
     if (frame->tag == TAG_REFUSE) {
@@ -317,7 +306,7 @@ void fy_collectives_look_refused(ferry *f)
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_collectives *all = &f->collectives;
-    if (frame->word_count != CALL_WORDS) {
+    if (frame->word_count != FY_CALL_WORDS) {
         fy_bad_frame(f, source, frame, "part of a collective");
         return FY_TAKEN;
     }
@@ -391,93 +380,6 @@ void fy_collective_free(ferry *f, fy_collective *c)
     f->collectives.spare = c;
 }
 
-/* Sends the next pieces of a step; false when there is no room now. */
-static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
-{
-    do {
-        size_t left = step->size_bytes - c->sent;
-        size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
-        if (fy_has_backlog(f, FY_DATA, step->rank))
-            return false;
-        const fy_frame frame = {
-            .kind = FY_KIND_COLLECTIVE,
-            .word_count = CALL_WORDS,
-            .tag = step->tag,
-            .aux = c->number,
-            .words = {c->call.what,
-                      flags_of(c->call.what) & FY_VARIES ? step->whole_bytes : c->call.size_bytes,
-                      c->call.signature, c->group->id},
-            .data = (const unsigned char *)step->from + c->sent,
-            .size_bytes = piece};
-        c->error = fy_send(f, FY_DATA, step->rank, &frame);
-        c->sent += piece;
-    } while (c->error == 0 && c->sent < step->size_bytes);
-    c->sent = 0;
-    return true;
-}
-
-/* Carries out one step; false when it has to wait. */
-static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
-{
-    const fy_post *post;
-    switch ((fy_step_kind)step->kind) {
-    case FY_STEP_POST:
-        c->posts[step->rank].open = true;
-        if (f->collectives.early.head != NULL)
-            fy_collective_look_early(f, c);
-        return true;
-    case FY_STEP_SEND:
-        return send_pieces(f, c, step);
-    case FY_STEP_AWAIT:
-        post = &c->posts[step->rank];
-        return post->complete || (step->size_bytes > 0 && post->received >= step->size_bytes);
-    case FY_STEP_COMBINE:
-        fy_collective_combine(c, step->to, step->from, step->high, step->size_bytes);
-        return true;
-    case FY_STEP_COPY:
-        memmove(step->to, step->from, step->size_bytes);
-        return true;
-    }
-    return true;
-}
-
-/* Makes room for the next part; posts that are not complete belong to it too. */
-static void clear_part(fy_collective *c)
-{
-    c->at = c->step_count = 0;
-    for (uint32_t i = 0; i < c->post_count; i++)
-        if (!c->posts[i].complete)
-            return;
-    c->post_count = 0;
-}
-
-void fy_collective_advance(ferry *f, fy_collective *c)
-{
-    while (c->error == 0) {
-        if (c->at < c->step_count) {
-            if (!do_step(f, c, &c->steps[c->at]))
-                return;
-            c->at++;
-        } else if (!c->last) {
-            clear_part(c);
-            c->plan(f, c);
-            c->part++;
-        } else {
-            break;
-        }
-    }
-    fy_collective_finish(f, c);
-}
-
-void fy_collectives_advance(ferry *f)
-{
-    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
-        next = c->next;
-        if (!c->by_board)
-            fy_collective_advance(f, c);
-    }
-}
-
 void fy_collective_lack(ferry *f, fy_collective *c, int rank)
 {
     if (c->error != 0)
@@ -526,91 +428,5 @@ void fy_collectives_fail_lost(ferry *f)
         look_missing(f, c);
         if (c->error != 0)
             fy_collective_advance(f, c);
-    }
-}
-
-int fy_collectives_init(ferry *f)
-{
-    uint64_t *members = fy_calloc(fy_set_words(f->ranks), sizeof(*members));
-    if (members == NULL)
-        return FERRY_ENOMEM;
-    /* A rank that the job did not begin with is in no group yet. */
-    int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
-    for (int rank = 0; rank < starting && f->rank < starting; rank++)
-        fy_set_add(members, rank);
-    f->collectives.group = fy_group_create(members, f->ranks, f->rank);
-    free(members);
-    return f->collectives.group == NULL ? FERRY_ENOMEM : fy_meet_init(f);
-}
-
-int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
-{
-    fy_collectives *all = &f->collectives;
-    fy_group *group = fy_group_create(set, f->ranks, f->rank);
-    if (group == NULL)
-        return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->ranks);
-    /* Others that were not gone for the root may be gone here since. */
-    for (int i = 0; i < group->size; i++)
-        if (fy_peer_is_gone(f, fy_group_rank(group, i)))
-            group->dead = fy_group_rank(group, i);
-    group->number = number;
-    fy_group_drop(all->group);
-    all->group = group;
-    all->turn = 0;
-    return 0;
-}
-
-void fy_collectives_add(ferry *f, fy_group *group)
-{
-    fy_collectives *all = &f->collectives;
-    group->next = all->groups;
-    all->groups = group;
-    for (int i = 0; i < group->size; i++)
-        if (fy_peer_is_gone(f, group->ranks[i]))
-            group->dead = group->ranks[i];
-}
-
-void fy_collectives_made(ferry *f)
-{
-    f->collectives.making = false;
-    fy_collective_look_early(f, NULL);
-}
-
-void fy_collectives_lose(ferry *f, int rank)
-{
-    fy_group_lose(f->collectives.group, rank);
-    for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
-        fy_group_lose(group, rank);
-    for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
-        fy_group_lose(c->group, rank);
-}
-
-static void free_record(fy_collective *c)
-{
-    fy_group_drop(c->group);
-    if (c->steps != c->own_steps)
-        free(c->steps);
-    if (c->posts != c->own_posts)
-        free(c->posts);
-    free(c->scratch);
-    free(c);
-}
-
-void fy_collectives_fini(ferry *f)
-{
-    fy_collectives *all = &f->collectives;
-    free(all->boards);
-    fy_group_drop(all->group);
-    while (all->groups != NULL)
-        ferry_group_free(f, all->groups);
-    while (all->early.head != NULL)
-        fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, NULL));
-    for (fy_collective *c = all->first, *next; c != NULL; c = next) {
-        next = c->next;
-        free_record(c);
-    }
-    for (fy_collective *c = all->spare, *next; c != NULL; c = next) {
-        next = c->next;
-        free_record(c);
     }
 }

@@ -37,12 +37,22 @@ typedef struct fy_collective_kind {
 } fy_collective_kind;
 extern const fy_collective_kind fy_collective_kinds[FERRY_ALLTOALLV + 1];
 
+/* The flags of the kind of a call (FY_CALL_...). */
+static inline uint8_t fy_collective_flags(uint64_t what)
+{
+    unsigned kind = what & 0xff;
+    return kind <= FERRY_ALLTOALLV ? fy_collective_kinds[kind].flags : 0;
+}
+
 static inline bool fy_collective_is_rooted(unsigned kind)
 {
     return kind == FERRY_BROADCAST ||
            (kind <= FERRY_ALLTOALLV &&
             (fy_collective_kinds[kind].flags & (FY_READS_AT_ROOT | FY_WRITES_AT_ROOT)) != 0);
 }
+
+/* Words of each frame of a call: `what`, size, signature and the id of the group. */
+enum { FY_CALL_WORDS = 4 };
 
 /* `what` of a call: its fields from the lowest bits up. */
 enum {

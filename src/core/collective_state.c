@@ -1,0 +1,92 @@
+/* What a rank keeps for collectives, from its opening to its end: the group of the members, the
+ * groups of the program, records of calls. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "core/rank.h"
+
+int fy_collectives_init(ferry *f)
+{
+    uint64_t *members = fy_calloc(fy_set_words(f->ranks), sizeof(*members));
+    if (members == NULL)
+        return FERRY_ENOMEM;
+    /* A rank that the job did not begin with is in no group yet. */
+    int starting = f->info.starting != 0 ? f->info.starting : f->ranks;
+    for (int rank = 0; rank < starting && f->rank < starting; rank++)
+        fy_set_add(members, rank);
+    f->collectives.group = fy_group_create(members, f->ranks, f->rank);
+    free(members);
+    return f->collectives.group == NULL ? FERRY_ENOMEM : fy_meet_init(f);
+}
+
+int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
+{
+    fy_collectives *all = &f->collectives;
+    fy_group *group = fy_group_create(set, f->ranks, f->rank);
+    if (group == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "no memory for the group of %d ranks", f->ranks);
+    /* Others that were not gone for the root may be gone here since. */
+    for (int i = 0; i < group->size; i++)
+        if (fy_peer_is_gone(f, fy_group_rank(group, i)))
+            group->dead = fy_group_rank(group, i);
+    group->number = number;
+    fy_group_drop(all->group);
+    all->group = group;
+    all->turn = 0;
+    return 0;
+}
+
+void fy_collectives_add(ferry *f, fy_group *group)
+{
+    fy_collectives *all = &f->collectives;
+    group->next = all->groups;
+    all->groups = group;
+    for (int i = 0; i < group->size; i++)
+        if (fy_peer_is_gone(f, group->ranks[i]))
+            group->dead = group->ranks[i];
+}
+
+void fy_collectives_made(ferry *f)
+{
+    f->collectives.making = false;
+    fy_collective_look_early(f, NULL);
+}
+
+void fy_collectives_lose(ferry *f, int rank)
+{
+    fy_group_lose(f->collectives.group, rank);
+    for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
+        fy_group_lose(group, rank);
+    for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
+        fy_group_lose(c->group, rank);
+}
+
+static void free_record(fy_collective *c)
+{
+    fy_group_drop(c->group);
+    if (c->steps != c->own_steps)
+        free(c->steps);
+    if (c->posts != c->own_posts)
+        free(c->posts);
+    free(c->scratch);
+    free(c);
+}
+
+void fy_collectives_fini(ferry *f)
+{
+    fy_collectives *all = &f->collectives;
+    free(all->boards);
+    fy_group_drop(all->group);
+    while (all->groups != NULL)
+        ferry_group_free(f, all->groups);
+    while (all->early.head != NULL)
+        fy_packet_destroy(&f->packets, fy_queue_unlink(&all->early, NULL));
+    for (fy_collective *c = all->first, *next; c != NULL; c = next) {
+        next = c->next;
+        free_record(c);
+    }
+    for (fy_collective *c = all->spare, *next; c != NULL; c = next) {
+        next = c->next;
+        free_record(c);
+    }
+}

@@ -1,0 +1,96 @@
+/* Steps of collectives: polls carry them out in order, each as soon as it can be done. When all
+ * steps of a part are done, the plan of the call appends those of the next part. */
+#include <string.h>
+
+#include "core/rank.h"
+
+/* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
+enum { PIECE_BYTES = 64 * 1024 };
+
+/* Sends the next pieces of a step; false when there is no room now. */
+static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
+{
+    do {
+        size_t left = step->size_bytes - c->sent;
+        size_t piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        if (fy_has_backlog(f, FY_DATA, step->rank))
+            return false;
+        const fy_frame frame = {.kind = FY_KIND_COLLECTIVE,
+                                .word_count = FY_CALL_WORDS,
+                                .tag = step->tag,
+                                .aux = c->number,
+                                .words = {c->call.what,
+                                          fy_collective_flags(c->call.what) & FY_VARIES
+                                              ? step->whole_bytes
+                                              : c->call.size_bytes,
+                                          c->call.signature, c->group->id},
+                                .data = (const unsigned char *)step->from + c->sent,
+                                .size_bytes = piece};
+        c->error = fy_send(f, FY_DATA, step->rank, &frame);
+        c->sent += piece;
+    } while (c->error == 0 && c->sent < step->size_bytes);
+    c->sent = 0;
+    return true;
+}
+
+/* Carries out one step; false when it has to wait. */
+static bool do_step(ferry *f, fy_collective *c, const fy_step *step)
+{
+    const fy_post *post;
+    switch ((fy_step_kind)step->kind) {
+    case FY_STEP_POST:
+        c->posts[step->rank].open = true;
+        if (f->collectives.early.head != NULL)
+            fy_collective_look_early(f, c);
+        return true;
+    case FY_STEP_SEND:
+        return send_pieces(f, c, step);
+    case FY_STEP_AWAIT:
+        post = &c->posts[step->rank];
+        return post->complete || (step->size_bytes > 0 && post->received >= step->size_bytes);
+    case FY_STEP_COMBINE:
+        fy_collective_combine(c, step->to, step->from, step->high, step->size_bytes);
+        return true;
+    case FY_STEP_COPY:
+        memmove(step->to, step->from, step->size_bytes);
+        return true;
+    }
+    return true;
+}
+
+/* Makes room for the next part; posts that are not complete belong to it too. */
+static void clear_part(fy_collective *c)
+{
+    c->at = c->step_count = 0;
+    for (uint32_t i = 0; i < c->post_count; i++)
+        if (!c->posts[i].complete)
+            return;
+    c->post_count = 0;
+}
+
+void fy_collective_advance(ferry *f, fy_collective *c)
+{
+    while (c->error == 0) {
+        if (c->at < c->step_count) {
+            if (!do_step(f, c, &c->steps[c->at]))
+                return;
+            c->at++;
+        } else if (!c->last) {
+            clear_part(c);
+            c->plan(f, c);
+            c->part++;
+        } else {
+            break;
+        }
+    }
+    fy_collective_finish(f, c);
+}
+
+void fy_collectives_advance(ferry *f)
+{
+    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
+        next = c->next;
+        if (!c->by_board)
+            fy_collective_advance(f, c);
+    }
+}
