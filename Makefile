@@ -75,7 +75,6 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 		FERRY_PORT=sim FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 100000 $$seed
 	@FERRY_RANKS=2 FERRY_HEAP_BYTES=2G $(BUILD)/apps/ft B
 	@sh tests/sim/mutants.sh $(BUILD)/bin/ferry . all
-	@sh tests/core/loss_mutants.sh $(BUILD)/bin/ferry .
 	@sh tests/sim/compilers.sh $(BUILD)/bin/ferry . $(BUILD)/tests/sim_workload \
 		$(BUILD)/bench/papers/synthetic all
 

@@ -18,7 +18,8 @@ cases=${CRASHING_CASES:-"segv:handler segv:task abort:allreduce exit3:main exit3
     kill:main kill:handler kill:task kill:barrier kill:allreduce kill:gather kill:broadcast
     kill:quiesce kill:close kill:phase _exit0:main _exit0:handler _exit0:quiesce _exit0:close
     exit0:task return0:main return0:allreduce return0:gather return0:quiesce return3:main
-    return3:quiesce return3:phase abort7:handler abort7:task abort7:barrier none:main"}
+    return3:quiesce return3:phase abort7:handler abort7:task abort7:barrier none:main
+    return3:gather return3:gather return3:gather return3:gather"}
 for one in $cases; do
     how=${one%%:*} where=${one##*:} rank=$((count % ranks))
     count=$((count + 1))
