@@ -39,8 +39,8 @@ static void helper_main(void *arg)
         fy_control_unlock(s->f);
         fy_balance_flush(s, FY_HELPER);
         /* relaxed: a count */
-        atomic_store_explicit(&s->helper_ns, ops->cpu(s->port), memory_order_relaxed);
-        ops->wait(s->port, FY_HELPER, deadline_ns);
+        atomic_store_explicit(&s->helper_ns, ops->host.cpu(s->port), memory_order_relaxed);
+        ops->transport.wait(s->port, FY_HELPER, deadline_ns);
         fy_control_lock(s->f);
     }
     fy_control_unlock(s->f);
@@ -56,8 +56,8 @@ int fy_helper_start(ferry_scheduling *s)
         return 0;
     s->stop = false;
     fy_control_share(s->f, true);
-    error =
-        s->port->ops->spawn == NULL ? FERRY_ENOTSUP : s->port->ops->spawn(s->port, helper_main, s);
+    error = s->port->ops->host.spawn == NULL ? FERRY_ENOTSUP
+                                             : s->port->ops->host.spawn(s->port, helper_main, s);
     if (error == 0) {
         s->started = true;
         return 0;
@@ -75,8 +75,8 @@ void fy_helper_stop(ferry_scheduling *s)
     fy_control_lock(s->f);
     s->stop = true;
     fy_control_unlock(s->f);
-    s->port->ops->wake(s->port, FY_HELPER);
-    s->port->ops->join(s->port);
+    s->port->ops->transport.wake(s->port, FY_HELPER);
+    s->port->ops->host.join(s->port);
     s->started = false;
     fy_control_share(s->f, false);
     fy_helper_count(s);
@@ -100,10 +100,10 @@ void fy_helper_serve(ferry_scheduling *s)
     fy_control_unlock(s->f);
     fy_helper_count(s);
     s->objects->helped = true;
-    ops->serve(s->port, FY_HELPER);
+    ops->transport.serve(s->port, FY_HELPER);
     if (timer)
-        ops->wake(s->port, FY_HELPER);
-    if (!ops->pending(s->port, FY_CONTROL))
+        ops->transport.wake(s->port, FY_HELPER);
+    if (!ops->transport.pending(s->port, FY_CONTROL))
         return;
     fy_control_lock(s->f);
     (void)fy_control_poll(s->f);
@@ -120,5 +120,5 @@ void fy_helper_rest(ferry_scheduling *s)
     fy_control_serve(s->f, NULL);
     fy_control_unlock(s->f);
     s->objects->helped = false;
-    s->port->ops->serve(s->port, FY_APP);
+    s->port->ops->transport.serve(s->port, FY_APP);
 }

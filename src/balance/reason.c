@@ -14,12 +14,12 @@ enum { REASONS_MAX = 65536 };
 uint64_t fy_scheduler_entered(ferry_scheduling *s, fy_occasion occasion)
 {
     s->occasion = occasion;
-    return s->port->ops->now(s->port);
+    return s->port->ops->host.now(s->port);
 }
 
 void fy_scheduler_left(ferry_scheduling *s, uint64_t entered_ns)
 {
-    uint64_t passed = s->port->ops->now(s->port) - entered_ns;
+    uint64_t passed = s->port->ops->host.now(s->port) - entered_ns;
     if (s->by_helper)
         s->spent_ns += passed;
     else
@@ -45,7 +45,7 @@ void fy_reason_keep(ferry_scheduling *s, ferry_object object, int rank)
         s->reasons_lost++;
         return;
     }
-    s->reasons[s->reason_count++] = (fy_reason){.time_ns = s->port->ops->now(s->port),
+    s->reasons[s->reason_count++] = (fy_reason){.time_ns = s->port->ops->host.now(s->port),
                                                 .object = object.word,
                                                 .target = rank,
                                                 .asker = s->asker,

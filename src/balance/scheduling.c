@@ -37,7 +37,7 @@ int ferry_scheduling_acceptor(const ferry_scheduling *s, int distance)
 
 uint64_t ferry_scheduling_now(const ferry_scheduling *s)
 {
-    return s->port->ops->now(s->port);
+    return s->port->ops->host.now(s->port);
 }
 
 bool ferry_scheduling_is_on(const ferry_scheduling *s)
@@ -163,7 +163,7 @@ void ferry_scheduling_wake(ferry_scheduling *s, uint64_t time_ns)
 
 void fy_balance_alarm(ferry_scheduling *s)
 {
-    if (s->wake_ns > s->port->ops->now(s->port))
+    if (s->wake_ns > s->port->ops->host.now(s->port))
         return;
     s->wake_ns = 0;
     if (s->scheduler->wake == NULL)
@@ -194,7 +194,7 @@ static void ship(ferry_scheduling *s, fy_thread thread, fy_record *const *record
         fy_log(s->f, "objects stay: they cannot be sent to rank %d (%s)", target,
                ferry_strerror(error));
     if (thread == FY_HELPER)
-        s->port->ops->wake(s->port, FY_APP);
+        s->port->ops->transport.wake(s->port, FY_APP);
 }
 
 /* Takes the oldest that is to be shipped and those behind it that go to the same rank. [lock held]

@@ -44,8 +44,8 @@ static bool is_disturbed(const ferry_scheduling *s, int count)
     const fy_port_ops *ops = s->port->ops;
     /* relaxed: what is missed now is found after the batch. */
     return atomic_load_explicit(&s->objects->mail, memory_order_relaxed) ||
-           (count % LOOK_EVERY == 0 &&
-            (ops->pending(s->port, FY_DATA) || ops->pending(s->port, FY_CONTROL)));
+           (count % LOOK_EVERY == 0 && (ops->transport.pending(s->port, FY_DATA) ||
+                                        ops->transport.pending(s->port, FY_CONTROL)));
 }
 
 int fy_task_progress(ferry *f)
@@ -69,7 +69,7 @@ int fy_task_progress(ferry *f)
         if (count == 0)
             fy_helper_serve(s);
         else if (c.timer)
-            s->port->ops->wake(s->port, FY_HELPER);
+            s->port->ops->transport.wake(s->port, FY_HELPER);
         if (fy_queued_run(f, c.record, FY_DOING_TASK, c.queued)) {
             done = c.record;
             fy_record_worked(f, done);

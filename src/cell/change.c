@@ -53,7 +53,7 @@ static void ask(const fy_cells *c, const _Atomic uint32_t *lock, int owner)
                                                   memory_order_release, memory_order_relaxed);
     /* release: pairs with the acquire in progress */
     atomic_store_explicit(&board->attention, 1, memory_order_release);
-    c->ops->rouse(c->port, owner);
+    c->ops->heap.rouse(c->port, owner);
 }
 
 static void take_back(const fy_cells *c, const _Atomic uint32_t *lock, int owner)
@@ -66,7 +66,7 @@ static void take_back(const fy_cells *c, const _Atomic uint32_t *lock, int owner
         return;
     /* acquire: pairs with the release in fy_lock_answer */
     while (atomic_load_explicit(doubted, memory_order_acquire) == ((uintptr_t)lock | LOOKING) &&
-           c->ops->peer(c->port, owner) == FY_PEER_ALIVE)
+           c->ops->members.peer(c->port, owner) == FY_PEER_ALIVE)
         fy_yield();
 }
 
@@ -83,7 +83,7 @@ static int owner_of(const fy_cells *c, _Atomic uint32_t *lock)
     }
     /* We have none of this kind; others are no ranks, or none that was ever here. */
     if (owner > c->places || owner == c->self || c->boards[owner - 1] == NULL ||
-        c->ops->peer(c->port, (int)owner - 1) == FY_PEER_ABSENT) {
+        c->ops->members.peer(c->port, (int)owner - 1) == FY_PEER_ABSENT) {
         free_overwritten(c, lock, owner);
         return -1;
     }
@@ -100,7 +100,7 @@ static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
         int owner = owner_of(c, lock);
         if (owner < 0)
             continue;
-        if (c->ops->peer(c->port, owner) != FY_PEER_ALIVE) {
+        if (c->ops->members.peer(c->port, owner) != FY_PEER_ALIVE) {
             if (atomic_load_explicit(lock, memory_order_relaxed) == (uint32_t)owner + 1)
                 recover(c, lock, owner);
             continue;

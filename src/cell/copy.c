@@ -248,7 +248,7 @@ static int format_of(fy_cells *c, int rank, uint8_t *format)
     *format = board != NULL ? c->board->format : c->formats[rank];
     if (*format != 0)
         return 0;
-    if (c->ops->peer(c->port, rank) != FY_PEER_ALIVE)
+    if (c->ops->members.peer(c->port, rank) != FY_PEER_ALIVE)
         return fy_fail(c->f, FERRY_EPEER, "transtab: rank %d is gone, and its format not known",
                        rank);
     fy_remote_ask_format(c, rank);

@@ -11,7 +11,7 @@ enum { HANDLER_BUDGET = 16 };
 static void find_boards(fy_cells *c)
 {
     for (int rank = 0; c->shared && rank < ferry_ranks(c->f); rank++)
-        c->boards[rank] = c->ops->board(c->port, rank);
+        c->boards[rank] = c->ops->heap.board(c->port, rank);
     c->board = c->boards[ferry_rank(c->f)];
 }
 
@@ -27,8 +27,8 @@ static uint8_t own_format(void)
 static int open_board(fy_cells *c)
 {
     fy_port_info info;
-    c->ops->query(c->port, &info);
-    c->shared = c->ops->board != NULL && c->ops->alloc != NULL && info.shared_bytes != 0;
+    c->ops->transport.query(c->port, &info);
+    c->shared = c->ops->heap.board != NULL && c->ops->heap.alloc != NULL && info.shared_bytes != 0;
     find_boards(c);
     if (c->board == NULL) {
         c->shared = false;
@@ -53,8 +53,8 @@ static int open_board(fy_cells *c)
     c->intent = &c->board->intent;
     c->board->format = own_format();
     c->formats[info.rank] = own_format();
-    if (c->ops->changes != NULL) {
-        c->changes = c->ops->changes(c->port);
+    if (c->ops->members.changes != NULL) {
+        c->changes = c->ops->members.changes(c->port);
         /* One less: the first look finds who has gone before. relaxed: look acquires. */
         c->changes_seen = atomic_load_explicit(c->changes, memory_order_relaxed) - 1;
     }

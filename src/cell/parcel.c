@@ -105,7 +105,7 @@ void *fy_cells_alloc(const fy_cells *c, size_t size_bytes)
     if (size_bytes > SIZE_MAX / 2)
         return NULL;
     if (c->shared)
-        return c->ops->alloc(c->port, size_bytes, -1);
+        return c->ops->heap.alloc(c->port, size_bytes, -1);
     size_t rounded = (size_bytes + FY_PARCEL_BYTES - 1) / FY_PARCEL_BYTES * FY_PARCEL_BYTES;
     return fy_aligned_alloc(FY_PARCEL_BYTES, rounded);
 }
@@ -114,7 +114,7 @@ static void block_free(const fy_cells *c, void *block)
 {
     if (!c->shared)
         free(block);
-    else if (c->ops->release(c->port, block) != 0)
+    else if (c->ops->heap.release(c->port, block) != 0)
         fy_log(c->f, "a parcel's block at %p was freed by somebody else", block);
 }
 
@@ -375,14 +375,14 @@ void fy_registry_bury(const fy_cells *c, fy_board *creator)
             empty = false;
         } else if (address != 0) {
             /* Refused when who died at this had come so far. */
-            (void)c->ops->release(c->port, (void *)(uintptr_t)address);
+            (void)c->ops->heap.release(c->port, (void *)(uintptr_t)address);
             atomic_store_explicit(&entries[i], 0, memory_order_relaxed);
         }
     }
     if (!empty)
         return;
     atomic_store_explicit(&creator->registry_count, 0, memory_order_relaxed);
-    (void)c->ops->release(c->port, (void *)entries);
+    (void)c->ops->heap.release(c->port, (void *)entries);
 }
 
 void fy_parcel_rescue(fy_cells *c, uint32_t dead)

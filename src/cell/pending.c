@@ -154,7 +154,7 @@ static int attempt(fy_cells *c, fy_pending *p)
 static bool advance(fy_cells *c, fy_pending *p)
 {
     if (p->source >= 0) {
-        if (c->ops->peer(c->port, p->source) == FY_PEER_ALIVE)
+        if (c->ops->members.peer(c->port, p->source) == FY_PEER_ALIVE)
             return fy_remote_serve(c, p);
         fy_pending_end(c, p, FERRY_EPEER);
         return true;
@@ -162,7 +162,7 @@ static bool advance(fy_cells *c, fy_pending *p)
     int error = FERRY_EAGAIN;
     if (p->queue != NULL && fy_queue_ready(p->queue, p->kind))
         error = attempt(c, p);
-    if (error == FERRY_EAGAIN && c->ops->peer(c->port, p->cell.rank) != FY_PEER_ALIVE)
+    if (error == FERRY_EAGAIN && c->ops->members.peer(c->port, p->cell.rank) != FY_PEER_ALIVE)
         error = FERRY_EPEER;
     if (error == FERRY_EAGAIN)
         return false;

@@ -82,7 +82,7 @@ static inline void lock_sound(fy_cells *c, fy_cell *cell)
 static bool is_alive(const fy_cells *c, int place)
 {
     return !c->shared ||
-           ((uint32_t)place < c->places && c->ops->peer(c->port, place) == FY_PEER_ALIVE);
+           ((uint32_t)place < c->places && c->ops->members.peer(c->port, place) == FY_PEER_ALIVE);
 }
 
 /* Clears and returns the next bit, beginning after the one that had its turn last; -1: none. */
@@ -118,7 +118,7 @@ static int pick(const fy_cells *c, fy_cell *cell, uint64_t *bits, uint32_t flag)
 static void rouse(const fy_cells *c, int place)
 {
     if (place >= 0 && (uint32_t)place < c->places && place != (int)c->place)
-        c->ops->rouse(c->port, place);
+        c->ops->heap.rouse(c->port, place);
 }
 
 static void run_wakes(const fy_cells *c, const wakes *w)

@@ -21,7 +21,7 @@ static bool hold_board(const fy_cells *c, fy_board *board)
         if (owner == c->self)
             return false;
         /* acquire: as above; of those who take over, one succeeds */
-        if ((owner > c->places || c->ops->peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) &&
+        if ((owner > c->places || c->ops->members.peer(c->port, (int)owner - 1) != FY_PEER_ALIVE) &&
             atomic_compare_exchange_strong_explicit(&board->recoverer, &owner, c->self,
                                                     memory_order_acquire, memory_order_relaxed))
             return true;
@@ -128,7 +128,8 @@ static void recover(fy_cells *c, fy_board *board, uint32_t dead)
      * finished are not for sure: the pair is seen to by who recovers that one. */
     for (uint32_t other = 0; other < c->places; other++) {
         /* acquire: pairs with the release in redo */
-        if (c->boards[other] == NULL || c->ops->peer(c->port, (int)other) == FY_PEER_ALIVE ||
+        if (c->boards[other] == NULL ||
+            c->ops->members.peer(c->port, (int)other) == FY_PEER_ALIVE ||
             atomic_load_explicit(&c->boards[other]->recovery, memory_order_acquire) ==
                 FY_RECOVERY_NONE)
             continue;
@@ -158,10 +159,10 @@ bool fy_cells_look(fy_cells *c)
         return false;
     c->changes_seen = seen;
     fy_port_info info;
-    c->ops->query(c->port, &info);
+    c->ops->transport.query(c->port, &info);
     c->crowded = info.crowded;
     for (int rank = 0; rank < ferry_ranks(c->f); rank++) {
-        fy_peer_state state = c->gone[rank] ? FY_PEER_DEAD : c->ops->peer(c->port, rank);
+        fy_peer_state state = c->gone[rank] ? FY_PEER_DEAD : c->ops->members.peer(c->port, rank);
         if (c->gone[rank] || state == FY_PEER_ALIVE || state == FY_PEER_ABSENT)
             continue;
         c->gone[rank] = 1;

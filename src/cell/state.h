@@ -27,6 +27,7 @@
 
 #include "base/list.h"
 #include "base/table.h"
+#include "core/board.h"
 #include "core/core.h"
 
 /* The kind of frames: operations on cells of other nodes, and their answers. */
@@ -171,7 +172,7 @@ typedef struct fy_board {
     _Alignas(64) fy_cell cells[FERRY_CELLS];
 } fy_board;
 
-_Static_assert(sizeof(fy_board) <= FY_BOARD_BYTES, "a board has room for its cells");
+_Static_assert(sizeof(fy_board) <= FY_BOARD_CORE_OFFSET, "a board has room for its cells");
 
 /* The operations. */
 typedef enum fy_cell_kind {

@@ -58,7 +58,7 @@ static void account_at(ferry *f, uint64_t now, ferry_activity activity, uint32_t
 
 void fy_account_to(ferry *f, ferry_activity activity, uint32_t handler)
 {
-    account_at(f, f->ops->now(f->port), activity, handler);
+    account_at(f, f->ops->host.now(f->port), activity, handler);
 }
 
 static void start_cpu(ferry *f, uint64_t cpu_ns)
@@ -93,12 +93,13 @@ static uint64_t cpu_at(const ferry *f, uint64_t now_ns)
 {
     const fy_account *a = &f->account;
     uint64_t passed = now_ns - a->cpu_stamp_ns;
-    return a->cpu_stamp_ns != 0 && passed < BRIEF_NS ? a->cpu_ns + passed : f->ops->cpu(f->port);
+    return a->cpu_stamp_ns != 0 && passed < BRIEF_NS ? a->cpu_ns + passed
+                                                     : f->ops->host.cpu(f->port);
 }
 
 void fy_account_start_cpu(ferry *f)
 {
-    start_cpu(f, f->ops->cpu(f->port));
+    start_cpu(f, f->ops->host.cpu(f->port));
 }
 
 void fy_account_wait(ferry *f, uint64_t deadline_ns)
@@ -113,7 +114,7 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
         count_cpu(f, cpu_at(f, f->account.stamp_ns));
     if (f->profile != NULL)
         stretch = fy_profile_begin(f);
-    f->ops->wait(f->port, FY_APP, deadline_ns);
+    f->ops->transport.wait(f->port, FY_APP, deadline_ns);
     if (f->profile != NULL)
         fy_profile_waited(f, &stretch);
     fy_account_to(f, FERRY_RUNTIME, 0);
@@ -138,7 +139,7 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
     uint32_t outer_handler = f->account.handler;
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t start = f->account.stamp_ns;
-    f->ops->doing(f->port, f->account.doing, handler, start);
+    f->ops->diagnosis.doing(f->port, f->account.doing, handler, start);
     call_program(f, call, arg);
     fy_account_to(f, outer, outer_handler);
     if (f->account.stamp_ns - start < LIGHT_NS && handler < f->handlers.count)
@@ -162,7 +163,7 @@ static void open_batch(ferry *f, uint16_t handler)
 static void close_batch(ferry *f)
 {
     fy_account *a = &f->account;
-    uint64_t cpu_ns = f->ops->cpu(f->port);
+    uint64_t cpu_ns = f->ops->host.cpu(f->port);
     uint64_t used_ns = cpu_ns > a->batch_cpu_ns ? cpu_ns - a->batch_cpu_ns : 0;
     uint64_t wall_ns = a->batch_end_ns - a->batch_start_ns;
     uint64_t between_ns = a->between_ns * (a->batch_tasks - 1);
@@ -187,7 +188,7 @@ void fy_batch_end(ferry *f)
 {
     if (!fy_batch_is_open(f))
         return;
-    f->account.batch_end_ns = f->ops->now(f->port);
+    f->account.batch_end_ns = f->ops->host.now(f->port);
     close_batch(f);
 }
 
@@ -199,10 +200,10 @@ void fy_task_begin(ferry *f, uint16_t handler)
     if (a->batch_tasks == 0)
         open_batch(f, handler);
     else if (a->batch_tasks == 1)
-        a->between_ns = f->ops->now(f->port) - a->batch_end_ns;
+        a->between_ns = f->ops->host.now(f->port) - a->batch_end_ns;
     a->doing = FY_DOING_TASK;
-    f->ops->doing(f->port, FY_DOING_TASK, handler,
-                  a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
+    f->ops->diagnosis.doing(f->port, FY_DOING_TASK, handler,
+                            a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
 }
 
 void fy_task_end(ferry *f)
@@ -214,7 +215,7 @@ void fy_task_end(ferry *f)
         a->unread--;
         return;
     }
-    a->batch_end_ns = f->ops->now(f->port);
+    a->batch_end_ns = f->ops->host.now(f->port);
     uint64_t passed = a->batch_end_ns - a->batch_start_ns;
     a->unread = passed < (uint64_t)a->batch_tasks * TINY_NS ? TINY_TASKS - 1 : 0;
     if (passed >= BATCH_NS || a->batch_tasks >= BATCH_TASKS || f->profile != NULL ||
@@ -263,6 +264,7 @@ __attribute__((cold)) int ferry_stats_get(ferry *f, ferry_stats *out)
         return fy_fail(f, FERRY_EINVAL, "stats_get: the result is NULL");
     ferry_stats stats = f->stats;
     if (f->account.timed)
-        stats.runtime_cpu_ns += runtime_part(f, f->ops->cpu(f->port), f->ops->now(f->port));
+        stats.runtime_cpu_ns +=
+            runtime_part(f, f->ops->host.cpu(f->port), f->ops->host.now(f->port));
     return fy_write_sized(f, "stats_get: ferry_stats", out, &stats, sizeof stats);
 }

@@ -41,7 +41,7 @@ static int join_segment(fy_segment *segment, int rank, fy_port **out)
         if (error == 0)
             error = table->joiner(segment, port);
         if (error != 0) {
-            port->ops->close(port);
+            port->ops->transport.close(port);
             return error;
         }
     }
@@ -260,8 +260,8 @@ static void describe_rank(void *arg, char *out, size_t size)
 {
     const ferry *f = arg;
     int length = snprintf(out, size, "rank %d", f->rank);
-    if (f->ops->describe != NULL)
-        f->ops->describe(f->port, out + length, size - (size_t)length);
+    if (f->ops->diagnosis.describe != NULL)
+        f->ops->diagnosis.describe(f->port, out + length, size - (size_t)length);
 }
 
 static int run_rank(ferry *f, const program *p)
@@ -390,7 +390,7 @@ static int run_simulated_rank(void *arg, fy_port *port)
 {
     const program *p = arg;
     fy_port_info info;
-    port->ops->query(port, &info);
+    port->ops->transport.query(port, &info);
     ferry *f;
     if (fy_rank_create(port, &p->options, &f) != 0)
         return failed(info.rank);

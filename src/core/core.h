@@ -341,7 +341,7 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     fy_head *head = (fy_head *)(void *)f;
     head->account.doing = doing;
-    head->ops->doing(head->port, doing, handler, 0);
+    head->ops->diagnosis.doing(head->port, doing, handler, 0);
 }
 
 /* What fy_run does before and after a task. */

@@ -67,7 +67,7 @@ int fy_handler_add(ferry *f, const char *name, fy_handler_kind kind, fy_any_fn *
                            .kind = (uint8_t)kind,
                            .signature = sign(fy_handlers_signature(f), h->names[index], kind)};
     h->count++;
-    f->ops->name_handler(f->port, (uint16_t)index, h->names[index]);
+    f->ops->diagnosis.name_handler(f->port, (uint16_t)index, h->names[index]);
     out->index = (uint16_t)index;
     return 0;
 }

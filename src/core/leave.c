@@ -229,8 +229,9 @@ static void name_anew(ferry *f)
 /* Whether nothing that came before the answers is left to handle. */
 static bool is_empty(ferry *f)
 {
-    return !f->ops->pending(f->port, FY_DATA) && !f->ops->pending(f->port, FY_CONTROL) &&
-           fy_rank_idle(f) && fy_rank_is_drained(f);
+    return !f->ops->transport.pending(f->port, FY_DATA) &&
+           !f->ops->transport.pending(f->port, FY_CONTROL) && fy_rank_idle(f) &&
+           fy_rank_is_drained(f);
 }
 
 /* Returns when nobody needs this rank any more; at once when nobody is left to take what it has. */

@@ -65,7 +65,7 @@ void fy_loss_end(ferry *f, int status)
     enum { POLLS_MAX = 64 };
     const fy_loss *loss = &f->loss;
     for (int i = 0; i < POLLS_MAX && loss->error == 0 && f->peers.fn == NULL; i++)
-        if (f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, take_note, f) == 0)
+        if (f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, take_note, f) == 0)
             break;
     if (loss->error != 0)
         tell_all(f);

@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "core/board.h"
 #include "core/rank.h"
 
 _Static_assert(FY_MAIL_MARKS * sizeof(fy_mail_mark) <= FY_BOARD_MARKS_BYTES, "they have room");
@@ -31,13 +32,13 @@ fy_frame fy_mail_frame(fy_mail_kind kind)
 
 fy_mail_mark *fy_mail_marks(const ferry *f, int rank)
 {
-    char *board = f->ops->board == NULL ? NULL : f->ops->board(f->port, rank);
+    char *board = f->ops->heap.board == NULL ? NULL : f->ops->heap.board(f->port, rank);
     return board == NULL ? NULL : (fy_mail_mark *)(void *)(board + FY_BOARD_MARKS_OFFSET);
 }
 
 bool fy_mail_is_shared(const ferry *f, const void *data, size_t size_bytes)
 {
-    return f->ops->owner != NULL && f->ops->owner(f->port, FY_APP, data, size_bytes) >= 0;
+    return f->ops->heap.owner != NULL && f->ops->heap.owner(f->port, FY_APP, data, size_bytes) >= 0;
 }
 
 void fy_mail_table_init(fy_mail *mail)

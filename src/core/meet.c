@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/board.h"
 #include "core/collective.h"
 #include "core/rank.h"
 
@@ -68,13 +69,13 @@ static inline board *board_of(const ferry *f, int rank)
 
 int fy_meet_init(ferry *f)
 {
-    if (f->ops->board == NULL || f->ops->rouse == NULL)
+    if (f->ops->heap.board == NULL || f->ops->heap.rouse == NULL)
         return 0;
     void **boards = fy_calloc((size_t)f->ranks, sizeof(*boards));
     if (boards == NULL)
         return FERRY_ENOMEM;
     for (int rank = 0; rank < f->ranks; rank++) {
-        char *whole = f->ops->board(f->port, rank);
+        char *whole = f->ops->heap.board(f->port, rank);
         if (whole == NULL) {
             free(boards);
             return 0;
@@ -99,7 +100,7 @@ static void wake_sleepers(ferry *f, const fy_collective *c)
         /* seq_cst: after the store of our line or announcement; pairs with the store in
          * sleep_a_while */
         if (i != c->self && atomic_load(&board_of(f, fy_group_rank(c->group, i))->waiting))
-            f->ops->rouse(f->port, fy_group_rank(c->group, i));
+            f->ops->heap.rouse(f->port, fy_group_rank(c->group, i));
 }
 
 void fy_meet_announce(ferry *f, const fy_collective *c)

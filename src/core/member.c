@@ -26,9 +26,9 @@ int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
     int number, error;
     if (count < 1 || first == NULL)
         return fy_fail(f, FERRY_EINVAL, "spawn: %d ranks, or no place for the number", count);
-    if (f->ops->spawn_ranks == NULL)
+    if (f->ops->members.spawn_ranks == NULL)
         return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->ops->name);
-    error = f->ops->spawn_ranks(f->port, count, argv, &number);
+    error = f->ops->members.spawn_ranks(f->port, count, argv, &number);
     if (error != 0)
         return fy_fail(f, error, "spawn: %s", fy_error_text());
     for (int rank = number; rank < number + count; rank++) {

@@ -92,7 +92,7 @@ static void release(fy_ops *ops, fy_op_record *record)
 static void start_timer(ferry *f, fy_op_record *record, uint64_t timeout_ns)
 {
     fy_ops *ops = &f->ops_table;
-    uint64_t now = f->ops->now(f->port);
+    uint64_t now = f->ops->host.now(f->port);
     if (timeout_ns > UINT64_MAX / 2 - now)
         return; /* for ever */
     record->timeout_ns = timeout_ns;
@@ -113,7 +113,7 @@ static fy_op_record *take_record(ferry *f, uint64_t timeout_ns)
 {
     fy_ops *ops = &f->ops_table;
     if (timeout_ns != 0 && ops->wheel == NULL &&
-        (ops->wheel = fy_wheel_create(f->ops->now(f->port))) == NULL)
+        (ops->wheel = fy_wheel_create(f->ops->host.now(f->port))) == NULL)
         return NULL;
     if (ops->free_records == NULL && !grow(ops))
         return NULL;
@@ -340,7 +340,7 @@ static bool fails_later(const ferry *f, const fy_op_record *record, int error)
 {
     int rank = record->receipt.rank;
     return error == FERRY_EPEER && record->state == FY_OP_PENDING && rank != f->rank && rank >= 0 &&
-           !fy_peer_is_gone(f, rank) && f->ops->peer(f->port, rank) != FY_PEER_ALIVE;
+           !fy_peer_is_gone(f, rank) && f->ops->members.peer(f->port, rank) != FY_PEER_ALIVE;
 }
 
 static void end_open(ferry *f, fy_op_record *record, int error)

@@ -22,7 +22,7 @@ static int end_expired(ferry *f, uint64_t now_ns)
 int fy_ops_expire(ferry *f)
 {
     fy_ops *ops = &f->ops_table;
-    uint64_t now_ns = f->ops->now(f->port);
+    uint64_t now_ns = f->ops->host.now(f->port);
     uint64_t between_ns = (now_ns - ops->looked_ns) / (ops->polls + 1);
     uint64_t polls = LOOK_NS / (between_ns + 1);
     ops->polls = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;

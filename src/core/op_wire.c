@@ -39,7 +39,7 @@ static __attribute__((noinline)) void tell_later(ferry *f, int rank, const fy_fr
 void fy_op_tell(ferry *f, int rank, const fy_frame *frame)
 {
     if (f->profile != NULL || rank == f->rank || fy_has_backlog(f, FY_DATA, rank) ||
-        f->ops->send(f->port, FY_APP, FY_DATA, rank, frame) == FERRY_EAGAIN)
+        f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame) == FERRY_EAGAIN)
         tell_later(f, rank, frame);
 }
 

@@ -46,8 +46,8 @@ int fy_peers_init(ferry *f)
         peers->gone_count++;
         peers->gone_mark += mark_of(rank);
     }
-    if (f->ops->changes != NULL)
-        peers->changes = f->ops->changes(f->port);
+    if (f->ops->members.changes != NULL)
+        peers->changes = f->ops->members.changes(f->port);
     return 0;
 }
 
@@ -77,11 +77,12 @@ bool fy_peer_is_gone(const ferry *f, int rank)
 const char *fy_peer_outcome(const ferry *f, int rank)
 {
     char *text = f->peers.outcome;
-    int status = f->ops->outcome != NULL ? f->ops->outcome(f->port, rank) : -1;
+    int status = f->ops->members.outcome != NULL ? f->ops->members.outcome(f->port, rank) : -1;
     if (fy_set_has(f->peers.absent, rank))
         return "has not joined yet";
     if (status < 0)
-        return f->ops->peer(f->port, rank) == FY_PEER_DEAD ? "has died" : "has left the job";
+        return f->ops->members.peer(f->port, rank) == FY_PEER_DEAD ? "has died"
+                                                                   : "has left the job";
     if (WIFSIGNALED(status))
         (void)snprintf(text, FY_OUTCOME_BYTES, "was killed by signal %d (SIG%s)", WTERMSIG(status),
                        sigabbrev_np(WTERMSIG(status)));
@@ -105,10 +106,10 @@ static void tell(ferry *f, ferry_peer_event event)
 /* The port may take back what it had for a rank that is gone. */
 static void forget(ferry *f, int rank)
 {
-    if (f->ops->bury == NULL)
+    if (f->ops->members.bury == NULL)
         return;
     fy_control_lock(f);
-    f->ops->bury(f->port, rank);
+    f->ops->members.bury(f->port, rank);
     fy_control_unlock(f);
 }
 
@@ -151,7 +152,7 @@ static int look_for_newcomers(ferry *f, bool polling)
     for (int rank = 0; rank < f->ranks; rank++) {
         if (!fy_set_has(peers->absent, rank))
             continue;
-        fy_peer_state state = f->ops->peer(f->port, rank);
+        fy_peer_state state = f->ops->members.peer(f->port, rank);
         if (state == FY_PEER_ABSENT || (polling && state != FY_PEER_ALIVE))
             continue;
         settle(f, rank, state != FY_PEER_ALIVE);
@@ -163,7 +164,7 @@ static int look_for_newcomers(ferry *f, bool polling)
 static void look_how_crowded(ferry *f)
 {
     fy_port_info info;
-    f->ops->query(f->port, &info);
+    f->ops->transport.query(f->port, &info);
     f->info.crowded = info.crowded;
 }
 
@@ -192,11 +193,11 @@ int fy_peers_look(ferry *f)
         count = look_for_newcomers(f, false);
     for (int rank = 0; rank < f->ranks; rank++) {
         if (rank == f->rank || fy_set_has(peers->going, rank) ||
-            f->ops->peer(f->port, rank) == FY_PEER_ALIVE)
+            f->ops->members.peer(f->port, rank) == FY_PEER_ALIVE)
             continue;
         fy_set_add(peers->going, rank);
         if (!peers->news)
-            peers->news_ns = f->ops->now(f->port);
+            peers->news_ns = f->ops->host.now(f->port);
         peers->news = true;
     }
     return count;
@@ -210,7 +211,7 @@ static void bury(ferry *f, int rank)
     peers->gone_mark += mark_of(rank);
     peers->shifts++;
     fy_credit_renew(f);
-    bool died = f->ops->peer(f->port, rank) == FY_PEER_DEAD;
+    bool died = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
     fy_loss_of_rank(f, rank, died);
     if (died)
         fy_collectives_lose(f, rank);
@@ -228,15 +229,15 @@ static void bury(ferry *f, int rank)
 /* Whether a rank that has left has nothing more to say: what it sent may not be lost. */
 static bool is_heard(const ferry *f, int rank)
 {
-    return f->ops->silent == NULL || f->ops->peer(f->port, rank) != FY_PEER_LEFT ||
-           f->ops->silent(f->port, rank);
+    return f->ops->members.silent == NULL || f->ops->members.peer(f->port, rank) != FY_PEER_LEFT ||
+           f->ops->members.silent(f->port, rank);
 }
 
 int fy_peers_bury(ferry *f)
 {
     fy_peers *peers = &f->peers;
-    bool quiet = !f->ops->pending(f->port, FY_DATA) && f->tags.count == 0;
-    if (!quiet && f->ops->now(f->port) - peers->news_ns < BUSY_NS)
+    bool quiet = !f->ops->transport.pending(f->port, FY_DATA) && f->tags.count == 0;
+    if (!quiet && f->ops->host.now(f->port) - peers->news_ns < BUSY_NS)
         return 0;
     peers->news = false;
     int count = 0;
@@ -244,7 +245,7 @@ int fy_peers_bury(ferry *f)
     for (int pass = 0; pass < 2; pass++)
         for (int rank = 0; rank < f->ranks; rank++) {
             if (!fy_set_has(peers->going, rank) || fy_set_has(peers->gone, rank) ||
-                (pass == 0 && f->ops->peer(f->port, rank) != FY_PEER_DEAD))
+                (pass == 0 && f->ops->members.peer(f->port, rank) != FY_PEER_DEAD))
                 continue;
             if (!is_heard(f, rank)) {
                 peers->news = true;
@@ -299,8 +300,8 @@ int ferry_peer_watch(ferry *f, ferry_peer_fn *fn, void *arg)
 {
     f->peers.fn = fn;
     f->peers.arg = arg;
-    if (f->ops->endure != NULL)
-        f->ops->endure(f->port, fn != NULL);
+    if (f->ops->members.endure != NULL)
+        f->ops->members.endure(f->port, fn != NULL);
     return 0;
 }
 

@@ -23,7 +23,7 @@
 fy_stretch fy_profile_begin(ferry *f)
 {
     fy_profile *p = f->profile;
-    const fy_stretch stretch = {f->ops->now(f->port), p->nested_ns};
+    const fy_stretch stretch = {f->ops->host.now(f->port), p->nested_ns};
     p->nested_ns = 0;
     return stretch;
 }
@@ -31,7 +31,7 @@ fy_stretch fy_profile_begin(ferry *f)
 void fy_profile_end(ferry *f, const fy_stretch *stretch, fy_profile_row *row, uint64_t bytes)
 {
     fy_profile *p = f->profile;
-    uint64_t passed = f->ops->now(f->port) - stretch->start_ns;
+    uint64_t passed = f->ops->host.now(f->port) - stretch->start_ns;
     row->calls++;
     row->bytes += bytes;
     row->ns += passed - p->nested_ns;
@@ -91,7 +91,7 @@ int fy_profile_init(ferry *f)
     f->profile = fy_calloc(1, sizeof(*f->profile));
     if (f->profile == NULL)
         return FERRY_ENOMEM;
-    f->profile->opened_ns = f->ops->now(f->port);
+    f->profile->opened_ns = f->ops->host.now(f->port);
     f->profile->wanted = wanted;
     f->profile->path = !wanted || strcmp(value, "1") == 0 ? NULL : value;
     f->account.timed = true;
@@ -144,7 +144,7 @@ static void fill(ferry *f, fy_report *r)
     memcpy(r->handled, p->handled, sizeof(r->handled));
     memcpy(r->other, p->other, sizeof(r->other));
     memcpy(r->hops, p->hops, sizeof(r->hops));
-    r->wall_ns = f->ops->now(f->port) - p->opened_ns;
+    r->wall_ns = f->ops->host.now(f->port) - p->opened_ns;
     ferry_stats stats = FERRY_STATS_DEFAULTS;
     (void)ferry_stats_get(f, &stats);
     r->runtime_ns = stats.runtime_ns;

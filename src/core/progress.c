@@ -114,7 +114,7 @@ static fy_verdict deliver_control(void *context, int source, const fy_frame *fra
 
 int fy_control_poll(ferry *f)
 {
-    return f->ops->poll(f->port, FY_CONTROL, FY_POLL_BUDGET, deliver_control, f);
+    return f->ops->transport.poll(f->port, FY_CONTROL, FY_POLL_BUDGET, deliver_control, f);
 }
 
 void fy_control_lock(ferry *f)
@@ -148,7 +148,7 @@ int fy_control_look(ferry *f)
 {
     if (!f->control_shared)
         return fy_control_poll(f);
-    if (!f->ops->pending(f->port, FY_CONTROL))
+    if (!f->ops->transport.pending(f->port, FY_CONTROL))
         return 0;
     fy_control_lock(f);
     int count = fy_control_poll(f);
@@ -179,7 +179,7 @@ static __attribute__((cold)) int settle_layers(ferry *f)
 /* Takes in what the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
-    int count = f->ops->poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
+    int count = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     if (f->account.doing != f->account.base)
         fy_doing_set(f, f->account.base, 0);
     return count;
@@ -229,7 +229,7 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
     int refuser = atomic_exchange_explicit(&f->refuser, 0, memory_order_relaxed);
     if (refuser != 0 && is_over(f, refuser - 1))
         f->relieved = refuser;
-    uint64_t now = f->ops->now(f->port);
+    uint64_t now = f->ops->host.now(f->port);
     if (f->refused_since_ns == 0)
         f->refused_since_ns = now;
     if (now - f->refused_since_ns < TELL_NS)
@@ -308,7 +308,7 @@ static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *p
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;
-        uint64_t at = f->ops->now(f->port) + patience->pause_ns;
+        uint64_t at = f->ops->host.now(f->port) + patience->pause_ns;
         deadline_ns = at < deadline_ns ? at : deadline_ns;
     }
     return deadline_ns;
@@ -363,14 +363,15 @@ int ferry_wait(ferry *f, uint64_t timeout_ns)
     uint64_t before = f->done;
     uint64_t deadline = FERRY_FOREVER;
     if (timeout_ns != FERRY_FOREVER) {
-        uint64_t now = f->ops->now(f->port);
+        uint64_t now = f->ops->host.now(f->port);
         deadline = timeout_ns > FERRY_FOREVER - now ? FERRY_FOREVER : now + timeout_ns;
     }
     fy_doing doing = fy_account_enter(f, FY_DOING_IDLE);
     fy_patience patience = {0};
     do
         fy_progress_wait(f, true, deadline, &patience);
-    while (f->done == before && (deadline == FERRY_FOREVER || f->ops->now(f->port) < deadline));
+    while (f->done == before &&
+           (deadline == FERRY_FOREVER || f->ops->host.now(f->port) < deadline));
     fy_account_leave(f, doing);
     return fy_poll_result(f, before);
 }

@@ -202,7 +202,7 @@ fy_verdict fy_wave_deliver(ferry *f, int source, const fy_frame *frame)
         break;
     }
     if (f->control_shared)
-        f->ops->wake(f->port, FY_APP);
+        f->ops->transport.wake(f->port, FY_APP);
     return FY_TAKEN;
 }
 
@@ -288,7 +288,7 @@ static void choose_group(ferry *f)
 static void begin_pause(ferry *f, bool moved)
 {
     fy_quiescence *q = &f->quiescence;
-    uint64_t now = f->ops->now(f->port);
+    uint64_t now = f->ops->host.now(f->port);
     if (moved)
         q->unmoved_ns = now;
     uint64_t pause_ns = (now - q->unmoved_ns) / PAUSE_PART;
@@ -299,7 +299,7 @@ static void begin_pause(ferry *f, bool moved)
 static void end_pause(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    if (q->begin_ns != 0 && f->ops->now(f->port) >= q->begin_ns)
+    if (q->begin_ns != 0 && f->ops->host.now(f->port) >= q->begin_ns)
         q->begin_ns = 0;
 }
 
@@ -388,7 +388,7 @@ typedef struct stall {
 static void watch(ferry *f, stall *s)
 {
     const fy_quiescence *q = &f->quiescence;
-    uint64_t now = f->ops->now(f->port);
+    uint64_t now = f->ops->host.now(f->port);
     bool same = s->at_ns != 0 && s->done == f->done && s->created == q->last_created &&
                 s->finished == q->last_finished;
     if (same && now < s->at_ns)
@@ -411,7 +411,7 @@ static uint64_t next_look_ns(const ferry *f, uint64_t deadline_ns)
 static void tell_where(ferry *f)
 {
     fy_quiescence *q = &f->quiescence;
-    if (q->here_ns == 0 || (!q->asked && f->ops->now(f->port) < q->here_ns))
+    if (q->here_ns == 0 || (!q->asked && f->ops->host.now(f->port) < q->here_ns))
         return;
     q->here_ns = 0;
     if (!q->asked && place_of(f) > 0)
@@ -483,7 +483,7 @@ int fy_quiesce(ferry *f, fy_doing doing)
     f->quiescence.runs = true;
     f->quiescence.error = 0;
     fy_collectives_look_refused(f);
-    f->quiescence.here_ns = f->ops->now(f->port) + HERE_NS;
+    f->quiescence.here_ns = f->ops->host.now(f->port) + HERE_NS;
     int error = run(f);
     f->quiescence.runs = false;
     fy_account_leave(f, before);

@@ -69,7 +69,7 @@ static void free_core(ferry *f)
     fy_pool_fini(&f->packets);
     fy_pool_fini(&f->spreads);
     fy_mutex_fini(&f->control_lock);
-    f->ops->close(f->port);
+    f->ops->transport.close(f->port);
     if (f->after_close != NULL)
         f->after_close(f->after_close_arg);
     free(f);
@@ -96,7 +96,9 @@ static int open_core(ferry *f)
 
 int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
 {
-    int error;
+    int error = fy_port_check(port);
+    if (error != 0)
+        return error; /* nothing of the port can be called */
     ferry *f = fy_calloc(1, sizeof(*f));
     if (f == NULL) {
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for a rank");
@@ -109,7 +111,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     }
     f->port = port;
     f->ops = port->ops;
-    f->ops->query(port, &f->info);
+    f->ops->transport.query(port, &f->info);
     f->rank = f->info.rank;
     f->ranks = f->info.ranks;
     f->options = *options;
@@ -121,7 +123,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
     fy_packet_pool_init(&f->packets);
     fy_spread_pool_init(&f->spreads);
     f->account.activity = FERRY_MAIN;
-    f->account.stamp_ns = f->ops->now(port);
+    f->account.stamp_ns = f->ops->host.now(port);
     error = open_core(f);
     if (error == 0)
         error = open_layers(f);
@@ -138,7 +140,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
 free_rank:
     free(f);
 close_port:
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return error;
 }
 
@@ -243,8 +245,8 @@ void ferry_abort(ferry *f, int status, const char *reason)
     fflush(NULL);
     if (f->abort != NULL)
         f->abort(f->after_close_arg, status);
-    if (f->ops->abort != NULL)
-        f->ops->abort(f->port, status);
+    if (f->ops->members.abort != NULL)
+        f->ops->members.abort(f->port, status);
     _exit(status);
 }
 
@@ -270,13 +272,13 @@ void ferry_user_data_set(ferry *f, void *user_data)
 
 uint64_t ferry_now(const ferry *f)
 {
-    return f->ops->now(f->port);
+    return f->ops->host.now(f->port);
 }
 
 void ferry_compute(ferry *f, double seconds)
 {
     if (seconds > 0)
-        f->ops->advance(f->port, seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18);
+        f->ops->host.advance(f->port, seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18);
 }
 
 void fy_layer_state_set(ferry *f, fy_layer layer, void *state)

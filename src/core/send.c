@@ -157,7 +157,7 @@ static inline int send_or_keep(ferry *f, fy_lane lane, int rank, const fy_frame 
 {
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return keep_copy(f, (int)lane, rank, frame, call);
-    int error = f->ops->send(f->port, FY_APP, lane, rank, frame);
+    int error = f->ops->transport.send(f->port, FY_APP, lane, rank, frame);
     if (error == 0)
         return 0;
     return error == FERRY_EAGAIN ? keep_copy(f, (int)lane, rank, frame, call)
@@ -227,7 +227,7 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
     /* As below, where nothing is in the way. */
     if (f->profile == NULL && f->slow_lanes == 0 && rank != f->rank &&
         (!own || !fy_credit_is_withdrawn(f)))
-        error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
+        error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
     if (error != 0)
         error = send_message_slowly(f, rank, own, frame);
     if (error != 0)
@@ -245,7 +245,7 @@ static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
         patience->pause_ns = ROOM_PAUSE_MIN_NS;
     else if (patience->pause_ns < ROOM_PAUSE_MAX_NS)
         patience->pause_ns *= 2;
-    fy_account_wait(f, f->ops->now(f->port) + patience->pause_ns);
+    fy_account_wait(f, f->ops->host.now(f->port) + patience->pause_ns);
 }
 
 /* A rank that never finds its ring full never polls, and would not hear that it has lost credit. So
@@ -291,7 +291,7 @@ static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame 
     while (error == FERRY_EAGAIN) {
         wait_for_room(f, false, &patience);
         if (!fy_has_backlog(f, FY_DATA, rank))
-            error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
+            error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
     }
     (void)fy_op_hold(f, frame->op, held);
     fy_account_leave(f, before);
@@ -305,7 +305,7 @@ static __attribute__((noinline)) int send_paced(ferry *f, int rank, const fy_fra
         return send_data(f, rank, frame, call);
     if (rank == f->rank || fy_has_backlog(f, FY_DATA, rank))
         return send_slowly(f, rank, frame);
-    int error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
+    int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
     if (error == 0)
         return 0;
     return error == FERRY_EAGAIN ? send_slowly(f, rank, frame) : port_failed(f, rank, error);
@@ -317,7 +317,7 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
         return send_counted(f, rank, frame, call, send_paced);
     /* As in send_data and send_paced, where nothing is in the way. */
     if (f->slow_lanes == 0 && rank != f->rank) {
-        int error = f->ops->send(f->port, FY_APP, FY_DATA, rank, frame);
+        int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
         if (error == 0)
             return 0;
     }
@@ -328,13 +328,13 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
  * was waited already. */
 static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *lent)
 {
-    uint64_t start = f->ops->now(f->port);
+    uint64_t start = f->ops->host.now(f->port);
     uint32_t rounds = 0;
     /* acquire: pairs with the port's release when it has read the data */
     while (atomic_load_explicit(lent, memory_order_acquire)) {
         if (fy_progress(f, false) > 0 || rounds++ < ROOM_ROUNDS)
             continue;
-        uint64_t now = f->ops->now(f->port), pause = (now - start) / 8;
+        uint64_t now = f->ops->host.now(f->port), pause = (now - start) / 8;
         pause = pause < ROOM_PAUSE_MAX_NS ? pause : ROOM_PAUSE_MAX_NS;
         fy_account_wait(f, now + pause);
     }
@@ -350,7 +350,7 @@ static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *f
     int error = FERRY_EAGAIN;
     while (error == FERRY_EAGAIN) {
         if (fy_has_backlog(f, FY_DATA, rank) ||
-            (error = f->ops->send_lent(f->port, FY_APP, FY_DATA, rank, frame, &lent)) ==
+            (error = f->ops->transport.send_lent(f->port, FY_APP, FY_DATA, rank, frame, &lent)) ==
                 FERRY_EAGAIN)
             wait_for_room(f, false, &patience);
     }
@@ -362,7 +362,7 @@ static __attribute__((cold)) int send_lent(ferry *f, int rank, const fy_frame *f
 
 int fy_send_lent(ferry *f, int rank, const fy_frame *frame, const char *call)
 {
-    if (f->ops->send_lent == NULL || frame->size_bytes < LEND_MIN_BYTES || f->depth > 0 ||
+    if (f->ops->transport.send_lent == NULL || frame->size_bytes < LEND_MIN_BYTES || f->depth > 0 ||
         rank == f->rank)
         return fy_send_paced(f, rank, frame, call);
     return f->profile == NULL ? send_lent(f, rank, frame, call)
@@ -380,7 +380,7 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     }
     int error = FERRY_EAGAIN;
     if (!fy_has_backlog(f, packet->lane, rank))
-        error = f->ops->send(f->port, FY_APP, packet->lane, rank, &packet->frame);
+        error = f->ops->transport.send(f->port, FY_APP, packet->lane, rank, &packet->frame);
     if (error == FERRY_EAGAIN) {
         if (!keep(f, (int)packet->lane, packet))
             fy_queue_push(&f->orphans, packet);
@@ -404,14 +404,14 @@ int fy_send_control(ferry *f, fy_thread thread, int rank, const fy_frame *frame,
     if (thread == FY_APP && !block)
         return fy_send(f, FY_CONTROL, rank, frame);
     for (;;) {
-        int error = block ? f->ops->send_block(f->port, thread, FY_CONTROL, rank, frame)
-                          : f->ops->send(f->port, thread, FY_CONTROL, rank, frame);
+        int error = block ? f->ops->heap.send_block(f->port, thread, FY_CONTROL, rank, frame)
+                          : f->ops->transport.send(f->port, thread, FY_CONTROL, rank, frame);
         if (error != FERRY_EAGAIN)
             return error;
         if (thread == FY_HELPER)
             poll_as_helper(f);
         /* The target takes control frames at any time, so room comes soon. */
-        f->ops->wait(f->port, thread, f->ops->now(f->port) + ROOM_PAUSE_MIN_NS);
+        f->ops->transport.wait(f->port, thread, f->ops->host.now(f->port) + ROOM_PAUSE_MIN_NS);
     }
 }
 
@@ -435,7 +435,7 @@ static int flush_queue(ferry *f, fy_queue *queue)
         return 0;
     while (queue->head != NULL) {
         const fy_packet *head = queue->head;
-        int error = f->ops->send(f->port, FY_APP, head->lane, head->rank, &head->frame);
+        int error = f->ops->transport.send(f->port, FY_APP, head->lane, head->rank, &head->frame);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
             break;
         drop_first(f, queue);
@@ -451,7 +451,8 @@ static __attribute__((cold)) int flush_orphans(ferry *f)
     int count = 0;
     for (fy_packet *before = NULL, *at = f->orphans.head, *next; at != NULL; at = next) {
         next = at->next;
-        if (f->ops->send(f->port, FY_APP, at->lane, at->rank, &at->frame) == FERRY_EAGAIN) {
+        if (f->ops->transport.send(f->port, FY_APP, at->lane, at->rank, &at->frame) ==
+            FERRY_EAGAIN) {
             before = at;
             continue;
         }

@@ -33,7 +33,7 @@ uint64_t fy_stamp(const ferry *f)
 
 double fy_why_age(const ferry *f, uint64_t since_ns)
 {
-    uint64_t now = f->ops->now(f->port);
+    uint64_t now = f->ops->host.now(f->port);
     return now > since_ns ? (double)(now - since_ns) / 1e9 : 0;
 }
 
@@ -87,10 +87,10 @@ static void tell(ferry *f, fy_why *why)
 void fy_why_look(ferry *f)
 {
     fy_why why;
-    if (f->ops->asked == NULL || !f->ops->asked(f->port))
+    if (f->ops->diagnosis.asked == NULL || !f->ops->diagnosis.asked(f->port))
         return;
     tell(f, &why);
-    f->ops->answer(f->port, why.text, why.used);
+    f->ops->diagnosis.answer(f->port, why.text, why.used);
 }
 
 /* Whether a frame has asked and nobody has answered. */
@@ -118,14 +118,15 @@ void fy_why_tell(ferry *f)
 void fy_why_helper(ferry *f)
 {
     fy_why why = {.used = 0};
-    bool asked = f->ops->asked != NULL && f->ops->asked(f->port), framed = is_asked(f);
+    bool asked = f->ops->diagnosis.asked != NULL && f->ops->diagnosis.asked(f->port),
+         framed = is_asked(f);
     if (!asked && !framed)
         return;
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->why_helper != NULL)
             fy_layer_at(i)->why_helper(f, &why);
     if (asked)
-        f->ops->answer(f->port, why.text, why.used);
+        f->ops->diagnosis.answer(f->port, why.text, why.used);
     if (framed)
         print(f, "runs a task, and behind it:", &why);
 }
@@ -148,9 +149,9 @@ static void ask_by_frames(ferry *f)
 
 void fy_why_ask(ferry *f)
 {
-    if (f->ops->ask != NULL && f->ops->ask(f->port, false)) {
+    if (f->ops->diagnosis.ask != NULL && f->ops->diagnosis.ask(f->port, false)) {
         fy_why_look(f);
-        (void)f->ops->ask(f->port, true);
+        (void)f->ops->diagnosis.ask(f->port, true);
         return;
     }
     fy_why why;

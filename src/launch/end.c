@@ -3,7 +3,7 @@
  * A rank may end with status 0 once it has left the job, or when nobody has joined. Everything else
  * is a death: it is told to the survivors, who may end by themselves for a while, and the job ends
  * with the status of the first. One line says which rank, how, and what it was doing. When all that
- * live have said that they go on (fy_port_ops.endure), the job goes on, and the death does not
+ * live have said that they go on (fy_member_ops.endure), the job goes on, and the death does not
  * count; nor does then a rank that was asked for later and never joined. */
 #include <stdio.h>
 #include <string.h>

@@ -77,8 +77,9 @@ int ferry_alloc(ferry *f, size_t size_bytes, void **out)
     if (out == NULL || size_bytes == 0)
         return fy_fail(f, FERRY_EINVAL, "alloc: %s",
                        out == NULL ? "no place for the result" : "0 bytes; expected at least 1");
-    void *address = ops->alloc == NULL ? alloc_private(f, size_bytes)
-                                       : ops->alloc(fy_port_of(f), size_bytes, FY_KEEP_ALL);
+    void *address = ops->heap.alloc == NULL
+                        ? alloc_private(f, size_bytes)
+                        : ops->heap.alloc(fy_port_of(f), size_bytes, FY_KEEP_ALL);
     if (address == NULL)
         return fy_fail(f, FERRY_ENOMEM,
                        "alloc: %zu bytes are more than the shared heap of rank %d has left "
@@ -97,8 +98,8 @@ int ferry_memory_reclaim(ferry *f, int rank)
     if (!fy_peer_is_gone(f, rank))
         return fy_fail(f, FERRY_ESTATE, "free_gone: rank %d is not known to be gone", rank);
     /* One that is absent may be coming. */
-    if (ops->free_gone != NULL && ops->peer(fy_port_of(f), rank) != FY_PEER_ABSENT)
-        ops->free_gone(fy_port_of(f), rank);
+    if (ops->heap.free_gone != NULL && ops->members.peer(fy_port_of(f), rank) != FY_PEER_ABSENT)
+        ops->heap.free_gone(fy_port_of(f), rank);
     return 0;
 }
 
@@ -108,8 +109,8 @@ int ferry_free(ferry *f, void *address)
         return 0;
     fy_port *port = fy_port_of(f);
     fy_memory *m = fy_memory_of(f);
-    if (port->ops->release != NULL) {
-        if (port->ops->release(port, address) == 0)
+    if (port->ops->heap.release != NULL) {
+        if (port->ops->heap.release(port, address) == 0)
             return 0;
     } else {
         const fy_region *region = fy_regions_at(&m->regions, (uintptr_t)address);
@@ -163,7 +164,8 @@ bool fy_memory_is_open(ferry *f, const void *address, size_t size_bytes)
 bool fy_memory_is_direct(ferry *f, int rank, const void *address, size_t size_bytes)
 {
     fy_port *port = fy_port_of(f);
-    return port->ops->owner != NULL && port->ops->owner(port, FY_APP, address, size_bytes) == rank;
+    return port->ops->heap.owner != NULL &&
+           port->ops->heap.owner(port, FY_APP, address, size_bytes) == rank;
 }
 
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,

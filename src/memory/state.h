@@ -106,8 +106,8 @@ static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remot
 {
     const fy_head *head = fy_head_of(f);
     return local != NULL && rank >= 0 && rank != head->rank && head->profile == NULL &&
-           head->ops->owner != NULL &&
-           head->ops->owner(head->port, FY_APP, remote, size_bytes) == rank;
+           head->ops->heap.owner != NULL &&
+           head->ops->heap.owner(head->port, FY_APP, remote, size_bytes) == rank;
 }
 
 /* What is wrong with the arguments of a put or get; 0 when nothing is. */

@@ -283,7 +283,7 @@ static const fy_link_end *waits_for(const ferry_mover *m)
 static bool is_dead(ferry *f, int rank)
 {
     fy_port *port = fy_port_of(f);
-    return port->ops->peer(port, rank) != FY_PEER_ALIVE;
+    return port->ops->members.peer(port, rank) != FY_PEER_ALIVE;
 }
 
 /* What went wrong while handshakes were awaited. */

@@ -13,9 +13,9 @@
 bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 {
     fy_port *port = fy_port_of(f);
-    return port->ops->owner(port, FY_APP, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
-           port->ops->owner(port, FY_APP, ferry_grid_at(grid, grid->region.high),
-                            grid->element_bytes) >= 0;
+    return port->ops->heap.owner(port, FY_APP, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
+           port->ops->heap.owner(port, FY_APP, ferry_grid_at(grid, grid->region.high),
+                                 grid->element_bytes) >= 0;
 }
 
 /* Whether the other ranks of the node can read the grids of a link out. */
@@ -36,9 +36,9 @@ static bool shares_memory(ferry *f, int rank)
 {
     fy_port *port = fy_port_of(f);
     fy_port_info info;
-    port->ops->query(port, &info);
-    return info.shares_memory || (port->ops->owner != NULL && port->ops->board != NULL &&
-                                  port->ops->board(port, rank) != NULL);
+    port->ops->transport.query(port, &info);
+    return info.shares_memory || (port->ops->heap.owner != NULL && port->ops->heap.board != NULL &&
+                                  port->ops->heap.board(port, rank) != NULL);
 }
 
 /* Both ends of a link find the same. */
@@ -169,7 +169,7 @@ bool fy_mover_any_dead(ferry *f)
 {
     fy_port *port = fy_port_of(f);
     for (int rank = 0; rank < ferry_ranks(f); rank++)
-        if (rank != ferry_rank(f) && port->ops->peer(port, rank) != FY_PEER_ALIVE)
+        if (rank != ferry_rank(f) && port->ops->members.peer(port, rank) != FY_PEER_ALIVE)
             return true;
     return false;
 }
@@ -181,12 +181,12 @@ static int connect_in(ferry_mover *m, fy_link_end *end)
     if (end->mode > FY_LINK_STAGED)
         return FERRY_EINVAL;
     if (end->mode != FY_LINK_MESSAGES &&
-        port->ops->owner(port, FY_APP, end->channel, sizeof *end->channel) < 0)
+        port->ops->heap.owner(port, FY_APP, end->channel, sizeof *end->channel) < 0)
         return FERRY_EINVAL;
     if (end->mode == FY_LINK_DIRECT)
         return m->binding->direct(m, end);
     if (end->mode == FY_LINK_STAGED &&
-        port->ops->owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
+        port->ops->heap.owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
         return FERRY_EINVAL;
     return m->binding->packed(m, end, false);
 }

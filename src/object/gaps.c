@@ -14,13 +14,13 @@ void fy_gaps_watch(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     if (objects->after_death && objects->gap_ns == 0)
-        objects->gap_ns = objects->port->ops->now(objects->port) + PATIENCE_NS;
+        objects->gap_ns = objects->port->ops->host.now(objects->port) + PATIENCE_NS;
 }
 
 void fy_gaps_peer_gone(ferry *f, int rank)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (objects->port->ops->peer(objects->port, rank) != FY_PEER_DEAD)
+    if (objects->port->ops->members.peer(objects->port, rank) != FY_PEER_DEAD)
         return;
     objects->after_death = true;
     fy_gaps_watch(f);
@@ -29,7 +29,7 @@ void fy_gaps_peer_gone(ferry *f, int rank)
 int fy_gaps_close(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (objects->port->ops->now(objects->port) < objects->gap_ns)
+    if (objects->port->ops->host.now(objects->port) < objects->gap_ns)
         return 0;
     bool waits = false;
     size_t index = 0;

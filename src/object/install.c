@@ -18,7 +18,7 @@
 static void release_block(ferry *f, const void *block)
 {
     fy_port *port = fy_port_of(f);
-    (void)port->ops->release(port, (void *)(uintptr_t)block);
+    (void)port->ops->heap.release(port, (void *)(uintptr_t)block);
 }
 
 /* With room for data that are copied. */

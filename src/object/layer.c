@@ -30,7 +30,7 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);
     objects->port = fy_port_of(f);
-    objects->port->ops->query(objects->port, &objects->info);
+    objects->port->ops->transport.query(objects->port, &objects->info);
     fy_names_init(&objects->names, objects->rank);
     fy_list_init(&objects->ready);
     fy_list_init(&objects->pinned);
@@ -141,7 +141,7 @@ static uint64_t deadline(ferry *f)
     if (!objects->messages.unsettled)
         return at;
     /* Neither memory to tell of tokens nor room for what is passed on is announced. */
-    uint64_t look_ns = objects->port->ops->now(objects->port) + PAUSE_NS;
+    uint64_t look_ns = objects->port->ops->host.now(objects->port) + PAUSE_NS;
     return look_ns < at ? look_ns : at;
 }
 

@@ -17,14 +17,14 @@
 
 static void *block_get(fy_objects *objects, bool shared, size_t size_bytes)
 {
-    return shared ? objects->port->ops->alloc(objects->port, size_bytes, -1)
+    return shared ? objects->port->ops->heap.alloc(objects->port, size_bytes, -1)
                   : fy_malloc(size_bytes);
 }
 
 static void block_release(fy_objects *objects, bool shared, void *block)
 {
     if (shared)
-        (void)objects->port->ops->release(objects->port, block);
+        (void)objects->port->ops->heap.release(objects->port, block);
     else
         free(block);
 }
@@ -34,7 +34,7 @@ static void block_release(fy_objects *objects, bool shared, void *block)
 static int hand_over(ferry *f, fy_thread thread, int rank, const fy_frame *frame)
 {
     fy_port *port = fy_port_of(f);
-    return thread == FY_APP ? port->ops->send_block(port, thread, FY_CONTROL, rank, frame)
+    return thread == FY_APP ? port->ops->heap.send_block(port, thread, FY_CONTROL, rank, frame)
                             : fy_send_control(f, thread, rank, frame, true);
 }
 

@@ -172,8 +172,8 @@ void *fy_migration_write(const fy_record *record, size_t size_bytes, size_t data
 bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *address)
 {
     const fy_port_ops *ops = objects->port->ops;
-    return objects->info.shares_memory && ops->owner != NULL &&
-           ops->owner(objects->port, thread, address, 1) >= 0;
+    return objects->info.shares_memory && ops->heap.owner != NULL &&
+           ops->heap.owner(objects->port, thread, address, 1) >= 0;
 }
 
 bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record *record)
@@ -186,8 +186,9 @@ void fy_data_keep(const fy_objects *objects, const fy_record *record)
 {
     const fy_port_ops *ops = objects->port->ops;
     if ((record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 && objects->info.shares_memory &&
-        ops->keep_for != NULL)
-        (void)ops->keep_for(objects->port, record->data, objects->rank); /* data may be no block */
+        ops->heap.keep_for != NULL)
+        (void)ops->heap.keep_for(objects->port, record->data,
+                                 objects->rank); /* data may be no block */
 }
 
 static const unsigned char *get(const unsigned char *at, void *out, size_t size_bytes)

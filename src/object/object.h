@@ -537,7 +537,7 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object);
 /* The time; 0 without reading the clock where nothing is counted. [either thread] */
 static inline uint64_t fy_cost_now(const fy_objects *objects)
 {
-    return objects->costs != NULL ? objects->port->ops->now(objects->port) : 0;
+    return objects->costs != NULL ? objects->port->ops->host.now(objects->port) : 0;
 }
 
 /* A handler of `object` has run since `start_ns`, for a message that came after `hops` forwards. */

@@ -1,9 +1,10 @@
 /* Port: moves frames between ranks, tells the time, sleeps. The only layer to port to a new
  * network.
  *
- * A port is one table of functions over its own state. It has mechanism only: it does not know what
- * a frame means, and its client (core) does not know which port it uses. A missing optional
- * operation is NULL and `query` says so; core emulates it over send.
+ * A port is one table of functions per role over its own state: transport, host, heap, members and
+ * diagnosis. It has mechanism only: it does not know what a frame means, and its client (core) does
+ * not know which port it uses. A missing optional operation is NULL and `query` says so; core
+ * emulates it over send.
  *
  * Threads: a rank has an application thread and at most one helper thread. Operations that take
  * `thread` may be called by both at once, each with its own name; the port keeps a sending channel
@@ -23,17 +24,17 @@
 
 #include <ferry/error.h>
 
-#define FY_PORT_VERSION 9
+/* Of the struct of tables, and of each table. */
+#define FY_PORT_VERSION 10
+#define FY_TRANSPORT_VERSION 1
+#define FY_HOST_VERSION 1
+#define FY_HEAP_VERSION 1
+#define FY_MEMBERS_VERSION 1
+#define FY_DIAGNOSIS_VERSION 1
 #define FY_FRAME_WORDS 4
 #define FY_KEEP_ALL (-2) /* for alloc and keep_for: until free_gone, when its rank has gone */
-/* A board is shared by layers: the last bytes of it are core's, for calls that meet there and marks
- * of messages, the others the cells'. */
-#define FY_BOARD_CORE_BYTES 2048u
-#define FY_BOARD_CORE_OFFSET (400u * 1024)
-#define FY_BOARD_MARKS_BYTES 2048u
-#define FY_BOARD_MARKS_OFFSET (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
-#define FY_ANSWER_BYTES 4032u /* of what a rank tells of itself */
-#define FY_BOARD_BYTES (FY_BOARD_MARKS_OFFSET + FY_BOARD_MARKS_BYTES)
+#define FY_BOARD_BYTES (404u * 1024) /* of a rank; its clients say what is where */
+#define FY_ANSWER_BYTES 4032u        /* of what a rank tells of itself */
 
 typedef enum fy_lane { FY_DATA, FY_CONTROL, FY_LANES } fy_lane;
 typedef enum fy_thread { FY_APP, FY_HELPER, FY_THREADS } fy_thread;
@@ -117,9 +118,9 @@ typedef struct fy_port {
     const fy_port_ops *ops;
 } fy_port;
 
-struct fy_port_ops {
-    uint32_t version; /* FY_PORT_VERSION */
-    const char *name;
+/* Transport: what a new network must write. No operation is NULL but send_lent. */
+typedef struct fy_transport_ops {
+    uint32_t version; /* FY_TRANSPORT_VERSION */
 
     /* Leaves the job in order. The state is freed. Frames sent before are delivered. */
     void (*close)(fy_port *port);
@@ -136,17 +137,52 @@ struct fy_port_ops {
     int (*send_lent)(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame,
                      atomic_bool *lent);
 
-    /* As send, for data in memory from `alloc`: hands the block over, without a copy; the receiving
-     * port releases it after delivery. NULL when memory is not shared. */
-    int (*send_block)(fy_port *port, fy_thread thread, fy_lane lane, int rank,
-                      const fy_frame *frame);
-
     /* Delivers at most `budget` frames that have arrived on `lane`; returns how many were taken.
      * Its cost does not depend on the number of silent peers. */
     int (*poll)(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
 
     /* Whether a frame waits on `lane`; exact, at a cost that may grow with the number of peers. */
     bool (*pending)(fy_port *port, fy_lane lane);
+
+    /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
+     * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state
+     * changes, or `now` reaches `deadline_ns`. May return early for no reason. Spins, yields or
+     * sleeps as measurement says is best. */
+    void (*wait)(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+
+    /* [either thread] A wake before the wait makes that wait return at once. */
+    void (*wake)(fy_port *port, fy_thread thread);
+
+    /* Says which thread serves the control lane from now on: the one that arriving control frames
+     * wake. Frames that came just before may not wake it: the caller polls once after the call.
+     * [application thread] */
+    void (*serve)(fy_port *port, fy_thread thread);
+} fy_transport_ops;
+
+/* Host: time and threads of the process in which the rank runs. The simulator has its own. */
+typedef struct fy_host_ops {
+    uint32_t version; /* FY_HOST_VERSION */
+
+    /* Nanoseconds: the job's clock; processor time of the calling thread. */
+    uint64_t (*now)(fy_port *port);
+    uint64_t (*cpu)(fy_port *port);
+
+    /* Lets `ns` of work pass on this rank. */
+    void (*advance)(fy_port *port, uint64_t ns);
+
+    /* Starts the helper thread; `join` waits for its return. FERRY_ENOTSUP when the port cannot. */
+    int (*spawn)(fy_port *port, void (*entry)(void *arg), void *arg);
+    void (*join)(fy_port *port);
+} fy_host_ops;
+
+/* Heap: memory that the ranks of a node share. All operations are NULL where ranks share none. */
+typedef struct fy_heap_ops {
+    uint32_t version; /* FY_HEAP_VERSION */
+
+    /* As send, for data in memory from `alloc`: hands the block over, without a copy; the receiving
+     * port releases it after delivery. NULL when memory is not shared. */
+    int (*send_block)(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                      const fy_frame *frame);
 
     /* Memory that every rank of the node sees at the same address. `alloc` gives a block that is
      * kept for `rank` (keep_for). `release` takes blocks of any rank's. All may be called by either
@@ -156,63 +192,35 @@ struct fy_port_ops {
     void *(*alloc)(fy_port *port, size_t size_bytes, int rank);
     int (*release)(fy_port *port, void *address);
     int (*owner)(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
+
     /* Says for which rank of the node a block is kept: it is released when that one has gone and
      * all of the node have seen it (`bury`). -1: for none; FY_KEEP_ALL: for whoever uses it. What
      * `send` and `send_block` put into a block is kept for the target. FERRY_EINVAL: no block
      * starts there. NULL: nothing is released so. */
     int (*keep_for)(fy_port *port, void *address, int rank);
+
     /* Releases what `rank`, which has gone, had allocated and is kept for FY_KEEP_ALL. NULL where
      * keep_for is. */
     void (*free_gone)(fy_port *port, int rank);
-
-    /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
-     * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state
-     * changes, or `now` reaches `deadline_ns`. May return early for no reason. Spins, yields or
-     * sleeps as measurement says is best. */
-    void (*wait)(fy_port *port, fy_thread thread, uint64_t deadline_ns);
-    /* [either thread] A wake before the wait makes that wait return at once. */
-    void (*wake)(fy_port *port, fy_thread thread);
-
-    /* Says which thread serves the control lane from now on: the one that arriving control frames
-     * wake. Frames that came just before may not wake it: the caller polls once after the call.
-     * [application thread] */
-    void (*serve)(fy_port *port, fy_thread thread);
-
-    /* Nanoseconds: the job's clock; processor time of the calling thread. */
-    uint64_t (*now)(fy_port *port);
-    uint64_t (*cpu)(fy_port *port);
-    /* Lets `ns` of work pass on this rank. */
-    void (*advance)(fy_port *port, uint64_t ns);
-
-    /* Starts the helper thread; `join` waits for its return. FERRY_ENOTSUP when the port cannot. */
-    int (*spawn)(fy_port *port, void (*entry)(void *arg), void *arg);
-    void (*join)(fy_port *port);
-
-    fy_peer_state (*peer)(fy_port *port, int rank);
-
-    /* Notes what the rank is doing, since when if that is known (else 0), and the name of a
-     * handler, where others can read it, the launcher after a death. Nearly free. */
-    void (*doing)(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns);
-    void (*name_handler)(fy_port *port, uint16_t handler, const char *name);
 
     /* FY_BOARD_BYTES that belong to `rank` and that every rank of its node sees at the same address
      * from the start, zero until somebody writes; they stay when the rank has gone. NULL: the rank
      * is on another node. The operation is NULL when memory is not shared. */
     void *(*board)(fy_port *port, int rank);
+
     /* As wake, for the application thread of a rank that shares memory. NULL when not shared. */
     void (*rouse)(fy_port *port, int rank);
-    /* Says whether this rank goes on when others die. The job does not end for a death while all
-     * ranks that live say so. NULL: no death ends the job. */
-    void (*endure)(fy_port *port, bool on);
-    /* A number that changes whenever a peer's state does; read relaxed. Lends until close. NULL
-     * when there is none. */
-    const _Atomic uint32_t *(*changes)(fy_port *port);
-    /* Has `count` more ranks started, which run `argv`, or what this rank runs when it is NULL:
-     * `*first` is the number of the first, the others' follow. Returns before they run. One that
-     * cannot be started goes from absent to dead. NULL: the port cannot. FERRY_ENOTSUP: this job
-     * cannot. FERRY_ENOMEM: no numbers are left. With a reason by fy_error_set.
-     * [application thread] */
-    int (*spawn_ranks)(fy_port *port, int count, char *const argv[], int *first);
+} fy_heap_ops;
+
+/* Members: which ranks are there, and how ranks come and go. Only `peer` has to be there. */
+typedef struct fy_member_ops {
+    uint32_t version; /* FY_MEMBERS_VERSION */
+
+    fy_peer_state (*peer)(fy_port *port, int rank);
+
+    /* Whether all that `rank`, which has left, has sent was taken. NULL: the port cannot tell, and
+     * what comes late of such a rank is lost. [application thread, with no poll in flight] */
+    bool (*silent)(fy_port *port, int rank);
 
     /* The client has seen that `rank` is gone: gives back what memory was for the traffic with it,
      * unless something that it sent has not been taken yet, what was kept for it, and what it had
@@ -220,30 +228,70 @@ struct fy_port_ops {
      * NULL: nothing to do. [application thread, with no poll in flight] */
     void (*bury)(fy_port *port, int rank);
 
-    /* Whether all that `rank`, which has left, has sent was taken. NULL: the port cannot tell, and
-     * what comes late of such a rank is lost. [application thread, with no poll in flight] */
-    bool (*silent)(fy_port *port, int rank);
+    /* A number that changes whenever a peer's state does; read relaxed. Lends until close. NULL
+     * when there is none. */
+    const _Atomic uint32_t *(*changes)(fy_port *port);
+
+    /* Says whether this rank goes on when others die. The job does not end for a death while all
+     * ranks that live say so. NULL: no death ends the job. */
+    void (*endure)(fy_port *port, bool on);
+
+    /* Has `count` more ranks started, which run `argv`, or what this rank runs when it is NULL:
+     * `*first` is the number of the first, the others' follow. Returns before they run. One that
+     * cannot be started goes from absent to dead. NULL: the port cannot. FERRY_ENOTSUP: this job
+     * cannot. FERRY_ENOMEM: no numbers are left. With a reason by fy_error_set.
+     * [application thread] */
+    int (*spawn_ranks)(fy_port *port, int count, char *const argv[], int *first);
+
+    /* How `rank`, which has gone, has ended, as a status of wait(2); -1: that is not known. NULL:
+     * nothing is known of anybody. */
+    int (*outcome)(fy_port *port, int rank);
+
+    /* Ends the whole job at once with exit status `status`; does not return. NULL: the end of the
+     * process does as much. */
+    void (*abort)(fy_port *port, int status);
+} fy_member_ops;
+
+/* Diagnosis: what a rank tells of itself. Only `doing` and `name_handler` have to be there. */
+typedef struct fy_diagnosis_ops {
+    uint32_t version; /* FY_DIAGNOSIS_VERSION */
+
+    /* Notes what the rank is doing, since when if that is known (else 0), and the name of a
+     * handler, where others can read it, the launcher after a death. Nearly free. */
+    void (*doing)(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns);
+    void (*name_handler)(fy_port *port, uint16_t handler, const char *name);
 
     /* Whether somebody wants to know what this rank does and was not told; `changes` changes and
      * both threads' waits return when it begins. [either thread, one at a time] */
     bool (*asked)(fy_port *port);
+
     /* Tells it: lines of text, at most FY_ANSWER_BYTES. */
     void (*answer)(fy_port *port, const char *text, size_t size_bytes);
+
     /* Asks all ranks; with `print`, waits a moment for their answers instead and writes them to
      * standard error. False: it reaches some of them only, or NULL: none. Then they print what the
      * client asks them by frames, and the port logs what circles of waiting there are. `asked` and
      * `answer` are NULL where nobody asks. [application thread] */
     bool (*ask)(fy_port *port, bool print);
 
-    /* Ends the whole job at once with exit status `status`; does not return. NULL: the end of the
-     * process does as much. */
-    void (*abort)(fy_port *port, int status);
-    /* How `rank`, which has gone, has ended, as a status of wait(2); -1: that is not known. NULL:
-     * nothing is known of anybody. */
-    int (*outcome)(fy_port *port, int rank);
     /* Writes what this rank does, such as ", in a barrier", for a line about its crash. In a signal
      * handler. NULL: there is nothing to say. */
     void (*describe)(const fy_port *port, char *out, size_t size);
+} fy_diagnosis_ops;
+
+/* A port: its tables by role. fy_port_check compares the version of each with its client's. */
+struct fy_port_ops {
+    uint32_t version; /* FY_PORT_VERSION */
+    const char *name;
+    fy_transport_ops transport;
+    fy_host_ops host;
+    fy_heap_ops heap;
+    fy_member_ops members;
+    fy_diagnosis_ops diagnosis;
 };
+
+/* Checks the versions of the port's tables. FERRY_ELAUNCH with fy_error_set, which names the table:
+ * the port was built for another version of Ferry. */
+int fy_port_check(const fy_port *port);
 
 #endif

@@ -88,10 +88,10 @@ static int take_frames(fy_port *port, fy_lane lane, int budget, fy_deliver *deli
 {
     actor *a = actor_of(port);
     if (lane != FY_DATA)
-        return a->inner->poll(port, lane, budget, deliver, context);
+        return a->inner->transport.poll(port, lane, budget, deliver, context);
     if (a->allowed == 0)
         return 0;
-    int taken = a->inner->poll(port, lane, a->allowed, deliver, context);
+    int taken = a->inner->transport.poll(port, lane, a->allowed, deliver, context);
     a->allowed -= taken;
     return taken;
 }
@@ -107,7 +107,7 @@ static void open_apart(void)
         assert_int_equal(fy_template_join(job, i, &port), 0);
         a->inner = port->ops;
         a->ops = *port->ops;
-        a->ops.poll = take_frames;
+        a->ops.transport.poll = take_frames;
         port->ops = &a->ops;
         assert_int_equal(fy_rank_create(port, &options, &a->f), 0);
     }
@@ -261,7 +261,7 @@ static bool may_poll(const actor *a)
     if (shared)
         return a->polls > 0 && a->open;
     fy_port *port = fy_port_of(a->f);
-    return a->inner->pending(port, FY_DATA);
+    return a->inner->transport.pending(port, FY_DATA);
 }
 
 static void poll_one(actor *a)

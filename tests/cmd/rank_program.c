@@ -44,11 +44,11 @@ static void meet(fy_port *port, int rank, int ranks)
     fy_frame frame = {.kind = 1};
     int heard = 0;
     for (int other = 0; other < ranks; other++)
-        if (other != rank && port->ops->send(port, FY_APP, FY_DATA, other, &frame) != 0)
-            exit(port->ops->peer(port, other) == FY_PEER_DEAD ? 1 : 97);
+        if (other != rank && port->ops->transport.send(port, FY_APP, FY_DATA, other, &frame) != 0)
+            exit(port->ops->members.peer(port, other) == FY_PEER_DEAD ? 1 : 97);
     while (heard < ranks - 1) {
-        port->ops->wait(port, FY_APP, UINT64_MAX);
-        port->ops->poll(port, FY_DATA, 16, count_frame, &heard);
+        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+        port->ops->transport.poll(port, FY_DATA, 16, count_frame, &heard);
     }
 }
 
@@ -57,9 +57,9 @@ static void wait_for_death(fy_port *port, int ranks)
 {
     for (;;) {
         for (int rank = 0; rank < ranks; rank++)
-            if (port->ops->peer(port, rank) == FY_PEER_DEAD)
+            if (port->ops->members.peer(port, rank) == FY_PEER_DEAD)
                 return;
-        port->ops->wait(port, FY_APP, UINT64_MAX);
+        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     }
 }
 
@@ -73,8 +73,8 @@ static int act(fy_port *port, const char *mode, int rank, int ranks)
 {
     bool chosen = rank == ranks - 1;
     if (strcmp(mode, "crash") == 0 && chosen) {
-        port->ops->name_handler(port, 5, "refine_cell");
-        port->ops->doing(port, FY_DOING_TASK, 5, 0);
+        port->ops->diagnosis.name_handler(port, 5, "refine_cell");
+        port->ops->diagnosis.doing(port, FY_DOING_TASK, 5, 0);
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
     }
@@ -94,14 +94,14 @@ static int act(fy_port *port, const char *mode, int rank, int ranks)
     }
     if (strcmp(mode, "idle") == 0)
         for (;;)
-            port->ops->wait(port, FY_APP, UINT64_MAX);
+            port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     if (strcmp(mode, "stubborn") == 0) {
         signal(SIGTERM, SIG_IGN);
         signal(SIGINT, SIG_IGN);
     }
     if (strcmp(mode, "leave") != 0 && strcmp(mode, "orphan") != 0)
         sleep_for_ever();
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return 0;
 }
 

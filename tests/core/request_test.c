@@ -400,7 +400,7 @@ static void test_request_survives_hostile_frames(void **state)
                                 .words = {r & 3, r >> 33, r >> 50, next_random(&random)},
                                 .data = data,
                                 .size_bytes = r >> 58};
-        if (x.job.f[1]->ops->send(x.job.f[1]->port, FY_APP, FY_DATA, 0, &frame) != 0)
+        if (x.job.f[1]->ops->transport.send(x.job.f[1]->port, FY_APP, FY_DATA, 0, &frame) != 0)
             job_settle(&x.job);
     }
     job_settle(&x.job);

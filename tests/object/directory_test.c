@@ -520,7 +520,7 @@ static int looks;
 static int count_look(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
 {
     looks++;
-    return port->ops->poll(port, lane, budget, deliver, context);
+    return port->ops->transport.poll(port, lane, budget, deliver, context);
 }
 
 /* How often a rank looks in a wait in which nothing comes. */
@@ -528,7 +528,7 @@ static int looks_while_waiting(ferry *f)
 {
     const fy_port_ops *const ops_before = f->ops;
     fy_port_ops counting = *ops_before;
-    counting.poll = count_look;
+    counting.transport.poll = count_look;
     looks = 0;
     f->ops = &counting;
     CHECK(ferry_wait(f, 50 * 1000 * 1000) == 0);

@@ -25,7 +25,7 @@ void fy_expect_at(bool is, const char *text, const char *file, int line)
 fy_port_info fy_info_of(fy_port *port)
 {
     fy_port_info info;
-    port->ops->query(port, &info);
+    port->ops->transport.query(port, &info);
     return info;
 }
 
@@ -82,14 +82,15 @@ static fy_frame numbered(uint64_t number, fy_lane lane)
 
 void fy_tally_poll(tally *t)
 {
-    t->port->ops->poll(t->port, FY_CONTROL, 16, take, t);
-    t->port->ops->poll(t->port, FY_DATA, 16, take, t);
+    t->port->ops->transport.poll(t->port, FY_CONTROL, 16, take, t);
+    t->port->ops->transport.poll(t->port, FY_DATA, 16, take, t);
 }
 
 void fy_tally_send(tally *t, fy_lane lane, int rank, const fy_frame *frame)
 {
     int error;
-    while ((error = t->port->ops->send(t->port, FY_APP, lane, rank, frame)) == FERRY_EAGAIN)
+    while ((error = t->port->ops->transport.send(t->port, FY_APP, lane, rank, frame)) ==
+           FERRY_EAGAIN)
         fy_tally_poll(t);
     fy_expect(error == 0);
 }
@@ -109,7 +110,7 @@ void fy_tally_meet(tally *t, uint64_t round)
  * do. */
 static bool is_late(fy_port *port, uint64_t start_ns)
 {
-    return port->ops->now(port) - start_ns > 8000 * MS;
+    return port->ops->host.now(port) - start_ns > 8000 * MS;
 }
 
 bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t most)
@@ -142,7 +143,7 @@ static void all_to_all(fy_port *port)
     enum { FRAMES = 3000 };
     tally t = {.port = port, .check_data = true};
     fy_port_info info = fy_info_of(port);
-    uint64_t start = port->ops->now(port), number = 0;
+    uint64_t start = port->ops->host.now(port), number = 0;
     for (; !fy_is_enough(port, start, number, FRAMES); number++) {
         for (int rank = 0; rank < info.ranks; rank++) {
             fy_frame frame = numbered(number, FY_DATA);
@@ -158,7 +159,8 @@ static void all_to_all(fy_port *port)
         fy_tally_poll(&t);
     fy_tally_meet(&t, 1);
     fy_expect(t.count[FY_DATA] == t.told && t.count[FY_CONTROL] == t.told);
-    fy_expect(!port->ops->pending(port, FY_DATA) && !port->ops->pending(port, FY_CONTROL));
+    fy_expect(!port->ops->transport.pending(port, FY_DATA) &&
+              !port->ops->transport.pending(port, FY_CONTROL));
 }
 
 static size_t next_size(size_t size)
@@ -172,7 +174,8 @@ static void send_lent(tally *t, int rank, const fy_frame *frame)
     const fy_port_ops *ops = t->port->ops;
     atomic_bool lent = true;
     int error;
-    while ((error = ops->send_lent(t->port, FY_APP, FY_DATA, rank, frame, &lent)) == FERRY_EAGAIN)
+    while ((error = ops->transport.send_lent(t->port, FY_APP, FY_DATA, rank, frame, &lent)) ==
+           FERRY_EAGAIN)
         fy_tally_poll(t);
     fy_expect(error == 0);
     /* acquire: pairs with the port's release */
@@ -187,7 +190,7 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
     fy_port_info info = fy_info_of(port);
     unsigned char *data = malloc(size_max_bytes);
     fy_expect(data != NULL);
-    uint64_t start = port->ops->now(port), number = 0;
+    uint64_t start = port->ops->host.now(port), number = 0;
     for (size_t size = 0; size <= size_max_bytes; size = next_size(size)) {
         if (size > SIZE_SURE_BYTES && is_late(port, start)) {
             fy_skipped(port, "the machine is busy: sizes from %zu to %zu bytes", size,
@@ -225,7 +228,7 @@ static void sizes(fy_port *port)
  * port has read them. */
 static void lends(fy_port *port)
 {
-    if (port->ops->send_lent != NULL)
+    if (port->ops->transport.send_lent != NULL)
         grow(port, 4 << 20, true);
 }
 
@@ -247,22 +250,22 @@ static void flood(fy_port *port)
             fy_frame frame = numbered(sent, FY_DATA);
             frame.data = data;
             frame.size_bytes = flood_sizes[round];
-            while (port->ops->send(port, FY_APP, FY_DATA, 1, &frame) == 0) {
+            while (port->ops->transport.send(port, FY_APP, FY_DATA, 1, &frame) == 0) {
                 bytes += frame.size_bytes;
                 frame = numbered(++sent, FY_DATA);
                 frame.data = data;
                 frame.size_bytes = flood_sizes[round];
                 fy_expect(sent < 10000000 && bytes < (size_t)64 << 20);
             }
-            fy_expect(port->ops->send(port, FY_APP, FY_CONTROL, 1, &control) == 0);
+            fy_expect(port->ops->transport.send(port, FY_APP, FY_CONTROL, 1, &control) == 0);
             fy_frame count = {.kind = KIND_LAST};
-            fy_expect(port->ops->send(port, FY_APP, FY_CONTROL, 1, &count) == 0);
+            fy_expect(port->ops->transport.send(port, FY_APP, FY_CONTROL, 1, &count) == 0);
         } else {
             while (t.last <= round)
-                port->ops->poll(port, FY_CONTROL, 16, take, &t);
+                port->ops->transport.poll(port, FY_CONTROL, 16, take, &t);
             fy_expect(t.count[FY_CONTROL] == round + 1);
-            while (port->ops->pending(port, FY_DATA))
-                port->ops->poll(port, FY_DATA, 16, take, &t);
+            while (port->ops->transport.pending(port, FY_DATA))
+                port->ops->transport.poll(port, FY_DATA, 16, take, &t);
             fy_tally_send(&t, FY_DATA, 0, &(fy_frame){.kind = KIND_LAST});
         }
         while (info.rank == 0 && t.last <= round)
@@ -283,10 +286,10 @@ static void leaving(fy_port *port)
             fy_tally_send(&t, FY_DATA, 0, &frame);
         }
     t.leave = info.rank == 0;
-    while (t.leave && !port->ops->pending(port, FY_DATA)) {
+    while (t.leave && !port->ops->transport.pending(port, FY_DATA)) {
     }
     for (int i = 0; i < 100 && t.leave; i++)
-        fy_expect(port->ops->poll(port, FY_DATA, 16, take, &t) == 0);
+        fy_expect(port->ops->transport.poll(port, FY_DATA, 16, take, &t) == 0);
     t.leave = false;
     while (info.rank == 0 && t.count[FY_DATA] < 100 * (uint64_t)(info.ranks - 1))
         fy_tally_poll(&t);
@@ -295,8 +298,8 @@ static void leaving(fy_port *port)
 
 static void delay(fy_port *port, uint64_t ns)
 {
-    uint64_t end = port->ops->now(port) + ns;
-    while (port->ops->now(port) < end) {
+    uint64_t end = port->ops->host.now(port) + ns;
+    while (port->ops->host.now(port) < end) {
     }
 }
 
@@ -310,7 +313,7 @@ static void wakes(fy_port *port)
     fy_port_info info = fy_info_of(port);
     uint64_t seed = 88172645463325252u + (uint64_t)info.rank;
     uint64_t sent[FY_LANES] = {0}, got = 0;
-    uint64_t start = port->ops->now(port);
+    uint64_t start = port->ops->host.now(port);
     for (uint64_t round = 0; t.last == 0; round++) {
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         if ((round & 1) == (uint64_t)info.rank) {
@@ -324,7 +327,7 @@ static void wakes(fy_port *port)
         }
         got++;
         while (t.count[FY_DATA] + t.count[FY_CONTROL] < got && t.last == 0) {
-            port->ops->wait(port, FY_APP, UINT64_MAX);
+            port->ops->transport.wait(port, FY_APP, UINT64_MAX);
             fy_tally_poll(&t);
         }
     }
@@ -337,16 +340,16 @@ static void wakes(fy_port *port)
 static void deadline(fy_port *port)
 {
     enum { WAITS_MAX = 20 }; /* one is usual */
-    uint64_t start = port->ops->now(port), end = start + 20 * MS;
+    uint64_t start = port->ops->host.now(port), end = start + 20 * MS;
     int waits = 0;
-    for (; port->ops->now(port) < end; waits++)
-        port->ops->wait(port, FY_APP, end);
+    for (; port->ops->host.now(port) < end; waits++)
+        port->ops->transport.wait(port, FY_APP, end);
     fy_expect(waits <= WAITS_MAX);
-    fy_expect(port->ops->now(port) - start < 10000 * MS);
-    port->ops->wait(port, FY_APP, 0);
-    port->ops->wake(port, FY_APP);
-    port->ops->wait(port, FY_APP, UINT64_MAX);
-    fy_expect(port->ops->cpu(port) > 0);
+    fy_expect(port->ops->host.now(port) - start < 10000 * MS);
+    port->ops->transport.wait(port, FY_APP, 0);
+    port->ops->transport.wake(port, FY_APP);
+    port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+    fy_expect(port->ops->host.cpu(port) > 0);
 }
 
 /* The helper of `helper_answers`: returns each control frame to its source. */
@@ -360,7 +363,7 @@ static fy_verdict answer(void *context, int source, const fy_frame *frame)
 {
     helper *h = context;
     fy_frame back = numbered(frame->words[0], FY_CONTROL);
-    fy_expect(h->port->ops->send(h->port, FY_HELPER, FY_CONTROL, source, &back) == 0);
+    fy_expect(h->port->ops->transport.send(h->port, FY_HELPER, FY_CONTROL, source, &back) == 0);
     h->served++;
     return FY_TAKEN;
 }
@@ -369,9 +372,9 @@ static void help(void *arg)
 {
     helper *h = arg;
     while (!h->stop) {
-        h->port->ops->wait(h->port, FY_HELPER, UINT64_MAX);
+        h->port->ops->transport.wait(h->port, FY_HELPER, UINT64_MAX);
         if (!h->stop)
-            h->port->ops->poll(h->port, FY_CONTROL, 16, answer, h);
+            h->port->ops->transport.poll(h->port, FY_CONTROL, 16, answer, h);
     }
 }
 
@@ -384,12 +387,12 @@ static void helper_answers(fy_port *port)
     tally t = {.port = port};
     fy_port_info info = fy_info_of(port);
     if (info.rank == 0) {
-        uint64_t start = port->ops->now(port), number = 0;
+        uint64_t start = port->ops->host.now(port), number = 0;
         for (; !fy_is_enough(port, start, number, ROUNDS); number++) {
             fy_frame frame = numbered(number, FY_CONTROL);
             fy_tally_send(&t, FY_CONTROL, 1, &frame);
             while (t.count[FY_CONTROL] <= number) {
-                port->ops->wait(port, FY_APP, UINT64_MAX);
+                port->ops->transport.wait(port, FY_APP, UINT64_MAX);
                 fy_tally_poll(&t);
             }
         }
@@ -398,16 +401,16 @@ static void helper_answers(fy_port *port)
         return;
     }
     helper h = {.port = port};
-    port->ops->serve(port, FY_HELPER);
-    fy_expect(port->ops->spawn(port, help, &h) == 0);
+    port->ops->transport.serve(port, FY_HELPER);
+    fy_expect(port->ops->host.spawn(port, help, &h) == 0);
     /* Frames that came before `serve` wake nobody: the contract asks for a look. */
-    port->ops->wake(port, FY_HELPER);
+    port->ops->transport.wake(port, FY_HELPER);
     while (t.tellers == 0)
-        port->ops->poll(port, FY_DATA, 16, take, &t);
-    port->ops->serve(port, FY_APP);
+        port->ops->transport.poll(port, FY_DATA, 16, take, &t);
+    port->ops->transport.serve(port, FY_APP);
     h.stop = true;
-    port->ops->wake(port, FY_HELPER);
-    port->ops->join(port);
+    port->ops->transport.wake(port, FY_HELPER);
+    port->ops->host.join(port);
     fy_expect(h.served == t.told);
 }
 
@@ -423,11 +426,11 @@ static void leaves(fy_port *port)
         return;
     }
     for (int rank = 1; rank < info.ranks; rank++)
-        while (port->ops->peer(port, rank) != FY_PEER_LEFT)
-            port->ops->wait(port, FY_APP, UINT64_MAX);
+        while (port->ops->members.peer(port, rank) != FY_PEER_LEFT)
+            port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     while (t.count[FY_DATA] < (uint64_t)(info.ranks - 1))
         fy_tally_poll(&t);
-    fy_expect(port->ops->send(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EPEER);
+    fy_expect(port->ops->transport.send(port, FY_APP, FY_DATA, 1, &frame) == FERRY_EPEER);
 }
 
 /* Goal: a rank that has left is not taken for silent before the last of its frames was taken.
@@ -438,7 +441,7 @@ static void is_heard_out(fy_port *port)
     enum { FRAMES = 2 }; /* so many always find room */
     tally t = {.port = port};
     fy_port_info info = fy_info_of(port);
-    if (port->ops->silent == NULL)
+    if (port->ops->members.silent == NULL)
         return;
     for (uint64_t number = 0; info.rank != 0 && number < FRAMES; number++)
         for (int lane = 0; lane < FY_LANES; lane++) {
@@ -449,20 +452,20 @@ static void is_heard_out(fy_port *port)
         return;
     t.leave = true;
     for (int rank = 1; rank < info.ranks; rank++) {
-        while (port->ops->peer(port, rank) != FY_PEER_LEFT) {
-            port->ops->wait(port, FY_APP, UINT64_MAX);
+        while (port->ops->members.peer(port, rank) != FY_PEER_LEFT) {
+            port->ops->transport.wait(port, FY_APP, UINT64_MAX);
             fy_tally_poll(&t);
         }
-        fy_expect(!port->ops->silent(port, rank));
+        fy_expect(!port->ops->members.silent(port, rank));
     }
     t.leave = false;
     for (bool all = false; !all;) {
         for (int lane = 0; lane < FY_LANES; lane++)
-            port->ops->poll(port, (fy_lane)lane, 1, take, &t);
+            port->ops->transport.poll(port, (fy_lane)lane, 1, take, &t);
         all = true;
         for (int rank = 1; rank < info.ranks; rank++) {
             bool ended = t.next[FY_DATA][rank] == FRAMES && t.next[FY_CONTROL][rank] == FRAMES;
-            fy_expect(port->ops->silent(port, rank) == ended);
+            fy_expect(port->ops->members.silent(port, rank) == ended);
             all = all && ended;
         }
     }
@@ -473,10 +476,10 @@ static void refusals(fy_port *port)
 {
     fy_port_info info = fy_info_of(port);
     fy_frame frame = {.kind = 1};
-    fy_expect(port->ops->send(port, FY_APP, FY_DATA, -1, &frame) == FERRY_EINVAL);
-    fy_expect(port->ops->send(port, FY_APP, FY_DATA, info.ranks, &frame) == FERRY_EINVAL);
+    fy_expect(port->ops->transport.send(port, FY_APP, FY_DATA, -1, &frame) == FERRY_EINVAL);
+    fy_expect(port->ops->transport.send(port, FY_APP, FY_DATA, info.ranks, &frame) == FERRY_EINVAL);
     frame.word_count = FY_FRAME_WORDS + 1;
-    fy_expect(port->ops->send(port, FY_APP, FY_DATA, 0, &frame) == FERRY_EINVAL);
+    fy_expect(port->ops->transport.send(port, FY_APP, FY_DATA, 0, &frame) == FERRY_EINVAL);
 }
 
 const fy_conformance fy_conformance_cases[] = {

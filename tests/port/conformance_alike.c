@@ -61,7 +61,7 @@ static fy_verdict take_alike(void *context, int source, const fy_frame *frame)
 static void poll_alike(fy_port *port, alikes came[FY_LANES])
 {
     for (int lane = 0; lane < FY_LANES; lane++)
-        port->ops->poll(port, (fy_lane)lane, 16, take_alike, &came[lane]);
+        port->ops->transport.poll(port, (fy_lane)lane, 16, take_alike, &came[lane]);
 }
 
 /* Goal: no field of a frame is taken from another, however alike they are. Method: two ranks send
@@ -71,13 +71,13 @@ void fy_case_alike(fy_port *port)
     enum { FRAMES = 4000 };
     alikes came[FY_LANES] = {{.goal = UINT64_MAX}, {.goal = UINT64_MAX}};
     fy_port_info info = fy_info_of(port);
-    uint64_t start = port->ops->now(port), number = 0;
+    uint64_t start = port->ops->host.now(port), number = 0;
     for (bool last = false; !last; number++) {
         last = fy_is_enough(port, start, number, FRAMES);
         fy_frame frame = last ? (fy_frame){.kind = KIND_LAST, .word_count = 1, .words = {number}}
                               : alike(number);
         for (int lane = 0; lane < FY_LANES; lane++)
-            while (port->ops->send(port, FY_APP, (fy_lane)lane, 1 - info.rank, &frame) ==
+            while (port->ops->transport.send(port, FY_APP, (fy_lane)lane, 1 - info.rank, &frame) ==
                    FERRY_EAGAIN)
                 poll_alike(port, came);
         if (number % 3 == 0)

@@ -28,7 +28,7 @@ static void run_case(const fy_conformance *what, MPI_Comm comm, bool share)
         fprintf(stderr, "open: %s\n", fy_error_text());
     fy_expect(error == 0);
     what->run(port);
-    port->ops->close(port);
+    port->ops->transport.close(port);
     fy_mpi_leave(job);
 }
 

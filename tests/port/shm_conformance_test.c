@@ -30,7 +30,7 @@ static void *run_rank(void *arg)
         fprintf(stderr, "join: %s\n", fy_error_text());
     fy_expect(error == 0);
     a->what->run(port);
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return NULL;
 }
 

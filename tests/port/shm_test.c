@@ -36,7 +36,7 @@ static int drop(void **state)
     job *j = *state;
     for (int rank = 0; rank < 2; rank++)
         if (j->ranks[rank] != NULL)
-            j->ranks[rank]->ops->close(j->ranks[rank]);
+            j->ranks[rank]->ops->transport.close(j->ranks[rank]);
     fy_segment_unmap(j->segment);
     close(j->fd);
     free(j);
@@ -93,28 +93,28 @@ static void test_shm_survives_damaged_frames(void **state)
     uint64_t seed = 4711;
     received r = {0};
     fy_frame frame = {.kind = 1, .data = "payload", .size_bytes = 8};
-    assert_int_equal(from->ops->send(from, FY_APP, FY_DATA, 1, &frame), 0);
-    assert_int_equal(to->ops->poll(to, FY_DATA, 16, read_all, &r), 1);
+    assert_int_equal(from->ops->transport.send(from, FY_APP, FY_DATA, 1, &frame), 0);
+    assert_int_equal(to->ops->transport.poll(to, FY_DATA, 16, read_all, &r), 1);
     /* The log has a line for each. */
     int log = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
     dup2(null, STDERR_FILENO);
     for (uint32_t i = 1; i < 20000; i++) {
         if (i % 100 == 0)
-            (void)from->ops->alloc(from, 1000, -1);
+            (void)from->ops->heap.alloc(from, 1000, -1);
         shm_slot *slot = &ring_slots(ring)[i % j->segment->ring_slots];
         write_noise(slot, &seed);
         atomic_store(&slot->turn, i / j->segment->ring_slots + 1);
-        (void)to->ops->poll(to, FY_DATA, 1, read_all, &r);
-        if (to->ops->pending(to, FY_DATA))
+        (void)to->ops->transport.poll(to, FY_DATA, 1, read_all, &r);
+        if (to->ops->transport.pending(to, FY_DATA))
             break;
     }
     dup2(log, STDERR_FILENO);
     close(log);
     close(null);
-    assert_false(to->ops->pending(to, FY_DATA));
+    assert_false(to->ops->transport.pending(to, FY_DATA));
     assert_true(r.frames > 1);
-    assert_int_equal(from->ops->send(from, FY_APP, FY_CONTROL, 1, &frame), 0);
-    assert_int_equal(to->ops->poll(to, FY_CONTROL, 1, read_all, &r), 1);
+    assert_int_equal(from->ops->transport.send(from, FY_APP, FY_CONTROL, 1, &frame), 0);
+    assert_int_equal(to->ops->transport.poll(to, FY_CONTROL, 1, read_all, &r), 1);
 }
 
 /* Goal: a target that publishes nonsense as its progress only stops its sender.
@@ -130,7 +130,7 @@ static void test_shm_survives_damaged_progress(void **state)
         atomic_store(&ring->head, next_random(&seed) >> (next_random(&seed) % 64));
         atomic_store(&ring->bytes_head, next_random(&seed) >> (next_random(&seed) % 64));
         fy_frame frame = {.data = data, .size_bytes = next_random(&seed) % sizeof(data)};
-        int error = from->ops->send(from, FY_APP, FY_DATA, 1, &frame);
+        int error = from->ops->transport.send(from, FY_APP, FY_DATA, 1, &frame);
         assert_true(error == 0 || error == FERRY_EAGAIN);
     }
 }
@@ -150,7 +150,7 @@ static void test_shm_gives_each_place_once(void **state)
 static bool is_crowded(fy_port *port)
 {
     fy_port_info info;
-    port->ops->query(port, &info);
+    port->ops->transport.query(port, &info);
     return info.crowded;
 }
 
@@ -178,7 +178,7 @@ static void test_shm_is_crowded_by_those_who_are_there(void **state)
     assert_int_equal(fy_shm_join(segment, processors, &ports[processors]), 0);
     assert_true(is_crowded(ports[0]));
     for (int rank = processors; rank >= 0; rank--) {
-        ports[rank]->ops->close(ports[rank]);
+        ports[rank]->ops->transport.close(ports[rank]);
         if (rank > 0)
             assert_false(is_crowded(ports[0]));
     }
@@ -203,44 +203,44 @@ static void test_shm_uses_heaps_of_the_dead_again(void **state)
     for (int rank = 0; rank < 3; rank++)
         assert_int_equal(fy_shm_join(s, rank, &ports[rank]), 0);
     const fy_port_ops *ops = ports[0]->ops;
-    char *block = ops->alloc(ports[2], 2u << 20, -1);
+    char *block = ops->heap.alloc(ports[2], 2u << 20, -1);
     memset(block, 7, 2u << 20);
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 2);
-    ops->close(ports[2]);
-    ops->bury(ports[0], 2);
-    assert_int_equal(ops->release(ports[1], block), 0); /* one has not heard of it */
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), 2);
+    ops->transport.close(ports[2]);
+    ops->members.bury(ports[0], 2);
+    assert_int_equal(ops->heap.release(ports[1], block), 0); /* one has not heard of it */
     assert_int_equal(arena_owner(s, arena_word(s, 2)), 2);
-    ops->bury(ports[1], 2);
+    ops->members.bury(ports[1], 2);
     assert_int_equal(arena_owner(s, arena_word(s, 2)), -1);
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), -1);
 
     assert_int_equal(fy_shm_join(s, 3, &ports[3]), 0);
     assert_int_equal(arena_owner(s, arena_word(s, 2)), 3);
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
-    assert_int_equal(ops->release(ports[0], block), FERRY_EINVAL);
-    ops->free_gone(ports[0], 2); /* asked for late */
-    assert_ptr_equal(ops->alloc(ports[3], 2u << 20, FY_KEEP_ALL), block);
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), -1);
+    assert_int_equal(ops->heap.release(ports[0], block), FERRY_EINVAL);
+    ops->heap.free_gone(ports[0], 2); /* asked for late */
+    assert_ptr_equal(ops->heap.alloc(ports[3], 2u << 20, FY_KEEP_ALL), block);
     for (size_t i = 0; i < 2u << 20; i++)
         assert_int_equal(block[i], 0);
     block[0] = 3;
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 3);
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), 3);
     fy_shm_arena_tend(state_of(ports[0]), 2, 2, KEEPER_ALL, NULL); /* comes late for rank 2 */
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 3);
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), 3);
     assert_int_equal(block[0], 3);
 
     /* Rank 1 stops while it tends the arena of rank 3. */
-    ops->close(ports[3]);
-    ops->bury(ports[0], 3);
-    ops->bury(ports[1], 3);
+    ops->transport.close(ports[3]);
+    ops->members.bury(ports[0], 3);
+    ops->members.bury(ports[1], 3);
     atomic_fetch_or(&rank_at(s->base, 2)->arena, UINT64_C(2) << 16);
-    ops->free_gone(ports[0], 3);
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), 3);
+    ops->heap.free_gone(ports[0], 3);
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), 3);
     fy_controls_mark(s->base, s->ranks, 1, SHM_DEAD);
-    ops->bury(ports[0], 1);
-    assert_int_equal(ops->owner(ports[0], FY_APP, block, 1), -1);
+    ops->members.bury(ports[0], 1);
+    assert_int_equal(ops->heap.owner(ports[0], FY_APP, block, 1), -1);
     assert_int_equal(arena_owner(s, arena_word(s, 2)), -1);
-    ops->close(ports[0]);
-    ops->close(ports[1]);
+    ops->transport.close(ports[0]);
+    ops->transport.close(ports[1]);
     fy_segment_unmap(s);
     close(fd);
 }
@@ -306,10 +306,10 @@ static void test_shm_checks_sizes(void **state)
     assert_int_equal(fy_segment_map(fd, &segment), 0);
     fy_port *port;
     assert_int_equal(fy_shm_join(segment, FY_RANKS_MAX - 1, &port), 0);
-    char *block = port->ops->alloc(port, 8u << 20, -1);
+    char *block = port->ops->heap.alloc(port, 8u << 20, -1);
     assert_non_null(block);
     block[(8u << 20) - 1] = 1;
-    port->ops->close(port);
+    port->ops->transport.close(port);
     fy_segment_unmap(segment);
     close(fd);
 }

@@ -20,7 +20,7 @@ static void *run_rank(void *arg)
     fy_port *port;
     fy_expect(fy_template_join(a->job, a->rank, &port) == 0);
     a->what->run(port);
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return NULL;
 }
 

@@ -12,7 +12,7 @@ static int run_case(void *arg, fy_port *port)
 {
     const fy_conformance *what = arg;
     what->run(port);
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return 0;
 }
 

@@ -22,7 +22,7 @@ typedef struct notes {
 static int rank_of(const fy_port *port)
 {
     fy_port_info info;
-    port->ops->query(port, &info);
+    port->ops->transport.query(port, &info);
     return info.rank;
 }
 
@@ -31,7 +31,7 @@ static fy_verdict note(void *context, int source, const fy_frame *frame)
     notes *n = context;
     (void)source;
     (void)frame;
-    n->at_ns[n->count++ & 7] = n->port->ops->now(n->port);
+    n->at_ns[n->count++ & 7] = n->port->ops->host.now(n->port);
     return FY_TAKEN;
 }
 
@@ -58,8 +58,8 @@ static void take_all(fy_port *port, notes *n, int count)
 {
     n->port = port;
     while (n->count < count)
-        if (port->ops->poll(port, FY_DATA, 1, note, n) == 0)
-            port->ops->wait(port, FY_APP, UINT64_MAX);
+        if (port->ops->transport.poll(port, FY_DATA, 1, note, n) == 0)
+            port->ops->transport.wait(port, FY_APP, UINT64_MAX);
 }
 
 static int one_message(void *arg, fy_port *port)
@@ -68,11 +68,11 @@ static int one_message(void *arg, fy_port *port)
     if (rank_of(port) == 0) {
         fy_frame frame = {.kind = 1, .data = data, .size_bytes = sizeof(data)};
         for (int i = 0; i < 2; i++)
-            ((notes *)arg)->error |= port->ops->send(port, FY_APP, FY_DATA, 1, &frame);
+            ((notes *)arg)->error |= port->ops->transport.send(port, FY_APP, FY_DATA, 1, &frame);
     } else {
         take_all(port, arg, 2);
     }
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return 0;
 }
 
@@ -113,8 +113,8 @@ static void serve_one(void *arg)
 {
     notes *n = arg;
     while (n->count == 0) {
-        n->port->ops->wait(n->port, FY_HELPER, UINT64_MAX);
-        n->port->ops->poll(n->port, FY_CONTROL, 8, note, n);
+        n->port->ops->transport.wait(n->port, FY_HELPER, UINT64_MAX);
+        n->port->ops->transport.poll(n->port, FY_CONTROL, 8, note, n);
     }
 }
 
@@ -123,18 +123,18 @@ static int computing(void *arg, fy_port *port)
     notes *n = arg;
     if (rank_of(port) == 0) {
         fy_frame frame = {.kind = 1};
-        port->ops->advance(port, 50000);
-        n->error |= port->ops->send(port, FY_APP, FY_CONTROL, 1, &frame);
+        port->ops->host.advance(port, 50000);
+        n->error |= port->ops->transport.send(port, FY_APP, FY_CONTROL, 1, &frame);
     } else {
         n->port = port;
-        port->ops->serve(port, FY_HELPER);
-        n->error |= port->ops->spawn(port, serve_one, n);
-        port->ops->advance(port, 200000);
-        n->at_ns[7] = port->ops->now(port);
-        port->ops->serve(port, FY_APP);
-        port->ops->join(port);
+        port->ops->transport.serve(port, FY_HELPER);
+        n->error |= port->ops->host.spawn(port, serve_one, n);
+        port->ops->host.advance(port, 200000);
+        n->at_ns[7] = port->ops->host.now(port);
+        port->ops->transport.serve(port, FY_APP);
+        port->ops->host.join(port);
     }
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return 0;
 }
 
@@ -155,9 +155,9 @@ static void test_sim_helper_serves_during_computation(void **state)
 static int work(void *arg, fy_port *port)
 {
     notes *n = arg;
-    port->ops->advance(port, 100000);
-    n->at_ns[rank_of(port)] = port->ops->now(port);
-    port->ops->close(port);
+    port->ops->host.advance(port, 100000);
+    n->at_ns[rank_of(port)] = port->ops->host.now(port);
+    port->ops->transport.close(port);
     return 0;
 }
 
@@ -185,19 +185,19 @@ static int after_death(void *arg, fy_port *port)
     notes *n = arg;
     fy_frame frame = {.kind = 1};
     if (rank_of(port) == 1) {
-        n->error |= port->ops->send(port, FY_APP, FY_DATA, 0, &frame);
-        port->ops->advance(port, 1000000000);
+        n->error |= port->ops->transport.send(port, FY_APP, FY_DATA, 0, &frame);
+        port->ops->host.advance(port, 1000000000);
         return 1; /* never */
     }
-    while (port->ops->peer(port, 1) == FY_PEER_ALIVE)
-        port->ops->wait(port, FY_APP, UINT64_MAX);
-    n->at_ns[7] = port->ops->now(port);
-    if (port->ops->peer(port, 1) != FY_PEER_DEAD)
+    while (port->ops->members.peer(port, 1) == FY_PEER_ALIVE)
+        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+    n->at_ns[7] = port->ops->host.now(port);
+    if (port->ops->members.peer(port, 1) != FY_PEER_DEAD)
         return 1;
     take_all(port, n, 1);
-    if (port->ops->send(port, FY_APP, FY_DATA, 1, &frame) != FERRY_EPEER)
+    if (port->ops->transport.send(port, FY_APP, FY_DATA, 1, &frame) != FERRY_EPEER)
         return 1;
-    port->ops->close(port);
+    port->ops->transport.close(port);
     return 0;
 }
 
@@ -216,13 +216,13 @@ static int allocating(void *arg, fy_port *port)
 {
     notes *n = arg;
     for (int i = 0; i < 100; i++) {
-        void *block = port->ops->alloc(port, 100, -1);
+        void *block = port->ops->heap.alloc(port, 100, -1);
         n->count += block == NULL;
-        if (block != NULL && port->ops->release(port, block) != 0)
+        if (block != NULL && port->ops->heap.release(port, block) != 0)
             return 1;
     }
-    n->error = port->ops->alloc(port, 2000, -1) == NULL ? FERRY_ENOMEM : 0;
-    port->ops->close(port);
+    n->error = port->ops->heap.alloc(port, 2000, -1) == NULL ? FERRY_ENOMEM : 0;
+    port->ops->transport.close(port);
     return 0;
 }
 
@@ -242,8 +242,8 @@ static int failing(void *arg, fy_port *port)
     (void)arg;
     if (rank_of(port) == 2)
         return 42;
-    port->ops->wait(port, FY_APP, UINT64_MAX);
-    port->ops->wait(port, FY_APP, UINT64_MAX);
+    port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+    port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     return 0;
 }
 

@@ -41,7 +41,7 @@ static void answer_here(mpi_port *p)
     int length = snprintf(text, sizeof(text), "%s%s%s%s", c->found ? "in a circle: " : "",
                           c->circle, c->found ? "\n" : "", c->text);
     size_t used = length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1;
-    p->near->ops->answer(p->near, text, used);
+    p->near->ops->diagnosis.answer(p->near, text, used);
 }
 
 /* Tells all that are there what this rank waits for, as its answer says. */
@@ -69,7 +69,7 @@ static void tell_all(mpi_port *p)
     memcpy(frame.words, own.awaited, sizeof(own.awaited));
     /* Those that joined later are asked on their node alone. */
     for (int rank = 0; rank < p->world; rank++)
-        if (rank != p->rank && p->port.ops->peer(&p->port, rank) == FY_PEER_ALIVE)
+        if (rank != p->rank && p->port.ops->members.peer(&p->port, rank) == FY_PEER_ALIVE)
             (void)fy_mpi_notice_with(p, &p->self, FY_CONTROL, rank, WIRE_WAITS, &frame);
     if (c->all != NULL)
         c->all[p->rank] = own;
@@ -115,7 +115,7 @@ bool fy_mpi_asked(fy_port *port)
 {
     mpi_port *p = port_of(port);
     circles *c = &p->circles;
-    bool asked = p->near->ops->asked(p->near);
+    bool asked = p->near->ops->diagnosis.asked(p->near);
     lock(p);
     if (!asked && c->notices)
         look_for_circle(p);

@@ -36,14 +36,14 @@ static void ring(const joiner *j)
 static void joiner_close(fy_port *port)
 {
     joiner *j = joiner_of(port);
-    j->shm->close(port);
+    j->shm->transport.close(port);
     free(j);
 }
 
 static void joiner_query(const fy_port *port, fy_port_info *info)
 {
     const joiner *j = joiner_of(port);
-    j->shm->query(port, info);
+    j->shm->transport.query(port, info);
     info->ranks = j->numbers;
     info->shares_memory = false;
 }
@@ -54,7 +54,7 @@ static int joiner_send(fy_port *port, fy_thread thread, fy_lane lane, int rank,
     const joiner *j = joiner_of(port);
     if (rank < 0 || rank >= j->numbers)
         return FERRY_EINVAL;
-    int error = j->shm->send(port, thread, lane, rank, frame);
+    int error = j->shm->transport.send(port, thread, lane, rank, frame);
     if (error == 0 && is_far(j, rank))
         ring(j);
     return error;
@@ -66,7 +66,7 @@ static int joiner_send_block(fy_port *port, fy_thread thread, fy_lane lane, int 
     const joiner *j = joiner_of(port);
     if (rank < 0 || rank >= j->numbers)
         return FERRY_EINVAL;
-    int error = j->shm->send_block(port, thread, lane, rank, frame);
+    int error = j->shm->heap.send_block(port, thread, lane, rank, frame);
     if (error == 0 && is_far(j, rank))
         ring(j);
     return error;
@@ -75,27 +75,27 @@ static int joiner_send_block(fy_port *port, fy_thread thread, fy_lane lane, int 
 static int joiner_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
     const joiner *j = joiner_of(port);
-    int rank = j->shm->owner(port, thread, address, size_bytes);
+    int rank = j->shm->heap.owner(port, thread, address, size_bytes);
     return rank < 0 || is_far(j, rank) ? -1 : rank;
 }
 
 static void *joiner_board(fy_port *port, int rank)
 {
     const joiner *j = joiner_of(port);
-    return is_far(j, rank) ? NULL : j->shm->board(port, rank);
+    return is_far(j, rank) ? NULL : j->shm->heap.board(port, rank);
 }
 
 static void joiner_rouse(fy_port *port, int rank)
 {
     const joiner *j = joiner_of(port);
     if (!is_far(j, rank))
-        j->shm->rouse(port, rank);
+        j->shm->heap.rouse(port, rank);
 }
 
 static void joiner_endure(fy_port *port, bool on)
 {
     const joiner *j = joiner_of(port);
-    j->shm->endure(port, on);
+    j->shm->members.endure(port, on);
     ring(j);
 }
 
@@ -112,7 +112,7 @@ int fy_mpi_spawn_ranks_error(int error, int count, int numbers)
 static int joiner_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
     const joiner *j = joiner_of(port);
-    return fy_mpi_spawn_ranks_error(j->shm->spawn_ranks(port, count, argv, first), count,
+    return fy_mpi_spawn_ranks_error(j->shm->members.spawn_ranks(port, count, argv, first), count,
                                     j->numbers);
 }
 
@@ -127,16 +127,16 @@ int fy_mpi_joiner(fy_segment *segment, fy_port *port)
     j->segment = segment;
     j->relay = rank_at(segment->base, relay);
     j->numbers = (int)relay;
-    j->ops.close = joiner_close;
-    j->ops.query = joiner_query;
-    j->ops.send = joiner_send;
-    j->ops.send_block = joiner_send_block;
-    j->ops.owner = joiner_owner;
-    j->ops.board = joiner_board;
-    j->ops.rouse = joiner_rouse;
-    j->ops.endure = joiner_endure;
-    j->ops.spawn_ranks = joiner_spawn_ranks;
-    j->ops.ask = NULL; /* it reaches the ranks of this node only */
+    j->ops.transport.close = joiner_close;
+    j->ops.transport.query = joiner_query;
+    j->ops.transport.send = joiner_send;
+    j->ops.heap.send_block = joiner_send_block;
+    j->ops.heap.owner = joiner_owner;
+    j->ops.heap.board = joiner_board;
+    j->ops.heap.rouse = joiner_rouse;
+    j->ops.members.endure = joiner_endure;
+    j->ops.members.spawn_ranks = joiner_spawn_ranks;
+    j->ops.diagnosis.ask = NULL; /* it reaches the ranks of this node only */
     port->ops = &j->ops;
     return 0;
 }

@@ -135,7 +135,7 @@ static int join(const fy_mpi_options *options, fy_mpi_job *job, fy_port **port)
     if (error == 0 && fy_mpi_is_relay(&job->node))
         error = fy_mpi_relay_start(job->port);
     if (error != 0) {
-        near->ops->close(near);
+        near->ops->transport.close(near);
         if (job->port != NULL) {
             job->port->closed = true;
             (void)fy_mpi_port_destroy(job->port);

@@ -50,7 +50,7 @@ static int number_at(const mpi_port *p, int place)
 static void mpi_query(const fy_port *port, fy_port_info *info)
 {
     const mpi_port *p = (const mpi_port *)(const void *)port;
-    p->near->ops->query(p->near, info);
+    p->near->ops->transport.query(p->near, info);
     info->rank = p->rank;
     info->ranks = p->ranks;
     info->starting = p->node->numbers != 0 ? p->world : 0; /* that of the node is not the job's */
@@ -64,7 +64,7 @@ static int mpi_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, con
     if (rank < 0 || rank >= p->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
-        return p->near->ops->send(p->near, thread, lane, p->place[rank], frame);
+        return p->near->ops->transport.send(p->near, thread, lane, p->place[rank], frame);
     return fy_mpi_send_remote(p, &p->self, lane, rank, frame, COPIED, NULL);
 }
 
@@ -89,8 +89,8 @@ static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int ran
     if (rank < 0 || rank >= p->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
-        return p->near->ops->send_block(p->near, thread, lane, p->place[rank], frame);
-    if (p->near->ops->owner(p->near, thread, frame->data, frame->size_bytes) < 0)
+        return p->near->ops->heap.send_block(p->near, thread, lane, p->place[rank], frame);
+    if (p->near->ops->heap.owner(p->near, thread, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
     return fy_mpi_send_remote(p, &p->self, lane, rank, frame, GIVEN, NULL);
 }
@@ -114,16 +114,16 @@ static int mpi_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver
     renaming r = {.ranks = p->node->ranks, .deliver = deliver, .context = context};
     int taken = fy_mpi_poll_remote(p, lane, budget, deliver, context);
     if (taken < budget && p->node->numbers != 0)
-        taken += p->near->ops->poll(p->near, lane, budget - taken, deliver, context);
+        taken += p->near->ops->transport.poll(p->near, lane, budget - taken, deliver, context);
     else if (taken < budget)
-        taken += p->near->ops->poll(p->near, lane, budget - taken, deliver_near, &r);
+        taken += p->near->ops->transport.poll(p->near, lane, budget - taken, deliver_near, &r);
     return taken;
 }
 
 static bool mpi_pending(fy_port *port, fy_lane lane)
 {
     mpi_port *p = port_of(port);
-    if (p->near->ops->pending(p->near, lane))
+    if (p->near->ops->transport.pending(p->near, lane))
         return true;
     lock(p);
     if (!fy_mpi_may_skip(p, lane))
@@ -137,19 +137,19 @@ static void *mpi_alloc(fy_port *port, size_t size_bytes, int rank)
 {
     const mpi_port *p = port_of(port);
     int place = rank < 0 ? rank : p->place[rank];
-    return p->near->ops->alloc(p->near, size_bytes, place);
+    return p->near->ops->heap.alloc(p->near, size_bytes, place);
 }
 
 static int mpi_release(fy_port *port, void *address)
 {
     fy_port *near = port_of(port)->near;
-    return near->ops->release(near, address);
+    return near->ops->heap.release(near, address);
 }
 
 static int mpi_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
     const mpi_port *p = port_of(port);
-    int place = p->near->ops->owner(p->near, thread, address, size_bytes);
+    int place = p->near->ops->heap.owner(p->near, thread, address, size_bytes);
     int number = place < 0 ? -1 : number_at(p, place);
     /* Heaps at places that a relay fills are nothing to those whose places they are. */
     return number < 0 || number >= p->ranks || p->place[number] < 0 ? -1 : number;
@@ -161,40 +161,40 @@ static int mpi_keep_for(fy_port *port, void *address, int rank)
     int place = rank < 0 ? rank : p->place[rank];
     if (rank >= 0 && place < 0)
         return FERRY_EINVAL;
-    return p->near->ops->keep_for(p->near, address, place);
+    return p->near->ops->heap.keep_for(p->near, address, place);
 }
 
 static void mpi_free_gone(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
-        p->near->ops->free_gone(p->near, p->place[rank]);
+        p->near->ops->heap.free_gone(p->near, p->place[rank]);
 }
 
 static void *mpi_board(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
-    return p->place[rank] < 0 ? NULL : p->near->ops->board(p->near, p->place[rank]);
+    return p->place[rank] < 0 ? NULL : p->near->ops->heap.board(p->near, p->place[rank]);
 }
 
 static void mpi_rouse(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
-        p->near->ops->rouse(p->near, p->place[rank]);
+        p->near->ops->heap.rouse(p->near, p->place[rank]);
 }
 
 /* Goodbyes from other nodes are counted in with what changes on this one (receive.c). */
 static const _Atomic uint32_t *mpi_changes(fy_port *port)
 {
     fy_port *near = port_of(port)->near;
-    return near->ops->changes(near);
+    return near->ops->members.changes(near);
 }
 
 static void mpi_wake(fy_port *port, fy_thread thread)
 {
     fy_port *near = port_of(port)->near;
-    near->ops->wake(near, thread);
+    near->ops->transport.wake(near, thread);
 }
 
 static void mpi_serve(fy_port *port, fy_thread thread)
@@ -202,7 +202,7 @@ static void mpi_serve(fy_port *port, fy_thread thread)
     mpi_port *p = port_of(port);
     /* relaxed: as in fy_mpi_wait */
     atomic_store_explicit(&p->serve, (uint32_t)thread, memory_order_relaxed);
-    p->near->ops->serve(p->near, thread);
+    p->near->ops->transport.serve(p->near, thread);
 }
 
 static uint64_t mpi_now(fy_port *port)
@@ -220,7 +220,7 @@ static uint64_t mpi_cpu(fy_port *port)
 static void mpi_advance(fy_port *port, uint64_t ns)
 {
     fy_port *near = port_of(port)->near;
-    near->ops->advance(near, ns);
+    near->ops->host.advance(near, ns);
 }
 
 static int mpi_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
@@ -232,7 +232,7 @@ static int mpi_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
     p->helper = true;
     if (!locked)
         p->locks = true;
-    int error = p->near->ops->spawn(p->near, entry, arg);
+    int error = p->near->ops->host.spawn(p->near, entry, arg);
     p->helper = error == 0;
     if (!locked)
         p->locks = p->helper;
@@ -242,7 +242,7 @@ static int mpi_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
 static void mpi_join(fy_port *port)
 {
     mpi_port *p = port_of(port);
-    p->near->ops->join(p->near);
+    p->near->ops->host.join(p->near);
     p->helper = false;
     if (p->relay == NULL)
         p->locks = false;
@@ -252,20 +252,20 @@ static fy_peer_state mpi_peer(fy_port *port, int rank)
 {
     mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
-        return p->near->ops->peer(p->near, p->place[rank]);
+        return p->near->ops->members.peer(p->near, p->place[rank]);
     return fy_mpi_far_state(p, rank);
 }
 
 static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
     fy_port *near = port_of(port)->near;
-    near->ops->doing(near, what, handler, since_ns);
+    near->ops->diagnosis.doing(near, what, handler, since_ns);
 }
 
 static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)
 {
     fy_port *near = port_of(port)->near;
-    near->ops->name_handler(near, handler, name);
+    near->ops->diagnosis.name_handler(near, handler, name);
 }
 
 static int mpi_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
@@ -274,8 +274,8 @@ static int mpi_spawn_ranks(fy_port *port, int count, char *const argv[], int *fi
     if (p->node->numbers != 0 && p->node->later_count == 0)
         return fy_mpi_spawn_ranks_error(FERRY_ENOMEM, count, p->ranks);
     if (p->node->numbers != 0)
-        return fy_mpi_spawn_ranks_error(p->near->ops->spawn_ranks(p->near, count, argv, first),
-                                        count, p->ranks);
+        return fy_mpi_spawn_ranks_error(
+            p->near->ops->members.spawn_ranks(p->near, count, argv, first), count, p->ranks);
     return fy_error_set(
         FERRY_ENOTSUP, "the job's %d ranks do not all share memory (%d share it here), and %s",
         p->world, p->node->count,
@@ -288,9 +288,9 @@ static void mpi_bury(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
-        p->near->ops->bury(p->near, p->place[rank]);
+        p->near->ops->members.bury(p->near, p->place[rank]);
     else if (p->node->numbers != 0)
-        p->near->ops->bury(p->near, rank);
+        p->near->ops->members.bury(p->near, rank);
 }
 
 /* For the deaths of ranks that joined later: with one that MPI has started, the job ends. */
@@ -299,7 +299,7 @@ static void mpi_endure(fy_port *port, bool on)
     mpi_port *p = port_of(port);
     if (p->node->numbers == 0)
         return;
-    p->near->ops->endure(p->near, on);
+    p->near->ops->members.endure(p->near, on);
     for (int i = 0; i < p->node->leader_count; i++)
         if (p->place[p->node->leaders[i]] < 0)
             fy_mpi_tell(p, &p->self, FY_CONTROL, p->node->leaders[i],
@@ -309,20 +309,20 @@ static void mpi_endure(fy_port *port, bool on)
 static void mpi_describe(const fy_port *port, char *out, size_t size)
 {
     const fy_port *near = ((const mpi_port *)(const void *)port)->near;
-    near->ops->describe(near, out, size);
+    near->ops->diagnosis.describe(near, out, size);
 }
 
 static int mpi_outcome(fy_port *port, int rank)
 {
     const mpi_port *p = port_of(port);
-    return p->place[rank] >= 0 ? p->near->ops->outcome(p->near, p->place[rank]) : -1;
+    return p->place[rank] >= 0 ? p->near->ops->members.outcome(p->near, p->place[rank]) : -1;
 }
 
 static bool mpi_silent(fy_port *port, int rank)
 {
     mpi_port *p = port_of(port);
     if (p->place[rank] >= 0)
-        return p->near->ops->silent(p->near, p->place[rank]);
+        return p->near->ops->members.silent(p->near, p->place[rank]);
     lock(p);
     bool silent = fy_mpi_is_silent(p, rank);
     unlock(p);
@@ -355,47 +355,67 @@ static void mpi_close(fy_port *port)
     fy_mpi_drop(p, &p->self);
     p->closed = true;
     unlock(p);
-    p->near->ops->close(p->near);
+    p->near->ops->transport.close(p->near);
 }
 
 static const fy_port_ops mpi_ops = {
     .version = FY_PORT_VERSION,
     .name = "mpi",
-    .close = mpi_close,
-    .query = mpi_query,
-    .send = mpi_send,
-    .send_lent = mpi_send_lent,
-    .send_block = mpi_send_block,
-    .poll = mpi_poll,
-    .pending = mpi_pending,
-    .alloc = mpi_alloc,
-    .release = mpi_release,
-    .owner = mpi_owner,
-    .keep_for = mpi_keep_for,
-    .free_gone = mpi_free_gone,
-    .board = mpi_board,
-    .rouse = mpi_rouse,
-    .changes = mpi_changes,
-    .wait = fy_mpi_wait,
-    .wake = mpi_wake,
-    .serve = mpi_serve,
-    .now = mpi_now,
-    .cpu = mpi_cpu,
-    .advance = mpi_advance,
-    .spawn = mpi_spawn,
-    .join = mpi_join,
-    .peer = mpi_peer,
-    .doing = mpi_doing,
-    .name_handler = mpi_name_handler,
-    .endure = mpi_endure,
-    .spawn_ranks = mpi_spawn_ranks,
-    .bury = mpi_bury,
-    .silent = mpi_silent,
-    .outcome = mpi_outcome,
-    .describe = mpi_describe,
-    .asked = fy_mpi_asked,
-    .answer = fy_mpi_answer,
-    .ask = fy_mpi_ask,
+    .transport =
+        {
+            .version = FY_TRANSPORT_VERSION,
+            .close = mpi_close,
+            .query = mpi_query,
+            .send = mpi_send,
+            .send_lent = mpi_send_lent,
+            .poll = mpi_poll,
+            .pending = mpi_pending,
+            .wait = fy_mpi_wait,
+            .wake = mpi_wake,
+            .serve = mpi_serve,
+        },
+    .host =
+        {
+            .version = FY_HOST_VERSION,
+            .now = mpi_now,
+            .cpu = mpi_cpu,
+            .advance = mpi_advance,
+            .spawn = mpi_spawn,
+            .join = mpi_join,
+        },
+    .heap =
+        {
+            .version = FY_HEAP_VERSION,
+            .send_block = mpi_send_block,
+            .alloc = mpi_alloc,
+            .release = mpi_release,
+            .owner = mpi_owner,
+            .keep_for = mpi_keep_for,
+            .free_gone = mpi_free_gone,
+            .board = mpi_board,
+            .rouse = mpi_rouse,
+        },
+    .members =
+        {
+            .version = FY_MEMBERS_VERSION,
+            .changes = mpi_changes,
+            .peer = mpi_peer,
+            .endure = mpi_endure,
+            .spawn_ranks = mpi_spawn_ranks,
+            .bury = mpi_bury,
+            .silent = mpi_silent,
+            .outcome = mpi_outcome,
+        },
+    .diagnosis =
+        {
+            .version = FY_DIAGNOSIS_VERSION,
+            .doing = mpi_doing,
+            .name_handler = mpi_name_handler,
+            .describe = mpi_describe,
+            .asked = fy_mpi_asked,
+            .answer = fy_mpi_answer,
+            .ask = fy_mpi_ask,
+        },
 };
 
 static void free_port(mpi_port *p)

@@ -120,7 +120,7 @@ static bool payload_room(mpi_port *p, const endpoint *to, slot *s, size_t size_b
         return true;
     s->heap = is_open(p, to->heap) ? to->heap : NULL;
     if (s->heap != NULL)
-        s->payload = s->heap->ops->alloc(s->heap, size_bytes, -1);
+        s->payload = s->heap->ops->heap.alloc(s->heap, size_bytes, -1);
     if (s->payload == NULL) {
         s->heap = NULL;
         s->payload = malloc(size_bytes);
@@ -135,7 +135,7 @@ static void payload_put(mpi_port *p, slot *s, bool kept)
     if (s->heap == NULL)
         free(s->payload);
     else if (is_open(p, s->heap))
-        (void)s->heap->ops->release(s->heap, s->payload);
+        (void)s->heap->ops->heap.release(s->heap, s->payload);
 }
 
 /* If MPI fails, this rank is cut off: then all frames are dropped. */

@@ -104,10 +104,10 @@ static void tell(fy_mpi_relay *r, int number, fy_lane lane, int process, notices
 static void bury(fy_mpi_relay *r, int number)
 {
     r->known[number] |= KNOWN_GONE;
-    r->port->ops->bury(r->port, number);
+    r->port->ops->members.bury(r->port, number);
     for (int i = 0; i < r->p->ranks; i++)
         if (r->shadows[i] != NULL && (r->known[i] & KNOWN_GONE) == 0)
-            r->shadows[i]->ops->bury(r->shadows[i], number);
+            r->shadows[i]->ops->members.bury(r->shadows[i], number);
 }
 
 /* Notes an end that is seen for the first time. */
@@ -195,7 +195,7 @@ static void fill_place(fy_mpi_relay *r, int number)
     r->shadows[number] = shadow;
     for (int i = 0; i < r->p->ranks; i++)
         if ((r->known[i] & KNOWN_GONE) != 0)
-            shadow->ops->bury(shadow, i);
+            shadow->ops->members.bury(shadow, i);
 }
 
 /* Fills the places of ranks elsewhere that have come. One that has gone since comes only if it has
@@ -233,7 +233,8 @@ static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
     terms how = frame->block && frame->size_bytes > EAGER_MAX ? GIVEN : COPIED;
     /* It was kept for the target, with which it would go while MPI reads it. */
     if (how == GIVEN)
-        (void)r->port->ops->keep_for(r->port, (void *)(uintptr_t)frame->data, r->node->numbers);
+        (void)r->port->ops->heap.keep_for(r->port, (void *)(uintptr_t)frame->data,
+                                          r->node->numbers);
     int error = fy_mpi_send_remote(r->p, from, w->lane, w->number, frame, how, NULL);
     if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
         return FY_LEAVE;
@@ -250,8 +251,9 @@ static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
         return FY_TAKEN;
     if (shadow == NULL)
         return FY_LEAVE; /* it was not there at the last look */
-    int error = frame->block ? shadow->ops->send_block(shadow, FY_APP, w->lane, w->number, frame)
-                             : shadow->ops->send(shadow, FY_APP, w->lane, w->number, frame);
+    int error = frame->block
+                    ? shadow->ops->heap.send_block(shadow, FY_APP, w->lane, w->number, frame)
+                    : shadow->ops->transport.send(shadow, FY_APP, w->lane, w->number, frame);
     bool never = frame->size_bytes > r->node->segment->heap_bytes;
     if (error == FERRY_EAGAIN || (error == FERRY_ENOMEM && !never))
         return FY_LEAVE;
@@ -274,7 +276,7 @@ static void pump(fy_mpi_relay *r)
     }
     unlock(p);
     if (came)
-        r->port->ops->rouse(r->port, p->rank);
+        r->port->ops->heap.rouse(r->port, p->rank);
 }
 
 static int pass_all(fy_mpi_relay *r)
@@ -287,7 +289,7 @@ static int pass_all(fy_mpi_relay *r)
             w.lane = (fy_lane)lane;
             fy_port *shadow = r->shadows[w.number];
             if (shadow != NULL && (r->known[w.number] & KNOWN_GONE) == 0)
-                passed += shadow->ops->poll(shadow, w.lane, BUDGET, pass_out, &w);
+                passed += shadow->ops->transport.poll(shadow, w.lane, BUDGET, pass_out, &w);
             if (!is_later_here(r, w.number))
                 continue;
             lock(p);
@@ -304,7 +306,7 @@ static bool is_heard_out(const fy_mpi_relay *r, int number, int far)
     fy_port *shadow = r->shadows[far];
     if (shadow == NULL) /* there was no memory for it yet, or it is not there */
         return fy_mpi_far_state(r->p, far) != FY_PEER_ALIVE;
-    return (r->known[far] & KNOWN_GONE) != 0 || shadow->ops->silent(shadow, number);
+    return (r->known[far] & KNOWN_GONE) != 0 || shadow->ops->members.silent(shadow, number);
 }
 
 /* The same for all that a process relays for, and itself. */
@@ -377,7 +379,7 @@ static void *run(void *arg)
         if (look_here(r)) {
             if (empty)
                 tell_done(r);
-            r->port->ops->wait(r->port, FY_HELPER, UINT64_MAX);
+            r->port->ops->transport.wait(r->port, FY_HELPER, UINT64_MAX);
             continue;
         }
         pump(r);
@@ -392,7 +394,7 @@ static void *run(void *arg)
             sched_yield();
             continue;
         }
-        r->port->ops->wait(r->port, FY_HELPER, fy_clock_now_ns() + pause_ns);
+        r->port->ops->transport.wait(r->port, FY_HELPER, fy_clock_now_ns() + pause_ns);
         pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
     }
     return NULL;
@@ -411,7 +413,7 @@ static int prepare(fy_mpi_relay *r)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for a relay of %d ranks", r->p->ranks);
     int error = fy_shm_join(r->node->segment, r->node->numbers, &r->port);
     if (error == 0)
-        r->port->ops->endure(r->port, true);
+        r->port->ops->members.endure(r->port, true);
     return error;
 }
 
@@ -471,9 +473,9 @@ void fy_mpi_relay_free(fy_mpi_relay *r)
         }
     for (int i = 0; i < r->p->ranks && r->shadows != NULL; i++)
         if (r->shadows[i] != NULL)
-            r->shadows[i]->ops->close(r->shadows[i]);
+            r->shadows[i]->ops->transport.close(r->shadows[i]);
     if (r->port != NULL)
-        r->port->ops->close(r->port);
+        r->port->ops->transport.close(r->port);
     free(r->shadows);
     free((void *)r->ends);
     free(r->known);

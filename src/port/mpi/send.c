@@ -40,7 +40,7 @@ static void payload_free(mpi_port *p, void *payload, fy_port *heap)
     if (heap == NULL)
         free(payload);
     else if (heap != p->near || !p->closed)
-        (void)heap->ops->release(heap, payload);
+        (void)heap->ops->heap.release(heap, payload);
 }
 
 static void departure_put(mpi_port *p, departure *d)
@@ -216,7 +216,7 @@ static departure *prepare_payload(mpi_port *p, const endpoint *from, const fy_fr
         atomic_store_explicit(lent, true, memory_order_relaxed);
     if (how != COPIED)
         return d;
-    d->payload = d->heap->ops->alloc(d->heap, frame->size_bytes, -1);
+    d->payload = d->heap->ops->heap.alloc(d->heap, frame->size_bytes, -1);
     if (d->payload == NULL) {
         d->heap = NULL;
         d->payload = malloc(frame->size_bytes);
@@ -287,7 +287,7 @@ static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const
     else if (follows)
         departure_put(p, payload);
     else if (how == GIVEN)
-        (void)from->heap->ops->release(from->heap, (void *)(uintptr_t)frame->data);
+        (void)from->heap->ops->heap.release(from->heap, (void *)(uintptr_t)frame->data);
     return 0;
 }
 

@@ -19,7 +19,7 @@
 static bool near_pending(mpi_port *p)
 {
     const fy_port_ops *ops = p->near->ops;
-    return ops->pending(p->near, FY_DATA) || ops->pending(p->near, FY_CONTROL);
+    return ops->transport.pending(p->near, FY_DATA) || ops->transport.pending(p->near, FY_CONTROL);
 }
 
 /* Whether anything has come for the application thread. */
@@ -71,7 +71,7 @@ static void wait_app(mpi_port *p, uint64_t deadline_ns)
         return;
     }
     uint64_t until = earlier(deadline_ns, fy_clock_now_ns() + p->pause_ns);
-    p->near->ops->wait(p->near, FY_APP, until);
+    p->near->ops->transport.wait(p->near, FY_APP, until);
     p->pause_ns = earlier(p->pause_ns * 2, PAUSE_MAX_NS);
 }
 
@@ -85,5 +85,6 @@ void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
     /* relaxed: a change that is missed now is seen after a quantum */
     bool serves = atomic_load_explicit(&p->serve, memory_order_relaxed) == FY_HELPER;
     uint64_t quantum = serves ? p->quantum_ns : IDLE_QUANTUM_NS;
-    p->near->ops->wait(p->near, FY_HELPER, earlier(deadline_ns, fy_clock_now_ns() + quantum));
+    p->near->ops->transport.wait(p->near, FY_HELPER,
+                                 earlier(deadline_ns, fy_clock_now_ns() + quantum));
 }

@@ -105,14 +105,14 @@ static fy_cargo *cargo_fill(fy_channel *channel, const fy_frame *frame, bool blo
     bool as_block = copied && world->net.shared && frame->size_bytes > fy_sim_inline_bytes(world);
     void *room = NULL;
     if (as_block) {
-        room = channel->source->port.ops->alloc(&channel->source->port, frame->size_bytes, -1);
+        room = channel->source->port.ops->heap.alloc(&channel->source->port, frame->size_bytes, -1);
         if (room == NULL)
             return NULL;
     }
     fy_cargo *cargo = cargo_create(world, copied && !as_block ? frame->size_bytes : 0);
     if (cargo == NULL) {
         if (as_block)
-            channel->source->port.ops->release(&channel->source->port, room);
+            channel->source->port.ops->heap.release(&channel->source->port, room);
         return NULL;
     }
     cargo->frame = *frame;

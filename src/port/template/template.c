@@ -377,23 +377,43 @@ static void close_port(fy_port *port)
 static const fy_port_ops template_ops = {
     .version = FY_PORT_VERSION,
     .name = "template",
-    .close = close_port,
-    .query = query,
-    .send = send,
-    .poll = poll,
-    .pending = pending,
-    .wait = wait_for_notices,
-    .wake = wake,
-    .serve = serve,
-    .now = now,
-    .cpu = cpu,
-    .advance = advance,
-    .spawn = spawn,
-    .join = join,
-    .peer = peer,
-    .silent = silent,
-    .doing = doing,
-    .name_handler = name_handler,
+    .transport =
+        {
+            .version = FY_TRANSPORT_VERSION,
+            .close = close_port,
+            .query = query,
+            .send = send,
+            .poll = poll,
+            .pending = pending,
+            .wait = wait_for_notices,
+            .wake = wake,
+            .serve = serve,
+        },
+    .host =
+        {
+            .version = FY_HOST_VERSION,
+            .now = now,
+            .cpu = cpu,
+            .advance = advance,
+            .spawn = spawn,
+            .join = join,
+        },
+    .heap =
+        {
+            .version = FY_HEAP_VERSION,
+        },
+    .members =
+        {
+            .version = FY_MEMBERS_VERSION,
+            .peer = peer,
+            .silent = silent,
+        },
+    .diagnosis =
+        {
+            .version = FY_DIAGNOSIS_VERSION,
+            .doing = doing,
+            .name_handler = name_handler,
+        },
 };
 
 int fy_template_join(fy_template_job *job, int rank, fy_port **out)

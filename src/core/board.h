@@ -1,0 +1,15 @@
+/* What is where on the board of a rank (fy_heap_ops.board): the cells first, then core's. */
+#ifndef FY_BOARD_H
+#define FY_BOARD_H
+
+#include "port/port.h"
+
+/* Calls of ranks that meet (meet.c), then marks of messages (mail.c). */
+#define FY_BOARD_CORE_BYTES 2048u
+#define FY_BOARD_MARKS_BYTES 2048u
+
+/* The cells have all that stands before it. */
+#define FY_BOARD_CORE_OFFSET (FY_BOARD_BYTES - FY_BOARD_CORE_BYTES - FY_BOARD_MARKS_BYTES)
+#define FY_BOARD_MARKS_OFFSET (FY_BOARD_CORE_OFFSET + FY_BOARD_CORE_BYTES)
+
+#endif
