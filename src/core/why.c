@@ -67,6 +67,19 @@ static void tell_operations(const ferry *f, fy_why *why)
         fy_why_line(why, "and %u more operations are pending", shown - OPERATIONS_SHOWN);
 }
 
+/* Calls over groups of the program, which this rank cannot go on with. What all members call is
+ * the port's to tell. */
+static void tell_groups(const ferry *f, fy_why *why)
+{
+    for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next) {
+        const fy_step *step = &c->steps[c->at];
+        if (c->group->id != 0 && c->at < c->step_count && step->kind == FY_STEP_AWAIT)
+            fy_why_line(why, ">%d has not sent its part of %s of %d ranks, first %d",
+                        c->posts[step->rank].source, fy_collective_kinds[c->what.kind].name,
+                        c->group->size, c->group->ranks[0]);
+    }
+}
+
 static void tell(ferry *f, fy_why *why)
 {
     const fy_quiescence *q = &f->quiescence;
@@ -74,6 +87,7 @@ static void tell(ferry *f, fy_why *why)
     if (f->account.quiet_ns != 0)
         fy_why_line(why, "nothing to do for %.2f s", fy_why_age(f, f->account.quiet_ns));
     tell_operations(f, why);
+    tell_groups(f, why);
     if (q->last_created != q->last_finished)
         fy_why_line(why,
                     "%" PRIu64 " messages or tasks of the job were not finished when last "
@@ -112,7 +126,7 @@ void fy_why_tell(ferry *f)
     if (!is_asked(f))
         return;
     tell(f, &why);
-    print(f, why.used == 0 ? "waits, and nothing waits here" : "what it waits for:", &why);
+    print(f, why.used == 0 ? "nothing waits here" : "what it waits for:", &why);
 }
 
 void fy_why_helper(ferry *f)

@@ -186,6 +186,23 @@ static void hang_in_barrier(ferry *f)
     (void)ferry_barrier(f);
 }
 
+/* Ranks 0 and 1 call barriers of two groups in different orders. Rank 2 is in neither group. */
+static void hang_in_groups(ferry *f)
+{
+    ferry_group *groups[2];
+    ferry_collective barrier = FERRY_COLLECTIVE_DEFAULTS;
+    const int lists[2][2] = {{0, 1}, {1, 0}};
+    for (int i = 0; i < 2; i++)
+        if (ferry_group_create(f, NULL, lists[i], 2, &groups[i]) != 0)
+            fail(f, "group");
+    for (int i = 0; i < 2 && groups[0] != NULL; i++) {
+        barrier.group = groups[(ferry_rank(f) + i) % 2];
+        if (ferry_collective_run(f, &barrier) != 0)
+            fail(f, "barrier");
+    }
+    (void)ferry_barrier(f);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -195,6 +212,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         hang_between(f, ferry_barrier);
     else if (strcmp(how, "quiesce") == 0)
         hang_between(f, ferry_quiesce);
+    else if (strcmp(how, "groups") == 0)
+        hang_in_groups(f);
     else if (strcmp(how, "object") == 0)
         hang_for_object(f);
     else if (strcmp(how, "task") == 0)

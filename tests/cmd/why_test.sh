@@ -58,7 +58,7 @@ nothing to do for [0-9.]* s
 waits for rank 1, which has not sent what is to be received from it, tag 7
 waits for rank 0, which has not sent what is to be received from it, tag 7
 rank 2 (process [0-9]*): in a barrier
-who is in a barrier waits for rank 0 1$
+ranks in a barrier wait for rank 0 1$
 a circle: rank 0 waits for rank 1, which waits for rank 0
 L
 begin "$ferry" run -n 3 "$program" receive
@@ -99,6 +99,26 @@ for threads in 0 1; do
     begin env FERRY_STALL_S=1 FERRY_RANKS=3 FERRY_THREADS=$threads "$program" object
     until_told cat "$work/err"
 done
+
+# Calls of two groups in different orders on two ranks.
+cat >"$work/wanted" <<'L'
+rank 0 (process [0-9]*): in a barrier
+waits for rank 1, which has not sent its part of ferry_barrier of 2 ranks, first 0$
+waits for rank 0, which has not sent its part of ferry_barrier of 2 ranks, first 1$
+a circle: rank 0 waits for rank 1, which waits for rank 0
+L
+begin "$ferry" run -n 3 "$program" groups
+until_told "$ferry" why $job
+cat >"$work/wanted" <<'L'
+rank 1: sim:   waits for rank 0, which has not sent its part of ferry_barrier of 2 ranks, first 1$
+sim: a circle: rank 0 waits for rank 1, which waits for rank 0
+L
+# What the job holds when it is ended is no leak.
+ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" timeout 60 "$ferry" sim -n 3 "$program" groups \
+    >"$work/out" 2>&1
+status=$?
+[ $status -eq 120 ] || fail "status $status: sim groups"
+holds_all "$work/out" || fail "sim: not all was told: $(cat "$work/wanted")"
 
 # Each sort of operation, and how many there are beside those that are told.
 cat >"$work/wanted" <<'L'
@@ -142,7 +162,7 @@ done
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): in task "refine" (1) for [0-9.]* s$
 1 task, of load 1, waits here in scheduler none
-who is in ferry_quiesce waits for rank 1$
+ranks in ferry_quiesce wait for rank 1$
 L
 begin env FERRY_RANKS=3 FERRY_SCHEDULER=none "$program" task
 until_told "$ferry" why $job
@@ -152,7 +172,7 @@ until_told "$ferry" why $job
 
 cat >"$work/wanted" <<'L'
 rank 1 (process [0-9]*): in the program itself; it does not call Ferry, so it tells no more
-who is in a barrier waits for rank 1$
+ranks in a barrier wait for rank 1$
 L
 begin "$ferry" run -n 2 "$program" barrier
 until_told "$ferry" why $job

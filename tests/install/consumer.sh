@@ -91,6 +91,20 @@ for name in FERRY_EINVAL FERRY_ELAUNCH; do
     grep -q "BR $name " "$man3/ferry_errors.3" || fail "$name is not in ferry_errors(3)"
 done
 [ -f "$man3/FERRY_TRACK_DEFAULTS.3" ] || fail "no man page for an initialiser"
+# Each page that an installed header or man page names is installed, each man page too, and each paper
+# that a header cites is listed in a page.
+cited=$(cat "$prefix"/include/ferry/*.h "$prefix"/share/man/man*/* | sed 's/\\-/-/g')
+for page in $(echo "$cited" | grep -oE '(README|CHANGELOG|docs/[A-Za-z0-9/_-]+)\.(md|svg)' | sort -u); do
+    [ -f "$prefix/share/doc/ferry/$page" ] || fail "$page is named and not installed"
+done
+for paper in $(cat "$prefix"/include/ferry/*.h | grep -oE '[a-z-]+\.txt' | sort -u); do
+    grep -q "\`$paper\`" "$prefix/share/doc/ferry/docs/coverage.md" ||
+        fail "headers cite $paper, which docs/coverage.md does not list"
+done
+for page in $(echo "$cited" | sed -n 's/^\.BR \(ferry[a-z_]*\) (\([0-9]\)).*/man\2\/\1.\2/p' | sort -u); do
+    [ -f "$prefix/share/man/$page" ] || fail "$page is named and not installed"
+done
+grep -q 'share/doc/ferry' "$prefix/share/man/man7/ferry.7" || fail "ferry(7) does not say where pages are"
 "$prefix/bin/ferry" info | grep -q "$version" || fail "the installed command does not say its version"
 expect "$prefix/bin/ferry" run -n 1 "$scratch/build/consumer_shared"
 for linked in shared static; do

@@ -268,7 +268,7 @@ static void print_missing(void *base, const fy_waiting *all, uint32_t ranks, uin
         if (!fy_waiting_misses(&all[rank], &all[other]))
             continue;
         if (!any)
-            fprintf(out, "  who is %s waits for rank", doing);
+            fprintf(out, "  ranks %s wait for rank", doing);
         fprintf(out, " %d", all[other].rank);
         any = true;
     }
