@@ -19,7 +19,7 @@
 
 /* The tag of a frame that ends the call with an error; words[3] holds it. Data: a note, or with
  * TAG_REFUSE the reason. */
-enum { TAG_ABORT = -1, TAG_REFUSE = -2 };
+enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
 
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
@@ -93,7 +93,7 @@ fail(ferry *f, const fy_group *group, uint32_t number, int error, const char *fo
 static int say_disagreement(ferry *f, const fy_group *group, uint32_t number,
                             const abort_note *note)
 {
-    char texts[2][96];
+    char texts[2][CALL_TEXT];
     const fy_collective_call *a = &note->calls[0], *b = &note->calls[1];
     describe(a, texts[0], sizeof(texts[0]));
     describe(b, texts[1], sizeof(texts[1]));
@@ -303,6 +303,32 @@ void fy_collectives_look_refused(ferry *f)
             (void)fails_quiescence(f, &p->frame);
 }
 
+/* A frame of a call that has ended here. Of one that ended well no frame is left, so its source has
+ * called something that does not fit: success was told of what is wrong, which cannot be unsaid. */
+static void look_misfit(ferry *f, int source, const fy_frame *frame)
+{
+    const fy_group *group = group_of(&f->collectives, frame->words[3]);
+    const fy_collective_call call = {frame->words[0], frame->words[1], frame->words[2]};
+    abort_note note;
+    char texts[2][CALL_TEXT];
+    if (group == NULL || (int32_t)(frame->aux - group->failed) <= 0 || f->loss.error != 0)
+        return;
+    if (frame->tag == TAG_ABORT && frame->size_bytes == sizeof(note)) {
+        memcpy(&note, frame->data, sizeof(note));
+        (void)say_disagreement(f, group, frame->aux, &note);
+    } else if (frame->tag < 0) {
+        return;
+    } else {
+        describe(&call, texts[0], sizeof(texts[0]));
+        (void)snprintf(texts[1], sizeof(texts[1]), "called something else");
+        if (frame->aux == group->done)
+            describe(&group->done_call, texts[1], sizeof(texts[1]));
+        (void)fail(f, group, frame->aux, FERRY_EINVAL, "rank %d %s, rank %d %s", source, texts[0],
+                   f->rank, texts[1]);
+    }
+    fy_loss_note(f, FERRY_EINVAL, "%s", f->error_text);
+}
+
 fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_collectives *all = &f->collectives;
@@ -315,6 +341,8 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
         /* Taken, or left over from a call that failed here. */
         if (c == NULL && frame->tag == TAG_ABORT && frame->aux == 1)
             note_quitter(f, group_of(all, frame->words[3]), source);
+        if (c == NULL)
+            look_misfit(f, source, frame);
         return FY_TAKEN;
     }
     if (frame->tag == TAG_ABORT && fails_quiescence(f, frame))
@@ -365,6 +393,12 @@ void fy_collective_finish(ferry *f, fy_collective *c)
     if (all->last == c)
         all->last = before;
     c->finished = true;
+    if (c->error != 0) {
+        c->group->failed = c->group->number;
+    } else {
+        c->group->done = c->number;
+        c->group->done_call = c->call;
+    }
     free(c->scratch);
     c->scratch = NULL;
     fy_group_drop(c->group);

@@ -15,13 +15,6 @@
 #include "core/group.h"
 #include "core/queue.h"
 
-/* What a call is: ranks that make the same call with fitting arguments have equal ones. */
-typedef struct fy_collective_call {
-    uint64_t what;       /* FY_CALL_...: kind, type, reduction, way and root */
-    uint64_t size_bytes; /* 0 where ranks may differ; what each frame is part of then */
-    uint64_t signature;  /* of the handlers registered so far, when all members call */
-} fy_collective_call;
-
 /* What there is to know of a kind of collective (collective_check.c). */
 enum {
     FY_READS = 1,          /* `in` of all */
@@ -205,6 +198,10 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e);
 
 /* As a quiescence begins: fails it if others wait for a collective that this rank does not make. */
 void fy_collectives_look_refused(ferry *f);
+
+/* Looks whether a rank that call `c` has waited for has called something else, where the board says
+ * so; ends the call then (meet.c). */
+void fy_meet_doubt(ferry *f, fy_collective *c);
 
 /* Takes in what came early for the open posts of a call. */
 void fy_collective_look_early(ferry *f, fy_collective *c);

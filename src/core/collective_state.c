@@ -29,7 +29,7 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, fy_group_rank(group, i)))
             group->dead = fy_group_rank(group, i);
-    group->number = number;
+    group->number = group->failed = number;
     fy_group_drop(all->group);
     all->group = group;
     all->turn = 0;

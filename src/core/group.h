@@ -12,12 +12,22 @@
 
 #include "core/core.h"
 
+/* What a call is: ranks that make the same call with fitting arguments have equal ones. */
+typedef struct fy_collective_call {
+    uint64_t what;       /* FY_CALL_...: kind, type, reduction, way and root */
+    uint64_t size_bytes; /* 0 where ranks may differ; what each frame is part of then */
+    uint64_t signature;  /* of the handlers registered so far, when all members call */
+} fy_collective_call;
+
 typedef struct ferry_group fy_group;
 struct ferry_group {
     fy_group *next;   /* of the program's */
     fy_group *parent; /* while the group is made: what it is made from */
     uint64_t id;      /* the first rank and its serial number; 0: the members */
     uint32_t number;  /* of the last call that was begun */
+    uint32_t done;    /* of the last call that ended well; it was call `done_call` */
+    uint32_t failed;  /* calls up to this number may have left frames of theirs */
+    fy_collective_call done_call;
     uint32_t users;
     int size;
     int self;    /* this rank's place; -1: it is no member yet */

@@ -151,8 +151,17 @@ static void doubt(ferry *f, fy_collective *c, int rank)
     const fy_collective_call call = {atomic_load(&a->call[0]), atomic_load(&a->call[1]),
                                      atomic_load(&a->call[2])};
     /* seq_cst: as above */
-    if (number == c->number && atomic_load(&a->number) == number)
+    if (number == c->number && atomic_load(&a->number) == number &&
+        !fy_collective_calls_equal(&call, &c->call))
         fy_collective_disagree(f, c, rank, &call);
+}
+
+void fy_meet_doubt(ferry *f, fy_collective *c)
+{
+    bool announced = f->collectives.boards != NULL && c->group->id == 0;
+    for (uint32_t i = 0; announced && i < c->post_count && c->error == 0; i++)
+        if (c->posts[i].open && !c->posts[i].complete)
+            doubt(f, c, c->posts[i].source);
 }
 
 /* Ends the call when a member from place `next` on has gone without coming; and when any has died,
