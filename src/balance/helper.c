@@ -74,10 +74,13 @@ void fy_helper_stop(ferry_scheduling *s)
         return;
     fy_control_lock(s->f);
     s->stop = true;
+    /* It may wait for room at a rank whose helper waits too: this thread takes nothing in. */
+    fy_control_serve(s->f, poll);
     fy_control_unlock(s->f);
     s->port->ops->transport.wake(s->port, FY_HELPER);
     s->port->ops->host.join(s->port);
     s->started = false;
+    fy_control_serve(s->f, NULL);
     fy_control_share(s->f, false);
     fy_helper_count(s);
 }
