@@ -146,7 +146,9 @@ static void run_steps(ferry *f, fy_collective *c)
     fy_patience patience = {0};
     c->plan = plan_of(c->what.kind);
     fy_collective_advance(f, c);
-    uint64_t doubt_ns = f->ops->host.now(f->port) + DOUBT_NS;
+    uint64_t doubt_ns = FERRY_FOREVER;
+    if (f->collectives.boards != NULL)
+        doubt_ns = f->ops->host.now(f->port) + DOUBT_NS;
     while (!c->finished) {
         fy_progress_wait(f, true, doubt_ns, &patience);
         if (doubt_ns == FERRY_FOREVER || f->ops->host.now(f->port) < doubt_ns)

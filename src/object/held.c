@@ -139,8 +139,8 @@ static void take_token(ferry *f, fy_queued_message *queued)
     queued->token = false;
     if (queued->token_epoch != (uint16_t)store->epoch)
         return;
-    fy_held_of(store, queued->envelope.origin)
-        ->tokens++; /* it is there: the queued message counts */
+    /* It is there: the queued message counts. */
+    fy_held_of(store, queued->envelope.origin)->tokens++;
     store->tokens++;
     store->unsettled = true;
 }

@@ -159,13 +159,13 @@ mutant giver_unknown src/core/op.c 'record->giver = giver;' 'record->giver = ran
 
 # Credit for messages to objects, and what is held of them: any size, limits of a few bytes.
 program=traffic options= sort=more seeds=200
-mutant route_ignored src/core/send.c 'if (route != NULL) {' 'if (0) {' 4
-mutant route_here src/object/send.c 'bool follows = fy_message_follows(f, entry->object);' \
-    'bool follows = false;' 4
-mutant route_movement src/core/send.c '>> 32 << 32 | route->movement' '' 4
+mutant route_ignored src/object/send.c 'if (route != NULL) {' 'if (0) {' 4
+mutant route_here src/object/send.c 'entry->record != NULL && route == NULL' \
+    'entry->record != NULL' 4
+mutant route_movement src/object/send.c 'movement = route->movement;' '' 4
 mutant route_ended src/core/route.c '--route->count == 0' '--route->count != 0' 4
 mutant tokens_kept src/object/held.c 'give && tell(f, h, -(int)h->tokens)' 'false' 4
-mutant token_forgotten src/object/held.c 'fy_held_of(box, queued->envelope.origin)->tokens++;' ';' 4
+mutant token_forgotten src/object/held.c 'fy_held_of(store, queued->envelope.origin)->tokens++;' ';' 4
 mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memory' 4
 mutant held_grows src/object/queued.c 'if (queued->counted)' 'if (0)' 4
 mutant held_unheard src/object/queued.c 'held->tokens != 0 && held->bytes' '0 && held->bytes' 4
