@@ -57,8 +57,9 @@ FERRY_API FERRY_MUST_USE int ferry_floorplan_copy(const ferry_floorplan *plan,
 FERRY_API ferry_point ferry_floorplan_parts(ferry_region domain, int count);
 
 /* Makes `*out` of `domain` cut into `parts` per dimension, as equal as can be, the last dimension
- * fastest; every block belongs to rank 0 until a ferry_map_ function says otherwise. Parts without
- * an index are left out. FERRY_EINVAL: an empty domain, no part or over 2^31 - 1. FERRY_ENOMEM. */
+ * fastest; every block belongs to rank 0 until a ferry_floorplan_map_ function says otherwise.
+ * Parts without an index are left out. FERRY_EINVAL: an empty domain, no part or over 2^31 - 1.
+ * FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_floorplan_cut(ferry_region domain, ferry_point parts,
                                                  ferry_floorplan *out);
 
