@@ -151,11 +151,11 @@ static void run_steps(ferry *f, fy_collective *c)
         doubt_ns = f->ops->host.now(f->port) + DOUBT_NS;
     while (!c->finished) {
         fy_progress_wait(f, true, doubt_ns, &patience);
-        if (doubt_ns == FERRY_FOREVER || f->ops->host.now(f->port) < doubt_ns)
+        if (c->finished || doubt_ns == FERRY_FOREVER || f->ops->host.now(f->port) < doubt_ns)
             continue;
         doubt_ns = FERRY_FOREVER;
         fy_meet_doubt(f, c);
-        if (!c->finished && c->error != 0)
+        if (c->error != 0)
             fy_collective_finish(f, c);
     }
 }

@@ -37,6 +37,8 @@ for one in $cases; do
     abort) cause=SIGABRT ;;
     *) cause= ;;
     esac
+    # Sanitizers take the signal, report it, and end the process with a status of theirs.
+    case $how:$text in segv:*Sanitizer:DEADLYSIGNAL*) cause="exit status (1|66)" ;; esac
     case ${CRASHING_CAUSES:-told}$how in untoldreturn? | told*) ;; *) cause= ;; esac
     wrong=$(echo "$text" | awk -v ranks="$ranks" -v rank="$rank" -v how="$how" -v status="$status" \
         -v cause="$cause" '
