@@ -20,6 +20,7 @@ balance|0|tasks, schedulers (more: plug-in)
 mover|1|block arrays, plans, files
 mover/hdf5|1|plug-in: HDF5
 cell|2|parcels and cells
+collection|1|objects by index, steps
 cmd|3|the command ferry
 '
 find src -name '*.[ch]' | sort | xargs grep -HE '^#include ("[a-z_/0-9]+/|<ferry/)' |

@@ -405,7 +405,7 @@ function write_page(p,    names, n, i, file, summary, k, parts, m)
     printf ".SH NAME\n%s \\- %s\n", page_names[p], troff(summary) > file
     printf ".SH SYNOPSIS\n.nf\n.B #include <ferry/%s>\n.PP\n", page_header[p] > file
     printf "%s.fi\n.PP\nLink with \\fI%s\\-lferry\\fR.\n", troff(page_synopsis[p]),
-        page_header[p] ~ /^(cell|mover)/ ? "\\-lferry_data " : "" > file
+        page_header[p] ~ /^(cell|collection|mover)/ ? "\\-lferry_data " : "" > file
     printf ".SH DESCRIPTION\n%s\n", troff(body) > file
     if (common != "")
         printf ".PP\n%s\n", troff(common) > file

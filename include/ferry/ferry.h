@@ -5,6 +5,7 @@
 #include <ferry/background.h>
 #include <ferry/balance.h>
 #include <ferry/cell.h>
+#include <ferry/collection.h>
 #include <ferry/collective.h>
 #include <ferry/convert.h>
 #include <ferry/core.h>

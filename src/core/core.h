@@ -22,6 +22,7 @@ typedef enum fy_layer {
     FY_LAYER_BALANCE,
     FY_LAYER_MOVER,
     FY_LAYER_CELL,
+    FY_LAYER_COLLECTION,
     FY_LAYERS
 } fy_layer;
 
@@ -36,6 +37,7 @@ enum {
     FY_KINDS_OF_BALANCE = FY_KINDS_OF_CORE + FY_LAYER_BALANCE * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_MOVER = FY_KINDS_OF_CORE + FY_LAYER_MOVER * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_CELL = FY_KINDS_OF_CORE + FY_LAYER_CELL * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_COLLECTION = FY_KINDS_OF_CORE + FY_LAYER_COLLECTION * FY_KINDS_OF_LAYER,
     FY_KINDS = FY_KINDS_OF_CORE + FY_LAYERS * FY_KINDS_OF_LAYER,
 };
 
@@ -119,7 +121,7 @@ typedef struct fy_layer_ops {
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
-extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer;
+extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer, fy_collection_layer;
 
 typedef enum fy_handler_kind {
     FY_HANDLER_REQUEST,
@@ -426,7 +428,7 @@ uint32_t fy_handler_signature(const ferry *f, uint16_t index);
  * operation ends once, in a poll. */
 FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t size_bytes,
                           uint32_t *op);
-void fy_op_submitted(ferry *f, uint32_t op);
+FY_SHARED void fy_op_submitted(ferry *f, uint32_t op);
 
 /* What stands in a frame instead of the data that are lent. */
 typedef struct fy_loan {

@@ -176,6 +176,42 @@ static void cells(ferry *f)
     expect(f, ferry_cell_handler_set(f, 0, NULL), 0, "cell_handler_set");
 }
 
+static void step_never(ferry *f, ferry_element *element, const ferry_inputs *inputs)
+{
+    (void)f, (void)element, (void)inputs;
+}
+
+static void *make_element(ferry *f, ferry_element *element, void *arg, const void *bytes,
+                          size_t size_bytes)
+{
+    ferry_contribution contribution = FERRY_CONTRIBUTION_DEFAULTS;
+    ferry_step step = FERRY_STEP_DEFAULTS;
+    (void)arg, (void)bytes, (void)size_bytes;
+    REFUSED(f, contribution, ferry_element_contribute(element, &contribution));
+    expect(f, ferry_element_contribute(element, &contribution), 0, "element_contribute");
+    step.messages = 1;
+    REFUSED(f, step, ferry_step_next(element, &step));
+    expect(f, ferry_step_next(element, &step), 0, "step_next");
+    return malloc(8);
+}
+
+static void collections(ferry *f)
+{
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry_collection_options options = FERRY_COLLECTION_OPTIONS_DEFAULTS;
+    ferry_collection *c = NULL;
+    ops.flat_bytes = 8;
+    options.extents[0] = 3;
+    options.ops = &ops;
+    options.make = make_element;
+    options.step = step_never;
+    REFUSED(f, options, ferry_collection_create(f, &options, &c));
+    expect(f, ferry_collection_create(f, &options, &c), 0, "collection_create");
+    expect(f, ferry_quiesce(f), 0, "quiesce");
+    expect(f, ferry_collection_check(c), FERRY_ESTATE, "collection_check");
+    expect(f, ferry_collection_destroy(c), 0, "collection_destroy");
+}
+
 static void bind_and_move(ferry *f, const ferry_plan *plan, ferry_xarray *x)
 {
     ferry_mover_options options = FERRY_MOVER_OPTIONS_DEFAULTS;
@@ -262,6 +298,7 @@ int main(int argc, char **argv)
     operations(f);
     objects(f);
     cells(f);
+    collections(f);
     movers(f, argv[1]);
     account(f);
     expect(NULL, ferry_close(f), 0, "close");

@@ -1,0 +1,361 @@
+/* Collections: creating, destroying, and what the program calls. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/mix.h"
+#include "collection/state.h"
+
+/* Removal, in the order of messages. */
+static void remove_take(ferry *f, ferry_object object, void *data, int source,
+                        const ferry_message *message)
+{
+    (void)data, (void)source, (void)message;
+    (void)ferry_object_destroy(f, object);
+}
+
+static int register_handlers(fy_collections *all)
+{
+    ferry *f = all->f;
+    if (all->registered)
+        return 0;
+    int error = ferry_handler_register(f, "collection insert", fy_insert_take, &all->insert);
+    if (error == 0)
+        error = ferry_handler_register(f, "collection section", fy_spread_take, &all->spread);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "element remove", remove_take, &all->remove);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "element step", fy_step_take, &all->step);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "element proceed", fy_proceed_take, &all->proceed);
+    all->registered = error == 0;
+    return error;
+}
+
+static int check_extents(ferry_collection *c)
+{
+    const int64_t *e = c->options.extents;
+    uint64_t volume = 1;
+    c->dense = e[0] != 0 || e[1] != 0 || e[2] != 0;
+    for (int d = 0; d < FY_DIMS; d++) {
+        bool used = d < c->options.dims;
+        if (c->dense && (used ? e[d] < 1 || e[d] > INT64_C(1) << 31 : e[d] != 0))
+            return fy_fail(c->f, FERRY_EINVAL,
+                           "collection_create: extent %d is %lld; in %d dimensions the first %d "
+                           "are at least 1 and the rest 0, or all are 0",
+                           d, (long long)e[d], c->options.dims, c->options.dims);
+        c->extents[d] = e[d];
+        volume *= c->dense && used ? (uint64_t)e[d] : 1;
+        if (volume > UINT64_C(1) << 31)
+            return fy_fail(c->f, FERRY_EINVAL,
+                           "collection_create: more than 2^31 elements; insert those that exist");
+    }
+    for (int d = 0; c->dense && d < c->options.dims; d++) {
+        ferry_index last = ferry_index_of(0, 0, 0);
+        last.at[d] = c->extents[d] - 1;
+        if (fy_index_key(c, last) == 0)
+            return fy_index_refuse(c, "collection_create", last);
+    }
+    return 0;
+}
+
+static int check_ops(ferry_collection *c)
+{
+    ferry *f = c->f;
+    const ferry_object_ops *ops = &c->ops;
+    if ((ops->flags & FERRY_OBJECT_SHARED) != 0)
+        return fy_fail(f, FERRY_EINVAL,
+                       "collection_create: elements cannot be FERRY_OBJECT_SHARED");
+    bool flat = ops->pack == NULL && ops->unpack == NULL &&
+                (ops->flat_bytes != 0 || ops->packed_size != NULL);
+    bool whole = ops->pack != NULL && ops->unpack != NULL && ops->destroy != NULL &&
+                 ops->packed_size != NULL;
+    if (!flat && !whole)
+        return fy_fail(f, FERRY_EINVAL,
+                       "collection_create: the type needs packed_size, pack, unpack and destroy, "
+                       "or flat_bytes and none of them");
+    if (c->options.make == NULL)
+        return fy_fail(f, FERRY_EINVAL, "collection_create: `make` is missing");
+    if ((c->options.value_bytes != 0) != (c->options.combine != NULL))
+        return fy_fail(f, FERRY_EINVAL, "collection_create: value_bytes and combine come together");
+    return 0;
+}
+
+static int init(ferry_collection *c, const ferry_collection_options *options)
+{
+    static const ferry_object_ops no_ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry *f = c->f;
+    int error = fy_read_sized(f, "collection_create: ferry_collection_options", options,
+                              &c->options, sizeof c->options);
+    if (error == 0 && c->options.ops == NULL)
+        error = fy_fail(f, FERRY_EINVAL, "collection_create: `ops` is missing");
+    c->ops = no_ops;
+    if (error == 0)
+        error = fy_read_sized(f, "collection_create: ferry_object_ops", c->options.ops, &c->ops,
+                              sizeof c->ops);
+    if (error != 0)
+        return error;
+    c->options.ops = &c->ops;
+    (void)snprintf(c->name, sizeof c->name, "%s", c->ops.name != NULL ? c->ops.name : "element");
+    c->ops.name = NULL; /* the name is compared by itself */
+    if (c->options.dims == 0)
+        c->options.dims = 1;
+    if (c->options.dims < 0 || c->options.dims > FY_DIMS)
+        return fy_fail(f, FERRY_EINVAL, "collection_create: %d dimensions; 1 to 3 are possible",
+                       c->options.dims);
+    error = check_extents(c);
+    if (error == 0)
+        error = check_ops(c);
+    return error != 0 ? error : fy_map_init(c);
+}
+
+/* FERRY_EINVAL when ranks gave different options, or one of them could not: `error`. */
+static int agree(ferry *f, ferry_collection *c, int error)
+{
+    uint64_t mix = 0, both[2];
+    for (int d = 0; error == 0 && d < FY_DIMS; d++)
+        mix = fy_mix(mix, (uint64_t)c->extents[d]);
+    if (error == 0)
+        mix = fy_mix(fy_mix(mix, (uint64_t)c->options.dims), (uint64_t)c->options.map) | 1;
+    both[0] = mix;
+    both[1] = ~mix;
+    int reached = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, both, both, 2);
+    if (reached != 0 || error != 0)
+        return error != 0 ? error : reached;
+    if (both[0] == mix && both[1] == ~mix)
+        return 0;
+    return fy_fail(f, FERRY_EINVAL,
+                   both[0] == 0 ? "collection_create: it failed on another rank"
+                                : "collection_create: ranks gave different dims, extents or maps");
+}
+
+typedef struct making {
+    ferry_collection *c;
+    ferry_index index;
+    int64_t made;
+    int error;
+} making;
+
+static void make_one(ferry *f, void *arg)
+{
+    making *m = arg;
+    ferry_collection *c = m->c;
+    int home = fy_index_home(c, m->index);
+    char text[FY_TEXT_BYTES];
+    if (home < 0)
+        m->error = fy_fail(f, FERRY_EINVAL, "collection_create: the map gives no rank for %s",
+                           fy_index_text(c, m->index, text));
+    if (home != c->rank)
+        return;
+    m->error = fy_element_make(c, fy_index_key(c, m->index), 0, NULL);
+    m->made += m->error == 0;
+}
+
+/* Makes the elements that begin here. Handlers of those run only in polls: none is called here. */
+static int make_all(ferry_collection *c)
+{
+    ferry_index low, high;
+    making m = {.c = c};
+    if (!c->dense)
+        return 0;
+    fy_map_box(c, &low, &high);
+    for (m.index.at[0] = low.at[0]; m.index.at[0] <= high.at[0]; m.index.at[0]++)
+        for (m.index.at[1] = low.at[1]; m.index.at[1] <= high.at[1]; m.index.at[1]++)
+            for (m.index.at[2] = low.at[2]; m.index.at[2] <= high.at[2]; m.index.at[2]++) {
+                fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, make_one, &m);
+                if (m.error != 0)
+                    return m.error;
+            }
+    c->total = m.made;
+    return 0;
+}
+
+static ferry_collection *collection_alloc(ferry *f)
+{
+    fy_collections *all = fy_collections_of(f);
+    ferry_collection *c = fy_calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->f = f;
+    c->rank = ferry_rank(f);
+    c->ranks = ferry_ranks(f);
+    fy_list_init(&c->elements);
+    fy_list_init(&c->blocked);
+    if (fy_table_init(&c->bound, sizeof(fy_bound)) != 0) {
+        free(c);
+        return NULL;
+    }
+    if (fy_table_init(&c->known, sizeof(fy_known)) != 0) {
+        fy_table_fini(&c->bound);
+        free(c);
+        return NULL;
+    }
+    c->id = all->next_id++;
+    fy_list_insert(&all->all, &c->link);
+    return c;
+}
+
+int ferry_collection_create(ferry *f, const ferry_collection_options *options,
+                            ferry_collection **out)
+{
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "collection_create: inside a handler");
+    int error = register_handlers(fy_collections_of(f));
+    ferry_collection *c = error == 0 ? collection_alloc(f) : NULL;
+    if (error == 0 && c == NULL)
+        error = fy_fail(f, FERRY_ENOMEM, "collection_create: no memory");
+    if (error == 0)
+        error = init(c, options);
+    if (error == 0 && out == NULL)
+        error = fy_fail(f, FERRY_EINVAL, "collection_create: the result is missing");
+    if (error == 0)
+        error = fy_element_type(c);
+    error = agree(f, c, error);
+    int64_t sums[2] = {0, 0};
+    bool agreed = error == 0;
+    if (agreed) {
+        error = make_all(c);
+        sums[0] = c->total;
+        sums[1] = error != 0;
+        int reached = ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 2);
+        if (error == 0)
+            error = reached;
+        if (error == 0 && sums[1] != 0)
+            error = fy_fail(f, FERRY_ENOMEM, "collection_create: another rank made no element");
+    }
+    if (error != 0) {
+        if (agreed)
+            (void)ferry_collection_destroy(c);
+        else if (c != NULL)
+            fy_collection_free(c);
+        return error;
+    }
+    c->total = sums[0];
+    c->total_known = true;
+    *out = c;
+    fy_rounds_try(c);
+    return 0;
+}
+
+static void destroy_all(ferry_collection *c)
+{
+    for (fy_link *link = c->elements.next, *next; link != &c->elements; link = next) {
+        next = link->next;
+        (void)ferry_object_destroy(c->f, fy_element_at(link)->user.object);
+    }
+}
+
+int ferry_collection_destroy(ferry_collection *c)
+{
+    ferry *f = c->f;
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "collection_destroy: inside a handler");
+    int error = ferry_quiesce(f);
+    c->ending = true;
+    destroy_all(c);
+    int again = ferry_quiesce(f); /* a scheduler may have moved some meanwhile */
+    destroy_all(c);
+    fy_collection_free(c);
+    if (error == 0)
+        error = again;
+    return error;
+}
+
+int ferry_collection_insert(ferry_collection *c, ferry_element *by, ferry_index index,
+                            const void *bytes, size_t size_bytes)
+{
+    uint64_t key = fy_index_key(c, index);
+    char text[FY_TEXT_BYTES];
+    int home = key != 0 ? fy_index_home(c, index) : -1;
+    if (key == 0)
+        return fy_index_refuse(c, "collection_insert", index);
+    if (home < 0)
+        return fy_fail(c->f, FERRY_EINVAL, "collection_insert: the map gives no rank for %s",
+                       fy_index_text(c, index, text));
+    if (bytes == NULL && size_bytes != 0)
+        return fy_fail(c->f, FERRY_EINVAL, "collection_insert: %zu bytes at NULL", size_bytes);
+    fy_element *e = by != NULL ? fy_element_of(by) : NULL;
+    uint64_t round = e != NULL ? e->round : c->done;
+    const ferry_message request = {.handler = fy_collections_of(c->f)->insert,
+                                   .word_count = 4,
+                                   .words = {c->id, key, round, e != NULL},
+                                   .data = bytes,
+                                   .size_bytes = size_bytes};
+    int error = fy_names_insert_waits(c, key) ? fy_names_enqueue(c, key, &request)
+                                              : ferry_request_send(c->f, home, &request, NULL);
+    if (error == 0 && e != NULL)
+        e->births += fy_birth_hash(key, round);
+    return error;
+}
+
+/* Checks an index for a message. 0: it has a home. */
+static int check_index(const ferry_collection *c, const char *call, ferry_index index)
+{
+    char text[FY_TEXT_BYTES];
+    if (fy_index_key(c, index) == 0)
+        return fy_index_refuse(c, call, index);
+    if (c->options.map_fn != NULL && fy_index_home(c, index) < 0)
+        return fy_fail(c->f, FERRY_EINVAL, "%s: the map gives no rank for %s", call,
+                       fy_index_text(c, index, text));
+    return 0;
+}
+
+int ferry_collection_remove(ferry_collection *c, ferry_index index)
+{
+    const ferry_message message = {.handler = fy_collections_of(c->f)->remove};
+    int error = check_index(c, "collection_remove", index);
+    return error != 0 ? error : fy_names_send(c, fy_index_key(c, index), &message, NULL);
+}
+
+int ferry_collection_send(ferry_collection *c, ferry_index index, const ferry_message *message,
+                          const ferry_track *track)
+{
+    int error = check_index(c, "collection_send", index);
+    if (error != 0)
+        return error;
+    if (message == NULL || message->word_count > FERRY_WORDS_MAX ||
+        (message->data == NULL && message->size_bytes != 0))
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_send: no message given, %u words of at most %d, or data at NULL",
+                       message != NULL ? message->word_count : 0, FERRY_WORDS_MAX);
+    if (fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
+        return fy_fail(c->f, FERRY_EINVAL, "collection_send: handler %u is none of objects",
+                       message->handler.index);
+    return fy_names_send(c, fy_index_key(c, index), message, track);
+}
+
+ferry_element *ferry_collection_next(ferry_collection *c, const ferry_element *after)
+{
+    fy_link *link = after != NULL ? fy_element_of(after)->link.next : c->elements.next;
+    for (; link != &c->elements; link = link->next) {
+        ferry_element *element = &fy_element_at(link)->user;
+        if (ferry_object_data(c->f, element->object) != NULL)
+            return element;
+    }
+    return NULL;
+}
+
+int ferry_collection_home(const ferry_collection *c, ferry_index index)
+{
+    int error = check_index(c, "collection_home", index);
+    return error != 0 ? error : fy_index_home(c, index);
+}
+
+ferry *ferry_collection_rank(const ferry_collection *c)
+{
+    return c->f;
+}
+
+int ferry_collection_check(ferry_collection *c)
+{
+    char text[FY_STRAY_BYTES + FY_TEXT_BYTES] = "";
+    bool missing = fy_collection_missing(c, text, sizeof text);
+    int32_t first = missing ? c->rank : INT_MAX;
+    int error = ferry_allreduce(c->f, FERRY_INT32, FERRY_MIN, &first, &first, 1);
+    if (error != 0 || first == INT_MAX)
+        return error;
+    error = ferry_broadcast(c->f, first, text, sizeof text);
+    return error != 0 ? error : fy_fail(c->f, FERRY_ESTATE, "%s", text);
+}

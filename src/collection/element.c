@@ -1,0 +1,331 @@
+/* Elements: objects whose data is a fy_element around the program's data. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "collection/state.h"
+
+/* What travels before the keys of `from`, the early messages and the program's data. */
+typedef struct fy_packed {
+    uint64_t key, round, births, early_bytes;
+    fy_need need;
+    uint32_t id, from_count;
+    bool fresh;
+} fy_packed;
+
+static size_t padded(size_t size_bytes)
+{
+    return (size_bytes + 7) & ~(size_t)7;
+}
+
+static size_t early_size(const fy_element *e)
+{
+    size_t size_bytes = 0;
+    for (const fy_early *m = e->early; m != NULL; m = m->next)
+        size_bytes += sizeof *m + padded(m->message.size_bytes);
+    return size_bytes;
+}
+
+static size_t from_count(const fy_element *e)
+{
+    return e->need.from != NULL ? e->need.messages : 0;
+}
+
+static size_t head_size(const fy_element *e)
+{
+    return sizeof(fy_packed) + from_count(e) * sizeof(uint64_t) + early_size(e);
+}
+
+static size_t user_size(ferry *f, const fy_element *e)
+{
+    const ferry_object_ops *ops = &e->user.collection->ops;
+    return ops->packed_size != NULL ? ops->packed_size(f, e->user.data) : ops->flat_bytes;
+}
+
+static size_t packed_size(ferry *f, const void *data)
+{
+    const fy_element *e = data;
+    return head_size(e) + user_size(f, e);
+}
+
+static unsigned char *append(unsigned char *at, const void *data, size_t size_bytes)
+{
+    if (size_bytes != 0)
+        memcpy(at, data, size_bytes);
+    return at + padded(size_bytes);
+}
+
+static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    const fy_element *e = data;
+    const ferry_object_ops *ops = &e->user.collection->ops;
+    const fy_packed head = {.key = e->key,
+                            .round = e->round,
+                            .early_bytes = early_size(e),
+                            .births = e->births,
+                            .need = e->need,
+                            .id = e->user.collection->id,
+                            .from_count = (uint32_t)from_count(e),
+                            .fresh = e->fresh};
+    size_t user_bytes = size_bytes - head_size(e);
+    unsigned char *at = append(buffer, &head, sizeof head);
+    at = append(at, e->need.from, head.from_count * sizeof(uint64_t));
+    for (const fy_early *m = e->early; m != NULL; m = m->next) {
+        at = append(at, m, sizeof *m);
+        at = append(at, m->message.data, m->message.size_bytes);
+    }
+    if (ops->pack != NULL)
+        ops->pack(f, e->user.data, at, user_bytes);
+    else
+        memcpy(at, e->user.data, user_bytes);
+}
+
+/* Makes the early messages again. False: no memory. */
+static bool unpack_early(fy_element *e, const unsigned char *at, size_t size_bytes)
+{
+    const unsigned char *end = at + size_bytes;
+    fy_early **last = &e->early;
+    while (at < end) {
+        fy_early packed;
+        memcpy(&packed, at, sizeof packed);
+        size_t data_bytes = packed.message.size_bytes;
+        fy_early *m = fy_malloc(sizeof *m + data_bytes);
+        if (m == NULL)
+            return false;
+        *m = packed;
+        m->next = NULL;
+        m->message.data = data_bytes != 0 ? m + 1 : NULL;
+        if (data_bytes != 0)
+            memcpy(m + 1, at + sizeof packed, data_bytes);
+        *last = m;
+        last = &m->next;
+        at += sizeof packed + padded(data_bytes);
+    }
+    return true;
+}
+
+void fy_element_free(ferry *f, fy_element *e)
+{
+    const ferry_object_ops *ops = &e->user.collection->ops;
+    if (e->user.data != NULL && ops->destroy != NULL)
+        ops->destroy(f, e->user.data);
+    else
+        free(e->user.data);
+    for (fy_early *m; (m = e->early) != NULL;) {
+        e->early = m->next;
+        free(m);
+    }
+    free(e->need.from);
+    e->user.data = NULL;
+    e->need.from = NULL;
+}
+
+/* The element, with all but the program's data. */
+static fy_element *unpack_head(ferry_collection *c, ferry_object object, const fy_packed *head,
+                               const unsigned char *at)
+{
+    fy_element *e = fy_calloc(1, sizeof *e);
+    if (e == NULL)
+        return NULL;
+    e->user.collection = c;
+    e->user.index = fy_key_index(c, head->key);
+    e->user.object = object;
+    e->key = head->key;
+    e->round = head->round;
+    e->births = head->births;
+    e->fresh = head->fresh;
+    e->need = head->need;
+    e->need.from = NULL;
+    e->need.told = false;
+    size_t from_bytes = head->from_count * sizeof(uint64_t);
+    if (from_bytes != 0) {
+        e->need.from = fy_malloc(from_bytes);
+        if (e->need.from == NULL)
+            goto free_element;
+        memcpy(e->need.from, at, from_bytes);
+    }
+    if (unpack_early(e, at + from_bytes, head->early_bytes))
+        return e;
+free_element:
+    fy_element_free(c->f, e);
+    free(e);
+    return NULL;
+}
+
+static void enter(fy_element *e)
+{
+    ferry_collection *c = e->user.collection;
+    fy_list_insert(&c->elements, &e->link);
+    c->count++;
+    fy_known_refresh(c, e->key, e->user.object.word);
+    /* The result may have come here while the element was on its way. */
+    if (e->need.waiting && e->need.reduction && c->done > e->need.round && !c->wake) {
+        c->wake = true;
+        fy_work_created(c->f, 1);
+    }
+}
+
+static void *unpack_user(ferry *f, const ferry_collection *c, ferry_object object, const void *at,
+                         size_t size_bytes)
+{
+    if (c->ops.unpack != NULL)
+        return c->ops.unpack(f, object, at, size_bytes);
+    void *data = fy_malloc(size_bytes != 0 ? size_bytes : 1);
+    if (data != NULL && size_bytes != 0)
+        memcpy(data, at, size_bytes);
+    return data;
+}
+
+static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    fy_packed head;
+    memcpy(&head, buffer, sizeof head);
+    ferry_collection *c = fy_collection_find(fy_collections_of(f), head.id);
+    const unsigned char *at = buffer;
+    if (c == NULL)
+        return NULL;
+    fy_element *e = unpack_head(c, object, &head, at + sizeof head);
+    if (e == NULL)
+        return NULL;
+    size_t head_bytes = sizeof head + head.from_count * sizeof(uint64_t) + (size_t)head.early_bytes;
+    e->user.data = unpack_user(f, c, object, at + head_bytes, size_bytes - head_bytes);
+    if (e->user.data == NULL || fy_rounds_enter(c, e->round) != 0) {
+        fy_element_free(f, e);
+        free(e);
+        return NULL;
+    }
+    enter(e);
+    return e;
+}
+
+/* The element has left, or is destroyed. When the layer has closed only its memory is left. */
+static void destroy(ferry *f, void *data)
+{
+    fy_element *e = data;
+    ferry_collection *c = e->user.collection;
+    int rank;
+    if (c != NULL) {
+        bool ends = !c->ending && ferry_object_locate(f, e->user.object, &rank) == FERRY_ENOENT;
+        fy_list_remove(&e->link);
+        c->count--;
+        if (ends) {
+            int home = fy_index_home(c, e->user.index);
+            fy_rounds_change(c, e->round, e->fresh ? 0 : -1,
+                             e->births - (e->fresh ? fy_birth_hash(e->key, e->round) : 0));
+            (void)fy_collection_tell(c, home, FY_UNBIND, e->key, e->user.object.word, 0, NULL, 0);
+        }
+        if (!c->ending)
+            fy_rounds_leave(c, e->round);
+        fy_element_free(f, e);
+    }
+    free(e);
+}
+
+static double load(ferry *f, const void *data, const ferry_message *message)
+{
+    const fy_element *e = data;
+    return e->user.collection->ops.load(f, e->user.data, message);
+}
+
+static double granularity(ferry *f, const void *data)
+{
+    const fy_element *e = data;
+    return e->user.collection->ops.granularity(f, e->user.data);
+}
+
+static double priority(ferry *f, const void *data, int rank, double hard, double of_tasks,
+                       uint32_t dependencies)
+{
+    const fy_element *e = data;
+    return e->user.collection->ops.priority(f, e->user.data, rank, hard, of_tasks, dependencies);
+}
+
+/* The type of equal callbacks is registered once. So it has the same number on every rank, and
+ * collections that come and go take no more numbers. */
+int fy_element_type(ferry_collection *c)
+{
+    fy_collections *all = fy_collections_of(c->f);
+    for (size_t i = 0; i < all->type_count; i++)
+        if (memcmp(&all->types[i].ops, &c->ops, sizeof c->ops) == 0 &&
+            strcmp(all->types[i].name, c->name) == 0) {
+            c->type = all->types[i].type;
+            return 0;
+        }
+    fy_types *types = fy_realloc(all->types, (all->type_count + 1) * sizeof *types);
+    if (types == NULL)
+        return fy_fail(c->f, FERRY_ENOMEM, "collection_create: no memory for a type");
+    all->types = types;
+    types += all->type_count;
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ops.name = c->name;
+    ops.packed_size = packed_size;
+    ops.pack = pack;
+    ops.unpack = unpack;
+    ops.destroy = destroy;
+    ops.load = c->ops.load != NULL ? load : NULL;
+    ops.granularity = c->ops.granularity != NULL ? granularity : NULL;
+    ops.priority = c->ops.priority != NULL ? priority : NULL;
+    int error = ferry_object_type_register(c->f, &ops, &c->type);
+    if (error != 0)
+        return error;
+    types->ops = c->ops;
+    memcpy(types->name, c->name, sizeof types->name);
+    types->type = c->type;
+    all->type_count++;
+    return 0;
+}
+
+/* Names the element, makes it known, and has its first step run if that needs nothing. */
+static int name_element(ferry_collection *c, fy_element *e)
+{
+    fy_bound *bound = fy_bound_make(c, e->key);
+    if (bound == NULL || fy_rounds_enter(c, e->round) != 0)
+        return FERRY_ENOMEM;
+    int error = ferry_object_create(c->f, c->type, &e->user, &e->user.object);
+    if (error != 0) {
+        fy_rounds_leave(c, e->round);
+        return error;
+    }
+    enter(e);
+    if (!c->options.fixed) {
+        error = ferry_balance_add(c->f, e->user.object, c->options.balance);
+        if (error != 0)
+            (void)ferry_object_destroy(c->f, e->user.object);
+        if (error != 0)
+            return error;
+    }
+    bound->object = e->user.object.word;
+    bound->gone = 0;
+    fy_bound_tell(c, e->key);
+    fy_step_settle(e);
+    return 0;
+}
+
+int fy_element_make(ferry_collection *c, uint64_t key, uint64_t round, const ferry_message *from)
+{
+    char text[FY_TEXT_BYTES];
+    fy_element *e = fy_calloc(1, sizeof *e);
+    if (e == NULL)
+        return fy_fail(c->f, FERRY_ENOMEM, "collection: no memory for an element");
+    e->user.collection = c;
+    e->user.index = fy_key_index(c, key);
+    e->key = key;
+    e->round = round;
+    e->fresh = from != NULL;
+    fy_list_init(&e->link);
+    e->user.data =
+        c->options.make(c->f, &e->user, c->options.make_arg, from != NULL ? from->data : NULL,
+                        from != NULL ? from->size_bytes : 0);
+    if (e->user.data == NULL) {
+        fy_element_free(c->f, e);
+        free(e);
+        return fy_fail(c->f, FERRY_ENOMEM, "collection %s: `make` gave no element %s", c->name,
+                       fy_index_text(c, fy_key_index(c, key), text));
+    }
+    int error = name_element(c, e);
+    if (error != 0 && e->user.object.word == 0) {
+        fy_element_free(c->f, e);
+        free(e);
+    }
+    return error;
+}

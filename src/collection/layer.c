@@ -1,0 +1,171 @@
+/* The collection layer of a rank: frames, and its part in every poll. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "collection/state.h"
+
+ferry_collection *fy_collection_find(const fy_collections *all, uint64_t id)
+{
+    for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
+        ferry_collection *c = (ferry_collection *)(void *)link;
+        if (c->id == id)
+            return c;
+    }
+    return NULL;
+}
+
+static void handle(ferry_collection *c, int source, const fy_frame *frame)
+{
+    switch ((fy_collection_frame)frame->aux) {
+    case FY_ASK:
+        fy_ask_take(c, source, frame->words[1]);
+        break;
+    case FY_ANSWER:
+        fy_answer_take(c, frame->words[1], frame->words[2]);
+        break;
+    case FY_FORGET:
+        fy_forget_take(c, frame->words[1], frame->words[2]);
+        break;
+    case FY_UNBIND:
+        fy_unbind_take(c, frame->words[1], frame->words[2]);
+        break;
+    case FY_PARTIAL:
+        fy_partial_take(c, source, frame);
+        break;
+    case FY_CHANGE:
+        fy_change_take(c, frame);
+        break;
+    case FY_RESULT:
+        fy_result_take(c, source, frame);
+        break;
+    }
+}
+
+int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, uint64_t a,
+                       uint64_t b, uint64_t more, const void *data, size_t size_bytes)
+{
+    ferry *f = c->f;
+    const fy_frame frame = {.kind = FY_KIND_COLLECTION,
+                            .word_count = 4,
+                            .aux = what,
+                            .words = {c->id, a, b, more},
+                            .data = data,
+                            .size_bytes = size_bytes};
+    if (rank == c->rank) {
+        handle(c, rank, &frame);
+        return 0;
+    }
+    int error = fy_work_leaves(f, rank, 1);
+    if (error != 0)
+        return error;
+    error = fy_send(f, FY_DATA, rank, &frame);
+    if (error != 0)
+        (void)fy_work_leaves(f, rank, UINT64_MAX);
+    else
+        fy_work_created(f, 1);
+    return error;
+}
+
+/* A frame of a collection that is freed concerns nobody any more. */
+static fy_verdict deliver(ferry *f, int source, const fy_frame *frame)
+{
+    fy_collections *all = fy_collections_of(f);
+    ferry_collection *c = fy_collection_find(all, frame->words[0]);
+    if (frame->word_count != 4 || frame->aux > FY_RESULT) {
+        fy_bad_frame(f, source, frame, "a message of a collection");
+        return FY_TAKEN;
+    }
+    if (fy_work_arrives(f, source, 1) != 0)
+        return FY_LEAVE;
+    if (c != NULL)
+        handle(c, source, frame);
+    fy_work_finished(f, 1);
+    return FY_TAKEN;
+}
+
+static int open_collections(ferry *f, const ferry_options *options)
+{
+    (void)options;
+    fy_collections *all = fy_calloc(1, sizeof *all);
+    if (all == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "open: no memory for the collection layer");
+    all->f = f;
+    fy_list_init(&all->all);
+    fy_layer_state_set(f, FY_LAYER_COLLECTION, all);
+    return 0;
+}
+
+void fy_collection_free(ferry_collection *c)
+{
+    fy_link *link;
+    while ((link = fy_list_pop(&c->elements)) != NULL) {
+        /* Its object is destroyed after this layer: its memory is freed then. */
+        fy_element *e = fy_element_at(link);
+        fy_element_free(c->f, e);
+        e->user.collection = NULL;
+    }
+    if (c->wake)
+        fy_work_finished(c->f, 1);
+    fy_queues_fini(c);
+    fy_rounds_fini(c);
+    fy_list_remove(&c->link);
+    free(c);
+}
+
+static void close_collections(ferry *f)
+{
+    fy_collections *all = fy_collections_of(f);
+    while (!fy_list_empty(&all->all))
+        fy_collection_free((ferry_collection *)(void *)all->all.next);
+    while (all->unsent != NULL) {
+        fy_spread *s = all->unsent;
+        all->unsent = s->next;
+        free(s);
+    }
+    free(all->types);
+    free(all);
+    fy_layer_state_set(f, FY_LAYER_COLLECTION, NULL);
+}
+
+static int progress(ferry *f)
+{
+    fy_collections *all = fy_collections_of(f);
+    int count = fy_unsent_flush(all);
+    for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
+        ferry_collection *c = (ferry_collection *)(void *)link;
+        if (!fy_list_empty(&c->blocked))
+            count += fy_queues_flush(c);
+        if (c->wake) {
+            c->wake = false;
+            fy_steps_wake(c);
+            fy_work_finished(f, 1);
+            count++;
+        }
+    }
+    return count;
+}
+
+static bool busy(ferry *f)
+{
+    fy_collections *all = fy_collections_of(f);
+    if (all->unsent != NULL)
+        return true;
+    for (fy_link *link = all->all.next; link != &all->all; link = link->next) {
+        const ferry_collection *c = (ferry_collection *)(void *)link;
+        if (c->wake || !fy_list_empty(&c->blocked))
+            return true;
+    }
+    return false;
+}
+
+static const fy_kind_info kind = {deliver, NULL, "collection", 0};
+
+const fy_layer_ops fy_collection_layer = {.layer = FY_LAYER_COLLECTION,
+                                          .name = "collection",
+                                          .kinds = &kind,
+                                          .kind_count = 1,
+                                          .open = open_collections,
+                                          .close = close_collections,
+                                          .progress = progress,
+                                          .busy = busy,
+                                          .why = fy_collections_why};

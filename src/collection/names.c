@@ -1,0 +1,381 @@
+/* Names: from an index to its object, and messages that wait for that.
+ *
+ * The home answers an ASK when the index has an element, or says that it was removed. Until then it
+ * keeps the asking rank in mind. It tells the ranks that it has answered when the element is
+ * removed. A queue ends when it is empty. Removal is a message in the order
+ * of the others: the home is told, the element is sent its end, and this rank asks anew for what
+ * follows. So a removal and a later insertion by one rank keep their order at the home. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "collection/state.h"
+
+fy_bound *fy_bound_make(ferry_collection *c, uint64_t key)
+{
+    void *slot = NULL;
+    return fy_table_insert(&c->bound, key, &slot) == 0 ? slot : NULL;
+}
+
+static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t object)
+{
+    if (fy_collection_tell(c, rank, FY_ANSWER, key, object, 0, NULL, 0) != 0)
+        fy_log(c->f, "collection %s: rank %d could not be told a name", c->name, rank);
+}
+
+void fy_bound_tell(ferry_collection *c, uint64_t key)
+{
+    fy_bound *bound = fy_table_find(&c->bound, key);
+    fy_asker *asker = bound != NULL ? bound->askers : NULL;
+    uint64_t object = bound != NULL ? bound->object : 0;
+    if (bound != NULL)
+        bound->askers = NULL;
+    while (asker != NULL) {
+        fy_asker *next = asker->next;
+        int rank = asker->rank;
+        asker->next = bound->told;
+        bound->told = asker;
+        tell_name(c, rank, key, object);
+        bound = fy_table_find(&c->bound, key);
+        asker = next;
+    }
+}
+
+static void askers_free(fy_asker *asker)
+{
+    while (asker != NULL) {
+        fy_asker *next = asker->next;
+        free(asker);
+        asker = next;
+    }
+}
+
+void fy_ask_take(ferry_collection *c, int source, uint64_t key)
+{
+    fy_bound *bound = fy_bound_make(c, key);
+    if (bound != NULL && bound->object == 0 && bound->gone != 0) {
+        tell_name(c, source, key, 0);
+        return;
+    }
+    fy_asker *asker = bound != NULL ? fy_malloc(sizeof *asker) : NULL;
+    if (asker == NULL) {
+        fy_stray(c, "rank %d: no memory to keep what rank %d asked", c->rank, source);
+        return;
+    }
+    *asker = (fy_asker){.next = bound->askers, .rank = source};
+    bound->askers = asker;
+    if (bound->object != 0)
+        fy_bound_tell(c, key);
+}
+
+void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object)
+{
+    fy_bound *bound = fy_table_find(&c->bound, key);
+    if (bound == NULL || bound->object != object)
+        return;
+    fy_asker *told = bound->told;
+    bound->object = 0;
+    bound->gone = 1;
+    bound->told = NULL;
+    for (const fy_asker *a = told; a != NULL; a = a->next)
+        (void)fy_collection_tell(c, a->rank, FY_FORGET, key, object, 0, NULL, 0);
+    askers_free(told);
+}
+
+void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object)
+{
+    fy_known *known = fy_table_find(&c->known, key);
+    if (known != NULL && known->queue == NULL && known->object == object)
+        fy_table_remove(&c->known, known);
+}
+
+void fy_known_refresh(ferry_collection *c, uint64_t key, uint64_t object)
+{
+    fy_known *known = fy_table_find(&c->known, key);
+    if (known != NULL && known->queue == NULL)
+        known->object = object;
+}
+
+/* A message has ended without having been sent, or its op by its object. */
+static void waiting_end(ferry_collection *c, fy_queue *q, int error)
+{
+    fy_waiting *w = q->head;
+    q->head = w->next;
+    c->held--;
+    if (error != 0 && w->op != 0)
+        fy_op_end(c->f, w->op, error);
+    free(w);
+}
+
+static void sent_well(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)receipt;
+    fy_op_end(f, (uint32_t)(uintptr_t)arg, 0);
+}
+
+static void sent_badly(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    fy_op_end(f, (uint32_t)(uintptr_t)arg, receipt->error);
+}
+
+static int send_waiting(ferry *f, ferry_object object, const fy_waiting *w)
+{
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    void *arg = (void *)(uintptr_t)w->op; // NOLINT: a number
+    track.completed = sent_well;
+    track.failed = sent_badly;
+    track.completed_arg = track.failed_arg = arg;
+    track.arrival = w->arrival;
+    return ferry_object_send(f, object, &w->message, w->op != 0 ? &track : NULL);
+}
+
+static void ask(ferry_collection *c, uint64_t key)
+{
+    int home = fy_index_home(c, fy_key_index(c, key));
+    if (fy_collection_tell(c, home, FY_ASK, key, 0, 0, NULL, 0) != 0)
+        fy_answer_take(c, key, 0); /* the home is dead: as if it was removed */
+}
+
+/* The home is to know no such element any more. */
+static void unbind(ferry_collection *c, uint64_t key, uint64_t object)
+{
+    int home = fy_index_home(c, fy_key_index(c, key));
+    (void)fy_collection_tell(c, home, FY_UNBIND, key, object, 0, NULL, 0);
+}
+
+static void queue_count(ferry_collection *c, fy_queue *q, bool counted)
+{
+    if (q->counted == counted)
+        return;
+    q->counted = counted;
+    if (counted) {
+        fy_work_created(c->f, 1);
+        fy_list_insert(&c->blocked, &q->link);
+    } else {
+        fy_work_finished(c->f, 1);
+        fy_list_remove(&q->link);
+    }
+}
+
+/* Sends what waits for `object`. Whether the queue is empty; if not, its name is to be asked. */
+typedef struct flush {
+    ferry_collection *c;
+    fy_known *known;
+    int sent;
+} flush;
+
+static void queue_flush(ferry *f, void *arg)
+{
+    flush *what = arg;
+    ferry_collection *c = what->c;
+    fy_queue *q = what->known->queue;
+    uint64_t object = what->known->object;
+    while (q->head != NULL && (object != 0 || q->head->inserts)) {
+        bool removes = q->head->removes, inserts = q->head->inserts;
+        int error = inserts ? ferry_request_send(f, fy_index_home(c, fy_key_index(c, q->key)),
+                                                 &q->head->message, NULL)
+                            : send_waiting(f, (ferry_object){object}, q->head);
+        if (error == FERRY_EAGAIN || error == FERRY_ENOMEM) {
+            queue_count(c, q, true);
+            return;
+        }
+        what->sent++;
+        waiting_end(c, q, error);
+        if (removes) {
+            unbind(c, q->key, object);
+            object = 0;
+        } else if (error == FERRY_ENOENT && !inserts)
+            object = 0; /* a new one may have the index */
+    }
+    what->known->object = object;
+    queue_count(c, q, false);
+}
+
+static int known_flush(ferry_collection *c, fy_known *known)
+{
+    flush what = {.c = c, .known = known};
+    fy_queue *q = known->queue;
+    uint64_t key = known->key;
+    fy_run(c->f, FY_DOING_HANDLER, UINT16_MAX, queue_flush, &what);
+    if (q->counted)
+        return what.sent;
+    if (q->head != NULL) {
+        ask(c, key);
+        return what.sent;
+    }
+    free(q);
+    known->queue = NULL;
+    if (known->object == 0)
+        fy_table_remove(&c->known, known);
+    return what.sent;
+}
+
+void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object)
+{
+    fy_known *known = fy_table_find(&c->known, key);
+    if (known == NULL || known->queue == NULL || known->queue->counted)
+        return;
+    known->object = object;
+    if (object == 0) {
+        /* What waits fails, up to an insertion. */
+        while (known->queue->head != NULL && !known->queue->head->inserts)
+            waiting_end(c, known->queue, FERRY_ENOENT);
+    }
+    (void)known_flush(c, known);
+}
+
+int fy_queues_flush(ferry_collection *c)
+{
+    int count = 0;
+    fy_link *last = c->blocked.prev, *link = c->blocked.next, *next;
+    for (; !fy_list_empty(&c->blocked); link = next) {
+        bool ends = link == last;
+        next = link->next;
+        fy_known *known = fy_table_find(&c->known, ((fy_queue *)(void *)link)->key);
+        count += known_flush(c, known);
+        if (ends)
+            break;
+    }
+    return count;
+}
+
+void fy_queues_fini(ferry_collection *c)
+{
+    size_t index = 0;
+    for (fy_known *known; (known = fy_table_next(&c->known, &index)) != NULL;)
+        if (known->queue != NULL) {
+            while (known->queue->head != NULL)
+                waiting_end(c, known->queue, FERRY_ECANCELED);
+            queue_count(c, known->queue, false);
+            free(known->queue);
+        }
+    fy_table_fini(&c->known);
+    index = 0;
+    for (fy_bound *bound; (bound = fy_table_next(&c->bound, &index)) != NULL;) {
+        askers_free(bound->askers);
+        askers_free(bound->told);
+    }
+    fy_table_fini(&c->bound);
+}
+
+static fy_waiting *waiting_create(const ferry_message *message)
+{
+    fy_waiting *w = fy_malloc(sizeof *w + message->size_bytes);
+    if (w == NULL)
+        return NULL;
+    *w = (fy_waiting){.message = *message};
+    w->message.data = message->size_bytes != 0 ? w + 1 : NULL;
+    if (message->size_bytes != 0)
+        memcpy(w + 1, message->data, message->size_bytes);
+    return w;
+}
+
+/* The queue of `key`; a new one when there is none, and `*fresh`. */
+static fy_queue *queue_make(ferry_collection *c, uint64_t key, bool *fresh)
+{
+    void *slot;
+    if (fy_table_insert(&c->known, key, &slot) != 0)
+        return NULL;
+    fy_known *known = slot;
+    *fresh = known->queue == NULL;
+    if (known->queue == NULL) {
+        known->queue = fy_calloc(1, sizeof *known->queue);
+        if (known->queue == NULL)
+            return NULL;
+        fy_list_init(&known->queue->link);
+        known->queue->key = key;
+    }
+    return known->queue;
+}
+
+static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *message,
+                   const ferry_track *track)
+{
+    bool fresh;
+    uint32_t op = 0;
+    fy_queue *q = queue_make(c, key, &fresh);
+    fy_waiting *w = q != NULL ? waiting_create(message) : NULL;
+    int error = w == NULL ? FERRY_ENOMEM : 0;
+    if (error == 0 && track != NULL)
+        error = fy_op_start(c->f, track, c->rank, message->tag, message->size_bytes, &op);
+    if (error != 0) {
+        free(w);
+        if (q != NULL && q->head == NULL && fresh)
+            fy_answer_take(c, key, 0); /* takes the empty queue away */
+        return error == FERRY_ENOMEM ? fy_fail(c->f, error,
+                                               "collection_send: no memory for %zu "
+                                               "bytes",
+                                               message->size_bytes)
+                                     : error;
+    }
+    if (op != 0) {
+        fy_op_submitted(c->f, op);
+        fy_op_lazy(c->f, op);
+        w->op = op;
+        w->arrival = track->size == sizeof *track && track->arrival;
+    }
+    const fy_collections *all = fy_collections_of(c->f);
+    w->removes = message->handler.index == all->remove.index;
+    w->inserts = message->handler.index == all->insert.index;
+    if (q->head == NULL)
+        q->head = w;
+    else
+        q->tail->next = w;
+    q->tail = w;
+    c->held++;
+    if (fresh)
+        ask(c, key);
+    return 0;
+}
+
+bool fy_names_insert_waits(const ferry_collection *c, uint64_t key)
+{
+    const fy_known *known = fy_table_find(&c->known, key);
+    const fy_waiting *w = known != NULL && known->queue != NULL ? known->queue->head : NULL;
+    while (w != NULL && !w->removes)
+        w = w->next;
+    return w != NULL;
+}
+
+static uint64_t name_of(const ferry_collection *c, uint64_t key, const fy_known *known, bool *gone)
+{
+    *gone = false;
+    if (known != NULL)
+        return known->queue == NULL ? known->object : 0;
+    const fy_bound *bound = fy_table_find(&c->bound, key);
+    if (bound == NULL)
+        return 0;
+    *gone = bound->gone != 0 && bound->object == 0;
+    return bound->object;
+}
+
+int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *message,
+                  const ferry_track *track)
+{
+    bool gone;
+    char text[FY_TEXT_BYTES];
+    fy_known *known = fy_table_find(&c->known, key);
+    uint64_t object = name_of(c, key, known, &gone);
+    if (gone)
+        return fy_fail(c->f, FERRY_ENOENT, "collection_send: element %s of %s was removed",
+                       fy_index_text(c, fy_key_index(c, key), text), c->name);
+    if (object != 0) {
+        bool removes = message->handler.index == fy_collections_of(c->f)->remove.index;
+        int error = ferry_object_send(c->f, (ferry_object){object}, message, track);
+        if (error != FERRY_ENOENT && !(error == 0 && removes))
+            return error;
+        /* The call may have polled. */
+        known = fy_table_find(&c->known, key);
+        if (known != NULL && known->queue == NULL && known->object == object)
+            fy_table_remove(&c->known, known);
+        unbind(c, key, object);
+        if (error == 0)
+            return 0;
+    }
+    return enqueue(c, key, message, track);
+}
+
+int fy_names_enqueue(ferry_collection *c, uint64_t key, const ferry_message *request)
+{
+    return enqueue(c, key, request, NULL);
+}

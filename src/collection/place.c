@@ -1,0 +1,212 @@
+/* Indices, their keys, and the maps from an index to its home. */
+#include <stdio.h>
+
+#include "base/mix.h"
+#include "collection/state.h"
+
+static const unsigned key_bits[FY_DIMS + 1] = {0, 61, 30, 20};
+
+static bool is_inside(const ferry_collection *c, ferry_index index)
+{
+    int dims = c->options.dims;
+    int64_t limit = INT64_C(1) << (key_bits[dims] - 1);
+    for (int d = 0; d < FY_DIMS; d++) {
+        int64_t at = index.at[d];
+        if (d >= dims ? at != 0
+                      : at < -limit || at >= limit || (c->dense && (at < 0 || at >= c->extents[d])))
+            return false;
+    }
+    return true;
+}
+
+uint64_t fy_index_key(const ferry_collection *c, ferry_index index)
+{
+    if (!is_inside(c, index))
+        return 0;
+    unsigned bits = key_bits[c->options.dims];
+    uint64_t key = 0;
+    for (int d = 0; d < c->options.dims; d++)
+        key = key << bits | (uint64_t)(index.at[d] + (INT64_C(1) << (bits - 1)));
+    return key + 1;
+}
+
+ferry_index fy_key_index(const ferry_collection *c, uint64_t key)
+{
+    ferry_index index = {{0, 0, 0}};
+    unsigned bits = key_bits[c->options.dims];
+    key--;
+    for (int d = c->options.dims - 1; d >= 0; d--, key >>= bits)
+        index.at[d] = (int64_t)(key & ((UINT64_C(1) << bits) - 1)) - (INT64_C(1) << (bits - 1));
+    return index;
+}
+
+const char *fy_index_text(const ferry_collection *c, ferry_index index, char *out)
+{
+    int used = snprintf(out, FY_TEXT_BYTES, "(%lld", (long long)index.at[0]);
+    for (int d = 1; d < c->options.dims && used < FY_TEXT_BYTES; d++)
+        used +=
+            snprintf(out + used, (size_t)(FY_TEXT_BYTES - used), ", %lld", (long long)index.at[d]);
+    if (used < FY_TEXT_BYTES)
+        (void)snprintf(out + used, (size_t)(FY_TEXT_BYTES - used), ")");
+    return out;
+}
+
+int fy_index_refuse(const ferry_collection *c, const char *call, ferry_index index)
+{
+    const int64_t *e = c->extents;
+    const long long i = index.at[0], j = index.at[1], k = index.at[2];
+    if (c->dense)
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "%s: index (%lld, %lld, %lld) is outside the collection of %lld x %lld x "
+                       "%lld elements",
+                       call, i, j, k, (long long)e[0], (long long)(c->options.dims > 1 ? e[1] : 1),
+                       (long long)(c->options.dims > 2 ? e[2] : 1));
+    return fy_fail(c->f, FERRY_EINVAL,
+                   "%s: index (%lld, %lld, %lld): in %d dimensions each entry lies within +-2^%u, "
+                   "and further entries are 0",
+                   call, i, j, k, c->options.dims, key_bits[c->options.dims] - 1);
+}
+
+/* The place of an index on the Z curve of the box: halves along the longest axis, the lower one
+ * first. */
+static uint64_t curve_place(const ferry_collection *c, ferry_index index)
+{
+    int64_t low[FY_DIMS], size[FY_DIMS];
+    uint64_t place = 0, volume = 1;
+    for (int d = 0; d < FY_DIMS; d++) {
+        low[d] = 0;
+        size[d] = d < c->options.dims ? c->extents[d] : 1;
+        volume *= (uint64_t)size[d];
+    }
+    while (volume > 1) {
+        int axis = 0;
+        for (int d = 1; d < FY_DIMS; d++)
+            if (size[d] > size[axis])
+                axis = d;
+        int64_t half = size[axis] / 2;
+        uint64_t below = volume / (uint64_t)size[axis] * (uint64_t)half;
+        if (index.at[axis] < low[axis] + half) {
+            size[axis] = half;
+            volume = below;
+        } else {
+            place += below;
+            low[axis] += half;
+            size[axis] -= half;
+            volume -= below;
+        }
+    }
+    return place;
+}
+
+static uint64_t volume_of(const ferry_collection *c)
+{
+    uint64_t volume = 1;
+    for (int d = 0; d < c->options.dims; d++)
+        volume *= (uint64_t)c->extents[d];
+    return volume;
+}
+
+static int block_home(const ferry_collection *c, ferry_index index)
+{
+    int home = 0;
+    for (int d = 0; d < c->options.dims; d++)
+        home = home * c->grid[d] + (int)(index.at[d] * c->grid[d] / c->extents[d]);
+    return home;
+}
+
+int fy_index_home(const ferry_collection *c, ferry_index index)
+{
+    uint64_t place = 0;
+    if (c->options.map_fn != NULL) {
+        int home = c->options.map_fn(c->options.map_arg, index, c->ranks);
+        return home < 0 || home >= c->ranks ? -1 : home;
+    }
+    switch (c->options.map) {
+    case FERRY_MAP_BLOCK:
+        return block_home(c, index);
+    case FERRY_MAP_CYCLIC:
+        for (int d = 0; d < c->options.dims; d++)
+            place = place * (uint64_t)c->extents[d] + (uint64_t)index.at[d];
+        return (int)(place % (uint64_t)c->ranks);
+    case FERRY_MAP_CURVE:
+        return (int)(curve_place(c, index) * (uint64_t)c->ranks / volume_of(c));
+    case FERRY_MAP_HASH:
+    case FERRY_MAP_DEFAULT:
+        break;
+    }
+    return (int)(fy_mix(fy_mix(0, fy_index_key(c, index)), 1) % (uint64_t)c->ranks);
+}
+
+/* The most elements of a rank, and then the surface of its box, when the ranks are a grid. */
+static double cost_of(const ferry_collection *c, const int *grid)
+{
+    double volume = 1, surface = 0, side[FY_DIMS];
+    for (int d = 0; d < c->options.dims; d++) {
+        side[d] = (double)((c->extents[d] + grid[d] - 1) / grid[d]);
+        volume *= side[d];
+    }
+    for (int d = 0; d < c->options.dims; d++)
+        surface += volume / side[d];
+    return volume * 16 + surface;
+}
+
+static void try_grid(ferry_collection *c, const int *grid, double *best)
+{
+    double cost = cost_of(c, grid);
+    if (*best >= 0 && cost >= *best)
+        return;
+    *best = cost;
+    for (int d = 0; d < FY_DIMS; d++)
+        c->grid[d] = grid[d];
+}
+
+static void choose_grid(ferry_collection *c)
+{
+    double best = -1;
+    int dims = c->options.dims, grid[FY_DIMS] = {c->ranks, 1, 1};
+    if (dims == 1)
+        try_grid(c, grid, &best);
+    for (int a = 1; dims > 1 && a <= c->ranks; a++) {
+        if (c->ranks % a != 0)
+            continue;
+        grid[0] = a;
+        grid[1] = c->ranks / a;
+        if (dims == 2)
+            try_grid(c, grid, &best);
+        for (int b = 1; dims == 3 && b <= c->ranks / a; b++) {
+            if (c->ranks / a % b != 0)
+                continue;
+            grid[1] = b;
+            grid[2] = c->ranks / a / b;
+            try_grid(c, grid, &best);
+        }
+    }
+}
+
+int fy_map_init(ferry_collection *c)
+{
+    if (c->options.map == FERRY_MAP_DEFAULT)
+        c->options.map = c->dense ? FERRY_MAP_BLOCK : FERRY_MAP_HASH;
+    if ((int)c->options.map < 0 || c->options.map > FERRY_MAP_HASH)
+        return fy_fail(c->f, FERRY_EINVAL, "collection_create: %d is no map", (int)c->options.map);
+    if (!c->dense && c->options.map != FERRY_MAP_HASH && c->options.map_fn == NULL)
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "collection_create: this map needs extents; without them use "
+                       "FERRY_MAP_HASH or a map_fn");
+    if (c->dense)
+        choose_grid(c);
+    return 0;
+}
+
+void fy_map_box(const ferry_collection *c, ferry_index *low, ferry_index *high)
+{
+    int rest = c->rank;
+    bool block = c->options.map == FERRY_MAP_BLOCK && c->options.map_fn == NULL;
+    *low = *high = ferry_index_of(0, 0, 0);
+    for (int d = c->options.dims - 1; d >= 0; d--) {
+        int64_t n = c->extents[d], parts = c->grid[d], part = rest % c->grid[d];
+        rest /= c->grid[d];
+        low->at[d] = block ? (part * n + parts - 1) / parts : 0;
+        high->at[d] = block ? ((part + 1) * n + parts - 1) / parts - 1 : n - 1;
+    }
+}

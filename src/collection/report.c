@@ -1,0 +1,159 @@
+/* What waits and will not come: for ferry_collection_check and `ferry why`. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "collection/state.h"
+#include "core/why.h"
+
+/* Text that grows up to its room. */
+typedef struct text {
+    char *out;
+    size_t used, size;
+} text;
+
+static __attribute__((format(printf, 2, 3))) void add(text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int count = vsnprintf(t->out + t->used, t->size - t->used, format, args);
+    va_end(args);
+    if (count > 0)
+        t->used = t->used + (size_t)count < t->size ? t->used + (size_t)count : t->size - 1;
+}
+
+static bool has_sent(const fy_element *e, uint64_t key)
+{
+    for (const fy_early *m = e->early; m != NULL && m->step == e->need.step; m = m->next)
+        if (m->from == key)
+            return true;
+    return false;
+}
+
+/* The listed elements that have not sent. */
+static void tell_absent(text *t, const fy_element *e)
+{
+    const ferry_collection *c = e->user.collection;
+    char index[FY_TEXT_BYTES];
+    enum { SHOWN = 4 };
+    uint32_t absent = 0;
+    for (uint32_t i = 0; e->need.from != NULL && i < e->need.messages; i++)
+        if (!has_sent(e, e->need.from[i]) && absent++ < SHOWN)
+            add(t, "%s %s", absent == 1 ? ": there is none from" : ",",
+                fy_index_text(c, fy_key_index(c, e->need.from[i]), index));
+    if (absent > SHOWN)
+        add(t, " and %u more", absent - SHOWN);
+}
+
+static bool tell_element(text *t, const fy_element *e)
+{
+    const ferry_collection *c = e->user.collection;
+    const fy_need *need = &e->need;
+    const fy_early *early = e->early;
+    char index[FY_TEXT_BYTES];
+    if (need->waiting) {
+        add(t, "collection %s: step %llu of element %s waits:", c->name,
+            (unsigned long long)need->step, fy_index_text(c, e->user.index, index));
+        if (need->have < need->messages) {
+            add(t, " it has %u of %u messages", need->have, need->messages);
+            tell_absent(t, e);
+        }
+        if (need->reduction && c->done <= need->round)
+            add(t, "%s reduction %llu is incomplete", need->have < need->messages ? ";" : "",
+                (unsigned long long)need->round);
+        return true;
+    }
+    if (early == NULL)
+        return false;
+    add(t, "collection %s: element %s has messages for step %llu, but asks for no step", c->name,
+        fy_index_text(c, e->user.index, index), (unsigned long long)early->step);
+    return true;
+}
+
+static bool tell_queue(text *t, const ferry_collection *c, const fy_known *known)
+{
+    char index[FY_TEXT_BYTES];
+    if (known->queue == NULL)
+        return false;
+    uint32_t count = 0;
+    for (const fy_waiting *w = known->queue->head; w != NULL; w = w->next)
+        count++;
+    add(t, "collection %s: %u message%s wait%s for element %s, which does not exist", c->name,
+        count, count == 1 ? "" : "s", count == 1 ? "s" : "",
+        fy_index_text(c, fy_key_index(c, known->key), index));
+    return true;
+}
+
+static bool tell_round(text *t, const ferry_collection *c)
+{
+    const fy_round *round = c->root_rounds;
+    while (round != NULL && !round->described)
+        round = round->next;
+    const fy_round *here = c->rounds;
+    while (here != NULL && !here->described)
+        here = here->next;
+    if (round == NULL && here == NULL)
+        return false;
+    if (here != NULL)
+        add(t,
+            "collection %s: reduction %llu is incomplete: elements on rank %d contributed, and "
+            "others there did not",
+            c->name, (unsigned long long)here->number, c->rank);
+    else
+        add(t, "collection %s: reduction %llu is incomplete: %llu of %lld elements contributed",
+            c->name, (unsigned long long)round->number,
+            (unsigned long long)(round->count + round->fresh),
+            (long long)(c->total + round->change));
+    return true;
+}
+
+bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
+{
+    text t = {.out = out, .size = size};
+    out[0] = '\0';
+    if (c->strays != 0) {
+        add(&t, "collection %s: %s", c->name, c->stray);
+        if (c->strays > 1)
+            add(&t, " (and %llu more)", (unsigned long long)c->strays - 1);
+        c->strays = 0;
+        return true;
+    }
+    for (fy_link *link = c->elements.next; link != &c->elements; link = link->next)
+        if (tell_element(&t, fy_element_at(link)))
+            return true;
+    size_t index = 0;
+    for (const fy_known *k; (k = fy_table_next(&c->known, &index)) != NULL;)
+        if (tell_queue(&t, c, k))
+            return true;
+    return tell_round(&t, c);
+}
+
+static bool why_line(fy_why *why, const text *t)
+{
+    enum { ROOM = 2 };
+    if (t->used + ROOM >= sizeof why->text - why->used)
+        return false;
+    int count = snprintf(why->text + why->used, sizeof why->text - why->used, "%s\n", t->out);
+    why->used += count > 0 ? (size_t)count : 0;
+    return true;
+}
+
+void fy_collections_why(ferry *f, fy_why *why)
+{
+    fy_collections *all = fy_collections_of(f);
+    enum { SHOWN = 8 };
+    char line[FY_STRAY_BYTES + FY_TEXT_BYTES];
+    for (fy_link *at = all->all.next; at != &all->all; at = at->next) {
+        ferry_collection *c = (ferry_collection *)(void *)at;
+        int shown = 0;
+        for (fy_link *link = c->elements.next; link != &c->elements && shown < SHOWN;
+             link = link->next) {
+            text t = {.out = line, .size = sizeof line};
+            shown += tell_element(&t, fy_element_at(link)) && why_line(why, &t);
+        }
+        size_t index = 0;
+        for (const fy_known *k; shown < SHOWN && (k = fy_table_next(&c->known, &index)) != NULL;) {
+            text t = {.out = line, .size = sizeof line};
+            shown += tell_queue(&t, c, k) && why_line(why, &t);
+        }
+    }
+}

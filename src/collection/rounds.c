@@ -1,0 +1,399 @@
+/* Reductions while elements move.
+ *
+ * Each element has the number of its next round. A rank combines what its elements give to a round,
+ * and sends that to the root when no element here has a lower or equal next round: elements that
+ * come later make another partial result. The result goes down a tree to all ranks, so an element
+ * finds it wherever it is.
+ *
+ * The root completes round n when as many have contributed as there were elements in round n - 1,
+ * less those that ended, and when the new elements are settled. An element that inserts another
+ * tells a hash of the new one with its own contribution. The new one takes that hash away with its
+ * first contribution, or its end does, or its home if the index had an element. So while the sum
+ * of hashes is not 0, a contribution is missing; by chance it is 0 once in 2^64. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/mix.h"
+#include "collection/state.h"
+#include "mover/move.h"
+
+/* What stands before the values of a partial result and of a result. */
+typedef struct fy_round_head {
+    uint64_t count, fresh, sum;
+    bool described;
+    ferry_contribution how;
+} fy_round_head;
+
+static int root_of(const ferry_collection *c)
+{
+    return (int)(c->id % (uint32_t)c->ranks);
+}
+
+static size_t type_bytes(ferry_type type)
+{
+    switch (type) {
+    case FERRY_DOUBLE:
+    case FERRY_INT64:
+    case FERRY_UINT64:
+        return 8;
+    case FERRY_FLOAT:
+    case FERRY_INT32:
+        return 4;
+    case FERRY_BYTE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static size_t values_bytes(const ferry_collection *c, const ferry_contribution *how)
+{
+    size_t each = c->options.value_bytes != 0 ? c->options.value_bytes : type_bytes(how->type);
+    return how->count * each;
+}
+
+/* The round of a number in a list sorted by number, made if need be. NULL: no memory. */
+static fy_round *round_at(fy_round **list, uint64_t number)
+{
+    while (*list != NULL && (*list)->number < number)
+        list = &(*list)->next;
+    if (*list != NULL && (*list)->number == number)
+        return *list;
+    fy_round *round = fy_calloc(1, sizeof *round);
+    if (round == NULL)
+        return NULL;
+    round->number = number;
+    round->next = *list;
+    *list = round;
+    return round;
+}
+
+static fy_round *round_pop(fy_round **list)
+{
+    fy_round *round = *list;
+    *list = round->next;
+    return round;
+}
+
+static void round_free(fy_round *round)
+{
+    free(round->values);
+    free(round);
+}
+
+static bool same(const ferry_contribution *a, const ferry_contribution *b)
+{
+    return a->count == b->count && a->type == b->type && a->reduction == b->reduction &&
+           a->to == b->to && a->handler.index == b->handler.index && a->rank == b->rank &&
+           ferry_index_equal(a->index, b->index);
+}
+
+static void combine(const ferry_collection *c, const ferry_contribution *how, void *into,
+                    const void *values)
+{
+    size_t each = type_bytes(how->type);
+    if (c->options.combine != NULL) {
+        c->options.combine(c->options.combine_arg, into, into, values, how->count);
+        return;
+    }
+    const ferry_operation operation = {.reduction = how->reduction, .type = how->type};
+    fy_combine plain;
+    if (fy_combine_init(&plain, &operation, each) == 0)
+        plain.row(&plain, into, (ptrdiff_t)plain.unit, values, (ptrdiff_t)plain.unit,
+                  how->count * plain.each);
+}
+
+/* Adds values to a round. FERRY_EINVAL: it is another reduction. */
+static int add(const ferry_collection *c, fy_round *round, const ferry_contribution *how,
+               const void *values)
+{
+    size_t bytes = values_bytes(c, how);
+    if (round->described && !same(&round->how, how))
+        return FERRY_EINVAL;
+    if (round->described) {
+        if (bytes != 0)
+            combine(c, how, round->values, values);
+        return 0;
+    }
+    round->values = bytes != 0 ? fy_malloc(bytes) : NULL;
+    if (bytes != 0 && round->values == NULL)
+        return FERRY_ENOMEM;
+    if (bytes != 0)
+        memcpy(round->values, values, bytes);
+    round->how = *how;
+    round->how.values = NULL;
+    round->described = true;
+    return 0;
+}
+
+/* Sends what a round of this rank has to `rank`. */
+static int send_round(ferry_collection *c, int rank, fy_collection_frame what,
+                      const fy_round *round)
+{
+    fy_round_head head = {.count = round->count,
+                          .fresh = round->fresh,
+                          .sum = round->sum,
+                          .described = round->described,
+                          .how = round->how};
+    size_t bytes = round->described ? values_bytes(c, &round->how) : 0;
+    unsigned char *data = fy_malloc(sizeof head + bytes);
+    if (data == NULL)
+        return FERRY_ENOMEM;
+    memcpy(data, &head, sizeof head);
+    if (bytes != 0)
+        memcpy(data + sizeof head, round->values, bytes);
+    int error = fy_collection_tell(c, rank, what, round->number, 0, 0, data, sizeof head + bytes);
+    free(data);
+    return error;
+}
+
+/* Sends the rounds that no element here will add to. */
+static void settle(ferry_collection *c)
+{
+    while (c->rounds != NULL && c->rounds->here == 0) {
+        fy_round *round = round_pop(&c->rounds);
+        if (round->described && send_round(c, root_of(c), FY_PARTIAL, round) != 0)
+            fy_stray(c, "a part of reduction %llu was lost: the root could not be told",
+                     (unsigned long long)round->number);
+        round_free(round);
+    }
+}
+
+int fy_rounds_enter(ferry_collection *c, uint64_t number)
+{
+    fy_round *round = round_at(&c->rounds, number);
+    if (round == NULL)
+        return fy_fail(c->f, FERRY_ENOMEM, "collection: no memory for a reduction");
+    round->here++;
+    return 0;
+}
+
+void fy_rounds_leave(ferry_collection *c, uint64_t number)
+{
+    round_at(&c->rounds, number)->here--;
+    settle(c);
+}
+
+static int check(const ferry_collection *c, const ferry_contribution *how)
+{
+    ferry *f = c->f;
+    if (how->values == NULL && how->count != 0)
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: %zu values at NULL", how->count);
+    if (c->options.value_bytes == 0 && how->count != 0) {
+        const ferry_operation operation = {.reduction = how->reduction, .type = how->type};
+        fy_combine plain;
+        if (type_bytes(how->type) == 0 || how->reduction == FERRY_REPLACE ||
+            how->reduction == FERRY_USER ||
+            fy_combine_init(&plain, &operation, type_bytes(how->type)) != 0)
+            return fy_fail(f, FERRY_EINVAL,
+                           "element_contribute: reduction %d of type %d is none; for others give "
+                           "the collection `value_bytes` and `combine`",
+                           (int)how->reduction, (int)how->type);
+    }
+    if (how->to == FERRY_REDUCED_RANK && (how->rank < 0 || how->rank >= c->ranks))
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: rank %d of %d", how->rank, c->ranks);
+    if (how->to == FERRY_REDUCED_ELEMENT && fy_index_key(c, how->index) == 0)
+        return fy_index_refuse(c, "element_contribute", how->index);
+    if ((int)how->to < 0 || how->to > FERRY_REDUCED_RANKS)
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: %d is no target", (int)how->to);
+    fy_handler_kind kind =
+        how->to == FERRY_REDUCED_ELEMENT ? FY_HANDLER_OBJECT : FY_HANDLER_REQUEST;
+    if (how->to != FERRY_REDUCED_NOWHERE && fy_handler_find(f, how->handler.index, kind) == NULL)
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: handler %u does not fit its target",
+                       how->handler.index);
+    return 0;
+}
+
+int ferry_element_contribute(ferry_element *element, const ferry_contribution *contribution)
+{
+    fy_element *e = fy_element_of(element);
+    ferry_collection *c = element->collection;
+    ferry_contribution how = FERRY_CONTRIBUTION_DEFAULTS;
+    char text[FY_TEXT_BYTES];
+    int error = fy_read_sized(c->f, "element_contribute: ferry_contribution", contribution, &how,
+                              sizeof how);
+    if (error != 0 || (error = check(c, &how)) != 0)
+        return error;
+    if (e->need.waiting && e->need.reduction)
+        return fy_fail(c->f, FERRY_ESTATE,
+                       "element_contribute: the step of element %s waits for reduction %llu",
+                       fy_index_text(c, element->index, text), (unsigned long long)e->need.round);
+    fy_round *round = round_at(&c->rounds, e->round);
+    fy_round *next = round != NULL ? round_at(&c->rounds, e->round + 1) : NULL;
+    error = next == NULL ? FERRY_ENOMEM : add(c, round, &how, how.values);
+    if (error != 0)
+        return fy_fail(
+            c->f, error, "element_contribute: element %s gives %zu values to reduction %llu, %s",
+            fy_index_text(c, element->index, text), how.count, (unsigned long long)e->round,
+            error == FERRY_EINVAL ? "others another number or otherwise" : "no memory");
+    if (element->object.word != 0) { /* in `make` the element is not counted here yet */
+        round->here--;
+        next->here++;
+    }
+    round->count += !e->fresh;
+    round->fresh += e->fresh;
+    round->sum += e->births - (e->fresh ? fy_birth_hash(e->key, e->round) : 0);
+    e->fresh = false;
+    e->births = 0;
+    e->round++;
+    settle(c);
+    return 0;
+}
+
+uint64_t fy_birth_hash(uint64_t key, uint64_t number)
+{
+    return fy_mix(fy_mix(number + 1, key), key) | 1;
+}
+
+void fy_rounds_change(ferry_collection *c, uint64_t number, int64_t change, uint64_t sum)
+{
+    if ((change != 0 || sum != 0) &&
+        fy_collection_tell(c, root_of(c), FY_CHANGE, number, (uint64_t)change, sum, NULL, 0) != 0)
+        fy_stray(c, "the root of reductions could not be told of a new or removed element");
+}
+
+void fy_change_take(ferry_collection *c, const fy_frame *frame)
+{
+    uint64_t number = frame->words[1];
+    int64_t change = (int64_t)frame->words[2];
+    fy_round *round = number < c->root_done ? NULL : round_at(&c->root_rounds, number);
+    if (round != NULL) {
+        round->change += change;
+        round->sum += frame->words[3];
+    } else /* an element that the program inserted while reductions ran */
+        c->total += change != 0 ? change : 1;
+    fy_rounds_try(c);
+}
+
+void fy_partial_take(ferry_collection *c, int source, const fy_frame *frame)
+{
+    fy_round_head head;
+    uint64_t number = frame->words[1];
+    if (frame->size_bytes < sizeof head)
+        return;
+    memcpy(&head, frame->data, sizeof head);
+    if (head.described && values_bytes(c, &head.how) != frame->size_bytes - sizeof head)
+        return;
+    fy_round *round = number < c->root_done ? NULL : round_at(&c->root_rounds, number);
+    int error = round == NULL ? FERRY_ENOENT
+                : head.described
+                    ? add(c, round, &head.how, (const unsigned char *)frame->data + sizeof head)
+                    : 0;
+    if (error != 0) {
+        fy_stray(c, "reduction %llu: what rank %d gave does not fit: %s",
+                 (unsigned long long)number, source,
+                 error == FERRY_ENOENT ? "it is complete already, or there is no memory"
+                                       : "elements disagree on count, type or target");
+        return;
+    }
+    round->count += head.count;
+    round->fresh += head.fresh;
+    round->sum += head.sum;
+    fy_rounds_try(c);
+}
+
+/* The root: rounds that are complete, in their order. */
+void fy_rounds_try(ferry_collection *c)
+{
+    while (c->total_known && c->root_rounds != NULL && c->root_rounds->number == c->root_done) {
+        fy_round *round = c->root_rounds;
+        int64_t expected = c->total + round->change;
+        if (!round->described || round->sum != 0 || (int64_t)round->count != expected)
+            return;
+        (void)round_pop(&c->root_rounds);
+        c->total = expected + (int64_t)round->fresh;
+        c->root_done++;
+        if (send_round(c, c->rank, FY_RESULT, round) != 0)
+            fy_stray(c, "the result of reduction %llu is lost: no memory",
+                     (unsigned long long)round->number);
+        round_free(round);
+    }
+}
+
+typedef struct delivery {
+    ferry_collection *c;
+    const ferry_contribution *how;
+    ferry_message message;
+} delivery;
+
+static void deliver(ferry *f, void *arg)
+{
+    delivery *d = arg;
+    const ferry_contribution *how = d->how;
+    if (how->to == FERRY_REDUCED_ELEMENT) {
+        uint64_t key = fy_index_key(d->c, how->index);
+        int error = fy_names_send(d->c, key, &d->message, NULL);
+        if (error != 0)
+            fy_stray(d->c, "the result of reduction %llu found no element: %s",
+                     (unsigned long long)d->message.words[0], ferry_error_message(f));
+        return;
+    }
+    ferry_request_fn *fn =
+        (ferry_request_fn *)fy_handler_find(f, how->handler.index, FY_HANDLER_REQUEST);
+    if (fn != NULL)
+        fn(f, root_of(d->c), &d->message);
+}
+
+/* Passes a result on to the ranks below this one in the tree. */
+static void pass_on(ferry_collection *c, const fy_frame *frame)
+{
+    int root = root_of(c), place = (c->rank - root + c->ranks) % c->ranks;
+    for (int child = 2 * place + 1; child <= 2 * place + 2 && child < c->ranks; child++)
+        if (fy_collection_tell(c, (child + root) % c->ranks, FY_RESULT, frame->words[1], 0, 0,
+                               frame->data, frame->size_bytes) != 0)
+            fy_stray(c, "the result of reduction %llu did not reach rank %d",
+                     (unsigned long long)frame->words[1], (child + root) % c->ranks);
+}
+
+static void keep(ferry_collection *c, const fy_round_head *head, const void *values, size_t bytes)
+{
+    void *room = bytes > c->result_bytes ? fy_realloc(c->result, bytes) : c->result;
+    if (bytes != 0 && room == NULL) {
+        fy_stray(c, "the result of a reduction is lost: no memory");
+        return;
+    }
+    c->result = room;
+    if (bytes > c->result_bytes)
+        c->result_bytes = bytes;
+    if (bytes != 0)
+        memcpy(c->result, values, bytes);
+    c->result_count = (size_t)head->how.count;
+}
+
+void fy_result_take(ferry_collection *c, int source, const fy_frame *frame)
+{
+    fy_round_head head;
+    (void)source;
+    if (frame->size_bytes < sizeof head)
+        return;
+    memcpy(&head, frame->data, sizeof head);
+    const unsigned char *values = (const unsigned char *)frame->data + sizeof head;
+    size_t bytes = frame->size_bytes - sizeof head;
+    pass_on(c, frame);
+    keep(c, &head, values, bytes);
+    c->done = frame->words[1] + 1;
+    bool here = head.how.to == FERRY_REDUCED_RANKS ||
+                (head.how.to == FERRY_REDUCED_RANK && head.how.rank == c->rank) ||
+                (head.how.to == FERRY_REDUCED_ELEMENT && c->rank == root_of(c));
+    if (here) {
+        delivery d = {.c = c,
+                      .how = &head.how,
+                      .message = {.handler = head.how.handler,
+                                  .word_count = 1,
+                                  .words = {frame->words[1]},
+                                  .data = bytes != 0 ? values : NULL,
+                                  .size_bytes = bytes}};
+        fy_run(c->f, FY_DOING_HANDLER, head.how.handler.index, deliver, &d);
+    }
+    fy_steps_wake(c);
+}
+
+void fy_rounds_fini(ferry_collection *c)
+{
+    while (c->rounds != NULL)
+        round_free(round_pop(&c->rounds));
+    while (c->root_rounds != NULL)
+        round_free(round_pop(&c->root_rounds));
+    free(c->result);
+}

@@ -1,0 +1,251 @@
+/* Messages to a section, and insertions: requests to homes, which know the names of their elements.
+ *
+ * A home sends to each element by its name. So an element that moves meanwhile gets the message
+ * once. What cannot be sent now waits in a list of the layer, and what follows waits behind it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "collection/state.h"
+
+/* What a request of a section says before the program's data. */
+typedef struct fy_section_head {
+    ferry_section section;
+    ferry_message message;
+} fy_section_head;
+
+static fy_spread *spread_create(const ferry_message *message)
+{
+    fy_spread *s = fy_malloc(sizeof *s + message->size_bytes);
+    if (s == NULL)
+        return NULL;
+    *s = (fy_spread){.message = *message, .rank = -1};
+    s->message.data = message->size_bytes != 0 ? s + 1 : NULL;
+    if (message->size_bytes != 0)
+        memcpy(s + 1, message->data, message->size_bytes);
+    return s;
+}
+
+static int unsent_add(ferry *f, int rank, ferry_object object, const ferry_message *message)
+{
+    fy_collections *all = fy_collections_of(f);
+    fy_spread *s = spread_create(message);
+    if (s == NULL) {
+        fy_log(f, "collection: no memory for a message of %zu bytes: it is lost",
+               message->size_bytes);
+        return FERRY_ENOMEM;
+    }
+    s->rank = rank;
+    s->object = object;
+    if (all->unsent == NULL)
+        all->unsent = s;
+    else
+        all->unsent_tail->next = s;
+    all->unsent_tail = s;
+    fy_work_created(f, 1);
+    return 0;
+}
+
+typedef struct posting {
+    ferry_object object;
+    const ferry_message *message;
+    int error;
+} posting;
+
+static void post(ferry *f, void *arg)
+{
+    posting *p = arg;
+    p->error = ferry_object_send(f, p->object, p->message, NULL);
+}
+
+void fy_post(ferry *f, ferry_object object, const ferry_message *message)
+{
+    posting p = {.object = object, .message = message, .error = FERRY_EAGAIN};
+    if (fy_collections_of(f)->unsent == NULL)
+        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, post, &p);
+    if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
+        (void)unsent_add(f, -1, object, message);
+}
+
+static void send_on(ferry *f, void *arg)
+{
+    posting *p = arg;
+    const fy_spread *s = fy_collections_of(f)->unsent;
+    p->error = s->rank < 0 ? ferry_object_send(f, s->object, &s->message, NULL)
+                           : ferry_request_send(f, s->rank, &s->message, NULL);
+}
+
+int fy_unsent_flush(fy_collections *all)
+{
+    int count = 0;
+    while (all->unsent != NULL) {
+        posting p = {.error = 0};
+        fy_run(all->f, FY_DOING_HANDLER, UINT16_MAX, send_on, &p);
+        if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
+            break;
+        fy_spread *s = all->unsent;
+        all->unsent = s->next;
+        free(s);
+        fy_work_finished(all->f, 1);
+        count++;
+    }
+    return count;
+}
+
+static ferry_section section_of(const ferry_collection *c, const ferry_section *given)
+{
+    ferry_section s = {{{0}}, {{0}}, {{0}}};
+    int64_t limit = INT64_C(1) << 60;
+    for (int d = 0; d < FY_DIMS; d++) {
+        bool used = d < c->options.dims;
+        s.low.at[d] = given != NULL && used ? given->low.at[d] : used ? -limit : 0;
+        s.high.at[d] = given != NULL && used ? given->high.at[d] : used ? limit : 0;
+        s.stride.at[d] = given != NULL && used && given->stride.at[d] > 0 ? given->stride.at[d] : 1;
+        if (c->dense && used && s.high.at[d] >= c->extents[d])
+            s.high.at[d] = c->extents[d] - 1;
+        if (c->dense && used && s.low.at[d] < 0) /* to the first place of the stride that is not */
+            s.low.at[d] += (-s.low.at[d] + s.stride.at[d] - 1) / s.stride.at[d] * s.stride.at[d];
+    }
+    return s;
+}
+
+static bool is_in(const ferry_section *s, ferry_index index)
+{
+    for (int d = 0; d < FY_DIMS; d++)
+        if (index.at[d] < s->low.at[d] || index.at[d] > s->high.at[d] ||
+            (index.at[d] - s->low.at[d]) % s->stride.at[d] != 0)
+            return false;
+    return true;
+}
+
+/* How many indices a section has, up to `limit`. */
+static uint64_t points_of(const ferry_section *s, uint64_t limit)
+{
+    uint64_t points = 1;
+    for (int d = 0; d < FY_DIMS; d++) {
+        if (s->high.at[d] < s->low.at[d])
+            return 0;
+        uint64_t side = (uint64_t)((s->high.at[d] - s->low.at[d]) / s->stride.at[d]) + 1;
+        if (side >= limit || (points *= side) >= limit)
+            return limit;
+    }
+    return points;
+}
+
+/* The next index of a section. False: there is none. */
+static bool step_index(const ferry_section *s, ferry_index *index)
+{
+    for (int d = FY_DIMS - 1; d >= 0; d--) {
+        index->at[d] += s->stride.at[d];
+        if (index->at[d] <= s->high.at[d])
+            return true;
+        index->at[d] = s->low.at[d];
+    }
+    return false;
+}
+
+/* Marks the homes that have a part: those of the points if they are few, else all. */
+static int mark_homes(const ferry_collection *c, const ferry_section *s, bool *homes)
+{
+    uint64_t limit = 4 * (uint64_t)c->ranks + 64, points = points_of(s, limit);
+    for (int r = 0; r < c->ranks; r++)
+        homes[r] = points == limit;
+    if (points == limit || points == 0)
+        return 0;
+    ferry_index index = s->low;
+    do {
+        int home = fy_index_key(c, index) != 0 ? fy_index_home(c, index) : -1;
+        if (home >= 0)
+            homes[home] = true;
+    } while (step_index(s, &index));
+    return 0;
+}
+
+int ferry_collection_send_section(ferry_collection *c, const ferry_section *section,
+                                  const ferry_message *message)
+{
+    if (message == NULL || message->word_count > FERRY_WORDS_MAX ||
+        (message->data == NULL && message->size_bytes != 0))
+        return fy_fail(c->f, FERRY_EINVAL, "collection_send_section: no valid message given");
+    if (fy_handler_find(c->f, message->handler.index, FY_HANDLER_OBJECT) == NULL)
+        return fy_fail(c->f, FERRY_EINVAL, "collection_send_section: handler %u is none of objects",
+                       message->handler.index);
+    fy_section_head head = {.section = section_of(c, section), .message = *message};
+    bool *homes = fy_calloc((size_t)c->ranks, sizeof *homes);
+    unsigned char *data = fy_malloc(sizeof head + message->size_bytes);
+    int error = homes == NULL || data == NULL
+                    ? fy_fail(c->f, FERRY_ENOMEM, "collection_send_section: no memory")
+                    : mark_homes(c, &head.section, homes);
+    if (error == 0) {
+        head.message.data = NULL;
+        memcpy(data, &head, sizeof head);
+        if (message->size_bytes != 0)
+            memcpy(data + sizeof head, message->data, message->size_bytes);
+    }
+    ferry_message request = {.handler = fy_collections_of(c->f)->spread,
+                             .word_count = 1,
+                             .words = {c->id},
+                             .data = data,
+                             .size_bytes = sizeof head + message->size_bytes};
+    bool begun = false;
+    for (int r = 0; error == 0 && r < c->ranks; r++) {
+        if (!homes[r])
+            continue;
+        error = fy_collections_of(c->f)->unsent != NULL
+                    ? FERRY_EAGAIN
+                    : ferry_request_send(c->f, r, &request, NULL);
+        if (error == FERRY_EAGAIN && begun) /* all or nothing */
+            error = unsent_add(c->f, r, (ferry_object){0}, &request);
+        begun |= error == 0;
+    }
+    free(homes);
+    free(data);
+    return error;
+}
+
+void fy_spread_take(ferry *f, int source, const ferry_message *request)
+{
+    ferry_collection *c = fy_collection_find(fy_collections_of(f), request->words[0]);
+    fy_section_head head;
+    (void)source;
+    if (c == NULL)
+        return;
+    memcpy(&head, request->data, sizeof head);
+    if (head.message.size_bytes != 0)
+        head.message.data = (const unsigned char *)request->data + sizeof head;
+    uint64_t points = points_of(&head.section, c->bound.count + 1);
+    size_t index = 0;
+    if (points > c->bound.count) {
+        for (const fy_bound *b; (b = fy_table_next(&c->bound, &index)) != NULL;)
+            if (b->object != 0 && is_in(&head.section, fy_key_index(c, b->key)))
+                fy_post(f, (ferry_object){b->object}, &head.message);
+        return;
+    }
+    ferry_index at = head.section.low;
+    do {
+        uint64_t key = points != 0 ? fy_index_key(c, at) : 0;
+        const fy_bound *b = key != 0 ? fy_table_find(&c->bound, key) : NULL;
+        if (b != NULL && b->object != 0)
+            fy_post(f, (ferry_object){b->object}, &head.message);
+    } while (points != 0 && step_index(&head.section, &at));
+}
+
+void fy_insert_take(ferry *f, int source, const ferry_message *request)
+{
+    ferry_collection *c = fy_collection_find(fy_collections_of(f), request->words[0]);
+    bool by_element = request->words[3] != 0;
+    uint64_t key = request->words[1], round = request->words[2];
+    char text[FY_TEXT_BYTES];
+    if (c == NULL)
+        return;
+    const fy_bound *bound = fy_table_find(&c->bound, key);
+    bool exists = bound != NULL && bound->object != 0;
+    int error = exists ? 0 : fy_element_make(c, key, round, request);
+    if (error != 0)
+        fy_stray(c, "element %s was not made for rank %d: %s",
+                 fy_index_text(c, fy_key_index(c, key), text), source, ferry_error_message(f));
+    bool made = !exists && error == 0;
+    uint64_t hash = fy_birth_hash(key, round);
+    if (made != by_element)
+        fy_rounds_change(c, round, 0, made ? hash : 0 - hash);
+}

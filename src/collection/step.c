@@ -1,0 +1,312 @@
+/* Steps of elements: what the next one needs, and what has come early.
+ *
+ * A message of a step becomes part of its element's state, in order of steps. A step runs in the
+ * task of the message that completes it. If it is complete when it is asked for, or a reduction
+ * completes it, the element sends itself a message: so a step is a task, and the element may move
+ * between two. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "collection/state.h"
+
+void fy_stray(ferry_collection *c, const char *format, ...)
+{
+    va_list args;
+    if (c->strays++ != 0)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(c->stray, sizeof c->stray, format, args);
+    va_end(args);
+    fy_log(c->f, "collection %s: %s", c->name, c->stray);
+}
+
+bool fy_need_met(const fy_element *e)
+{
+    const fy_need *need = &e->need;
+    return need->waiting && need->have >= need->messages &&
+           (!need->reduction || e->user.collection->done > need->round);
+}
+
+void fy_step_settle(fy_element *e)
+{
+    if (e->user.object.word == 0 || e->need.told || !fy_need_met(e))
+        return;
+    const ferry_message message = {.handler = fy_collections_of(e->user.collection->f)->proceed};
+    e->need.told = true;
+    fy_post(e->user.collection->f, e->user.object, &message);
+}
+
+void fy_steps_wake(ferry_collection *c)
+{
+    for (fy_link *link = c->elements.next, *next; link != &c->elements; link = next) {
+        fy_element *e = fy_element_at(link);
+        next = link->next;
+        if (e->need.waiting && e->need.reduction)
+            fy_step_settle(e);
+    }
+}
+
+static int place_in(const uint64_t *from, uint32_t count, uint64_t key)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (from[i] == key)
+            return (int)i;
+    return -1;
+}
+
+/* Whether a message is one that its step needs: with a list, the first of a listed element. `until`
+ * is the message itself. */
+static bool is_needed(const fy_element *e, const fy_early *message)
+{
+    const fy_need *need = &e->need;
+    if (need->from == NULL)
+        return need->have < need->messages;
+    if (place_in(need->from, need->messages, message->from) < 0)
+        return false;
+    for (const fy_early *m = e->early; m != NULL && m->step == need->step; m = m->next)
+        if (m != message && m->from == message->from)
+            return false;
+    return true;
+}
+
+static void tell_stray(const fy_element *e, const fy_early *m, const char *why)
+{
+    ferry_collection *c = e->user.collection;
+    char text[FY_TEXT_BYTES], sender[FY_TEXT_BYTES];
+    if (m->from != 0)
+        fy_stray(c, "element %s got a message of step %llu from element %s: %s",
+                 fy_index_text(c, e->user.index, text), (unsigned long long)m->step,
+                 fy_index_text(c, fy_key_index(c, m->from), sender), why);
+    else
+        fy_stray(c, "element %s got a message of step %llu from rank %d: %s",
+                 fy_index_text(c, e->user.index, text), (unsigned long long)m->step, m->source,
+                 why);
+}
+
+/* Inputs of the step that runs. */
+typedef struct inputs {
+    ferry_input input;
+    uint64_t order;
+    fy_early *early;
+} inputs;
+
+static int compare(const void *a, const void *b)
+{
+    const inputs *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Takes the messages of the step out of the element, in their order. The sort keeps that of equal
+ * ones: their place is part of what is compared. */
+static uint32_t take_inputs(fy_element *e, inputs *all)
+{
+    fy_need *need = &e->need;
+    uint32_t count = 0;
+    for (fy_early *m; (m = e->early) != NULL && m->step == need->step; count++) {
+        e->early = m->next;
+        all[count].early = m;
+        all[count].input =
+            (ferry_input){.from_rank = m->from == 0, .source = m->source, .message = &m->message};
+        if (m->from != 0)
+            all[count].input.from = fy_key_index(e->user.collection, m->from);
+        all[count].order =
+            need->from != NULL ? (uint64_t)place_in(need->from, need->messages, m->from) : m->from;
+    }
+    for (uint32_t i = 1; i < count; i++) /* few, and mostly in order */
+        for (uint32_t j = i; j > 0 && compare(&all[j - 1], &all[j]) > 0; j--) {
+            inputs other = all[j];
+            all[j] = all[j - 1];
+            all[j - 1] = other;
+        }
+    return count;
+}
+
+static void run_step(fy_element *e)
+{
+    ferry_collection *c = e->user.collection;
+    enum { FEW = 32 };
+    inputs few[FEW], *all = few;
+    ferry_input few_inputs[FEW], *given = few_inputs;
+    uint32_t have = e->need.have;
+    if (have > FEW) {
+        all = fy_malloc(have * sizeof *all);
+        given = fy_malloc(have * sizeof *given);
+    }
+    if (all == NULL || given == NULL) {
+        free(all);
+        free(given);
+        fy_stray(c, "no memory for a step of %u messages", have);
+        return;
+    }
+    uint32_t count = take_inputs(e, all);
+    for (uint32_t i = 0; i < count; i++)
+        given[i] = all[i].input;
+    ferry_inputs in = {.step = e->need.step, .count = count, .inputs = given};
+    if (e->need.reduction) {
+        in.reduced = c->result_count != 0 ? c->result : NULL;
+        in.reduced_count = c->result_count;
+    }
+    e->need.waiting = false;
+    e->need.have = 0;
+    free(e->need.from);
+    e->need.from = NULL;
+    c->options.step(c->f, &e->user, &in);
+    for (uint32_t i = 0; i < count; i++)
+        free(all[i].early);
+    if (all != few)
+        free(all);
+    if (given != few_inputs)
+        free(given);
+}
+
+void fy_proceed_take(ferry *f, ferry_object object, void *data, int source,
+                     const ferry_message *message)
+{
+    fy_element *e = fy_element_of(data);
+    (void)f, (void)object, (void)source, (void)message;
+    e->need.told = false;
+    if (fy_need_met(e))
+        run_step(e);
+}
+
+static fy_early *early_create(const ferry_message *message, int source)
+{
+    fy_early *m = fy_malloc(sizeof *m + message->size_bytes);
+    if (m == NULL)
+        return NULL;
+    *m = (fy_early){.step = message->words[0],
+                    .from = message->words[1],
+                    .source = source,
+                    .message = *message};
+    m->message.word_count = (uint8_t)(message->word_count - 2);
+    m->message.words[0] = message->words[2];
+    m->message.words[1] = message->words[3];
+    m->message.handler.index = 0;
+    m->message.data = message->size_bytes != 0 ? m + 1 : NULL;
+    if (message->size_bytes != 0)
+        memcpy(m + 1, message->data, message->size_bytes);
+    return m;
+}
+
+void fy_step_take(ferry *f, ferry_object object, void *data, int source,
+                  const ferry_message *message)
+{
+    fy_element *e = fy_element_of(data);
+    fy_need *need = &e->need;
+    fy_early *m = early_create(message, source);
+    (void)f, (void)object;
+    if (m == NULL) {
+        fy_stray(e->user.collection, "no memory for a message of a step: it is lost");
+        return;
+    }
+    bool late = need->begun && (m->step < need->step || (m->step == need->step && !need->waiting));
+    bool now = need->waiting && m->step == need->step;
+    if (late || (now && !is_needed(e, m))) {
+        tell_stray(e, m, late ? "that step has run" : "the step does not need it");
+        free(m);
+        return;
+    }
+    fy_early **at = &e->early;
+    while (*at != NULL && (*at)->step <= m->step)
+        at = &(*at)->next;
+    m->next = *at;
+    *at = m;
+    need->have += now;
+    if (now && fy_need_met(e))
+        run_step(e);
+}
+
+/* Counts what is there for the step that begins, and drops what it does not need. */
+static void count_early(fy_element *e)
+{
+    fy_need *need = &e->need;
+    fy_early *kept = e->early;
+    e->early = NULL;
+    fy_early **last = &e->early;
+    for (fy_early *m = kept, *next; m != NULL; m = next) {
+        bool late = m->step < need->step, now = m->step == need->step;
+        next = m->next;
+        m->next = NULL;
+        if (late || (now && !is_needed(e, m))) {
+            tell_stray(e, m, late ? "that step was left out" : "the step does not need it");
+            free(m);
+            continue;
+        }
+        need->have += now;
+        *last = m;
+        last = &m->next;
+    }
+}
+
+int ferry_step_next(ferry_element *element, const ferry_step *needs)
+{
+    fy_element *e = fy_element_of(element);
+    ferry_collection *c = element->collection;
+    ferry_step step = FERRY_STEP_DEFAULTS;
+    char text[FY_TEXT_BYTES];
+    int error = fy_read_sized(c->f, "step_next: ferry_step", needs, &step, sizeof step);
+    if (error != 0)
+        return error;
+    if (c->options.step == NULL)
+        return fy_fail(c->f, FERRY_ESTATE, "step_next: collection %s has no `step`", c->name);
+    if (e->need.waiting)
+        return fy_fail(c->f, FERRY_ESTATE, "step_next: step %llu of element %s waits already",
+                       (unsigned long long)e->need.step, fy_index_text(c, element->index, text));
+    if (step.reduction && e->round == 0)
+        return fy_fail(c->f, FERRY_ESTATE,
+                       "step_next: element %s has contributed to no reduction yet",
+                       fy_index_text(c, element->index, text));
+    uint64_t *from = NULL;
+    if (step.from != NULL && step.messages != 0) {
+        from = fy_malloc(step.messages * sizeof *from);
+        if (from == NULL)
+            return fy_fail(c->f, FERRY_ENOMEM, "step_next: no memory");
+    }
+    for (uint32_t i = 0; from != NULL && i < step.messages; i++) {
+        from[i] = fy_index_key(c, step.from[i]);
+        bool outside = from[i] == 0, twice = !outside && place_in(from, i, from[i]) >= 0;
+        if (!outside && !twice)
+            continue;
+        free(from);
+        return outside ? fy_index_refuse(c, "step_next", step.from[i])
+                       : fy_fail(c->f, FERRY_EINVAL, "step_next: element %s is listed twice",
+                                 fy_index_text(c, step.from[i], text));
+    }
+    uint64_t next = e->need.begun ? e->need.step + 1 : 0;
+    e->need = (fy_need){.step = step.number > next ? step.number : next,
+                        .round = e->round - 1,
+                        .from = from,
+                        .messages = step.messages,
+                        .begun = true,
+                        .waiting = true,
+                        .reduction = step.reduction,
+                        .told = e->need.told};
+    count_early(e);
+    fy_step_settle(e);
+    return 0;
+}
+
+int ferry_step_send(ferry_collection *c, const ferry_element *element, ferry_index index,
+                    uint64_t number, const ferry_message *message, const ferry_track *track)
+{
+    uint64_t key = fy_index_key(c, index);
+    if (key == 0)
+        return fy_index_refuse(c, "step_send", index);
+    if (message == NULL || message->word_count > FERRY_WORDS_MAX - 2 ||
+        (message->data == NULL && message->size_bytes != 0))
+        return fy_fail(c->f, FERRY_EINVAL,
+                       "step_send: no message given, %u words of at most %d, "
+                       "or data at NULL",
+                       message != NULL ? message->word_count : 0, FERRY_WORDS_MAX - 2);
+    ferry_message sent = *message;
+    sent.handler = fy_collections_of(c->f)->step;
+    sent.word_count = (uint8_t)(message->word_count + 2);
+    sent.words[0] = number;
+    sent.words[1] = element != NULL ? fy_element_of(element)->key : 0;
+    sent.words[2] = message->words[0];
+    sent.words[3] = message->words[1];
+    return fy_names_send(c, key, &sent, track);
+}
