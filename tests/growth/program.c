@@ -176,6 +176,12 @@ static void cells(ferry *f)
     expect(f, ferry_cell_handler_set(f, 0, NULL), 0, "cell_handler_set");
 }
 
+static size_t element_bytes(ferry *f, const void *data)
+{
+    (void)f, (void)data;
+    return 8;
+}
+
 static void step_never(ferry *f, ferry_element *element, const ferry_inputs *inputs)
 {
     (void)f, (void)element, (void)inputs;
@@ -200,7 +206,7 @@ static void collections(ferry *f)
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
     ferry_collection_options options = FERRY_COLLECTION_OPTIONS_DEFAULTS;
     ferry_collection *c = NULL;
-    ops.flat_bytes = 8;
+    ops.packed_size = element_bytes;
     options.extents[0] = 3;
     options.ops = &ops;
     options.make = make_element;
