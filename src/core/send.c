@@ -239,7 +239,9 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
 /* Waits a little for room at a peer: polls, then sleeps for pauses that grow. */
 static void wait_for_room(ferry *f, bool tasks, fy_patience *patience)
 {
-    if (fy_progress(f, tasks) > 0 || patience->rounds++ < ROOM_ROUNDS)
+    if (fy_progress(f, tasks) > 0)
+        *patience = (fy_patience){0};
+    if (patience->rounds++ < ROOM_ROUNDS)
         return;
     if (patience->pause_ns == 0)
         patience->pause_ns = ROOM_PAUSE_MIN_NS;
