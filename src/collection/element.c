@@ -136,7 +136,6 @@ static fy_element *unpack_head(ferry_collection *c, ferry_object object, const f
     e->fresh = head->fresh;
     e->need = head->need;
     e->need.from = NULL;
-    e->need.told = false;
     size_t from_bytes = head->from_count * sizeof(uint64_t);
     if (from_bytes != 0) {
         e->need.from = fy_malloc(from_bytes);

@@ -158,6 +158,13 @@ static bool busy(ferry *f)
     return false;
 }
 
+static void peer_gone(ferry *f, int rank)
+{
+    fy_collections *all = fy_collections_of(f);
+    for (fy_link *link = all->all.next; link != &all->all; link = link->next)
+        fy_queues_peer_gone((ferry_collection *)(void *)link, rank);
+}
+
 static const fy_kind_info kind = {deliver, NULL, "collection", 0};
 
 const fy_layer_ops fy_collection_layer = {.layer = FY_LAYER_COLLECTION,
@@ -168,4 +175,5 @@ const fy_layer_ops fy_collection_layer = {.layer = FY_LAYER_COLLECTION,
                                           .close = close_collections,
                                           .progress = progress,
                                           .busy = busy,
+                                          .peer_gone = peer_gone,
                                           .why = fy_collections_why};

@@ -239,6 +239,27 @@ int fy_queues_flush(ferry_collection *c)
     return count;
 }
 
+/* The slot of the next queue that waits for an answer of `rank`. */
+static fy_known *next_unanswered(ferry_collection *c, int rank)
+{
+    size_t index = 0;
+    for (fy_known *known; (known = fy_table_next(&c->known, &index)) != NULL;)
+        if (known->queue != NULL && !known->queue->counted &&
+            fy_index_home(c, fy_key_index(c, known->key)) == rank)
+            return known;
+    return NULL;
+}
+
+void fy_queues_peer_gone(ferry_collection *c, int rank)
+{
+    for (fy_known *known; (known = next_unanswered(c, rank)) != NULL;) {
+        while (known->queue->head != NULL)
+            waiting_end(c, known->queue, FERRY_EPEER);
+        free(known->queue);
+        fy_table_remove(&c->known, known);
+    }
+}
+
 void fy_queues_fini(ferry_collection *c)
 {
     size_t index = 0;

@@ -329,10 +329,7 @@ static void deliver(ferry *f, void *arg)
                      (unsigned long long)d->message.words[0], ferry_error_message(f));
         return;
     }
-    ferry_request_fn *fn =
-        (ferry_request_fn *)fy_handler_find(f, how->handler.index, FY_HANDLER_REQUEST);
-    if (fn != NULL)
-        fn(f, root_of(d->c), &d->message);
+    fy_post_here(f, &d->message);
 }
 
 /* Passes a result on to the ranks below this one in the tree. */

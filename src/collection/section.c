@@ -47,7 +47,7 @@ static int unsent_add(ferry *f, int rank, ferry_object object, const ferry_messa
 }
 
 typedef struct posting {
-    ferry_object object;
+    ferry_object object; /* none: a request to this rank */
     const ferry_message *message;
     int error;
 } posting;
@@ -55,7 +55,9 @@ typedef struct posting {
 static void post(ferry *f, void *arg)
 {
     posting *p = arg;
-    p->error = ferry_object_send(f, p->object, p->message, NULL);
+    p->error = ferry_object_is_none(p->object)
+                   ? ferry_request_send(f, ferry_rank(f), p->message, NULL)
+                   : ferry_object_send(f, p->object, p->message, NULL);
 }
 
 void fy_post(ferry *f, ferry_object object, const ferry_message *message)
@@ -65,6 +67,15 @@ void fy_post(ferry *f, ferry_object object, const ferry_message *message)
         fy_run(f, FY_DOING_HANDLER, UINT16_MAX, post, &p);
     if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
         (void)unsent_add(f, -1, object, message);
+}
+
+void fy_post_here(ferry *f, const ferry_message *message)
+{
+    posting p = {.message = message, .error = FERRY_EAGAIN};
+    if (fy_collections_of(f)->unsent == NULL)
+        fy_run(f, FY_DOING_HANDLER, UINT16_MAX, post, &p);
+    if (p.error == FERRY_EAGAIN || p.error == FERRY_ENOMEM)
+        (void)unsent_add(f, ferry_rank(f), (ferry_object){0}, message);
 }
 
 static void send_on(ferry *f, void *arg)
@@ -92,15 +103,22 @@ int fy_unsent_flush(fy_collections *all)
     return count;
 }
 
+static int64_t clamped(int64_t value)
+{
+    int64_t limit = INT64_C(1) << 60;
+    return value > limit ? limit : value < -limit ? -limit : value;
+}
+
 static ferry_section section_of(const ferry_collection *c, const ferry_section *given)
 {
     ferry_section s = {{{0}}, {{0}}, {{0}}};
     int64_t limit = INT64_C(1) << 60;
     for (int d = 0; d < FY_DIMS; d++) {
         bool used = d < c->options.dims;
-        s.low.at[d] = given != NULL && used ? given->low.at[d] : used ? -limit : 0;
-        s.high.at[d] = given != NULL && used ? given->high.at[d] : used ? limit : 0;
-        s.stride.at[d] = given != NULL && used && given->stride.at[d] > 0 ? given->stride.at[d] : 1;
+        s.low.at[d] = given != NULL && used ? clamped(given->low.at[d]) : used ? -limit : 0;
+        s.high.at[d] = given != NULL && used ? clamped(given->high.at[d]) : used ? limit : 0;
+        s.stride.at[d] =
+            given != NULL && used && given->stride.at[d] > 0 ? clamped(given->stride.at[d]) : 1;
         if (c->dense && used && s.high.at[d] >= c->extents[d])
             s.high.at[d] = c->extents[d] - 1;
         if (c->dense && used && s.low.at[d] < 0) /* to the first place of the stride that is not */

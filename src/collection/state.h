@@ -42,7 +42,6 @@ typedef struct fy_need {
     bool begun;        /* there has been a step */
     bool waiting;      /* it has not run */
     bool reduction;    /* it needs one */
-    bool told;         /* a message to run it is in flight; not packed */
 } fy_need;
 
 typedef struct fy_element {
@@ -52,6 +51,7 @@ typedef struct fy_element {
     uint64_t births;    /* hashes of elements that it had made in this round */
     bool fresh;         /* it was inserted, and has not contributed yet */
     fy_need need;
+    bool told;       /* a message to run its step is in flight; set while it may be packed */
     fy_early *early; /* by step, then in the order of arrival */
     uint64_t key;
 } fy_element;
@@ -223,6 +223,8 @@ fy_bound *fy_bound_make(ferry_collection *c, uint64_t key);
 void fy_bound_tell(ferry_collection *c, uint64_t key);
 /* Sends what can go. Returns how many. */
 int fy_queues_flush(ferry_collection *c);
+/* A rank has gone: what waits for its answers fails. */
+void fy_queues_peer_gone(ferry_collection *c, int rank);
 void fy_queues_fini(ferry_collection *c);
 /* ferry_collection_send of a checked message. */
 int fy_names_send(ferry_collection *c, uint64_t key, const ferry_message *message,
@@ -239,6 +241,8 @@ int fy_names_enqueue(ferry_collection *c, uint64_t key, const ferry_message *req
 ferry_request_fn fy_insert_take, fy_spread_take;
 /* Sends to an object from a place that cannot fail: later, if not now. */
 void fy_post(ferry *f, ferry_object object, const ferry_message *message);
+/* Likewise a request to this rank: its handler does not run inside another. */
+void fy_post_here(ferry *f, const ferry_message *message);
 int fy_unsent_flush(fy_collections *all);
 
 /* Reductions, rounds.c. */

@@ -32,10 +32,10 @@ bool fy_need_met(const fy_element *e)
 
 void fy_step_settle(fy_element *e)
 {
-    if (e->user.object.word == 0 || e->need.told || !fy_need_met(e))
+    if (e->user.object.word == 0 || e->told || !fy_need_met(e))
         return;
     const ferry_message message = {.handler = fy_collections_of(e->user.collection->f)->proceed};
-    e->need.told = true;
+    e->told = true;
     fy_post(e->user.collection->f, e->user.object, &message);
 }
 
@@ -167,7 +167,7 @@ void fy_proceed_take(ferry *f, ferry_object object, void *data, int source,
 {
     fy_element *e = fy_element_of(data);
     (void)f, (void)object, (void)source, (void)message;
-    e->need.told = false;
+    e->told = false;
     if (fy_need_met(e))
         run_step(e);
 }
@@ -282,8 +282,7 @@ int ferry_step_next(ferry_element *element, const ferry_step *needs)
                         .messages = step.messages,
                         .begun = true,
                         .waiting = true,
-                        .reduction = step.reduction,
-                        .told = e->need.told};
+                        .reduction = step.reduction};
     count_early(e);
     fy_step_settle(e);
     return 0;

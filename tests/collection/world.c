@@ -362,6 +362,10 @@ static int rank_main(ferry *f, int argc, char **argv)
         CHECK(f, ferry_collection_insert(w.mites, NULL, ferry_index_of(i, 0, 0), &none,
                                          sizeof none) == 0);
     CHECK(f, ferry_quiesce(f) == 0 && ferry_collection_check(w.mites) == 0);
+    /* The end of an operation is no work: it may come after quiescence. */
+    uint64_t limit_ns = ferry_now(f) + UINT64_C(20000000000);
+    while (w.ended != w.pokes && ferry_now(f) < limit_ns)
+        CHECK(f, ferry_wait(f, 1000000) >= 0);
     CHECK(f, w.ended == w.pokes);
     CHECK(f, ferry_collection_destroy(w.mites) == 0);
     CHECK(f, ferry_collection_destroy(w.tiles) == 0 && ferry_object_count(f) == 0);
