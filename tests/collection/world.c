@@ -134,6 +134,7 @@ static void tile_step(ferry *f, ferry_element *e, const ferry_inputs *in)
     world *w = world_of(f);
     tile *t = e->data;
     ferry_index from[4];
+    w->tiles = e->collection; /* ferry_collection_create may not have returned here yet */
     (void)around(e->index, from);
     CHECK(f, in->step == t->steps && in->count == 4);
     for (size_t n = 0; n < in->count; n++) {
