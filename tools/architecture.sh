@@ -21,6 +21,7 @@ mover|1|block arrays, plans, files
 mover/hdf5|1|plug-in: HDF5
 cell|2|parcels and cells
 collection|1|objects by index, steps
+window|3|arrays that grow, put and get
 cmd|3|the command ferry
 '
 find src -name '*.[ch]' | sort | xargs grep -HE '^#include ("[a-z_/0-9]+/|<ferry/)' |

@@ -22,5 +22,6 @@
 #include <ferry/scheduler.h>
 #include <ferry/trace.h>
 #include <ferry/two_sided.h>
+#include <ferry/window.h>
 
 #endif

@@ -23,6 +23,7 @@ typedef enum fy_layer {
     FY_LAYER_MOVER,
     FY_LAYER_CELL,
     FY_LAYER_COLLECTION,
+    FY_LAYER_WINDOW,
     FY_LAYERS
 } fy_layer;
 
@@ -38,6 +39,7 @@ enum {
     FY_KINDS_OF_MOVER = FY_KINDS_OF_CORE + FY_LAYER_MOVER * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_CELL = FY_KINDS_OF_CORE + FY_LAYER_CELL * FY_KINDS_OF_LAYER,
     FY_KINDS_OF_COLLECTION = FY_KINDS_OF_CORE + FY_LAYER_COLLECTION * FY_KINDS_OF_LAYER,
+    FY_KINDS_OF_WINDOW = FY_KINDS_OF_CORE + FY_LAYER_WINDOW * FY_KINDS_OF_LAYER,
     FY_KINDS = FY_KINDS_OF_CORE + FY_LAYERS * FY_KINDS_OF_LAYER,
 };
 
@@ -121,7 +123,8 @@ typedef struct fy_layer_ops {
 } fy_layer_ops;
 
 extern const fy_layer_ops fy_memory_layer, fy_object_layer, fy_balance_layer;
-extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer, fy_collection_layer;
+extern FY_SHARED const fy_layer_ops fy_mover_layer, fy_cell_layer, fy_collection_layer,
+    fy_window_layer;
 
 typedef enum fy_handler_kind {
     FY_HANDLER_REQUEST,
@@ -460,7 +463,7 @@ bool fy_op_hold(ferry *f, uint32_t op, bool held);
 bool fy_op_is_pending(const ferry *f, uint32_t op);
 /* Sends a frame that another rank's operation waits for: with the memory of fy_op_end_reserve it
  * does not fail. */
-void fy_op_tell(ferry *f, int rank, const fy_frame *frame);
+FY_SHARED void fy_op_tell(ferry *f, int rank, const fy_frame *frame);
 void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
 
 /* In an operation's name: it ends when its target takes it up. */
@@ -539,7 +542,7 @@ FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 /* Whether fy_op_end_remote and fy_op_moved_remote have the memory they may need, once each, if
  * nothing else is sent before. A kind that finds they have not answers FY_LEAVE, and is asked again
  * by a later poll. */
-bool fy_op_end_reserve(ferry *f);
+FY_SHARED bool fy_op_end_reserve(ferry *f);
 
 /* Keeps the memory for one end from what application code sends, between the two calls: the next
  * end that is told then has it. NULL: there is none, unless fy_op_end_reserve has just said so. */

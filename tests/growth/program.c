@@ -162,6 +162,15 @@ static void objects(ferry *f)
     expect(f, ferry_object_destroy(f, object), 0, "object_destroy");
 }
 
+static void windows(ferry *f)
+{
+    ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
+    ferry_window *w = NULL;
+    REFUSED(f, options, ferry_window_create(f, &options, &w));
+    expect(f, ferry_window_create(f, &options, &w), 0, "window_create");
+    expect(f, ferry_window_free(w), 0, "window_free");
+}
+
 static void on_mark(ferry *f, ferry_cell cell, size_t count, void *arg)
 {
     (void)f, (void)cell, (void)count, (void)arg;
@@ -305,6 +314,7 @@ int main(int argc, char **argv)
     objects(f);
     cells(f);
     collections(f);
+    windows(f);
     movers(f, argv[1]);
     account(f);
     expect(NULL, ferry_close(f), 0, "close");

@@ -62,7 +62,8 @@ rule_columns()
 }
 
 # The height of each layer; layers of one height do not know each other.
-levels='base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7 collection 8'
+levels='base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
+levels="$levels collection 8 window 7"
 
 # Includes point only downwards (docs/architecture.md). Each folder under src is a layer.
 rule_includes()

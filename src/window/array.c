@@ -1,0 +1,311 @@
+/* The array of a rank: its elements, and the lock of ferry_window_lock.
+ *
+ * Whoever reaches the memory works on it: the owner, for itself and for ranks of other nodes, and
+ * every rank of the owner's node. Each element has a lock, which is held for one operation. If its
+ * holder dies, the next rank that wants it takes it over: the value is in doubt and is removed.
+ * Memory comes from the heap of whoever needs it first, and is kept for the owner: the port
+ * releases it when the owner is gone and every rank of the node has seen that. So a rank that looks
+ * whether the owner is alive may follow pointers until its next poll. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/relax.h"
+#include "core/reduce.h"
+#include "window/state.h"
+
+enum { ALIGNMENT = 64, SPINS = 64 };
+
+static void *take_memory(ferry *f, size_t size_bytes, int owner)
+{
+    const fy_head *head = fy_head_of(f);
+    size_t rounded = (size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (rounded < size_bytes)
+        return NULL;
+    return head->ops->heap.alloc != NULL ? head->ops->heap.alloc(head->port, rounded, owner)
+                                         : fy_aligned_alloc(ALIGNMENT, rounded);
+}
+
+static void give_memory(ferry *f, void *address)
+{
+    const fy_head *head = fy_head_of(f);
+    if (head->ops->heap.release == NULL)
+        free(address);
+    else if (address != NULL)
+        (void)head->ops->heap.release(head->port, address);
+}
+
+/* Takes `lock`. Whether its holder had died. */
+static __attribute__((noinline)) bool lock_slowly(ferry *f, _Atomic uint32_t *lock)
+{
+    const uint32_t me = (uint32_t)fy_head_of(f)->rank + 1;
+    for (unsigned spins = 1;; spins++) {
+        /* relaxed: the exchange decides */
+        uint32_t holder = atomic_load_explicit(lock, memory_order_relaxed);
+        bool dead = holder != 0 && spins % SPINS == 0 && !fy_window_is_alive(f, (int)holder - 1);
+        /* acquire: pairs with the release of the holder before */
+        if ((holder == 0 || dead) &&
+            atomic_compare_exchange_strong_explicit(lock, &holder, me, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return dead;
+        if (spins % SPINS == 0)
+            fy_yield();
+        else
+            fy_relax();
+    }
+}
+
+static inline bool lock_take(ferry *f, _Atomic uint32_t *lock)
+{
+    uint32_t nobody = 0;
+    /* acquire: as above */
+    if (atomic_compare_exchange_strong_explicit(lock, &nobody, (uint32_t)fy_head_of(f)->rank + 1,
+                                                memory_order_acquire, memory_order_relaxed))
+        return false;
+    return lock_slowly(f, lock);
+}
+
+static inline void lock_give(_Atomic uint32_t *lock)
+{
+    /* release: pairs with the acquire of the next holder */
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+fy_array *fy_array_create(ferry *f, uint32_t ranks)
+{
+    size_t size_bytes = sizeof(fy_array) + ranks;
+    fy_array *array = take_memory(f, size_bytes, fy_head_of(f)->rank);
+    if (array != NULL) {
+        memset(array, 0, size_bytes);
+        array->ranks = ranks;
+    }
+    return array;
+}
+
+static unsigned segment_of(uint64_t index)
+{
+    uint64_t above = index >> FY_SEGMENT_BITS;
+    return above == 0 ? 0 : 64 - (unsigned)__builtin_clzll(above);
+}
+
+static uint64_t segment_first(unsigned segment)
+{
+    return segment == 0 ? 0 : UINT64_C(1) << (FY_SEGMENT_BITS + segment - 1);
+}
+
+static uint64_t segment_count(unsigned segment)
+{
+    return segment == 0 ? UINT64_C(1) << FY_SEGMENT_BITS : segment_first(segment);
+}
+
+void fy_array_free(ferry *f, fy_array *array)
+{
+    for (unsigned s = 0; array != NULL && s < FY_SEGMENTS; s++) {
+        /* relaxed: nobody else uses the array any more */
+        fy_slot *slots = atomic_load_explicit(&array->segments[s], memory_order_relaxed);
+        for (uint64_t i = 0; slots != NULL && i < segment_count(s); i++)
+            give_memory(f, slots[i].block);
+        give_memory(f, slots);
+    }
+    give_memory(f, array);
+}
+
+/* Adds a segment, unless another rank does at the same time. */
+static fy_slot *segment_add(ferry *f, fy_array *array, int owner, unsigned segment)
+{
+    size_t size_bytes = segment_count(segment) * sizeof(fy_slot);
+    fy_slot *slots = take_memory(f, size_bytes, owner), *there = NULL;
+    if (slots == NULL)
+        return NULL;
+    memset((void *)slots, 0, size_bytes);
+    /* release: whoever loads the pointer sees empty elements; acquire: or those of the other */
+    if (atomic_compare_exchange_strong_explicit(&array->segments[segment], &there, slots,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return slots;
+    give_memory(f, slots);
+    return there;
+}
+
+/* The element, made if need be; NULL with an error, or with 0 if there is none and none is to be.
+ */
+static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_slot **out)
+{
+    /* acquire: pairs with the release of who made the array longer */
+    uint64_t length = atomic_load_explicit(&array->length, memory_order_acquire);
+    uint64_t index = (uint64_t)what->index;
+    bool reads = what->verb == FY_WINDOW_GET;
+    *out = NULL;
+    if (what->index < 0) {
+        if (-index > length)
+            return reads ? 0 : FERRY_ERANGE;
+        index += length;
+    }
+    if (reads && index >= length)
+        return 0;
+    unsigned segment = segment_of(index);
+    if (segment >= FY_SEGMENTS)
+        return FERRY_ENOMEM;
+    /* acquire: pairs with segment_add */
+    fy_slot *slots = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
+    if (slots == NULL && !reads) {
+        slots = segment_add(f, array, owner, segment);
+        if (slots == NULL)
+            return FERRY_ENOMEM;
+    }
+    /* release: the segment is there before the length says so */
+    while (!reads && index >= length &&
+           !atomic_compare_exchange_weak_explicit(&array->length, &length, index + 1,
+                                                  memory_order_acq_rel, memory_order_acquire))
+        ;
+    *out = slots == NULL ? NULL : &slots[index - segment_first(segment)];
+    return 0;
+}
+
+static inline unsigned char *bytes_of(fy_slot *slot)
+{
+    return slot->size <= sizeof(slot->word) + 1 ? (unsigned char *)&slot->word : slot->block->bytes;
+}
+
+/* Replaces the value. */
+static int store(ferry *f, int owner, fy_slot *slot, const void *value, size_t size_bytes)
+{
+    if (value == NULL) {
+        slot->size = 0;
+        return 0;
+    }
+    if (size_bytes > sizeof(slot->word) &&
+        (slot->block == NULL || slot->block->room_bytes < size_bytes)) {
+        if (size_bytes > PTRDIFF_MAX - sizeof(fy_block))
+            return FERRY_ENOMEM;
+        fy_block *block = take_memory(f, sizeof(*block) + size_bytes, owner), *old = slot->block;
+        if (block == NULL)
+            return FERRY_ENOMEM;
+        block->room_bytes = size_bytes;
+        slot->block = block;
+        give_memory(f, old);
+    }
+    slot->size = size_bytes + 1;
+    if (size_bytes == sizeof(slot->word))
+        memcpy(&slot->word, value, sizeof(slot->word));
+    else if (size_bytes > 0)
+        memcpy(bytes_of(slot), value, size_bytes);
+    return 0;
+}
+
+static int load(fy_slot *slot, const fy_action *what)
+{
+    size_t size_bytes = slot == NULL || slot->size == 0 ? 0 : slot->size - 1;
+    if (what->size_out != NULL)
+        *what->size_out = size_bytes;
+    if (size_bytes > what->room_bytes)
+        return FERRY_ETOOLONG;
+    if (size_bytes > 0 && what->target != NULL)
+        memcpy(what->target, bytes_of(slot), size_bytes);
+    return 0;
+}
+
+/* Accumulates and fetches: the value before it, if there was one, to `target`. */
+static int combine(ferry *f, int owner, fy_slot *slot, const fy_action *what)
+{
+    if (slot->size != 0 && slot->size - 1 != what->size_bytes)
+        return FERRY_EINVAL;
+    if (what->target != NULL && slot->size == 0)
+        memset(what->target, 0, what->size_bytes);
+    else if (what->target != NULL)
+        memcpy(what->target, bytes_of(slot), what->size_bytes);
+    if (slot->size == 0 || what->reduction == FERRY_REPLACE)
+        return store(f, owner, slot, what->value, what->size_bytes);
+    fy_reduce((ferry_type)what->type, (ferry_reduction)what->reduction, bytes_of(slot),
+              bytes_of(slot), what->value, what->count);
+    return 0;
+}
+
+static int swap(ferry *f, int owner, fy_slot *slot, const fy_action *what)
+{
+    uint64_t before = 0;
+    if (slot->size != 0 && slot->size - 1 != what->size_bytes)
+        return FERRY_EINVAL;
+    if (slot->size != 0)
+        memcpy(&before, bytes_of(slot), what->size_bytes);
+    bool same = memcmp(&before, what->expected, what->size_bytes) == 0;
+    if (what->target != NULL)
+        memcpy(what->target, &before, what->size_bytes);
+    return same ? store(f, owner, slot, what->value, what->size_bytes) : 0;
+}
+
+static int apply_locked(ferry *f, int owner, fy_slot *slot, const fy_action *what)
+{
+    switch (what->verb) {
+    case FY_WINDOW_PUT:
+        return store(f, owner, slot, what->value, what->size_bytes);
+    case FY_WINDOW_ACCUMULATE:
+    case FY_WINDOW_FETCH:
+        return combine(f, owner, slot, what);
+    case FY_WINDOW_SWAP:
+        return swap(f, owner, slot, what);
+    default:
+        return load(slot, what);
+    }
+}
+
+int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
+{
+    fy_slot *slot;
+    int error = find(f, array, owner, what, &slot);
+    if (error != 0)
+        return error;
+    if (slot == NULL)
+        return load(NULL, what);
+    if (lock_take(f, &slot->lock)) {
+        slot->size = 0;
+        error = FERRY_EPEER;
+    } else {
+        error = apply_locked(f, owner, slot, what);
+    }
+    lock_give(&slot->lock);
+    return error;
+}
+
+bool fy_action_is_right(const fy_action *what)
+{
+    size_t bytes = fy_type_bytes((ferry_type)what->type);
+    if (bytes == 0 || what->count > PTRDIFF_MAX / bytes)
+        return false;
+    return what->reduction == FERRY_REPLACE ||
+           (what->reduction < FERRY_USER &&
+            fy_reduces((ferry_type)what->type, (ferry_reduction)what->reduction));
+}
+
+size_t fy_action_bytes(const fy_action *what)
+{
+    return what->count * fy_type_bytes((ferry_type)what->type);
+}
+
+/* Whether a live rank other than `rank` has `kind`. */
+static bool is_held(ferry *f, const fy_array *array, int rank, fy_held kind)
+{
+    for (uint32_t r = 0; r < array->ranks; r++)
+        if (array->holders[r] == kind && (int)r != rank && fy_window_is_alive(f, (int)r))
+            return true;
+    return false;
+}
+
+bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind)
+{
+    (void)lock_take(f, &array->lock); /* each byte is right at any time */
+    bool free = !is_held(f, array, rank, FY_HELD_EXCLUSIVE) &&
+                !is_held(f, array, rank, kind == FY_HELD_SHARED ? FY_HELD_AWAITED : FY_HELD_SHARED);
+    if (free)
+        array->holders[rank] = (uint8_t)kind;
+    else if (kind == FY_HELD_EXCLUSIVE)
+        array->holders[rank] = FY_HELD_AWAITED;
+    lock_give(&array->lock);
+    return free;
+}
+
+void fy_array_unlock(ferry *f, fy_array *array, int rank)
+{
+    (void)lock_take(f, &array->lock);
+    array->holders[rank] = FY_HELD_NOT;
+    lock_give(&array->lock);
+}

@@ -1,0 +1,340 @@
+/* The three synchronisations of a window.
+ *
+ * Fence: every rank waits for the answers of its gets, a barrier, every rank carries out its queue
+ * and waits for the answers, a barrier. So no put takes effect before a get of any rank.
+ * Post and start: the same in small. A rank that completes tells its targets that it is ready; a
+ * target tells all ranks that it has posted to to go when all are ready; these carry out their
+ * queues and tell that they have done so. The target does its part in polls.
+ * Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant yet. */
+#include "window/state.h"
+
+enum { LOOK_NS = 1000 * 1000, TRY_NS = 20 * 1000 };
+
+/* Ends a call: with its error, or the first one of an operation. */
+static int finish(ferry_window *w, const char *call, int error)
+{
+    int first = w->error;
+    w->error = 0;
+    if (error != 0 || first == 0)
+        return error;
+    return fy_fail(w->f, first, "%s: an operation on element %lld of rank %d failed: %s", call,
+                   (long long)w->error_index, w->error_rank, ferry_strerror(first));
+}
+
+static uint32_t asked_of(const ferry_window *w, int rank)
+{
+    return rank < 0 ? w->asked : w->peers[rank].asked;
+}
+
+void fy_window_settle(ferry_window *w, int rank)
+{
+    while (asked_of(w, rank) > 0)
+        (void)ferry_wait(w->f, LOOK_NS);
+}
+
+int fy_window_barrier(ferry_window *w)
+{
+    if (w->group == NULL)
+        return ferry_barrier(w->f);
+    ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
+    what.kind = FERRY_BARRIER;
+    what.group = w->group;
+    return ferry_collective_run(w->f, &what);
+}
+
+int ferry_window_fence(ferry_window *w)
+{
+    int error = fy_window_check(w, "window_fence");
+    if (error != 0)
+        return error;
+    fy_window_settle(w, -1);
+    error = fy_window_barrier(w);
+    if (error == 0) {
+        fy_window_carry_out(w, -1);
+        fy_window_settle(w, -1);
+        error = fy_window_barrier(w);
+    } else {
+        fy_window_give_up(w, -1, error);
+    }
+    w->fenced = true;
+    return finish(w, "window_fence", error);
+}
+
+static int check_ranks(ferry_window *w, const char *call, const int *ranks, int count)
+{
+    int error = fy_window_check(w, call);
+    if (error == 0 && (count < 0 || (ranks == NULL && count > 0)))
+        error = fy_fail(w->f, FERRY_EINVAL, "%s: %d ranks at %p", call, count, (const void *)ranks);
+    for (int i = 0; i < count && error == 0; i++) {
+        error = fy_window_check_rank(w, call, ranks[i]);
+        for (int j = 0; j < i && error == 0; j++)
+            if (ranks[j] == ranks[i])
+                error = fy_fail(w->f, FERRY_EINVAL, "%s: rank %d is given twice", call, ranks[i]);
+    }
+    return error;
+}
+
+int ferry_window_post(ferry_window *w, const int *ranks, int count)
+{
+    int error = check_ranks(w, "window_post", ranks, count);
+    if (error != 0)
+        return error;
+    if (w->posted)
+        return fy_fail(w->f, FERRY_ESTATE,
+                       "window_post: the epoch of the last call is open; call window_wait first");
+    w->posted = true;
+    w->exposure_error = 0;
+    w->exposures = (uint32_t)count;
+    for (int i = 0; i < count; i++)
+        w->peers[ranks[i]].exposed = FY_EXPOSED_OPEN;
+    for (int i = 0; i < count; i++) {
+        int told = fy_window_tell(w, ranks[i], FY_WINDOW_POST);
+        if (told != 0)
+            fy_window_unexpose(w, ranks[i], told);
+    }
+    return 0;
+}
+
+void fy_window_unexpose(ferry_window *w, int rank, int error)
+{
+    if (w->peers[rank].exposed == FY_EXPOSED_NOT)
+        return;
+    w->peers[rank].exposed = FY_EXPOSED_NOT;
+    w->exposures--;
+    if (w->exposure_error == 0)
+        w->exposure_error = error;
+    fy_window_progress_go(w);
+}
+
+/* When no rank has gets left, all are told to do their puts. */
+void fy_window_progress_go(ferry_window *w)
+{
+    w->go_due = false;
+    for (int rank = 0; rank < w->ranks; rank++)
+        if (w->peers[rank].exposed == FY_EXPOSED_OPEN)
+            return;
+    for (int rank = 0; rank < w->ranks; rank++) {
+        if (w->peers[rank].exposed != FY_EXPOSED_READY)
+            continue;
+        w->peers[rank].exposed = FY_EXPOSED_GOING;
+        if (fy_window_tell(w, rank, FY_WINDOW_GO) == FERRY_ENOMEM) {
+            w->peers[rank].exposed = FY_EXPOSED_READY;
+            w->go_due = true; /* a later poll tells it */
+        }
+    }
+}
+
+void fy_window_told(ferry_window *w, int source, fy_window_verb verb)
+{
+    fy_window_peer *peer = &w->peers[source];
+    if (verb == FY_WINDOW_POST) {
+        peer->posts++;
+    } else if (verb == FY_WINDOW_GO) {
+        peer->go = true;
+    } else if (verb == FY_WINDOW_READY && peer->exposed == FY_EXPOSED_OPEN) {
+        peer->exposed = FY_EXPOSED_READY;
+        fy_window_progress_go(w);
+    } else if (verb == FY_WINDOW_DONE && peer->exposed == FY_EXPOSED_GOING) {
+        peer->exposed = FY_EXPOSED_NOT;
+        w->exposures--;
+    }
+}
+
+int ferry_window_start(ferry_window *w, const int *ranks, int count)
+{
+    int error = check_ranks(w, "window_start", ranks, count);
+    if (error != 0)
+        return error;
+    if (w->access)
+        return fy_fail(w->f, FERRY_ESTATE,
+                       "window_start: the epoch of the last call is open; call window_complete");
+    for (int i = 0; i < count; i++) {
+        while (w->peers[ranks[i]].posts == 0) {
+            if (!fy_window_is_alive(w->f, ranks[i]))
+                return fy_window_check_rank(w, "window_start", ranks[i]);
+            (void)ferry_wait(w->f, LOOK_NS);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        w->peers[ranks[i]].posts--;
+        w->peers[ranks[i]].started = true;
+        w->peers[ranks[i]].go = false;
+    }
+    w->access = true;
+    return 0;
+}
+
+/* Waits until a target lets the puts be done, and begins them. */
+static int complete_at(ferry_window *w, int rank)
+{
+    fy_window_peer *peer = &w->peers[rank];
+    while (!peer->go && fy_window_is_alive(w->f, rank))
+        (void)ferry_wait(w->f, LOOK_NS);
+    if (peer->go) {
+        fy_window_carry_out(w, rank);
+        return 0;
+    }
+    fy_window_give_up(w, rank, FERRY_EPEER);
+    return fy_window_check_rank(w, "window_complete", rank);
+}
+
+int ferry_window_complete(ferry_window *w)
+{
+    int error = fy_window_check(w, "window_complete");
+    if (error != 0)
+        return error;
+    if (!w->access)
+        return fy_fail(w->f, FERRY_ESTATE,
+                       "window_complete: no epoch is open; call window_start first");
+    fy_window_settle(w, -1);
+    for (int rank = 0; rank < w->ranks; rank++)
+        if (w->peers[rank].started)
+            error = fy_window_tell_surely(w, rank, FY_WINDOW_READY, error);
+    for (int rank = 0; rank < w->ranks; rank++) {
+        int at = w->peers[rank].started ? complete_at(w, rank) : 0;
+        error = error == 0 ? at : error;
+    }
+    fy_window_settle(w, -1);
+    for (int rank = 0; rank < w->ranks; rank++) {
+        if (w->peers[rank].started)
+            error = fy_window_tell_surely(w, rank, FY_WINDOW_DONE, error);
+        w->peers[rank].started = false;
+    }
+    w->access = false;
+    return finish(w, "window_complete", error);
+}
+
+int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before)
+{
+    int error;
+    while ((error = fy_window_tell(w, rank, verb)) == FERRY_ENOMEM &&
+           fy_window_is_alive(w->f, rank))
+        (void)ferry_wait(w->f, LOOK_NS);
+    return before == 0 ? error : before;
+}
+
+/* Ends an exposure whose ranks have all completed. */
+static int exposure_end(ferry_window *w)
+{
+    int error = w->exposure_error;
+    w->posted = false;
+    w->exposure_error = 0;
+    return error == 0 ? 0 : fy_fail(w->f, error, "window_wait: a rank that was posted to is gone");
+}
+
+static int check_posted(ferry_window *w, const char *call)
+{
+    int error = fy_window_check(w, call);
+    if (error == 0 && !w->posted)
+        error = fy_fail(w->f, FERRY_ESTATE, "%s: no epoch is open; call window_post first", call);
+    return error;
+}
+
+int ferry_window_wait(ferry_window *w)
+{
+    int error = check_posted(w, "window_wait");
+    if (error != 0)
+        return error;
+    while (w->exposures > 0)
+        (void)ferry_wait(w->f, LOOK_NS);
+    return exposure_end(w);
+}
+
+int ferry_window_test(ferry_window *w)
+{
+    int error = check_posted(w, "window_test");
+    if (error != 0)
+        return error;
+    (void)ferry_poll(w->f);
+    if (w->exposures > 0)
+        return 0;
+    error = exposure_end(w);
+    return error == 0 ? 1 : error;
+}
+
+static int lock_near(ferry_window *w, int rank, fy_held kind)
+{
+    while (!fy_array_lock(w->f, w->peers[rank].array, ferry_rank(w->f), kind)) {
+        (void)ferry_wait(w->f, TRY_NS);
+        if (!fy_window_is_alive(w->f, rank))
+            return fy_window_check_rank(w, "window_lock", rank);
+    }
+    w->peers[rank].locked = (uint8_t)kind;
+    return 0;
+}
+
+int ferry_window_lock(ferry_window *w, ferry_window_lock_kind kind, int rank)
+{
+    static const char call[] = "window_lock";
+    int error = fy_window_check(w, call);
+    if (error == 0)
+        error = fy_window_check_rank(w, call, rank);
+    if (error != 0)
+        return error;
+    if ((unsigned)kind > FERRY_WINDOW_EXCLUSIVE)
+        return fy_fail(w->f, FERRY_EINVAL, "%s: kind %d is unknown; there are 0..1", call,
+                       (int)kind);
+    fy_window_peer *peer = &w->peers[rank];
+    if (peer->locked != FY_HELD_NOT)
+        return fy_fail(w->f, FERRY_ESTATE, "%s: this rank has the lock of rank %d already", call,
+                       rank);
+    fy_held held = kind == FERRY_WINDOW_EXCLUSIVE ? FY_HELD_EXCLUSIVE : FY_HELD_SHARED;
+    if (peer->array != NULL)
+        return lock_near(w, rank, held);
+    error = fy_window_ask_lock(w, rank, held);
+    if (error != 0)
+        return error;
+    fy_window_settle(w, rank);
+    if (peer->locked != FY_HELD_NOT)
+        return 0;
+    w->error = 0;
+    return fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", call, rank);
+}
+
+static int check_locked(ferry_window *w, const char *call, int rank)
+{
+    int error = fy_window_check(w, call);
+    if (error == 0 && (rank < 0 || rank >= w->ranks || w->peers[rank].id == 0))
+        error = fy_window_check_rank(w, call, rank);
+    if (error == 0 && w->peers[rank].locked == FY_HELD_NOT)
+        error = fy_fail(w->f, FERRY_ESTATE,
+                        "%s: this rank has no lock of rank %d; call window_lock first", call, rank);
+    return error;
+}
+
+/* What has begun towards `rank` takes effect: first the gets, then the puts. */
+static int flush(ferry_window *w, const char *call, int rank)
+{
+    fy_window_settle(w, rank);
+    fy_window_carry_out(w, rank);
+    fy_window_settle(w, rank);
+    int error = 0;
+    if (!fy_window_is_alive(w->f, rank)) {
+        w->error = 0;
+        error = fy_window_check_rank(w, call, rank);
+    }
+    return finish(w, call, error);
+}
+
+int ferry_window_flush(ferry_window *w, int rank)
+{
+    int error = check_locked(w, "window_flush", rank);
+    return error != 0 ? error : flush(w, "window_flush", rank);
+}
+
+int ferry_window_unlock(ferry_window *w, int rank)
+{
+    int error = check_locked(w, "window_unlock", rank);
+    if (error != 0)
+        return error;
+    error = flush(w, "window_unlock", rank);
+    fy_window_peer *peer = &w->peers[rank];
+    peer->locked = FY_HELD_NOT;
+    if (!fy_window_is_alive(w->f, rank))
+        return error;
+    if (peer->array != NULL)
+        fy_array_unlock(w->f, peer->array, ferry_rank(w->f));
+    else
+        error = fy_window_tell_surely(w, rank, FY_WINDOW_UNLOCK, error);
+    return error;
+}

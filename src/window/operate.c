@@ -1,0 +1,312 @@
+/* The operations of a window: what is done in the call, what is queued, what is asked of a rank.
+ *
+ * Gets, fetches and swaps are done in the call where the memory is shared, else asked of the
+ * target. Puts and accumulates wait in the queue of the window until their epoch ends. An operation
+ * that waits has a record, which ends once: by its answer, by the death of its target, or when its
+ * window gives it up. Cancelled or timed out it keeps its record, and touches no memory of the
+ * program any more. */
+#include <string.h>
+
+#include "core/reduce.h"
+#include "window/state.h"
+
+int fy_window_check(ferry_window *w, const char *call)
+{
+    return fy_in_handler(w->f) ? fy_fail(w->f, FERRY_ESTATE,
+                                         "%s: it may wait, which is not allowed in a handler", call)
+                               : 0;
+}
+
+int fy_window_check_rank(const ferry_window *w, const char *call, int rank)
+{
+    if (rank < 0 || rank >= w->ranks || w->peers[rank].id == 0)
+        return fy_fail(w->f, FERRY_EINVAL, "%s: rank %d is not of this window", call, rank);
+    if (!fy_window_is_alive(w->f, rank))
+        return fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", call, rank);
+    return 0;
+}
+
+static int check(const ferry_window *w, const char *call, int rank)
+{
+    int error = fy_window_check_rank(w, call, rank);
+    if (error != 0)
+        return error;
+    const fy_window_peer *peer = &w->peers[rank];
+    if (!w->fenced && !peer->started && peer->locked == FY_HELD_NOT)
+        return fy_fail(w->f, FERRY_ESTATE,
+                       "%s: no epoch is open towards rank %d; call fence, start or lock first",
+                       call, rank);
+    return 0;
+}
+
+static void note(ferry_window *w, int rank, int64_t index, int error)
+{
+    if (error == 0 || w->error != 0)
+        return;
+    w->error = error;
+    w->error_rank = rank;
+    w->error_index = index;
+}
+
+void fy_window_op_end(fy_window_op *op, int error)
+{
+    ferry_window *w = op->window;
+    uint32_t tracked = op->op;
+    if (op->action.verb == FY_WINDOW_NOTHING)
+        error = 0;
+    else if (tracked == 0)
+        note(w, op->rank, op->action.index, error);
+    if (op->serial == 0)
+        w->peers[op->rank].queued--;
+    fy_list_remove(&op->link);
+    fy_pool_put(&fy_windows_of(w->f)->ops, op);
+    fy_op_end(w->f, tracked, error);
+}
+
+/* The program has given the operation up, or its target has died. */
+static void op_gone(ferry *f, void *arg, uint32_t name, int error)
+{
+    (void)f, (void)name;
+    fy_window_op *op = arg;
+    op->op = 0;
+    op->action.target = NULL;
+    op->action.size_out = NULL;
+    op->action.value = NULL;
+    op->action.verb = FY_WINDOW_NOTHING;
+    (void)error;
+}
+
+/* A record of an operation, tracked if it is to be. */
+static int op_create(ferry_window *w, int rank, const fy_action *what, const ferry_track *track,
+                     fy_window_op **out)
+{
+    fy_windows *all = fy_windows_of(w->f);
+    fy_window_op *op = fy_pool_get(&all->ops);
+    if (op == NULL)
+        return fy_fail(w->f, FERRY_ENOMEM, "window: no memory for another operation");
+    *op = (fy_window_op){.window = w, .action = *what, .rank = rank};
+    fy_list_init(&op->link);
+    int error = fy_op_start(w->f, track, rank, 0, what->size_bytes, &op->op);
+    if (error != 0) {
+        fy_pool_put(&all->ops, op);
+        return error;
+    }
+    if (op->op != 0)
+        fy_op_own(w->f, op->op, op_gone, op);
+    *out = op;
+    return 0;
+}
+
+static int queue(ferry_window *w, int rank, const fy_action *what, const ferry_track *track)
+{
+    fy_window_op *op;
+    int error = op_create(w, rank, what, track, &op);
+    if (error != 0)
+        return error;
+    fy_list_insert(&w->queue, &op->link);
+    w->peers[rank].queued++;
+    return 0;
+}
+
+static int explain(ferry_window *w, const char *call, int rank, const fy_action *what, int error)
+{
+    switch (error) {
+    case 0:
+        return 0;
+    case FERRY_ETOOLONG:
+        return fy_fail(w->f, error, "%s: element %lld of rank %d has more than the %zu bytes given",
+                       call, (long long)what->index, rank, what->room_bytes);
+    case FERRY_EINVAL:
+        return fy_fail(w->f, error, "%s: element %lld of rank %d has a size other than %zu bytes",
+                       call, (long long)what->index, rank, what->size_bytes);
+    case FERRY_EPEER:
+        return fy_fail(w->f, error, "%s: a rank died while it changed element %lld of rank %d",
+                       call, (long long)what->index, rank);
+    default:
+        return fy_fail(w->f, error, "%s: element %lld of rank %d: %s", call, (long long)what->index,
+                       rank,
+                       error == FERRY_ERANGE ? "the index lies before the array" : "no memory");
+    }
+}
+
+/* Does it now, or asks for it. */
+static int do_now(ferry_window *w, const char *call, int rank, const fy_action *what,
+                  const ferry_track *track)
+{
+    fy_array *array = w->peers[rank].array;
+    if (array == NULL) {
+        fy_window_op *op;
+        int error = op_create(w, rank, what, track, &op);
+        if (error == 0)
+            error = fy_window_ask_send(op);
+        else
+            return error;
+        if (error != 0) {
+            fy_op_drop(w->f, op->op);
+            fy_pool_put(&fy_windows_of(w->f)->ops, op);
+        }
+        return error;
+    }
+    uint32_t op;
+    int error = fy_op_start(w->f, track, rank, 0, what->size_bytes, &op);
+    if (error != 0)
+        return error;
+    error = explain(w, call, rank, what, fy_array_apply(w->f, array, rank, what));
+    if (error != 0)
+        fy_op_drop(w->f, op);
+    else
+        fy_op_end(w->f, op, 0);
+    return error;
+}
+
+int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_window_value *value,
+                     const ferry_track *track)
+{
+    int error = check(w, "window_put", rank);
+    if (error != 0)
+        return error;
+    const fy_action what = {.verb = FY_WINDOW_PUT,
+                            .index = index,
+                            .value = value == NULL ? NULL : value->data,
+                            .size_bytes =
+                                value == NULL || value->data == NULL ? 0 : value->size_bytes};
+    return queue(w, rank, &what, track);
+}
+
+int ferry_window_get(ferry_window *w, int rank, int64_t index, const ferry_window_target *target,
+                     const ferry_track *track)
+{
+    int error = check(w, "window_get", rank);
+    if (error != 0)
+        return error;
+    if (target == NULL || (target->data == NULL && target->room_bytes > 0))
+        return fy_fail(w->f, FERRY_EINVAL, "window_get: no place for the value");
+    const fy_action what = {.verb = FY_WINDOW_GET,
+                            .index = index,
+                            .target = target->data,
+                            .room_bytes = target->room_bytes,
+                            .size_out = target->size_bytes};
+    return do_now(w, "window_get", rank, &what, track);
+}
+
+int ferry_window_read(ferry_window *w, int64_t index, void *target, size_t room_bytes,
+                      size_t *size_bytes)
+{
+    const int rank = ferry_rank(w->f);
+    const fy_action what = {.verb = FY_WINDOW_GET,
+                            .index = index,
+                            .target = target,
+                            .room_bytes = room_bytes,
+                            .size_out = size_bytes};
+    if (target == NULL && room_bytes > 0)
+        return fy_fail(w->f, FERRY_EINVAL, "window_read: no place for the value");
+    return explain(w, "window_read", rank, &what, fy_array_apply(w->f, w->array, rank, &what));
+}
+
+/* A change as an action. */
+static int read_change(ferry_window *w, const char *call, const ferry_window_change *change,
+                       fy_action *what)
+{
+    if (change == NULL || change->value == NULL || change->count == 0)
+        return fy_fail(w->f, FERRY_EINVAL, "%s: no value given", call);
+    what->type = (uint8_t)change->type;
+    what->reduction = (uint8_t)change->reduction;
+    what->count = change->count;
+    what->value = change->value;
+    if ((unsigned)change->type > UINT8_MAX || (unsigned)change->reduction > UINT8_MAX ||
+        !fy_action_is_right(what))
+        return fy_fail(w->f, FERRY_EINVAL,
+                       "%s: %zu numbers of type %d cannot be combined by reduction %d", call,
+                       change->count, (int)change->type, (int)change->reduction);
+    what->size_bytes = change->count * fy_type_bytes(change->type);
+    return 0;
+}
+
+int ferry_window_accumulate(ferry_window *w, int rank, int64_t index,
+                            const ferry_window_change *change, const ferry_track *track)
+{
+    static const char call[] = "window_accumulate";
+    fy_action what = {.verb = FY_WINDOW_ACCUMULATE, .index = index};
+    int error = check(w, call, rank);
+    if (error == 0)
+        error = read_change(w, call, change, &what);
+    return error == 0 ? queue(w, rank, &what, track) : error;
+}
+
+int ferry_window_fetch(ferry_window *w, int rank, int64_t index, const ferry_window_change *change,
+                       void *old, const ferry_track *track)
+{
+    static const char call[] = "window_fetch";
+    fy_action what = {.verb = FY_WINDOW_FETCH, .index = index, .target = old};
+    int error = check(w, call, rank);
+    if (error == 0)
+        error = read_change(w, call, change, &what);
+    if (error == 0 && what.count != 1)
+        error = fy_fail(w->f, FERRY_EINVAL, "%s: %zu numbers; expected 1", call, what.count);
+    return error == 0 ? do_now(w, call, rank, &what, track) : error;
+}
+
+int ferry_window_compare_swap(ferry_window *w, int rank, int64_t index,
+                              const ferry_window_swap *swap, void *old, const ferry_track *track)
+{
+    static const char call[] = "window_compare_swap";
+    int error = check(w, call, rank);
+    if (error != 0)
+        return error;
+    if (swap == NULL || swap->expected == NULL || swap->value == NULL)
+        return fy_fail(w->f, FERRY_EINVAL, "%s: no value given", call);
+    if (swap->size_bytes < 1 || swap->size_bytes > sizeof(uint64_t))
+        return fy_fail(w->f, FERRY_EINVAL, "%s: %zu bytes; expected 1 to 8", call,
+                       swap->size_bytes);
+    const fy_action what = {.verb = FY_WINDOW_SWAP,
+                            .index = index,
+                            .value = swap->value,
+                            .expected = swap->expected,
+                            .size_bytes = swap->size_bytes,
+                            .target = old};
+    return do_now(w, call, rank, &what, track);
+}
+
+int fy_window_ask_lock(ferry_window *w, int rank, fy_held kind)
+{
+    const fy_action what = {.verb = FY_WINDOW_LOCK, .index = kind};
+    return do_now(w, "window_lock", rank, &what, NULL);
+}
+
+/* A queued operation whose time has come. */
+static void carry_out(fy_window_op *op)
+{
+    ferry_window *w = op->window;
+    fy_array *array = w->peers[op->rank].array;
+    int error = 0;
+    if (op->action.verb == FY_WINDOW_NOTHING)
+        fy_window_op_end(op, 0);
+    else if (!fy_window_is_alive(w->f, op->rank))
+        fy_window_op_end(op, FERRY_EPEER);
+    else if (array != NULL)
+        fy_window_op_end(op, fy_array_apply(w->f, array, op->rank, &op->action));
+    else if ((error = fy_window_ask_send(op)) != 0)
+        fy_window_op_end(op, error);
+}
+
+void fy_window_carry_out(ferry_window *w, int rank)
+{
+    if (rank >= 0 && w->peers[rank].queued == 0)
+        return;
+    for (fy_link *link = w->queue.next, *next; link != &w->queue; link = next) {
+        fy_window_op *op = (fy_window_op *)(void *)link;
+        next = link->next;
+        if (rank < 0 || op->rank == rank)
+            carry_out(op);
+    }
+}
+
+void fy_window_give_up(ferry_window *w, int rank, int error)
+{
+    for (fy_link *link = w->queue.next, *next; link != &w->queue; link = next) {
+        fy_window_op *op = (fy_window_op *)(void *)link;
+        next = link->next;
+        if (rank < 0 || op->rank == rank)
+            fy_window_op_end(op, error);
+    }
+}

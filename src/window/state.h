@@ -1,0 +1,216 @@
+/* What the window layer keeps in a rank, and what ranks of a node share. Private to window. */
+#ifndef FY_WINDOW_STATE_H
+#define FY_WINDOW_STATE_H
+
+#include <stdatomic.h>
+
+#include <ferry/collective.h>
+#include <ferry/window.h>
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "base/table.h"
+#include "core/core.h"
+
+enum { FY_KIND_WINDOW = FY_KINDS_OF_WINDOW };
+
+/* What a frame asks for or tells: its handler field. */
+typedef enum fy_window_verb {
+    FY_WINDOW_PUT,
+    FY_WINDOW_ACCUMULATE,
+    FY_WINDOW_FETCH,
+    FY_WINDOW_SWAP,
+    FY_WINDOW_GET,
+    FY_WINDOW_LOCK,
+    FY_WINDOW_UNLOCK,
+    FY_WINDOW_POST,  /* the source lets this rank start */
+    FY_WINDOW_READY, /* the gets of the source are done */
+    FY_WINDOW_GO,    /* those of all are: the puts may be done */
+    FY_WINDOW_DONE,  /* the puts of the source are done */
+    FY_WINDOW_ANSWER,
+    FY_WINDOW_VERBS,
+    FY_WINDOW_NOTHING, /* a cancelled put */
+} fy_window_verb;
+
+/* An element. `lock` is 1 + the rank that works on it, or 0; the holder alone touches the rest. A
+ * value of at most 8 bytes is in `word`, a larger one in the block, which is always valid or NULL:
+ * so after a death only the value is in doubt. */
+typedef struct fy_slot {
+    _Atomic uint32_t lock;
+    uint64_t size; /* 1 + bytes of the value; 0: no value */
+    uint64_t word;
+    struct fy_block *block;
+} fy_slot;
+
+typedef struct fy_block {
+    size_t room_bytes;
+    unsigned char bytes[];
+} fy_block;
+
+/* Segment 0 has elements 0 to 63; each next one begins where the one before ends and doubles the
+ * array. Segments never move and are freed with the array alone, so a pointer to an element stays
+ * valid while the array grows. */
+enum { FY_SEGMENT_BITS = 6, FY_SEGMENTS = 34 };
+
+/* The array of one rank. All ranks of its node reach it. */
+typedef struct fy_array {
+    _Atomic uint64_t length;
+    _Atomic uint32_t lock; /* of `holders`; as of an element */
+    uint32_t ranks;
+    _Atomic(fy_slot *) segments[FY_SEGMENTS];
+    uint8_t holders[]; /* by rank: what it has of ferry_window_lock (fy_held) */
+} fy_array;
+
+typedef enum fy_held { FY_HELD_NOT, FY_HELD_SHARED, FY_HELD_EXCLUSIVE, FY_HELD_AWAITED } fy_held;
+
+/* What is to be done with an element. */
+typedef struct fy_action {
+    fy_window_verb verb;
+    uint8_t type, reduction;
+    int64_t index;
+    const void *value; /* of a swap: in frames, `expected` and then the value */
+    const void *expected;
+    size_t count; /* numbers of an accumulate */
+    size_t size_bytes;
+    void *target; /* of a get, or the old number */
+    size_t room_bytes;
+    size_t *size_out;
+} fy_action;
+
+/* An operation that is not done: in the queue of its window, or asked of its rank. */
+typedef struct fy_window_op {
+    fy_link link;
+    ferry_window *window;
+    fy_action action;
+    uint64_t serial; /* its name in `asked`; 0: it is queued */
+    int rank;
+    uint32_t op; /* the tracked operation, or 0 */
+} fy_window_op;
+
+/* What a window knows of a rank. */
+typedef struct fy_window_peer {
+    fy_array *array; /* where this rank reaches it */
+    uint32_t id;     /* of the window there; 0: the rank is not of the window */
+    uint32_t posts;  /* that no start has used */
+    uint32_t queued, asked;
+    uint8_t locked;  /* fy_held */
+    bool started;    /* it is a target of ferry_window_start */
+    bool go;         /* it lets the puts be done */
+    uint8_t exposed; /* fy_exposed */
+} fy_window_peer;
+
+typedef enum fy_exposed {
+    FY_EXPOSED_NOT,
+    FY_EXPOSED_OPEN,
+    FY_EXPOSED_READY, /* has no gets left */
+    FY_EXPOSED_GOING, /* was told to do its puts */
+} fy_exposed;
+
+/* A rank that waits for the lock of this rank's array. */
+typedef struct fy_lock_wait {
+    fy_link link;
+    ferry_window *window;
+    uint64_t serial;
+    int rank;
+    uint8_t kind;
+} fy_lock_wait;
+
+struct ferry_window {
+    fy_link link;
+    ferry *f;
+    ferry_group *group;
+    fy_array *array;
+    fy_window_peer *peers; /* by rank */
+    int ranks;             /* of `peers` */
+    uint32_t id;
+    fy_link queue;      /* of fy_window_op */
+    uint32_t asked;     /* operations that other ranks have been asked for */
+    uint32_t exposures; /* ranks that have not completed */
+    bool fenced, access, posted;
+    bool go_due; /* ranks may be told to go, and were not */
+    int error;   /* the first of an untracked operation of this epoch */
+    int error_rank;
+    int64_t error_index;
+    int exposure_error;
+    struct fy_attribute *attributes;
+    size_t attribute_count;
+};
+
+typedef struct fy_windows {
+    ferry *f;
+    fy_link windows;
+    fy_link lock_waits;
+    fy_table asked; /* of fy_window_ask, by serial */
+    fy_pool ops;
+    uint64_t serial;
+    uint32_t id;
+} fy_windows;
+
+typedef struct fy_window_ask {
+    uint64_t serial;
+    fy_window_op *op;
+} fy_window_ask;
+
+static inline fy_windows *fy_windows_of(const ferry *f)
+{
+    return (fy_windows *)fy_layer_state(f, FY_LAYER_WINDOW);
+}
+
+static inline bool fy_window_is_alive(const ferry *f, int rank)
+{
+    const fy_head *head = fy_head_of(f);
+    return rank == head->rank || head->ops->members.peer(head->port, rank) == FY_PEER_ALIVE;
+}
+
+/* An empty array of this rank; NULL without memory. */
+fy_array *fy_array_create(ferry *f, uint32_t ranks);
+void fy_array_free(ferry *f, fy_array *array);
+
+/* Does `what` with the array of `owner`, atomically towards others. FERRY_EPEER: a rank has died
+ * while it changed this element, which has no value now. */
+int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what);
+
+/* Takes the lock for `rank` if no other live rank has it against that; else notes who waits. */
+bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind);
+void fy_array_unlock(ferry *f, fy_array *array, int rank);
+
+/* Whether `action` can be, by type and reduction. */
+bool fy_action_is_right(const fy_action *what);
+/* The bytes of its numbers. */
+size_t fy_action_bytes(const fy_action *what);
+
+/* Ends an operation: tells its track or notes the error for the end of the epoch, and frees it. */
+void fy_window_op_end(fy_window_op *op, int error);
+
+/* Asks the rank of `op`; then the answer ends it, or the rank's death. On failure it is as it was.
+ */
+int fy_window_ask_send(fy_window_op *op);
+int fy_window_tell(ferry_window *w, int rank, fy_window_verb verb);
+void fy_window_progress_go(ferry_window *w);
+int fy_window_locks_serve(fy_windows *all);
+/* A rank of the window has told this one `verb`, of a post epoch. */
+void fy_window_told(ferry_window *w, int source, fy_window_verb verb);
+
+fy_verdict fy_window_deliver(ferry *f, int source, const fy_frame *frame);
+void fy_window_lost(ferry_window *w, int rank);
+
+/* Carries out the queue towards `rank` (-1: all). */
+void fy_window_carry_out(ferry_window *w, int rank);
+/* Polls until nothing asked of `rank` (-1: of any) is open. */
+void fy_window_settle(ferry_window *w, int rank);
+/* Ends what is queued towards `rank` (-1: all) with `error`. */
+void fy_window_give_up(ferry_window *w, int rank, int error);
+
+/* A rank that this one has posted to has completed no more, for `error`. */
+void fy_window_unexpose(ferry_window *w, int rank, int error);
+/* As fy_window_tell, and polls until there is memory. Returns `before` if that is not 0. */
+int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int before);
+/* Asks `rank` for its lock; the answer sets `locked`. */
+int fy_window_ask_lock(ferry_window *w, int rank, fy_held kind);
+int fy_window_barrier(ferry_window *w);
+
+/* Refuses a call in a handler. */
+int fy_window_check(ferry_window *w, const char *call);
+int fy_window_check_rank(const ferry_window *w, const char *call, int rank);
+
+#endif

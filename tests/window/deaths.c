@@ -1,0 +1,146 @@
+/* Goal: the death of a rank within an epoch wedges nobody and is told. Method: the last rank kills
+ * itself, by the argument: 0 in a fence epoch, 1 with the exclusive lock of rank 0, 2 after
+ * ferry_window_post, 3 after ferry_window_start; 4: no rank, for the swarm. The others must come
+ * back with FERRY_EPEER, or with the lock. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <ferry/ferry.h>
+
+static void failed(ferry *f, const char *text, int line)
+{
+    fprintf(stderr, "deaths.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
+            ferry_error_message(f));
+    exit(1);
+}
+
+#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
+
+static const int64_t one = 1;
+static const ferry_window_value value = {&one, sizeof(one)};
+
+static void in_fence(ferry *f, ferry_window *w, int victim)
+{
+    ferry_op op;
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.op = &op;
+    CHECK(f, ferry_window_fence(w) == 0);
+    if (ferry_rank(f) == victim)
+        (void)raise(SIGKILL);
+    CHECK(f, ferry_window_put(w, 0, 0, &value, NULL) == 0);
+    int error = ferry_window_put(w, victim, 0, &value, &track);
+    CHECK(f, error == 0 || error == FERRY_EPEER);
+    CHECK(f, ferry_window_fence(w) == FERRY_EPEER);
+    CHECK(f, error == FERRY_EPEER || ferry_op_wait(f, &op) == FERRY_EPEER);
+    CHECK(f, ferry_window_put(w, victim, 0, &value, NULL) == FERRY_EPEER);
+}
+
+static void with_lock(ferry *f, ferry_window *w, int victim)
+{
+    if (ferry_rank(f) == victim) {
+        CHECK(f, ferry_window_lock(w, FERRY_WINDOW_EXCLUSIVE, 0) == 0);
+        CHECK(f, ferry_barrier(f) == 0);
+        (void)raise(SIGKILL);
+    }
+    /* The victim may die before all others have left the barrier. */
+    int error = ferry_barrier(f);
+    CHECK(f, error == 0 || error == FERRY_EPEER);
+    for (int i = 0; i < 5; i++) {
+        CHECK(f, ferry_window_lock(w, FERRY_WINDOW_EXCLUSIVE, 0) == 0);
+        CHECK(f, ferry_window_put(w, 0, i, &value, NULL) == 0);
+        CHECK(f, ferry_window_unlock(w, 0) == 0);
+    }
+    error = ferry_window_lock(w, FERRY_WINDOW_SHARED, victim);
+    CHECK(f, error == FERRY_EPEER || (error == 0 && ferry_window_unlock(w, victim) == FERRY_EPEER));
+}
+
+/* The victim has posted, and the others complete; or they have posted, and it does not complete. */
+static void in_exposure(ferry *f, ferry_window *w, int victim, bool starts)
+{
+    const int others[] = {0, 1, 2};
+    if (ferry_rank(f) == victim) {
+        CHECK(f,
+              (starts ? ferry_window_start(w, others, 3) : ferry_window_post(w, others, 3)) == 0);
+        (void)raise(SIGKILL);
+    }
+    if (starts) {
+        int error = ferry_window_post(w, &victim, 1);
+        CHECK(f, error == FERRY_EPEER || ferry_window_wait(w) == FERRY_EPEER);
+        return;
+    }
+    int error = ferry_window_start(w, &victim, 1);
+    if (error == 0) {
+        error = ferry_window_put(w, victim, 0, &value, NULL);
+        CHECK(f, error == 0 || error == FERRY_EPEER);
+        error = ferry_window_complete(w);
+    }
+    CHECK(f, error == FERRY_EPEER);
+}
+
+static bool goes_on(ferry *f, int error)
+{
+    CHECK(f, error == 0 || error == FERRY_EPEER || error == FERRY_ENOMEM);
+    return error != FERRY_EPEER;
+}
+
+/* Under the swarm, which kills any rank at any time: each call works or says
+ * FERRY_EPEER. The heap refuses memory, too: that fails an operation, and the epoch ends. */
+static void at_any_time(ferry *f, ferry_window *w)
+{
+    const ferry_window_change add = {FERRY_INT64, FERRY_SUM, &one, 1};
+    const int ranks = ferry_ranks(f);
+    bool fences = goes_on(f, ferry_window_fence(w));
+    for (int i = 0; i < 20; i++) {
+        const int to = (ferry_rank(f) + i) % ranks;
+        int64_t old = 0;
+        (void)goes_on(f, ferry_window_accumulate(w, to, i, &add, NULL));
+        fences = fences && goes_on(f, ferry_window_fence(w));
+        int error = ferry_window_lock(w, (ferry_window_lock_kind)(i % 2), to);
+        (void)goes_on(f, error);
+        if (error != 0)
+            continue;
+        (void)goes_on(f, ferry_window_put(w, to, 2 * i, &value, NULL));
+        (void)goes_on(f, ferry_window_fetch(w, to, 0, &add, &old, NULL));
+        (void)goes_on(f, ferry_window_unlock(w, to));
+    }
+}
+
+static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
+{
+    (void)f, (void)arg, (void)event;
+}
+
+/* No rank closes while others still make collective calls: those would differ. */
+static int end_together(ferry *f)
+{
+    (void)goes_on(f, ferry_quiesce(f));
+    return 0;
+}
+
+static int rank_main(ferry *f, int argc, char **argv)
+{
+    const int mode = argc > 1 ? atoi(argv[1]) : 0, victim = ferry_ranks(f) - 1;
+    ferry_window *w;
+    CHECK(f, ferry_peer_watch(f, on_peer, NULL) == 0);
+    int error = ferry_window_create(f, NULL, &w);
+    (void)goes_on(f, error);
+    if (error != 0)
+        return end_together(f);
+    if (mode == 4)
+        at_any_time(f, w);
+    else if (mode == 0)
+        in_fence(f, w, victim);
+    else if (mode == 1)
+        with_lock(f, w, victim);
+    else
+        in_exposure(f, w, victim, mode == 3);
+    const int freed = ferry_window_free(w);
+    CHECK(f, freed == FERRY_EPEER || (mode == 4 && freed == 0));
+    return mode == 4 ? end_together(f) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ferry_main(argc, argv, rank_main, NULL);
+}
