@@ -34,10 +34,16 @@ static void helper_main(void *arg)
             poll(s->f);
             fy_why_helper(s->f);
         }
+        fy_control_unlock(s->f);
+        fy_balance_flush(s, FY_HELPER);
+        /* The flush may have waited for room. That wait uses up the wakes that come during it, so
+         * what they announce is read after it: the end, and when to look again. */
+        fy_control_lock(s->f);
+        if (s->stop)
+            break;
         uint64_t deadline_ns = s->serving && s->wake_ns != 0 ? s->wake_ns : UINT64_MAX;
         s->helper_wakes_ns = deadline_ns;
         fy_control_unlock(s->f);
-        fy_balance_flush(s, FY_HELPER);
         /* relaxed: a count */
         atomic_store_explicit(&s->helper_ns, ops->host.cpu(s->port), memory_order_relaxed);
         ops->transport.wait(s->port, FY_HELPER, deadline_ns);
