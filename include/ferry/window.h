@@ -78,16 +78,18 @@ FERRY_API FERRY_MUST_USE int ferry_window_put(ferry_window *window, int rank, in
                                               const ferry_window_value *value,
                                               const ferry_track *track);
 
-/* Copies element `index` of `rank` to `target`, and its size to `*size_bytes`. An index outside the
- * array, and an element without a value, have size 0. Keeps `target` and `size_bytes` until the
- * epoch ends, or `track` reports the end: only then are they written. FERRY_ETOOLONG, here or
- * later: the value has more than `room_bytes`; `*size_bytes` says how many. [app thread, handlers |
- * never blocks] A.1.2. */
+/* Where ferry_window_get puts a value, for which there are `room_bytes`. */
 typedef struct ferry_window_target {
     void *data;
     size_t room_bytes;
     size_t *size_bytes; /* may be NULL */
 } ferry_window_target;
+
+/* Copies element `index` of `rank` to `target`, and its size to `*size_bytes`. An index outside the
+ * array, and an element without a value, have size 0. Keeps `target` and `size_bytes` until the
+ * epoch ends, or `track` reports the end: only then are they written. FERRY_ETOOLONG, here or
+ * later: the value has more than `room_bytes`; `*size_bytes` says how many. [app thread, handlers |
+ * never blocks] A.1.2. */
 FERRY_API FERRY_MUST_USE int ferry_window_get(ferry_window *window, int rank, int64_t index,
                                               const ferry_window_target *target,
                                               const ferry_track *track);
