@@ -78,6 +78,14 @@ static void check_alive(ferry *f)
         broken(f, "declared dead, and alive", 0, 0);
 }
 
+static bool is_one_gone(const ferry *f)
+{
+    bool gone = false;
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        gone = gone || ferry_peer_is_gone(f, rank);
+    return gone;
+}
+
 /* Notes a call that has failed. */
 static void fail(ferry *f, account *a, const char *call, int error)
 {
@@ -118,7 +126,9 @@ static void send_one(ferry *f, account *a, uint64_t round, uint64_t hops)
     if (error == 0)
         return;
     atomic_fetch_sub(&t->sent[round], 1);
-    if (error != FERRY_EPEER && error != FERRY_EAGAIN)
+    /* An object may be known to be lost with a rank. */
+    bool lost = error == FERRY_ENOENT && to_object && is_one_gone(f);
+    if (error != FERRY_EPEER && error != FERRY_EAGAIN && !lost)
         broken(f, "a message was refused", (uint64_t)-error, 0);
 }
 
