@@ -159,8 +159,8 @@ void fy_collectives_advance(ferry *f);
 void fy_collectives_add(ferry *f, fy_group *group);
 void fy_collectives_made(ferry *f);
 
-/* `rank` has died: no call over a group that has it finishes any more. */
-void fy_collectives_lose(ferry *f, int rank);
+/* `rank` has gone: see fy_group_lose. */
+void fy_collectives_lose(ferry *f, int rank, bool died);
 
 /* Ends those that can never finish because a rank is gone, or work was lost. */
 void fy_collectives_fail_lost(ferry *f);

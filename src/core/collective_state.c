@@ -52,13 +52,13 @@ void fy_collectives_made(ferry *f)
     fy_collective_look_early(f, NULL);
 }
 
-void fy_collectives_lose(ferry *f, int rank)
+void fy_collectives_lose(ferry *f, int rank, bool died)
 {
-    fy_group_lose(f->collectives.group, rank);
+    fy_group_lose(f->collectives.group, rank, died);
     for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
-        fy_group_lose(group, rank);
+        fy_group_lose(group, rank, died);
     for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
-        fy_group_lose(c->group, rank);
+        fy_group_lose(c->group, rank, died);
 }
 
 static void free_record(fy_collective *c)

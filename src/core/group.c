@@ -58,10 +58,14 @@ int fy_group_place(const fy_group *group, int rank)
     return -1;
 }
 
-void fy_group_lose(fy_group *group, int rank)
+void fy_group_lose(fy_group *group, int rank, bool died)
 {
-    if (fy_group_place(group, rank) >= 0)
+    if (fy_group_place(group, rank) < 0)
+        return;
+    if (died)
         group->dead = rank;
+    else
+        group->left = rank + 1;
 }
 
 bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks)

@@ -213,8 +213,7 @@ static void bury(ferry *f, int rank)
     fy_credit_renew(f);
     bool died = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
     fy_loss_of_rank(f, rank, died);
-    if (died)
-        fy_collectives_lose(f, rank);
+    fy_collectives_lose(f, rank, died);
     fy_ops_fail_peer(f, rank, died);
     fy_mail_peer_gone(f, rank);
     fy_quiesce_members_changed(f);
