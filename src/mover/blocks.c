@@ -58,12 +58,25 @@ static ferry_blocks *set_of(ferry *f, uint32_t number)
     return set;
 }
 
+/* Whether an xarray of the set names a grid of the block. */
+static bool is_named(const ferry_blocks *set, const ferry_block_data *block)
+{
+    for (uint32_t i = 0; i < block->count; i++) {
+        const ferry_grid *grid = ferry_xarray_grid(set->items[i], block->block);
+        if (grid != NULL && grid->data == block->grids[i].data)
+            return true;
+    }
+    return false;
+}
+
+/* A block that has left is released when its new rank has confirmed it: perhaps only after
+ * ferry_blocks_settle. The xarrays no longer name its grids then, and movers may run. */
 static void release(ferry *f, void *data)
 {
     ferry_block_data *block = data;
     const ferry_blocks *set = set_of(f, block->set);
-    if (set != NULL && (block->flags & FY_BLOCK_LENT) == 0)
-        fy_blocks_set_astray(set, true); /* the xarrays still name the grids that go */
+    if (set != NULL && (block->flags & FY_BLOCK_LENT) == 0 && is_named(set, block))
+        fy_blocks_set_astray(set, true);
     for (uint32_t i = 0; i < block->count && (block->flags & FY_BLOCK_LENT) == 0; i++)
         (void)ferry_free(f, block->grids[i].data);
     (void)ferry_free(f, block);
