@@ -117,9 +117,12 @@ bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
         c->strays = 0;
         return true;
     }
-    for (fy_link *link = c->elements.next; link != &c->elements; link = link->next)
-        if (tell_element(&t, fy_element_at(link)))
+    for (fy_link *link = c->elements.next; link != &c->elements; link = link->next) {
+        const fy_element *e = fy_element_at(link);
+        /* What an element that leaves waited for may have come to its new rank already. */
+        if (ferry_object_data(c->f, e->user.object) != NULL && tell_element(&t, e))
             return true;
+    }
     size_t index = 0;
     for (const fy_known *k; (k = fy_table_next(&c->known, &index)) != NULL;)
         if (tell_queue(&t, c, k))
