@@ -400,10 +400,10 @@ rule_words()
 rule_commits()
 {
     git log --format='%x01%h%n%B' "${COMMITS_AFTER-8a887d7}..HEAD" 2>/dev/null | awk '
-        BEGIN { RS = "\001"; old["d84da98"] = 1 }
+        BEGIN { RS = "\001"; old = "d84da98" }
         NR > 1 {
             n = split($0, line, "\n")
-            if (line[1] in old) next
+            if (index(line[1], old) == 1) next
             if (line[2] !~ /^[a-z0-9_., \/-]+: [^ ]/)
                 print line[1] ": subject without \"area: \": " line[2]
             if (length(line[2]) > 72) printf "%s: subject of %d characters\n", line[1], length(line[2])
