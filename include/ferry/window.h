@@ -20,7 +20,11 @@ extern "C" {
  * fetches and swaps take effect when they are carried out, at the latest when the epoch ends.
  * Accumulates, fetches and swaps of one element are atomic towards every other operation on it. */
 
-/* In shared memory the caller carries an operation out itself, and the target need not poll.
+/* In a direct window (ferry_window_options) puts and accumulates take effect as gets do, in no
+ * order with the gets of their epoch. A put of 8 bytes is then one store, and a fence is one
+ * barrier.
+ *
+ * In shared memory the caller carries an operation out itself, and the target need not poll.
  * Elsewhere the target carries it out in a poll. If a rank dies, operations on its array fail with
  * FERRY_EPEER, and so does the call that ends their epoch. */
 typedef struct ferry_window ferry_window;
@@ -37,16 +41,18 @@ typedef struct ferry_window_options {
     ferry_group *group;               /* kept until ferry_window_free; NULL: all members */
     const ferry_window_value *values; /* the array of this rank at first; borrowed */
     size_t count;                     /* of `values` */
+    bool direct; /* puts do not wait for the end of their epoch; the same on all ranks */
 } ferry_window_options;
 
 #define FERRY_WINDOW_OPTIONS_DEFAULTS                                                              \
     {                                                                                              \
-        sizeof(ferry_window_options), NULL, NULL, 0                                                \
+        sizeof(ferry_window_options), NULL, NULL, 0, false                                         \
     }
 
 /* Creates a window. Every rank of the group calls it. Gives `*out`, freed with ferry_window_free.
  * `options` is borrowed; NULL: defaults. FERRY_ENOMEM on all ranks: one of them has no memory.
- * Other errors as ferry_allreduce. [app thread, not in handlers | polls | may block] A.1.1. */
+ * FERRY_EINVAL on all ranks: `direct` differs. Other errors as ferry_allreduce. [app thread, not in
+ * handlers | polls | may block] A.1.1. */
 FERRY_API FERRY_MUST_USE int ferry_window_create(ferry *f, const ferry_window_options *options,
                                                  ferry_window **out);
 
@@ -71,8 +77,9 @@ FERRY_API FERRY_MUST_USE int ferry_window_read(ferry_window *window, int64_t ind
  * submitted. */
 
 /* Replaces element `index` of `rank` by the `size_bytes` at `value`; NULL: by no value. Keeps
- * `value` until the epoch ends, or `track` reports the end. FERRY_ERANGE, later: a negative index
- * lies before the array. FERRY_ENOMEM, here or later. [app thread, handlers | never blocks] A.1.2.
+ * `value` until the epoch ends, or `track` reports the end. FERRY_ERANGE, later, in a direct window
+ * also here: a negative index lies before the array. FERRY_ENOMEM, here or later. [app thread,
+ * handlers | never blocks] A.1.2.
  */
 FERRY_API FERRY_MUST_USE int ferry_window_put(ferry_window *window, int rank, int64_t index,
                                               const ferry_window_value *value,
@@ -103,8 +110,9 @@ typedef struct ferry_window_change {
 } ferry_window_change;
 
 /* Combines element `index` of `rank` with a value. An element without a value takes `value`. Keeps
- * `what->value` as ferry_window_put does. FERRY_EINVAL, later: the element has another size than
- * `count` numbers. Other errors as ferry_window_put. [app thread, handlers | never blocks] A.1.2.
+ * `what->value` as ferry_window_put does. FERRY_EINVAL, later, in a direct window also here: the
+ * element has another size than `count` numbers. Other errors as ferry_window_put. [app thread,
+ * handlers | never blocks] A.1.2.
  */
 FERRY_API FERRY_MUST_USE int ferry_window_accumulate(ferry_window *window, int rank, int64_t index,
                                                      const ferry_window_change *what,

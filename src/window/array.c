@@ -1,8 +1,9 @@
 /* The array of a rank: its elements, and the lock of ferry_window_lock.
  *
  * Whoever reaches the memory works on it: the owner, for itself and for ranks of other nodes, and
- * every rank of the owner's node. Each element has a lock, which is held for one operation. If its
- * holder dies, the next rank that wants it takes it over: the value is in doubt and is removed.
+ * every rank of the owner's node. A value of 8 bytes is changed by atomic operations. Else the
+ * element has a lock, which is held for one operation. If its holder dies, the next rank that wants
+ * it takes it over: the value is in doubt and is removed.
  * Memory comes from the heap of whoever needs it first, and is kept for the owner: the port
  * releases it when the owner is gone and every rank of the node has seen that. So a rank that looks
  * whether the owner is alive may follow pointers until its next poll. */
@@ -82,20 +83,9 @@ fy_array *fy_array_create(ferry *f, uint32_t ranks)
     return array;
 }
 
-static unsigned segment_of(uint64_t index)
-{
-    uint64_t above = index >> FY_SEGMENT_BITS;
-    return above == 0 ? 0 : 64 - (unsigned)__builtin_clzll(above);
-}
-
-static uint64_t segment_first(unsigned segment)
-{
-    return segment == 0 ? 0 : UINT64_C(1) << (FY_SEGMENT_BITS + segment - 1);
-}
-
 static uint64_t segment_count(unsigned segment)
 {
-    return segment == 0 ? UINT64_C(1) << FY_SEGMENT_BITS : segment_first(segment);
+    return segment == 0 ? UINT64_C(1) << FY_SEGMENT_BITS : fy_segment_first(segment);
 }
 
 void fy_array_free(ferry *f, fy_array *array)
@@ -142,7 +132,7 @@ static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_
     }
     if (reads && index >= length)
         return 0;
-    unsigned segment = segment_of(index);
+    unsigned segment = fy_segment_of(index);
     if (segment >= FY_SEGMENTS)
         return FERRY_ENOMEM;
     /* acquire: pairs with segment_add */
@@ -157,38 +147,68 @@ static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_
            !atomic_compare_exchange_weak_explicit(&array->length, &length, index + 1,
                                                   memory_order_acq_rel, memory_order_acquire))
         ;
-    *out = slots == NULL ? NULL : &slots[index - segment_first(segment)];
+    *out = slots == NULL ? NULL : &slots[index - fy_segment_first(segment)];
     return 0;
+}
+
+static inline bool is_word(const fy_slot *slot)
+{
+    /* acquire: pairs with the release in store */
+    return atomic_load_explicit(&slot->form, memory_order_acquire) == FY_FORM_WORD;
+}
+
+/* Whether a value of `size_bytes` is to be in the block. The caller holds the lock. */
+static inline bool in_block(const fy_slot *slot, size_t size_bytes)
+{
+    /* relaxed: the lock orders it */
+    return size_bytes >= sizeof(slot->few) ||
+           atomic_load_explicit(&slot->form, memory_order_relaxed) != FY_FORM_LOCKED;
 }
 
 static inline unsigned char *bytes_of(fy_slot *slot)
 {
-    return slot->size <= sizeof(slot->word) + 1 ? (unsigned char *)&slot->word : slot->block->bytes;
+    return in_block(slot, slot->size - 1) ? slot->block->bytes : slot->few;
 }
 
-/* Replaces the value. */
+static int make_room(ferry *f, int owner, fy_slot *slot, size_t size_bytes)
+{
+    if (slot->block != NULL && slot->block->room_bytes >= size_bytes)
+        return 0;
+    if (size_bytes > PTRDIFF_MAX - sizeof(fy_block))
+        return FERRY_ENOMEM;
+    fy_block *block = take_memory(f, sizeof(*block) + size_bytes, owner), *old = slot->block;
+    if (block == NULL)
+        return FERRY_ENOMEM;
+    block->room_bytes = size_bytes;
+    slot->block = block;
+    give_memory(f, old);
+    return 0;
+}
+
+/* Replaces the value, also one in the word. */
 static int store(ferry *f, int owner, fy_slot *slot, const void *value, size_t size_bytes)
 {
-    if (value == NULL) {
-        slot->size = 0;
+    const bool was_word = is_word(slot);
+    /* release: who finds the form finds the value */
+    if (value != NULL && size_bytes == sizeof(uint64_t) && !was_word &&
+        atomic_load_explicit(&slot->form, memory_order_relaxed) == FY_FORM_LOCKED) {
+        uint64_t word;
+        memcpy(&word, value, sizeof(word));
+        atomic_store_explicit(&slot->word, word, memory_order_relaxed);
+        atomic_store_explicit(&slot->form, FY_FORM_WORD, memory_order_release);
         return 0;
     }
-    if (size_bytes > sizeof(slot->word) &&
-        (slot->block == NULL || slot->block->room_bytes < size_bytes)) {
-        if (size_bytes > PTRDIFF_MAX - sizeof(fy_block))
+    if (value == NULL) {
+        slot->size = 0;
+    } else {
+        if (in_block(slot, size_bytes) && make_room(f, owner, slot, size_bytes) != 0)
             return FERRY_ENOMEM;
-        fy_block *block = take_memory(f, sizeof(*block) + size_bytes, owner), *old = slot->block;
-        if (block == NULL)
-            return FERRY_ENOMEM;
-        block->room_bytes = size_bytes;
-        slot->block = block;
-        give_memory(f, old);
+        slot->size = size_bytes + 1;
+        if (size_bytes > 0)
+            memcpy(bytes_of(slot), value, size_bytes);
     }
-    slot->size = size_bytes + 1;
-    if (size_bytes == sizeof(slot->word))
-        memcpy(&slot->word, value, sizeof(slot->word));
-    else if (size_bytes > 0)
-        memcpy(bytes_of(slot), value, size_bytes);
+    if (was_word)
+        atomic_store_explicit(&slot->form, FY_FORM_BLOCK, memory_order_release);
     return 0;
 }
 
@@ -233,6 +253,64 @@ static int swap(ferry *f, int owner, fy_slot *slot, const fy_action *what)
     return same ? store(f, owner, slot, what->value, what->size_bytes) : 0;
 }
 
+/* Combines the word with numbers of 8 bytes together; returns what it was. */
+static uint64_t combine_word(fy_slot *slot, const fy_action *what)
+{
+    uint64_t value, before, after;
+    memcpy(&value, what->value, sizeof(value));
+    /* acq_rel, here and below: what one rank wrote before it is seen by the next one after it */
+    if (what->reduction == FERRY_REPLACE)
+        return atomic_exchange_explicit(&slot->word, value, memory_order_acq_rel);
+    if (what->reduction == FERRY_SUM && (what->type == FERRY_INT64 || what->type == FERRY_UINT64))
+        return atomic_fetch_add_explicit(&slot->word, value, memory_order_acq_rel);
+    before = atomic_load_explicit(&slot->word, memory_order_relaxed);
+    do
+        fy_reduce((ferry_type)what->type, (ferry_reduction)what->reduction, &after, &before, &value,
+                  what->count);
+    while (!atomic_compare_exchange_weak_explicit(&slot->word, &before, after, memory_order_acq_rel,
+                                                  memory_order_relaxed));
+    return before;
+}
+
+static uint64_t swap_word(fy_slot *slot, const fy_action *what)
+{
+    uint64_t before, after;
+    memcpy(&before, what->expected, sizeof(before));
+    memcpy(&after, what->value, sizeof(after));
+    /* acq_rel: as above */
+    (void)atomic_compare_exchange_strong_explicit(&slot->word, &before, after, memory_order_acq_rel,
+                                                  memory_order_acquire);
+    return before;
+}
+
+/* Does it without the lock, if the value is in the word and stays there. */
+static bool apply_word(fy_slot *slot, const fy_action *what, int *error)
+{
+    uint64_t word;
+    if (what->verb == FY_WINDOW_PUT) {
+        if (what->value == NULL || what->size_bytes != sizeof(word))
+            return false;
+        memcpy(&word, what->value, sizeof(word));
+        /* release: as above */
+        atomic_store_explicit(&slot->word, word, memory_order_release);
+        return true;
+    }
+    if (what->verb == FY_WINDOW_GET) {
+        /* acquire: as above */
+        word = atomic_load_explicit(&slot->word, memory_order_acquire);
+        if (what->size_out != NULL)
+            *what->size_out = sizeof(word);
+        *error = what->room_bytes < sizeof(word) ? FERRY_ETOOLONG : 0;
+    } else if (what->size_bytes != sizeof(word)) {
+        *error = FERRY_EINVAL;
+    } else {
+        word = what->verb == FY_WINDOW_SWAP ? swap_word(slot, what) : combine_word(slot, what);
+    }
+    if (*error == 0 && what->target != NULL)
+        memcpy(what->target, &word, sizeof(word));
+    return true;
+}
+
 static int apply_locked(ferry *f, int owner, fy_slot *slot, const fy_action *what)
 {
     switch (what->verb) {
@@ -256,10 +334,13 @@ int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
         return error;
     if (slot == NULL)
         return load(NULL, what);
-    if (lock_take(f, &slot->lock)) {
+    if (is_word(slot) && apply_word(slot, what, &error))
+        return error;
+    bool dead = lock_take(f, &slot->lock);
+    if (dead && !is_word(slot)) {
         slot->size = 0;
         error = FERRY_EPEER;
-    } else {
+    } else if (!is_word(slot) || !apply_word(slot, what, &error)) {
         error = apply_locked(f, owner, slot, what);
     }
     lock_give(&slot->lock);

@@ -1,7 +1,8 @@
 /* The three synchronisations of a window.
  *
  * Fence: every rank waits for the answers of its gets, a barrier, every rank carries out its queue
- * and waits for the answers, a barrier. So no put takes effect before a get of any rank.
+ * and waits for the answers, a barrier. So no put takes effect before a get of any rank. A direct
+ * window has no queue and needs the first barrier alone.
  * Post and start: the same in small. A rank that completes tells its targets that it is ready; a
  * target tells all ranks that it has posted to to go when all are ready; these carry out their
  * queues and tell that they have done so. The target does its part in polls.
@@ -19,6 +20,13 @@ static int finish(ferry_window *w, const char *call, int error)
         return error;
     return fy_fail(w->f, first, "%s: an operation on element %lld of rank %d failed: %s", call,
                    (long long)w->error_index, w->error_rank, ferry_strerror(first));
+}
+
+void fy_window_open_note(ferry_window *w, int rank)
+{
+    fy_window_peer *peer = &w->peers[rank];
+    peer->open = peer->array != NULL && fy_window_is_alive(w->f, rank) &&
+                 (w->fenced || peer->started || peer->locked != FY_HELD_NOT);
 }
 
 static uint32_t asked_of(const ferry_window *w, int rank)
@@ -49,14 +57,16 @@ int ferry_window_fence(ferry_window *w)
         return error;
     fy_window_settle(w, -1);
     error = fy_window_barrier(w);
-    if (error == 0) {
+    if (error != 0) {
+        fy_window_give_up(w, -1, error);
+    } else if (!w->direct) {
         fy_window_carry_out(w, -1);
         fy_window_settle(w, -1);
         error = fy_window_barrier(w);
-    } else {
-        fy_window_give_up(w, -1, error);
     }
     w->fenced = true;
+    for (int rank = 0; rank < w->ranks; rank++)
+        fy_window_open_note(w, rank);
     return finish(w, "window_fence", error);
 }
 
@@ -159,6 +169,7 @@ int ferry_window_start(ferry_window *w, const int *ranks, int count)
         w->peers[ranks[i]].posts--;
         w->peers[ranks[i]].started = true;
         w->peers[ranks[i]].go = false;
+        fy_window_open_note(w, ranks[i]);
     }
     w->access = true;
     return 0;
@@ -199,6 +210,7 @@ int ferry_window_complete(ferry_window *w)
         if (w->peers[rank].started)
             error = fy_window_tell_surely(w, rank, FY_WINDOW_DONE, error);
         w->peers[rank].started = false;
+        fy_window_open_note(w, rank);
     }
     w->access = false;
     return finish(w, "window_complete", error);
@@ -260,6 +272,7 @@ static int lock_near(ferry_window *w, int rank, fy_held kind)
             return fy_window_check_rank(w, "window_lock", rank);
     }
     w->peers[rank].locked = (uint8_t)kind;
+    fy_window_open_note(w, rank);
     return 0;
 }
 
@@ -308,6 +321,8 @@ static int flush(ferry_window *w, const char *call, int rank)
     fy_window_settle(w, rank);
     fy_window_carry_out(w, rank);
     fy_window_settle(w, rank);
+    /* seq_cst: puts into words are there before what this rank reads next */
+    atomic_thread_fence(memory_order_seq_cst);
     int error = 0;
     if (!fy_window_is_alive(w->f, rank)) {
         w->error = 0;
@@ -330,6 +345,7 @@ int ferry_window_unlock(ferry_window *w, int rank)
     error = flush(w, "window_unlock", rank);
     fy_window_peer *peer = &w->peers[rank];
     peer->locked = FY_HELD_NOT;
+    fy_window_open_note(w, rank);
     if (!fy_window_is_alive(w->f, rank))
         return error;
     if (peer->array != NULL)

@@ -1,7 +1,8 @@
 /* The operations of a window: what is done in the call, what is queued, what is asked of a rank.
  *
  * Gets, fetches and swaps are done in the call where the memory is shared, else asked of the
- * target. Puts and accumulates wait in the queue of the window until their epoch ends. An operation
+ * target. Puts and accumulates wait in the queue of the window until their epoch ends, unless the
+ * window is direct. An operation
  * that waits has a record, which ends once: by its answer, by the death of its target, or when its
  * window gives it up. Cancelled or timed out it keeps its record, and touches no memory of the
  * program any more. */
@@ -159,9 +160,44 @@ static int do_now(ferry_window *w, const char *call, int rank, const fy_action *
     return error;
 }
 
+/* The element, if it is near, in an open epoch, and has a value in its word; else NULL. */
+static inline fy_slot *word_find(const ferry_window *w, int rank, int64_t index)
+{
+    if ((unsigned)rank >= (unsigned)w->ranks || !w->peers[rank].open)
+        return NULL;
+    fy_array *array = w->peers[rank].array;
+    const uint64_t at = (uint64_t)index; /* a negative one is beyond every length */
+    /* acquire: pairs with the release of who made the array longer */
+    if (at >= atomic_load_explicit(&array->length, memory_order_acquire))
+        return NULL;
+    const unsigned segment = fy_segment_of(at);
+    /* acquire: pairs with segment_add */
+    fy_slot *slot = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
+    if (slot == NULL)
+        return NULL;
+    slot += at - fy_segment_first(segment);
+    /* acquire: pairs with the release in store */
+    return atomic_load_explicit(&slot->form, memory_order_acquire) == FY_FORM_WORD ? slot : NULL;
+}
+
+static int queue_or_do(ferry_window *w, const char *call, int rank, const fy_action *what,
+                       const ferry_track *track)
+{
+    return w->direct ? do_now(w, call, rank, what, track) : queue(w, rank, what, track);
+}
+
 int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_window_value *value,
                      const ferry_track *track)
 {
+    fy_slot *slot;
+    if (w->direct && track == NULL && value != NULL && value->data != NULL &&
+        value->size_bytes == sizeof(uint64_t) && (slot = word_find(w, rank, index)) != NULL) {
+        uint64_t word;
+        memcpy(&word, value->data, sizeof(word));
+        /* release: pairs with the acquire of who reads it */
+        atomic_store_explicit(&slot->word, word, memory_order_release);
+        return 0;
+    }
     int error = check(w, "window_put", rank);
     if (error != 0)
         return error;
@@ -170,12 +206,22 @@ int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_windo
                             .value = value == NULL ? NULL : value->data,
                             .size_bytes =
                                 value == NULL || value->data == NULL ? 0 : value->size_bytes};
-    return queue(w, rank, &what, track);
+    return queue_or_do(w, "window_put", rank, &what, track);
 }
 
 int ferry_window_get(ferry_window *w, int rank, int64_t index, const ferry_window_target *target,
                      const ferry_track *track)
 {
+    fy_slot *slot;
+    if (track == NULL && target != NULL && target->data != NULL &&
+        target->room_bytes >= sizeof(uint64_t) && (slot = word_find(w, rank, index)) != NULL) {
+        /* acquire: pairs with the release of who wrote it */
+        const uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+        memcpy(target->data, &word, sizeof(word));
+        if (target->size_bytes != NULL)
+            *target->size_bytes = sizeof(word);
+        return 0;
+    }
     int error = check(w, "window_get", rank);
     if (error != 0)
         return error;
@@ -222,20 +268,44 @@ static int read_change(ferry_window *w, const char *call, const ferry_window_cha
     return 0;
 }
 
+/* A sum of a 64-bit number, if it can be done here. */
+static inline bool add_word(const ferry_window *w, int rank, int64_t index,
+                            const ferry_window_change *change, void *old)
+{
+    if (change == NULL || change->value == NULL || change->count != 1 ||
+        change->reduction != FERRY_SUM ||
+        (change->type != FERRY_INT64 && change->type != FERRY_UINT64))
+        return false;
+    fy_slot *slot = word_find(w, rank, index);
+    if (slot == NULL)
+        return false;
+    uint64_t word;
+    memcpy(&word, change->value, sizeof(word));
+    /* acq_rel: what a rank wrote before its sum is seen by the next one after its own */
+    word = atomic_fetch_add_explicit(&slot->word, word, memory_order_acq_rel);
+    if (old != NULL)
+        memcpy(old, &word, sizeof(word));
+    return true;
+}
+
 int ferry_window_accumulate(ferry_window *w, int rank, int64_t index,
                             const ferry_window_change *change, const ferry_track *track)
 {
     static const char call[] = "window_accumulate";
+    if (w->direct && track == NULL && add_word(w, rank, index, change, NULL))
+        return 0;
     fy_action what = {.verb = FY_WINDOW_ACCUMULATE, .index = index};
     int error = check(w, call, rank);
     if (error == 0)
         error = read_change(w, call, change, &what);
-    return error == 0 ? queue(w, rank, &what, track) : error;
+    return error == 0 ? queue_or_do(w, call, rank, &what, track) : error;
 }
 
 int ferry_window_fetch(ferry_window *w, int rank, int64_t index, const ferry_window_change *change,
                        void *old, const ferry_track *track)
 {
+    if (track == NULL && add_word(w, rank, index, change, old))
+        return 0;
     static const char call[] = "window_fetch";
     fy_action what = {.verb = FY_WINDOW_FETCH, .index = index, .target = old};
     int error = check(w, call, rank);

@@ -32,13 +32,26 @@ typedef enum fy_window_verb {
     FY_WINDOW_NOTHING, /* a cancelled put */
 } fy_window_verb;
 
-/* An element. `lock` is 1 + the rank that works on it, or 0; the holder alone touches the rest. A
- * value of at most 8 bytes is in `word`, a larger one in the block, which is always valid or NULL:
- * so after a death only the value is in doubt. */
+/* How an element keeps its value. It changes to FY_FORM_WORD with the first value of 8 bytes, and
+ * from there to FY_FORM_BLOCK with the first other one; never back. So an operation on the word
+ * that began before that change counts as done before it: nobody uses the word after it. */
+typedef enum fy_form {
+    FY_FORM_LOCKED, /* by the holder of `lock` alone; less than 8 bytes are in `few` */
+    FY_FORM_WORD,   /* 8 bytes in `word`, which every rank changes by atomic operations */
+    FY_FORM_BLOCK,  /* by the holder of `lock` alone, in the block */
+} fy_form;
+
+/* An element. `lock` is 1 + the rank that works on it, or 0; the holder alone changes the form, and
+ * touches what is not `word`. The block is always valid or NULL: so after a death only the value is
+ * in doubt, and of FY_FORM_WORD nothing. */
 typedef struct fy_slot {
     _Atomic uint32_t lock;
-    uint64_t size; /* 1 + bytes of the value; 0: no value */
-    uint64_t word;
+    _Atomic uint32_t form;
+    uint64_t size; /* 1 + bytes of the value; 0: no value; not of FY_FORM_WORD */
+    union {
+        _Atomic uint64_t word;
+        unsigned char few[sizeof(uint64_t)];
+    };
     struct fy_block *block;
 } fy_slot;
 
@@ -60,6 +73,18 @@ typedef struct fy_array {
     _Atomic(fy_slot *) segments[FY_SEGMENTS];
     uint8_t holders[]; /* by rank: what it has of ferry_window_lock (fy_held) */
 } fy_array;
+
+/* Segment of an element, and the first element of a segment. */
+static inline unsigned fy_segment_of(uint64_t index)
+{
+    uint64_t above = index >> FY_SEGMENT_BITS;
+    return above == 0 ? 0 : 64 - (unsigned)__builtin_clzll(above);
+}
+
+static inline uint64_t fy_segment_first(unsigned segment)
+{
+    return segment == 0 ? 0 : UINT64_C(1) << (FY_SEGMENT_BITS + segment - 1);
+}
 
 typedef enum fy_held { FY_HELD_NOT, FY_HELD_SHARED, FY_HELD_EXCLUSIVE, FY_HELD_AWAITED } fy_held;
 
@@ -97,6 +122,7 @@ typedef struct fy_window_peer {
     bool started;    /* it is a target of ferry_window_start */
     bool go;         /* it lets the puts be done */
     uint8_t exposed; /* fy_exposed */
+    bool open;       /* an epoch is open towards `array`, whose memory is valid */
 } fy_window_peer;
 
 typedef enum fy_exposed {
@@ -126,6 +152,7 @@ struct ferry_window {
     fy_link queue;      /* of fy_window_op */
     uint32_t asked;     /* operations that other ranks have been asked for */
     uint32_t exposures; /* ranks that have not completed */
+    bool direct;        /* puts do not wait for the end of their epoch */
     bool fenced, access, posted;
     bool go_due; /* ranks may be told to go, and were not */
     int error;   /* the first of an untracked operation of this epoch */
@@ -208,6 +235,9 @@ int fy_window_tell_surely(ferry_window *w, int rank, fy_window_verb verb, int be
 /* Asks `rank` for its lock; the answer sets `locked`. */
 int fy_window_ask_lock(ferry_window *w, int rank, fy_held kind);
 int fy_window_barrier(ferry_window *w);
+
+/* Notes whether an epoch is open towards `rank`, after one began or ended or the rank went. */
+void fy_window_open_note(ferry_window *w, int rank);
 
 /* Refuses a call in a handler. */
 int fy_window_check(ferry_window *w, const char *call);

@@ -96,6 +96,7 @@ static void peer_gone(ferry *f, int rank)
         ferry_window *w = (ferry_window *)(void *)link;
         if (rank >= w->ranks)
             continue;
+        w->peers[rank].open = false; /* its memory may go after this */
         fy_window_lost(w, rank);
         fy_window_unexpose(w, rank, FERRY_EPEER);
     }
@@ -129,21 +130,27 @@ static int fill(ferry_window *w, const ferry_window_options *options)
     return error;
 }
 
-/* Whether every rank has the memory for its part: 0, or the error on all ranks. */
-static int agree(ferry *f, ferry_group *group, int error)
+/* Whether every rank has the memory for its part and the same options: 0, or the error on all
+ * ranks. */
+static int agree(ferry *f, const ferry_window_options *options, int error)
 {
-    int32_t right = error == 0, all_right = 0;
+    const int32_t own[] = {error == 0, options->direct, !options->direct};
+    int32_t least[] = {0, 0, 0};
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
     what.kind = FERRY_ALLREDUCE;
     what.type = FERRY_INT32;
     what.reduction = FERRY_MIN;
-    what.count = 1;
-    what.in = &right;
-    what.out = &all_right;
-    what.group = group;
+    what.count = sizeof(own) / sizeof(*own);
+    what.in = own;
+    what.out = least;
+    what.group = options->group;
     error = ferry_collective_run(f, &what);
-    if (error == 0 && all_right == 0)
+    if (error == 0 && least[0] == 0)
         error = fy_fail(f, FERRY_ENOMEM, "window_create: a rank has no memory for its part");
+    if (error == 0 && least[1] == 0 && least[2] == 0)
+        error = fy_fail(f, FERRY_EINVAL,
+                        "window_create: `direct` is %d here; expected the same on all ranks",
+                        options->direct);
     return error;
 }
 
@@ -197,6 +204,7 @@ static ferry_window *prepare(ferry *f, const ferry_window_options *options)
         return NULL;
     w->f = f;
     w->group = options->group;
+    w->direct = options->direct;
     w->ranks = ferry_ranks(f);
     w->id = ++all->id;
     fy_list_init(&w->queue);
@@ -220,7 +228,7 @@ int ferry_window_create(ferry *f, const ferry_window_options *given, ferry_windo
     const size_t count = (size_t)ferry_group_count(f, options.group);
     card *cards = fy_calloc(count, sizeof(*cards));
     ferry_window *w = prepare(f, &options);
-    error = agree(f, options.group, w == NULL || cards == NULL ? FERRY_ENOMEM : 0);
+    error = agree(f, &options, w == NULL || cards == NULL ? FERRY_ENOMEM : 0);
     if (error == 0) {
         error = exchange(w, cards);
         if (error == 0)

@@ -181,12 +181,12 @@ static void choose(entry *e, uint64_t *random, uint64_t last)
     e->compared = draw(random, 2) == 0 ? last : 0;
 }
 
-/* Begins an operation: an error, or `op` to wait for. */
+/* Begins an operation: an error, or `op` to wait for, or it is to be flushed (NULL). */
 static int begin(ferry_window *w, int rank, int64_t index, entry *e, unsigned char *bytes,
                  size_t *size, ferry_op *op)
 {
-    ferry_track track = FERRY_TRACK_DEFAULTS;
-    track.op = op;
+    ferry_track tracked = FERRY_TRACK_DEFAULTS, *track = op == NULL ? NULL : &tracked;
+    tracked.op = op;
     memcpy(bytes, &e->given.word, sizeof(e->given.word));
     const ferry_window_value value = {e->given.size == 0 ? NULL : bytes,
                                       e->given.size == 0 ? 0 : (size_t)e->given.size - 1};
@@ -195,16 +195,16 @@ static int begin(ferry_window *w, int rank, int64_t index, entry *e, unsigned ch
     const ferry_window_target target = {bytes, LARGE, size};
     switch (e->verb) {
     case PUT:
-        return ferry_window_put(w, rank, index, &value, &track);
+        return ferry_window_put(w, rank, index, &value, track);
     case ACCUMULATE:
-        return ferry_window_accumulate(w, rank, index, &change, &track);
+        return ferry_window_accumulate(w, rank, index, &change, track);
     case FETCH:
-        return ferry_window_fetch(w, rank, index, &change, &e->found.word, &track);
+        return ferry_window_fetch(w, rank, index, &change, &e->found.word, track);
     case SWAP:
-        return ferry_window_compare_swap(w, rank, index, &swap, &e->found.word, &track);
+        return ferry_window_compare_swap(w, rank, index, &swap, &e->found.word, track);
     default:
         memset(bytes, 0, LARGE);
-        return ferry_window_get(w, rank, index, &target, &track);
+        return ferry_window_get(w, rank, index, &target, track);
     }
 }
 
@@ -221,11 +221,13 @@ static void operate(ferry *f, ferry_window *w, int rank, int64_t index, history 
     entry *e = &h->entries[at];
     choose(e, random, *last);
     e->called = tick();
-    e->error = begin(w, rank, index, e, bytes, &size, &op);
+    const bool tracked = draw(random, 3) == 0;
+    e->error = begin(w, rank, index, e, bytes, &size, tracked ? &op : NULL);
     if (e->error == 0) {
-        if (e->verb == PUT || e->verb == ACCUMULATE)
-            (void)ferry_window_flush(w, rank);
-        e->error = ferry_op_wait(f, &op);
+        int flushed = 0;
+        if (!tracked || e->verb == PUT || e->verb == ACCUMULATE)
+            flushed = ferry_window_flush(w, rank);
+        e->error = tracked ? ferry_op_wait(f, &op) : flushed;
     }
     if (e->verb == GET) {
         e->found.size = 1 + size;
@@ -270,14 +272,16 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS_MAX;
-    uint64_t random = first_random(ferry_rank(f));
+    const char *simulated = getenv("FERRY_SIM_SEED");
+    const int seed = argc > 2 ? atoi(argv[2]) : simulated != NULL ? atoi(simulated) : 1;
+    uint64_t random = ((uint64_t)seed * 2 + 1) * 1000003 + (uint64_t)ferry_rank(f);
+    ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
     ferry_window *w;
-    if (argc > 2)
-        random = ((uint64_t)atoi(argv[2]) * 2 + 1) * 1000003 + (uint64_t)ferry_rank(f);
+    options.direct = seed % 2 == 0;
     if (ferry_ranks(f) > RANKS_MAX || rounds > ROUNDS_MAX)
         wrong(f, "too many ranks or rounds for the test", (uint64_t)ferry_ranks(f), RANKS_MAX);
     must(f, ferry_peer_watch(f, on_peer, NULL), "watch");
-    bool all = is_well(f, ferry_window_create(f, NULL, &w));
+    bool all = is_well(f, ferry_window_create(f, &options, &w));
     for (int round = 0; round < rounds && all; round++) {
         round_run(f, w, round, &random);
         all = is_well(f, ferry_barrier(f));

@@ -137,7 +137,7 @@ static bool agree(const job *j, const op *a, const op *b)
     if (early)
         return false;
     if (a->verb == GET || b->verb == GET)
-        return j->kind != LOCK;
+        return j->kind != LOCK && !j->direct;
     return a->verb == ACCUMULATE && b->verb == ACCUMULATE && a->type == b->type &&
            a->reduction == b->reduction && a->count == b->count && a->reduction != FERRY_REPLACE;
 }
@@ -147,7 +147,7 @@ static bool allowed(job *j, const op *o)
 {
     model *m = &j->models[o->target];
     bool back = o->index < 0, changes = o->verb != GET;
-    bool early = changes && (j->kind == LOCK || o->verb == FETCH || o->verb == SWAP);
+    bool early = changes && (j->kind == LOCK || j->direct || o->verb == FETCH || o->verb == SWAP);
     bool grows = changes && o->element >= m->first_length;
     if (back && (changes || j->kind == LOCK ? m->grows : m->grows_early))
         return false;

@@ -57,7 +57,8 @@ typedef struct job {
     ferry_window *window;
     ferry_group *group;
     uint64_t random;
-    int members[RANKS_MAX], count; /* of the window */
+    bool direct;                   /* the window */
+    int members[RANKS_MAX], count; /* of it */
     model models[RANKS_MAX];       /* by place */
     bool opened[RANKS_MAX][RANKS_MAX];
     round_kind kind;

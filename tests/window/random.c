@@ -190,6 +190,7 @@ static void window_create(job *j, int me)
     for (int64_t i = 0; i < m->length; i++)
         values[i] = (ferry_window_value){m->elements[i].data, m->elements[i].size};
     options.group = j->group;
+    options.direct = j->direct;
     options.values = values;
     options.count = (size_t)m->length;
     must(j->f, ferry_window_create(j->f, &options, &j->window), "create");
@@ -222,6 +223,7 @@ static int members_draw(job *j)
 
 static void window_run(job *j, int me)
 {
+    j->direct = draw(&j->random, 2) == 0;
     models_draw(j);
     window_create(j, me);
     for (int round = 0; round < ROUNDS; round++) {
