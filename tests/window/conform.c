@@ -8,7 +8,7 @@
 
 #include <ferry/ferry.h>
 
-enum { ROUNDS = 40, BIG = 100003 };
+enum { ROUNDS = 40, BIG = 100003, CROWD = 4000 };
 
 static void failed(ferry *f, const char *text, int line)
 {
@@ -169,6 +169,50 @@ static void atomics(ferry *f)
     CHECK(f, ferry_window_free(w) == 0);
 }
 
+/* All ranks add to the same word without an end, each in its own way: no sum is lost. */
+static void crowd(ferry *f)
+{
+    const int ranks = ferry_ranks(f);
+    const int64_t one = 1;
+    const ferry_window_change sum = {FERRY_INT64, FERRY_SUM, &one, 1};
+    ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
+    ferry_window *w = NULL;
+    options.direct = true;
+    CHECK(f, ferry_window_create(f, &options, &w) == 0);
+    CHECK(f, ferry_window_fence(w) == 0);
+    for (int i = 0; i < CROWD; i++) {
+        int64_t old = -1, now;
+        CHECK(f, ferry_window_fetch(w, 0, 0, &sum, &old, NULL) == 0);
+        CHECK(f, ferry_window_accumulate(w, 0, 0, &sum, NULL) == 0);
+        if (i % 64 != 0)
+            continue;
+        CHECK(f, get(w, 0, 0, &old, 8, NULL) == 0);
+        CHECK(f, ferry_window_fence(w) == 0);
+        now = old + 1;
+        const ferry_window_swap swap = {&old, &now, 8};
+        int64_t found = -1;
+        CHECK(f, ferry_window_compare_swap(w, 0, 0, &swap, &found, NULL) == 0);
+        CHECK(f, ferry_window_fence(w) == 0);
+        if (found == old)
+            CHECK(f, ferry_window_accumulate(w, 0, 1, &sum, NULL) == 0);
+    }
+    CHECK(f, ferry_window_fence(w) == 0);
+    if (ferry_rank(f) == 0)
+        CHECK(f, own(f, w, 0) ==
+                     (int64_t)ranks * 2 * CROWD + (ferry_window_length(w) == 1 ? 0 : own(f, w, 1)));
+    CHECK(f, ferry_window_free(w) == 0);
+}
+
+/* Ranks may not differ in the kind of window. */
+static void kinds_agree(ferry *f)
+{
+    ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
+    ferry_window *w = NULL;
+    options.direct = ferry_rank(f) == 0;
+    if (ferry_ranks(f) > 1)
+        CHECK(f, ferry_window_create(f, &options, &w) == FERRY_EINVAL && w == NULL);
+}
+
 /* A counter that is read and put back under the exclusive lock loses no step. */
 static void exclusive(ferry *f)
 {
@@ -287,6 +331,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     second_example(f);
     effects_in_order(f);
     atomics(f);
+    crowd(f);
+    kinds_agree(f);
     exclusive(f);
     growth(f);
     tracked(f);
