@@ -7,7 +7,7 @@
 
 /* What travels before the keys of `from`, the early messages and the program's data. */
 typedef struct fy_packed {
-    uint64_t key, round, births, early_bytes;
+    uint64_t key, incarnation, round, births, early_bytes;
     fy_need need;
     uint32_t id, from_count;
     bool fresh;
@@ -60,6 +60,7 @@ static void pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
     const fy_element *e = data;
     const ferry_object_ops *ops = &e->user.collection->ops;
     const fy_packed head = {.key = e->key,
+                            .incarnation = e->incarnation,
                             .round = e->round,
                             .early_bytes = early_size(e),
                             .births = e->births,
@@ -131,6 +132,7 @@ static fy_element *unpack_head(ferry_collection *c, ferry_object object, const f
     e->user.index = fy_key_index(c, head->key);
     e->user.object = object;
     e->key = head->key;
+    e->incarnation = head->incarnation;
     e->round = head->round;
     e->births = head->births;
     e->fresh = head->fresh;
@@ -156,7 +158,7 @@ static void enter(fy_element *e)
     ferry_collection *c = e->user.collection;
     fy_list_insert(&c->elements, &e->link);
     c->count++;
-    fy_known_refresh(c, e->key, e->user.object.word);
+    fy_known_refresh(c, e);
     /* The result may have come here while the element was on its way. */
     if (e->need.waiting && e->need.reduction && c->done > e->need.round && !c->wake) {
         c->wake = true;
@@ -280,6 +282,7 @@ static int name_element(ferry_collection *c, fy_element *e)
     fy_bound *bound = fy_bound_make(c, e->key);
     if (bound == NULL || fy_rounds_enter(c, e->round) != 0)
         return FERRY_ENOMEM;
+    e->incarnation = bound->incarnation + 1;
     int error = ferry_object_create(c->f, c->type, &e->user, &e->user.object);
     if (error != 0) {
         fy_rounds_leave(c, e->round);
@@ -294,6 +297,7 @@ static int name_element(ferry_collection *c, fy_element *e)
             return error;
     }
     bound->object = e->user.object.word;
+    bound->incarnation = e->incarnation;
     bound->gone = 0;
     fy_bound_tell(c, e->key);
     fy_step_settle(e);

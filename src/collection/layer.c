@@ -21,7 +21,7 @@ static void handle(ferry_collection *c, int source, const fy_frame *frame)
         fy_ask_take(c, source, frame->words[1]);
         break;
     case FY_ANSWER:
-        fy_answer_take(c, frame->words[1], frame->words[2]);
+        fy_answer_take(c, frame->words[1], frame->words[2], frame->words[3]);
         break;
     case FY_FORGET:
         fy_forget_take(c, frame->words[1], frame->words[2]);

@@ -4,7 +4,11 @@
  * keeps the asking rank in mind. It tells the ranks that it has answered when the element is
  * removed. A queue ends when it is empty. Removal is a message in the order
  * of the others: the home is told, the element is sent its end, and this rank asks anew for what
- * follows. So a removal and a later insertion by one rank keep their order at the home. */
+ * follows. So a removal and a later insertion by one rank keep their order at the home.
+ *
+ * The home may make an element while the last one of the index has not received its removal yet,
+ * and both may move. So the home numbers them, and no rank replaces a name by an earlier one: an
+ * element that removes itself would else remove the one before it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +21,10 @@ fy_bound *fy_bound_make(ferry_collection *c, uint64_t key)
     return fy_table_insert(&c->bound, key, &slot) == 0 ? slot : NULL;
 }
 
-static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t object)
+static void tell_name(ferry_collection *c, int rank, uint64_t key, uint64_t object,
+                      uint64_t incarnation)
 {
-    if (fy_collection_tell(c, rank, FY_ANSWER, key, object, 0, NULL, 0) != 0)
+    if (fy_collection_tell(c, rank, FY_ANSWER, key, object, incarnation, NULL, 0) != 0)
         fy_log(c->f, "collection %s: rank %d could not be told a name", c->name, rank);
 }
 
@@ -28,6 +33,7 @@ void fy_bound_tell(ferry_collection *c, uint64_t key)
     fy_bound *bound = fy_table_find(&c->bound, key);
     fy_asker *asker = bound != NULL ? bound->askers : NULL;
     uint64_t object = bound != NULL ? bound->object : 0;
+    uint64_t incarnation = bound != NULL ? bound->incarnation : 0;
     if (bound != NULL)
         bound->askers = NULL;
     while (asker != NULL) {
@@ -35,7 +41,7 @@ void fy_bound_tell(ferry_collection *c, uint64_t key)
         int rank = asker->rank;
         asker->next = bound->told;
         bound->told = asker;
-        tell_name(c, rank, key, object);
+        tell_name(c, rank, key, object, incarnation);
         bound = fy_table_find(&c->bound, key);
         asker = next;
     }
@@ -54,7 +60,7 @@ void fy_ask_take(ferry_collection *c, int source, uint64_t key)
 {
     fy_bound *bound = fy_bound_make(c, key);
     if (bound != NULL && bound->object == 0 && bound->gone != 0) {
-        tell_name(c, source, key, 0);
+        tell_name(c, source, key, 0, bound->incarnation);
         return;
     }
     fy_asker *asker = bound != NULL ? fy_malloc(sizeof *asker) : NULL;
@@ -89,11 +95,13 @@ void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object)
         fy_table_remove(&c->known, known);
 }
 
-void fy_known_refresh(ferry_collection *c, uint64_t key, uint64_t object)
+void fy_known_refresh(ferry_collection *c, const fy_element *e)
 {
-    fy_known *known = fy_table_find(&c->known, key);
-    if (known != NULL && known->queue == NULL)
-        known->object = object;
+    fy_known *known = fy_table_find(&c->known, e->key);
+    if (known == NULL || e->incarnation <= known->incarnation)
+        return;
+    known->object = e->user.object.word;
+    known->incarnation = e->incarnation;
 }
 
 /* A message has ended without having been sent, or its op by its object. */
@@ -133,7 +141,7 @@ static void ask(ferry_collection *c, uint64_t key)
 {
     int home = fy_index_home(c, fy_key_index(c, key));
     if (fy_collection_tell(c, home, FY_ASK, key, 0, 0, NULL, 0) != 0)
-        fy_answer_take(c, key, 0); /* the home is dead: as if it was removed */
+        fy_answer_take(c, key, 0, UINT64_MAX); /* the home is dead: as if it was removed */
 }
 
 /* The home is to know no such element any more. */
@@ -210,13 +218,17 @@ static int known_flush(ferry_collection *c, fy_known *known)
     return what.sent;
 }
 
-void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object)
+void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation)
 {
     fy_known *known = fy_table_find(&c->known, key);
     if (known == NULL || known->queue == NULL || known->queue->counted)
         return;
-    known->object = object;
-    if (object == 0) {
+    /* A later one may have been here while the answer was on its way. */
+    if (known->object == 0 || known->incarnation <= incarnation) {
+        known->object = object;
+        known->incarnation = incarnation;
+    }
+    if (known->object == 0) {
         /* What waits fails, up to an insertion. */
         while (known->queue->head != NULL && !known->queue->head->inserts)
             waiting_end(c, known->queue, FERRY_ENOENT);
@@ -322,7 +334,7 @@ static int enqueue(ferry_collection *c, uint64_t key, const ferry_message *messa
     if (error != 0) {
         free(w);
         if (q != NULL && q->head == NULL && fresh)
-            fy_answer_take(c, key, 0); /* takes the empty queue away */
+            fy_answer_take(c, key, 0, UINT64_MAX); /* takes the empty queue away */
         return error == FERRY_ENOMEM ? fy_fail(c->f, error,
                                                "collection_send: no memory for %zu "
                                                "bytes",

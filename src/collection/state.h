@@ -54,14 +54,16 @@ typedef struct fy_element {
     bool told;       /* a message to run its step is in flight; set while it may be packed */
     fy_early *early; /* by step, then in the order of arrival */
     uint64_t key;
+    uint64_t incarnation; /* of its index: one that is inserted later has a higher number */
 } fy_element;
 
 /* What a rank that is not the home knows: a slot of `known`. */
 typedef struct fy_queue fy_queue;
 typedef struct fy_known {
     uint64_t key;
-    uint64_t object; /* 0: not known */
-    fy_queue *queue; /* messages that wait for the name, or for memory; NULL: none */
+    uint64_t object;      /* 0: not known */
+    uint64_t incarnation; /* the last that was known here */
+    fy_queue *queue;      /* messages that wait for the name, or for memory; NULL: none */
 } fy_known;
 
 typedef struct fy_waiting {
@@ -85,10 +87,11 @@ typedef struct fy_asker {
 } fy_asker;
 typedef struct fy_bound {
     uint64_t key;
-    uint64_t object;  /* 0: none yet, or removed */
-    fy_asker *askers; /* they wait for the name */
-    fy_asker *told;   /* they were told `object` */
-    uint64_t gone;    /* not 0: it was removed */
+    uint64_t object;      /* 0: none yet, or removed */
+    uint64_t incarnation; /* number of elements that the index has had */
+    fy_asker *askers;     /* they wait for the name */
+    fy_asker *told;       /* they were told `object` */
+    uint64_t gone;        /* not 0: it was removed */
 } fy_bound;
 
 /* A round of a reduction, on one rank: the elements here that contribute to it next, and what those
@@ -212,10 +215,10 @@ void fy_element_free(ferry *f, fy_element *e);
 /* Names, names.c. */
 
 void fy_ask_take(ferry_collection *c, int source, uint64_t key);
-void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object);
+void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t incarnation);
 void fy_forget_take(ferry_collection *c, uint64_t key, uint64_t object);
-/* The element of `key` is here, and is `object`. */
-void fy_known_refresh(ferry_collection *c, uint64_t key, uint64_t object);
+/* The element is here: messages to its index go to it, unless a later one is known. */
+void fy_known_refresh(ferry_collection *c, const fy_element *e);
 void fy_unbind_take(ferry_collection *c, uint64_t key, uint64_t object);
 /* The slot of an index in `bound`. NULL without memory. */
 fy_bound *fy_bound_make(ferry_collection *c, uint64_t key);
