@@ -74,9 +74,13 @@ typedef enum bench_kind {
     BENCH_PUT_SUBMIT,   /* as BENCH_PUT, tracked: until the data may be reused */
     BENCH_PUT_COMPLETE, /* until they are there */
     BENCH_GET_COMPLETE,
-    BENCH_SPAWN,   /* count further processes, until the first message of each is handled */
-    BENCH_MEMORY,  /* private memory of the ranks, mean of them, bytes */
-    BENCH_LIBRARY, /* bytes of the libraries that rank 0 has mapped, beyond libc */
+    BENCH_SPAWN,        /* count further processes, until the first message of each is handled */
+    BENCH_WINDOW_PUT,   /* count puts of size bytes to rank 1 */
+    BENCH_WINDOW_FETCH, /* both ranks add count times to one number of rank 1 */
+    BENCH_WINDOW_FENCE, /* count fences of all ranks */
+    BENCH_WINDOW_SWAP,  /* count times: both ranks put size bytes to each other, and a fence */
+    BENCH_MEMORY,       /* private memory of the ranks, mean of them, bytes */
+    BENCH_LIBRARY,      /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
 } bench_kind;
 

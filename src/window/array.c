@@ -167,16 +167,19 @@ static inline bool in_block(const fy_slot *slot, size_t size_bytes)
 
 static inline unsigned char *bytes_of(fy_slot *slot)
 {
-    return in_block(slot, slot->size - 1) ? slot->block->bytes : slot->few;
+    if (!in_block(slot, slot->size - 1))
+        return slot->few;
+    return (unsigned char *)slot->block + fy_block_head(slot->block->room_bytes);
 }
 
 static int make_room(ferry *f, int owner, fy_slot *slot, size_t size_bytes)
 {
     if (slot->block != NULL && slot->block->room_bytes >= size_bytes)
         return 0;
-    if (size_bytes > PTRDIFF_MAX - sizeof(fy_block))
+    if (size_bytes > PTRDIFF_MAX - FY_LARGE_HEAD)
         return FERRY_ENOMEM;
-    fy_block *block = take_memory(f, sizeof(*block) + size_bytes, owner), *old = slot->block;
+    fy_block *block = take_memory(f, fy_block_head(size_bytes) + size_bytes, owner),
+             *old = slot->block;
     if (block == NULL)
         return FERRY_ENOMEM;
     block->room_bytes = size_bytes;

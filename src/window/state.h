@@ -57,8 +57,16 @@ typedef struct fy_slot {
 
 typedef struct fy_block {
     size_t room_bytes;
-    unsigned char bytes[];
 } fy_block;
+
+/* The bytes of a large block begin a cache line: copies to other places are slow, some of them ten
+ * times. Those of a small one follow the head. */
+enum { FY_LARGE_BYTES = 1024, FY_LARGE_HEAD = 64 };
+
+static inline size_t fy_block_head(size_t room_bytes)
+{
+    return room_bytes < FY_LARGE_BYTES ? sizeof(fy_block) : FY_LARGE_HEAD;
+}
 
 /* Segment 0 has elements 0 to 63; each next one begins where the one before ends and doubles the
  * array. Segments never move and are freed with the array alone, so a pointer to an element stays
