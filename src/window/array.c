@@ -289,7 +289,7 @@ static uint64_t swap_word(fy_slot *slot, const fy_action *what)
 /* Does it without the lock, if the value is in the word and stays there. */
 static bool apply_word(fy_slot *slot, const fy_action *what, int *error)
 {
-    uint64_t word;
+    uint64_t word = 0;
     if (what->verb == FY_WINDOW_PUT) {
         if (what->value == NULL || what->size_bytes != sizeof(word))
             return false;
