@@ -68,6 +68,8 @@ typedef struct fy_mpi_binding {
     void (*cancel)(fy_mpi_request *request);
     /* Ends all processes of MPI's job. */
     void (*abort)(int status);
+    /* The same, while others may be in `finish`. */
+    void (*abort_closing)(int status);
 } fy_mpi_binding;
 
 #endif

@@ -250,7 +250,7 @@ void fy_mpi_leave(void *arg)
     if (job->port != NULL && whole && !fy_mpi_port_destroy(job->port)) {
         fy_log_line(job->rank, "a message is lost, and MPI_Finalize would wait for it forever: "
                                "the job ends here with status 1");
-        job->mpi->abort(EXIT_FAILURE);
+        job->mpi->abort_closing(EXIT_FAILURE);
         whole = false;
     }
     fy_mpi_node_free(&job->node);

@@ -1,7 +1,9 @@
 /* The plug-in: the table of one MPI library. Compiled once per library; NAME is its name. */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "port/mpi/binding.h"
 #include "port/port.h"
@@ -228,6 +230,19 @@ static void cancel(fy_mpi_request *request)
     *request = (fy_mpi_request){0};
 }
 
+/* MPI_Abort while others are in MPI_Finalize makes mpirun of Open MPI before 5 wait for ever in
+ * PMIx_server_finalize. It ends the others just so when a process ends without MPI_Finalize. */
+static void abort_closing(int status)
+{
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+    if (getenv("OMPI_MCA_orte_hnp_uri") != NULL) { /* mpirun started this process */
+        fflush(NULL);
+        _exit(status);
+    }
+#endif
+    MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 static void abort_job(int status)
 {
     MPI_Abort(MPI_COMM_WORLD, status);
@@ -253,4 +268,5 @@ const fy_mpi_binding ferry_mpi_binding = {
     .test = test,
     .cancel = cancel,
     .abort = abort_job,
+    .abort_closing = abort_closing,
 };
