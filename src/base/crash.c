@@ -60,7 +60,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const fy_crash *crash = watcher();
     (void)context;
     if (crash != NULL) {
-        crash->describe(crash->arg, text, sizeof(text));
+        crash->describe(crash->arg, info->si_addr, text, sizeof(text));
         fy_log_line(-1, "%s: SIG%s at address %p; backtrace:", text, sigabbrev_np(number),
                     info->si_code > 0 ? info->si_addr : NULL);
         limit_time(number);
@@ -82,7 +82,7 @@ static void on_end(int status, void *arg)
     if (status != 0 || crash->process != getpid())
         return;
     here = here != NULL ? here : crash; /* the program may have a signal stack of its own */
-    here->describe(here->arg, text, sizeof(text));
+    here->describe(here->arg, NULL, text, sizeof(text));
     fy_log_line(-1, "%s: exit(0) was called before the job had ended; the status is 1", text);
     fflush(NULL);
     _exit(EXIT_FAILURE);

@@ -256,9 +256,10 @@ static int run_and_close(ferry *f, const program *p)
 }
 
 /* A fy_crash_fn. */
-static void describe_rank(void *arg, char *out, size_t size)
+static void describe_rank(void *arg, const void *address, char *out, size_t size)
 {
     const ferry *f = arg;
+    (void)address;
     int length = snprintf(out, size, "rank %d", f->rank);
     if (f->ops->diagnosis.describe != NULL)
         f->ops->diagnosis.describe(f->port, out + length, size - (size_t)length);

@@ -88,6 +88,14 @@ static int deep(int levels)
     return levels == 0 ? room[0] : deep(levels - 1) + room[1];
 }
 
+/* One frame that reaches below the stack. */
+static int wide(void)
+{
+    volatile char room[100000];
+    memset((char *)room, 1, sizeof(room));
+    return room[0];
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     account a = {0};
@@ -105,8 +113,10 @@ static int rank_main(ferry *f, int argc, char **argv)
         return restless(f, &a);
     if (strcmp(what, "spinning") == 0)
         return spinning(f, &a);
-    if (strcmp(what, "deep") == 0 && ferry_rank(f) == 1)
-        return deep(24) == -1;
+    if (argc > 3 && strcmp(what, "deep") == 0 && ferry_rank(f) == atoi(argv[2]))
+        return deep(atoi(argv[3])) == -1;
+    if (strcmp(what, "wide") == 0 && ferry_rank(f) == 0)
+        return wide() == -1;
     return 0;
 }
 

@@ -39,9 +39,15 @@ expect 1 'ferry sim --seed [0-9]* -n [0-9]* --faults [a-z0-9=@.:-]*\(,[a-z0-9=@.
 case $(uname -m) in
 x86_64 | aarch64)
     # Sanitizers' stacks are larger, and they notice more.
-    nm "$canary" | grep -qE '__(asan|tsan)_init' ||
+    if ! nm "$canary" | grep -qE '__(asan|tsan)_init'; then
         expect 121 "rank 1: sim: the program's stack of 65536 bytes was overrun" \
-            "$ferry" sim -n 3 --stack 65536 "$canary" deep
+            "$ferry" sim -n 3 --stack 65536 "$canary" deep 1 24
+        # Below the first stack there is nothing to overrun: the program crashes.
+        for what in 'deep 0 24' 'deep 0 400' 'deep 2 400' wide; do
+            expect 121 "rank [02]: sim: the program's stack of 65536 bytes was overrun" \
+                "$ferry" sim -n 3 --stack 65536 "$canary" $what
+        done
+    fi
     ;;
 esac
 exit "$failures"

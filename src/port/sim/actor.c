@@ -172,15 +172,16 @@ void fy_actor_kill(fy_actor *actor)
     actor->state = FY_ACTOR_NONE;
 }
 
-static void check_stack(fy_actor *actor)
+bool fy_actor_overran(const fy_actor *actor, const void *address)
 {
-    fy_world *world = actor->rank->world;
-    if (fy_fiber_intact(&actor->fiber))
-        return;
+    const fy_fiber *fiber = &actor->fiber;
+    uintptr_t below = (uintptr_t)fiber->stack - (uintptr_t)address;
+    if (fy_fiber_intact(fiber) && (below == 0 || below > fiber->stack_bytes))
+        return false;
     fy_log_line(actor->rank->rank,
                 "sim: the %s's stack of %zu bytes was overrun; set FERRY_SIM_STACK_BYTES to more",
-                actor->thread == FY_APP ? "program" : "helper", actor->fiber.stack_bytes);
-    fy_world_end(world, FY_SIM_BROKEN);
+                actor->thread == FY_APP ? "program" : "helper", fiber->stack_bytes);
+    return true;
 }
 
 void fy_actor_run(fy_actor *actor)
@@ -200,7 +201,8 @@ void fy_actor_run(fy_actor *actor)
     fy_world_note(world, (uint64_t)actor->rank->rank << 1 | actor->thread);
     fy_fiber_switch(&world->scheduler, &actor->fiber);
     world->running = NULL;
-    check_stack(actor);
+    if (fy_actor_overran(actor, NULL))
+        fy_world_end(world, FY_SIM_BROKEN);
     if (actor->thread == FY_HELPER)
         charge_application(actor);
     if (actor->state == FY_ACTOR_NONE)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "port/sim/world.h"
@@ -40,9 +41,12 @@ static const char *handler_name(const fy_world *world, const fy_sim_rank *rank)
     return named && rank->handler < FY_SIM_NAMES ? world->names[rank->handler] : "";
 }
 
-void fy_report_running(void *world, char *out, size_t size)
+void fy_report_running(void *world, const void *address, char *out, size_t size)
 {
     const fy_world *w = world;
+    /* A crash that follows from an overrun ends as the overrun alone does. */
+    if (w->running != NULL && fy_actor_overran(w->running, address))
+        _exit(FY_SIM_BROKEN);
     if (w->running == NULL) {
         (void)snprintf(out, size, "sim: at %.9f s, in the simulator", (double)w->now_ns / 1e9);
         return;

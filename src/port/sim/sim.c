@@ -267,7 +267,7 @@ static int make_stacks(fy_world *world)
     size_t *bytes = &world->options.stack_bytes;
     *bytes = (*bytes + STACK_ALIGNMENT - 1) & ~(size_t)(STACK_ALIGNMENT - 1);
     world->stacks_bytes = *bytes * FY_THREADS * (size_t)world->rank_count;
-    void *stacks = mmap(NULL, world->stacks_bytes, PROT_READ | PROT_WRITE,
+    unsigned char *stacks = mmap(NULL, *bytes + world->stacks_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED) {
         world->stacks_bytes = 0;
@@ -275,8 +275,10 @@ static int make_stacks(fy_world *world)
                             world->rank_count, *bytes);
     }
     /* A huge page would commit the stacks of many fibers for one that runs. */
-    madvise(stacks, world->stacks_bytes, MADV_NOHUGEPAGE);
-    world->stacks = stacks;
+    madvise(stacks, *bytes + world->stacks_bytes, MADV_NOHUGEPAGE);
+    /* Below the first stack lies something else, which an overrun would change. */
+    mprotect(stacks, *bytes, PROT_NONE);
+    world->stacks = stacks + *bytes;
     return 0;
 }
 
@@ -417,7 +419,8 @@ static void world_free(fy_world *world)
                 fy_actor_kill(&world->ranks[i].actors[thread]);
     fy_fiber_fini(&world->scheduler);
     if (world->stacks != NULL)
-        munmap(world->stacks, world->stacks_bytes);
+        munmap(world->stacks - world->options.stack_bytes,
+               world->options.stack_bytes + world->stacks_bytes);
     fy_events_fini(&world->events);
     fy_pool_fini(&world->channel_pool);
     fy_pool_fini(&world->packet_pool);

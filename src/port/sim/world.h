@@ -149,8 +149,8 @@ struct fy_world {
     fy_sim_rank *ranks;
     int rank_count, unfinished; /* rank_count: numbers, of ranks that may join too */
     int starting, spawned; /* of those: with how many it began, and how many were started since */
-    unsigned char *stacks;
-    size_t stacks_bytes;
+    unsigned char *stacks; /* before them: as much as one more, which nobody may touch */
+    size_t stacks_bytes;   /* of all */
     fy_table channels;
     fy_pool channel_pool, packet_pool, cargo_pools[FY_CARGO_POOLS];
     fy_blocks blocks;
@@ -170,7 +170,7 @@ struct fy_world {
 };
 
 /* Writes which rank runs, at what time and what it does: a fy_crash_fn. */
-void fy_report_running(void *world, char *out, size_t size);
+void fy_report_running(void *world, const void *address, char *out, size_t size);
 
 /* The port's table: with memory that ranks share, and without. */
 extern const fy_port_ops fy_sim_ops_shared, fy_sim_ops_private;
@@ -227,6 +227,9 @@ void fy_actor_notify(fy_sim_rank *rank, fy_lane lane);
 int fy_actor_start(fy_actor *actor, void (*entry)(void *arg), void *arg);
 /* The scheduler's turn: the actor's resume event was popped. */
 void fy_actor_run(fy_actor *actor);
+/* Whether the actor's stack was overrun: its pattern is gone, or `address`, where it crashed (NULL:
+ * it did not), lies below its stack by less than another. Logs a line then. */
+bool fy_actor_overran(const fy_actor *actor, const void *address);
 /* The actor will never run again. */
 void fy_actor_kill(fy_actor *actor);
 
