@@ -59,7 +59,8 @@ typedef struct ferry_options {
         sizeof(ferry_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0                            \
     }
 
-/* The program of one rank. Its return value is the rank's exit status. */
+/* The program of one rank. Its return value is the rank's exit status: the low 8 bits, or 1 if they
+ * are 0 and the value is not. */
 typedef int ferry_rank_main(ferry *f, int argc, char **argv);
 
 /* Runs `rank_main` once per rank and returns the exit status for main: the first that is not 0.

@@ -104,8 +104,9 @@ int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t 
     if (fits)
         number <<= shift;
     if (!fits || number < min || number > max)
-        return fy_error_set(FERRY_EINVAL, "%s is \"%s\"; expected a number from %llu to %llu", name,
-                            text, (unsigned long long)min, (unsigned long long)max);
+        return fy_error_set(FERRY_EINVAL, "%s is \"%s\"; expected a number from %llu to %llu%s",
+                            name, text, (unsigned long long)min, (unsigned long long)max,
+                            shift < 0 ? "; K, M, G and T may end it" : "");
     *value = number;
     return 0;
 }
@@ -118,6 +119,20 @@ int fy_env_number(const char *name, uint64_t *value)
     return fy_env_number_within(name, entry->min, entry->max, value);
 }
 
+/* Variables that have these values alone, as a message lists them. */
+static const char words[][2][24] = {{"FERRY_PORT", "shm, mpi or sim"},
+                                    {"FERRY_MPI", "openmpi or mpich"},
+                                    {"FERRY_COMPUTE", "none, sleep or spin"}};
+
+/* Whether `text` is one of `list`, such as "none, sleep or spin". */
+static bool is_word(const char *text, const char *list)
+{
+    size_t length = strlen(text);
+    const char *at = strstr(list, text);
+    return at != NULL && (at == list || at[-1] == ' ') && strchr(", ", at[length]) != NULL &&
+           strcmp(text, "or") != 0;
+}
+
 int fy_env_check(void)
 {
     int error = 0;
@@ -125,6 +140,12 @@ int fy_env_check(void)
     for (const known_variable *entry = known; error == 0 && entry->name != NULL; entry++)
         if (entry->max != 0)
             error = fy_env_number(entry->name, &value);
+    for (size_t i = 0; error == 0 && i < sizeof(words) / sizeof(words[0]); i++) {
+        const char *text = fy_env_get(words[i][0]);
+        if (text != NULL && !is_word(text, words[i][1]))
+            error = fy_error_set(FERRY_EINVAL, "%s is \"%s\"; expected %s", words[i][0], text,
+                                 words[i][1]);
+    }
     return error;
 }
 

@@ -21,8 +21,9 @@ FY_SHARED int fy_env_number(const char *name, uint64_t *value);
 /* Likewise, within [min, max]: of variables that are not Ferry's, or where less will do. */
 FY_SHARED int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t *value);
 
-/* Whether all numbers among the known variables are numbers in their ranges, also those that this
- * run does not need: who sets one wrong is told in every port. Errors as fy_env_number. */
+/* Whether all numbers among the known variables are numbers in their ranges, and all words are
+ * among those expected. It checks those that this run does not need too, so that every port tells
+ * of a wrong one. Errors as fy_env_number. */
 int fy_env_check(void);
 
 /* A socket of the command that has started this process, to which it sends a byte when it has

@@ -99,6 +99,13 @@ int cmd_run(int argc, char **argv)
         fprintf(stderr, "ferry run: which program?\n");
         return wrong_usage();
     }
+    if (options.ranks_max != 0 && options.ranks_max < options.ranks) {
+        fprintf(stderr,
+                "ferry run: -m %d: room for fewer than the %d ranks of -n; expected %d or "
+                "more\n",
+                options.ranks_max, options.ranks, options.ranks);
+        return wrong_usage();
+    }
     status = ferry_launch(&options, argv + optind);
     if (status < 0) {
         fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));

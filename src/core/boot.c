@@ -52,15 +52,11 @@ static int join_segment(fy_segment *segment, int rank, fy_port **out)
 /* Opens rank `rank` of a mapped segment, which stays the caller's. */
 static int open_rank(fy_segment *segment, int rank, const ferry_options *options, ferry **out)
 {
-    fy_compute mode;
-    int error = fy_compute_read(&mode);
-    if (error != 0)
-        return error;
     fy_port *port;
-    error = join_segment(segment, rank, &port);
+    int error = join_segment(segment, rank, &port);
     if (error != 0)
         return error;
-    fy_shm_compute_set(port, mode);
+    fy_shm_compute_set(port, fy_compute_read());
     error = fy_rank_create(port, options, out);
     if (error == 0 && rank == 0)
         fy_env_warn_unknown();
@@ -149,7 +145,8 @@ static int read_mpi(const fy_place *where, const ferry_options *options, fy_mpi_
                                     .ring_bytes = options->ring_bytes}};
     int error = fy_env_number(FY_ENV_MPI_SHM, &share);
     out->share = share == 1;
-    return error != 0 ? error : fy_compute_read(&out->compute);
+    out->compute = fy_compute_read();
+    return error;
 }
 
 /* Says why a job of another launcher cannot be joined, and what said that it is one. */
@@ -241,6 +238,8 @@ static int run_and_close(ferry *f, const program *p)
 {
     f->kept_by_main = true;
     int status = p->rank_main(f, p->argc, p->argv);
+    if (status != 0 && (status & 0xff) == 0)
+        status = EXIT_FAILURE; /* the system keeps 8 bits, and would tell of success */
     if (f->left) {
         fy_rank_destroy(f);
         return status;

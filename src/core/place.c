@@ -57,9 +57,7 @@ int fy_options_read(const ferry_options *given, ferry_options *out)
         out->scheduler = scheduler;
     if (out->scheduler == NULL)
         out->scheduler = DEFAULT_SCHEDULER;
-    fy_compute mode; /* read again where a port has use for it */
-    int error = fy_compute_read(&mode);
-    return error != 0 ? error : read_numbers(out);
+    return read_numbers(out);
 }
 
 static bool is_port(const char *name)
@@ -78,26 +76,16 @@ static int check_port(void)
     const char *port = fy_env_get("FERRY_PORT");
     if (port == NULL || is_port("shm") || is_port("mpi"))
         return 0;
-    if (fy_place_is_simulated())
-        return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
-                                           "whose ranks can share a process");
-    return fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"%s\"; expected shm, mpi or sim", port);
+    return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
+                                       "whose ranks can share a process");
 }
 
-int fy_compute_read(fy_compute *mode)
+fy_compute fy_compute_read(void)
 {
     const char *text = fy_env_get("FERRY_COMPUTE");
-    *mode = FY_COMPUTE_NONE;
     if (text == NULL || strcmp(text, "none") == 0)
-        return 0;
-    if (strcmp(text, "sleep") == 0)
-        *mode = FY_COMPUTE_SLEEP;
-    else if (strcmp(text, "spin") == 0)
-        *mode = FY_COMPUTE_SPIN;
-    else
-        return fy_error_set(FERRY_EINVAL, "FERRY_COMPUTE is \"%s\"; expected none, sleep or spin",
-                            text);
-    return 0;
+        return FY_COMPUTE_NONE;
+    return strcmp(text, "sleep") == 0 ? FY_COMPUTE_SLEEP : FY_COMPUTE_SPIN;
 }
 
 static int read_place(fy_place *out)

@@ -36,7 +36,7 @@ bool fy_place_is_simulated(void);
  * FERRY_EINVAL. */
 int fy_options_read(const ferry_options *given, ferry_options *out);
 
-/* What ferry_compute does. FERRY_EINVAL. */
-int fy_compute_read(fy_compute *out);
+/* What ferry_compute does. [after fy_options_read, which checks the word] */
+fy_compute fy_compute_read(void);
 
 #endif

@@ -16,6 +16,21 @@ expect 2 "$ferry" run -np
 says err 'n p: must be a number'
 expect 2 "$ferry" run -np x "$hello"
 
+# Wrong usage is told once, with what was expected.
+expect 2 "$ferry" run -n 4 -m 2 "$hello"
+says err '-m 2: room for fewer than the 4 ranks of -n; expected 4 or more'
+for pair in PORT=sim COMPUTE=zz; do
+    expect 125 env "FERRY_$pair" "$ferry" run -n 2 "$hello"
+    says err "FERRY_${pair%=*} is \"${pair#*=}\"; expected"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || fail "FERRY_$pair is told more than once"
+done
+for word in help -h --help; do
+    expect 0 "$ferry" $word
+    says out '^usage: ferry COMMAND'
+done
+expect 0 "$ferry" -v
+says out '^ferry [0-9]'
+
 # Descriptors 0 to 2 are closed. No file of the job's gets their numbers.
 for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-' ; do
     expect 0 sh -c "\"\$@\" $closed" sh "$ferry" run -n 2 "$hello"

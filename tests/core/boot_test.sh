@@ -30,7 +30,8 @@ expect 1 "FERRY_PORT is \"tcp\"; expected shm, mpi or sim" FERRY_PORT=tcp
 expect 1 "FERRY_COMPUTE is \"x\"" FERRY_COMPUTE=x
 expect 1 "FERRY_RING_SLOTS is \"1\"" FERRY_RING_SLOTS=1
 expect 1 "power of two" FERRY_RING_SLOTS=9
-expect 1 "FERRY_HEAP_BYTES is \"12X\"" FERRY_HEAP_BYTES=12X
+expect 1 "expected a number from 1048576 to 70368744177664; K, M, G and T may end it" \
+    FERRY_HEAP_BYTES=12X
 expect 0 "unknown variable FERRY_RANK_S is ignored; the nearest known name is FERRY_RANKS" FERRY_RANK_S=1
 
 # A wrong value is told in every port, also of a variable that this run has no use for.
@@ -40,6 +41,9 @@ for port in FERRY_RANKS=1 FERRY_RANKS=2 FERRY_THREADS=1 FERRY_PORT=sim; do
     expect 1 "FERRY_MPI_SHM is \"2\"" "$port" FERRY_MPI_SHM=2
     expect 1 "FERRY_SIM_SEED is \"-1\"" "$port" FERRY_SIM_SEED=-1
     expect 1 "FERRY_COMPUTE is \"x\"; expected none, sleep or spin" "$port" FERRY_COMPUTE=x
+    expect 1 "FERRY_COMPUTE is \"or\"; expected none" "$port" FERRY_COMPUTE=or
+    expect 1 "FERRY_COMPUTE is \"slee\"; expected none" "$port" FERRY_COMPUTE=slee
+    expect 0 "half round trip" "$port" FERRY_COMPUTE=sleep
 done
 long=FERRY_SCHEDULE_WITH_A_NAME_THAT_IS_LONGER_THAN_ALL_THOSE_THAT_FERRY_KNOWS
 expect 0 "unknown variable $long is ignored" "$long=1"

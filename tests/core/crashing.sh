@@ -17,7 +17,7 @@ failed=0 count=0
 cases=${CRASHING_CASES:-"segv:handler segv:task abort:allreduce exit3:main exit3:quiesce exit3:close
     kill:main kill:handler kill:task kill:barrier kill:allreduce kill:gather kill:broadcast
     kill:quiesce kill:close kill:phase _exit0:main _exit0:handler _exit0:quiesce _exit0:close
-    exit0:task return0:main return0:allreduce return0:gather return0:quiesce return3:main
+    exit0:task return0:main return0:allreduce return0:gather return0:quiesce return256:main return3:main
     return3:quiesce return3:phase abort7:handler abort7:task abort7:barrier none:main
     return3:gather return3:gather return3:gather return3:gather"}
 for one in $cases; do
@@ -30,6 +30,7 @@ for one in $cases; do
     case $how in
     return0) cause="rank $rank returned from its main function" ;;
     return3) cause="rank $rank ended with exit status 3" ;;
+    return256) cause="rank $rank ended with exit status 1" ;;
     exit3) cause="exit status 3" ;;
     _exit0) cause="exit status 0" ;;
     segv) cause=SIGSEGV ;;
@@ -39,7 +40,7 @@ for one in $cases; do
     esac
     # Sanitizers take the signal, report it, and end the process with a status of theirs.
     case $how:$text in segv:*Sanitizer:DEADLYSIGNAL*) cause="exit status (1|66)" ;; esac
-    case ${CRASHING_CAUSES:-told}$how in untoldreturn? | told*) ;; *) cause= ;; esac
+    case ${CRASHING_CAUSES:-told}$how in untoldreturn* | told*) ;; *) cause= ;; esac
     wrong=$(echo "$text" | awk -v ranks="$ranks" -v rank="$rank" -v how="$how" -v status="$status" \
         -v cause="$cause" '
         $1 == "enter" { entered[$2]++ }

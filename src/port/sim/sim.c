@@ -268,7 +268,7 @@ static int make_stacks(fy_world *world)
     *bytes = (*bytes + STACK_ALIGNMENT - 1) & ~(size_t)(STACK_ALIGNMENT - 1);
     world->stacks_bytes = *bytes * FY_THREADS * (size_t)world->rank_count;
     unsigned char *stacks = mmap(NULL, *bytes + world->stacks_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED) {
         world->stacks_bytes = 0;
         return fy_error_set(FERRY_ENOMEM, "sim: no room for the stacks of %d ranks, %zu bytes each",
