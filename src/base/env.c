@@ -121,7 +121,6 @@ int fy_env_number(const char *name, uint64_t *value)
 
 /* Variables that have these values alone, as a message lists them. */
 static const char words[][2][24] = {{"FERRY_PORT", "shm, mpi or sim"},
-                                    {"FERRY_MPI", "openmpi or mpich"},
                                     {"FERRY_COMPUTE", "none, sleep or spin"}};
 
 /* Whether `text` is one of `list`, such as "none, sleep or spin". */
