@@ -27,10 +27,10 @@ typedef struct parcel {
 } parcel;
 
 typedef struct state {
-    ferry_handler piece, noise, travel;
+    ferry_handler piece, noise, tell, travel;
     ferry_object_type type;
     uint64_t next[RANKS_MAX]; /* by source: the request that comes next */
-    int64_t noises, returned;
+    int64_t noises, heard, returned;
     int64_t died, left;
     unsigned char *data;
 } state;
@@ -62,6 +62,15 @@ static void on_noise(ferry *f, int source, const ferry_message *message)
     (void)source;
     check(f, is_whole(message->data, message->size_bytes, message->words[0]), "data are damaged");
     s->noises++;
+}
+
+/* A member has the victim's process number. */
+static void on_heard(ferry *f, int source, const ferry_message *message)
+{
+    state *s = ferry_user_data(f);
+    (void)source;
+    (void)message;
+    s->heard++;
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -198,7 +207,8 @@ static void make_noise(ferry *f, state *s, int count)
         }
 }
 
-/* The last member is killed by the first, when that has heard it. */
+/* The last member is killed by the first, when that has heard it. The others have its number then:
+ * a broadcast may fail where its root dies. */
 static void kill_one(ferry *f, state *s)
 {
     int count = ferry_member_count(f), pid = (int)getpid();
@@ -206,9 +216,14 @@ static void kill_one(ferry *f, state *s)
     check(f, ferry_broadcast(f, victim, &pid, sizeof pid) == 0, "broadcast");
     if (ferry_rank(f) == victim)
         make_noise(f, s, count - 1);
+    const ferry_message heard = {.handler = s->tell};
+    check(f, ferry_request_send(f, ferry_member_rank(f, 0), &heard, NULL) == 0, "send");
     while (s->noises < 20 && s->died == 0)
         (void)ferry_wait(f, FERRY_FOREVER);
-    if (ferry_member_place(f, ferry_rank(f)) == 0)
+    bool kills = ferry_member_place(f, ferry_rank(f)) == 0;
+    while (kills && s->heard < count - 1)
+        (void)ferry_wait(f, FERRY_FOREVER);
+    if (kills)
         check(f, kill((pid_t)pid, SIGKILL) == 0, "kill");
     while (s->died == 0)
         (void)ferry_wait(f, FERRY_FOREVER);
@@ -232,6 +247,7 @@ static void open_state(ferry *f, state *s)
     check(f, s->data != NULL, "memory");
     check(f, ferry_handler_register(f, "piece", on_piece, &s->piece) == 0, "register");
     check(f, ferry_handler_register(f, "noise", on_noise, &s->noise) == 0, "register");
+    check(f, ferry_handler_register(f, "heard", on_heard, &s->tell) == 0, "register");
     check(f, ferry_object_type_register(f, &ops, &s->type) == 0, "type");
     check(f, ferry_object_handler_register(f, "travel", travel, &s->travel) == 0, "register");
     check(f, ferry_peer_watch(f, on_peer, s) == 0, "on_peer");
