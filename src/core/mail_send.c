@@ -149,6 +149,9 @@ int ferry_send(ferry *f, int rank, int32_t tag, const void *data, size_t size_by
         return fy_fail(f, FERRY_EINVAL, "send: FERRY_ANY_TAG is for receives");
     if (data == NULL && size_bytes > 0)
         return fy_fail(f, FERRY_EINVAL, "send: %zu bytes at NULL", size_bytes);
+    if (size_bytes > PTRDIFF_MAX)
+        return fy_fail(f, FERRY_EINVAL, "send: %zu bytes; at most %td are possible", size_bytes,
+                       PTRDIFF_MAX);
     if (fy_peer_is_gone(f, rank))
         return fy_fail(f, FERRY_EPEER, "send: rank %d %s", rank, fy_peer_outcome(f, rank));
     fy_peer *peer = fy_peer_of(f, rank);

@@ -281,6 +281,9 @@ static void test_event_messages_meet_by_source_and_tag(void **state)
     /* Posted before: the oldest that fits wins, wildcard or not. */
     assert_int_equal(ferry_receive(c, FERRY_ANY_RANK, 9, &got[0], 4, &in[0]), 0);
     assert_int_equal(ferry_receive(c, 0, 9, &got[1], 4, &in[1]), 0);
+    /* No data are that long, and a copy of them would have no size. */
+    assert_int_equal(ferry_send(a, 2, 9, &one, SIZE_MAX, NULL), FERRY_EINVAL);
+    assert_int_equal(ferry_send(a, 2, 9, &one, (size_t)PTRDIFF_MAX + 1, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_send(a, 2, 9, &one, 4, NULL), 0);
     assert_int_equal(ferry_send(a, 2, 9, &two, 4, NULL), 0);
     job_settle(&s.job);
