@@ -23,6 +23,7 @@ static const command commands[] = {
     {"report", cmd_report, "draw what the ranks of a traced run did"},
     {"sim", cmd_sim, "run a program on many simulated ranks in one process"},
     {"swarm", cmd_swarm, "run a program under many seeds and faults; shrink what fails"},
+    {"model", cmd_model, "predict how long tasks run on so many ranks, under each scheduler"},
     {"calibrate", cmd_calibrate, "measure this machine for the simulator"},
     {"info", cmd_info, "show version, ports, processors and limits"},
 };

@@ -84,6 +84,7 @@ rows_of()
     synthetic-ranks.csv)
         again "$1" RANKS=32 HEAVY=25 TASKS=4 SCHEDULERS="diffusion ferry" sh "$here/ranks.sh" \
             "$ferry" "$papers/synthetic" ;;
+    model.csv) again "$1" sh "$here/model.sh" "$ferry" "$docs/synthetic.csv" ;;
     cds.csv) again "$1" sh "$here/cds.sh" "$ferry" "$papers/handoff" ;;
     kelp.csv) again "$1" FIGURES=6 RANKS=8 PROGRAMS=mg sh "$here/kelp.sh" "$ferry" "$apps" ;;
     pingpong-measured.csv)

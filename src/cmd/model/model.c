@@ -1,0 +1,214 @@
+/* ferry model: what a run takes under each scheduler, from a list of task times or a trace. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/model/print.h"
+
+static const char help[] =
+    "usage: ferry model [-n RANKS[,RANKS]...] [OPTION]... TASKS\n"
+    "\n"
+    "Predicts how long tasks run on so many ranks: without balancing, under the schedulers\n"
+    "diffusion and stealing, and under Ferry's own. TASKS is a file with one time per line, such\n"
+    "as 1.5 (seconds) or 20ms, or the folder that FERRY_TRACE named. - is the standard input.\n"
+    "\n"
+    "  -n, --ranks LIST        numbers of ranks; by default the ranks of the trace\n"
+    "  -H, --handler HANDLER   only the tasks of HANDLER, of a trace\n"
+    "  -p, --parameters FILE   lines of a name and a value, or what `ferry calibrate` wrote\n"
+    "  -s, --set NAME=VALUE    a single parameter; after the file, in the order given\n"
+    "  -t, --terms             print the terms of each bound\n"
+    "  -j, --json              print JSON\n"
+    "  -c, --csv               print a line for each prediction, in seconds\n"
+    "  -h, --help              this text\n"
+    "\n"
+    "Exit status: 0; 1 if TASKS or FILE cannot be read or says nothing; 2 for wrong usage.\n";
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'n'},
+    {"handler", required_argument, NULL, 'H'},
+    {"parameters", required_argument, NULL, 'p'},
+    {"set", required_argument, NULL, 's'},
+    {"terms", no_argument, NULL, 't'},
+    {"json", no_argument, NULL, 'j'},
+    {"csv", no_argument, NULL, 'c'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+enum { SETTINGS_MAX = 64 };
+
+typedef struct request {
+    const char *ranks, *handler, *parameters;
+    const char *settings[SETTINGS_MAX];
+    int setting_count;
+    bool terms, json, csv, help;
+} request;
+
+static int wrong_usage(void)
+{
+    fprintf(stderr, "Try `ferry model --help`.\n");
+    return CMD_USAGE_STATUS;
+}
+
+static bool read_options(int argc, char **argv, request *r)
+{
+    int option;
+    while ((option = getopt_long(argc, argv, "n:H:p:s:tjch", long_options, NULL)) != -1) {
+        switch (option) {
+        case 'n':
+            r->ranks = optarg;
+            break;
+        case 'H':
+            r->handler = optarg;
+            break;
+        case 'p':
+            r->parameters = optarg;
+            break;
+        case 's':
+            if (r->setting_count == SETTINGS_MAX) {
+                fprintf(stderr, "ferry model: -s %s: expected at most %d settings\n", optarg,
+                        SETTINGS_MAX);
+                return false;
+            }
+            r->settings[r->setting_count++] = optarg;
+            break;
+        case 't':
+            r->terms = true;
+            break;
+        case 'j':
+            r->json = true;
+            break;
+        case 'c':
+            r->csv = true;
+            break;
+        case 'h':
+            r->help = true;
+            return true;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_ranks(const char *text, model_report *report)
+{
+    const char *at = text;
+    report->run_count = 0;
+    for (bool more = true; more; at++) {
+        char *end;
+        errno = 0;
+        long ranks = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+        if (ranks < 1 || ranks > MODEL_RANKS_MAX || errno != 0 || (*end != ',' && *end != '\0') ||
+            report->run_count == MODEL_RUNS_MAX) {
+            fprintf(stderr,
+                    "ferry model: -n %s: expected at most %d numbers from 1 to %d, with commas "
+                    "between them\n",
+                    text, MODEL_RUNS_MAX, MODEL_RANKS_MAX);
+            return false;
+        }
+        report->runs[report->run_count++].ranks = (int)ranks;
+        more = *end == ',';
+        at = end;
+    }
+    return true;
+}
+
+static bool read_parameters_file(const char *path, model_parameters *p, char *error)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        (void)snprintf(error, MODEL_ERROR_BYTES, "\"%s\": %s; expected a file of parameters", path,
+                       strerror(errno));
+        return false;
+    }
+    bool good = model_parameters_parse(file, path, p, error);
+    (void)fclose(file);
+    return good;
+}
+
+static bool set_parameter(const char *setting, model_parameters *p, char *error)
+{
+    char name[64];
+    const char *equals = strchr(setting, '=');
+    if (equals == NULL || (size_t)(equals - setting) >= sizeof name) {
+        (void)snprintf(error, MODEL_ERROR_BYTES, "-s %.64s: expected NAME=VALUE", setting);
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - setting), setting);
+    return model_parameter_set(p, name, equals + 1, error);
+}
+
+/* Says what is wrong. */
+static bool read_all(const request *r, const char *path, model_report *report)
+{
+    char error[MODEL_ERROR_BYTES];
+    int traced = 0;
+    report->parameters = model_parameters_default();
+    report->measured = r->parameters != NULL;
+    bool good =
+        r->parameters == NULL || read_parameters_file(r->parameters, &report->parameters, error);
+    for (int i = 0; i < r->setting_count && good; i++)
+        good = set_parameter(r->settings[i], &report->parameters, error);
+    good = good && model_tasks_read(path, r->handler, &report->tasks, &traced, error);
+    if (!good)
+        fprintf(stderr, "ferry model: %s\n", error);
+    if (good && report->run_count == 0) {
+        report->run_count = 1;
+        report->runs[0].ranks = traced;
+    }
+    return good;
+}
+
+static bool predict_all(model_report *report)
+{
+    report->fit = model_fit_tasks(&report->tasks);
+    for (int i = 0; i < report->run_count; i++)
+        for (int k = 0; k < MODEL_SCHEDULERS; k++)
+            if (!model_predict(&report->tasks, &report->fit, &report->parameters,
+                               report->runs[i].ranks, (model_scheduler)k,
+                               &report->runs[i].predictions[k])) {
+                fprintf(stderr, "ferry model: no memory for %d ranks\n", report->runs[i].ranks);
+                return false;
+            }
+    return true;
+}
+
+int cmd_model(int argc, char **argv)
+{
+    static model_report report;
+    char name[] = "ferry model";
+    request r = {0};
+    argv[0] = name;
+    if (!read_options(argc, argv, &r))
+        return wrong_usage();
+    if (r.help) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (argc - optind != 1) {
+        fprintf(stderr, "ferry model: %d lists of tasks: expected one\n", argc - optind);
+        return wrong_usage();
+    }
+    if (r.ranks != NULL && !read_ranks(r.ranks, &report))
+        return wrong_usage();
+    if (!read_all(&r, argv[optind], &report))
+        return EXIT_FAILURE;
+    int status = EXIT_SUCCESS;
+    if (report.runs[0].ranks == 0) {
+        fprintf(stderr, "ferry model: a list of times does not tell how many ranks; expected -n\n");
+        status = wrong_usage();
+    } else if (!predict_all(&report)) {
+        status = EXIT_FAILURE;
+    } else if (r.json) {
+        model_print_json(stdout, &report);
+    } else if (r.csv) {
+        model_print_csv(stdout, &report);
+    } else {
+        model_print(stdout, &report, r.terms);
+    }
+    model_tasks_fini(&report.tasks);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* The run-time model of prema.txt chapter 6: task times become two classes, the two classes become
+ * bounds on the run time under a scheduler. docs/model.md derives every formula, and tells where
+ * it differs from the thesis.
+ *
+ * Nothing here reads a clock or starts a rank. All times are seconds. */
+#ifndef FY_CMD_MODEL_H
+#define FY_CMD_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { MODEL_ERROR_BYTES = 4608, MODEL_RANKS_MAX = 1 << 20, MODEL_RUNS_MAX = 32 };
+
+/* The times of all tasks, the lightest first. */
+typedef struct model_tasks {
+    double *seconds;
+    size_t count;
+    double total;
+} model_tasks;
+
+/* Two classes (6.1 to 6.5): the first `gamma` tasks take `beta` each, the others `alpha`. */
+typedef struct model_fit {
+    bool uniform; /* all tasks are equal; gamma is 0 and every task is of class alpha */
+    size_t gamma;
+    double alpha, beta;
+    double error; /* the sum of squares of (6.4) and (6.5), in square seconds */
+} model_fit;
+
+/* What a message, a poll and a move cost. Times in seconds, sizes in bytes. */
+typedef struct model_parameters {
+    double quantum;      /* between two polls while a task runs; 0: a message wakes the poller */
+    double poll, change; /* one poll; one change of thread */
+    double startup, byte;
+    double reply, decide; /* the runtime's work on a reply; its choice of a partner */
+    double uninstall, pack, unpack, install;
+    double request_bytes, task_bytes;
+    double messages, message_bytes; /* what one task sends */
+    double neighbours;
+    double overlap; /* subtracted from the run time, (6.6) */
+} model_parameters;
+
+typedef enum model_scheduler {
+    MODEL_NONE,
+    MODEL_DIFFUSION,
+    MODEL_STEALING,
+    MODEL_FERRY,
+    MODEL_SCHEDULERS
+} model_scheduler;
+
+extern const char *const model_scheduler_names[MODEL_SCHEDULERS];
+
+/* The terms of (6.6) for the rank that ends last. */
+typedef struct model_terms {
+    double work, thread, messages, asking, moving, deciding, overlap, total;
+    double moves; /* of that rank */
+} model_terms;
+
+typedef struct model_prediction {
+    model_terms lower, upper;
+    double average;
+    double played;     /* the run time when the schedule is played through, task by task */
+    size_t migrations; /* of all ranks in the played schedule */
+} model_prediction;
+
+/* A decimal with ps, ns, us, ms or s; with `plain` also without, in seconds. False: it is not one,
+ * or it is negative or infinite. */
+bool model_time_read(const char *text, bool plain, double *out);
+
+/* Reads a list: a time per line, `#` begins a comment. `name` is for errors. False, with a line in
+ * `error`, if a line is no time, or if there are no tasks, or if all take no time. */
+bool model_tasks_parse(FILE *file, const char *name, model_tasks *out,
+                       char error[MODEL_ERROR_BYTES]);
+/* Reads a list, or the tasks of a traced run if `path` is a folder. `handler`: only its tasks;
+ * NULL: all. `*ranks` becomes the number of ranks of a traced run and is left alone otherwise. */
+bool model_tasks_read(const char *path, const char *handler, model_tasks *out, int *ranks,
+                      char error[MODEL_ERROR_BYTES]);
+void model_tasks_fini(model_tasks *tasks);
+
+model_fit model_fit_tasks(const model_tasks *tasks);
+
+/* What stands for a machine that was not measured. */
+model_parameters model_parameters_default(void);
+/* Sets the parameter of that name. False, with a line in `error`, if there is none, or if the
+ * value does not fit it. */
+bool model_parameter_set(model_parameters *p, const char *name, const char *value,
+                         char error[MODEL_ERROR_BYTES]);
+/* Reads lines of a name and a value, or a network file that `ferry calibrate` wrote. */
+bool model_parameters_parse(FILE *file, const char *name, model_parameters *p,
+                            char error[MODEL_ERROR_BYTES]);
+
+/* `ranks` from 1 to MODEL_RANKS_MAX. False: no memory. */
+bool model_predict(const model_tasks *tasks, const model_fit *fit, const model_parameters *p,
+                   int ranks, model_scheduler scheduler, model_prediction *out);
+
+/* Plays the schedule through, task by task; see play.c. False: no memory. */
+bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
+                model_scheduler scheduler, double *makespan, size_t *migrations);
+
+/* What one attempt to find a task costs the rank that asks, (6.18). */
+double model_attempt(const model_parameters *p, model_scheduler scheduler);
+
+/* Where the block of a rank begins if `count` tasks are dealt out evenly, in order. */
+size_t model_block_begin(size_t count, int ranks, int rank);
+
+#endif

@@ -1,0 +1,229 @@
+/* A schedule played through, task by task, on ranks that have nothing but clocks.
+ *
+ * Each rank has a block of the sorted tasks, the heaviest first, and runs it in order. When its
+ * last task begins it asks for another. The answer comes after one attempt. The most loaded of the
+ * ranks asked then gives the last task of its queue. It gives its only task to an idle rank, and
+ * two or more are needed for a rank that still runs a task. If no rank can give, an idle rank asks
+ * the next ranks, until no task waits anywhere. Diffusion asks `neighbours` ranks at a time and
+ * stealing asks one, both in the order of ranks. Ferry's own scheduler knows the most loaded rank.
+ *
+ * Events are kept in a heap by time, then by rank, so equal input gives equal output. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/model/model.h"
+
+typedef enum event_kind { ENDED, ANSWERED, ARRIVED } event_kind;
+
+typedef struct event {
+    double time;
+    int rank;
+    event_kind kind;
+    double seconds; /* ARRIVED: of the task */
+} event;
+
+/* What waits at a rank: tasks [first, end), and one that was taken. */
+typedef struct player {
+    size_t first, end;
+    double taken;
+    bool has_taken, running, asking;
+    double ends;  /* of the task that runs */
+    double delay; /* to be added to it: what giving costs */
+    int next;     /* how far from here it asks next */
+} player;
+
+typedef struct game {
+    const model_tasks *tasks;
+    const model_parameters *p;
+    player *players;
+    event *heap;
+    size_t heap_count;
+    size_t waiting, in_flight; /* tasks in queues, and on their way */
+    int ranks, asked;
+    bool knows;    /* who is most loaded */
+    bool balanced; /* ranks ask at all */
+    double attempt, giving, installing, factor, overhead;
+    double makespan;
+    size_t migrations;
+} game;
+
+static bool before(const event *a, const event *b)
+{
+    return a->time < b->time ||
+           (a->time == b->time && (a->rank < b->rank || (a->rank == b->rank && a->kind < b->kind)));
+}
+
+static void push(game *g, event e)
+{
+    size_t at = g->heap_count++;
+    for (; at > 0 && before(&e, &g->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        g->heap[at] = g->heap[(at - 1) / 2];
+    g->heap[at] = e;
+}
+
+static event pop(game *g)
+{
+    event first = g->heap[0], last = g->heap[--g->heap_count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < g->heap_count; at = child) {
+        if (child + 1 < g->heap_count && before(&g->heap[child + 1], &g->heap[child]))
+            child++;
+        if (!before(&g->heap[child], &last))
+            break;
+        g->heap[at] = g->heap[child];
+    }
+    g->heap[at] = last;
+    return first;
+}
+
+static size_t queue_length(const player *q)
+{
+    return q->end - q->first + q->has_taken;
+}
+
+static double nth_heaviest(const game *g, size_t n)
+{
+    return g->tasks->seconds[g->tasks->count - 1 - n];
+}
+
+static void ask(game *g, int rank, double now)
+{
+    player *q = &g->players[rank];
+    if (!g->balanced || q->asking || g->waiting + g->in_flight == 0)
+        return;
+    q->asking = true;
+    push(g, (event){.time = now + g->attempt, .rank = rank, .kind = ANSWERED});
+}
+
+/* Runs the next task of the queue, and asks when it was the last. */
+static void start(game *g, int rank, double now)
+{
+    player *q = &g->players[rank];
+    if (q->running)
+        return;
+    if (queue_length(q) > 0) {
+        bool own = q->first < q->end;
+        double seconds = own ? nth_heaviest(g, q->first++) : q->taken;
+        q->has_taken = q->has_taken && own;
+        g->waiting--;
+        q->running = true;
+        q->ends = now + seconds * g->factor + g->overhead + q->delay;
+        q->delay = 0;
+        push(g, (event){.time = q->ends, .rank = rank, .kind = ENDED});
+    }
+    if (queue_length(q) == 0)
+        ask(g, rank, now);
+}
+
+/* Of `count` ranks the one with the longest queue of at least `least` tasks; -1: there is none. */
+static int most_loaded(const game *g, int rank, int first, int count, size_t least)
+{
+    int best = -1;
+    for (int i = 0; i < count; i++) {
+        int other = (rank + first + i) % g->ranks;
+        if (other != rank && queue_length(&g->players[other]) >= least &&
+            (best < 0 || queue_length(&g->players[other]) > queue_length(&g->players[best])))
+            best = other;
+    }
+    return best;
+}
+
+static double give(game *g, int victim)
+{
+    player *q = &g->players[victim];
+    double seconds = q->has_taken ? q->taken : nth_heaviest(g, --q->end);
+    q->has_taken = false;
+    q->delay += g->giving;
+    g->waiting--;
+    g->in_flight++;
+    g->migrations++;
+    return seconds;
+}
+
+static void answer(game *g, int rank, double now)
+{
+    player *q = &g->players[rank];
+    size_t least = q->running ? 2 : 1;
+    int victim = g->knows ? most_loaded(g, rank, 1, g->ranks - 1, least)
+                          : most_loaded(g, rank, q->next, g->asked, least);
+    q->asking = false;
+    if (victim >= 0) {
+        q->asking = true; /* until it has come */
+        push(g, (event){now + g->giving + g->installing, rank, ARRIVED, give(g, victim)});
+        return;
+    }
+    q->next = (q->next + g->asked) % g->ranks;
+    if (!q->running)
+        ask(g, rank, now);
+}
+
+static void arrive(game *g, int rank, const event *e)
+{
+    player *q = &g->players[rank];
+    q->asking = false;
+    q->taken = e->seconds;
+    q->has_taken = true;
+    g->in_flight--;
+    g->waiting++;
+    start(g, rank, e->time);
+}
+
+static void handle(game *g, const event *e)
+{
+    player *q = &g->players[e->rank];
+    if (e->kind == ANSWERED) {
+        answer(g, e->rank, e->time);
+    } else if (e->kind == ARRIVED) {
+        arrive(g, e->rank, e);
+    } else if (q->delay > 0) { /* giving interrupted the task */
+        q->ends = e->time + q->delay;
+        q->delay = 0;
+        push(g, (event){.time = q->ends, .rank = e->rank, .kind = ENDED});
+    } else {
+        q->running = false;
+        g->makespan = e->time > g->makespan ? e->time : g->makespan;
+        start(g, e->rank, e->time);
+    }
+}
+
+static void set_costs(game *g, model_scheduler scheduler)
+{
+    const model_parameters *p = g->p;
+    double wanted = scheduler == MODEL_DIFFUSION ? p->neighbours : 1;
+    g->asked = wanted < g->ranks - 1 ? (int)wanted : g->ranks - 1;
+    g->knows = scheduler == MODEL_FERRY;
+    g->balanced = scheduler != MODEL_NONE && g->ranks > 1;
+    g->attempt = model_attempt(p, scheduler) + p->decide;
+    g->giving = p->uninstall + p->pack + p->startup + p->byte * p->task_bytes;
+    g->installing = p->unpack + p->install;
+    g->factor = p->quantum > 0 ? 1 + (p->poll + 2 * p->change) / p->quantum : 1;
+    g->overhead = p->messages * (p->startup + p->byte * p->message_bytes);
+}
+
+bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
+                model_scheduler scheduler, double *makespan, size_t *migrations)
+{
+    game g = {.tasks = tasks, .p = p, .ranks = ranks, .waiting = tasks->count};
+    g.players = calloc((size_t)ranks, sizeof *g.players);
+    g.heap = calloc((size_t)ranks * 2 + 2, sizeof *g.heap); /* a rank has a task and a request */
+    bool good = g.players != NULL && g.heap != NULL;
+    if (good) {
+        set_costs(&g, scheduler);
+        for (int i = 0; i < ranks; i++)
+            g.players[i] = (player){.first = model_block_begin(tasks->count, ranks, i),
+                                    .end = model_block_begin(tasks->count, ranks, i + 1),
+                                    .next = 1};
+        for (int i = 0; i < ranks; i++)
+            start(&g, i, 0);
+        while (g.heap_count > 0) {
+            event e = pop(&g);
+            handle(&g, &e);
+        }
+        *makespan = g.makespan;
+        *migrations = g.migrations;
+    }
+    free(g.players);
+    free(g.heap);
+    return good;
+}

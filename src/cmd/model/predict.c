@@ -1,0 +1,152 @@
+/* Bounds on the run time: (6.6) to (6.21) for diffusion and stealing, list scheduling for Ferry's
+ * own scheduler. docs/model.md has the derivation of each line.
+ *
+ * Tasks are dealt out sorted, in equal blocks, so ranks are heavy (class alpha) or light (class
+ * beta). Light ranks end first and take tasks, one per rank and round; in a round each heavy rank
+ * runs one of its own. */
+#include <math.h>
+
+#include "cmd/model/model.h"
+
+const char *const model_scheduler_names[MODEL_SCHEDULERS] = {
+    [MODEL_NONE] = "none",
+    [MODEL_DIFFUSION] = "diffusion",
+    [MODEL_STEALING] = "stealing",
+    [MODEL_FERRY] = "ferry",
+};
+
+size_t model_block_begin(size_t count, int ranks, int rank)
+{
+    size_t each = count / (size_t)ranks, more = count % (size_t)ranks, at = (size_t)rank;
+    return at * each + (at < more ? at : more);
+}
+
+double model_attempt(const model_parameters *p, model_scheduler scheduler)
+{
+    double asked = scheduler == MODEL_DIFFUSION ? p->neighbours : 1;
+    double wait = scheduler == MODEL_FERRY ? 0 : p->quantum / 2;
+    return asked * p->startup + p->byte * p->request_bytes + wait + p->reply;
+}
+
+/* What both bounds of one prediction share. */
+typedef struct setting {
+    const model_tasks *tasks;
+    const model_fit *fit;
+    const model_parameters *p;
+    double ranks, heavy, light; /* ranks */
+    double each;                /* tasks per rank, the mean */
+    double attempt;
+    double unbalanced; /* the run time of the heaviest block */
+    double even;       /* no schedule ends before */
+} setting;
+
+static double heaviest_block(const model_tasks *tasks, int ranks)
+{
+    double heaviest = 0;
+    for (int i = 0; i < ranks; i++) {
+        double sum = 0;
+        size_t end = model_block_begin(tasks->count, ranks, i + 1);
+        for (size_t k = model_block_begin(tasks->count, ranks, i); k < end; k++)
+            sum += tasks->seconds[tasks->count - 1 - k];
+        heaviest = fmax(heaviest, sum);
+    }
+    return heaviest;
+}
+
+/* Rounds in which every light rank takes a task, if finding the first takes `locate`. With `whole`
+ * only tasks and rounds that are complete count; without, the time is shared out to the last. */
+static double rounds_of(const setting *s, double locate, bool whole)
+{
+    double ahead = fmax(0, s->each * (s->fit->alpha - s->fit->beta) - locate);
+    double queued = ahead / s->fit->alpha;
+    return whole ? floor(floor(queued) * s->heavy / s->ranks) : queued * s->heavy / s->ranks;
+}
+
+/* The terms beside work, for a rank that runs `count` tasks and gave or took `moves` of them. */
+static model_terms terms_of(const setting *s, double work, double count, double moves, bool takes)
+{
+    const model_parameters *p = s->p;
+    double message = p->startup + p->byte * p->message_bytes;
+    double giving = p->uninstall + p->pack + p->startup + p->byte * p->task_bytes;
+    model_terms t = {
+        .work = work,
+        .thread = p->quantum > 0 ? work / p->quantum * (p->poll + 2 * p->change) : 0,
+        .messages = count * p->messages * message,
+        .asking = takes ? moves * s->attempt : 0,
+        .moving = moves * (takes ? p->unpack + p->install : giving),
+        .deciding = takes ? moves * p->decide : 0,
+        .moves = moves,
+    };
+    double sum = t.work + t.thread + t.messages + t.asking + t.moving + t.deciding;
+    t.overlap = fmin(p->overlap, sum - t.work);
+    t.total = sum - t.overlap;
+    return t;
+}
+
+/* One bound (6.10 to 6.13): `heavy` and `light` are the times of a task before balancing. */
+static model_terms bound(const setting *s, double locate, bool upper, double heavy, double light)
+{
+    double rounds = rounds_of(s, locate, upper);
+    double given = rounds * s->light / s->heavy;
+    double heavy_work = s->each * heavy - given * s->fit->alpha;
+    double light_work = s->each * light + rounds * s->fit->alpha;
+    bool takes = light_work > heavy_work;
+    double work = fmax(s->even, fmin(s->unbalanced, takes ? light_work : heavy_work));
+    return terms_of(s, work, s->each + (takes ? rounds : -given), takes ? rounds : given, takes);
+}
+
+static void bounds_by_classes(const setting *s, model_prediction *out)
+{
+    const model_tasks *tasks = s->tasks;
+    size_t gamma = s->fit->gamma;
+    double asked = s->attempt == model_attempt(s->p, MODEL_STEALING) ? 1 : s->p->neighbours;
+    double farthest = s->attempt * (ceil((s->light - 1) / asked) + 1);
+    out->lower = bound(s, s->attempt, false, tasks->seconds[gamma], tasks->seconds[0]);
+    out->upper =
+        bound(s, farthest, true, tasks->seconds[tasks->count - 1], tasks->seconds[gamma - 1]);
+}
+
+/* List scheduling: a rank is idle only if no task waits anywhere, but for the time to get one. So
+ * when the last task begins all ranks have been at work. */
+static void bounds_by_list(const setting *s, model_prediction *out)
+{
+    double heaviest = s->tasks->seconds[s->tasks->count - 1];
+    double mean = s->tasks->total / s->ranks;
+    double taken = rounds_of(s, s->attempt, false);
+    double late = fmin(s->unbalanced, mean + heaviest * (1 - 1 / s->ranks));
+    out->lower = terms_of(s, s->even, s->each, 0, true);
+    out->upper = terms_of(s, fmax(s->even, late), s->each + taken, taken + 1, true);
+}
+
+static setting make_setting(const model_tasks *tasks, const model_fit *fit,
+                            const model_parameters *p, int ranks, model_scheduler scheduler)
+{
+    setting s = {.tasks = tasks, .fit = fit, .p = p, .ranks = ranks};
+    double share = (double)(tasks->count - fit->gamma) / (double)tasks->count;
+    s.heavy = fmin(fmax(round(share * ranks), 1), fmax(ranks - 1, 1));
+    s.light = ranks - s.heavy;
+    s.each = (double)tasks->count / ranks;
+    s.attempt = model_attempt(p, scheduler);
+    s.unbalanced = heaviest_block(tasks, ranks);
+    s.even = fmax(tasks->total / ranks, tasks->seconds[tasks->count - 1]);
+    return s;
+}
+
+bool model_predict(const model_tasks *tasks, const model_fit *fit, const model_parameters *p,
+                   int ranks, model_scheduler scheduler, model_prediction *out)
+{
+    setting s = make_setting(tasks, fit, p, ranks, scheduler);
+    *out = (model_prediction){0};
+    if (scheduler == MODEL_NONE || ranks == 1 || fit->uniform) {
+        out->lower = terms_of(&s, s.unbalanced, ceil(s.each), 0, true);
+        out->upper = out->lower;
+    } else if (scheduler == MODEL_FERRY) {
+        bounds_by_list(&s, out);
+    } else {
+        bounds_by_classes(&s, out);
+    }
+    if (out->upper.total < out->lower.total)
+        out->upper = out->lower;
+    out->average = (out->lower.total + out->upper.total) / 2;
+    return model_play(tasks, p, ranks, scheduler, &out->played, &out->migrations);
+}

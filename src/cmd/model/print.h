@@ -1,0 +1,28 @@
+/* What `ferry model` prints. */
+#ifndef FY_CMD_MODEL_PRINT_H
+#define FY_CMD_MODEL_PRINT_H
+
+#include "cmd/model/model.h"
+
+typedef struct model_run {
+    int ranks;
+    model_prediction predictions[MODEL_SCHEDULERS];
+} model_run;
+
+typedef struct model_report {
+    model_tasks tasks;
+    model_fit fit;
+    model_parameters parameters;
+    bool measured; /* the parameters came from a file */
+    model_run runs[MODEL_RUNS_MAX];
+    int run_count;
+} model_report;
+
+/* Tables for people. `terms`: also those of each bound. */
+void model_print(FILE *out, const model_report *report, bool terms);
+/* One object. All times are seconds. */
+void model_print_json(FILE *out, const model_report *report);
+/* A head line, and a line for each number of ranks and scheduler. All times are seconds. */
+void model_print_csv(FILE *out, const model_report *report);
+
+#endif
