@@ -5,7 +5,7 @@
 #
 # BUILD is the build folder. ONLY says which files, by name without .csv. The scripts of the single
 # files take further variables. What depends on the machine is not among them: ping.sh,
-# `pingpong.sh ... here` and validate.sh.
+# `pingpong.sh ... here`, `model.sh ... run` and validate.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -36,7 +36,7 @@ make_csv mesh sh "$here/mesh.sh" "$ferry" "$apps/mesh"
 make_csv overheads sh "$here/overheads.sh" "$ferry" "$papers/synthetic"
 make_csv preemption sh "$here/preemption.sh" "$ferry" "$papers/synthetic"
 make_csv synthetic sh "$here/synthetic.sh" "$ferry" "$papers/synthetic"
-make_csv model sh "$here/model.sh" "$ferry" "$out/synthetic.csv"
+make_csv model sh "$here/model.sh" "$ferry" "$papers/synthetic"
 make_csv synthetic-ranks sh "$here/ranks.sh" "$ferry" "$papers/synthetic"
 make_csv cds sh "$here/cds.sh" "$ferry" "$papers/handoff"
 make_csv kelp sh "$here/kelp.sh" "$ferry" "$apps"

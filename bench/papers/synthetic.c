@@ -1,5 +1,6 @@
-/* Synthetic: the benchmark of prema.txt 7.1. Tasks of two sorts, heavy and light, unknown to the
- * balancer beforehand; the heavy ones all begin on the first ranks.
+/* Synthetic: the benchmark of prema.txt 7.1. Tasks of two kinds, heavy and light, unknown to the
+ * balancer beforehand; the heavy ones all begin on the first ranks. With `--shape linear` the tests
+ * linear-2 and linear-4 of 6.4: times fall from the first task to the last.
  *
  *     ferry run -n 8 build/bench/papers/synthetic --tasks 16 --heavy 25 --light 20 --factor 2
  *     ferry sim -n 64 build/bench/papers/synthetic
@@ -17,6 +18,7 @@
 #include "common/parameters.h"
 
 typedef enum work { COMPUTE, SLEEP, SPIN } work;
+typedef enum shape { STEP, LINEAR } shape;
 
 typedef struct options {
     long tasks; /* per rank */
@@ -25,6 +27,7 @@ typedef struct options {
     double factor;
     long bytes; /* of data per object */
     work work;
+    shape shape;
     bool balance;
     const char *scheduler; /* NULL: the default */
     bool loads;            /* tell the balancer what tasks cost */
@@ -90,12 +93,22 @@ static void run_unit(ferry *f, ferry_object object, void *data, int source,
     s->busy_ms += u->ms;
 }
 
+/* The time of the task of that number, of all. */
+static double task_ms(const options *o, long number, long total)
+{
+    if (o->shape == LINEAR) {
+        double place = total > 1 ? (double)number / (double)(total - 1) : 0;
+        return o->light_ms * (o->factor - (o->factor - 1) * place);
+    }
+    long heavy = (long)((double)total * o->heavy_percent / 100 + 0.5);
+    return number < heavy ? o->light_ms * o->factor : o->light_ms;
+}
+
 /* When the last task ends if no rank is ever idle while a task waits anywhere: each takes its own
  * tasks first, then one of whoever has most left. */
 static double bound_ms(const options *o, int ranks)
 {
     long total = o->tasks * ranks;
-    long heavy = (long)((double)total * o->heavy_percent / 100 + 0.5);
     double *free_at = calloc((size_t)ranks, sizeof *free_at);
     long *left = malloc((size_t)ranks * sizeof *left);
     double makespan = 0;
@@ -112,7 +125,7 @@ static double bound_ms(const options *o, int ranks)
         for (int i = 0; left[rank] == 0 && i < ranks; i++)
             owner = left[i] > left[owner] ? i : owner;
         long number = owner * o->tasks + o->tasks - left[owner]--;
-        free_at[rank] += number < heavy ? o->light_ms * o->factor : o->light_ms;
+        free_at[rank] += task_ms(o, number, total);
         makespan = free_at[rank] > makespan ? free_at[rank] : makespan;
     }
 done:
@@ -125,12 +138,11 @@ static int create_units(ferry *f, const options *o, ferry_object_type type, ferr
 {
     int rank = ferry_rank(f);
     long total = o->tasks * ferry_ranks(f);
-    long heavy = (long)((double)total * o->heavy_percent / 100 + 0.5);
     for (long i = 0; i < o->tasks; i++) {
         unit *u = calloc(1, sizeof *u + (size_t)o->bytes);
         if (u == NULL)
             return FERRY_ENOMEM;
-        u->ms = rank * o->tasks + i < heavy ? o->light_ms * o->factor : o->light_ms;
+        u->ms = task_ms(o, rank * o->tasks + i, total);
         u->size_bytes = (size_t)o->bytes;
         int error = ferry_object_create(f, type, u, &objects[i]);
         if (error != 0) {
@@ -245,7 +257,8 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
 {
     static const char *const works[] = {"compute", "sleep", "spin", NULL};
     bool alone = false;
-    int how = (int)o->work;
+    static const char *const shapes[] = {"step", "linear", NULL};
+    int how = (int)o->work, form = (int)o->shape;
     const parameter table[] = {
         {"tasks", "per rank", 1, 1e7, .whole = &o->tasks},
         {"heavy", "percent of the tasks that are heavy", 0, 100, .real = &o->heavy_percent},
@@ -254,16 +267,19 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
         {"bytes", "of data per object", 0, 1e9, .whole = &o->bytes},
         {"work", "what a task does: compute, which the simulator counts, sleep or spin",
          .choice = &how, .of = works},
+        {"shape", "step, or linear: times fall from the heavy task's to the light one's",
+         .choice = &form, .of = shapes},
         {"no-balance", "every task where it was made", .flag = &alone},
         {"scheduler", "by name", .text = &o->scheduler},
         {"loads", "tell the balancer what tasks cost", .flag = &o->loads},
         {0},
     };
     int status = parameters_read(f, argc, argv,
-                                 "Tasks of two lengths, the heavy ones on the first "
+                                 "Tasks of several lengths, the heavy ones on the first "
                                  "ranks, balanced while they run.",
                                  table);
     o->work = (work)how;
+    o->shape = (shape)form;
     o->balance = !alone;
     return status;
 }

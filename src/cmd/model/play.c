@@ -1,11 +1,13 @@
 /* A schedule played through, task by task, on ranks that have nothing but clocks.
  *
  * Each rank has a block of the sorted tasks, the heaviest first, and runs it in order. When its
- * last task begins it asks for another. The answer comes after one attempt. The most loaded of the
+ * last task ends it asks for another; with Ferry's own scheduler when that task begins. The answer
+ * comes after one attempt. The most loaded of the
  * ranks asked then gives the last task of its queue. It gives its only task to an idle rank, and
  * two or more are needed for a rank that still runs a task. If no rank can give, an idle rank asks
  * the next ranks, until no task waits anywhere. Diffusion asks `neighbours` ranks at a time and
- * stealing asks one, both in the order of ranks. Ferry's own scheduler knows the most loaded rank.
+ * stealing asks one, in an order that differs from rank to rank. Ferry's own scheduler knows the
+ * most loaded rank.
  *
  * Events are kept in a heap by time, then by rank, so equal input gives equal output. */
 #include <stdint.h>
@@ -31,6 +33,7 @@ typedef struct player {
     double ends;  /* of the task that runs */
     double delay; /* to be added to it: what giving costs */
     int next;     /* how far from here it asks next */
+    int stride;   /* from there to the rank after it */
 } player;
 
 typedef struct game {
@@ -42,6 +45,7 @@ typedef struct game {
     size_t waiting, in_flight; /* tasks in queues, and on their way */
     int ranks, asked;
     bool knows;    /* who is most loaded */
+    bool ahead;    /* a rank asks when its last task begins, else when that has ended */
     bool balanced; /* ranks ask at all */
     double attempt, giving, installing, factor, overhead;
     double makespan;
@@ -112,16 +116,16 @@ static void start(game *g, int rank, double now)
         q->delay = 0;
         push(g, (event){.time = q->ends, .rank = rank, .kind = ENDED});
     }
-    if (queue_length(q) == 0)
+    if (queue_length(q) == 0 && (g->ahead || !q->running))
         ask(g, rank, now);
 }
 
 /* Of `count` ranks the one with the longest queue of at least `least` tasks; -1: there is none. */
-static int most_loaded(const game *g, int rank, int first, int count, size_t least)
+static int most_loaded(const game *g, int rank, int first, int count, int stride, size_t least)
 {
     int best = -1;
     for (int i = 0; i < count; i++) {
-        int other = (rank + first + i) % g->ranks;
+        int other = (int)(((long)rank + first + (long)i * stride) % g->ranks);
         if (other != rank && queue_length(&g->players[other]) >= least &&
             (best < 0 || queue_length(&g->players[other]) > queue_length(&g->players[best])))
             best = other;
@@ -145,15 +149,15 @@ static void answer(game *g, int rank, double now)
 {
     player *q = &g->players[rank];
     size_t least = q->running ? 2 : 1;
-    int victim = g->knows ? most_loaded(g, rank, 1, g->ranks - 1, least)
-                          : most_loaded(g, rank, q->next, g->asked, least);
+    int victim = g->knows ? most_loaded(g, rank, 1, g->ranks - 1, 1, least)
+                          : most_loaded(g, rank, q->next, g->asked, q->stride, least);
     q->asking = false;
     if (victim >= 0) {
         q->asking = true; /* until it has come */
         push(g, (event){now + g->giving + g->installing, rank, ARRIVED, give(g, victim)});
         return;
     }
-    q->next = (q->next + g->asked) % g->ranks;
+    q->next = (int)((q->next + (long)g->asked * q->stride) % g->ranks);
     if (!q->running)
         ask(g, rank, now);
 }
@@ -187,12 +191,32 @@ static void handle(game *g, const event *e)
     }
 }
 
+/* A step through all ranks that differs from rank to rank, so that thieves spread. */
+static int stride_of(int rank, int ranks)
+{
+    uint64_t state = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    for (;;) {
+        state ^= state >> 31;
+        state *= UINT64_C(0xbf58476d1ce4e5b9);
+        int stride = 1 + (int)((state >> 33) % (uint64_t)(ranks - 1));
+        int a = stride, b = ranks;
+        while (b != 0) {
+            int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return stride;
+    }
+}
+
 static void set_costs(game *g, model_scheduler scheduler)
 {
     const model_parameters *p = g->p;
     double wanted = scheduler == MODEL_DIFFUSION ? p->neighbours : 1;
     g->asked = wanted < g->ranks - 1 ? (int)wanted : g->ranks - 1;
     g->knows = scheduler == MODEL_FERRY;
+    g->ahead = scheduler == MODEL_FERRY;
     g->balanced = scheduler != MODEL_NONE && g->ranks > 1;
     g->attempt = model_attempt(p, scheduler) + p->decide;
     g->giving = p->uninstall + p->pack + p->startup + p->byte * p->task_bytes;
@@ -213,7 +237,10 @@ bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
         for (int i = 0; i < ranks; i++)
             g.players[i] = (player){.first = model_block_begin(tasks->count, ranks, i),
                                     .end = model_block_begin(tasks->count, ranks, i + 1),
-                                    .next = 1};
+                                    .next = 1,
+                                    .stride = 1};
+        for (int i = 0; i < ranks && ranks > 1 && scheduler == MODEL_STEALING; i++)
+            g.players[i].stride = g.players[i].next = stride_of(i, ranks);
         for (int i = 0; i < ranks; i++)
             start(&g, i, 0);
         while (g.heap_count > 0) {
