@@ -1,6 +1,7 @@
 /* ferry run: options, then the program. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ferry/launch.h>
@@ -87,6 +88,23 @@ static int read_options(int argc, char **argv, ferry_launch_options *options)
     return 0;
 }
 
+/* Tells which variables the job does not heed. */
+static void say_ignored(const ferry_launch_options *options)
+{
+    const char *ranks = getenv("FERRY_RANKS"), *port = getenv("FERRY_PORT");
+    char number[16];
+    snprintf(number, sizeof(number), "%d", options->ranks);
+    /* A rank has a place: its FERRY_RANKS comes from its own launcher. */
+    if (ranks != NULL && *ranks != '\0' && strcmp(ranks, number) != 0 &&
+        getenv("FERRY_JOB_FD") == NULL)
+        fprintf(stderr,
+                "ferry run: FERRY_RANKS is \"%s\" and is ignored; the job has %s ranks (-n)\n",
+                ranks, number);
+    if (port != NULL && strcmp(port, "mpi") == 0)
+        fprintf(stderr, "ferry run: FERRY_PORT is \"mpi\" and is ignored: the ranks share the "
+                        "memory of this machine; for MPI use mpirun or srun\n");
+}
+
 int cmd_run(int argc, char **argv)
 {
     ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
@@ -106,6 +124,7 @@ int cmd_run(int argc, char **argv)
                 options.ranks_max, options.ranks, options.ranks);
         return wrong_usage();
     }
+    say_ignored(&options);
     status = ferry_launch(&options, argv + optind);
     if (status < 0) {
         fprintf(stderr, "ferry run: %s\n", ferry_error_message(NULL));

@@ -24,7 +24,7 @@ shm_state fy_job_state(const job *j, int rank)
     return (shm_state)shm_state_in(atomic_load(&rank_at(j->controls.base, (uint32_t)rank)->state));
 }
 
-static bool anyone_joined(const job *j)
+bool fy_job_anyone_joined(const job *j)
 {
     for (int rank = 0; rank < j->ranks; rank++) {
         shm_state state = fy_job_state(j, rank);
@@ -161,7 +161,7 @@ void fy_job_child_gone(job *j, int rank, const siginfo_t *info)
     int status = signaled ? 128 + info->si_status : info->si_status;
     int aborts = abort_status(j, rank, info);
     bool clean = status == 0 && aborts == 0 &&
-                 (state == SHM_LEFT || (state == SHM_ABSENT && !anyone_joined(j)));
+                 (state == SHM_LEFT || (state == SHM_ABSENT && !fy_job_anyone_joined(j)));
     bool expected = state == SHM_JOINED || (state == SHM_ABSENT && rank >= j->starting);
     bool endured = !clean && aborts == 0 && j->stage == JOB_RUNS && !j->start_failed &&
                    j->passed_signal == 0 && expected && others_endure(j, rank);

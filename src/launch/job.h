@@ -140,6 +140,8 @@ void fy_joiner_gone(job *j, int rank, bool process);
 
 /* end.c */
 shm_state fy_job_state(const job *j, int rank);
+/* Whether a rank has opened Ferry and did not die. */
+bool fy_job_anyone_joined(const job *j);
 /* Accounts for a child that has gone. */
 void fy_job_child_gone(job *j, int rank, const siginfo_t *info);
 void fy_job_next_stage(job *j);

@@ -292,6 +292,18 @@ static void clean_up(job *j)
     }
 }
 
+/* Warns if the job has ended well and its program never opened Ferry: then each process ran
+ * alone, and the ranks did the same work. */
+static void say_unopened(const job *j)
+{
+    if (j->status != 0 || j->plan->argv == NULL || j->controls.base == NULL ||
+        fy_job_anyone_joined(j))
+        return;
+    job_say("%s ran %d times, and no process opened Ferry; expected a program that calls "
+            "ferry_main or ferry_open",
+            j->plan->program, j->starting);
+}
+
 int fy_job_launch(const fy_launch_plan *plan)
 {
     job j = {
@@ -326,6 +338,8 @@ int fy_job_launch(const fy_launch_plan *plan)
         fy_job_signal(&j, SIGKILL);
     else
         fy_job_watch(&j);
+    if (error == 0)
+        say_unopened(&j);
     clean_up(&j);
     return error != 0 ? error : j.status;
 }

@@ -46,8 +46,11 @@ says out 'port shm   usable'
 
 # Programs that do not know Ferry.
 expect 0 "$ferry" run -n 4 true
+lines err 1
+says err 'true ran 4 times, and no process opened Ferry; expected .* ferry_main or ferry_open'
 expect 0 "$ferry" run -n 4 echo x
 lines out 4
+lines err 1
 expect 1 "$ferry" run -n 3 sh -c 'exit $((FERRY_RANK == 2))'
 says err 'rank 2 .* exited with status 1'
 expect 137 "$ferry" run -n 2 sh -c 'kill -KILL $$'
@@ -57,6 +60,18 @@ says err 'cannot run /no/such/program: No such file'
 expect 126 "$ferry" run -n 2 /etc/passwd
 lines err 1
 
+# Variables that the job does not heed are told of; a program that opens Ferry gets no line.
+expect 0 "$ferry" run -n 2 "$program" leave
+lines err 0
+expect 0 env FERRY_RANKS=zz "$ferry" run -n 2 "$program" leave
+lines err 1
+says err 'FERRY_RANKS is "zz" and is ignored; the job has 2 ranks (-n)'
+expect 0 env FERRY_RANKS=2 "$ferry" run -n 2 "$program" leave
+lines err 0
+expect 0 env FERRY_PORT=mpi "$ferry" run -n 2 "$program" leave
+lines err 1
+says err 'FERRY_PORT is "mpi" and is ignored: .* use mpirun or srun'
+
 # What cannot be written is told.
 if [ -w /dev/full ]; then
     for arguments in info --help --version 'report --help'; do
@@ -65,7 +80,8 @@ if [ -w /dev/full ]; then
         says err 'standard output cannot be written: No space left'
     done
     expect 0 sh -c '"$@" >/dev/full' sh "$ferry" run -n 2 --label echo one
-    lines err 2
+    [ "$(grep -c 'output of rank' "$work/err")" -eq 2 ] || fail "a lost output is not told"
+    lines err 3
     says err 'output of rank 0 is lost: No space left'
 fi
 
