@@ -1,4 +1,4 @@
-/* The inside of an arena, for heap.c, heap_arena.c and heap_spans.c.
+/* The inside of an arena, for heap.c, heap_arena.c, heap_gone.c and heap_spans.c.
  *
  * The data area is cut into spans. A run is one or more spans in a row: of equal small blocks, of
  * one large block, or free. The tag of a span says what its run is and how far back it begins; the
