@@ -119,9 +119,8 @@ int fy_env_number(const char *name, uint64_t *value)
     return fy_env_number_within(name, entry->min, entry->max, value);
 }
 
-/* Variables that have these values alone, as a message lists them. */
-static const char words[][2][24] = {{"FERRY_PORT", "shm, mpi or sim"},
-                                    {"FERRY_COMPUTE", "none, sleep or spin"}};
+/* A variable that has these values alone, as a message lists them. */
+static const char words[][2][24] = {{"FERRY_COMPUTE", "none, sleep or spin"}};
 
 /* Whether `text` is one of `list`, such as "none, sleep or spin". */
 static bool is_word(const char *text, const char *list)

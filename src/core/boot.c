@@ -1,13 +1,16 @@
 /* Boot: opens the rank that this process is, or starts the ranks that it is to start (place.h).
  *
- * With FERRY_PORT=sim all ranks are simulated in this process. Else, in this order: a place given
- * by Ferry's launcher; ranks as threads of this process; another launcher's job, or a communicator
- * of the caller's, joined through port mpi; a number of ranks to start here; else one rank. A
- * program never runs as N jobs of one rank. */
+ * A port that FERRY_PORT names, other than shm and mpi, starts its ranks itself (fy_port_entry): so
+ * does the simulator, sim. Else, in this order: a place given by Ferry's launcher; ranks as threads
+ * of this process; another launcher's job, or a communicator of the caller's, joined through port
+ * mpi; a number of ranks to start here; else one rank. A program never runs as N jobs of one rank.
+ */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,6 +24,7 @@
 #include "launch/join.h"
 #include "launch/launch.h"
 #include "port/mpi/open.h"
+#include "port/plugin.h"
 #include "port/sim/sim.h"
 
 static void unmap(void *arg)
@@ -188,6 +192,60 @@ static int open_mpi(const fy_place *where, const ferry_options *options, ferry *
     return 0;
 }
 
+/* Finds the port that FERRY_PORT names, and what it is started with. */
+static int find_port(const char *name, const ferry_options *options, const fy_port_entry **out,
+                     fy_port_settings *settings)
+{
+    char plugin[64], path[PATH_MAX];
+    const void *table;
+    uint64_t ranks = 1;
+    int error = fy_env_number_within(FY_ENV_RANKS, 1, INT_MAX, &ranks);
+    *settings = (fy_port_settings){.ranks = (int)ranks,
+                                   .heap_bytes = options->heap_bytes,
+                                   .ring_slots = options->ring_slots,
+                                   .ring_bytes = options->ring_bytes,
+                                   .communicator = options->communicator,
+                                   .error_set = fy_error_set};
+    if (error != 0 || strcmp(name, "sim") == 0)
+        return error != 0 ? error : fy_sim_find(out);
+    int length = snprintf(plugin, sizeof(plugin), "port-%s", name);
+    if ((size_t)length >= sizeof(plugin) || !fy_plugin_locate(plugin, path, sizeof(path)))
+        return fy_error_set(FERRY_ELAUNCH,
+                            "FERRY_PORT is \"%s\"; expected shm, mpi or sim, or the NAME of a file "
+                            "ferry-port-NAME.so in a folder of FERRY_PLUGIN_PATH",
+                            name);
+    error = fy_plugin_open(plugin, FY_PORT_SYMBOL, FY_PORT_VERSION, false, &table);
+    if (error == 0)
+        *out = table;
+    return error;
+}
+
+/* Opens the rank that a port with a launcher of its own makes of this process. */
+static int open_named(const fy_port_entry *entry, const fy_port_settings *settings,
+                      const ferry_options *options, ferry **out)
+{
+    fy_port *port;
+    int error = entry->open(settings, &port);
+    if (error == 0)
+        error = fy_rank_create(port, options, out);
+    if (error == 0 && (*out)->rank == 0)
+        fy_env_warn_unknown();
+    return error;
+}
+
+static int open_by_name(const char *name, const ferry_options *options, ferry **out)
+{
+    const fy_port_entry *entry;
+    fy_port_settings settings;
+    int error = find_port(name, options, &entry, &settings);
+    if (error == 0 && entry->open == NULL)
+        error = fy_error_set(FERRY_ELAUNCH,
+                             "open: FERRY_PORT=%s runs only programs of ferry_main, "
+                             "whose ranks can share a process",
+                             name);
+    return error != 0 ? error : open_named(entry, &settings, options, out);
+}
+
 int ferry_open(const ferry_options *options, ferry **out)
 {
     if (out == NULL)
@@ -196,6 +254,9 @@ int ferry_open(const ferry_options *options, ferry **out)
     ferry_options o;
     fy_streams_reserve();
     int error = fy_options_read(options, &o);
+    const char *name = fy_place_port();
+    if (error == 0 && name != NULL)
+        return open_by_name(name, &o, out);
     if (error == 0)
         error = fy_place_find(&where);
     if (error != 0)
@@ -386,7 +447,8 @@ static int run_threads(const fy_place *where, program *p)
     return status;
 }
 
-static int run_simulated_rank(void *arg, fy_port *port)
+/* A fy_port_main. */
+static int run_port_rank(void *arg, fy_port *port)
 {
     const program *p = arg;
     fy_port_info info;
@@ -394,19 +456,23 @@ static int run_simulated_rank(void *arg, fy_port *port)
     ferry *f;
     if (fy_rank_create(port, &p->options, &f) != 0)
         return failed(info.rank);
-    return run_and_close(f, p); /* the simulation is watched as a whole */
+    return run_and_close(f, p); /* the port watches its process as a whole */
 }
 
-static int simulate(program *p)
+static int run_named(const char *name, program *p)
 {
-    fy_sim_options options = {.heap_bytes = p->options.heap_bytes,
-                              .ring_slots = p->options.ring_slots,
-                              .ring_bytes = p->options.ring_bytes};
-    const fy_sim_table *simulator;
-    if (fy_sim_find(&simulator) != 0 || simulator->options_read(&options) != 0)
+    const fy_port_entry *entry;
+    fy_port_settings settings;
+    ferry *f;
+    int error = find_port(name, &p->options, &entry, &settings);
+    if (error == 0 && entry->run == NULL)
+        error = open_named(entry, &settings, &p->options, &f);
+    if (error != 0)
         return failed(-1);
+    if (entry->run == NULL)
+        return run_rank(f, p);
     fy_env_warn_unknown();
-    int status = simulator->run(&options, run_simulated_rank, p);
+    int status = entry->run(&settings, run_port_rank, p);
     return status < 0 ? failed(-1) : status;
 }
 
@@ -421,8 +487,9 @@ int ferry_main(int argc, char **argv, ferry_rank_main *rank_main, const ferry_op
     fy_streams_reserve();
     if (fy_options_read(options, &p.options) != 0)
         return failed(-1);
-    if (fy_place_is_simulated())
-        return simulate(&p);
+    const char *name = fy_place_port();
+    if (name != NULL)
+        return run_named(name, &p);
     if (fy_place_find(&where) != 0)
         return failed(-1);
     if (where.threads)

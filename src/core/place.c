@@ -66,18 +66,9 @@ static bool is_port(const char *name)
     return port != NULL && strcmp(port, name) == 0;
 }
 
-bool fy_place_is_simulated(void)
+const char *fy_place_port(void)
 {
-    return is_port("sim");
-}
-
-static int check_port(void)
-{
-    const char *port = fy_env_get("FERRY_PORT");
-    if (port == NULL || is_port("shm") || is_port("mpi"))
-        return 0;
-    return fy_error_set(FERRY_ELAUNCH, "open: FERRY_PORT=sim runs only programs of ferry_main, "
-                                       "whose ranks can share a process");
+    return is_port("shm") || is_port("mpi") ? NULL : fy_env_get("FERRY_PORT");
 }
 
 fy_compute fy_compute_read(void)
@@ -120,9 +111,7 @@ static int read_place(fy_place *out)
 int fy_place_find(fy_place *out)
 {
     *out = (fy_place){.ranks = 1};
-    int error = check_port();
-    if (error == 0)
-        error = read_place(out);
+    int error = read_place(out);
     if (error != 0 || out->launched)
         return error;
     if (out->join != NULL && (out->threads || out->ranks > 1 || is_port("mpi")))

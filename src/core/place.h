@@ -29,8 +29,9 @@ typedef struct fy_place {
  * together cannot be. With fy_error_set, as all of these. */
 int fy_place_find(fy_place *out);
 
-/* Whether all ranks are to be simulated in this process. */
-bool fy_place_is_simulated(void);
+/* The value of FERRY_PORT if it names a port that starts its own ranks (fy_port_entry); NULL: shm
+ * or mpi. */
+const char *fy_place_port(void);
 
 /* The options of a rank: the caller's, or NULL, what the environment says over them, and defaults.
  * FERRY_EINVAL. */

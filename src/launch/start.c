@@ -17,9 +17,11 @@ static int read_options(fy_shm_options *shm)
     uint64_t heap_bytes = 0, ring_slots = 0, ring_bytes = 0, ranks_max = 0;
     int error = fy_env_check();
     const char *port = fy_env_get("FERRY_PORT");
-    if (error == 0 && port != NULL && strcmp(port, "sim") == 0)
-        error = fy_error_set(FERRY_EINVAL, "FERRY_PORT is \"sim\"; expected shm for ranks that are "
-                                           "processes (\"ferry sim\" simulates them)");
+    if (error == 0 && port != NULL && strcmp(port, "shm") != 0 && strcmp(port, "mpi") != 0)
+        error = fy_error_set(FERRY_EINVAL,
+                             "FERRY_PORT is \"%s\"; expected shm for ranks that are "
+                             "processes (\"ferry sim\" simulates them)",
+                             port);
     if (error == 0)
         error = fy_env_number("FERRY_HEAP_BYTES", &heap_bytes);
     if (error == 0)

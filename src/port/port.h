@@ -25,7 +25,7 @@
 #include <ferry/error.h>
 
 /* Of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 10
+#define FY_PORT_VERSION 11
 #define FY_TRANSPORT_VERSION 1
 #define FY_HOST_VERSION 1
 #define FY_HEAP_VERSION 1
@@ -289,6 +289,38 @@ struct fy_port_ops {
     fy_member_ops members;
     fy_diagnosis_ops diagnosis;
 };
+
+/* What core starts a port with. Zero and NULL mean the default of the port. */
+typedef struct fy_port_settings {
+    int ranks;                /* as FERRY_RANKS says; the port checks its own limit */
+    size_t heap_bytes;        /* per rank, of alloc */
+    uint32_t ring_slots;      /* per (source, target, lane, thread) */
+    uint32_t ring_bytes;      /* likewise */
+    const void *communicator; /* of the program, as ferry_options has it; lent until close */
+
+    /* Says why the port does not start, as fy_error_set: a plug-in of a program that is linked to
+     * the static library has a copy of that function which nobody reads. Returns `error`. */
+    int (*error_set)(int error, const char *format, ...);
+} fy_port_settings;
+
+/* What one rank does. The result is the exit status of the rank. It closes the port. */
+typedef int fy_port_main(void *arg, fy_port *port);
+
+/* How core starts the port NAME that FERRY_PORT names: the plug-in ferry-port-NAME.so exports this
+ * table as FY_PORT_SYMBOL. One of `run` and `open` is NULL. */
+typedef struct fy_port_entry {
+    uint32_t version; /* FY_PORT_VERSION */
+
+    /* For a port whose ranks all live in the calling process: runs all ranks to their end and
+     * returns the exit status of the job. FERRY_E...: nothing was started; with fy_error_set. */
+    int (*run)(const fy_port_settings *settings, fy_port_main *rank_main, void *arg);
+
+    /* For a port whose ranks are processes that a launcher of the port starts: opens the rank of
+     * this process. `close` of the port frees everything. FERRY_E... with fy_error_set. */
+    int (*open)(const fy_port_settings *settings, fy_port **out);
+} fy_port_entry;
+
+#define FY_PORT_SYMBOL "fy_port_table"
 
 /* Checks the versions of the port's tables. FERRY_ELAUNCH with fy_error_set, which names the table:
  * the port was built for another version of Ferry. */

@@ -37,7 +37,7 @@ static fy_verdict note(void *context, int source, const fy_frame *frame)
 
 /* Runs on a network with round figures: latency 1 us, send 100 ns, receive 200 ns, 1 ns per byte.
  */
-static int run(int ranks, fy_sim_options options, fy_sim_main *rank_main, notes *n)
+static int run(int ranks, fy_sim_options options, fy_port_main *rank_main, notes *n)
 {
     char path[] = "/tmp/ferry-sim-XXXXXX";
     int fd = mkstemp(path);

@@ -1,8 +1,8 @@
 /* For programs that have the simulator in them: those linked to the static library. */
 #include "port/sim/sim.h"
 
-int fy_sim_find(const fy_sim_table **out)
+int fy_sim_find(const fy_port_entry **out)
 {
-    *out = &fy_sim_functions;
+    *out = &fy_port_table;
     return 0;
 }

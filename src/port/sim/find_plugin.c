@@ -2,10 +2,10 @@
 #include "port/plugin.h"
 #include "port/sim/sim.h"
 
-int fy_sim_find(const fy_sim_table **out)
+int fy_sim_find(const fy_port_entry **out)
 {
     const void *table;
-    int error = fy_plugin_open("port-sim", FY_SIM_SYMBOL, FY_PORT_VERSION, false, &table);
+    int error = fy_plugin_open("port-sim", FY_PORT_SYMBOL, FY_PORT_VERSION, false, &table);
     if (error == 0)
         *out = table;
     return error;

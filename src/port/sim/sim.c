@@ -452,7 +452,7 @@ static int write_tape(const fy_world *world, bool struck)
     return fy_error_set(FERRY_ESYSTEM, "sim: cannot write the tape \"%s\"", name);
 }
 
-int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg)
+int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg)
 {
     fy_world *world = calloc(1, sizeof(*world));
     if (world == NULL)

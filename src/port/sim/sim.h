@@ -36,9 +36,6 @@ typedef struct fy_sim_options {
     bool report;            /* prints what the run was, and its hash, on standard error */
 } fy_sim_options;
 
-/* What one rank does; its result is the rank's exit status. It closes the port. */
-typedef int fy_sim_main(void *arg, fy_port *port);
-
 /* Reads FERRY_RANKS and FERRY_SIM_* over `options`. FERRY_EINVAL with fy_error_set. */
 int fy_sim_options_read(fy_sim_options *options);
 
@@ -46,20 +43,13 @@ int fy_sim_options_read(fy_sim_options *options);
  * failed, which ends the job, or FY_SIM_STUCK or FY_SIM_BROKEN after a report on standard error.
  * What ranks that did not end had allocated is not freed. FERRY_E...: nothing was started, or the
  * tape not written; fy_error_set. */
-int fy_sim_run(const fy_sim_options *options, fy_sim_main *rank_main, void *arg);
+int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg);
 
 /* The simulator as boot finds it: in the same file, or in the plug-in "port-sim" (port/plugin.h).
  */
-typedef struct fy_sim_table {
-    uint32_t version; /* FY_PORT_VERSION */
-    int (*options_read)(fy_sim_options *options);
-    int (*run)(const fy_sim_options *options, fy_sim_main *rank_main, void *arg);
-} fy_sim_table;
+FY_SHARED extern const fy_port_entry fy_port_table;
 
-#define FY_SIM_SYMBOL "fy_sim_functions"
-FY_SHARED extern const fy_sim_table fy_sim_functions;
-
-/* FERRY_ELAUNCH with fy_error_set: there is no plug-in. */
-int fy_sim_find(const fy_sim_table **out);
+/* FERRY_ENOTSUP with fy_error_set: there is no plug-in. */
+int fy_sim_find(const fy_port_entry **out);
 
 #endif

@@ -1,3 +1,12 @@
 #include "port/sim/sim.h"
 
-const fy_sim_table fy_sim_functions = {FY_PORT_VERSION, fy_sim_options_read, fy_sim_run};
+static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *arg)
+{
+    fy_sim_options options = {.heap_bytes = settings->heap_bytes,
+                              .ring_slots = settings->ring_slots,
+                              .ring_bytes = settings->ring_bytes};
+    int error = fy_sim_options_read(&options);
+    return error != 0 ? error : fy_sim_run(&options, rank_main, arg);
+}
+
+const fy_port_entry fy_port_table = {.version = FY_PORT_VERSION, .run = run};

@@ -137,7 +137,7 @@ typedef struct fy_sim_counts {
 
 struct fy_world {
     fy_sim_options options;
-    fy_sim_main *rank_main;
+    fy_port_main *rank_main;
     void *arg;
     fy_net net;
     fy_faults faults;
