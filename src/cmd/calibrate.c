@@ -1,7 +1,7 @@
 /* ferry calibrate: measures two ranks of the real port at hand and writes a network file for the
- * simulator. What a request costs its sender, its receiver and the way between them is measured
- * through the public calls, so Ferry's own share is in the figures. Each is the least of many
- * rounds: other work on the machine only adds. */
+ * simulator, with the parameters of `ferry model` in it. What a request costs its sender, its
+ * receiver and the way between them is measured through the public calls, so Ferry's own share is
+ * in the figures. Each is the least of many rounds: other work on the machine only adds. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <ferry/ferry.h>
 #include <ferry/launch.h>
 
+#include "cmd/calibrate.h"
 #include "cmd/cmd.h"
 
 enum {
@@ -22,15 +23,18 @@ enum {
     PATIENT_POLLS = 2000,
     BATCH = 20,
     PHASE_NS = 500000000,
+    QUICK_PHASE_NS = 50000000,
 };
 
 static const char help[] =
-    "usage: ferry calibrate [-o FILE]\n"
+    "usage: ferry calibrate [--quick] [-o FILE]\n"
     "\n"
     "Measures requests between two ranks of this machine for some seconds and writes a network\n"
-    "file for `ferry sim --net FILE` to FILE, or to the standard output.\n"
+    "file for `ferry sim --net FILE` to FILE, or to the standard output. It has every parameter\n"
+    "of `ferry model -p FILE` too.\n"
     "\n"
     "  -o, --output FILE  where to; the standard output by default\n"
+    "  -q, --quick        fewer rounds, for a first look\n"
     "  -h, --help         this text\n";
 
 typedef struct probe {
@@ -38,6 +42,7 @@ typedef struct probe {
     uint64_t counted;
     uint64_t expected; /* kept apart: collectives handle requests of the next round too */
     char *data;
+    uint64_t phase_ns; /* how long one measurement may take */
 } probe;
 
 static void on_count(ferry *f, int source, const ferry_message *message)
@@ -47,7 +52,7 @@ static void on_count(ferry *f, int source, const ferry_message *message)
     ((probe *)ferry_user_data(f))->counted++;
 }
 
-static void must(int error, const char *what)
+void calibrate_must(int error, const char *what)
 {
     if (error == 0)
         return;
@@ -58,7 +63,7 @@ static void must(int error, const char *what)
 static void send(ferry *f, const probe *p, size_t size_bytes)
 {
     ferry_message message = {.handler = p->count, .data = p->data, .size_bytes = size_bytes};
-    must(ferry_request_send(f, 1 - ferry_rank(f), &message, NULL), "send");
+    calibrate_must(ferry_request_send(f, 1 - ferry_rank(f), &message, NULL), "send");
 }
 
 /* Polls; when that takes too long, others want the processor, and the round will not count. */
@@ -73,10 +78,10 @@ static void await(ferry *f, const probe *p, uint64_t count)
 
 /* Whether both go on with a phase that began at `start_ns`: on a busy machine each hand-over takes
  * a time slice, and a few rounds must do. */
-static bool is_early(ferry *f, uint64_t start_ns)
+static bool is_early(ferry *f, const probe *p, uint64_t start_ns)
 {
-    uint64_t early = ferry_now(f) - start_ns < PHASE_NS;
-    must(ferry_broadcast(f, 0, &early, sizeof(early)), "broadcast");
+    uint64_t early = ferry_now(f) - start_ns < p->phase_ns;
+    calibrate_must(ferry_broadcast(f, 0, &early, sizeof(early)), "broadcast");
     return early != 0;
 }
 
@@ -85,11 +90,14 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Half a round trip of `size_bytes`. */
-static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes)
+/* Half a round trip of `size_bytes`; also the median, if it is asked for. */
+static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes, uint64_t *median)
 {
+    _Static_assert(BIG_ROUNDS <= ROUNDS, "room for every round");
+    uint64_t halves[ROUNDS];
+    int count = 0;
     uint64_t best = UINT64_MAX, phase_ns = ferry_now(f);
-    for (int i = 0; i < rounds && (i % BATCH != 0 || i == 0 || is_early(f, phase_ns)); i++) {
+    for (int i = 0; i < rounds && (i % BATCH != 0 || i == 0 || is_early(f, p, phase_ns)); i++) {
         uint64_t target = ++p->expected;
         uint64_t start = ferry_now(f);
         if (ferry_rank(f) == 0)
@@ -97,8 +105,11 @@ static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes)
         await(f, p, target);
         if (ferry_rank(f) == 1)
             send(f, p, size_bytes);
-        best = least(best, (ferry_now(f) - start) / 2);
+        halves[count++] = (ferry_now(f) - start) / 2;
+        best = least(best, halves[count - 1]);
     }
+    if (median != NULL)
+        *median = calibrate_median(halves, count);
     return best;
 }
 
@@ -107,7 +118,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
 {
     *send_ns = *receive_ns = UINT64_MAX;
     uint64_t phase_ns = ferry_now(f);
-    for (int i = 0; i < BURSTS && (i == 0 || is_early(f, phase_ns)); i++) {
+    for (int i = 0; i < BURSTS && (i == 0 || is_early(f, p, phase_ns)); i++) {
         p->expected += ferry_rank(f) == 1 ? BURST : 0;
         ferry_barrier(f);
         uint64_t start = ferry_now(f);
@@ -133,7 +144,7 @@ static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
 static uint64_t stream_gap(ferry *f, probe *p)
 {
     uint64_t best = UINT64_MAX, phase_ns = ferry_now(f);
-    for (int i = 0; i < 20 && (i == 0 || is_early(f, phase_ns)); i++) {
+    for (int i = 0; i < 20 && (i == 0 || is_early(f, p, phase_ns)); i++) {
         p->expected += ferry_rank(f) == 1 ? 10000 : 0;
         ferry_barrier(f);
         uint64_t start = ferry_now(f);
@@ -145,7 +156,8 @@ static uint64_t stream_gap(ferry *f, probe *p)
     return best;
 }
 
-static int write_file(const char *name, uint64_t half, uint64_t big, const uint64_t *cost)
+static int write_file(const char *name, uint64_t half, uint64_t big, const uint64_t *cost,
+                      const calibrate_costs *costs)
 {
     FILE *file = name == NULL ? stdout : fopen(name, "w");
     if (file == NULL) {
@@ -160,6 +172,7 @@ static int write_file(const char *name, uint64_t half, uint64_t big, const uint6
             "ns\nreceive %" PRIu64 "ns\ngap %" PRIu64 "ns\nbyte %" PRIu64 "ps\n",
             half, BIG_BYTES, big, half > overhead ? half - overhead : 1, cost[0], cost[1], cost[2],
             big > half ? (big - half) * 1000 / BIG_BYTES : 0);
+    calibrate_costs_write(file, costs);
     bool bad = ferror(file) != 0;
     if (name != NULL)
         bad = fclose(file) != 0 || bad;
@@ -168,44 +181,52 @@ static int write_file(const char *name, uint64_t half, uint64_t big, const uint6
 
 static int measure(ferry *f, int argc, char **argv)
 {
-    probe p = {.data = calloc(1, BIG_BYTES)};
+    bool quick = strcmp(argv[2], "quick") == 0;
+    probe p = {.data = calloc(1, BIG_BYTES), .phase_ns = quick ? QUICK_PHASE_NS : PHASE_NS};
     if (p.data == NULL)
-        must(FERRY_ENOMEM, "buffer");
+        calibrate_must(FERRY_ENOMEM, "buffer");
     ferry_user_data_set(f, &p);
-    must(ferry_handler_register(f, "calibrate", on_count, &p.count), "register");
+    calibrate_must(ferry_handler_register(f, "calibrate", on_count, &p.count), "register");
     ferry_barrier(f);
     uint64_t cost[3]; /* send, receive, gap */
-    uint64_t half = half_round(f, &p, ROUNDS, 0);
-    uint64_t big = half_round(f, &p, BIG_ROUNDS, BIG_BYTES);
+    calibrate_costs costs = {0};
+    uint64_t half = half_round(f, &p, ROUNDS, 0, &costs.startup);
+    uint64_t big = half_round(f, &p, BIG_ROUNDS, BIG_BYTES, NULL);
     bursts(f, &p, &cost[0], &cost[1]);
     cost[2] = stream_gap(f, &p);
     int error = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, cost, cost, 3);
-    must(error, "allreduce");
+    calibrate_must(error, "allreduce");
     if (cost[1] == UINT64_MAX)
         cost[1] = cost[0];
     free(p.data);
-    const char *name = argc > 2 ? argv[2] : NULL;
-    return ferry_rank(f) == 0 ? write_file(name, half, big, cost) : 0;
+    calibrate_costs_measure(f, quick, &costs);
+    const char *name = argc > 3 ? argv[3] : NULL;
+    return ferry_rank(f) == 0 ? write_file(name, half, big, cost, &costs) : 0;
 }
 
 /* The ranks are this program again, called with the word "rank". */
 int cmd_calibrate(int argc, char **argv)
 {
     static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
+                                                 {"quick", no_argument, NULL, 'q'},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {NULL, 0, NULL, 0}};
-    if (argc > 1 && strcmp(argv[1], "rank") == 0)
+    if (argc > 2 && strcmp(argv[1], "rank") == 0)
         return ferry_main(argc, argv, measure, NULL);
     char name[] = "ferry calibrate", self[] = "/proc/self/exe", word[] = "calibrate",
-         rank[] = "rank";
-    char *output = NULL;
+         rank[] = "rank", full[] = "full", quick[] = "quick";
+    char *output = NULL, *extent = full;
     argv[0] = name;
     int option;
-    while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "o:qh", long_options, NULL)) != -1) {
         if (option == 'h')
             fputs(help, stdout);
         if (option == 'h')
             return 0;
+        if (option == 'q') {
+            extent = quick;
+            continue;
+        }
         if (option != 'o') {
             fprintf(stderr, "Try `ferry calibrate --help`.\n");
             return CMD_USAGE_STATUS;
@@ -216,7 +237,7 @@ int cmd_calibrate(int argc, char **argv)
         fprintf(stderr, "ferry calibrate: %s: expected no arguments\n", argv[optind]);
         return CMD_USAGE_STATUS;
     }
-    char *const ranks[] = {self, word, rank, output, NULL};
+    char *const ranks[] = {self, word, rank, extent, output, NULL};
     ferry_launch_options options = FERRY_LAUNCH_OPTIONS_DEFAULTS;
     options.ranks = 2;
     int status = ferry_launch(&options, ranks);

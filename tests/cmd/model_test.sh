@@ -103,4 +103,28 @@ sed 's/^ferry-trace.*/ferry-trace 999/;1s/[0-9][0-9]*/999/' "$traces/rank-0.trac
 expect 1 "$ferry" model "$work"
 says err 'xpected'
 
+# What calibrate writes has every parameter, and model and sim take it. The last five belong to the
+# program, and a helper that is woken has no quantum. Older files have the parts of a start-up only.
+expect 0 "$ferry" calibrate --quick -o "$work/here.net"
+for name in startup byte poll switch reply decide uninstall pack unpack install request-bytes \
+    task-bytes neighbours; do
+    awk -v name="$name" '$1 == name && $2 + 0 > 0 && $2 ~ /^[0-9]+(ns|ps)?$/ { n++ }
+        END { exit n != 1 }' "$work/here.net" || fail "calibrate: $name is not there, or is 0"
+done
+for name in quantum messages message-bytes overlap; do
+    grep -q "^$name 0" "$work/here.net" || fail "calibrate: $name is not there"
+done
+# sends: what 64 messages without data take, in ns, and so 64 start-ups.
+sends() { sed -n '/"none"/s/.*"messages": *\([^,]*\),.*/\1/p' "$work/out" | awk '{ printf "%.0f", $1 * 1e9 }'; }
+expect 0 "$ferry" model -n 1 -j -p "$work/here.net" -s messages=1 "$work/step"
+startup=$(sed -n 's/^startup \(.*\)ns/\1/p' "$work/here.net")
+[ "$(sends)" -eq $((64 * startup)) ] || fail "$(sends) ns are not 64 start-ups of $startup ns"
+expect 0 "$ferry" sim -n 2 -N "$work/here.net" "$synthetic" --tasks 2 --work compute
+printf 'topology flat\nlatency 1us\nsend 2us\nreceive 4us\ngap 5ns\nbyte 3ps\n' >"$work/old.net"
+expect 0 "$ferry" model -n 1 -j -p "$work/old.net" -s messages=1 "$work/step"
+[ "$(sends)" -eq 448000 ] || fail "$(sends) ns are not 64 start-ups of 7 us"
+echo 'poll 1us 2us' >>"$work/old.net"
+expect 1 "$ferry" sim -n 2 -N "$work/old.net" "$synthetic"
+says err 'unknown key: "poll"'
+
 ends_well

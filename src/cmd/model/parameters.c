@@ -103,12 +103,14 @@ bool model_parameter_set(model_parameters *p, const char *name, const char *valu
 typedef struct network {
     double parts; /* latency, send and receive */
     bool present;
+    bool startup; /* a line gives it itself */
 } network;
 
 static bool set_line(model_parameters *p, network *net, const char *name, const char *value,
                      char *error)
 {
     double seconds;
+    net->startup = net->startup || strcmp(name, "startup") == 0;
     if (strcmp(name, "topology") == 0 || strcmp(name, "memory") == 0 || strcmp(name, "gap") == 0)
         return true;
     if (strcmp(name, "latency") != 0 && strcmp(name, "send") != 0 && strcmp(name, "receive") != 0)
@@ -149,7 +151,7 @@ bool model_parameters_parse(FILE *file, const char *name, model_parameters *p,
                        strerror(errno));
         good = false;
     }
-    if (good && net.present)
+    if (good && net.present && !net.startup)
         p->startup = net.parts;
     return good;
 }

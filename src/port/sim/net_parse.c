@@ -212,6 +212,19 @@ static int scalar(parser *p, char **words, int count)
     return time_word(p, words[1], unit_ps, field);
 }
 
+/* Lines that are for `ferry model` alone, in a file of `ferry calibrate`. */
+static bool of_model(const char *key)
+{
+    static const char *const keys[] = {"startup",       "poll",       "switch",     "reply",
+                                       "decide",        "uninstall",  "pack",       "unpack",
+                                       "install",       "quantum",    "task-bytes", "request-bytes",
+                                       "message-bytes", "neighbours", "messages",   "overlap"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 static int statement(parser *p, char **words, int count)
 {
     int error = 0;
@@ -223,6 +236,8 @@ static int statement(parser *p, char **words, int count)
         error = once(p, 1u << 31, words[0]);
         return error != 0 ? error : memory(p, words, count);
     }
+    if (count == 2 && of_model(words[0]))
+        return 0;
     if (strcmp(words[0], "pair") == 0)
         return pair(p, words, count);
     if (p->net->pair_count > 0)
