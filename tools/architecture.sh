@@ -18,7 +18,7 @@ memory|0|shared heap, put and get
 object|0|names, directory, migration
 balance|0|tasks, schedulers (more: plug-in)
 mover|1|block arrays, plans, files
-mover/hdf5|1|plug-in: HDF5
+mover/io/hdf5|1|plug-in: HDF5
 cell|2|parcels and cells
 collection|1|objects by index, steps
 window|3|arrays that grow, put and get

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/mix.h"
 #include "collection/state.h"
-#include "mover/move.h"
+#include "mover/kernels/move.h"
 
 /* What stands before the values of a partial result and of a result. */
 typedef struct fy_round_head {

@@ -64,19 +64,27 @@ rule_columns()
 # The height of each layer; layers of one height do not know each other.
 levels='base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
 levels="$levels collection 8 window 7"
+# The order of the folders within a layer.
+inner='mover/geometry 1 mover/plan 2 mover/kernels 3 mover/run 4 mover/bind 5 mover/io 6'
 
 # Includes point only downwards (docs/architecture.md). Each folder under src is a layer.
 rule_includes()
 {
-    sources include src | xargs awk -v levels="$levels" '
+    sources include src | xargs awk -v levels="$levels" -v inner="$inner" '
         BEGIN {
             n = split(levels, pair, " ")
             for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
+            n = split(inner, pair, " ")
+            for (i = 1; i < n; i += 2) height[pair[i]] = pair[i + 1]
             # public headers are named after their layer, mover_plan.h too, but for these
             n = split("export base error base trace core member core two core " \
                       "background core collective core group core directory object " \
                       "scheduler object convert cell", pair, " ")
             for (i = 1; i < n; i += 2) public[pair[i]] = pair[i + 1]
+        }
+        function folder_of(path,    part) {
+            sub(/^src\//, "", path); split(path, part, "/")
+            return part[1] "/" part[2]
         }
         function layer_of(path,    part) {
             if (path ~ /^include\/ferry\//) {
@@ -101,6 +109,9 @@ rule_includes()
                     printf "%s:%d: %s is inside layer %s\n", FILENAME, FNR, name, to
                 next
             }
+            if (folder_of(FILENAME) in height && height[folder_of(name)] > height[folder_of(FILENAME)])
+                printf "%s:%d: %s of folder %s from folder %s\n", FILENAME, FNR, name,
+                    folder_of(name), folder_of(FILENAME)
             if (to == from) next
             if (!(to in level) || level[to] >= level[from])
                 printf "%s:%d: %s of layer %s from layer %s\n", FILENAME, FNR, name, to, from

@@ -135,6 +135,8 @@ includes)
     spoil 'core including object' to src/core/a.c '#include "object/object.h"\n'
     mkdir_cell() { mkdir "$root/src/cell"; to src/cell/c.c '#include "mover/mover.h"\n'; }
     spoil 'two layers of one rank' mkdir_cell
+    plan_and_io() { mkdir -p "$root/src/mover/plan"; to src/mover/plan/p.c '#include "mover/io/disk.h"\n'; }
+    spoil 'a folder of movers that knows a later one' plan_and_io
     mkdir_cmd() { mkdir "$root/src/cmd"; to src/cmd/c.c '#include "core/a.h"\n'; }
     spoil 'the command inside a layer' mkdir_cmd
     ;;

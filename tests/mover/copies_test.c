@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "dice.h"
-#include "mover/copies.h"
-#include "mover/plan.h"
+#include "mover/plan/plan.h"
+#include "mover/run/copies.h"
 
 static bool same_region(const ferry_region *a, const ferry_region *b)
 {

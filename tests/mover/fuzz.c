@@ -14,10 +14,10 @@
 #include <ferry/mover_file.h>
 
 #include "arrays.h"
-#include "mover/box.h"
-#include "mover/checkpoint.h"
-#include "mover/exchange.h"
-#include "mover/state.h"
+#include "mover/bind/exchange.h"
+#include "mover/geometry/box.h"
+#include "mover/io/checkpoint.h"
+#include "mover/run/state.h"
 #include "odd.h"
 
 static void text(ferry *f, dice *d)

@@ -11,7 +11,7 @@
 #include <ferry/mover.h>
 
 #include "dice.h"
-#include "mover/move.h"
+#include "mover/kernels/move.h"
 
 enum { ROUNDS = 6000 };
 

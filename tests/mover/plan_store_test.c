@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "dice.h"
-#include "mover/plan.h"
-#include "mover/shape.h"
+#include "mover/plan/plan.h"
+#include "mover/plan/shape.h"
 
 enum { COUNT = 2000 };
 

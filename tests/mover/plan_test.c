@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "dice.h"
-#include "mover/plan.h"
+#include "mover/plan/plan.h"
 
 /* A random tiling with random owners; some blocks are taken away, so it is irregular. */
 static ferry_floorplan irregular(dice *d, ferry_region domain, int64_t extent, int ranks)

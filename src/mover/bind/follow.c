@@ -1,0 +1,228 @@
+/* Following: movers stay valid when the blocks of their xarrays change owners.
+ *
+ * A rank knows the copies that touch its blocks. When a block leaves, the old owner tells the new
+ * one those that touch it and that the new one cannot know yet; both forget what no longer touches
+ * them. So no plan is made again, and a copy between two blocks that stay is told to nobody. Of the
+ * two old owners of a copy one tells it: that of the source when the source moves there, else that
+ * of the target. Every rank knows from the floor plans who will tell it something. Links are then
+ * opened anew, because neighbours and grids have changed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "mover/bind/link.h"
+#include "mover/geometry/fail.h"
+#include "mover/plan/plan.h"
+
+/* A mover that follows `arrays`. */
+typedef struct following {
+    ferry_mover *m;
+    fy_arrays arrays;
+    const fy_outcome *outcome;
+    ferry_plan known; /* what touches this rank: before, then after */
+    size_t before;
+} following;
+
+/* A copy, and the blocks that it names with the owners of now. */
+typedef struct told_copy {
+    ferry_plan_entry copy;
+    ferry_block source, target;
+} told_copy;
+
+static int old_owner(const following *w, const ferry_xarray *of, int32_t block)
+{
+    const ferry_floorplan *blocks = &of->blocks;
+    for (size_t i = 0; i < w->arrays.count; i++)
+        if (w->arrays.items[i] == of)
+            blocks = &w->outcome->old[i];
+    return fy_block_owner(blocks, block);
+}
+
+/* Whether this rank has to tell `rank` about a copy. */
+static bool tells(const following *w, size_t index, int rank)
+{
+    const ferry_mover *m = w->m;
+    const int32_t source_block = fy_plan_source(&w->known, index);
+    const int32_t target_block = fy_plan_target(&w->known, index);
+    const bool reads = fy_block_owner(&m->source->blocks, source_block) == rank;
+    if (!reads && fy_block_owner(&m->target->blocks, target_block) != rank)
+        return false;
+    const int source = old_owner(w, m->source, source_block);
+    const int target = old_owner(w, m->target, target_block);
+    return source != rank && target != rank && (reads ? source : target) == ferry_rank(m->f);
+}
+
+static bool touches(void *arg, const ferry_plan_entry *copy)
+{
+    const ferry_mover *m = arg;
+    const int self = ferry_rank(m->f);
+    return fy_block_owner(&m->source->blocks, copy->source) == self ||
+           fy_block_owner(&m->target->blocks, copy->target) == self;
+}
+
+static int list_known(following *w)
+{
+    fy_copies_walk walk = {.list = &w->m->kept};
+    int error = 0;
+    while (error == 0 && fy_copies_next(&walk))
+        error = ferry_plan_add(&w->known, &walk.copy);
+    w->before = w->known.count;
+    return error;
+}
+
+static int tell(following *w, int rank)
+{
+    const ferry_mover *m = w->m;
+    size_t count = 0;
+    for (size_t i = 0; i < w->before; i++)
+        count += tells(w, i, rank);
+    told_copy *told = fy_malloc((count + 1) * sizeof *told);
+    int error = told == NULL ? FERRY_ENOMEM : 0;
+    count = 0;
+    for (size_t i = 0; i < w->before && error == 0; i++) {
+        if (!tells(w, i, rank))
+            continue;
+        told_copy *t = &told[count++];
+        fy_plan_read(&w->known, i, &t->copy);
+        t->source = *ferry_floorplan_block(&m->source->blocks, t->copy.source);
+        t->target = *ferry_floorplan_block(&m->target->blocks, t->copy.target);
+    }
+    /* Even after an error: the other waits for a word, and will find that copies are missing. */
+    int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
+    free(told);
+    return error ? error : sent;
+}
+
+/* Marks the ranks that get blocks of this one, or with `inward` from which it gets some; returns
+ * how many. */
+static int partners(const following *w, bool inward)
+{
+    const fy_changes *changes = w->outcome->changes;
+    bool *marks = w->outcome->marks;
+    int self = ferry_rank(w->m->f), count = 0;
+    memset(marks, 0, (size_t)ferry_ranks(w->m->f) * sizeof *marks);
+    for (size_t i = 0; i < changes->count; i++) {
+        const fy_change *c = &changes->items[i];
+        int other = inward ? c->from : c->to;
+        if ((inward ? c->to : c->from) != self || marks[other])
+            continue;
+        marks[other] = true;
+        count++;
+    }
+    return count;
+}
+
+/* What another rank says of a block is data: what is no block of `x` is refused. */
+static int learn_block(const ferry_mover *m, const ferry_xarray *x, int32_t number,
+                       const ferry_block *block, fy_changes *known)
+{
+    if (number < 0 || (size_t)number >= x->blocks.total || block->owner < 0 ||
+        block->owner >= ferry_ranks(m->f) || !fy_box_is_sound(&block->region, x->blocks.dims))
+        return FERRY_EINVAL;
+    return fy_changes_add(known, number, block, 0);
+}
+
+/* The blocks that the copies heard of name, where they are of `x`. */
+static int learn(const ferry_mover *m, ferry_xarray *x)
+{
+    fy_changes known = {0};
+    int error = 0;
+    for (const fy_ask *ask = m->asks; ask != NULL && x->blocks.numbers != NULL; ask = ask->next) {
+        const told_copy *told = (const told_copy *)(const void *)ask->pairs;
+        for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++) {
+            if (m->source == x)
+                error = learn_block(m, x, told[i].copy.source, &told[i].source, &known);
+            if (m->target == x && error == 0)
+                error = learn_block(m, x, told[i].copy.target, &told[i].target, &known);
+        }
+    }
+    if (error == 0 && known.count > 0)
+        error = fy_floorplan_learn(&x->blocks, &known);
+    free(known.items);
+    return error;
+}
+
+static int hear(following *w, int expected)
+{
+    ferry_mover *m = w->m;
+    while (m->ask_count < expected && m->error == 0) {
+        (void)ferry_wait(m->f, FY_LOOK_NS);
+        if (m->ask_count < expected && fy_mover_any_dead(m->f))
+            return FERRY_EPEER;
+    }
+    int error = m->error;
+    for (const fy_ask *ask = m->asks; ask != NULL && error == 0; ask = ask->next) {
+        const told_copy *told = (const told_copy *)(const void *)ask->pairs;
+        for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++)
+            error = ferry_plan_add(&w->known, &told[i].copy);
+    }
+    if (error == 0)
+        error = learn(m, m->source);
+    if (error == 0 && m->target != m->source)
+        error = learn(m, m->target);
+    return error;
+}
+
+/* Tells and hears what changes; leaves in `known` the copies of this rank from now on. After an
+ * error the others learn that instead. */
+static int exchange(following *w)
+{
+    ferry_mover *m = w->m;
+    const bool *marks = w->outcome->marks;
+    int error = m->error != 0 ? m->error : list_known(w);
+    (void)partners(w, false);
+    for (int rank = 0; rank < ferry_ranks(m->f); rank++) {
+        int told = !marks[rank] ? 0
+                   : error == 0 ? tell(w, rank)
+                                : fy_mover_tell(m->f, rank, FY_MOVER_LOST,
+                                                fy_mover_name(m->number, m->round),
+                                                (uint64_t)(int64_t)error);
+        error = error ? error : told;
+    }
+    const int expected = partners(w, true);
+    if (error == 0)
+        error = hear(w, expected);
+    ferry_plan_filter(&w->known, touches, m);
+    return error;
+}
+
+static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
+{
+    following w = {.m = m, .arrays = arrays, .outcome = outcome};
+    int error = exchange(&w);
+    fy_mover_drop_asks(m);
+    fy_mover_unlink(m);
+    m->round++;
+    if (error == 0)
+        error = fy_mover_analyse(m, &w.known);
+    if (error == 0)
+        error = fy_mover_link(m);
+    m->plan = NULL;
+    ferry_plan_fini(&w.known);
+    if (error) {
+        m->error = error;
+        fy_handshakes_refuse(m->f, m->number, error);
+    }
+    return error;
+}
+
+int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome)
+{
+    int error = 0;
+    for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
+        int followed = follow(m, arrays, outcome);
+        error = error ? error : followed;
+    }
+    return error;
+}
+
+bool fy_mover_any_under_way(ferry *f, fy_arrays arrays)
+{
+    const fy_movers *movers = fy_movers_of(f);
+    for (const fy_link *link = movers->active.next; link != &movers->active; link = link->next) {
+        const ferry_mover *m = (const ferry_mover *)(const void *)link;
+        if (fy_arrays_have(arrays, m->source) || fy_arrays_have(arrays, m->target))
+            return true;
+    }
+    return false;
+}

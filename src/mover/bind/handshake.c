@@ -1,0 +1,397 @@
+/* Handshake and parting: what the ranks that a mover connects tell each other, and nobody else.
+ *
+ * A rank that has analysed its copies shakes hands with each neighbour: here are my counters and
+ * grids, and this is the hash of the copies that we share. It is bound when all neighbours have
+ * shaken hands with it. A handshake that comes before this rank is as far is kept. One that fits
+ * nothing (other copies, a mover that failed here) is answered by "lost", on which the greeter
+ * fails too and tells its own neighbours; those that are bound already learn it as if a rank had
+ * died. So no rank waits for a word that never comes, and ranks that share nothing do not wait for
+ * each other.
+ *
+ * The channels belong to the source of a link, and its target looks at them after the source has
+ * seen the last movement taken. So a target that frees the mover, or binds it anew, says "done",
+ * and the source's memory goes when all have said it. "Lost" says it too. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "mover/bind/link.h"
+
+#include <ferry/memory.h>
+
+/* What neighbours tell each other about the copies they share. */
+typedef struct fy_handshake {
+    uint64_t sent, expected; /* hashes of the copies to the other, and from it */
+    uint64_t sent_count, expected_count;
+} fy_handshake;
+
+static fy_handshake handshake_of(const fy_link_end *in, const fy_link_end *out)
+{
+    fy_handshake g = {0};
+    if (out != NULL) {
+        g.sent = out->hash;
+        g.sent_count = out->count;
+    }
+    if (in != NULL) {
+        g.expected = in->hash;
+        g.expected_count = in->count;
+    }
+    return g;
+}
+
+static uint32_t number_of(uint64_t name)
+{
+    return (uint32_t)name;
+}
+
+static uint32_t round_of(uint64_t name)
+{
+    return (uint32_t)(name >> 32);
+}
+
+int fy_mover_tell(ferry *f, int rank, fy_mover_frame what, uint64_t name, uint64_t word)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_MOVER, .word_count = 3, .aux = what, .words = {name, word}};
+    return fy_send(f, FY_DATA, rank, &frame);
+}
+
+static void refuse(ferry *f, int rank, uint64_t name, int error)
+{
+    (void)fy_mover_tell(f, rank, FY_MOVER_LOST, name, (uint64_t)(int64_t)error);
+}
+
+static void lose(ferry_mover *m, int source, int error)
+{
+    if (m->error == 0) {
+        m->error = error;
+        m->culprit = source;
+    }
+    fy_movers_of(m->f)->news = true;
+    if (!m->under_way && m->stage == FY_STAGE_BOUND)
+        fy_mover_spread(m);
+}
+
+/* Takes what the source of a link offers. */
+static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *offers,
+                       size_t count)
+{
+    const fy_link_mode mode = (fy_link_mode)(words[1] % _Alignof(fy_channel));
+    if ((mode == FY_LINK_MESSAGES) != (end->mode == FY_LINK_MESSAGES))
+        return FERRY_EINVAL;
+    if (mode == FY_LINK_MESSAGES)
+        return 0;
+    end->mode = mode;
+    end->channel = (fy_channel *)(uintptr_t)(words[1] - mode);
+    if (mode == FY_LINK_STAGED)
+        end->buffer = (char *)(uintptr_t)words[2];
+    if (count == 0)
+        return 0;
+    end->offers = fy_malloc(count * sizeof *offers);
+    if (end->offers == NULL)
+        return FERRY_ENOMEM;
+    memcpy(end->offers, offers, count * sizeof *offers);
+    end->offer_count = count;
+    return 0;
+}
+
+/* Says how what `source` knows of the copies that the two share differs from what this rank does.
+ */
+static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const fy_handshake *ours)
+{
+    m->explained = m->error == 0;
+    if (theirs->sent_count == ours->expected_count && theirs->expected_count == ours->sent_count)
+        return fy_fail(m->f, FERRY_EINVAL,
+                       "mover_bind: the plans differ: this rank and rank %d have as many copies "
+                       "between them, %" PRIu64 " from there and %" PRIu64
+                       " to there, but of other blocks or regions",
+                       source, ours->expected_count, ours->sent_count);
+    return fy_fail(m->f, FERRY_EINVAL,
+                   "mover_bind: the plans differ: this rank expects %" PRIu64
+                   " copies from rank %d, which sends %" PRIu64 ", and sends it %" PRIu64
+                   ", of which it expects %" PRIu64,
+                   ours->expected_count, source, theirs->sent_count, ours->sent_count,
+                   theirs->expected_count);
+}
+
+/* Takes a handshake at the stage that is made for it. */
+static void meet(ferry_mover *m, int source, const uint64_t *words, const void *data,
+                 size_t size_bytes)
+{
+    fy_link_end *in = fy_direction_find(&m->in, source);
+    fy_link_end *out = fy_direction_find(&m->out, source);
+    const fy_handshake ours = handshake_of(in, out);
+    fy_handshake handshake = {0};
+    int error = 0;
+    if (size_bytes >= sizeof handshake)
+        memcpy(&handshake, data, sizeof handshake);
+    const size_t offered = size_bytes - sizeof handshake;
+    if (size_bytes < sizeof handshake || offered % sizeof(fy_offer) != 0)
+        error = FERRY_EINVAL;
+    else if (handshake.sent != ours.expected || handshake.expected != ours.sent ||
+             (in == NULL && out == NULL))
+        error = differ(m, source, &handshake, &ours);
+    else if (in != NULL && !in->told)
+        error = take_offers(in, words,
+                            (const fy_offer *)(const void *)((const char *)data + sizeof handshake),
+                            offered / sizeof(fy_offer));
+    if (error) {
+        refuse(m->f, source, words[0], error);
+        lose(m, source, error);
+        return;
+    }
+    if (in != NULL)
+        in->told = true;
+    if (out != NULL)
+        out->told = true;
+    fy_movers_of(m->f)->news = true;
+}
+
+/* Takes the handshake of `source` out of those kept. */
+static fy_early *take_early(fy_movers *movers, int source)
+{
+    for (fy_early **at = &movers->early; *at != NULL; at = &(*at)->next)
+        if ((*at)->source == source) {
+            fy_early *found = *at;
+            *at = found->next;
+            return found;
+        }
+    return NULL;
+}
+
+/* Keeps a handshake. An older one of the same rank is of a mover that failed there. */
+static void keep(ferry *f, int source, const fy_frame *frame)
+{
+    fy_movers *movers = fy_movers_of(f);
+    fy_early *old = take_early(movers, source);
+    if (old != NULL)
+        refuse(f, source, old->words[0], FERRY_EINVAL);
+    free(old);
+    fy_early *early = fy_malloc(sizeof *early + frame->size_bytes);
+    if (early == NULL) {
+        refuse(f, source, frame->words[0], FERRY_ENOMEM);
+        return;
+    }
+    *early = (fy_early){.next = movers->early, .source = source, .size_bytes = frame->size_bytes};
+    memcpy(early->words, frame->words, sizeof early->words);
+    if (frame->size_bytes > 0)
+        memcpy(early->data, frame->data, frame->size_bytes);
+    movers->early = early;
+}
+
+void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
+{
+    const fy_movers *movers = fy_movers_of(f);
+    const uint32_t round = round_of(frame->words[0]);
+    ferry_mover *m = fy_movers_find(movers, number_of(frame->words[0]));
+    if (m == NULL) {
+        if (number_of(frame->words[0]) >= movers->next)
+            keep(f, source, frame);
+        else
+            refuse(f, source, frame->words[0], FERRY_EINVAL);
+    } else if (m->error != 0) {
+        refuse(f, source, frame->words[0], m->error);
+    } else if (round > m->round || (round == m->round && m->stage == FY_STAGE_ALONE)) {
+        keep(f, source, frame);
+    } else if (round == m->round && m->stage == FY_STAGE_HANDSHAKE) {
+        meet(m, source, frame->words, frame->data, frame->size_bytes);
+    } else {
+        refuse(f, source, frame->words[0], FERRY_EINVAL);
+        if (round == m->round)
+            lose(m, source, FERRY_EINVAL);
+    }
+}
+
+void fy_handshakes_refuse(ferry *f, uint32_t number, int error)
+{
+    fy_movers *movers = fy_movers_of(f);
+    for (fy_early **at = &movers->early; *at != NULL;) {
+        fy_early *early = *at;
+        if (number_of(early->words[0]) != number) {
+            at = &early->next;
+            continue;
+        }
+        *at = early->next;
+        refuse(f, early->source, early->words[0], error);
+        free(early);
+    }
+}
+
+/* Takes the handshakes that came early. */
+static void meet_early(ferry_mover *m)
+{
+    fy_movers *movers = fy_movers_of(m->f);
+    const uint64_t name = fy_mover_name(m->number, m->round);
+    for (fy_early **at = &movers->early; *at != NULL;) {
+        fy_early *early = *at;
+        if (early->words[0] != name) {
+            at = &early->next;
+            continue;
+        }
+        *at = early->next;
+        meet(m, early->source, early->words, early->data, early->size_bytes);
+        free(early);
+    }
+}
+
+/* Shakes hands with the rank of the ends `in` and `out`, one of which may be NULL. Without memory
+ * the other learns that. */
+static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *out)
+{
+    const int rank = in != NULL ? in->rank : out->rank;
+    const bool lists = out != NULL && out->mode == FY_LINK_DIRECT;
+    const size_t room = sizeof(fy_handshake) + (lists ? out->count : 0) * sizeof(fy_offer);
+    char *data = fy_calloc(room, 1);
+    if (data == NULL)
+        return FERRY_ENOMEM;
+    const fy_handshake handshake = handshake_of(in, out);
+    memcpy(data, &handshake, sizeof handshake);
+    size_t count = 0;
+    if (lists)
+        count = m->binding->offers(m, out, (fy_offer *)(void *)(data + sizeof handshake));
+    const uint64_t channel = out == NULL ? 0 : (uint64_t)(uintptr_t)out->channel + out->mode;
+    const uint64_t buffer = out == NULL ? 0 : (uint64_t)(uintptr_t)out->buffer;
+    int error = fy_mover_send(m, rank, FY_MOVER_HANDSHAKE, channel, buffer, data,
+                              sizeof handshake + count * sizeof(fy_offer));
+    free(data);
+    return error;
+}
+
+static int handshake_all(ferry_mover *m)
+{
+    int error = 0;
+    for (size_t i = 0; i < m->in.end_count && error == 0; i++)
+        error = handshake(m, &m->in.ends[i], fy_direction_find(&m->out, m->in.ends[i].rank));
+    for (size_t i = 0; i < m->out.end_count && error == 0; i++)
+        if (fy_direction_find(&m->in, m->out.ends[i].rank) == NULL)
+            error = handshake(m, NULL, &m->out.ends[i]);
+    return error;
+}
+
+/* The first end that has not been shaken hands with. */
+static const fy_link_end *waits_for(const ferry_mover *m)
+{
+    const fy_direction *directions[] = {&m->in, &m->out};
+    for (int way = 0; way < 2; way++)
+        for (size_t i = 0; i < directions[way]->end_count; i++)
+            if (!directions[way]->ends[i].told)
+                return &directions[way]->ends[i];
+    return NULL;
+}
+
+static bool is_dead(ferry *f, int rank)
+{
+    fy_port *port = fy_port_of(f);
+    return port->ops->members.peer(port, rank) != FY_PEER_ALIVE;
+}
+
+/* What went wrong while handshakes were awaited. */
+static int explain(const ferry_mover *m)
+{
+    if (m->explained)
+        return m->error;
+    if (m->error == FERRY_EINVAL)
+        return fy_fail(m->f, m->error,
+                       "mover_bind: rank %d failed to bind it, or the plans differ in copies that "
+                       "the two ranks share",
+                       m->culprit);
+    if (m->error == FERRY_EPEER)
+        return fy_fail(m->f, m->error, "mover_bind: a rank that it needs is dead or has left");
+    return m->error ? fy_fail(m->f, m->error, "mover_bind: %s on rank %d", ferry_strerror(m->error),
+                              m->culprit)
+                    : 0;
+}
+
+int fy_mover_handshake(ferry_mover *m)
+{
+    const fy_link_end *end;
+    m->stage = FY_STAGE_HANDSHAKE;
+    int error = handshake_all(m);
+    if (error)
+        lose(m, ferry_rank(m->f), error);
+    meet_early(m);
+    while (m->error == 0 && (end = waits_for(m)) != NULL) {
+        (void)ferry_wait(m->f, FY_LOOK_NS);
+        if (!end->told && is_dead(m->f, end->rank))
+            lose(m, end->rank, FERRY_EPEER);
+    }
+    return explain(m);
+}
+
+/* Notes that `source` is done with its channel; frees what nobody uses. */
+void fy_parting_take(ferry *f, int source, uint64_t name)
+{
+    fy_movers *movers = fy_movers_of(f);
+    for (fy_remains **at = &movers->remains; *at != NULL; at = &(*at)->next) {
+        fy_remains *remains = *at;
+        if (fy_mover_name(remains->number, remains->round) != name)
+            continue;
+        size_t left = 0;
+        for (size_t i = 0; i < remains->count; i++) {
+            if (remains->ranks[i] == source)
+                remains->ranks[i] = -1;
+            left += remains->ranks[i] >= 0;
+        }
+        if (left == 0) {
+            *at = remains->next;
+            (void)ferry_free(f, remains->channels);
+            free(remains);
+        }
+        return;
+    }
+    ferry_mover *m = fy_movers_find(movers, number_of(name));
+    if (m == NULL || m->round != round_of(name) || m->remains == NULL)
+        return;
+    for (size_t i = 0; i < m->remains->count; i++)
+        if (m->remains->ranks[i] == source)
+            m->remains->ranks[i] = -1;
+}
+
+void fy_loss_take(ferry *f, int source, uint64_t name, int error)
+{
+    fy_parting_take(f, source, name);
+    ferry_mover *m = fy_movers_find(fy_movers_of(f), number_of(name));
+    if (m != NULL && m->round == round_of(name))
+        lose(m, source, error < 0 ? error : FERRY_EINVAL);
+}
+
+void fy_mover_part(ferry_mover *m)
+{
+    ferry *f = m->f;
+    fy_movers *movers = fy_movers_of(f);
+    const uint64_t name = fy_mover_name(m->number, m->round);
+    for (size_t i = 0; i < m->in.end_count && !m->spread; i++)
+        if (m->in.ends[i].told && m->in.ends[i].channel != NULL)
+            (void)fy_mover_tell(f, m->in.ends[i].rank, FY_MOVER_DONE, name, 0);
+    fy_remains *remains = m->remains;
+    if (remains == NULL)
+        return;
+    size_t left = 0;
+    for (size_t i = 0; i < remains->count; i++) {
+        if (remains->ranks[i] >= 0 && (m->stage == FY_STAGE_ALONE || is_dead(f, remains->ranks[i])))
+            remains->ranks[i] = -1;
+        left += remains->ranks[i] >= 0;
+    }
+    if (left == 0) {
+        (void)ferry_free(f, remains->channels);
+        free(remains);
+    } else {
+        remains->next = movers->remains;
+        movers->remains = remains;
+    }
+    m->remains = NULL;
+    m->channels = NULL;
+}
+
+void fy_handshakes_close(fy_movers *movers)
+{
+    for (fy_early *early; (early = movers->early) != NULL;) {
+        movers->early = early->next;
+        free(early);
+    }
+    for (fy_remains *remains; (remains = movers->remains) != NULL;) {
+        movers->remains = remains->next;
+        free(remains); /* the channels go with the heap */
+    }
+}

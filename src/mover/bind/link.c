@@ -1,0 +1,359 @@
+/* Links: what all bindings share. Two ranks that share memory agree on counters and grids, others
+ * on packed copies; see bind.c for the order of things. */
+#include "mover/bind/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ferry/memory.h>
+
+#include "base/alloc.h"
+#include "mover/geometry/fail.h"
+
+bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
+{
+    fy_port *port = fy_port_of(f);
+    return port->ops->heap.owner(port, FY_APP, ferry_grid_at(grid, grid->region.low), 1) >= 0 &&
+           port->ops->heap.owner(port, FY_APP, ferry_grid_at(grid, grid->region.high),
+                                 grid->element_bytes) >= 0;
+}
+
+/* Whether the other ranks of the node can read the grids of a link out. */
+static bool are_known(const ferry_mover *m, const fy_link_end *end)
+{
+    fy_offer *offers = fy_malloc((end->count + 1) * sizeof *offers);
+    size_t count = offers != NULL ? m->binding->offers(m, end, offers) : 0;
+    bool known = offers != NULL;
+    for (size_t i = 0; i < count && known; i++)
+        known = fy_grid_is_known(m->f, &offers[i].grid);
+    free(offers);
+    return known;
+}
+
+/* Whether this rank and `rank` see one heap. A port over several nodes knows the board of those
+ * that do, and shares memory with no others. */
+static bool shares_memory(ferry *f, int rank)
+{
+    fy_port *port = fy_port_of(f);
+    fy_port_info info;
+    port->ops->transport.query(port, &info);
+    return info.shares_memory || (port->ops->heap.owner != NULL && port->ops->heap.board != NULL &&
+                                  port->ops->heap.board(port, rank) != NULL);
+}
+
+/* Both ends of a link find the same. */
+static bool travels_packed(const ferry_mover *m, const fy_link_end *end)
+{
+    return m->options.messages || !shares_memory(m->f, end->rank);
+}
+
+static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
+{
+    if (travels_packed(m, end))
+        return FY_LINK_MESSAGES;
+    return end->bytes > FY_STAGE_BYTES && are_known(m, end) ? FY_LINK_DIRECT : FY_LINK_STAGED;
+}
+
+const ferry_grid *fy_link_offer(const fy_link_end *end, int32_t block)
+{
+    size_t low = 0, high = end->offer_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (end->offers[middle].block < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end->offer_count && end->offers[low].block == block ? &end->offers[low].grid
+                                                                     : NULL;
+}
+
+int fy_direction_init(fy_direction *direction)
+{
+    size_t ends = 0;
+    for (size_t i = 0; i < direction->count; i++)
+        ends += i == 0 || direction->ranks[i] != direction->ranks[i - 1];
+    direction->ends = fy_calloc(ends + 1, sizeof *direction->ends);
+    direction->left = fy_calloc(ends + 1, sizeof *direction->left);
+    if (direction->ends == NULL || direction->left == NULL)
+        return FERRY_ENOMEM;
+    for (size_t i = 0; i < direction->count; i++) {
+        if (i == 0 || direction->ranks[i] != direction->ranks[i - 1])
+            direction->ends[direction->end_count++] =
+                (fy_link_end){.rank = direction->ranks[i], .first = i};
+        direction->ends[direction->end_count - 1].count++;
+    }
+    return 0;
+}
+
+/* The counters of all links out and the slots of the staged ones, in one piece of the heap. */
+static int alloc_channels(ferry_mover *m)
+{
+    const size_t count = m->out.end_count;
+    size_t bytes = count * sizeof *m->channels;
+    for (size_t i = 0; i < count; i++) {
+        fy_link_end *end = &m->out.ends[i];
+        const size_t line = _Alignof(fy_channel);
+        end->bytes = m->binding->bytes(m, end, true);
+        end->slot_bytes = (end->bytes + line - 1) / line * line;
+        end->mode = mode_of(m, end);
+        if (end->mode == FY_LINK_STAGED)
+            bytes += FY_SLOTS * end->slot_bytes;
+    }
+    fy_remains *remains = fy_malloc(sizeof *remains + count * sizeof *remains->ranks);
+    void *channels;
+    int error = remains == NULL ? FERRY_ENOMEM : ferry_alloc(m->f, bytes, &channels);
+    if (error) {
+        free(remains);
+        return error;
+    }
+    m->channels = memset(channels, 0, bytes);
+    *remains = (fy_remains){
+        .number = m->number, .round = m->round, .channels = m->channels, .count = count};
+    for (size_t i = 0; i < count; i++)
+        remains->ranks[i] = m->out.ends[i].mode == FY_LINK_MESSAGES ? -1 : m->out.ends[i].rank;
+    m->remains = remains;
+    return 0;
+}
+
+static int open_out(ferry_mover *m)
+{
+    if (m->out.end_count == 0)
+        return 0;
+    int error = alloc_channels(m);
+    if (error)
+        return error;
+    char *slots = (char *)(m->channels + m->out.end_count);
+    for (size_t i = 0; i < m->out.end_count && error == 0; i++) {
+        fy_link_end *end = &m->out.ends[i];
+        end->hash = m->binding->hash(m, end, true);
+        if (end->mode != FY_LINK_MESSAGES)
+            end->channel = &m->channels[i];
+        if (end->mode == FY_LINK_DIRECT)
+            continue;
+        if (end->mode == FY_LINK_STAGED) {
+            end->buffer = slots;
+            slots += FY_SLOTS * end->slot_bytes;
+        } else if ((end->buffer = fy_calloc(end->bytes, 1)) == NULL) {
+            return FERRY_ENOMEM;
+        }
+        error = m->binding->packed(m, end, true);
+    }
+    return error;
+}
+
+/* A source that is bound may send although this rank waits for others: buffers are there before.
+ */
+static int open_in(ferry_mover *m)
+{
+    const size_t line = _Alignof(fy_channel);
+    for (size_t i = 0; i < m->in.end_count; i++) {
+        fy_link_end *end = &m->in.ends[i];
+        end->hash = m->binding->hash(m, end, false);
+        end->bytes = m->binding->bytes(m, end, false);
+        end->slot_bytes = (end->bytes + line - 1) / line * line;
+        end->mode = travels_packed(m, end) ? FY_LINK_MESSAGES : FY_LINK_DIRECT;
+        if (end->mode == FY_LINK_MESSAGES && (end->buffer = fy_calloc(end->bytes, 1)) == NULL)
+            return FERRY_ENOMEM;
+    }
+    return 0;
+}
+
+int fy_mover_open(ferry_mover *m)
+{
+    int error = open_out(m);
+    return error ? error : open_in(m);
+}
+
+bool fy_mover_any_dead(ferry *f)
+{
+    fy_port *port = fy_port_of(f);
+    for (int rank = 0; rank < ferry_ranks(f); rank++)
+        if (rank != ferry_rank(f) && port->ops->members.peer(port, rank) != FY_PEER_ALIVE)
+            return true;
+    return false;
+}
+
+/* Makes the moves of an end in, after its source has said how it works. */
+static int connect_in(ferry_mover *m, fy_link_end *end)
+{
+    fy_port *port = fy_port_of(m->f);
+    if (end->mode > FY_LINK_STAGED)
+        return FERRY_EINVAL;
+    if (end->mode != FY_LINK_MESSAGES &&
+        port->ops->heap.owner(port, FY_APP, end->channel, sizeof *end->channel) < 0)
+        return FERRY_EINVAL;
+    if (end->mode == FY_LINK_DIRECT)
+        return m->binding->direct(m, end);
+    if (end->mode == FY_LINK_STAGED &&
+        port->ops->heap.owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
+        return FERRY_EINVAL;
+    return m->binding->packed(m, end, false);
+}
+
+static int connect(ferry_mover *m)
+{
+    int error = fy_mover_handshake(m);
+    for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
+        fy_link_end *end = &m->in.ends[i];
+        error = connect_in(m, end);
+        if (error)
+            error =
+                fy_fail(m->f, error, "mover_bind: cannot open the link from rank %d: %s", end->rank,
+                        error == FERRY_ENOMEM ? "no memory" : "it offers other grids");
+        free(end->offers);
+        end->offers = NULL;
+    }
+    if (error == 0 && m->options.ordered)
+        error = m->binding->sequence(m);
+    return error;
+}
+
+int fy_mover_agree(ferry *f, int error)
+{
+    uint64_t failed = error != 0;
+    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &failed, &failed, 1);
+    if (error || lost)
+        return error ? error : lost;
+    return failed == 0 ? 0
+                       : fy_fail(f, FERRY_EINVAL, "the call failed on %llu other ranks",
+                                 (unsigned long long)failed);
+}
+
+int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
+                  ferry_mover **out)
+{
+    ferry_mover *m = *out = fy_calloc(1, sizeof *m);
+    if (m == NULL) {
+        fy_movers_of(f)->next++;
+        return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
+    }
+    m->f = f;
+    m->round = 1;
+    m->binding = binding;
+    fy_list_init(&m->active);
+    if (fy_movers_enter(m))
+        return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
+    return fy_mover_read(f, "mover_bind: ferry_mover_options", options, &m->options,
+                         sizeof m->options);
+}
+
+/* What binding alone needs. */
+static void forget_copies(ferry_mover *m)
+{
+    fy_direction *directions[] = {&m->in, &m->out};
+    for (int way = 0; way < 2; way++) {
+        free(directions[way]->ranks);
+        directions[way]->ranks = NULL;
+        directions[way]->copies = NULL;
+    }
+    free(m->copies);
+    m->copies = NULL;
+    m->plan = NULL;
+}
+
+int fy_mover_link(ferry_mover *m)
+{
+    int error = connect(m);
+    if (error) {
+        m->error = error;
+        fy_mover_spread(m);
+    } else {
+        m->stage = FY_STAGE_BOUND;
+        forget_copies(m);
+    }
+    return error;
+}
+
+int fy_mover_connect(ferry *f, const ferry_mover_options *options, ferry_mover *m, int error,
+                     ferry_mover **out)
+{
+    const uint32_t number = m != NULL ? m->number : fy_movers_of(f)->next - 1;
+    const bool agrees = options != NULL && options->check;
+    if (agrees)
+        error = fy_mover_agree(f, error);
+    if (error == 0) {
+        error = fy_mover_link(m);
+        if (agrees)
+            error = fy_mover_agree(f, error);
+    }
+    if (error == 0) {
+        *out = m;
+        return 0;
+    }
+    if (m != NULL) {
+        fy_movers_leave(m);
+        fy_mover_destroy(m);
+    }
+    fy_handshakes_refuse(f, number, error);
+    return error;
+}
+
+static void fini_direction(fy_direction *direction)
+{
+    for (size_t i = 0; i < direction->end_count; i++) {
+        fy_link_end *end = &direction->ends[i];
+        for (size_t k = 0; end->moves != NULL && k < end->move_count; k++)
+            fy_move_fini(&end->moves[k]);
+        free(end->moves);
+        if (end->mode == FY_LINK_MESSAGES)
+            free(end->buffer);
+        free(end->offers);
+    }
+    free(direction->ends);
+    free(direction->left);
+    free(direction->pairs);
+    *direction = (fy_direction){0};
+}
+
+void fy_mover_drop_asks(ferry_mover *m)
+{
+    for (fy_ask *ask = m->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        free(ask);
+    }
+    m->asks = NULL;
+    m->ask_count = 0;
+}
+
+void fy_mover_unlink(ferry_mover *m)
+{
+    for (size_t i = 0; m->own_moves != NULL && i < m->own_count; i++)
+        fy_move_fini(&m->own_moves[i]);
+    free(m->own_moves);
+    forget_copies(m);
+    fy_copies_fini(&m->kept);
+    fy_mover_part(m);
+    fini_direction(&m->in);
+    fini_direction(&m->out);
+    fy_axes_fini(&m->axes);
+    free(m->sequence);
+    m->own_moves = NULL;
+    m->sequence = NULL;
+    m->own_count = m->sequence_count = 0;
+    m->own_points = 0;
+    m->stage = FY_STAGE_ALONE;
+    m->movements += m->epoch;
+    m->epoch = 0;
+}
+
+void fy_mover_destroy(ferry_mover *m)
+{
+    fy_mover_unlink(m);
+    fy_mover_drop_asks(m);
+    free(m);
+}
+
+int ferry_mover_free(ferry_mover *m)
+{
+    if (m == NULL)
+        return 0;
+    ferry *f = m->f;
+    if (m->under_way)
+        return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is in flight");
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");
+    fy_movers_leave(m);
+    fy_mover_destroy(m);
+    return 0;
+}

@@ -1,0 +1,368 @@
+/* Settling blocks that are objects: where they are becomes what the xarrays say. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "mover/bind/blocks.h"
+#include "mover/bind/exchange.h"
+#include "mover/geometry/array.h"
+#include "mover/geometry/fail.h"
+#include "mover/plan/plan.h"
+#include "object/object.h"
+
+void fy_blocks_set_astray(const ferry_blocks *set, bool astray)
+{
+    for (ferry_mover *m = NULL; (m = fy_movers_next(set->f, set->arrays, m)) != NULL;)
+        m->astray = astray;
+}
+
+ferry_object *fy_blocks_place(const ferry_blocks *set, int32_t number)
+{
+    size_t low = 0, high = set->known_count;
+    if (set->numbers == NULL)
+        return number >= 0 && (size_t)number < set->count ? &set->objects[number] : NULL;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (set->numbers[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->known_count && set->numbers[low] == number ? &set->objects[low] : NULL;
+}
+
+/* Names. */
+
+/* Asks the owner of each block that is not here, in the order of numbers. */
+static int ask_names(fy_exchange *x, const ferry_floorplan *blocks, const bool *marks)
+{
+    int32_t *numbers = fy_malloc((blocks->count + 1) * sizeof *numbers);
+    int error = numbers == NULL ? FERRY_ENOMEM : 0;
+    for (int rank = 0; rank < ferry_ranks(x->f); rank++) {
+        size_t count = 0;
+        for (size_t i = 0; i < blocks->count && marks[rank] && error == 0; i++)
+            if (blocks->blocks[i].owner == rank)
+                numbers[count++] = blocks->numbers[i];
+        int sent = marks[rank] ? fy_exchange_send(x, rank, FY_EXCHANGE_ASK, error, numbers,
+                                                  count * sizeof *numbers)
+                               : 0;
+        error = error ? error : sent;
+    }
+    free(numbers);
+    return error;
+}
+
+/* Who asked waits: it gets an error if need be. */
+static int answer_names(fy_exchange *x, const ferry_blocks *set, int error)
+{
+    for (const fy_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
+        const int32_t *numbers = (const int32_t *)(const void *)p->data;
+        const size_t count = p->size_bytes / sizeof *numbers;
+        ferry_object *names = fy_malloc((count + 1) * sizeof *names);
+        int failed = error ? error : names == NULL ? FERRY_ENOMEM : 0;
+        for (size_t i = 0; i < count && failed == 0; i++)
+            names[i] = ferry_blocks_object(set, numbers[i]);
+        int sent = fy_exchange_send(x, p->source, FY_EXCHANGE_ANSWER, failed, names,
+                                    failed ? 0 : count * sizeof *names);
+        free(names);
+        error = failed ? failed : sent;
+    }
+    return error;
+}
+
+static int take_names(const fy_exchange *x, const ferry_blocks *set)
+{
+    const ferry_floorplan *blocks = &set->items[0]->blocks;
+    for (const fy_post *p = x->inbox[FY_EXCHANGE_ANSWER]; p != NULL; p = p->next) {
+        const ferry_object *names = (const ferry_object *)(const void *)p->data;
+        size_t taken = 0;
+        for (size_t i = 0; i < blocks->count; i++)
+            if (blocks->blocks[i].owner == p->source && taken < p->size_bytes / sizeof *names)
+                *fy_blocks_place(set, blocks->numbers[i]) = names[taken++];
+    }
+    return 0;
+}
+
+static int exchange_names(ferry_blocks *set, int error, bool *marks)
+{
+    const ferry_floorplan *blocks = &set->items[0]->blocks;
+    fy_exchange x;
+    size_t asked = 0, asking;
+    fy_exchange_begin(&x, set->f);
+    for (size_t i = 0; i < blocks->count && error == 0; i++) {
+        bool *mark = &marks[blocks->blocks[i].owner];
+        if (blocks->blocks[i].owner != ferry_rank(set->f) && !*mark) {
+            *mark = true;
+            asked++;
+        }
+    }
+    error = fy_exchange_expect(&x, error, marks, &asking);
+    if (error == 0) {
+        error = ask_names(&x, blocks, marks);
+        int heard = fy_exchange_receive(&x, FY_EXCHANGE_ASK, asking);
+        error = error ? error : heard;
+        int answered = heard == FERRY_EPEER ? heard : answer_names(&x, set, error);
+        if (answered == 0)
+            answered = fy_exchange_receive(&x, FY_EXCHANGE_ANSWER, asked);
+        error = error ? error : answered;
+        if (error == 0)
+            error = take_names(&x, set);
+        error = fy_mover_agree(set->f, error);
+    }
+    fy_exchange_end(&x);
+    return error;
+}
+
+int fy_blocks_name(ferry_blocks *set, int error)
+{
+    ferry *f = set->f;
+    if (set->numbers == NULL) {
+        error = fy_mover_agree(f, error);
+        return error ? error
+                     : ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, set->objects, set->objects,
+                                       set->count);
+    }
+    bool *marks = fy_calloc((size_t)ferry_ranks(f), sizeof *marks);
+    error = exchange_names(set, error ? error : marks == NULL ? FERRY_ENOMEM : 0, marks);
+    free(marks);
+    set->nameless = error != 0;
+    return error;
+}
+
+/* The names by the numbers of now: those of the blocks that are here, and then the others'. */
+static int rename_all(ferry_blocks *set, size_t here)
+{
+    const ferry_floorplan *blocks = &set->items[0]->blocks;
+    int32_t *numbers = fy_malloc((blocks->count + 1) * sizeof *numbers);
+    ferry_object *objects = fy_calloc(blocks->count + 1, sizeof *objects);
+    if (numbers == NULL || objects == NULL) {
+        free(numbers);
+        free(objects);
+        return fy_blocks_name(set, FERRY_ENOMEM);
+    }
+    memcpy(numbers, blocks->numbers, blocks->count * sizeof *numbers);
+    free(set->numbers);
+    free(set->objects);
+    set->numbers = numbers;
+    set->objects = objects;
+    set->known_count = blocks->count;
+    for (size_t i = 0; i < here; i++)
+        *fy_blocks_place(set, set->found[i].number) = set->found[i].object;
+    return fy_blocks_name(set, 0);
+}
+
+/* What is here. */
+
+static int by_block(const void *a, const void *b)
+{
+    const fy_found *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Whether the xarrays have other grids for a block than its object: it has come, or has been away
+ * where no memory is shared and is back. */
+static bool has_other_grids(const ferry_blocks *set, const ferry_block_data *data)
+{
+    for (size_t k = 0; k < set->arrays.count; k++) {
+        const ferry_grid *grid = ferry_xarray_grid(set->items[k], data->block);
+        if (grid == NULL || grid->data != data->grids[k].data)
+            return true;
+    }
+    return false;
+}
+
+/* Notes the objects that are here, in the order of numbers; returns how many, and how many of them
+ * are new here or have other grids. FERRY_ENOMEM. */
+static int find(ferry_blocks *set, size_t *here, uint64_t *arrived, uint64_t *changed)
+{
+    const ferry_object_type type = fy_movers_of(set->f)->type;
+    ferry_object object;
+    size_t index = 0, count = 0, capacity = 0;
+    free(set->found);
+    set->found = NULL;
+    *arrived = *changed = 0;
+    while (fy_object_next(set->f, type, &index, &object)) {
+        ferry_block_data *data = ferry_object_data(set->f, object);
+        if (data == NULL || data->set != set->number)
+            continue;
+        if (fy_array_reserve((void **)&set->found, &capacity, count + 1, sizeof *set->found))
+            return FERRY_ENOMEM;
+        const int settled = (int)(data->flags >> FY_SETTLED_SHIFT);
+        set->found[count++] =
+            (fy_found){.data = data, .object = object, .number = data->block, .settled = settled};
+        *arrived += settled != ferry_rank(set->f);
+        *changed += has_other_grids(set, data);
+    }
+    if (count > 0)
+        qsort(set->found, count, sizeof *set->found, by_block);
+    *here = count;
+    return 0;
+}
+
+/* An xarray's lists and floor plan, as they will be or were. */
+typedef struct lists {
+    int32_t *local;
+    ferry_grid *grids;
+    ferry_floorplan blocks;
+} lists;
+
+static void drop_lists(lists *of, size_t count)
+{
+    for (size_t k = 0; of != NULL && k < count; k++) {
+        free(of[k].local);
+        free(of[k].grids);
+        ferry_floorplan_fini(&of[k].blocks);
+    }
+    free(of);
+}
+
+static lists *make_lists(const ferry_blocks *set, size_t here)
+{
+    lists *next = fy_calloc(set->arrays.count, sizeof *next);
+    bool good = next != NULL;
+    for (size_t k = 0; k < set->arrays.count && good; k++) {
+        next[k].local = fy_calloc(here + 1, sizeof *next[k].local);
+        next[k].grids = fy_calloc(here + 1, sizeof *next[k].grids);
+        good = next[k].local != NULL && next[k].grids != NULL &&
+               (set->numbers != NULL ||
+                ferry_floorplan_copy(&set->items[k]->blocks, &next[k].blocks) == 0);
+        for (size_t i = 0; i < here && good; i++) {
+            next[k].local[i] = set->found[i].number;
+            next[k].grids[i] = set->found[i].data->grids[k];
+        }
+    }
+    if (good)
+        return next;
+    drop_lists(next, set->arrays.count);
+    return NULL;
+}
+
+/* Makes the xarrays what the lists say; leaves there what was. The objects carry the owners of now
+ * with them. */
+static void take_lists(const ferry_blocks *set, lists *next, size_t here)
+{
+    for (size_t k = 0; k < set->arrays.count; k++) {
+        ferry_xarray *x = set->items[k];
+        const lists old = {.local = x->local, .grids = x->grids, .blocks = x->blocks};
+        x->local = next[k].local;
+        x->grids = next[k].grids;
+        x->blocks = next[k].blocks;
+        x->local_count = here;
+        next[k] = old;
+    }
+    for (size_t i = 0; i < here; i++) {
+        ferry_block_data *data = ferry_object_data(set->f, set->found[i].object);
+        if (data != NULL)
+            data->flags = fy_block_flags(ferry_rank(set->f), false);
+    }
+}
+
+/* Whole floor plans: one word per block tells all ranks who has it. */
+static int agree_whole(ferry_blocks *set, int error, size_t here, lists *next, fy_changes *changes)
+{
+    ferry *f = set->f;
+    int32_t *owners = fy_malloc((set->count + 1) * sizeof *owners);
+    if (error == 0 && owners == NULL)
+        error = FERRY_ENOMEM;
+    for (size_t b = 0; b < set->count && error == 0; b++)
+        owners[b] = -1;
+    for (size_t i = 0; i < here && error == 0; i++)
+        owners[set->found[i].number] = ferry_rank(f);
+    error = fy_mover_agree(f, error);
+    if (error == 0)
+        error = ferry_allreduce(f, FERRY_INT32, FERRY_MAX, owners, owners, set->count);
+    if (error == 0)
+        error = fy_mover_agree(f, fy_changes_between(f, &set->items[0]->blocks, owners, changes));
+    for (size_t k = 0; k < set->arrays.count && error == 0; k++)
+        for (size_t b = 0; b < set->count; b++)
+            next[k].blocks.blocks[b].owner = owners[b];
+    free(owners);
+    return error;
+}
+
+/* Shares: who has a block tells who had it. */
+static int agree_share(ferry_blocks *set, int error, size_t here, lists *next, fy_changes *changes)
+{
+    const int self = ferry_rank(set->f);
+    for (size_t i = 0; i < here && error == 0; i++) {
+        const fy_found *found = &set->found[i];
+        const ferry_block block = {.region = fy_block_region(set, found->data->grids[0].region),
+                                   .owner = found->settled};
+        if (found->settled != self)
+            error = fy_changes_add(changes, found->number, &block, self);
+    }
+    error = fy_changes_swap(set->f, error, changes);
+    for (size_t k = 0; k < set->arrays.count && error == 0; k++)
+        error = fy_changes_apply(set->f, 0, &set->items[k]->blocks, changes, &next[k].blocks);
+    return error;
+}
+
+static int follow(ferry_blocks *set, const lists *old, const fy_changes *changes,
+                  ferry_floorplan *plans, bool *marks)
+{
+    const fy_outcome outcome = {.changes = changes, .old = plans, .marks = marks};
+    for (size_t k = 0; k < set->arrays.count; k++)
+        plans[k] = old[k].blocks;
+    int error = fy_mover_agree(set->f, fy_mover_follow(set->f, set->arrays, &outcome));
+    fy_arrays_prune(set->f, set->arrays);
+    return error;
+}
+
+/* The blocks in `found` are here now, those of the others with them. */
+static int resettle(ferry_blocks *set, size_t here)
+{
+    ferry *f = set->f;
+    fy_changes changes = {0};
+    lists *next = make_lists(set, here);
+    ferry_floorplan *plans = fy_calloc(set->arrays.count, sizeof *plans);
+    bool *marks = fy_calloc((size_t)ferry_ranks(f), sizeof *marks);
+    int error = 0;
+    if (next == NULL || marks == NULL || plans == NULL)
+        error = fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory for %zu blocks", here);
+    error = set->numbers == NULL ? agree_whole(set, error, here, next, &changes)
+                                 : agree_share(set, error, here, next, &changes);
+    if (error == 0) {
+        take_lists(set, next, here);
+        error = follow(set, next, &changes, plans, marks);
+    }
+    drop_lists(next, set->arrays.count);
+    free(changes.items);
+    free(plans);
+    free(marks);
+    return error;
+}
+
+int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
+{
+    ferry *f = set->f;
+    /* blocks found, new ones among them, ranks: with a mover in flight, without memory, names;
+     * blocks with other grids */
+    uint64_t sums[6];
+    size_t here = 0;
+    if (fy_in_handler(f))
+        return fy_fail(f, FERRY_ESTATE, "blocks_settle: not allowed inside a handler");
+    do {
+        int error = ferry_quiesce(f);
+        if (error)
+            return error;
+        sums[3] = find(set, &here, &sums[1], &sums[5]) != 0;
+        sums[0] = sums[3] ? 0 : here;
+        sums[2] = fy_mover_any_under_way(f, set->arrays);
+        sums[4] = set->nameless;
+        error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 6);
+        if (error)
+            return error;
+        if (sums[2] > 0)
+            return fy_fail(f, FERRY_ESTATE, "blocks_settle: a mover of the xarrays is in flight");
+        if (sums[3] > 0)
+            return fy_fail(f, FERRY_ENOMEM, "blocks_settle: no memory");
+    } while (sums[0] != set->count);
+    int error = sums[1] + sums[5] > 0 ? resettle(set, here) : 0;
+    if (error == 0 && sums[1] + sums[4] > 0 && set->numbers != NULL)
+        error = rename_all(set, here);
+    if (error == 0)
+        fy_blocks_set_astray(set, false);
+    if (error == 0 && moved != NULL)
+        *moved = (size_t)sums[1];
+    return error;
+}

@@ -1,0 +1,124 @@
+/* Regions and points as text. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "mover/geometry/box.h"
+
+/* Appends `text` to one that may be cut: `*length` counts what was needed. finish ends it. */
+static void append_text(char *buffer, size_t size_bytes, int *length, const char *text)
+{
+    for (; *text != '\0'; text++, ++*length)
+        if ((size_t)*length + 1 < size_bytes)
+            buffer[*length] = *text;
+}
+
+static void append(char *buffer, size_t size_bytes, int *length, const char *before, int64_t value)
+{
+    char digits[24];
+    (void)snprintf(digits, sizeof digits, "%" PRId64, value);
+    append_text(buffer, size_bytes, length, before);
+    append_text(buffer, size_bytes, length, digits);
+}
+
+static int finish(char *buffer, size_t size_bytes, int length, char open, char close)
+{
+    const char tail[3] = {length > 0 ? close : open, length > 0 ? '\0' : close, '\0'};
+    if (length > 0 && size_bytes > 1)
+        buffer[0] = open;
+    append_text(buffer, size_bytes, &length, tail);
+    if (size_bytes > 0)
+        buffer[(size_t)length < size_bytes ? (size_t)length : size_bytes - 1] = '\0';
+    return length;
+}
+
+int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes)
+{
+    int length = 0;
+    for (int d = 0; d < r.dims && d < FERRY_DIMS_MAX; d++) {
+        append(buffer, size_bytes, &length, ",", r.low.at[d]);
+        append(buffer, size_bytes, &length, ":", r.high.at[d]);
+    }
+    return finish(buffer, size_bytes, length, '[', ']');
+}
+
+int ferry_point_format(ferry_point p, int dims, char *buffer, size_t size_bytes)
+{
+    int length = 0;
+    for (int d = 0; d < dims && d < FERRY_DIMS_MAX; d++)
+        append(buffer, size_bytes, &length, ",", p.at[d]);
+    return finish(buffer, size_bytes, length, '(', ')');
+}
+
+static const char *skip(const char *text)
+{
+    while (*text == ' ' || *text == '\t' || *text == '\n')
+        text++;
+    return text;
+}
+
+/* Reads one character. */
+static bool take(const char **text, char wanted)
+{
+    const char *at = skip(*text);
+    if (*at != wanted)
+        return false;
+    *text = at + 1;
+    return true;
+}
+
+/* Reads a coordinate within the limit. */
+static bool number(const char **text, int64_t *out)
+{
+    const char *at = skip(*text);
+    bool negative = *at == '-';
+    at += negative;
+    if (*at < '0' || *at > '9')
+        return false;
+    int64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *at - '0', &value))
+            return false;
+    if (value > FERRY_COORDINATE_MAX)
+        return false;
+    *text = at;
+    *out = negative ? -value : value;
+    return true;
+}
+
+int ferry_region_parse(const char *text, ferry_region *out)
+{
+    ferry_region r = {0};
+    if (!take(&text, '['))
+        return FERRY_EINVAL;
+    while (!take(&text, ']')) {
+        if (r.dims == FERRY_DIMS_MAX || (r.dims > 0 && !take(&text, ',')) ||
+            !number(&text, &r.low.at[r.dims]) || !take(&text, ':') ||
+            !number(&text, &r.high.at[r.dims]))
+            return FERRY_EINVAL;
+        r.dims++;
+    }
+    if (*skip(text) != '\0')
+        return FERRY_EINVAL;
+    *out = r;
+    return 0;
+}
+
+int ferry_point_parse(const char *text, ferry_point *out, int *dims)
+{
+    ferry_point p = {{0}};
+    int count = 0;
+    if (!take(&text, '('))
+        return FERRY_EINVAL;
+    while (!take(&text, ')')) {
+        if (count == FERRY_DIMS_MAX || (count > 0 && !take(&text, ',')) ||
+            !number(&text, &p.at[count]))
+            return FERRY_EINVAL;
+        count++;
+    }
+    if (*skip(text) != '\0')
+        return FERRY_EINVAL;
+    *out = p;
+    *dims = count;
+    return 0;
+}

@@ -1,0 +1,240 @@
+/* The intersection of two floor plans: each target block asks the tree of sources for what meets
+ * its image in source coordinates; when one rank alone plans, each of its source blocks asks the
+ * tree of targets as well. One function makes the copy of a pair of blocks, so both ranks of a copy
+ * make the same one. Between the two coordinate systems stands q, the target's point after the
+ * shift: sources and q differ by the order of axes and the ratio alone. */
+#include "mover/geometry/fail.h"
+#include "mover/plan/plan.h"
+
+typedef struct planner {
+    ferry_plan *plan;
+    const ferry_floorplan *source, *target;
+    ferry_intersection how;
+    int dims, rank;
+} planner;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return -fy_floor_div(-a, b);
+}
+
+/* The stretch of source coordinates that stretch [low, high] of q reads, along target axis d. */
+static void to_source(const planner *p, int d, int64_t *low, int64_t *high)
+{
+    int64_t ratio = p->how.ratio[d];
+    switch (p->how.relation) {
+    case FERRY_PLAIN:
+        return;
+    case FERRY_SAMPLE:
+        *low *= ratio;
+        *high *= ratio;
+        return;
+    case FERRY_REFINE:
+        *low = fy_floor_div(*low, ratio);
+        *high = fy_floor_div(*high, ratio);
+        return;
+    case FERRY_COARSEN:
+        *low *= ratio;
+        *high = *high * ratio + ratio - 1;
+        return;
+    }
+}
+
+/* The stretch of q that a stretch of source coordinates feeds. */
+static void to_target(const planner *p, int d, int64_t *low, int64_t *high)
+{
+    int64_t ratio = p->how.ratio[d];
+    switch (p->how.relation) {
+    case FERRY_PLAIN:
+        return;
+    case FERRY_SAMPLE:
+        *low = ceil_div(*low, ratio);
+        *high = fy_floor_div(*high, ratio);
+        return;
+    case FERRY_REFINE:
+        *low *= ratio;
+        *high = *high * ratio + ratio - 1;
+        return;
+    case FERRY_COARSEN:
+        *low = fy_floor_div(*low, ratio);
+        *high = fy_floor_div(*high, ratio);
+        return;
+    }
+}
+
+/* q of a target block with its ghost cells. */
+static ferry_region wanted(const planner *p, const ferry_region *block)
+{
+    ferry_region q = *block;
+    for (int d = 0; d < p->dims; d++) {
+        q.low.at[d] += p->how.shift.at[d] - p->how.low.at[d];
+        q.high.at[d] += p->how.shift.at[d] + p->how.high.at[d];
+    }
+    return q;
+}
+
+static ferry_region source_of(const planner *p, const ferry_region *q)
+{
+    ferry_region s = {.dims = p->dims};
+    for (int d = 0; d < p->dims; d++) {
+        int64_t low = q->low.at[d], high = q->high.at[d];
+        to_source(p, d, &low, &high);
+        s.low.at[p->how.axis[d]] = low;
+        s.high.at[p->how.axis[d]] = high;
+    }
+    return s;
+}
+
+static ferry_region target_of(const planner *p, const ferry_region *s)
+{
+    ferry_region q = {.dims = p->dims};
+    for (int d = 0; d < p->dims; d++) {
+        int64_t low = s->low.at[p->how.axis[d]], high = s->high.at[p->how.axis[d]];
+        to_target(p, d, &low, &high);
+        q.low.at[d] = low;
+        q.high.at[d] = high;
+    }
+    return q;
+}
+
+/* The copy from one block to another, if they have points in common. */
+static int emit(planner *p, uint32_t target, uint32_t source)
+{
+    ferry_region q = wanted(p, &p->target->blocks[target].region), common;
+    ferry_region from = source_of(p, &q);
+    if (!fy_box_intersect(&from, &p->source->blocks[source].region, &common))
+        return 0;
+    ferry_region fed = target_of(p, &common), to;
+    if (!fy_box_intersect(&fed, &q, &to))
+        return 0;
+    if (p->how.relation != FERRY_COARSEN)
+        common = source_of(p, &to);
+    ferry_plan_entry copy = {.source = fy_block_number(p->source, source),
+                             .target = fy_block_number(p->target, target),
+                             .from = common,
+                             .to = to,
+                             .relation = (uint8_t)p->how.relation};
+    for (int d = 0; d < p->dims; d++) {
+        copy.to.low.at[d] -= p->how.shift.at[d];
+        copy.to.high.at[d] -= p->how.shift.at[d];
+    }
+    for (int d = 0; d < FERRY_DIMS_MAX; d++) {
+        copy.axis[d] = p->how.axis[d];
+        copy.ratio[d] = p->how.relation == FERRY_PLAIN ? 1 : p->how.ratio[d];
+    }
+    return ferry_plan_add(p->plan, &copy);
+}
+
+static int as_targets(planner *p)
+{
+    fy_tree tree;
+    int error = fy_plan_tree(&tree, p->source);
+    for (uint32_t t = 0; t < p->target->count && error == 0; t++) {
+        const ferry_block *block = &p->target->blocks[t];
+        if ((p->rank >= 0 && block->owner != p->rank) || ferry_region_is_empty(block->region))
+            continue;
+        ferry_region q = wanted(p, &block->region);
+        ferry_region where = source_of(p, &q);
+        fy_tree_walk walk;
+        uint32_t s;
+        const ferry_region *region;
+        fy_tree_find(&walk, &tree, &where);
+        while (error == 0 && fy_tree_next(&walk, &s, &region))
+            error = emit(p, t, s);
+    }
+    fy_tree_fini(&tree);
+    return error;
+}
+
+static int as_sources(planner *p)
+{
+    fy_tree tree;
+    int error = fy_plan_tree(&tree, p->target);
+    for (uint32_t s = 0; s < p->source->count && error == 0; s++) {
+        const ferry_block *block = &p->source->blocks[s];
+        if (block->owner != p->rank || ferry_region_is_empty(block->region))
+            continue;
+        ferry_region where = target_of(p, &block->region);
+        for (int d = 0; d < p->dims; d++) {
+            where.low.at[d] -= p->how.shift.at[d] + p->how.high.at[d];
+            where.high.at[d] -= p->how.shift.at[d] - p->how.low.at[d];
+        }
+        fy_tree_walk walk;
+        uint32_t t;
+        const ferry_region *region;
+        fy_tree_find(&walk, &tree, &where);
+        while (error == 0 && fy_tree_next(&walk, &t, &region))
+            if (p->target->blocks[t].owner != p->rank)
+                error = emit(p, t, s);
+    }
+    fy_tree_fini(&tree);
+    return error;
+}
+
+/* What is added to coordinates leaves room for the ratio, as they do (check_coordinates). */
+static int check(planner *p)
+{
+    unsigned seen = 0;
+    if (p->source->dims != p->dims || p->dims < 1 || p->dims > FERRY_DIMS_MAX)
+        return FERRY_EINVAL;
+    if (p->how.relation > FERRY_COARSEN)
+        return FERRY_EINVAL;
+    for (int d = 0; d < p->dims; d++) {
+        int axis = p->how.permuted ? p->how.axis[d] : d;
+        if (axis < 0 || axis >= p->dims || (seen & (1u << axis)))
+            return FERRY_EINVAL;
+        seen |= 1u << axis;
+        p->how.axis[d] = (int8_t)axis;
+        if (p->how.relation != FERRY_PLAIN && p->how.ratio[d] < 1)
+            return FERRY_EINVAL;
+        if (p->how.relation == FERRY_REFINE && p->how.shift.at[d] % p->how.ratio[d] != 0)
+            return FERRY_EINVAL;
+        const int64_t ratio = p->how.relation == FERRY_PLAIN ? 1 : p->how.ratio[d];
+        const int64_t far = FERRY_COORDINATE_MAX / 4 / ratio;
+        if (p->how.shift.at[d] > far || p->how.shift.at[d] < -far || p->how.low.at[d] < 0 ||
+            p->how.low.at[d] > far || p->how.high.at[d] < 0 || p->how.high.at[d] > far)
+            return FERRY_EINVAL;
+    }
+    for (int d = p->dims; d < FERRY_DIMS_MAX; d++)
+        p->how.axis[d] = (int8_t)d;
+    return 0;
+}
+
+/* With a ratio, coordinates are multiplied: they must leave room for it. */
+static int check_coordinates(const planner *p, const ferry_floorplan *blocks)
+{
+    for (size_t i = 0; i < blocks->count; i++) {
+        for (int d = 0; d < blocks->dims; d++) {
+            const ferry_region *r = &blocks->blocks[i].region;
+            int64_t room = FERRY_COORDINATE_MAX / 2;
+            for (int e = 0; e < p->dims && p->how.relation != FERRY_PLAIN; e++)
+                room = fy_min(room, FERRY_COORDINATE_MAX / 2 / p->how.ratio[e]);
+            if (r->low.at[d] < -room || r->high.at[d] > room)
+                return FERRY_EINVAL;
+        }
+    }
+    return 0;
+}
+
+int ferry_plan_intersect(ferry_plan *plan, const ferry_floorplan *source,
+                         const ferry_floorplan *target, const ferry_intersection *intersection,
+                         int rank)
+{
+    planner p = {
+        .plan = plan, .source = source, .target = target, .dims = target->dims, .rank = rank};
+    size_t before = plan->count;
+    int error = fy_mover_read(NULL, "meet: ferry_intersection", intersection, &p.how, sizeof p.how);
+    if (error == 0)
+        error = check(&p);
+    if (error == 0)
+        error = check_coordinates(&p, source);
+    if (error == 0)
+        error = check_coordinates(&p, target);
+    if (error == 0)
+        error = as_targets(&p);
+    if (error == 0 && rank >= 0)
+        error = as_sources(&p);
+    if (error)
+        plan->count = before;
+    return error;
+}

@@ -1,0 +1,397 @@
+/* A movement, from start to wait.
+ *
+ * start publishes "ready" on every direct link out, packs and sends the others, and runs the copies
+ * within the rank. After that fy_mover_advance, called by wait and by every poll, runs the copies
+ * of each link in whose source is ready, says "taken", and notes which links out have been taken.
+ *
+ * Nobody polls a counter while it sleeps: before sleeping a rank sets the flag of each link it
+ * waits for and looks once more; who moves a counter looks at the flag afterwards and sends a frame
+ * when it is set. Both put a sequentially consistent fence between, so one of them sees the other.
+ */
+#include <ferry/member.h>
+
+#include "base/fetch.h"
+#include "mover/run/state.h"
+
+enum { LOOKS = 200 };
+
+bool fy_mover_is_done(const ferry_mover *m)
+{
+    return m->error != 0 || (!m->own_left && m->in.left_count == 0 && m->out.left_count == 0);
+}
+
+/* After counters have moved: wakes the other end if it sleeps. */
+static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
+{
+    /* relaxed: ordered after the counter by the caller's fence, which pairs with that in
+     * fy_mover_would_miss */
+    if (atomic_load_explicit(sleeps, memory_order_relaxed))
+        (void)fy_mover_send(m, rank, FY_MOVER_WAKE, 0, 0, NULL, 0);
+}
+
+/* Where a link's copies of this movement lie, counted from its buffer. */
+static ptrdiff_t slot_of(const ferry_mover *m, const fy_link_end *end)
+{
+    return end->mode == FY_LINK_STAGED ? (ptrdiff_t)(m->epoch % FY_SLOTS * end->slot_bytes) : 0;
+}
+
+static void pack(ferry_mover *m, fy_link_end *end)
+{
+    for (size_t i = 0; i < end->move_count; i++)
+        fy_move_run(&end->moves[i], &m->copying, slot_of(m, end), 0);
+}
+
+/* Packs into the next slot, once the target is done with it. */
+static bool stage(ferry_mover *m, fy_link_end *end)
+{
+    if (end->acked + FY_SLOTS < m->epoch)
+        /* acquire: the slot has been read; pairs with the release in say_taken */
+        end->acked = atomic_load_explicit(&end->channel->taken, memory_order_acquire);
+    if (end->acked + FY_SLOTS < m->epoch)
+        return false;
+    pack(m, end);
+    end->sent = m->epoch;
+    return true;
+}
+
+/* Says that the grids, or a slot, hold the data of this movement; the caller wakes. */
+static void say_ready(ferry_mover *m, fy_link_end *end)
+{
+    /* release: the data is written; pairs with the acquire in arrived */
+    atomic_store_explicit(&end->channel->ready, m->epoch, memory_order_release);
+}
+
+static void publish(ferry_mover *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        fy_link_end *end = &m->out.ends[i];
+        if (end->mode == FY_LINK_DIRECT || (end->mode == FY_LINK_STAGED && stage(m, end))) {
+            say_ready(m, end);
+            any = true;
+        }
+    }
+    if (!any)
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    for (size_t i = 0; i < m->out.end_count; i++)
+        if (m->out.ends[i].channel != NULL)
+            wake(m, m->out.ends[i].rank, &m->out.ends[i].channel->target_sleeps);
+}
+
+void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
+{
+    size_t each = m->options.packet_bytes > 0 ? m->options.packet_bytes : end->bytes;
+    for (size_t at = 0; at < end->bytes; at += each) {
+        size_t bytes = end->bytes - at < each ? end->bytes - at : each;
+        int error =
+            fy_mover_send(m, end->rank, FY_MOVER_DATA, m->epoch, at, end->buffer + at, bytes);
+        if (error != 0)
+            m->error = error;
+    }
+    end->sent = m->epoch;
+}
+
+static void send(ferry_mover *m, fy_link_end *end)
+{
+    pack(m, end);
+    if (end->acked == end->sent)
+        fy_mover_send_packed(m, end);
+}
+
+static void send_all(ferry_mover *m)
+{
+    for (size_t i = 0; i < m->out.end_count; i++)
+        if (m->out.ends[i].mode == FY_LINK_MESSAGES)
+            send(m, &m->out.ends[i]);
+}
+
+/* Whether the source of a link has the data of this movement ready. */
+static bool arrived(const ferry_mover *m, const fy_link_end *end)
+{
+    if (end->channel == NULL)
+        return end->arrived >= m->epoch;
+    /* acquire: pairs with the release in publish */
+    return atomic_load_explicit(&end->channel->ready, memory_order_acquire) >= m->epoch;
+}
+
+static bool taken(ferry_mover *m, fy_link_end *end)
+{
+    if (end->mode == FY_LINK_STAGED && end->sent < m->epoch && stage(m, end)) {
+        say_ready(m, end);
+        atomic_thread_fence(memory_order_seq_cst);
+        wake(m, end->rank, &end->channel->target_sleeps);
+    }
+    if (end->mode == FY_LINK_DIRECT)
+        /* acquire: the target has read the grids; pairs with the release in say_taken */
+        return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->epoch;
+    if (end->mode == FY_LINK_MESSAGES && end->sent < m->epoch && end->acked == end->sent)
+        fy_mover_send_packed(m, end);
+    return end->sent == m->epoch;
+}
+
+static void say_taken(ferry_mover *m, fy_link_end *end)
+{
+    if (end->channel == NULL) {
+        int error = fy_mover_send(m, end->rank, FY_MOVER_ACK, m->epoch, 0, NULL, 0);
+        if (error != 0)
+            m->error = error;
+        return;
+    }
+    /* release: the grids have been read; pairs with the acquire in taken */
+    atomic_store_explicit(&end->channel->taken, m->epoch, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    wake(m, end->rank, &end->channel->source_sleeps);
+}
+
+static void run_end(ferry_mover *m, fy_link_end *end)
+{
+    for (size_t i = 0; i < end->move_count; i++)
+        fy_move_run(&end->moves[i], &m->how, 0, slot_of(m, end));
+    say_taken(m, end);
+}
+
+/* With options.ordered: nothing runs before all is there, then everything in order. */
+static int advance_ordered(ferry_mover *m)
+{
+    for (size_t i = 0; i < m->in.left_count; i++)
+        if (!arrived(m, &m->in.ends[m->in.left[i]]))
+            return 0;
+    for (size_t i = 0; i < m->sequence_count; i++)
+        fy_move_run(m->sequence[i].move, &m->how, 0,
+                    m->sequence[i].end ? slot_of(m, m->sequence[i].end) : 0);
+    for (size_t i = 0; i < m->in.end_count; i++)
+        say_taken(m, &m->in.ends[i]);
+    m->in.left_count = 0;
+    return 1;
+}
+
+static int advance_in(ferry_mover *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->in.left_count; i++) {
+        fy_link_end *end = &m->in.ends[m->in.left[i]];
+        if (arrived(m, end))
+            run_end(m, end);
+        else
+            m->in.left[kept++] = m->in.left[i];
+    }
+    int count = (int)(m->in.left_count - kept);
+    m->in.left_count = kept;
+    return count;
+}
+
+static int advance_out(ferry_mover *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->out.left_count; i++)
+        if (!taken(m, &m->out.ends[m->out.left[i]]))
+            m->out.left[kept++] = m->out.left[i];
+    int count = (int)(m->out.left_count - kept);
+    m->out.left_count = kept;
+    return count;
+}
+
+static void set_flags(ferry_mover *m, uint32_t value)
+{
+    m->flagged = value != 0;
+    /* relaxed: ordered by the fence in fy_mover_would_miss when set; a late clear costs a frame */
+    for (size_t i = 0; i < m->in.end_count; i++)
+        if (m->in.ends[i].channel != NULL)
+            atomic_store_explicit(&m->in.ends[i].channel->target_sleeps, value,
+                                  memory_order_relaxed);
+    for (size_t i = 0; i < m->out.end_count; i++)
+        if (m->out.ends[i].channel != NULL)
+            atomic_store_explicit(&m->out.ends[i].channel->source_sleeps, value,
+                                  memory_order_relaxed);
+}
+
+/* The copies within the rank; an ordered movement has them in its sequence. */
+static int run_own(ferry_mover *m)
+{
+    m->own_left = false;
+    if (m->sequence != NULL)
+        return m->in.end_count == 0 ? advance_ordered(m) : 0;
+    fy_moves_run(m->own_moves, m->own_count, &m->how);
+    return 1;
+}
+
+/* Brings the slots of the next movement here, which their targets have read: packing would wait
+ * for each line, and now there is time to. */
+static void fetch_slots(const ferry_mover *m)
+{
+    for (size_t i = 0; i < m->out.end_count; i++) {
+        const fy_link_end *end = &m->out.ends[i];
+        if (end->mode != FY_LINK_STAGED)
+            continue;
+        const char *slot = end->buffer + (m->epoch + 1) % FY_SLOTS * end->slot_bytes;
+        for (size_t at = 0; at < end->slot_bytes; at += _Alignof(fy_channel))
+            fy_fetch_to_write(slot + at);
+    }
+}
+
+int fy_mover_advance(ferry_mover *m)
+{
+    int count = 0;
+    if (m->flagged)
+        set_flags(m, 0);
+    if (m->own_left && m->options.deferred)
+        send_all(m); /* first, as others wait for it */
+    if (m->own_left) {
+        count += run_own(m);
+        fetch_slots(m);
+    }
+    if (m->in.left_count > 0)
+        count += m->sequence != NULL ? advance_ordered(m) : advance_in(m);
+    if (m->out.left_count > 0)
+        count += advance_out(m);
+    return count;
+}
+
+static bool waits_for_gone(const ferry_mover *m, const fy_direction *direction)
+{
+    for (size_t i = 0; i < direction->left_count; i++)
+        if (ferry_peer_is_gone(m->f, direction->ends[direction->left[i]].rank))
+            return true;
+    return false;
+}
+
+bool fy_mover_is_bereft(ferry_mover *m)
+{
+    if (fy_mover_is_done(m) || (!waits_for_gone(m, &m->in) && !waits_for_gone(m, &m->out)))
+        return false;
+    /* What it had published before it left still counts. */
+    (void)fy_mover_advance(m);
+    if (!fy_mover_is_done(m))
+        m->error = FERRY_EPEER;
+    return true;
+}
+
+bool fy_mover_would_miss(ferry_mover *m)
+{
+    if (fy_mover_is_done(m) || m->own_left)
+        return true;
+    set_flags(m, 1);
+    /* seq_cst: between the flags and the last look; pairs with the fences in publish, say_taken */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (size_t i = 0; i < m->in.left_count && m->sequence == NULL; i++)
+        if (arrived(m, &m->in.ends[m->in.left[i]]))
+            return true;
+    for (size_t i = 0; i < m->out.left_count; i++)
+        if (taken(m, &m->out.ends[m->out.left[i]]))
+            return true;
+    bool all = m->sequence != NULL && m->in.left_count > 0;
+    for (size_t i = 0; i < m->in.left_count && all; i++)
+        all = arrived(m, &m->in.ends[m->in.left[i]]);
+    if (all)
+        return true;
+    return fy_mover_is_bereft(m);
+}
+
+void fy_mover_spread(ferry_mover *m)
+{
+    const fy_direction *directions[] = {&m->in, &m->out};
+    if (m->spread)
+        return;
+    m->spread = true;
+    for (int way = 0; way < 2; way++)
+        for (size_t i = 0; i < directions[way]->end_count; i++)
+            (void)fy_mover_send(m, directions[way]->ends[i].rank, FY_MOVER_LOST,
+                                (uint64_t)(int64_t)m->error, 0, NULL, 0);
+}
+
+void fy_mover_finish(ferry_mover *m)
+{
+    if (m->flagged)
+        set_flags(m, 0);
+    if (m->error)
+        fy_mover_spread(m);
+    m->under_way = false;
+    fy_list_remove(&m->active);
+    if (m->op != 0)
+        fy_op_end(m->f, m->op, m->error);
+    m->op = 0;
+}
+
+static int report(const ferry_mover *m)
+{
+    if (m->error == 0 || m->error == FERRY_EPEER)
+        return m->error == 0
+                   ? 0
+                   : fy_fail(m->f, m->error, "mover: a rank that it needs is dead or has left");
+    return fy_fail(m->f, m->error,
+                   "mover: it is lost: binding it, moving, or following blocks to new owners "
+                   "failed here or on a rank that it connects");
+}
+
+int ferry_mover_start(ferry_mover *m, const ferry_track *track)
+{
+    if (m->under_way)
+        return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is in flight");
+    if (m->error)
+        return report(m);
+    if (m->astray)
+        return fy_fail(m->f, FERRY_ESTATE,
+                       "mover_start: blocks of its xarrays may be elsewhere; "
+                       "call ferry_blocks_settle first");
+    if (track != NULL) {
+        int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->op);
+        if (error)
+            return error;
+    }
+    m->epoch++;
+    m->under_way = true;
+    publish(m);
+    if (!m->options.deferred)
+        send_all(m);
+    for (size_t i = 0; i < m->out.end_count; i++)
+        m->out.left[i] = i;
+    m->out.left_count = m->out.end_count;
+    for (size_t i = 0; i < m->in.end_count; i++)
+        m->in.left[i] = i;
+    m->in.left_count = m->in.end_count;
+    m->own_left = true;
+    if (!m->options.deferred)
+        (void)fy_mover_advance(m);
+    (void)fy_mover_is_bereft(m);
+    fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
+    return 0;
+}
+
+/* Looks a while before it sleeps: a neighbour that runs is often just a moment away. */
+static void look(ferry_mover *m)
+{
+    for (int i = 0; i < LOOKS && !fy_mover_is_done(m); i++)
+        (void)fy_mover_advance(m);
+}
+
+int ferry_mover_wait(ferry_mover *m)
+{
+    if (!m->under_way)
+        return report(m);
+    if (fy_in_handler(m->f))
+        return fy_fail(m->f, FERRY_ESTATE, "mover_wait: not allowed inside a handler or callback");
+    while (m->under_way) {
+        look(m);
+        if (fy_mover_is_done(m))
+            fy_mover_finish(m);
+        else
+            (void)ferry_wait(m->f, FERRY_FOREVER);
+    }
+    return report(m);
+}
+
+int ferry_mover_test(ferry_mover *m)
+{
+    if (!m->under_way)
+        return report(m);
+    if (!fy_in_handler(m->f))
+        (void)ferry_poll(m->f);
+    else
+        (void)fy_mover_advance(m);
+    if (m->under_way && !fy_mover_is_done(m))
+        return FERRY_EAGAIN;
+    if (m->under_way)
+        fy_mover_finish(m);
+    return report(m);
+}
