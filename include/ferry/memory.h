@@ -5,7 +5,8 @@
  * any address. dmcs.txt 3.4-3.5, prema.txt B.2.4-B.2.5.
  *
  * A put or get that is not a plain copy goes by messages. In a handler every such call may return
- * FERRY_EAGAIN: nothing was started, no event will come (docs/limits.md). */
+ * FERRY_EAGAIN: nothing was started, no event will come (docs/limits.md).
+ * FERRY_ERANGE: more than 1 MiB, of which not all is memory here. */
 #ifndef FERRY_MEMORY_H
 #define FERRY_MEMORY_H
 
@@ -157,8 +158,9 @@ typedef struct ferry_strided {
 } ferry_strided;
 
 /* As a put (get) of every block, with one end. Borrows `what->stride`. A failure may leave some
- * done. FERRY_EINVAL: too many levels, or strides that leave the address space. Other errors as
- * ferry_put (ferry_get). [app thread, handlers | as ferry_put (ferry_get)] */
+ * done. FERRY_EINVAL: too many levels, or strides that leave the address space. FERRY_ERANGE: also
+ * a size of all blocks above SIZE_MAX. Other errors as ferry_put (ferry_get). [app thread, handlers
+ * | as ferry_put (ferry_get)] */
 FERRY_API FERRY_MUST_USE int ferry_put_strided(ferry *f, int rank, const ferry_strided *what,
                                                const ferry_track *track);
 FERRY_API FERRY_MUST_USE int ferry_get_strided(ferry *f, int rank, const ferry_strided *what,

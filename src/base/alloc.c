@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Of the thread, since a simulation is one thread's: programs that are not simulated find NULL. */
@@ -42,6 +43,20 @@ void *fy_realloc(void *old, size_t size_bytes)
 void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
 {
     return is_refused() ? NULL : aligned_alloc(alignment, size_bytes);
+}
+
+bool fy_memory_is_mapped(const void *address, size_t size_bytes)
+{
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)address;
+    size_t before = first % page_bytes;
+    if (size_bytes > SIZE_MAX - before - page_bytes)
+        return false;
+    int kept = errno;
+    /* MS_ASYNC does nothing but look at the pages. */
+    bool mapped =
+        msync((void *)(first - before), size_bytes + before, MS_ASYNC) == 0 || errno != ENOMEM;
+    errno = kept;
+    return mapped;
 }
 
 size_t fy_memory_bytes(void)

@@ -28,6 +28,10 @@ FY_SHARED void *fy_aligned_alloc(size_t alignment, size_t size_bytes)
 typedef bool fy_refuses_fn(void *arg);
 FY_SHARED void fy_alloc_refuse(fy_refuses_fn *refuses, void *arg);
 
+/* Whether each page from `address` on is one of this process, where the system tells; one system
+ * call. errno is as before. */
+bool fy_memory_is_mapped(const void *address, size_t size_bytes);
+
 /* Memory of the machine; SIZE_MAX where it does not say. */
 size_t fy_memory_bytes(void);
 

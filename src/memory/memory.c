@@ -178,7 +178,18 @@ int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, co
         return fy_fail(f, FERRY_EINVAL, "%s: %zu bytes at NULL here", call, size_bytes);
     if (size_bytes > UINTPTR_MAX - (uintptr_t)remote)
         return fy_memory_refused(f, call, rank, (uintptr_t)remote, size_bytes);
+    if (size_bytes > FY_UNCHECKED_BYTES && !fy_memory_is_mapped(local, size_bytes))
+        return fy_memory_refuse_here(f, call, local, size_bytes);
     return 0;
+}
+
+__attribute__((cold)) int fy_memory_refuse_here(ferry *f, const char *call, const void *local,
+                                                size_t size_bytes)
+{
+    return fy_fail(f, FERRY_ERANGE,
+                   "%s: %zu bytes at %p here are not all memory of rank %d; expected a size within "
+                   "what was allocated",
+                   call, size_bytes, local, ferry_rank(f));
 }
 
 int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, uint64_t size_bytes)

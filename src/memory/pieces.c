@@ -5,6 +5,7 @@
  * The gets that go by frames are operations of their own, counted by a group. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "memory/state.h"
 
 /* Gets by frames that one call leaves in flight without waiting for some. */
@@ -276,6 +277,30 @@ static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
     return check_piece(f, p, &first);
 }
 
+/* The size of all blocks. If that is large, the outermost blocks must be memory here; between them
+ * there may be holes. */
+static int check_blocks(ferry *f, const progress *p, const ferry_strided *s, size_t *size_bytes)
+{
+    size_t size = s->block_bytes, extent;
+    uintptr_t low;
+    bool fits = true;
+    for (int i = 0; i < s->levels; i++)
+        fits = !__builtin_mul_overflow(size, s->stride[i].count, &size) && fits;
+    *size_bytes = size;
+    if (!fits)
+        return fy_fail(f, FERRY_ERANGE,
+                       "%s: blocks of %zu bytes and %d levels of strides make more than %zu bytes",
+                       p->name, s->block_bytes, s->levels, SIZE_MAX);
+    if (size <= FY_UNCHECKED_BYTES ||
+        !find_extent(s, p->put ? s->source : s->target, !p->put, &low, &extent))
+        return 0;
+    uintptr_t high = low + extent - s->block_bytes;
+    return fy_memory_is_mapped((const void *)low, s->block_bytes) &&
+                   fy_memory_is_mapped((const void *)high, s->block_bytes)
+               ? 0
+               : fy_memory_refuse_here(f, p->name, (const void *)low, extent);
+}
+
 /* Copies all blocks, as one copy in a profile. */
 static void copy_blocks(ferry *f, const progress *p, const ferry_strided *s, walk *w)
 {
@@ -318,13 +343,12 @@ static int move_blocks(ferry *f, progress *p, const ferry_strided *s)
 
 static int move_strided(ferry *f, progress *p, const ferry_strided *s, const ferry_track *track)
 {
+    size_t size_bytes = 0;
     int error = check_strided(f, p, s);
-    if (error != 0)
-        return error;
-    size_t size_bytes = s->block_bytes;
-    for (int i = 0; i < s->levels; i++)
-        size_bytes *= s->stride[i].count;
-    error = begin(f, p, size_bytes, track);
+    if (error == 0 && !is_empty(s))
+        error = check_blocks(f, p, s, &size_bytes);
+    if (error == 0)
+        error = begin(f, p, size_bytes, track);
     if (error != 0)
         return error;
     error = is_empty(s) ? 0 : move_blocks(f, p, s);

@@ -114,6 +114,14 @@ static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remot
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,
                     size_t size_bytes);
 
+/* A larger size is refused when this rank has not so much memory at its address: the other rank
+ * would refuse it too, but this rank would read beyond its memory before the answer comes. For a
+ * smaller size the question to the system costs too much. */
+enum { FY_UNCHECKED_BYTES = 1024 * 1024 };
+
+/* Keeps the message of a range here that is not all memory, and returns FERRY_ERANGE. */
+int fy_memory_refuse_here(ferry *f, const char *call, const void *local, size_t size_bytes);
+
 /* Keeps the message of a range that `rank` does not offer, and returns FERRY_ERANGE. */
 int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, uint64_t size_bytes);
 
