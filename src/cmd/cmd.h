@@ -26,6 +26,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_swarm(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_model(int argc, char **argv);
+int cmd_scale(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_why(int argc, char **argv);
 int cmd_info(int argc, char **argv);

@@ -24,6 +24,7 @@ static const command commands[] = {
     {"sim", cmd_sim, "run a program on many simulated ranks in one process"},
     {"swarm", cmd_swarm, "run a program under many seeds and faults; shrink what fails"},
     {"model", cmd_model, "predict how long tasks run on so many ranks, under each scheduler"},
+    {"scale", cmd_scale, "simulate the tasks of a traced run on other numbers of ranks"},
     {"calibrate", cmd_calibrate, "measure this machine for the simulator and the model"},
     {"info", cmd_info, "show version, ports, processors and limits"},
 };

@@ -1,0 +1,274 @@
+/* ferry scale: how the tasks of a traced run do on other numbers of ranks. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/scale/scale.h"
+#include "cmd/sim.h"
+
+enum { NAME_BYTES = 256, LIST_MAX = 32, RANKS_MAX = 65536 };
+
+static const char help[] =
+    "usage: ferry scale TRACE -n RANKS[,RANKS]... [OPTION]...\n"
+    "\n"
+    "Simulates the tasks of a traced run on other numbers of ranks. TRACE is the folder that\n"
+    "FERRY_TRACE named. Prints the run time, the efficiency, what bounds it, and the best choice.\n"
+    "\n"
+    "  -n, --ranks LIST       numbers of ranks, 1 to 65536\n"
+    "  -S, --scheduler LIST   schedulers; ferry,stealing,diffusion,none by default\n"
+    "  -N, --net NET          the network, as ferry sim takes it; shm by default\n"
+    "  -s, --seed S           seed of the simulations; 0 by default\n"
+    "  -b, --bytes BYTES      data of an object, which a trace does not tell; 1024 by default\n"
+    "  -j, --json             print JSON\n"
+    "  -h, --help             this text\n"
+    "\n"
+    "Exit status: 0; 1 if TRACE cannot be read or a simulation fails; 2 for wrong usage.\n";
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'n'}, {"scheduler", required_argument, NULL, 'S'},
+    {"net", required_argument, NULL, 'N'},   {"seed", required_argument, NULL, 's'},
+    {"bytes", required_argument, NULL, 'b'}, {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+};
+
+typedef struct result {
+    int ranks;
+    const char *scheduler;
+    double makespan, efficiency, least; /* least: that no schedule can go below */
+    const char *bound;
+    uint64_t moves;
+} result;
+
+typedef struct request {
+    int ranks[LIST_MAX];
+    char schedulers[LIST_MAX][NAME_BYTES];
+    int rank_count, scheduler_count;
+    uint64_t bytes;
+    bool json, help;
+    result results[LIST_MAX * LIST_MAX];
+    int result_count;
+} request;
+
+static bool read_ranks(const char *text, request *r)
+{
+    const char *at = text;
+    r->rank_count = 0;
+    for (bool more = true; more; at++) {
+        char *end = NULL;
+        errno = 0;
+        long ranks = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+        if (ranks < 1 || ranks > RANKS_MAX || errno != 0 || (*end != ',' && *end != '\0') ||
+            r->rank_count == LIST_MAX) {
+            fprintf(stderr,
+                    "ferry scale: -n %s: expected at most %d numbers from 1 to %d, with commas "
+                    "between them\n",
+                    text, LIST_MAX, RANKS_MAX);
+            return false;
+        }
+        r->ranks[r->rank_count++] = (int)ranks;
+        more = *end == ',';
+        at = end;
+    }
+    return true;
+}
+
+static bool read_schedulers(const char *text, request *r)
+{
+    r->scheduler_count = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (length == 0 || length >= NAME_BYTES || r->scheduler_count == LIST_MAX) {
+            fprintf(stderr,
+                    "ferry scale: -S %s: expected at most %d names of schedulers, with commas "
+                    "between them\n",
+                    text, LIST_MAX);
+            return false;
+        }
+        (void)snprintf(r->schedulers[r->scheduler_count++], NAME_BYTES, "%.*s", (int)length, at);
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+static bool read_bytes(const char *text, request *r)
+{
+    char *end;
+    errno = 0;
+    unsigned long long bytes = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || bytes > 1 << 30) {
+        fprintf(stderr, "ferry scale: -b %s: expected a number of bytes, at most %d\n", text,
+                1 << 30);
+        return false;
+    }
+    r->bytes = bytes;
+    return true;
+}
+
+static bool read_options(int argc, char **argv, request *r)
+{
+    int option;
+    while ((option = getopt_long(argc, argv, "n:S:N:s:b:jh", long_options, NULL)) != -1) {
+        bool good = true;
+        switch (option) {
+        case 'n':
+            good = read_ranks(optarg, r);
+            break;
+        case 'S':
+            good = read_schedulers(optarg, r);
+            break;
+        case 'N':
+        case 's':
+            good = cmd_sim_option("scale", option, optarg);
+            break;
+        case 'b':
+            good = read_bytes(optarg, r);
+            break;
+        case 'j':
+            r->json = true;
+            break;
+        case 'h':
+            r->help = true;
+            return true;
+        default:
+            good = false;
+        }
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* Near its least the run is as short as it can be, and that is what bounds it. */
+static result judge(const scale_trace *trace, int ranks, const char *scheduler)
+{
+    double even = trace->seconds / ranks;
+    result one = {.ranks = ranks,
+                  .scheduler = scheduler,
+                  .makespan = (double)trace->plan->makespan_ns * 1e-9,
+                  .least = fmax(even, trace->heaviest),
+                  .moves = trace->plan->moves};
+    one.efficiency = one.makespan > 0 ? even / one.makespan : 1;
+    one.bound = one.makespan > one.least * 1.05 ? "balance"
+                : even >= trace->heaviest       ? "work"
+                                                : "object";
+    return one;
+}
+
+/* The shortest run; of runs within 1% of it, that of the fewest ranks. */
+static const result *best_of(const request *r)
+{
+    double least = INFINITY;
+    const result *best = NULL;
+    for (int i = 0; i < r->result_count; i++)
+        least = fmin(least, r->results[i].makespan);
+    for (int i = 0; i < r->result_count; i++) {
+        const result *one = &r->results[i];
+        if (one->makespan <= least * 1.01 &&
+            (best == NULL || one->ranks < best->ranks ||
+             (one->ranks == best->ranks && one->makespan < best->makespan)))
+            best = one;
+    }
+    return best;
+}
+
+static void print(const request *r, const scale_trace *t)
+{
+    printf("%" PRIu64 " tasks of %" PRIu64 " objects, %.6g s together, on %d ranks; the heaviest "
+           "object %.6g s\n",
+           t->tasks, t->plan->count, t->seconds, t->ranks, t->heaviest);
+    if (t->left_out > 0.01 * t->seconds)
+        printf("not replayed: %.6g s of tasks and handlers without an object\n", t->left_out);
+    printf("\n%7s  %-18s %12s %12s %10s %9s  %s\n", "ranks", "scheduler", "run time", "least",
+           "efficiency", "moves", "bound by");
+    for (int i = 0; i < r->result_count; i++) {
+        const result *one = &r->results[i];
+        printf("%7d  %-18s %10.6g s %10.6g s %9.1f%% %9" PRIu64 "  %s\n", one->ranks,
+               one->scheduler, one->makespan, one->least, one->efficiency * 100, one->moves,
+               one->bound);
+    }
+    const result *best = best_of(r);
+    printf("\nbest: %d ranks, scheduler %s: %.6g s\n", best->ranks, best->scheduler,
+           best->makespan);
+}
+
+static void print_name(const char *name)
+{
+    putchar('"');
+    for (; *name != '\0'; name++)
+        if (*name == '"' || *name == '\\')
+            printf("\\%c", *name);
+        else
+            putchar((unsigned char)*name < ' ' ? '?' : *name);
+    putchar('"');
+}
+
+static void print_json(const request *r, const scale_trace *t)
+{
+    const result *best = best_of(r);
+    printf("{\"tasks\": %" PRIu64 ", \"objects\": %" PRIu64 ", \"seconds\": %.9g, "
+           "\"traced_ranks\": %d, \"heaviest\": %.9g, \"left_out\": %.9g,\n \"runs\": [",
+           t->tasks, t->plan->count, t->seconds, t->ranks, t->heaviest, t->left_out);
+    for (int i = 0; i < r->result_count; i++) {
+        const result *one = &r->results[i];
+        printf("%s\n  {\"ranks\": %d, \"scheduler\": ", i > 0 ? "," : "", one->ranks);
+        print_name(one->scheduler);
+        printf(", \"makespan\": %.9g, \"least\": %.9g, \"efficiency\": %.6g, \"moves\": %" PRIu64
+               ", \"bound\": \"%s\", \"best\": %s}",
+               one->makespan, one->least, one->efficiency, one->moves, one->bound,
+               one == best ? "true" : "false");
+    }
+    printf("]}\n");
+}
+
+static int simulate(request *r, const scale_trace *trace)
+{
+    for (int i = 0; i < r->rank_count; i++)
+        for (int k = 0; k < r->scheduler_count; k++) {
+            int status = scale_replay(trace, r->ranks[i], r->schedulers[k]);
+            if (status != 0)
+                return status == CMD_USAGE_STATUS ? status : EXIT_FAILURE;
+            r->results[r->result_count++] = judge(trace, r->ranks[i], r->schedulers[k]);
+        }
+    return 0;
+}
+
+int cmd_scale(int argc, char **argv)
+{
+    static request r; /* zero */
+    char name[] = "ferry scale", error[SCALE_ERROR_BYTES];
+    if (argc == 4 && strcmp(argv[1], "replay") == 0)
+        return scale_replay_main(argc, argv);
+    argv[0] = name;
+    r.bytes = 1024;
+    read_schedulers("ferry,stealing,diffusion,none", &r);
+    bool good = read_options(argc, argv, &r);
+    if (good && r.help) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (good && argc - optind != 1)
+        fprintf(stderr, "ferry scale: %d traces: expected one\n", argc - optind);
+    else if (good && r.rank_count == 0)
+        fprintf(stderr, "ferry scale: on how many ranks? Expected -n\n");
+    if (!good || argc - optind != 1 || r.rank_count == 0) {
+        fprintf(stderr, "Try `ferry scale --help`.\n");
+        return CMD_USAGE_STATUS;
+    }
+    scale_trace trace;
+    if (!scale_trace_read(argv[optind], r.bytes, &trace, error)) {
+        fprintf(stderr, "ferry scale: %s\n", error);
+        return EXIT_FAILURE;
+    }
+    int status = simulate(&r, &trace);
+    if (status == 0 && r.json)
+        print_json(&r, &trace);
+    else if (status == 0)
+        print(&r, &trace);
+    return status;
+}
