@@ -16,7 +16,7 @@ cd "$root" || exit 1
 
 # Paths without blanks: the names rule of the project's own files.
 sources() { find "$@" \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort; }
-code() { sources include src examples apps bench tests; }
+code() { sources include src compat examples apps bench tests; }
 objects() { find "$build/obj/src" -path '*ferry*_objects.dir/*' -name '*.o' | sort; }
 public_functions()
 {
@@ -53,7 +53,7 @@ rule_lengths()
 # 120 columns in the pages that one reads first.
 rule_columns()
 {
-    { code; find CMakeLists.txt cmake src examples apps bench tests -name CMakeLists.txt -o \
+    { code; find CMakeLists.txt cmake src compat examples apps bench tests -name CMakeLists.txt -o \
         -name '*.cmake' 2>/dev/null; } | xargs awk '
         length($0) > 100 { printf "%s:%d: %d columns\n", FILENAME, FNR, length($0) }
         /\t/ { printf "%s:%d: tab\n", FILENAME, FNR }' >"$found"
@@ -70,7 +70,7 @@ inner='mover/geometry 1 mover/plan 2 mover/kernels 3 mover/run 4 mover/bind 5 mo
 # Includes point only downwards (docs/architecture.md). Each folder under src is a layer.
 rule_includes()
 {
-    sources include src | xargs awk -v levels="$levels" -v inner="$inner" '
+    sources include src compat | xargs awk -v levels="$levels" -v inner="$inner" '
         BEGIN {
             n = split(levels, pair, " ")
             for (i = 1; i < n; i += 2) level[pair[i]] = pair[i + 1]
@@ -104,6 +104,11 @@ rule_includes()
             else if (name ~ /\//) to = layer_of("src/" name)
             else to = from
             if (from == "ferry") next
+            if (from == "compat") { # public headers alone
+                if (to != from && name !~ /^ferry\//)
+                    printf "%s:%d: %s is inside layer %s\n", FILENAME, FNR, name, to
+                next
+            }
             if (!(from in level)) { # beside the stack: its own, public headers, base, ports, launch
                 if (to != from && name !~ /^ferry\// && to != "base" && to !~ /^port|^launch$/)
                     printf "%s:%d: %s is inside layer %s\n", FILENAME, FNR, name, to
@@ -242,17 +247,18 @@ rule_symbols()
     sources src | grep -Ev '^src/(base|port|launch)/' | xargs grep -n 'rdtsc' >>"$found"
 }
 
-# Each public header compiles alone as C11 and C++17, each other header as C11.
+# Each public header compiles alone as C11 and C++17, shmem.h too, each other header as C11.
 rule_headers()
 {
-    strict='-Wall -Wextra -Wpedantic -Wno-unused-function -Werror -fsyntax-only -Iinclude -Isrc'
-    for header in $(sources include src | grep '[.]h$'); do
+    strict='-Wall -Wextra -Wpedantic -Wno-unused-function -Werror -fsyntax-only -Iinclude -Isrc -Icompat'
+    for header in $(sources include src compat | grep '[.]h$'); do
         name=${header#include/}
+        name=${name#compat/}
         name=${name#src/}
         printf '#include <%s>\nextern int ferry_alone;\n' "$name" >"$scratch/alone.c"
         # shellcheck disable=SC2086
         cc -std=c11 -D_GNU_SOURCE $strict "$scratch/alone.c" 2>&1 || echo "$header: not C11 alone"
-        case $header in src/*) continue ;; esac
+        case $header in src/* | compat/state.h) continue ;; esac
         # shellcheck disable=SC2086
         c++ -std=c++17 $strict -x c++ "$scratch/alone.c" 2>&1 || echo "$header: not C++17 alone"
     done >"$found"

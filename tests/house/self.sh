@@ -139,6 +139,8 @@ includes)
     spoil 'a folder of movers that knows a later one' plan_and_io
     mkdir_cmd() { mkdir "$root/src/cmd"; to src/cmd/c.c '#include "core/a.h"\n'; }
     spoil 'the command inside a layer' mkdir_cmd
+    mkdir_compat() { mkdir "$root/compat"; to compat/c.c '#include "base/b.h"\n'; }
+    spoil 'another interface inside a layer' mkdir_compat
     ;;
 kinds)
     object_kind() { mkdir -p "$root/src/object"; echo 'enum { FY_KIND_X = 3 };' >"$root/src/object/k.h"; }

@@ -1,0 +1,224 @@
+/* Teams and collectives: groups and collectives of Ferry. PE numbers of a team are places of its
+ * group. */
+#include "state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fy_shmem_team {
+    ferry_group *group;
+};
+
+bool fy_shmem_team_group(shmem_team_t team, ferry_group **group)
+{
+    if (fy_shmem_pe.f == NULL)
+        fy_shmem_fail("a call before shmem_init or after shmem_finalize");
+    if (team == SHMEM_TEAM_INVALID)
+        return false;
+    if (team == SHMEM_TEAM_WORLD)
+        *group = NULL;
+    else
+        *group = team == SHMEM_TEAM_SHARED ? fy_shmem_pe.shared : team->group;
+    return true;
+}
+
+int shmem_team_my_pe(shmem_team_t team)
+{
+    ferry_group *group;
+    return fy_shmem_team_group(team, &group)
+               ? ferry_group_place(fy_shmem_pe.f, group, fy_shmem_pe.me)
+               : -1;
+}
+
+int shmem_team_n_pes(shmem_team_t team)
+{
+    ferry_group *group;
+    return fy_shmem_team_group(team, &group) ? ferry_group_count(fy_shmem_pe.f, group) : -1;
+}
+
+int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to)
+{
+    ferry_group *source, *target;
+    if (!fy_shmem_team_group(from, &source) || !fy_shmem_team_group(to, &target))
+        return -1;
+    int rank = ferry_group_rank(fy_shmem_pe.f, source, pe);
+    return rank < 0 ? -1 : ferry_group_place(fy_shmem_pe.f, target, rank);
+}
+
+/* The PEs start, start + stride and so on of `parent`, `size` of them, as ranks; NULL: not all
+ * exist. */
+static int *ranks_of(ferry_group *parent, int start, int stride, int size)
+{
+    int count = ferry_group_count(fy_shmem_pe.f, parent);
+    int64_t last = start + (int64_t)stride * (size - 1);
+    if (start < 0 || start >= count || size < 1 || size > count || last < 0 || last >= count ||
+        (stride == 0 && size > 1))
+        return NULL;
+    int *ranks = malloc((size_t)size * sizeof(int));
+    if (ranks == NULL)
+        fy_shmem_fail("shmem_team_split_strided: no memory");
+    for (int i = 0; i < size; i++)
+        ranks[i] = ferry_group_rank(fy_shmem_pe.f, parent, start + i * stride);
+    return ranks;
+}
+
+int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
+                             const shmem_team_config_t *config, long config_mask,
+                             shmem_team_t *new_team)
+{
+    (void)config;
+    (void)config_mask;
+    ferry_group *group, *made;
+    *new_team = SHMEM_TEAM_INVALID;
+    if (!fy_shmem_team_group(parent, &group))
+        return -1;
+    int *ranks = ranks_of(group, start, stride, size);
+    if (ranks == NULL)
+        return -1;
+    fy_shmem_check("shmem_team_split_strided",
+                   ferry_group_create(fy_shmem_pe.f, group, ranks, size, &made));
+    free(ranks);
+    if (made == NULL)
+        return 0;
+    struct fy_shmem_team *team = malloc(sizeof(*team));
+    if (team == NULL)
+        fy_shmem_fail("shmem_team_split_strided: no memory");
+    team->group = made;
+    *new_team = team;
+    return 0;
+}
+
+void shmem_team_destroy(shmem_team_t team)
+{
+    if (team == SHMEM_TEAM_INVALID || team == SHMEM_TEAM_WORLD || team == SHMEM_TEAM_SHARED)
+        return;
+    ferry_group_free(fy_shmem_pe.f, team->group);
+    free(team);
+}
+
+/* Carries `what` out over `team`. */
+static int run(shmem_team_t team, ferry_collective *what)
+{
+    if (!fy_shmem_team_group(team, &what->group))
+        return -1;
+    what->size = sizeof(*what);
+    fy_shmem_check("shmem collective", ferry_collective_run(fy_shmem_pe.f, what));
+    return 0;
+}
+
+int shmem_team_sync(shmem_team_t team)
+{
+    ferry_collective what = {.kind = FERRY_BARRIER};
+    return run(team, &what);
+}
+
+int fy_shmem_reduce(shmem_team_t team, void *dest, const void *source, size_t count,
+                    size_t value_bytes, ferry_combine_fn *combine)
+{
+    ferry_collective what = {.kind = FERRY_ALLREDUCE,
+                             .in = source,
+                             .out = dest,
+                             .count = count,
+                             .value_bytes = value_bytes,
+                             .combine = combine};
+    return run(team, &what);
+}
+
+static int broadcast(shmem_team_t team, void *dest, const void *source, size_t size_bytes, int root)
+{
+    ferry_group *group;
+    if (!fy_shmem_team_group(team, &group))
+        return -1;
+    int rank = ferry_group_rank(fy_shmem_pe.f, group, root);
+    if (rank == fy_shmem_pe.me && dest != source)
+        memmove(dest, source, size_bytes);
+    ferry_collective what = {.kind = FERRY_BROADCAST,
+                             .root = rank,
+                             .out = dest,
+                             .count = size_bytes,
+                             .type = FERRY_BYTE};
+    return run(team, &what);
+}
+
+/* The pieces of all PEs, of one size each. */
+static int pieces(ferry_collective_kind kind, shmem_team_t team, void *dest, const void *source,
+                  size_t size_bytes)
+{
+    ferry_collective what = {
+        .kind = kind, .in = source, .out = dest, .count = size_bytes, .type = FERRY_BYTE};
+    return run(team, &what);
+}
+
+/* Pieces whose sizes the PEs have to tell each other first. */
+static int collect(shmem_team_t team, void *dest, const void *source, size_t size_bytes)
+{
+    int count = shmem_team_n_pes(team);
+    if (count < 0)
+        return -1;
+    size_t *sizes = malloc((size_t)count * sizeof(*sizes));
+    if (sizes == NULL)
+        fy_shmem_fail("shmem_collect: no memory");
+    int error = pieces(FERRY_ALLGATHER, team, sizes, &size_bytes, sizeof(size_bytes));
+    ferry_collective what = {.kind = FERRY_ALLGATHERV,
+                             .in = source,
+                             .out = dest,
+                             .count = size_bytes,
+                             .type = FERRY_BYTE,
+                             .out_counts = sizes};
+    error = error != 0 ? error : run(team, &what);
+    free(sizes);
+    return error;
+}
+
+typedef struct strides {
+    ptrdiff_t dest, source;
+    size_t count, bytes;
+} strides;
+
+/* Packs the elements, exchanges them, and spreads what came. */
+static int alltoalls(shmem_team_t team, void *dest, const void *source, strides each)
+{
+    int places = shmem_team_n_pes(team);
+    if (places < 0)
+        return -1;
+    size_t total = (size_t)places * each.count, bytes = each.bytes;
+    char *packed = malloc(2 * total * bytes + 1), *arrived = packed + total * bytes;
+    if (packed == NULL)
+        fy_shmem_fail("shmem_alltoalls: no memory");
+    for (size_t i = 0; i < total; i++)
+        memcpy(packed + i * bytes,
+               (const char *)source + (ptrdiff_t)i * each.source * (ptrdiff_t)bytes, bytes);
+    int error = pieces(FERRY_ALLTOALL, team, arrived, packed, each.count * bytes);
+    for (size_t i = 0; i < total && error == 0; i++)
+        memcpy((char *)dest + (ptrdiff_t)i * each.dest * (ptrdiff_t)bytes, arrived + i * bytes,
+               bytes);
+    free(packed);
+    return error;
+}
+
+#define COLLECTIVE(BEFORE, AFTER, TYPE, BYTES)                                                     \
+    int BEFORE##broadcast##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems, \
+                                 int root)                                                         \
+    {                                                                                              \
+        return broadcast(team, dest, source, nelems * (BYTES), root);                              \
+    }                                                                                              \
+    int BEFORE##collect##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems)   \
+    {                                                                                              \
+        return collect(team, dest, source, nelems * (BYTES));                                      \
+    }                                                                                              \
+    int BEFORE##fcollect##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems)  \
+    {                                                                                              \
+        return pieces(FERRY_ALLGATHER, team, dest, source, nelems * (BYTES));                      \
+    }                                                                                              \
+    int BEFORE##alltoall##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, size_t nelems)  \
+    {                                                                                              \
+        return pieces(FERRY_ALLTOALL, team, dest, source, nelems * (BYTES));                       \
+    }                                                                                              \
+    int BEFORE##alltoalls##AFTER(shmem_team_t team, TYPE *dest, const TYPE *source, ptrdiff_t dst, \
+                                 ptrdiff_t sst, size_t nelems)                                     \
+    {                                                                                              \
+        return alltoalls(team, dest, source, (strides){dst, sst, nelems, BYTES});                  \
+    }
+#define COLLECTIVES(NAME, TYPE) COLLECTIVE(shmem_##NAME##_, , TYPE, sizeof(TYPE))
+SHMEM_TYPES(COLLECTIVES)
+COLLECTIVE(shmem_, mem, void, 1)

@@ -1,0 +1,188 @@
+/* Puts, gets and puts with a signal. A range that is mapped is copied by this PE. Other puts go by
+ * ferry_put and count as outstanding until they complete; shmem_quiet waits for them. */
+#include "state.h"
+
+#include <string.h>
+
+static void when_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)receipt;
+    *(bool *)arg = true;
+}
+
+static void when_completed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)arg;
+    (void)receipt;
+    fy_shmem_pe.outstanding--;
+}
+
+static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)arg;
+    fy_shmem_fail("a put to PE %d failed: %s", receipt->rank, receipt->reason);
+}
+
+/* Copies; values of 4 and 8 bytes in one step, since another PE may wait for them. */
+static void copy(void *dest, const void *source, size_t size_bytes)
+{
+    uintptr_t both = (uintptr_t)dest | (uintptr_t)source;
+    if (size_bytes == 8 && both % 8 == 0)
+        __atomic_store_n((uint64_t *)dest, *(const uint64_t *)source, __ATOMIC_RELAXED);
+    else if (size_bytes == 4 && both % 4 == 0)
+        __atomic_store_n((uint32_t *)dest, *(const uint32_t *)source, __ATOMIC_RELAXED);
+    else
+        memmove(dest, source, size_bytes);
+}
+
+/* Begins a put by messages; `submitted` (NULL: none) becomes true when `source` may change. */
+static void send(char *remote, const void *source, size_t size_bytes, int pe, bool *submitted)
+{
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    if (submitted != NULL) {
+        track.submitted = when_submitted;
+        track.submitted_arg = submitted;
+    }
+    track.completed = when_completed;
+    track.failed = when_failed;
+    fy_shmem_pe.outstanding++;
+    fy_shmem_check("shmem_put", ferry_put(fy_shmem_pe.f, pe, remote, source, size_bytes, &track));
+}
+
+void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe)
+{
+    char *remote;
+    if (size_bytes == 0)
+        return;
+    if (fy_shmem_locate(dest, size_bytes, pe, &remote))
+        copy(remote, source, size_bytes);
+    else
+        send(remote, source, size_bytes, pe, NULL);
+}
+
+void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
+{
+    char *remote;
+    if (size_bytes == 0)
+        return;
+    if (fy_shmem_locate(dest, size_bytes, pe, &remote)) {
+        copy(remote, source, size_bytes);
+        return;
+    }
+    bool submitted = false;
+    unsigned turns = 0;
+    send(remote, source, size_bytes, pe, &submitted);
+    while (!submitted && fy_shmem_pe.outstanding > 0)
+        fy_shmem_turn(&turns);
+}
+
+void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
+{
+    char *remote;
+    if (size_bytes == 0)
+        return;
+    if (fy_shmem_locate(source, size_bytes, pe, &remote))
+        copy(dest, remote, size_bytes);
+    else
+        fy_shmem_check("shmem_get", ferry_get(fy_shmem_pe.f, pe, dest, remote, size_bytes, NULL));
+}
+
+void fy_shmem_signal(uint64_t *word, uint64_t signal, int operation, int pe)
+{
+    shmem_fence();
+    if (operation == SHMEM_SIGNAL_SET)
+        fy_shmem_update(FERRY_SWAP, word, sizeof(*word), signal, 0, pe);
+    else if (operation == SHMEM_SIGNAL_ADD)
+        fy_shmem_update(FERRY_FETCH_ADD, word, sizeof(*word), signal, 0, pe);
+    else
+        fy_shmem_fail("signal operation %d; expected SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
+                      operation);
+}
+
+typedef struct elements {
+    size_t count, bytes;
+} elements;
+
+/* Elements that lie `dst` and `sst` elements apart. */
+static void put_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, elements what,
+                        int pe)
+{
+    ptrdiff_t size = (ptrdiff_t)what.bytes, count = (ptrdiff_t)what.count;
+    for (ptrdiff_t i = 0; i < count; i++)
+        fy_shmem_put((char *)dest + i * dst * size, (const char *)source + i * sst * size,
+                     (size_t)size, pe);
+}
+
+static void get_strided(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, elements what,
+                        int pe)
+{
+    ptrdiff_t size = (ptrdiff_t)what.bytes, count = (ptrdiff_t)what.count;
+    for (ptrdiff_t i = 0; i < count; i++)
+        fy_shmem_get((char *)dest + i * dst * size, (const char *)source + i * sst * size,
+                     (size_t)size, pe);
+}
+
+/* One call for elements of one size: NAME of the function, its types and the size. */
+#define COPIES(PUT, GET, TYPE, BYTES)                                                              \
+    void PUT(TYPE *dest, const TYPE *source, size_t nelems, int pe)                                \
+    {                                                                                              \
+        fy_shmem_put(dest, source, nelems *(BYTES), pe);                                           \
+    }                                                                                              \
+    void GET(TYPE *dest, const TYPE *source, size_t nelems, int pe)                                \
+    {                                                                                              \
+        fy_shmem_get(dest, source, nelems *(BYTES), pe);                                           \
+    }                                                                                              \
+    void PUT##_nbi(TYPE *dest, const TYPE *source, size_t nelems, int pe)                          \
+    {                                                                                              \
+        fy_shmem_put_later(dest, source, nelems *(BYTES), pe);                                     \
+    }                                                                                              \
+    void GET##_nbi(TYPE *dest, const TYPE *source, size_t nelems, int pe)                          \
+    {                                                                                              \
+        fy_shmem_get(dest, source, nelems *(BYTES), pe);                                           \
+    }                                                                                              \
+    void PUT##_signal(TYPE *dest, const TYPE *source, size_t nelems, uint64_t *sig_addr,           \
+                      uint64_t signal, int sig_op, int pe)                                         \
+    {                                                                                              \
+        fy_shmem_put(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_signal(sig_addr, signal, sig_op, pe);                                             \
+    }                                                                                              \
+    void PUT##_signal_nbi(TYPE *dest, const TYPE *source, size_t nelems, uint64_t *sig_addr,       \
+                          uint64_t signal, int sig_op, int pe)                                     \
+    {                                                                                              \
+        fy_shmem_put(dest, source, nelems *(BYTES), pe);                                           \
+        fy_shmem_signal(sig_addr, signal, sig_op, pe);                                             \
+    }
+
+#define STRIDED(PUT, GET, TYPE, BYTES)                                                             \
+    void PUT(TYPE *dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)  \
+    {                                                                                              \
+        put_strided(dest, source, dst, sst, (elements){nelems, BYTES}, pe);                        \
+    }                                                                                              \
+    void GET(TYPE *dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)  \
+    {                                                                                              \
+        get_strided(dest, source, dst, sst, (elements){nelems, BYTES}, pe);                        \
+    }
+
+#define TYPED(NAME, TYPE)                                                                          \
+    COPIES(shmem_##NAME##_put, shmem_##NAME##_get, TYPE, sizeof(TYPE))                             \
+    STRIDED(shmem_##NAME##_iput, shmem_##NAME##_iget, TYPE, sizeof(TYPE))                          \
+    void shmem_##NAME##_p(TYPE *dest, TYPE value, int pe)                                          \
+    {                                                                                              \
+        fy_shmem_put(dest, &value, sizeof(value), pe);                                             \
+    }                                                                                              \
+    TYPE shmem_##NAME##_g(const TYPE *source, int pe)                                              \
+    {                                                                                              \
+        TYPE value;                                                                                \
+        fy_shmem_get(&value, source, sizeof(value), pe);                                           \
+        return value;                                                                              \
+    }
+SHMEM_TYPES(TYPED)
+
+#define SIZED(NAME, BYTES)                                                                         \
+    COPIES(shmem_put##NAME, shmem_get##NAME, void, BYTES)                                          \
+    STRIDED(shmem_iput##NAME, shmem_iget##NAME, void, BYTES)
+SHMEM_SIZES(SIZED)
+COPIES(shmem_putmem, shmem_getmem, void, 1)

@@ -1,0 +1,71 @@
+/* State of a PE, and what the files of the OpenSHMEM layer share.
+ *
+ * OpenSHMEM's functions take no handle, so the process has one state, fy_shmem_pe. It is the only
+ * writable global data. Only public functions of Ferry are called.
+ *
+ * Each PE reserves one range of the shared heap, and all PEs know where each range begins. An
+ * allocator gives the same offsets on all PEs. A range that this process sees is used by load and
+ * store; any other goes by ferry_put, ferry_get and ferry_atomic_update. */
+#ifndef FY_SHMEM_STATE_H
+#define FY_SHMEM_STATE_H
+
+#include <ferry/collective.h>
+#include <ferry/memory.h>
+
+#include "shmem.h"
+
+enum { FY_SHMEM_PAGE = 4096 }; /* the heap begins at a multiple of it, on all PEs */
+
+/* A used or free part of the symmetric heap. */
+typedef struct fy_shmem_block {
+    size_t offset, size_bytes;
+    bool used;
+} fy_shmem_block;
+
+typedef struct fy_shmem_state {
+    ferry *f;
+    int me, count;
+    char *heap, **heaps; /* this PE's range, and all ranges by PE */
+    size_t heap_bytes;
+    void *reserved;      /* the heap begins at the first page in it */
+    char *data, **datas; /* the program's variables, likewise; NULL: not known */
+    size_t data_bytes;
+    bool *mapped;           /* by PE: its range is seen here */
+    size_t outstanding;     /* puts by messages that have not completed */
+    fy_shmem_block *blocks; /* all parts of the heap, by offset */
+    size_t block_count, block_room;
+    ferry_group *shared; /* PEs whose ranges this PE sees; NULL: all */
+} fy_shmem_state;
+
+extern fy_shmem_state fy_shmem_pe;
+
+/* Ends the job with a message. */
+void fy_shmem_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* Ends the job if `error` is not 0. */
+void fy_shmem_check(const char *call, int error);
+/* Where `address` of this PE is on `pe`, in `*remote`. Gives whether this process may use it. Ends
+ * the job if the address is not symmetric. */
+bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote);
+/* Whether [address, address + size_bytes) is symmetric. */
+bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
+/* Handles what has arrived, and leaves the processor from time to time; `turns` counts. */
+void fy_shmem_turn(unsigned *turns);
+
+void fy_shmem_heap_begin(void);
+
+void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe);
+void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe);
+void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe);
+void fy_shmem_signal(uint64_t *word, uint64_t signal, int operation, int pe);
+
+/* Changes `bytes` (4 or 8) at `dest` on `pe` in one step, and gives what they were. */
+uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes, uint64_t operand,
+                         uint64_t expected, int pe);
+
+/* Reduces over `team` with `combine`. */
+int fy_shmem_reduce(shmem_team_t team, void *dest, const void *source, size_t count,
+                    size_t value_bytes, ferry_combine_fn *combine);
+/* Sets `*group` to that of `team`; false: no such team. */
+bool fy_shmem_team_group(shmem_team_t team, ferry_group **group);
+
+#endif

@@ -1,0 +1,231 @@
+/* Order, barriers, waiting for values, and locks. */
+#include "state.h"
+
+#include <string.h>
+
+/* Puts by messages to different words have no order, so the fence waits for them too. */
+void shmem_fence(void)
+{
+    unsigned turns = 0;
+    while (fy_shmem_pe.outstanding > 0)
+        fy_shmem_turn(&turns);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void shmem_quiet(void)
+{
+    shmem_fence();
+}
+
+void shmem_barrier_all(void)
+{
+    shmem_quiet();
+    shmem_sync_all();
+}
+
+void shmem_sync_all(void)
+{
+    if (fy_shmem_pe.f == NULL)
+        fy_shmem_fail("shmem_sync_all before shmem_init or after shmem_finalize");
+    fy_shmem_check("shmem_sync_all", ferry_barrier(fy_shmem_pe.f));
+}
+
+/* Whether the variable at `ivar` compares as `cmp` says with the value at `value`. */
+typedef bool holds_fn(const void *ivar, int cmp, const void *value);
+
+/* Variables to look at, those with a status other than 0 excepted. */
+typedef struct watch {
+    const char *ivars;
+    size_t count, bytes;
+    const int *status;
+    int cmp;
+    const char *values;
+    size_t stride; /* of `values`: 0 when all have one */
+    holds_fn *holds;
+} watch;
+
+static bool is_left_out(const watch *w, size_t i)
+{
+    return w->status != NULL && w->status[i] != 0;
+}
+
+/* How many hold; the first is `*first`, and all go to `indices` if that is not NULL. `*asked` is
+ * how many were looked at. */
+static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked)
+{
+    size_t found = 0;
+    *asked = 0;
+    *first = SIZE_MAX;
+    for (size_t i = 0; i < w->count; i++) {
+        if (is_left_out(w, i))
+            continue;
+        ++*asked;
+        if (!w->holds(w->ivars + i * w->bytes, w->cmp, w->values + i * w->stride))
+            continue;
+        if (indices != NULL)
+            indices[found] = i;
+        if (found++ == 0)
+            *first = i;
+    }
+    return found;
+}
+
+static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_t *asked)
+{
+    unsigned turns = 0;
+    fy_shmem_turn(&turns);
+    return look(w, indices, first, asked);
+}
+
+/* Waits until `all` or one of the variables hold. */
+static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
+{
+    unsigned turns = 0;
+    for (;;) {
+        size_t asked, found = look(w, indices, first, &asked);
+        if (found == asked || (!all && found > 0))
+            return found;
+        fy_shmem_turn(&turns);
+    }
+}
+
+static bool compares(int cmp, bool equal, bool less)
+{
+    switch (cmp) {
+    case SHMEM_CMP_EQ:
+        return equal;
+    case SHMEM_CMP_NE:
+        return !equal;
+    case SHMEM_CMP_GT:
+        return !equal && !less;
+    case SHMEM_CMP_LE:
+        return equal || less;
+    case SHMEM_CMP_LT:
+        return less;
+    case SHMEM_CMP_GE:
+        return !less;
+    default:
+        fy_shmem_fail("comparison %d; expected SHMEM_CMP_EQ to SHMEM_CMP_GE", cmp);
+    }
+}
+
+#define WATCH(TYPE, VALUES, STRIDE, NAME)                                                          \
+    const watch w = {(const char *)ivars,   nelems,      sizeof(TYPE), status, cmp, VALUES,        \
+                     STRIDE * sizeof(TYPE), holds_##NAME};                                         \
+    size_t first = 0, asked = 0
+#define WATCHES(NAME, TYPE, SUFFIX, VALUE, VALUES, STRIDE)                                         \
+    void shmem_##NAME##_wait_until_all##SUFFIX(TYPE *ivars, size_t nelems, const int *status,      \
+                                               int cmp, VALUE)                                     \
+    {                                                                                              \
+        WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
+        (void)asked;                                                                               \
+        await(&w, true, NULL, &first);                                                             \
+    }                                                                                              \
+    size_t shmem_##NAME##_wait_until_any##SUFFIX(TYPE *ivars, size_t nelems, const int *status,    \
+                                                 int cmp, VALUE)                                   \
+    {                                                                                              \
+        WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
+        (void)asked;                                                                               \
+        await(&w, false, NULL, &first);                                                            \
+        return first;                                                                              \
+    }                                                                                              \
+    size_t shmem_##NAME##_wait_until_some##SUFFIX(TYPE *ivars, size_t nelems, size_t *indices,     \
+                                                  const int *status, int cmp, VALUE)               \
+    {                                                                                              \
+        WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
+        (void)asked;                                                                               \
+        return await(&w, false, indices, &first);                                                  \
+    }                                                                                              \
+    int shmem_##NAME##_test_all##SUFFIX(TYPE *ivars, size_t nelems, const int *status, int cmp,    \
+                                        VALUE)                                                     \
+    {                                                                                              \
+        WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
+        return look_polling(&w, NULL, &first, &asked) == asked;                                    \
+    }                                                                                              \
+    size_t shmem_##NAME##_test_any##SUFFIX(TYPE *ivars, size_t nelems, const int *status, int cmp, \
+                                           VALUE)                                                  \
+    {                                                                                              \
+        WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
+        look_polling(&w, NULL, &first, &asked);                                                    \
+        return first;                                                                              \
+    }                                                                                              \
+    size_t shmem_##NAME##_test_some##SUFFIX(TYPE *ivars, size_t nelems, size_t *indices,           \
+                                            const int *status, int cmp, VALUE)                     \
+    {                                                                                              \
+        WATCH(TYPE, VALUES, STRIDE, NAME);                                                         \
+        return look_polling(&w, indices, &first, &asked);                                          \
+    }
+
+#define WAITS(NAME, TYPE)                                                                          \
+    static bool holds_##NAME(const void *ivar, int cmp, const void *value)                         \
+    {                                                                                              \
+        TYPE now = __atomic_load_n((const TYPE *)ivar, __ATOMIC_ACQUIRE), than;                    \
+        memcpy(&than, value, sizeof(than));                                                        \
+        return compares(cmp, now == than, now < than);                                             \
+    }                                                                                              \
+    void shmem_##NAME##_wait_until(TYPE *ivar, int cmp, TYPE cmp_value)                            \
+    {                                                                                              \
+        shmem_##NAME##_wait_until_all(ivar, 1, NULL, cmp, cmp_value);                              \
+    }                                                                                              \
+    int shmem_##NAME##_test(TYPE *ivar, int cmp, TYPE cmp_value)                                   \
+    {                                                                                              \
+        return shmem_##NAME##_test_all(ivar, 1, NULL, cmp, cmp_value);                             \
+    }                                                                                              \
+    WATCHES(NAME, TYPE, , TYPE cmp_value, (const char *)&cmp_value, 0)                             \
+    WATCHES(NAME, TYPE, _vector, TYPE *cmp_values, (const char *)cmp_values, 1)
+SHMEM_WAIT_TYPES(WAITS)
+
+uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
+{
+    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}
+
+uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
+{
+    shmem_uint64_wait_until(sig_addr, cmp, cmp_value);
+    return shmem_signal_fetch(sig_addr);
+}
+
+/* A lock is the word of PE 0: the upper half is the next ticket, the lower half the ticket that has
+ * the lock. PEs get it in the order of their tickets. */
+
+#define NEXT (UINT64_C(1) << 32)
+enum { HOLDER_PE = 0 };
+
+static uint32_t next_of(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
+static uint64_t read_lock(long *lock)
+{
+    return fy_shmem_update(FERRY_FETCH_OR, lock, sizeof(*lock), 0, 0, HOLDER_PE);
+}
+
+void shmem_set_lock(long *lock)
+{
+    unsigned turns = 0;
+    uint64_t word = fy_shmem_update(FERRY_FETCH_ADD, lock, sizeof(*lock), NEXT, 0, HOLDER_PE);
+    uint32_t ticket = next_of(word);
+    for (; (uint32_t)word != ticket; word = read_lock(lock))
+        fy_shmem_turn(&turns);
+}
+
+int shmem_test_lock(long *lock)
+{
+    uint64_t word = read_lock(lock);
+    if (next_of(word) == (uint32_t)word && fy_shmem_update(FERRY_COMPARE_SWAP, lock, sizeof(*lock),
+                                                           word + NEXT, word, HOLDER_PE) == word)
+        return 0;
+    unsigned turns = 0;
+    fy_shmem_turn(&turns);
+    return 1;
+}
+
+/* The lower half must not carry into the upper one; its holder alone changes it. */
+void shmem_clear_lock(long *lock)
+{
+    shmem_quiet();
+    uint64_t step = (uint32_t)read_lock(lock) == UINT32_MAX ? 1 - NEXT : 1;
+    fy_shmem_update(FERRY_FETCH_ADD, lock, sizeof(*lock), step, 0, HOLDER_PE);
+}
