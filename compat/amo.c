@@ -1,7 +1,6 @@
 /* Atomic operations. A word that this process sees is changed by the compiler's atomics, which are
- * those of Ferry too; any other by ferry_atomic_update. Words of Ferry have 8 bytes, so a word of 4
- * on another node is changed by compare and swap of the 8 bytes around it. All are sequentially
- * consistent. */
+ * those of Ferry too; any other by ferry_atomic_update. Words of Ferry have 8 bytes, so for a word
+ * of 4 bytes a request runs change_half on its PE. All are sequentially consistent. */
 #include "state.h"
 
 #include <string.h>
@@ -28,7 +27,7 @@ static uint64_t update_here(ferry_atomic_verb verb, uint64_t *word, uint64_t ope
     return 0;
 }
 
-/* What becomes of a word that is `old`. */
+/* The new value of a word that is `old`. */
 static uint32_t changed(ferry_atomic_verb verb, uint32_t old, uint32_t operand, uint32_t expected)
 {
     switch (verb) {
@@ -67,26 +66,48 @@ static uint64_t update_there(const ferry_atomic *what, int pe)
     return old;
 }
 
+/* Runs where the word is: words[0] is its address, then verb, operand and expected value. */
+static void change_half(ferry *f, int source, const ferry_message *message)
+{
+    uint32_t *word = (uint32_t *)(uintptr_t)message->words[0];
+    uint32_t old = update_half_here((ferry_atomic_verb)message->words[1], word,
+                                    (uint32_t)message->words[2], (uint32_t)message->words[3]);
+    const ferry_message answer = {
+        .handler = fy_shmem_pe.take_half, .word_count = 1, .words = {old}};
+    fy_shmem_check("shmem_atomic", ferry_request_send(f, source, &answer, NULL));
+}
+
+static void take_half(ferry *f, int source, const ferry_message *message)
+{
+    (void)f;
+    (void)source;
+    fy_shmem_pe.half = (uint32_t)message->words[0];
+    fy_shmem_pe.half_has_come = true;
+}
+
+void fy_shmem_atomics_begin(void)
+{
+    fy_shmem_state *s = &fy_shmem_pe;
+    fy_shmem_check("shmem_init",
+                   ferry_handler_register(s->f, "shmem atomic", change_half, &s->change_half));
+    fy_shmem_check("shmem_init",
+                   ferry_handler_register(s->f, "shmem answer", take_half, &s->take_half));
+}
+
 /* `remote` is a word of 4 bytes in memory of `pe`. */
-static uint32_t update_half_there(ferry_atomic_verb verb, char *remote, uint32_t operand,
+static uint32_t update_half_there(ferry_atomic_verb verb, const char *remote, uint32_t operand,
                                   uint32_t expected, int pe)
 {
-    size_t offset = (uintptr_t)remote % sizeof(uint64_t);
-    ferry_atomic what = {.target = (uint64_t *)(void *)(remote - offset)};
-    what.verb = FERRY_FETCH_OR;
-    uint64_t whole = update_there(&what, pe);
-    what.verb = FERRY_COMPARE_SWAP;
-    for (;;) {
-        uint32_t halves[2];
-        memcpy(halves, &whole, sizeof(whole));
-        uint32_t old = halves[offset / sizeof(uint32_t)];
-        halves[offset / sizeof(uint32_t)] = changed(verb, old, operand, expected);
-        what.expected = whole;
-        memcpy(&what.operand, halves, sizeof(whole));
-        whole = update_there(&what, pe);
-        if (whole == what.expected)
-            return old;
-    }
+    fy_shmem_state *s = &fy_shmem_pe;
+    unsigned turns = 0;
+    const ferry_message message = {.handler = s->change_half,
+                                   .word_count = 4,
+                                   .words = {(uintptr_t)remote, verb, operand, expected}};
+    s->half_has_come = false;
+    fy_shmem_check("shmem_atomic", ferry_request_send(s->f, pe, &message, NULL));
+    while (!s->half_has_come)
+        fy_shmem_turn(&turns);
+    return s->half;
 }
 
 uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes, uint64_t operand,

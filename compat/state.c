@@ -134,7 +134,7 @@ static void exchange(char *base, char ***out)
     fy_shmem_check("shmem_init", ferry_allgather(s->f, &base, sizeof(char *), *out));
 }
 
-/* Which ranges this process sees, and the team of their PEs. */
+/* Finds the ranges that this process sees, and makes the team of their PEs. */
 static void find_mapped(void)
 {
     fy_shmem_state *s = &fy_shmem_pe;
@@ -182,6 +182,7 @@ void shmem_init(void)
     exchange(s->data, &s->datas);
     find_mapped();
     fy_shmem_heap_begin();
+    fy_shmem_atomics_begin();
     shmem_barrier_all();
 }
 

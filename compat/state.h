@@ -30,7 +30,10 @@ typedef struct fy_shmem_state {
     void *reserved;      /* the heap begins at the first page in it */
     char *data, **datas; /* the program's variables, likewise; NULL: not known */
     size_t data_bytes;
-    bool *mapped;           /* by PE: its range is seen here */
+    bool *mapped;                         /* by PE: its range is seen here */
+    ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
+    bool half_has_come;
+    uint32_t half;
     size_t outstanding;     /* puts by messages that have not completed */
     fy_shmem_block *blocks; /* all parts of the heap, by offset */
     size_t block_count, block_room;
@@ -52,6 +55,7 @@ bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
 void fy_shmem_turn(unsigned *turns);
 
 void fy_shmem_heap_begin(void);
+void fy_shmem_atomics_begin(void);
 
 void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe);
 void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe);

@@ -97,7 +97,7 @@ static void locks(void)
 
 int main(void)
 {
-    shmem_init();
+    begin();
     int *small = shmem_calloc(2, sizeof(int));
     long *large = shmem_calloc(2, sizeof(long));
     add_from_all(small, large, shmem_n_pes() - 1);

@@ -4,7 +4,11 @@
 
 #include <stdio.h>
 
+#include <stdlib.h>
+
 #include <shmem.h>
+
+#include "state.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -13,5 +17,14 @@
             shmem_global_exit(3);                                                                  \
         }                                                                                          \
     } while (0)
+
+/* shmem_init; with COMPAT_BY_MESSAGES no PE uses the heap of another PE by load and store. */
+static inline void begin(void)
+{
+    shmem_init();
+    if (getenv("COMPAT_BY_MESSAGES") != NULL)
+        for (int pe = 0; pe < shmem_n_pes(); pe++)
+            fy_shmem_pe.mapped[pe] = pe == shmem_my_pe();
+}
 
 #endif

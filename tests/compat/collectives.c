@@ -96,6 +96,7 @@ static void teams(void)
 int main(void)
 {
     int provided;
+    begin();
     CHECK(shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) == 0);
     size_t bytes = (size_t)(2 * shmem_n_pes() * COUNT) * sizeof(int);
     int *dest = shmem_malloc(bytes), *source = shmem_calloc(1, bytes);

@@ -1,8 +1,8 @@
 /* Goal: a wrong call ends the job and says what was wrong. Method: makes the mistake that the
  * argument names; CMakeLists.txt has the texts. */
-#include "check.h"
-
 #include <string.h>
+
+#include <shmem.h>
 
 int main(int argc, char **argv)
 {

@@ -117,7 +117,7 @@ static void queries(long *heap)
 
 int main(void)
 {
-    shmem_init();
+    begin();
     long *heap = shmem_malloc((COUNT + 2) * sizeof(long));
     CHECK(heap != NULL);
     ring();

@@ -83,7 +83,7 @@ static void heap(void)
 
 int main(void)
 {
-    shmem_init();
+    begin();
     int me = shmem_my_pe();
     shmem_long_p(&arrived[me], me + 1, 0);
     shmem_p(&small[me], 7, 0);

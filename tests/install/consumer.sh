@@ -36,6 +36,8 @@ cmake --build "$scratch/build" >"$scratch/log" 2>&1 ||
 expect "$scratch/build/consumer_shared"
 expect "$scratch/build/consumer_static"
 expect "$scratch/build/consumer_data"
+expect "$scratch/build/consumer_shmem"
+expect "$scratch/build/consumer_shmem_static"
 
 export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
 [ "$(pkg-config --modversion ferry)" = "$version" ] || fail "ferry.pc has another version"
@@ -43,9 +45,18 @@ export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
 cc -std=c11 "$scratch/consumer.c" -o "$scratch/consumer_pc" $(pkg-config --cflags --libs ferry)
 # shellcheck disable=SC2046
 cc -std=c11 "$scratch/consumer_data.c" -o "$scratch/data_pc" $(pkg-config --cflags --libs ferry-data)
+# shellcheck disable=SC2046
+cc -std=c11 "$scratch/consumer_shmem.c" -o "$scratch/shmem_pc" $(pkg-config --cflags --libs ferry-shmem)
+if command -v c++ >"$scratch/log"; then
+    # shellcheck disable=SC2046
+    c++ -x c++ "$scratch/consumer_shmem.c" -o "$scratch/shmem_cxx" \
+        $(pkg-config --cflags --libs ferry-shmem)
+fi
 export LD_LIBRARY_PATH="$prefix/$libdir"
 expect "$scratch/consumer_pc"
 expect "$scratch/data_pc"
+expect "$scratch/shmem_pc"
+[ ! -f "$scratch/shmem_cxx" ] || expect "$scratch/shmem_cxx"
 unset LD_LIBRARY_PATH
 
 for header in "$source"/include/ferry/*.h; do
