@@ -114,7 +114,9 @@ void fy_meet_announce(ferry *f, const fy_collective *c)
     atomic_store(&a->call[1], c->call.size_bytes);
     atomic_store(&a->call[2], c->call.signature);
     atomic_store(&a->number, c->number);
-    wake_sleepers(f, c);
+    /* Of so many none meets here; and a look at each would map a page of each. */
+    if (c->ranks <= RANKS_MAX)
+        wake_sleepers(f, c);
 }
 
 /* Whether `rank` has come to this call; ends the call when it has come to another. */

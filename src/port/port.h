@@ -29,7 +29,7 @@
 #define FY_TRANSPORT_VERSION 1
 #define FY_HOST_VERSION 1
 #define FY_HEAP_VERSION 1
-#define FY_MEMBERS_VERSION 1
+#define FY_MEMBERS_VERSION 2
 #define FY_DIAGNOSIS_VERSION 1
 #define FY_FRAME_WORDS 4
 #define FY_KEEP_ALL (-2) /* for alloc and keep_for: until free_gone, when its rank has gone */
@@ -250,6 +250,11 @@ typedef struct fy_member_ops {
     /* Ends the whole job at once with exit status `status`; does not return. NULL: the end of the
      * process does as much. */
     void (*abort)(fy_port *port, int status);
+
+    /* All ranks of the job have come to its end: none waits for word that this one has closed the
+     * port, unless one has died. `close` may then change this rank's state and tell nobody: they
+     * see it when they look. It tells them if a rank has died. NULL: it tells always. */
+    void (*hush)(fy_port *port);
 } fy_member_ops;
 
 /* Diagnosis: what a rank tells of itself. Only `doing` and `name_handler` have to be there. */

@@ -318,6 +318,14 @@ static int mpi_outcome(fy_port *port, int rank)
     return p->place[rank] >= 0 ? p->near->ops->members.outcome(p->near, p->place[rank]) : -1;
 }
 
+/* Where a rank of another node may have died unseen here, all are told. */
+static void mpi_hush(fy_port *port)
+{
+    const mpi_port *p = port_of(port);
+    if (p->node->count == p->world && p->node->numbers == 0)
+        p->near->ops->members.hush(p->near);
+}
+
 static bool mpi_silent(fy_port *port, int rank)
 {
     mpi_port *p = port_of(port);
@@ -405,6 +413,7 @@ static const fy_port_ops mpi_ops = {
             .bury = mpi_bury,
             .silent = mpi_silent,
             .outcome = mpi_outcome,
+            .hush = mpi_hush,
         },
     .diagnosis =
         {

@@ -246,6 +246,9 @@ FY_SHARED bool fy_numbers_take(void *base, uint32_t ranks, uint32_t starting, ui
 /* Wakes everybody, to look at the others again. */
 void fy_controls_tell(void *base, uint32_t ranks);
 
+/* Sets the state of `rank`. */
+void fy_controls_note(void *base, uint32_t rank, shm_state state);
+
 /* Sets the state of `rank`, and tells. */
 FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
 

@@ -24,10 +24,28 @@ static void free_state(shm_port *p)
     free(p);
 }
 
+static bool has_dead(const fy_segment *s)
+{
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        if (fy_shm_state(s, rank) == SHM_DEAD)
+            return true;
+    return false;
+}
+
+static void shm_hush(fy_port *port)
+{
+    state_of(port)->hushed = true;
+}
+
 static void shm_close(fy_port *port)
 {
     shm_port *p = state_of(port);
-    fy_controls_mark(p->segment->base, p->segment->ranks, p->rank, SHM_LEFT);
+    const fy_segment *s = p->segment;
+    fy_controls_note(s->base, p->rank, SHM_LEFT);
+    /* Who heard of a death before this rank had left waits for it. Then the death stands there
+     * since before that, and is seen here. */
+    if (!p->hushed || has_dead(s))
+        fy_controls_tell(s->base, s->ranks);
     free_state(p);
 }
 
@@ -251,6 +269,7 @@ static const fy_port_ops shm_ops = {
             .silent = fy_shm_silent,
             .abort = shm_abort,
             .outcome = shm_outcome,
+            .hush = shm_hush,
         },
     .diagnosis =
         {

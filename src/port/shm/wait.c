@@ -97,7 +97,7 @@ void fy_shm_serve(fy_port *port, fy_thread thread)
     atomic_store(&state_of(port)->self->serve, (uint32_t)thread);
 }
 
-void fy_controls_tell(void *base, uint32_t ranks)
+__attribute__((cold)) void fy_controls_tell(void *base, uint32_t ranks)
 {
     for (uint32_t i = 0; i < ranks; i++) {
         shm_rank *peer = rank_at(base, i);
@@ -108,17 +108,23 @@ void fy_controls_tell(void *base, uint32_t ranks)
     }
 }
 
-void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state)
+__attribute__((cold)) void fy_controls_note(void *base, uint32_t rank, shm_state state)
 {
     /* seq_cst: before the events; `peer` reads it after them */
     _Atomic uint32_t *word = &rank_at(base, rank)->state;
     uint32_t old = atomic_load(word);
     while (!atomic_compare_exchange_weak(word, &old, (old & ~SHM_STATE_MASK) | (uint32_t)state)) {
     }
+}
+
+__attribute__((cold)) void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank,
+                                            shm_state state)
+{
+    fy_controls_note(base, rank, state);
     fy_controls_tell(base, ranks);
 }
 
-void fy_shm_barrier_probe(shm_port *p)
+__attribute__((cold)) void fy_shm_barrier_probe(shm_port *p)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     bool offered = commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
@@ -153,20 +159,21 @@ static void stay_awake(shm_port *p)
     p->fenced = false;
 }
 
-bool fy_shm_is_crowded(const fy_segment *segment)
+__attribute__((cold)) bool fy_shm_is_crowded(const fy_segment *segment)
 {
     cpu_set_t allowed;
     uint32_t there = 0;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return false;
-    for (uint32_t rank = 0; rank < segment->ranks; rank++) {
+    uint32_t processors = (uint32_t)CPU_COUNT(&allowed);
+    for (uint32_t rank = 0; rank < segment->ranks && there <= processors; rank++) {
         /* relaxed: a later look sees what this one misses */
         uint32_t state =
             atomic_load_explicit(&rank_at(segment->base, rank)->state, memory_order_relaxed);
         state &= SHM_STATE_MASK | SHM_FAR;
         there += state == SHM_JOINED || (state == SHM_ABSENT && rank < segment->starting);
     }
-    return there > (uint32_t)CPU_COUNT(&allowed);
+    return there > processors;
 }
 
 /* Whether wake was called or a peer's state changed since the last time this said so. */

@@ -26,6 +26,11 @@ static void sim_close(fy_port *port)
     fy_actor_leave(rank);
 }
 
+static void sim_hush(fy_port *port)
+{
+    fy_sim_rank_of(port)->hushed = true;
+}
+
 static void sim_query(const fy_port *port, fy_port_info *info)
 {
     const fy_sim_rank *rank = fy_sim_rank_of(port);
@@ -428,6 +433,7 @@ const fy_port_ops fy_sim_ops_shared = {
             .spawn_ranks = sim_spawn_ranks,
             .abort = sim_abort,
             .outcome = sim_outcome,
+            .hush = sim_hush,
         },
     .diagnosis =
         {
@@ -476,6 +482,7 @@ const fy_port_ops fy_sim_ops_private = {
             .spawn_ranks = sim_spawn_ranks,
             .abort = sim_abort,
             .outcome = sim_outcome,
+            .hush = sim_hush,
         },
     .diagnosis =
         {

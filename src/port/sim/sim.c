@@ -50,6 +50,11 @@ void fy_world_end(fy_world *world, int status)
 void fy_world_tell(fy_sim_rank *rank)
 {
     fy_world *world = rank->world;
+    world->deaths |= rank->state == FY_PEER_DEAD;
+    if (rank->hushed && !world->deaths) {
+        rank->seen = rank->state;
+        return;
+    }
     rank->notice_next = world->notice_first;
     world->notice_first = rank;
     if (world->notice.place == 0)

@@ -124,6 +124,7 @@ struct fy_sim_rank {
     fy_doing doing;
     uint16_t handler;
     bool finished, asked;
+    bool hushed;  /* nobody waits to hear that it leaves */
     int outcome;  /* as fy_member_ops.outcome says */
     char *answer; /* what it does, when it was asked; NULL: it has not answered */
     uint64_t busy_ns, end_ns;
@@ -156,6 +157,7 @@ struct fy_world {
     fy_blocks blocks;
     fy_event notice;
     fy_sim_rank *notice_first;
+    bool deaths;                        /* some have died */
     _Atomic uint32_t changes;           /* counts notices; relaxed: all is one thread */
     uint64_t cpu_mark_ns;               /* processor time when the running actor's code went on */
     uint64_t progress_ns, idle_resumes; /* since when nothing was done, and how often in vain */

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Goal: what closing costs a rank does not grow with the others, and a rank that dies while they close
+# is noticed by all that still wait. Method: frames of a small program on 256 and 1,024 ranks; then a
+# death at every 100 ns of its end, and one that is heard of while others leave a program that goes
+# on after deaths: no run waits for ever.
+set -u
+ferry=$1 hello=$2 goes_on=$3
+failures=0
+# What a run that is ended had allocated is not freed: that is no leak of its program.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+
+# frames RANKS: of the program on so many ranks.
+frames()
+{
+    "$ferry" sim -r -N infiniband-hdr -n "$1" "$hello" 2>&1 >/dev/null |
+        sed -n 's/^sim: .* \([0-9]*\) frames, .*/\1/p'
+}
+
+few=$(frames 256) many=$(frames 1024)
+if [ "${few:-0}" -eq 0 ] || [ "${many:-0}" -gt $((few * 6)) ]; then
+    echo "$few frames on 256 ranks, $many on 1,024: expected at most six times as many"
+    failures=$((failures + 1))
+fi
+
+# end_of RANKS PROGRAM: when it ends, in nanoseconds.
+end_of()
+{
+    "$ferry" sim -r -N infiniband-hdr -n "$1" "$2" 2>&1 >/dev/null |
+        sed -n 's/^sim: .*: 0\.0*\([0-9]*\) s, .*/\1/p'
+}
+
+# lives RANKS PLAN PROGRAM: no rank waits for ever.
+lives()
+{
+    "$ferry" sim -N infiniband-hdr -n "$1" -f "$2" "$3" >/dev/null 2>&1
+    got=$?
+    if [ "$got" -gt 1 ]; then
+        echo "$3 on $1 ranks, with $2: status $got, expected 0 or 1"
+        failures=$((failures + 1))
+    fi
+}
+
+end=$(end_of 24 "$hello") step=0
+while [ $step -lt 30 ]; do
+    lives 24 "die=3@$((end - step * 100))ns" "$hello"
+    step=$((step + 1))
+done
+
+# Others hear of a death 0.4 ms later. One rank stands still, so that they are in the last barrier
+# by then: some have just left it, and some fail in it and meet again without those.
+end=$(end_of 8 "$goes_on") step=0
+while [ $step -lt 60 ]; do
+    lives 8 "stop=4@$((end - 1000))ns:$((399000 + step * 50))ns,die=3@${end}ns" "$goes_on"
+    step=$((step + 1))
+done
+exit $((failures > 0))
