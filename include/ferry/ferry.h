@@ -20,6 +20,7 @@
 #include <ferry/mover_file.h>
 #include <ferry/object.h>
 #include <ferry/scheduler.h>
+#include <ferry/store.h>
 #include <ferry/trace.h>
 #include <ferry/two_sided.h>
 #include <ferry/window.h>

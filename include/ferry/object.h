@@ -111,7 +111,8 @@ FERRY_API FERRY_MUST_USE int ferry_object_create(ferry *f, ferry_object_type typ
  * not here, or destroyed by its running handler already. [app thread, handlers | never blocks] */
 FERRY_API int ferry_object_destroy(ferry *f, ferry_object object);
 
-/* The object's data when it is on this rank and at rest or in the running handler; else NULL. Lends
+/* The object's data when it is on this rank and at rest or in the running handler; else NULL.
+ * Also NULL, with an error message, if a store has it on disk (ferry_store_add). Lends
  * until the next call that polls: until then the scheduler leaves the object here; after that it
  * may have moved. [app thread, handlers | never blocks] prema.txt C.2.3. */
 FERRY_API void *ferry_object_data(ferry *f, ferry_object object);

@@ -88,6 +88,10 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
                        (unsigned long long)object.word);
     if (record == NULL || !fy_record_unlink(f, record))
         return fy_fail_absent(f, "object_uninstall", object, record);
+    if (record->stored != NULL && !objects->store->fetch(f, record)) {
+        fy_record_rest(f, record);
+        return FERRY_ESYSTEM;
+    }
     size_t size_bytes = fy_migration_bytes(record, 0);
     unsigned char *bytes = fy_malloc(size_bytes + sizeof(seal));
     if (bytes == NULL) {

@@ -23,6 +23,7 @@ int fy_costs_init(ferry *f)
     if (objects->costs == NULL)
         return FERRY_ENOMEM;
     *objects->costs = (fy_costs){.moment = {0}};
+    objects->watched = true;
     return fy_table_init(&objects->costs->table, sizeof(fy_cost));
 }
 
@@ -45,7 +46,7 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object)
     if (slot != NULL && cost->type == NULL) {
         const fy_entry *entry = fy_table_find(&objects->directory, object.word);
         if (entry != NULL && entry->record != NULL && entry->record->type != NULL)
-            cost->type = entry->record->type->name;
+            cost->type = objects->types[entry->record->type_index].name;
     }
     return cost;
 }

@@ -130,6 +130,7 @@ static void fill(fy_record *record, ferry_object object)
     record->type = NULL;
     record->type_index = 0;
     record->data = NULL;
+    record->stored = NULL;
     record->left_ns = record->pack_ns = 0;
     record->load = 0;
     record->unasked = 0;
@@ -160,6 +161,8 @@ static __attribute__((noinline)) void queued_free(fy_objects *objects, fy_queued
 
 void fy_record_destroy(fy_objects *objects, fy_record *record)
 {
+    if (record->stored != NULL)
+        objects->store->gone(record);
     if (record->pending.count != 0)
         queued_free(objects, &record->pending);
     if (record->early.count != 0)

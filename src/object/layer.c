@@ -2,8 +2,12 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "core/loss.h"
 #include "object/foreign.h"
 #include "object/protocol.h"
+
+static const fy_object_calls calls = {fy_record_state, fy_record_unlink, fy_record_rest,
+                                      fy_loss_note};
 
 static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *options)
 {
@@ -27,6 +31,7 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
                               kept_bytes) != 0)
         goto free_directory;
     objects->f = f;
+    objects->calls = &calls;
     objects->rank = ferry_rank(f);
     objects->ranks = ferry_ranks(f);
     objects->port = fy_port_of(f);
@@ -73,6 +78,8 @@ static __attribute__((cold)) void close_layer(ferry *f)
     for (fy_entry *entry; (entry = fy_table_next(&objects->directory, &index)) != NULL;)
         if (entry->record != NULL)
             end_record(f, entry->record);
+    if (objects->store != NULL)
+        objects->store->end(f);
     for (fy_queued_message *queued; (queued = fy_queued_list_pop(&objects->failed)) != NULL;) {
         objects->unhandled++;
         fy_queued_destroy(&objects->messages, queued);
@@ -121,6 +128,8 @@ static int progress(ferry *f)
     if (objects->messages.unsettled ||
         (objects->messages.tokens != 0 && objects->messages.epoch != fy_credit_epoch(f)))
         fy_held_settle(f, true);
+    if (objects->store != NULL)
+        objects->store->progress(f);
     return count;
 }
 

@@ -182,13 +182,15 @@ bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record
            fy_address_shared(objects, thread, record->data);
 }
 
-void fy_data_keep(const fy_objects *objects, const fy_record *record)
+void fy_data_keep(const fy_objects *objects, fy_record *record)
 {
     const fy_port_ops *ops = objects->port->ops;
     if ((record->type->ops.flags & FERRY_OBJECT_SHARED) != 0 && objects->info.shares_memory &&
         ops->heap.keep_for != NULL)
         (void)ops->heap.keep_for(objects->port, record->data,
                                  objects->rank); /* data may be no block */
+    if (objects->store != NULL)
+        objects->store->keep(objects->f, record);
 }
 
 static const unsigned char *get(const unsigned char *at, void *out, size_t size_bytes)

@@ -46,8 +46,8 @@ bool fy_address_shared(const fy_objects *objects, fy_thread thread, const void *
 bool fy_data_handed(const fy_objects *objects, fy_thread thread, const fy_record *record);
 
 /* The data of an object that is here now, if it is a block of the shared heap, is released when
- * this rank dies. */
-void fy_data_keep(const fy_objects *objects, const fy_record *record);
+ * this rank dies. The store hears of it. */
+void fy_data_keep(const fy_objects *objects, fy_record *record);
 
 /* Whether a block of `size_bytes` seems to have more than one migration frame. */
 bool fy_migration_has_next(const void *block, size_t size_bytes);

@@ -171,6 +171,8 @@ static bool pin(ferry *f, fy_record *record)
 void *ferry_object_data(ferry *f, ferry_object object)
 {
     fy_record *record = fy_record_here(f, object);
+    if (record != NULL && fy_record_is_out(record))
+        return fy_objects_of(f)->store->absent(f, object);
     return record != NULL && pin(f, record) ? record->data : NULL;
 }
 

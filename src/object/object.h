@@ -87,6 +87,7 @@ typedef struct fy_record {
     uint32_t unasked;      /* tasks that have run since the loads of the others were asked */
     fy_affinity *affinity; /* NULL: none */
     ferry_schedulable item;
+    struct fy_stored *stored; /* what a store knows of it; NULL: no store has it */
     fy_sources sources;
     fy_queued_list pending; /* in their turn, waiting to run */
     fy_queued_list early;   /* before their turn; sorted */
@@ -119,6 +120,28 @@ typedef struct fy_object_watch {
     /* `record` leaves at the end of its task: it will not rest again. */
     void (*forget)(ferry *f, fy_record *record);
 } fy_object_watch;
+
+/* What a store (src/store) does for the objects of this rank. The application thread calls all. */
+typedef struct fy_object_store {
+    /* The data of `record` is here now. */
+    void (*keep)(ferry *f, fy_record *record);
+    /* Brings the data of `record`, which nothing else uses, to memory. False: it could not. */
+    bool (*fetch)(ferry *f, fy_record *record);
+    /* NULL, with an error message: ferry_object_data of an object that is on disk. */
+    void *(*absent)(ferry *f, ferry_object object);
+    void (*gone)(fy_record *record); /* `record`, which the store has, is freed */
+    void (*progress)(ferry *f);      /* part of every poll */
+    void (*end)(ferry *f);           /* the layer closes; all records are freed */
+} fy_object_store;
+
+/* What a store calls: a table is smaller than so many exported functions. */
+typedef struct fy_object_calls {
+    fy_object_state (*state)(ferry *f, const fy_record *record);
+    bool (*unlink)(ferry *f, fy_record *record);
+    void (*rest)(ferry *f, fy_record *record);
+    void (*note_loss)(ferry *f, int error, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+} fy_object_calls;
 
 /* Migration frames that have come together and are not all installed yet. */
 typedef struct fy_arrival {
@@ -187,6 +210,10 @@ typedef struct fy_objects {
     bool after_death;         /* a rank has died: what it had on its way is missing */
     uint64_t gap_ns;          /* when to look for what waits in vain (gaps.c); 0: nothing does */
     fy_costs *costs;          /* NULL: nothing is counted */
+    bool watched;             /* `costs` or `store` wants to see each message run */
+    const fy_object_store *store; /* NULL: there is none */
+    void *store_state;            /* the store's own */
+    const fy_object_calls *calls;
 } fy_objects;
 
 static inline fy_objects *fy_objects_of(const ferry *f)
@@ -201,6 +228,12 @@ static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object ob
 
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
+
+/* Whether a store has the data on disk. `data` is the store's then, and cannot be unpacked. */
+static inline bool fy_record_is_out(const fy_record *record)
+{
+    return record->type->ops.unpack == NULL;
+}
 
 /* Somebody has seen the object of `entry`, or nobody ever will. */
 void fy_entry_met(fy_objects *objects, fy_entry *entry);
@@ -397,7 +430,7 @@ static inline bool fy_record_handle(ferry *f, fy_record *record, fy_doing what,
     fy_objects *objects = fy_objects_of(f);
     uint16_t index = message->handler.index;
     fy_any_fn *fn = fy_handler_find(f, index, FY_HANDLER_OBJECT);
-    if (fn == NULL || envelope->op != 0 || objects->costs != NULL || !fy_run_begin(f, what, index))
+    if (fn == NULL || envelope->op != 0 || objects->watched || !fy_run_begin(f, what, index))
         return fy_record_run(f, record, what, envelope, message);
     objects->running = record;
     ((ferry_object_fn *)fn)(f, record->object, record->data, envelope->origin, message);

@@ -50,6 +50,8 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
                          .message = message};
     fy_objects *objects = fy_objects_of(f);
     void *held = envelope->op == 0 ? NULL : fy_op_end_hold(f);
+    if (record->stored != NULL && !objects->store->fetch(f, record))
+        call.fn = NULL;
     objects->running = record;
     if (call.fn != NULL) {
         uint64_t start_ns = fy_cost_now(objects);

@@ -1,0 +1,87 @@
+/* Store: objects on disk, so that a rank can have more data than memory.
+ *
+ * A store has a budget of bytes. While the objects of its types take more than the budget, it packs
+ * objects that rest, writes them to a file and frees their data. Before a handler or a task of an
+ * object runs, the store reads the object back. An object on disk keeps its name, gets messages,
+ * migrates and counts for ferry_quiesce as any other. ferry_object_data returns NULL for it.
+ * dmcs.txt 2.2, 5.2. */
+#ifndef FERRY_STORE_H
+#define FERRY_STORE_H
+
+#include <ferry/object.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The store of one rank. Its file has no name, so nothing is left when the process dies. */
+typedef struct ferry_store ferry_store;
+
+/* How a store is opened. */
+typedef struct ferry_store_options {
+    size_t size;           /* sizeof(ferry_store_options) */
+    uint64_t budget_bytes; /* of packed data in memory; at least 1 */
+    const char *folder;    /* of the file; NULL: that of the variable TMPDIR, else /var/tmp */
+} ferry_store_options;
+
+#define FERRY_STORE_OPTIONS_DEFAULTS                                                               \
+    {                                                                                              \
+        sizeof(ferry_store_options), 0, NULL                                                       \
+    }
+
+/* Opens the store of this rank. `options` is borrowed. Gives `*out`, closed by ferry_store_close or
+ * ferry_close. FERRY_EINVAL: the budget is 0. FERRY_ESTATE: this rank has a store, or a handler
+ * runs. FERRY_ESYSTEM: the folder takes no file. FERRY_ENOMEM. [app thread, not in handlers | never
+ * blocks] dmcs.txt 5.2. */
+FERRY_API FERRY_MUST_USE int ferry_store_open(ferry *f, const ferry_store_options *options,
+                                              ferry_store **out);
+
+/* Puts all objects of `type` that are here now, or come later, under the budget. Calls of Ferry's
+ * that poll then write objects and wait for the disk, as do ferry_object_install and
+ * ferry_object_uninstall. They call `pack` and `destroy` of an object
+ * that goes to disk, where ferry_object_locate names this rank, and `unpack` when it comes back.
+ * While it is on disk, its load, granularity and priority are the last ones known. FERRY_EINVAL: no
+ * such type. FERRY_ENOTSUP: a FERRY_OBJECT_SHARED type. FERRY_ENOMEM. [app thread, handlers | never
+ * blocks] dmcs.txt 5.2. */
+FERRY_API FERRY_MUST_USE int ferry_store_add(ferry_store *store, ferry_object_type type);
+
+/* Writes objects until the budget is met, as each poll does: for a program that creates many
+ * objects between two polls. Ends what ferry_object_data lent, but for the object whose handler
+ * runs. [app thread, handlers | waits for the disk] dmcs.txt 5.2. */
+FERRY_API void ferry_store_trim(ferry_store *store);
+
+/* Counts of a store. Sizes are those of packed objects. */
+typedef struct ferry_store_stats {
+    size_t size; /* sizeof(ferry_store_stats) */
+    uint64_t budget_bytes;
+    uint64_t resident_bytes; /* of objects in memory now */
+    uint64_t peak_bytes;     /* the most of them so far */
+    uint64_t disk_bytes;     /* of objects on disk now */
+    uint64_t objects;        /* under the budget, in memory or on disk */
+    uint64_t disk_objects;   /* on disk */
+    uint64_t writes, written_bytes;
+    uint64_t reads, read_bytes;
+    uint64_t write_errors; /* each time the object has stayed in memory */
+    uint64_t read_errors;  /* each time the object has stayed on disk */
+} ferry_store_stats;
+
+#define FERRY_STORE_STATS_DEFAULTS                                                                 \
+    {                                                                                              \
+        sizeof(ferry_store_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+    }
+
+/* Fills `*out`, whose size the program has set. FERRY_EINVAL: that is not the size of such a
+ * struct. [app thread, handlers | never blocks] dmcs.txt 5.2. */
+FERRY_API FERRY_MUST_USE int ferry_store_stats_get(ferry_store *store, ferry_store_stats *out);
+
+/* Reads all objects back and frees the store. NULL is ignored. After an error the store is open,
+ * and each object is where it was or in memory. FERRY_ESTATE: a handler runs. FERRY_EAGAIN: an
+ * object is just leaving; poll first. FERRY_ESYSTEM: an object cannot be read back. FERRY_ENOMEM.
+ * ferry_close frees an open store without reading. [app thread, not in handlers | waits for the
+ * disk] dmcs.txt 5.2. */
+FERRY_API int ferry_store_close(ferry_store *store);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,442 @@
+/* Goal: a store keeps its budget, and when the disk fails it loses nothing that can be kept.
+ * Method: ranks driven by one thread; reads and writes fail as the test says; images are damaged.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ranks.h"
+#include "store/state.h"
+
+enum { OBJECTS = 16, BYTES = 1000, BUDGET = 4000 };
+
+typedef struct account {
+    ferry_object_type type;
+    ferry_handler add;
+    ferry_object objects[OBJECTS];
+    ferry_store *store;
+    uint64_t last; /* value that the last handler has left */
+    int handled, alive, ended, error;
+} account;
+
+static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
+{
+    (void)object;
+    void *data = malloc(size_bytes);
+    ((account *)ferry_user_data(f))->alive++;
+    return data == NULL ? NULL : memcpy(data, buffer, size_bytes);
+}
+
+static void destroy(ferry *f, void *data)
+{
+    ((account *)ferry_user_data(f))->alive--;
+    free(data);
+}
+
+static double granularity(ferry *f, const void *data)
+{
+    (void)f;
+    return (double)*(const uint64_t *)data;
+}
+
+static void on_add(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
+{
+    account *a = ferry_user_data(f);
+    uint64_t *values = data;
+    (void)source;
+    CHECK(ferry_object_data(f, object) == data);
+    CHECK(values[0] == values[BYTES / 8 - 1]);
+    values[0] += m->words[0];
+    values[BYTES / 8 - 1] = values[0];
+    a->last = values[0];
+    a->handled++;
+}
+
+static void on_ended(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    account *a = arg;
+    (void)f;
+    a->ended++;
+    a->error = receipt->error;
+}
+
+static void set_up(ferry *f, account *a, uint64_t budget_bytes)
+{
+    const ferry_object_ops ops = {.size = sizeof ops,
+                                  .flat_bytes = BYTES,
+                                  .unpack = unpack,
+                                  .destroy = destroy,
+                                  .granularity = granularity};
+    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
+    options.budget_bytes = budget_bytes;
+    *a = (account){.last = 0};
+    ferry_user_data_set(f, a);
+    CHECK(ferry_object_type_register(f, &ops, &a->type) == 0);
+    CHECK(ferry_object_handler_register(f, "add", on_add, &a->add) == 0);
+    CHECK(ferry_store_open(f, &options, &a->store) == 0);
+    CHECK(ferry_store_add(a->store, a->type) == 0);
+}
+
+static void create_all(ferry *f, account *a)
+{
+    for (int i = 0; i < OBJECTS; i++) {
+        uint64_t *data = calloc(1, BYTES);
+        CHECK(data != NULL);
+        data[0] = data[BYTES / 8 - 1] = (uint64_t)i;
+        a->alive++;
+        CHECK(ferry_object_create(f, a->type, data, &a->objects[i]) == 0);
+    }
+}
+
+static ferry_store_stats stats_of(const account *a)
+{
+    ferry_store_stats stats = FERRY_STORE_STATS_DEFAULTS;
+    CHECK(ferry_store_stats_get(a->store, &stats) == 0);
+    return stats;
+}
+
+static void send_add(ferry *f, account *a, ferry_object object, uint64_t value)
+{
+    const ferry_message message = {.handler = a->add, .word_count = 1, .words = {value}};
+    ferry_track track = FERRY_TRACK_DEFAULTS;
+    track.completed = track.failed = on_ended;
+    track.completed_arg = track.failed_arg = a;
+    a->error = 1;
+    CHECK(ferry_object_send(f, object, &message, &track) == 0);
+}
+
+static bool is_out(ferry *f, ferry_object object)
+{
+    return fy_record_is_out(fy_record_here(f, object));
+}
+
+static void test_store_keeps_its_budget(void **state)
+{
+    (void)state;
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    create_all(f, &a);
+    assert_int_equal(stats_of(&a).resident_bytes, OBJECTS * BYTES);
+    (void)ferry_poll(f);
+    assert_int_equal(stats_of(&a).resident_bytes, BUDGET);
+    assert_int_equal(stats_of(&a).disk_objects, OBJECTS - BUDGET / BYTES);
+    assert_int_equal(a.alive, BUDGET / BYTES);
+    /* The least recently used went; it is not in memory. */
+    assert_null(ferry_object_data(f, a.objects[0]));
+    assert_non_null(strstr(ferry_error_message(f), "not in memory"));
+    assert_non_null(ferry_object_data(f, a.objects[OBJECTS - 1]));
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < OBJECTS; i++) {
+            send_add(f, &a, a.objects[i], 100);
+            (void)job_settle(&job);
+            assert_int_equal(a.error, 0);
+            assert_int_equal(a.last, i + 100 * (round + 1));
+            assert_true(stats_of(&a).resident_bytes <= BUDGET);
+        }
+    assert_int_equal(ferry_object_count(f), OBJECTS);
+    /* One on disk can be destroyed. */
+    assert_true(is_out(f, a.objects[0]));
+    assert_int_equal(ferry_object_destroy(f, a.objects[0]), 0);
+    assert_int_equal(stats_of(&a).objects, OBJECTS - 1);
+    assert_int_equal(ferry_store_close(a.store), 0);
+    assert_int_equal(a.alive, OBJECTS - 1);
+    assert_int_equal(*(uint64_t *)ferry_object_data(f, a.objects[1]), 301);
+    job_close(&job);
+    assert_int_equal(a.alive, 0);
+}
+
+static void test_store_refuses_what_it_cannot_do(void **state)
+{
+    (void)state;
+    test_job job;
+    account a;
+    ferry_store *other = NULL;
+    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
+    ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
+    ferry_object_type shared;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    assert_int_equal(ferry_store_open(f, &options, &other), FERRY_EINVAL);
+    options.budget_bytes = 1;
+    options.folder = "/nowhere/at/all";
+    assert_int_equal(ferry_store_open(f, &options, &other), FERRY_ESYSTEM);
+    assert_non_null(strstr(ferry_error_message(f), "/nowhere/at/all"));
+    set_up(f, &a, BUDGET);
+    options.folder = NULL;
+    assert_int_equal(ferry_store_open(f, &options, &other), FERRY_ESTATE);
+    ops.flags = FERRY_OBJECT_SHARED;
+    ops.flat_bytes = 8;
+    assert_int_equal(ferry_object_type_register(f, &ops, &shared), 0);
+    assert_int_equal(ferry_store_add(a.store, shared), FERRY_ENOTSUP);
+    assert_int_equal(ferry_store_add(a.store, (ferry_object_type){77}), FERRY_EINVAL);
+    assert_int_equal(ferry_store_close(NULL), 0);
+    job_close(&job); /* and the store */
+}
+
+static void test_store_takes_an_object_beyond_its_budget(void **state)
+{
+    (void)state;
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BYTES / 2);
+    create_all(f, &a);
+    for (int i = 0; i < OBJECTS; i++) {
+        send_add(f, &a, a.objects[i], 1);
+        (void)job_settle(&job);
+        assert_int_equal(a.last, i + 1);
+        assert_true(stats_of(&a).resident_bytes <= BYTES);
+    }
+    assert_int_equal(ferry_store_close(a.store), 0);
+    job_close(&job);
+}
+
+/* The disk that fails: so many calls are left until it does, and so many fail. */
+static _Thread_local int good_calls, bad_calls, bad_errno;
+
+static bool fails(void)
+{
+    if (good_calls-- > 0 || bad_calls == 0)
+        return false;
+    bad_calls -= bad_calls > 0;
+    errno = bad_errno;
+    return true;
+}
+
+static void disk_set(int good, int bad, int error)
+{
+    good_calls = good;
+    bad_calls = bad;
+    bad_errno = error;
+}
+
+static ssize_t bad_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
+{
+    if (!fails())
+        return pwrite(fd, buffer, size_bytes > 300 ? 300 : size_bytes, offset); /* short */
+    return bad_errno == 0 ? 0 : -1;
+}
+
+static ssize_t bad_read(int fd, void *buffer, size_t size_bytes, off_t offset)
+{
+    if (!fails())
+        return pread(fd, buffer, size_bytes > 300 ? 300 : size_bytes, offset);
+    return bad_errno == 0 ? 0 : -1;
+}
+
+static void test_store_keeps_what_it_cannot_write(void **state)
+{
+    (void)state;
+    static const int errors[] = {ENOSPC, EIO, 0};
+    for (size_t kind = 0; kind < sizeof errors / sizeof errors[0]; kind++)
+        for (int good = 0; good < 9; good++) {
+            test_job job;
+            account a;
+            job_open(&job, 1, 0, 0);
+            ferry *f = job.f[0];
+            set_up(f, &a, BUDGET);
+            a.store->disk.write = bad_write;
+            disk_set(good, -1, errors[kind]);
+            create_all(f, &a);
+            (void)ferry_poll(f);
+            assert_int_equal(stats_of(&a).write_errors, 1);
+            assert_int_equal(stats_of(&a).writes, good / 4);
+            assert_int_equal(a.alive, OBJECTS - good / 4);
+            for (int i = 0; i < OBJECTS; i++)
+                send_add(f, &a, a.objects[i], 5);
+            (void)job_settle(&job);
+            assert_int_equal(a.handled, OBJECTS);
+            /* There is room again. */
+            disk_set(0, 0, 0);
+            a.store->pause_ns = 0;
+            (void)ferry_poll(f);
+            assert_true(stats_of(&a).resident_bytes <= BUDGET);
+            for (int i = 0; i < OBJECTS; i++) {
+                send_add(f, &a, a.objects[i], 5);
+                (void)job_settle(&job);
+                assert_int_equal(a.last, i + 10);
+            }
+            assert_int_equal(ferry_store_close(a.store), 0);
+            job_close(&job);
+        }
+}
+
+static void test_store_keeps_what_it_cannot_read(void **state)
+{
+    (void)state;
+    static const int errors[] = {EIO, 0};
+    for (size_t kind = 0; kind < sizeof errors / sizeof errors[0]; kind++) {
+        test_job job;
+        account a;
+        char name[32];
+        job_open(&job, 1, 0, 0);
+        ferry *f = job.f[0];
+        set_up(f, &a, BUDGET);
+        a.store->disk.read = bad_read;
+        create_all(f, &a);
+        (void)ferry_poll(f);
+        /* It is tried again. */
+        disk_set(1, 2, errors[kind]);
+        send_add(f, &a, a.objects[0], 5);
+        (void)job_settle(&job);
+        assert_int_equal(a.error, 0);
+        assert_int_equal(a.last, 5);
+        assert_int_equal(stats_of(&a).read_errors, 0);
+        assert_int_equal(ferry_quiesce(f), 0);
+        /* In vain: the message fails, and the object is kept. */
+        assert_true(is_out(f, a.objects[1]));
+        disk_set(0, -1, errors[kind]);
+        send_add(f, &a, a.objects[1], 5);
+        (void)job_settle(&job);
+        assert_int_equal(a.error, FERRY_ENOENT);
+        assert_int_equal(stats_of(&a).read_errors, 1);
+        assert_int_equal(ferry_quiesce(f), FERRY_ELOST);
+        (void)snprintf(name, sizeof name, "%016llx", (unsigned long long)a.objects[1].word);
+        assert_non_null(strstr(ferry_error_message(f), name));
+        assert_int_equal(ferry_store_close(a.store), FERRY_ESYSTEM);
+        disk_set(0, 0, 0);
+        send_add(f, &a, a.objects[1], 5);
+        (void)job_settle(&job);
+        assert_int_equal(a.error, 0);
+        assert_int_equal(a.last, 6);
+        assert_int_equal(ferry_store_close(a.store), 0);
+        assert_int_equal(a.alive, OBJECTS);
+        job_close(&job);
+    }
+}
+
+/* Changes one bit of the object's image. */
+static void flip(const account *a, const fy_stored *item, uint64_t at)
+{
+    unsigned char byte = 0;
+    CHECK(pread(a->store->fd, &byte, 1, (off_t)(item->offset + at)) == 1);
+    byte ^= 16;
+    CHECK(pwrite(a->store->fd, &byte, 1, (off_t)(item->offset + at)) == 1);
+}
+
+static void test_store_finds_damage(void **state)
+{
+    (void)state;
+    test_job job;
+    account a;
+    char why[FY_STORE_WHY_BYTES];
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    create_all(f, &a);
+    (void)ferry_poll(f);
+    fy_stored *item = fy_record_here(f, a.objects[2])->stored;
+    for (uint64_t at = 0; at < 32 + BYTES; at++) {
+        flip(&a, item, at);
+        assert_false(fy_stored_read(item, why));
+        flip(&a, item, at);
+    }
+    flip(&a, item, 32 + 8);
+    send_add(f, &a, a.objects[2], 5);
+    (void)job_settle(&job);
+    assert_int_equal(a.error, FERRY_ENOENT);
+    assert_int_equal(a.handled, 0);
+    assert_int_equal(ferry_store_close(a.store), FERRY_ESYSTEM);
+    assert_non_null(strstr(ferry_error_message(f), "checksum"));
+    flip(&a, item, 32 + 8);
+    send_add(f, &a, a.objects[2], 5);
+    (void)job_settle(&job);
+    assert_int_equal(a.last, 7);
+    job_close(&job);
+    assert_int_equal(a.alive, 0);
+}
+
+static void test_store_lets_objects_migrate(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    job_open(&job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++)
+        set_up(job.f[rank], &a[rank], BUDGET);
+    create_all(job.f[0], &a[0]);
+    (void)ferry_poll(job.f[0]);
+    ferry_object object = a[0].objects[3];
+    assert_true(is_out(job.f[0], object));
+    /* What cannot be read stays. */
+    a[0].store->disk.read = bad_read;
+    disk_set(0, -1, EIO);
+    assert_int_not_equal(ferry_object_move(job.f[0], object, 1), 0);
+    (void)job_settle(&job);
+    assert_true(is_out(job.f[0], object));
+    disk_set(0, 0, 0);
+    int alive = a[0].alive;
+    for (int i = 0; i < OBJECTS; i++)
+        assert_int_equal(ferry_object_move(job.f[0], a[0].objects[i], 1), 0);
+    (void)job_settle(&job);
+    assert_int_equal(a[0].alive, 0);
+    assert_int_equal(alive, BUDGET / BYTES);
+    assert_int_equal(stats_of(&a[0]).objects, 0);
+    assert_int_equal(stats_of(&a[0]).disk_bytes + stats_of(&a[0]).resident_bytes, 0);
+    assert_int_equal(stats_of(&a[1]).objects, OBJECTS);
+    assert_true(stats_of(&a[1]).peak_bytes <= BUDGET + BYTES);
+    for (int i = 0; i < OBJECTS; i++) {
+        send_add(job.f[0], &a[0], a[0].objects[i], 5);
+        (void)job_settle(&job);
+        assert_int_equal(a[1].last, i + 5);
+    }
+    job_close(&job);
+    assert_int_equal(a[1].alive, 0);
+}
+
+static void test_store_lends_to_programs_that_carry(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    ferry_move_info info;
+    void *data = NULL;
+    job_open(&job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++)
+        set_up(job.f[rank], &a[rank], BUDGET);
+    create_all(job.f[0], &a[0]);
+    (void)ferry_poll(job.f[0]);
+    ferry_object object = a[0].objects[3];
+    a[0].store->disk.read = bad_read;
+    disk_set(0, -1, EIO);
+    assert_int_equal(ferry_object_uninstall(job.f[0], object, 1, &info, &data), FERRY_ESYSTEM);
+    disk_set(0, 0, 0);
+    assert_int_equal(ferry_object_uninstall(job.f[0], object, 1, &info, &data), 0);
+    assert_int_equal(*(uint64_t *)data, 3);
+    a[0].alive--;
+    a[1].alive++;
+    assert_int_equal(ferry_object_install(job.f[1], &info, data, 0), 0);
+    free(info.bytes);
+    (void)job_settle(&job);
+    assert_int_equal(stats_of(&a[1]).objects, 1);
+    send_add(job.f[0], &a[0], object, 5);
+    (void)job_settle(&job);
+    assert_int_equal(a[1].last, 8);
+    job_close(&job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_store_keeps_its_budget),
+        cmocka_unit_test(test_store_refuses_what_it_cannot_do),
+        cmocka_unit_test(test_store_takes_an_object_beyond_its_budget),
+        cmocka_unit_test(test_store_keeps_what_it_cannot_write),
+        cmocka_unit_test(test_store_keeps_what_it_cannot_read),
+        cmocka_unit_test(test_store_finds_damage),
+        cmocka_unit_test(test_store_lets_objects_migrate),
+        cmocka_unit_test(test_store_lends_to_programs_that_carry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
