@@ -62,7 +62,9 @@ static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t si
 
 static void destroy(ferry *f, void *data)
 {
-    ((account *)ferry_user_data(f))->alive--;
+    account *a = ferry_user_data(f);
+    if (a != NULL)
+        a->alive--;
     free(data);
 }
 
@@ -249,7 +251,7 @@ static int rank_main(ferry *f, int argc, char **argv)
                (unsigned long long)stats.writes, (unsigned long long)stats.peak_bytes,
                (unsigned long long)stats.budget_bytes);
     free(a.objects);
-    a.objects = NULL;
+    ferry_user_data_set(f, NULL); /* closing destroys objects */
     return right ? 0 : 1;
 }
 
