@@ -47,6 +47,12 @@ says()
     grep -q -- "$2" "$work/$1" || fail "\"$2\" is not in $1"
 }
 
+# lines FILE COUNT
+lines()
+{
+    [ "$(wc -l <"$work/$1")" -eq "$2" ] || fail "not $2 lines in $1"
+}
+
 # Waits until a condition holds, for at most 30 s.
 await()
 {

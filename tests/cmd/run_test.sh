@@ -6,11 +6,6 @@ ferry=$1
 program=$2
 . "$(dirname "$0")/common.sh"
 
-lines()
-{
-    [ "$(wc -l <"$work/$1")" -eq "$2" ] || fail "not $2 lines in $1"
-}
-
 # Whether no process runs the program from this test's own copy.
 cp "$program" "$work/ranker" || exit 1
 gone()
