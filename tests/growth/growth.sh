@@ -15,6 +15,10 @@ mkdir -p "$scratch/include/ferry" "$scratch/out"
 for header in "$source"/include/ferry/*.h; do
     awk -v how="$how" -f "$here/change.awk" "$header" >"$scratch/include/ferry/${header##*/}"
 done
+for macro in $(cat "$source"/include/ferry/*.h |
+    sed -n 's/^#define \(FERRY_[A-Z_]*_DEFAULTS\) .*/\1/p'); do
+    grep -qw "$macro" "$here/program.c" || { echo "program.c does not use $macro"; exit 1; }
+done
 added=
 if [ "$how" = more ]; then
     added=-DADDED

@@ -136,6 +136,14 @@ static ferry_scheduler policy(void)
     return p;
 }
 
+/* What a plug-in gives; no call takes it. */
+static void directory(ferry *f)
+{
+    ferry_directory_protocol protocol = FERRY_DIRECTORY_PROTOCOL_DEFAULTS;
+    expect(f, protocol.size == sizeof protocol, 1, "the size of a directory protocol");
+    expect(f, protocol.name == NULL, 1, "a directory protocol without a name");
+}
+
 static void objects(ferry *f)
 {
     ferry_object_ops ops = FERRY_OBJECT_OPS_DEFAULTS;
@@ -312,6 +320,7 @@ int main(int argc, char **argv)
         return 1;
     operations(f);
     objects(f);
+    directory(f);
     cells(f);
     collections(f);
     windows(f);
