@@ -6,8 +6,10 @@
 enum { LOWEST_EXPONENT = 999, HEAVY_TURNS = 31 }; /* of 2^-24, as a double has it */
 
 /* A double's exponent and the first bit behind it count half octaves; of 0 they are 0. */
-static inline int bucket_of(double load)
+static inline int bucket_of(const fy_buckets *buckets, double load)
 {
+    if (buckets->in_order)
+        return 0;
     int64_t bits;
     memcpy(&bits, &load, sizeof bits);
     int64_t bucket = (bits >> 51) - 2 * LOWEST_EXPONENT;
@@ -18,7 +20,7 @@ static inline int bucket_of(double load)
 
 static void link_last(fy_buckets *buckets, ferry_schedulable *item)
 {
-    int at = bucket_of(item->load);
+    int at = bucket_of(buckets, item->load);
     fy_bucket *bucket = &buckets->buckets[at];
     item->mark = item->load;
     item->prev = bucket->last;
@@ -35,7 +37,7 @@ static void link_last(fy_buckets *buckets, ferry_schedulable *item)
 
 static void unlink_from(fy_buckets *buckets, ferry_schedulable *item)
 {
-    int at = bucket_of(item->mark);
+    int at = bucket_of(buckets, item->mark);
     fy_bucket *bucket = &buckets->buckets[at];
     if (item->prev == NULL)
         bucket->first = item->next;
@@ -63,7 +65,7 @@ bool fy_buckets_add(fy_buckets *buckets, ferry_schedulable *item)
         link_last(buckets, item);
         return true;
     }
-    if (bucket_of(item->load) == bucket_of(item->mark)) {
+    if (bucket_of(buckets, item->load) == bucket_of(buckets, item->mark)) {
         buckets->load += item->load - item->mark;
         buckets->loaded += item->load > 0;
         buckets->loaded -= item->mark > 0;
@@ -103,7 +105,14 @@ ferry_schedulable *fy_buckets_first(const fy_buckets *buckets)
 ferry_schedulable *fy_buckets_last(const fy_buckets *buckets)
 {
     const fy_bucket *bucket = heaviest(buckets);
-    return bucket != NULL ? bucket->last : NULL;
+    if (bucket == NULL)
+        return NULL;
+    ferry_schedulable *best = bucket->last;
+    if (buckets->in_order)
+        for (ferry_schedulable *item = best->prev; item != NULL; item = item->prev)
+            if (item->mark > best->mark)
+                best = item;
+    return best;
 }
 
 static bool has_one_bucket(const fy_buckets *buckets)
@@ -140,4 +149,12 @@ ferry_schedulable *fy_buckets_pop(fy_buckets *buckets)
     ferry_schedulable *item = bucket->first;
     fy_buckets_remove(buckets, item);
     return item;
+}
+
+void fy_buckets_set_order(fy_buckets *buckets, bool in_order)
+{
+    fy_buckets old = *buckets;
+    *buckets = (fy_buckets){.in_order = in_order};
+    for (ferry_schedulable *item; (item = fy_buckets_pop(&old)) != NULL;)
+        fy_buckets_add(buckets, item);
 }

@@ -24,6 +24,7 @@ typedef struct fy_buckets {
     uint32_t passed; /* pops in a row that took from the heaviest bucket of several */
     uint32_t turn;   /* of the buckets, when so many were passed over */
     double load;
+    bool in_order; /* all are on one bucket: first come first, whatever the load */
 } fy_buckets;
 
 /* Puts `item` on when it has tasks; one that is on it goes to the bucket of its present load.
@@ -33,7 +34,11 @@ bool fy_buckets_add(fy_buckets *buckets, ferry_schedulable *item);
 /* Takes `item` off when it is on. */
 void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item);
 
-/* Of the heaviest bucket the one that came first, or last; NULL when there is none. */
+/* Whether first come goes first from now on: see `in_order`. Takes time for each that is on. */
+void fy_buckets_set_order(fy_buckets *buckets, bool in_order);
+
+/* Of the heaviest bucket the one that came first, or last; NULL when there is none. With `in_order`
+ * the last of the heaviest, after a look at each. */
 ferry_schedulable *fy_buckets_first(const fy_buckets *buckets);
 ferry_schedulable *fy_buckets_last(const fy_buckets *buckets);
 

@@ -53,7 +53,7 @@ void fy_coordinator_note_write(const fy_coordinator_note *note,
     memcpy(&heaviest, &note->heaviest, sizeof heaviest);
     memcpy(&load, &note->load, sizeof load);
     words[0] = (uint64_t)(uint32_t)note->request << 32 | (uint64_t)note->level << 8 | note->word;
-    words[1] = note->supply;
+    words[1] = note->supply | (uint64_t)note->once << 32;
     words[2] = (uint64_t)heaviest << 32 | load;
 }
 
@@ -67,7 +67,8 @@ bool fy_coordinator_note_read(const uint64_t words[FERRY_SCHEDULER_WORDS],
     *note = (fy_coordinator_note){.word = (fy_coordinator_word)word,
                                   .level = (int)(uint8_t)(words[0] >> 8),
                                   .request = (int)(int32_t)(uint32_t)(words[0] >> 32),
-                                  .supply = (uint32_t)words[1]};
+                                  .supply = (uint32_t)words[1],
+                                  .once = words[1] >> 32 & 1};
     memcpy(&note->heaviest, &heaviest, sizeof heaviest);
     memcpy(&note->load, &load, sizeof load);
     return note->heaviest >= 0 && note->load >= 0;
@@ -166,14 +167,16 @@ static float heaviest_of(const fy_coordinator *coordinator)
     return heaviest;
 }
 
-static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request)
+static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request,
+                      bool once)
 {
     fy_coordinator *coordinator = &coordinators->levels[level - 1];
     fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
                                 .level = level + 1,
                                 .request = request,
                                 .supply = supply_of(coordinator),
-                                .heaviest = heaviest_of(coordinator)};
+                                .heaviest = heaviest_of(coordinator),
+                                .once = once};
     coordinator->reported = note.supply;
     coordinator->reported_heaviest = note.heaviest;
     fy_coordinators_post(s, coordinators, &note);
@@ -186,7 +189,7 @@ static void update(ferry_scheduling *s, fy_coordinators *coordinators, int level
     if (level < coordinators->level_count &&
         (fy_coordinator_differs(supply_of(coordinator), coordinator->reported) ||
          fy_coordinator_weighs_otherwise(heaviest_of(coordinator), coordinator->reported_heaviest)))
-        report_up(s, coordinators, level, -1);
+        report_up(s, coordinators, level, -1, false);
 }
 
 /* Keeps a work request at the root. A work request that finds no memory is lost; its rank repeats
@@ -241,14 +244,15 @@ static int best_child(const fy_coordinators *coordinators, int level, int reques
 }
 
 /* Sends a work request down to a child that can give. False when there is none. */
-static bool route(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request)
+static bool route(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request,
+                  bool once)
 {
     int best = best_child(coordinators, level, request);
     if (best < 0)
         return false;
     coordinators->levels[level - 1].children[best].supply--;
     fy_coordinator_note note = {
-        .word = FY_COORDINATOR_DOWN, .level = level - 1, .request = request};
+        .word = FY_COORDINATOR_DOWN, .level = level - 1, .request = request, .once = once};
     pass(s, coordinators, coordinators->levels[level - 1].children[best].host, &note);
     return true;
 }
@@ -262,13 +266,14 @@ static bool settled(const fy_coordinators *coordinators, int level, int request)
            coordinator->children[index].supply > 0;
 }
 
-static void seek(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request)
+static void seek(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request,
+                 bool once)
 {
-    if (settled(coordinators, level, request) || route(s, coordinators, level, request))
+    if (settled(coordinators, level, request) || route(s, coordinators, level, request, once))
         return;
     if (level < coordinators->level_count)
-        report_up(s, coordinators, level, request);
-    else
+        report_up(s, coordinators, level, request, once);
+    else if (!once)
         park(coordinators, request);
 }
 
@@ -323,7 +328,7 @@ static void serve_requests(ferry_scheduling *s, fy_coordinators *coordinators, i
          left--) {
         int request = coordinators->requests[0];
         unpark(coordinators, request);
-        if (settled(coordinators, level, request) || route(s, coordinators, level, request))
+        if (settled(coordinators, level, request) || route(s, coordinators, level, request, false))
             continue;
         park(coordinators, request);
         return;
@@ -352,7 +357,7 @@ static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int sour
         return;
     learn(&coordinator->children[index], note);
     if (note->request >= 0)
-        seek(s, coordinators, note->level, note->request);
+        seek(s, coordinators, note->level, note->request, note->once);
     if (note->level == coordinators->level_count)
         serve_requests(s, coordinators, note->level);
     update(s, coordinators, note->level);
@@ -368,7 +373,7 @@ static void hear_down(ferry_scheduling *s, fy_coordinators *coordinators,
 {
     fy_coordinator *coordinator = &coordinators->levels[note->level - 1];
     coordinator->reported -= coordinator->reported > 0;
-    seek(s, coordinators, note->level, note->request);
+    seek(s, coordinators, note->level, note->request, note->once);
     update(s, coordinators, note->level);
 }
 
@@ -376,7 +381,7 @@ static void hear_down(ferry_scheduling *s, fy_coordinators *coordinators,
 static void report_up_again(ferry_scheduling *s, fy_coordinators *coordinators, int level)
 {
     if (level < coordinators->level_count)
-        report_up(s, coordinators, level, -1);
+        report_up(s, coordinators, level, -1, false);
 }
 
 /* A note for this rank, not for a coordinator that it has. */

@@ -14,7 +14,7 @@
  * What a coordinator knows may be old. A child that is asked in vain sends the work request up
  * again, with what it really has; since the coordinator counts what it has sent down, each work
  * request tries each child a bounded number of times. Invariant: a work request is at one place: on
- * its way, or at the root. */
+ * its way, or at the root. One that is to be met at `once` is dropped at the root instead. */
 #ifndef FY_COORDINATOR_H
 #define FY_COORDINATOR_H
 
@@ -37,6 +37,7 @@ typedef struct fy_coordinator_note {
     int request;     /* the rank that wants work, or -1 */
     uint32_t supply; /* UP: objects that the child can give */
     float heaviest;  /* UP: load of the heaviest of them; TRADE: of those that the taker has */
+    bool once;       /* the work request is not kept at the root, but dropped */
     float load;      /* UP from a rank: all it has to do; TRADE: what the taker has to do */
 } fy_coordinator_note;
 

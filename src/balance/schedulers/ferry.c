@@ -20,6 +20,12 @@
  * A slow network needs more: the rank measures the time from a work request to the object that it
  * brought, and waits three times as long, at most a hundredth of a task.
  *
+ * Steps: when tasks are short and come again and again to the same objects, what a rank lacks now
+ * is on its way to it, and an object that moves takes the tasks of later steps along. So a work
+ * request is met at once, by the rank with the most load, or dropped and repeated after a pause
+ * that grows; one object moves at a time, if no more goes than stays; and what comes first runs
+ * first, so that neighbours get their messages in turn. A rank that is asked so takes up this rule.
+ *
  * A work request may be lost for want of memory: after TIMEOUT_US it is sent again. */
 #include <stdlib.h>
 
@@ -31,7 +37,7 @@
 
 enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, FALL = 16 };
 enum { GRACE_PART = 10, SETTLE_PART = 1000, SETTLE_NS = 100 * 1000 };
-enum { REACHES = 3, REACH_PART = 100 };
+enum { REACHES = 3, REACH_PART = 100, RESTED = -1, AGAIN = 32, STEP = 4, BACKOFF_NS = 500000 };
 
 typedef struct ferry_policy {
     fy_buckets waiting;
@@ -44,7 +50,11 @@ typedef struct ferry_policy {
     uint64_t mean_ns;    /* of tasks; 0: none has ended yet */
     uint32_t unmeasured; /* tasks since the last that was measured */
 
-    bool fresh; /* work has come to a rank that had none: give nothing until fresh_ns */
+    bool steps; /* tasks come again and again to the same objects */
+    int again;  /* objects that got tasks and had rested here, less others; 0 to 2 * AGAIN */
+    const void *latest;  /* the object that got a task last; only compared */
+    uint64_t backoff_ns; /* the next pause between work requests in steps */
+    bool fresh;          /* work has come to a rank that had none: give nothing until fresh_ns */
     uint64_t fresh_ns;
     uint64_t settled_ns; /* no task begins before; 0: any may */
     bool asked;          /* a work request is out; it is repeated at asked_ns */
@@ -64,7 +74,7 @@ static bool tasks_are_short(const ferry_policy *p)
 /* Whether the last task is the time to ask: an answer takes longer than what is left. */
 static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 {
-    return tasks_are_short(p) || !ferry_scheduling_preempts(s);
+    return (tasks_are_short(p) && !p->steps) || !ferry_scheduling_preempts(s);
 }
 
 /* Objects that may be given away: all that wait with some load while a task runs, else all but the
@@ -77,8 +87,11 @@ static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
     return p->running != NULL && p->running_load > 0 ? count : count - 1;
 }
 
+/* In steps the coordinators find the rank with the most. */
 static float heaviest(const ferry_policy *p)
 {
+    if (p->steps)
+        return (float)p->waiting.load;
     const ferry_schedulable *item = fy_buckets_first(&p->waiting);
     return item != NULL ? (float)item->mark : 0;
 }
@@ -102,6 +115,7 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
     fy_coordinator_note note = {.word = FY_COORDINATOR_UP,
                                 .level = 1,
                                 .request = request,
+                                .once = p->steps,
                                 .supply = supply(s, p),
                                 .heaviest = heaviest(p),
                                 .load = load_here(p)};
@@ -116,6 +130,9 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
+    if (p->steps)
+        return (now == 0) != (p->reported == 0) ||
+               fy_coordinator_weighs_otherwise(heaviest(p), p->reported_heaviest);
     if (tasks_are_short(p))
         return p->reported == 0 ? now != 0 : now / 4 >= p->reported;
     if (now < p->reported ? now <= p->reported / FALL : fy_coordinator_differs(now, p->reported))
@@ -138,6 +155,10 @@ static void request(ferry_scheduling *s, ferry_policy *p)
     p->asked = true;
     p->requested_ns = ferry_scheduling_now(s);
     p->asked_ns = p->requested_ns + fy_patience(s, p->timeout_ns);
+    if (p->steps) {
+        p->asked_ns = p->requested_ns + p->backoff_ns;
+        p->backoff_ns = p->backoff_ns < p->timeout_ns / 2 ? 2 * p->backoff_ns : p->timeout_ns;
+    }
     set_timer(s, p);
     report(s, p, ferry_scheduling_rank(s));
 }
@@ -154,6 +175,8 @@ static void cancel(ferry_scheduling *s, ferry_policy *p)
     const fy_coordinator_note note = {
         .word = FY_COORDINATOR_CANCEL, .level = 1, .request = ferry_scheduling_rank(s)};
     fulfilled(s, p);
+    if (p->steps)
+        return; /* none is kept */
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
@@ -189,7 +212,7 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
     uint64_t grace_ns = p->grace_ns;
     if (p->mean_ns != 0 && p->mean_ns / GRACE_PART < grace_ns)
         grace_ns = p->mean_ns / GRACE_PART;
-    if (grace_ns < 1000)
+    if (grace_ns < 1000 || p->steps)
         return;
     uint64_t wait_ns = settle_ns(p), now = ferry_scheduling_now(s);
     p->fresh = true;
@@ -198,11 +221,37 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
     set_timer(s, p);
 }
 
+/* Steps are short tasks that come again and again to the same objects. */
+static void choose_rule(ferry_scheduling *s, ferry_policy *p)
+{
+    bool steps = p->again >= (p->steps ? 1 : AGAIN) && p->mean_ns != 0 &&
+                 p->mean_ns / STEP < p->short_ns && ferry_scheduling_preempts(s);
+    if (steps == p->steps)
+        return;
+    p->steps = steps;
+    fy_buckets_set_order(&p->waiting, steps);
+}
+
+/* An object that had none gets a task: `again`, if it has rested here after one. That one object
+ * gets task after task, to collect results, means nothing. */
+static void learn_steps(ferry_scheduling *s, ferry_policy *p, const ferry_schedulable *item,
+                        bool again)
+{
+    if (!again)
+        p->again -= p->again > 0;
+    else if (item != p->latest)
+        p->again += p->again < 2 * AGAIN;
+    p->latest = item;
+    choose_rule(s, p);
+}
+
 static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
 {
     bool idle = p->waiting.count == 0 && p->running == NULL;
+    bool again = item->mark < 0;
     if (!fy_buckets_add(&p->waiting, item))
         return;
+    p->backoff_ns = BACKOFF_NS;
     if (item->arrived && p->asked) {
         learn_reach(s, p);
         fulfilled(s, p);
@@ -211,6 +260,7 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
     }
     if (idle && !item->arrived && ferry_scheduling_acceptor_count(s) > 0)
         become_fresh(s, p);
+    learn_steps(s, p, item, again);
     update(s, p);
 }
 
@@ -225,12 +275,14 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
 {
     int thief = note->request;
     uint32_t count = supply(s, p);
-    uint64_t wanted = p->mean_ns == 0 ? 1 : 1 + p->slice_ns / p->mean_ns;
+    uint64_t wanted = p->mean_ns == 0 || p->steps ? 1 : 1 + p->slice_ns / p->mean_ns;
     if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
+    if (note->once && count > 0 && load_here(p) < 2 * (float)fy_buckets_last(&p->waiting)->mark)
+        count = 0; /* it would have more there than stays here */
     if (count == 0 || (trade && !trades(p, note))) {
-        report(s, p, trade ? -1 : thief);
+        report(s, p, trade || note->once ? -1 : thief);
         return;
     }
     count = (count + 1) / 2;
@@ -249,6 +301,11 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
 
 static void asked(ferry_scheduling *s, void *context, const fy_coordinator_note *note)
 {
+    ferry_policy *p = context;
+    if (note->once && p->again < AGAIN) {
+        p->again = AGAIN; /* one that asks so knows */
+        choose_rule(s, p);
+    }
     give(s, context, note);
 }
 
@@ -275,6 +332,7 @@ static int create(ferry_scheduling *s, void **out)
     p->slice_ns = fy_policy_ns(s, "SLICE_US", 500, 0);
     p->grace_ns = fy_policy_ns(s, "GRACE_US", 2000, 0);
     p->timeout_ns = fy_policy_ns(s, "TIMEOUT_US", 250e3, 1);
+    p->backoff_ns = BACKOFF_NS;
     p->coordinators.send = send_note;
     p->coordinators.asked = asked;
     p->coordinators.again = again;
@@ -364,7 +422,9 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
     /* Not idle yet, and no news: without a task that runs it can give as much as before. */
     stop_clock(s, p);
     end_running(p);
-    if (fy_buckets_add(&p->waiting, item) && p->asked)
+    if (!fy_buckets_add(&p->waiting, item))
+        item->mark = RESTED;
+    else if (p->asked)
         cancel(s, p);
 }
 
