@@ -179,6 +179,24 @@ static void windows(ferry *f)
     expect(f, ferry_window_free(w), 0, "window_free");
 }
 
+static void stores(ferry *f)
+{
+    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
+    ferry_store_stats stats = FERRY_STORE_STATS_DEFAULTS;
+    ferry_store *store = NULL;
+    options.budget_bytes = 4096;
+    REFUSED(f, options, ferry_store_open(f, &options, &store));
+    expect(f, ferry_store_open(f, &options, &store), 0, "store_open");
+    expect(f, ferry_store_stats_get(store, &stats), 0, "store_stats_get");
+    expect(f, (int)stats.budget_bytes, 4096, "budget_bytes");
+#ifdef ADDED
+    expect(f, (int)stats.added_later, 0, "a field of the store's that the library lacks");
+#endif
+    stats.size = 0;
+    expect(f, ferry_store_stats_get(store, &stats), FERRY_EINVAL, "store_stats_get without a size");
+    expect(f, ferry_store_close(store), 0, "store_close");
+}
+
 static void on_mark(ferry *f, ferry_cell cell, size_t count, void *arg)
 {
     (void)f, (void)cell, (void)count, (void)arg;
@@ -324,6 +342,7 @@ int main(int argc, char **argv)
     cells(f);
     collections(f);
     windows(f);
+    stores(f);
     movers(f, argv[1]);
     account(f);
     expect(NULL, ferry_close(f), 0, "close");
