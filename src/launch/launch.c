@@ -299,7 +299,7 @@ static void say_unopened(const job *j)
     if (j->status != 0 || j->plan->argv == NULL || j->controls.base == NULL ||
         fy_job_anyone_joined(j))
         return;
-    job_say("%s ran %d times, and no process opened Ferry; expected a program that calls "
+    job_say("no process of %s (%d started) has opened Ferry; expected a program that calls "
             "ferry_main or ferry_open",
             j->plan->program, j->starting);
 }

@@ -109,7 +109,7 @@ kill -HUP $launcher
 wait $launcher || fail "a job that ignores SIGHUP ends with $?"
 # The one line is the warning about a program that does not open Ferry.
 lines err 1
-says err 'sh ran 2 times, and no process opened Ferry'
+says err 'no process of sh .2 started. has opened Ferry'
 
 # The folder to join by: what jobs left is taken, files of the user's are not touched.
 mkdir -m 700 "$work/own"

@@ -42,7 +42,7 @@ says out 'port shm   usable'
 # Programs that do not know Ferry.
 expect 0 "$ferry" run -n 4 true
 lines err 1
-says err 'true ran 4 times, and no process opened Ferry; expected .* ferry_main or ferry_open'
+says err 'no process of true .4 started. has opened Ferry; expected .* ferry_main or ferry_open'
 expect 0 "$ferry" run -n 4 echo x
 lines out 4
 lines err 1

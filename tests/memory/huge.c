@@ -77,7 +77,7 @@ static int run(ferry *f, int argc, char **argv)
 {
     (void)argc, (void)argv;
     unsigned char here[BYTES] = {0}, *there = malloc(BYTES);
-    void *heap;
+    void *heap = NULL;
     int last = ferry_ranks(f) - 1;
     check(f, there != NULL && ferry_alloc(f, BYTES, &heap) == 0, "alloc");
     memset(heap, 7, BYTES);
