@@ -438,9 +438,7 @@ static int run(ferry *f)
             error = FERRY_ECANCELED;
         if (error != 0 && is_announced(f))
             error = 0; /* it has ended with the part of all */
-        /* The end of an operation is no work that is counted: its rank waits for it here. */
-        if (error != 0 || f->peers.news || !fy_rank_idle(f) ||
-            f->ops_table.pending != f->ops_table.aside)
+        if (error != 0 || f->peers.news || !fy_rank_idle(f))
             continue;
         bool acted = false;
         fy_control_lock(f);
