@@ -196,7 +196,7 @@ static int open_mpi(const fy_place *where, const ferry_options *options, ferry *
 static int find_port(const char *name, const ferry_options *options, const fy_port_entry **out,
                      fy_port_settings *settings)
 {
-    char plugin[64], path[PATH_MAX];
+    char plugin[64], reason[400];
     const void *table;
     uint64_t ranks = 1;
     int error = fy_env_number_within(FY_ENV_RANKS, 1, INT_MAX, &ranks);
@@ -208,16 +208,18 @@ static int find_port(const char *name, const ferry_options *options, const fy_po
                                    .error_set = fy_error_set};
     if (error != 0 || strcmp(name, "sim") == 0)
         return error != 0 ? error : fy_sim_find(out);
-    int length = snprintf(plugin, sizeof(plugin), "port-%s", name);
-    if ((size_t)length >= sizeof(plugin) || !fy_plugin_locate(plugin, path, sizeof(path)))
-        return fy_error_set(FERRY_ELAUNCH,
-                            "FERRY_PORT is \"%s\"; expected shm, mpi or sim, or the NAME of a file "
-                            "ferry-port-NAME.so in a folder of FERRY_PLUGIN_PATH",
-                            name);
+    snprintf(plugin, sizeof(plugin), "port-%s", name);
     error = fy_plugin_open(plugin, FY_PORT_SYMBOL, FY_PORT_VERSION, false, &table);
-    if (error == 0)
+    if (error == 0) {
         *out = table;
-    return error;
+        return 0;
+    }
+    snprintf(reason, sizeof(reason), "%s", fy_error_text());
+    return fy_error_set(
+        FERRY_ELAUNCH,
+        "FERRY_PORT is \"%s\"; expected shm, mpi or sim, or the name of a port in a "
+        "plug-in: %s",
+        name, reason);
 }
 
 /* Opens the rank that a port with a launcher of its own makes of this process. */
