@@ -21,7 +21,7 @@ typedef struct image_head {
 
 static const uint64_t MAGIC = 0x31656d6965727246u;
 
-enum { RANK_MIN = 9, TRIES = 3 };
+enum { CLASS_MIN = 9, TRIES = 3 };
 
 int fy_store_file_open(const char *folder)
 {
@@ -88,16 +88,16 @@ static int read_all(const ferry_store *s, void *bytes, size_t size_bytes, uint64
 static void find_place(fy_stored *item, size_t size_bytes)
 {
     ferry_store *s = item->store;
-    unsigned rank = item->rank < RANK_MIN ? RANK_MIN : item->rank;
-    while (UINT64_C(1) << rank < size_bytes)
-        rank++;
-    if (rank == item->rank)
+    unsigned size_class = item->size_class < CLASS_MIN ? CLASS_MIN : item->size_class;
+    while (UINT64_C(1) << size_class < size_bytes)
+        size_class++;
+    if (size_class == item->size_class)
         return;
-    fy_stored *other = (fy_stored *)(void *)fy_list_pop(&s->places[rank]);
-    item->rank = rank;
+    fy_stored *other = (fy_stored *)(void *)fy_list_pop(&s->places[size_class]);
+    item->size_class = size_class;
     item->offset = other != NULL ? other->offset : s->end_bytes;
     if (other == NULL)
-        s->end_bytes += UINT64_C(1) << rank;
+        s->end_bytes += UINT64_C(1) << size_class;
     free(other);
 }
 

@@ -138,7 +138,7 @@ static void say_full(ferry_store *s, const fy_stored *item, int error)
     s->told_full = true;
 }
 
-static void turn_out(ferry_store *s, fy_stored *item)
+static void note_evicted(ferry_store *s, fy_stored *item)
 {
     fy_record *record = item->record;
     const ferry_object_ops *ops = &record->type->ops;
@@ -161,13 +161,13 @@ static void turn_out(ferry_store *s, fy_stored *item)
 }
 
 /* False: it cannot be written. If it has begun to leave, it is no victim any more. */
-static bool put_out(ferry_store *s, fy_stored *item)
+static bool evict(ferry_store *s, fy_stored *item)
 {
     if (!s->objects->calls->unlink(s->f, item->record))
         return true;
     int error = fy_stored_write(item);
     if (error == 0)
-        turn_out(s, item);
+        note_evicted(s, item);
     else
         say_full(s, item, error);
     s->objects->calls->rest(s->f, item->record);
@@ -185,7 +185,7 @@ void fy_store_make_room(ferry_store *s, uint64_t more_bytes)
     s->pause_ns = 0;
     while (s->stats.resident_bytes > limit_bytes) {
         fy_stored *item = victim(s);
-        if (item == NULL || !put_out(s, item))
+        if (item == NULL || !evict(s, item))
             break;
     }
 }
@@ -204,7 +204,7 @@ static void *unpack(ferry_store *s, const fy_stored *item)
     return data;
 }
 
-bool fy_stored_bring(fy_stored *item)
+bool fy_stored_load(fy_stored *item)
 {
     ferry_store *s = item->store;
     fy_record *record = item->record;
@@ -240,7 +240,7 @@ static bool fetch(ferry *f, fy_record *record)
     if (!item->out) {
         fy_list_remove(&item->link);
         fy_list_insert(&s->resident, &item->link);
-    } else if (!fy_stored_bring(item)) {
+    } else if (!fy_stored_load(item)) {
         s->objects->calls->note_loss(
             f, FERRY_ELOST,
             "a message to object %016llx was dropped: it cannot be read back from disk",
@@ -289,10 +289,10 @@ static void gone(fy_record *record)
     count_resident(s, 0, item->out ? 0 : item->size_bytes);
     free(item->image);
     item->image = NULL;
-    if (item->rank == 0)
+    if (item->size_class == 0)
         free(item);
     else
-        fy_list_insert(&s->places[item->rank], &item->link);
+        fy_list_insert(&s->places[item->size_class], &item->link);
 }
 
 static void *absent(ferry *f, ferry_object object)

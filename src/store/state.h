@@ -34,14 +34,14 @@ typedef struct fy_stored {
     ferry_store *store;
     uint64_t size_bytes; /* packed: when it was last looked at, or on disk */
     uint64_t offset;     /* of its place in the file */
-    unsigned rank;       /* its place has 2^rank bytes; 0: it has none */
+    unsigned size_class; /* its place has 2^size_class bytes; 0: it has none */
     bool out;
     bool untold; /* nobody has logged yet that it cannot be read */
     void *image; /* what was read of it, before it is used; or NULL */
     double load, granularity;
 } fy_stored;
 
-enum { FY_PLACE_RANKS = 64 };
+enum { FY_SIZE_CLASSES = 64 };
 
 struct ferry_store {
     ferry *f;
@@ -50,12 +50,12 @@ struct ferry_store {
     fy_store_disk disk;
     fy_link resident; /* least recently used first */
     fy_link out;
-    fy_link places[FY_PLACE_RANKS]; /* of objects that are gone, by their rank */
-    uint64_t end_bytes;             /* of the file's places */
-    fy_stored *last;                /* ran last, and may have another size now; or NULL */
-    uint64_t pause_ns;              /* nothing is written before, since a write has failed */
-    bool told_full;                 /* such failures were logged */
-    ferry_store_stats stats;        /* without what is atomic */
+    fy_link places[FY_SIZE_CLASSES]; /* of objects that are gone, by size class */
+    uint64_t end_bytes;              /* of the file's places */
+    fy_stored *last;                 /* ran last, and may have another size now; or NULL */
+    uint64_t pause_ns;               /* nothing is written before, since a write has failed */
+    bool told_full;                  /* such failures were logged */
+    ferry_store_stats stats;         /* without what is atomic */
     _Atomic uint64_t reads, read_bytes, read_errors;
     fy_type *shadows[FY_TYPES_MAX]; /* NULL: a type that is not the store's */
 };
@@ -93,7 +93,7 @@ void fy_store_keep(ferry *f, fy_record *record);
 void fy_store_make_room(ferry_store *s, uint64_t more_bytes);
 
 /* Makes an object that nothing else uses resident. False: it cannot be; that is logged. */
-bool fy_stored_bring(fy_stored *item);
+bool fy_stored_load(fy_stored *item);
 
 /* The shadow for `type`; NULL: no memory. */
 fy_type *fy_store_shadow_create(const fy_type *type);

@@ -19,7 +19,7 @@ static ferry_store *create(ferry *f, uint64_t budget_bytes, int fd)
     s->stats.budget_bytes = budget_bytes;
     fy_list_init(&s->resident);
     fy_list_init(&s->out);
-    for (int i = 0; i < FY_PLACE_RANKS; i++)
+    for (int i = 0; i < FY_SIZE_CLASSES; i++)
         fy_list_init(&s->places[i]);
     return s;
 }
@@ -42,7 +42,7 @@ void fy_store_destroy(ferry_store *s)
     s->objects->watched = s->objects->costs != NULL;
     free_all(&s->resident);
     free_all(&s->out);
-    for (int i = 0; i < FY_PLACE_RANKS; i++)
+    for (int i = 0; i < FY_SIZE_CLASSES; i++)
         free_all(&s->places[i]);
     for (int i = 0; i < FY_TYPES_MAX; i++)
         free(s->shadows[i]);
@@ -126,7 +126,7 @@ int ferry_store_stats_get(ferry_store *s, ferry_store_stats *out)
     return fy_write_sized(s->f, "store_stats_get: ferry_store_stats", out, &now, sizeof now);
 }
 
-static int bring_all(ferry_store *s)
+static int load_all(ferry_store *s)
 {
     while (!fy_list_empty(&s->out)) {
         fy_stored *item = (fy_stored *)(void *)s->out.next;
@@ -134,7 +134,7 @@ static int bring_all(ferry_store *s)
             !s->objects->calls->unlink(s->f, item->record))
             return fy_fail(s->f, FERRY_EAGAIN, "store_close: object %016llx is leaving; poll first",
                            (unsigned long long)item->record->object.word);
-        bool here = fy_stored_bring(item);
+        bool here = fy_stored_load(item);
         s->objects->calls->rest(s->f, item->record);
         if (!here)
             return FERRY_ESYSTEM;
@@ -148,7 +148,7 @@ int ferry_store_close(ferry_store *s)
         return 0;
     if (fy_in_handler(s->f))
         return fy_fail(s->f, FERRY_ESTATE, "store_close: not allowed in a handler");
-    int error = bring_all(s);
+    int error = load_all(s);
     if (error == 0)
         fy_store_destroy(s);
     return error;
