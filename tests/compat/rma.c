@@ -47,6 +47,7 @@ static void plain(long *heap)
     shmem_getmem_nbi(text, (char *)heap + 1, 5, right);
     shmem_quiet();
     CHECK(strcmp(text, "word") == 0);
+    shmem_barrier_all(); /* the left PE has read what this PE overwrites */
     shmem_put16(heap, "ab", 1, me);
     shmem_get128(theirs, heap, 2, me);
     CHECK(memcmp(theirs, heap, 32) == 0);
