@@ -181,8 +181,8 @@ static int meet(ferry *f)
     int error = fy_barrier(f, FY_DOING_CLOSE);
     /* All have come, and know of no loss: who is still here needs no word of who leaves. */
     if (error == 0 && f->closing == FY_CLOSING_LAST && f->peers.gone_count == 0 &&
-        f->ops->members.hush != NULL)
-        f->ops->members.hush(f->port);
+        f->ops->members.end_quietly != NULL)
+        f->ops->members.end_quietly(f->port);
     return error == FERRY_EPEER && goes_on(f) ? fy_quiesce(f, FY_DOING_CLOSE) : error;
 }
 

@@ -254,7 +254,7 @@ typedef struct fy_member_ops {
     /* All ranks of the job have come to its end: none waits for word that this one has closed the
      * port, unless one has died. `close` may then change this rank's state and tell nobody: they
      * see it when they look. It tells them if a rank has died. NULL: it tells always. */
-    void (*hush)(fy_port *port);
+    void (*end_quietly)(fy_port *port);
 } fy_member_ops;
 
 /* Diagnosis: what a rank tells of itself. Only `doing` and `name_handler` have to be there. */

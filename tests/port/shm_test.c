@@ -314,15 +314,15 @@ static void test_shm_checks_sizes(void **state)
     close(fd);
 }
 
-/* Goal: a rank that closes the port after `hush` wakes nobody, is seen to have left by who looks,
- * and tells all the same when another has died.
- * Method: count the changes of one rank's states while the other leaves, without and with a death.
+/* Goal: a rank that closes the port after `end_quietly` wakes nobody, is seen to have left by who
+ * looks, and tells all the same when another has died. Method: count the changes of one rank's
+ * states while the other leaves, without and with a death.
  */
-static void check_hush(fy_segment *segment, fy_port *ranks[2], bool death)
+static void check_quiet_end(fy_segment *segment, fy_port *ranks[2], bool death)
 {
     shm_rank *own = rank_at(segment->base, 0);
     uint32_t before = atomic_load(&own->events);
-    ranks[1]->ops->members.hush(ranks[1]);
+    ranks[1]->ops->members.end_quietly(ranks[1]);
     assert_int_equal(ranks[0]->ops->members.peer(ranks[0], 1), FY_PEER_ALIVE);
     if (death)
         fy_controls_mark(segment->base, 3, 2, SHM_DEAD);
@@ -332,7 +332,7 @@ static void check_hush(fy_segment *segment, fy_port *ranks[2], bool death)
     ranks[0]->ops->transport.close(ranks[0]);
 }
 
-static void test_shm_hush_tells_nobody(void **state)
+static void test_shm_quiet_end_tells_nobody(void **state)
 {
     const fy_shm_options options = {.ranks = 3, .heap_bytes = (size_t)64 << 20};
     (void)state;
@@ -344,7 +344,7 @@ static void test_shm_hush_tells_nobody(void **state)
         assert_int_equal(fy_segment_map(fd, &segment), 0);
         for (int rank = 0; rank < 2; rank++)
             assert_int_equal(fy_shm_join(segment, rank, &ranks[rank]), 0);
-        check_hush(segment, ranks, death != 0);
+        check_quiet_end(segment, ranks, death != 0);
         fy_segment_unmap(segment);
         close(fd);
     }
@@ -358,7 +358,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shm_gives_each_place_once, make, drop),
         cmocka_unit_test(test_shm_is_crowded_by_those_who_are_there),
         cmocka_unit_test(test_shm_uses_heaps_of_the_dead_again),
-        cmocka_unit_test(test_shm_hush_tells_nobody),
+        cmocka_unit_test(test_shm_quiet_end_tells_nobody),
         cmocka_unit_test(test_shm_refuses_strange_segments),
         cmocka_unit_test(test_shm_checks_sizes),
     };

@@ -319,11 +319,11 @@ static int mpi_outcome(fy_port *port, int rank)
 }
 
 /* Where a rank of another node may have died unseen here, all are told. */
-static void mpi_hush(fy_port *port)
+static void mpi_end_quietly(fy_port *port)
 {
     const mpi_port *p = port_of(port);
     if (p->node->count == p->world && p->node->numbers == 0)
-        p->near->ops->members.hush(p->near);
+        p->near->ops->members.end_quietly(p->near);
 }
 
 static bool mpi_silent(fy_port *port, int rank)
@@ -413,7 +413,7 @@ static const fy_port_ops mpi_ops = {
             .bury = mpi_bury,
             .silent = mpi_silent,
             .outcome = mpi_outcome,
-            .hush = mpi_hush,
+            .end_quietly = mpi_end_quietly,
         },
     .diagnosis =
         {

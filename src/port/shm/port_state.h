@@ -53,7 +53,7 @@ typedef struct shm_port {
     bool fence;         /* this process's stores must be ordered by itself on the data lane */
     bool barrier;       /* this rank can order the stores of others before it sleeps */
     bool fenced;        /* it does not, and has them do it: SHM_NEEDS_FENCE */
-    bool hushed;        /* nobody waits to hear that this rank leaves */
+    bool quiet;         /* nobody waits to hear that this rank leaves */
     bool crowded; /* more ranks are there than processors, as the application thread saw last */
     fy_compute compute;
     shm_rank *self;

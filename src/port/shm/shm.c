@@ -32,9 +32,9 @@ static bool has_dead(const fy_segment *s)
     return false;
 }
 
-static void shm_hush(fy_port *port)
+static void shm_end_quietly(fy_port *port)
 {
-    state_of(port)->hushed = true;
+    state_of(port)->quiet = true;
 }
 
 static void shm_close(fy_port *port)
@@ -44,7 +44,7 @@ static void shm_close(fy_port *port)
     fy_controls_note(s->base, p->rank, SHM_LEFT);
     /* Who heard of a death before this rank had left waits for it. Then the death stands there
      * since before that, and is seen here. */
-    if (!p->hushed || has_dead(s))
+    if (!p->quiet || has_dead(s))
         fy_controls_tell(s->base, s->ranks);
     free_state(p);
 }
@@ -269,7 +269,7 @@ static const fy_port_ops shm_ops = {
             .silent = fy_shm_silent,
             .abort = shm_abort,
             .outcome = shm_outcome,
-            .hush = shm_hush,
+            .end_quietly = shm_end_quietly,
         },
     .diagnosis =
         {

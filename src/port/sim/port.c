@@ -26,9 +26,9 @@ static void sim_close(fy_port *port)
     fy_actor_leave(rank);
 }
 
-static void sim_hush(fy_port *port)
+static void sim_end_quietly(fy_port *port)
 {
-    fy_sim_rank_of(port)->hushed = true;
+    fy_sim_rank_of(port)->quiet = true;
 }
 
 static void sim_query(const fy_port *port, fy_port_info *info)
@@ -433,7 +433,7 @@ const fy_port_ops fy_sim_ops_shared = {
             .spawn_ranks = sim_spawn_ranks,
             .abort = sim_abort,
             .outcome = sim_outcome,
-            .hush = sim_hush,
+            .end_quietly = sim_end_quietly,
         },
     .diagnosis =
         {
@@ -482,7 +482,7 @@ const fy_port_ops fy_sim_ops_private = {
             .spawn_ranks = sim_spawn_ranks,
             .abort = sim_abort,
             .outcome = sim_outcome,
-            .hush = sim_hush,
+            .end_quietly = sim_end_quietly,
         },
     .diagnosis =
         {

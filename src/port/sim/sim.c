@@ -51,7 +51,7 @@ void fy_world_tell(fy_sim_rank *rank)
 {
     fy_world *world = rank->world;
     world->deaths |= rank->state == FY_PEER_DEAD;
-    if (rank->hushed && !world->deaths) {
+    if (rank->quiet && !world->deaths) {
         rank->seen = rank->state;
         return;
     }

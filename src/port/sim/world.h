@@ -124,7 +124,7 @@ struct fy_sim_rank {
     fy_doing doing;
     uint16_t handler;
     bool finished, asked;
-    bool hushed;  /* nobody waits to hear that it leaves */
+    bool quiet;   /* nobody waits to hear that it leaves */
     int outcome;  /* as fy_member_ops.outcome says */
     char *answer; /* what it does, when it was asked; NULL: it has not answered */
     uint64_t busy_ns, end_ns;
