@@ -4,7 +4,9 @@
  * A lock that was written over may name a rank that lives and does not have it. Only that rank
  * knows for sure: it is asked on its board, and frees in its next poll, or when it waits for a lock
  * itself, what it has not got. Whoever asks waits for the lock, so what the lock is part of stays
- * until nobody looks at it for that: the one who is asked marks the question while it does. */
+ * until nobody looks at it for that: the one who is asked marks the question while it does. If the
+ * header beside the lock was written over too, the named rank would not know the lock for one. Then
+ * the rank that waits frees it: the parcel is damaged anyhow. */
 #include "cell/change.h"
 #include "base/relax.h"
 
@@ -108,6 +110,10 @@ static void lock_slowly(fy_cells *c, _Atomic uint32_t *lock,
         /* relaxed: our own note */
         fy_lock_answer(c, (const fy_cell *)(uintptr_t)atomic_load_explicit(&c->intent->cell,
                                                                            memory_order_relaxed));
+        if (turns % TURNS == 0 && !is_lock(c, (uintptr_t)lock)) {
+            free_overwritten(c, lock, (uint32_t)owner + 1);
+            continue;
+        }
         if (turns % TURNS == 0) {
             if (asked >= 0 && asked != owner)
                 take_back(c, lock, asked);

@@ -369,6 +369,12 @@ static void overwrite(ferry *f, void *arg)
         work_on(f, at, parcel);
         CHECK(atomic_load(&inside->lock) == 0 && atomic_load(&p->lock) == 0);
     }
+    /* With its header, by which the named rank knows that it is a lock. */
+    atomic_store(&p->lock, next);
+    p->check++;
+    CHECK(fy_parcel_keep(fy_cells_of(f), p));
+    p->check--;
+    fy_parcel_drop(fy_cells_of(f), p, c->place, 1);
     /* Or asleep. */
     if (ferry_rank(f) == 0) {
         atomic_store(&inside->lock, next);
