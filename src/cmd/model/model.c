@@ -176,12 +176,26 @@ static bool predict_all(model_report *report)
     return true;
 }
 
-int cmd_model(int argc, char **argv)
+static int print_report(const request *r, model_report *report)
 {
-    static model_report report;
-    char name[] = "ferry model";
+    if (report->runs[0].ranks == 0) {
+        fprintf(stderr, "ferry model: a list of times does not tell how many ranks; expected -n\n");
+        return wrong_usage();
+    }
+    if (!predict_all(report))
+        return EXIT_FAILURE;
+    if (r->json)
+        model_print_json(stdout, report);
+    else if (r->csv)
+        model_print_csv(stdout, report);
+    else
+        model_print(stdout, report, r->terms);
+    return EXIT_SUCCESS;
+}
+
+static int command(int argc, char **argv, model_report *report)
+{
     request r = {0};
-    argv[0] = name;
     if (!read_options(argc, argv, &r))
         return wrong_usage();
     if (r.help) {
@@ -192,23 +206,25 @@ int cmd_model(int argc, char **argv)
         fprintf(stderr, "ferry model: %d lists of tasks: expected one\n", argc - optind);
         return wrong_usage();
     }
-    if (r.ranks != NULL && !read_ranks(r.ranks, &report))
+    if (r.ranks != NULL && !read_ranks(r.ranks, report))
         return wrong_usage();
-    if (!read_all(&r, argv[optind], &report))
+    if (!read_all(&r, argv[optind], report))
         return EXIT_FAILURE;
-    int status = EXIT_SUCCESS;
-    if (report.runs[0].ranks == 0) {
-        fprintf(stderr, "ferry model: a list of times does not tell how many ranks; expected -n\n");
-        status = wrong_usage();
-    } else if (!predict_all(&report)) {
-        status = EXIT_FAILURE;
-    } else if (r.json) {
-        model_print_json(stdout, &report);
-    } else if (r.csv) {
-        model_print_csv(stdout, &report);
-    } else {
-        model_print(stdout, &report, r.terms);
+    int status = print_report(&r, report);
+    model_tasks_fini(&report->tasks);
+    return status;
+}
+
+int cmd_model(int argc, char **argv)
+{
+    char name[] = "ferry model";
+    argv[0] = name;
+    model_report *report = calloc(1, sizeof *report);
+    if (report == NULL) {
+        fprintf(stderr, "ferry model: no memory for a report of %zu bytes\n", sizeof *report);
+        return EXIT_FAILURE;
     }
-    model_tasks_fini(&report.tasks);
+    int status = command(argc, argv, report);
+    free(report);
     return status;
 }

@@ -238,37 +238,55 @@ static int simulate(request *r, const scale_trace *trace)
     return 0;
 }
 
-int cmd_scale(int argc, char **argv)
+/* Reads the trace, simulates and prints. The exit status; not 0: what is wrong has been said. */
+static int run(request *r, const char *folder)
 {
-    static request r; /* zero */
-    char name[] = "ferry scale", error[SCALE_ERROR_BYTES];
-    if (argc == 4 && strcmp(argv[1], "replay") == 0)
-        return scale_replay_main(argc, argv);
-    argv[0] = name;
-    r.bytes = 1024;
-    read_schedulers("ferry,stealing,diffusion,none", &r);
-    bool good = read_options(argc, argv, &r);
-    if (good && r.help) {
+    scale_trace trace;
+    char error[SCALE_ERROR_BYTES];
+    if (!scale_trace_read(folder, r->bytes, &trace, error)) {
+        fprintf(stderr, "ferry scale: %s\n", error);
+        return EXIT_FAILURE;
+    }
+    int status = simulate(r, &trace);
+    if (status == 0 && r->json)
+        print_json(r, &trace);
+    else if (status == 0)
+        print(r, &trace);
+    return status;
+}
+
+static int command(int argc, char **argv, request *r)
+{
+    r->bytes = 1024;
+    read_schedulers("ferry,stealing,diffusion,none", r);
+    bool good = read_options(argc, argv, r);
+    if (good && r->help) {
         fputs(help, stdout);
         return 0;
     }
     if (good && argc - optind != 1)
         fprintf(stderr, "ferry scale: %d traces: expected one\n", argc - optind);
-    else if (good && r.rank_count == 0)
+    else if (good && r->rank_count == 0)
         fprintf(stderr, "ferry scale: on how many ranks? Expected -n\n");
-    if (!good || argc - optind != 1 || r.rank_count == 0) {
+    if (!good || argc - optind != 1 || r->rank_count == 0) {
         fprintf(stderr, "Try `ferry scale --help`.\n");
         return CMD_USAGE_STATUS;
     }
-    scale_trace trace;
-    if (!scale_trace_read(argv[optind], r.bytes, &trace, error)) {
-        fprintf(stderr, "ferry scale: %s\n", error);
+    return run(r, argv[optind]);
+}
+
+int cmd_scale(int argc, char **argv)
+{
+    char name[] = "ferry scale";
+    if (argc == 4 && strcmp(argv[1], "replay") == 0)
+        return scale_replay_main(argc, argv);
+    argv[0] = name;
+    request *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        fprintf(stderr, "ferry scale: no memory for a request of %zu bytes\n", sizeof *r);
         return EXIT_FAILURE;
     }
-    int status = simulate(&r, &trace);
-    if (status == 0 && r.json)
-        print_json(&r, &trace);
-    else if (status == 0)
-        print(&r, &trace);
+    int status = command(argc, argv, r);
+    free(r);
     return status;
 }
