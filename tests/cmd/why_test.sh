@@ -2,9 +2,10 @@
 # Goal: a job that hangs says why: which rank does what, which messages wait, who waits for whom.
 # Method: jobs that hang in known ways (hang_program.c), as processes and, where the job asks
 # itself, as threads; ask until the lines that must come have come. Usage: why_test.sh FERRY
-# HANG_PROGRAM
+# HANG_PROGRAM HANG_SHARED
 ferry=$1
 program=$2
+shared=$3 # with the shared library, which has what prints in a plug-in
 work=$(mktemp -d) || exit 1
 job=
 end_job()
@@ -95,9 +96,11 @@ until_told "$ferry" why $job
 mv "$work/kept" "$work/wanted"
 
 # The job asks itself; ranks may be threads.
-for threads in 0 1; do
-    begin env FERRY_STALL_S=1 FERRY_RANKS=3 FERRY_THREADS=$threads "$program" object
-    until_told cat "$work/err"
+for linked in "$program" "$shared"; do
+    for threads in 0 1; do
+        begin env FERRY_STALL_S=1 FERRY_RANKS=3 FERRY_THREADS=$threads "$linked" object
+        until_told cat "$work/err"
+    done
 done
 
 # Calls of two groups in different orders on two ranks.
