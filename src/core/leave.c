@@ -240,13 +240,15 @@ static void part(ferry *f)
     fy_patience patience = {0};
     for (int named = -1;; fy_progress_wait(f, true, FERRY_FOREVER, &patience)) {
         fy_peers_look(f);
-        if (!all_answered(f, FY_LEAVE_ASKS, 0, -1) || !all_came(f))
+        if (!all_answered(f, FY_LEAVE_ASKS, 0, -1))
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
         int successor = stands ? named : fy_peer_taker(f, f->rank);
+        /* Objects that two leaving ranks passed to each other may never come: nobody knows their
+         * type, and nobody takes them. */
         if (successor < 0)
             return;
-        if (!layers_leave(f, successor))
+        if (!all_came(f) || !layers_leave(f, successor))
             continue;
         if (successor != named)
             name_anew(f);
