@@ -128,8 +128,8 @@ FERRY_API size_t ferry_object_count(const ferry *f);
  * data until submitted. Outside handlers it waits for room and credit, and runs tasks meanwhile.
  * FERRY_EAGAIN: docs/limits.md. FERRY_ENOENT: the object is known to be destroyed or lost. After
  * these, FERRY_EINVAL, FERRY_ENOMEM, FERRY_EPEER nothing was sent. `track` may report FERRY_ENOENT,
- * FERRY_EPEER (docs/messages.md). [app thread, handlers | may block and poll outside handlers]
- * prema.txt C.2.4. */
+ * FERRY_EPEER (docs/messages.md). [app thread, handlers | may block and poll outside
+ * them] prema.txt C.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_object_send(ferry *f, ferry_object object,
                                                const ferry_message *message,
                                                const ferry_track *track);

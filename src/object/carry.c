@@ -88,7 +88,7 @@ int ferry_object_uninstall(ferry *f, ferry_object object, int rank, ferry_move_i
                        (unsigned long long)object.word);
     if (record == NULL || !fy_record_unlink(f, record))
         return fy_fail_absent(f, "object_uninstall", object, record);
-    if (record->stored != NULL && !objects->store->fetch(f, record)) {
+    if (record->stored != NULL && objects->store->fetch(f, record) != 0) {
         fy_record_rest(f, record);
         return FERRY_ESYSTEM;
     }

@@ -48,6 +48,18 @@ static bool is_at_rest(ferry *f, const fy_record *record)
     return rests;
 }
 
+/* Moves an object that the caller has unlinked, or ends it if its data cannot be had any more.
+ * False: it has ended, and the directory is another one. */
+static bool move_one(ferry *f, fy_record *record, int target)
+{
+    if (record->stored != NULL && !fy_objects_of(f)->store->spare(f, record)) {
+        fy_record_end(f, record);
+        return false;
+    }
+    (void)fy_record_move(f, record, target); /* it stays, and is tried again */
+    return true;
+}
+
 /* Moves what rests here; whether nothing is left. */
 static bool move_all(ferry *f)
 {
@@ -60,8 +72,9 @@ static bool move_all(ferry *f)
         if (record == NULL || (record->due && record->late.count == 0))
             continue;
         target = fy_peer_taker(f, target);
-        if (target >= 0 && is_at_rest(f, record) && fy_record_unlink(f, record))
-            (void)fy_record_move(f, record, target); /* it stays, and is tried again */
+        if (target >= 0 && is_at_rest(f, record) && fy_record_unlink(f, record) &&
+            !move_one(f, record, target))
+            return false;
         none = none && entry->record == NULL;
     }
     return none && objects->arrivals == NULL && objects->unregistered == NULL;

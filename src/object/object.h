@@ -125,8 +125,12 @@ typedef struct fy_object_watch {
 typedef struct fy_object_store {
     /* The data of `record` is here now. */
     void (*keep)(ferry *f, fy_record *record);
-    /* Brings the data of `record`, which nothing else uses, to memory. False: it could not. */
-    bool (*fetch)(ferry *f, fy_record *record);
+    /* Brings the data of `record`, which nothing else uses, to memory. FERRY_ESYSTEM: it could not,
+     * and has said why. */
+    int (*fetch)(ferry *f, fy_record *record);
+    /* This rank leaves: whether the data of `record` can go to another one. If not, it has said why
+     * and that they are lost. */
+    bool (*spare)(ferry *f, fy_record *record);
     /* NULL, with an error message: ferry_object_data of an object that is on disk. */
     void *(*absent)(ferry *f, ferry_object object);
     void (*gone)(fy_record *record); /* `record`, which the store has, is freed */

@@ -50,8 +50,11 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
                          .message = message};
     fy_objects *objects = fy_objects_of(f);
     void *held = envelope->op == 0 ? NULL : fy_op_end_hold(f);
-    if (record->stored != NULL && !objects->store->fetch(f, record))
+    int error = record->stored != NULL ? objects->store->fetch(f, record) : 0;
+    if (error != 0)
         call.fn = NULL;
+    else if (call.fn == NULL)
+        error = FERRY_ENOENT;
     objects->running = record;
     if (call.fn != NULL) {
         uint64_t start_ns = fy_cost_now(objects);
@@ -63,7 +66,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
     objects->running = NULL;
     if (held != NULL)
         fy_op_end_release(f, held);
-    fy_message_end(f, envelope, call.fn != NULL ? 0 : FERRY_ENOENT);
+    fy_message_end(f, envelope, error);
     if (!record->destroy_pending && record->target < 0)
         return true;
     fy_record_apply(f, record);

@@ -3,6 +3,7 @@
  * An object goes out when it rests and the others take more than the budget: first one without
  * messages, the least recently used. If the 64 least recently used all have messages, the most
  * recently used goes: schedulers that take turns come to it last. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,15 +205,17 @@ static void *unpack(ferry_store *s, const fy_stored *item)
     return data;
 }
 
-bool fy_stored_load(fy_stored *item)
+bool fy_stored_load(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     ferry_store *s = item->store;
     fy_record *record = item->record;
-    char why[FY_STORE_WHY_BYTES] = "its unpack has returned NULL ten times";
-    void *data = fy_stored_read(item, why) ? unpack(s, item) : NULL;
+    bool read = fy_stored_read(item, why);
+    void *data = read ? unpack(s, item) : NULL;
     free(item->image);
     item->image = NULL;
     if (data == NULL) {
+        if (read)
+            (void)snprintf(why, FY_STORE_WHY_BYTES, "its unpack has returned NULL ten times");
         (void)fy_fail(s->f, FERRY_ESYSTEM, "store: object %016llx cannot be read back: %s",
                       name_of(item), why);
         if (item->untold)
@@ -232,23 +235,40 @@ bool fy_stored_load(fy_stored *item)
 }
 
 /* Before a handler of the object runs. */
-static bool fetch(ferry *f, fy_record *record)
+static int fetch(ferry *f, fy_record *record)
 {
+    char why[FY_STORE_WHY_BYTES];
     fy_stored *item = record->stored;
     ferry_store *s = item->store;
     fy_store_make_room(s, item->out ? item->size_bytes : 0);
     if (!item->out) {
         fy_list_remove(&item->link);
         fy_list_insert(&s->resident, &item->link);
-    } else if (!fy_stored_load(item)) {
+    } else if (!fy_stored_load(item, why)) {
         s->objects->calls->note_loss(
             f, FERRY_ELOST,
-            "a message to object %016llx was dropped: it cannot be read back from disk",
-            name_of(item));
-        return false;
+            "a message to object %016llx was dropped: it cannot be read back from disk: %s",
+            name_of(item), why);
+        return FERRY_ESYSTEM;
     }
     s->last = item;
-    return true;
+    return 0;
+}
+
+/* The image that is read here goes along. */
+static bool spare(ferry *f, fy_record *record)
+{
+    fy_stored *item = record->stored;
+    char why[FY_STORE_WHY_BYTES];
+    if (!item->out || fy_stored_read(item, why))
+        return true;
+    fy_log(f, "store: object %016llx is lost, it cannot be read as this rank leaves: %s",
+           name_of(item), why);
+    item->store->objects->calls->note_loss(
+        f, FERRY_ELOST,
+        "object %016llx is lost: rank %d has left, where it could not be read back from disk: %s",
+        name_of(item), ferry_rank(f), why);
+    return false;
 }
 
 void fy_store_keep(ferry *f, fy_record *record)
@@ -315,6 +335,7 @@ static void end(ferry *f)
 const fy_object_store fy_store_hooks = {.keep = fy_store_keep,
                                         .absent = absent,
                                         .fetch = fetch,
+                                        .spare = spare,
                                         .gone = gone,
                                         .progress = progress,
                                         .end = end};

@@ -92,8 +92,9 @@ void fy_store_keep(ferry *f, fy_record *record);
 /* Writes objects until those in memory, and `more_bytes`, are within the budget. */
 void fy_store_make_room(ferry_store *s, uint64_t more_bytes);
 
-/* Makes an object that nothing else uses resident. False: it cannot be; that is logged. */
-bool fy_stored_load(fy_stored *item);
+/* Makes an object that nothing else uses resident. False: it cannot be, for the reason `why`, which
+ * is logged. */
+bool fy_stored_load(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
 
 /* The shadow for `type`; NULL: no memory. */
 fy_type *fy_store_shadow_create(const fy_type *type);

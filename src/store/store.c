@@ -134,7 +134,8 @@ static int load_all(ferry_store *s)
             !s->objects->calls->unlink(s->f, item->record))
             return fy_fail(s->f, FERRY_EAGAIN, "store_close: object %016llx is leaving; poll first",
                            (unsigned long long)item->record->object.word);
-        bool here = fy_stored_load(item);
+        char why[FY_STORE_WHY_BYTES];
+        bool here = fy_stored_load(item, why);
         s->objects->calls->rest(s->f, item->record);
         if (!here)
             return FERRY_ESYSTEM;

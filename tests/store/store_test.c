@@ -298,11 +298,13 @@ static void test_store_keeps_what_it_cannot_read(void **state)
         disk_set(0, -1, errors[kind]);
         send_add(f, &a, a.objects[1], 5);
         (void)job_settle(&job);
-        assert_int_equal(a.error, FERRY_ENOENT);
+        assert_int_equal(a.error, FERRY_ESYSTEM);
         assert_int_equal(stats_of(&a).read_errors, 1);
         assert_int_equal(ferry_quiesce(f), FERRY_ELOST);
         (void)snprintf(name, sizeof name, "%016llx", (unsigned long long)a.objects[1].word);
         assert_non_null(strstr(ferry_error_message(f), name));
+        assert_non_null(strstr(ferry_error_message(f),
+                               errors[kind] != 0 ? strerror(errors[kind]) : "the file ends"));
         assert_int_equal(ferry_store_close(a.store), FERRY_ESYSTEM);
         disk_set(0, 0, 0);
         send_add(f, &a, a.objects[1], 5);
@@ -344,7 +346,7 @@ static void test_store_finds_damage(void **state)
     flip(&a, item, 32 + 8);
     send_add(f, &a, a.objects[2], 5);
     (void)job_settle(&job);
-    assert_int_equal(a.error, FERRY_ENOENT);
+    assert_int_equal(a.error, FERRY_ESYSTEM);
     assert_int_equal(a.handled, 0);
     assert_int_equal(ferry_store_close(a.store), FERRY_ESYSTEM);
     assert_non_null(strstr(ferry_error_message(f), "checksum"));
