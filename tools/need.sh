@@ -60,6 +60,7 @@ look()
         have mpicc.openmpi && have mpirun.openmpi || want "openmpi-bin libopenmpi-dev"
         have mpicc.mpich && have mpirun.mpich || want "mpich libmpich-dev"
         compiles nettle/sha1.h || want nettle-dev
+        have valgrind && compiles valgrind/callgrind.h || want valgrind
         if ! have clang; then
             want clang
             want "$(clang_runtime_package)"
@@ -78,6 +79,7 @@ look()
         have iox-roudi || want iceoryx
         ls /usr/include/iceoryx/*/iceoryx_binding_c >/dev/null 2>&1 || want libiceoryx-binding-c-dev
         compiles nettle/sha1.h || want nettle-dev
+        have valgrind && compiles valgrind/callgrind.h || want valgrind
         ;;
     verify) have spin || want spin ;;
     format) have clang-format-14 || want clang-format-14 ;;

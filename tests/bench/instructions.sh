@@ -1,0 +1,37 @@
+#!/bin/sh
+# What operations execute stays within bench/instructions.budgets, with 5% room:
+# instructions.sh PROGRAM BUDGETS CONFIG COMPILER. A budget of nothing is passed, so that the test is
+# known to notice. Status 77: it cannot be said here.
+set -u
+program=$1 budgets=$2 config=$3 compiler=$4
+room=1.05
+
+skip()
+{
+    echo "skipped: $*"
+    exit 77
+}
+
+command -v valgrind >/dev/null || skip "valgrind is not installed"
+[ -x "$(dirname "$program")/peers/instructions" ] || skip "valgrind's headers were not there"
+case $config in Rel*) ;; *) skip "the build is not optimised ($config)" ;; esac
+grep -q "hold for: $compiler\$" "$budgets" || skip "the budgets are not those of $compiler"
+
+sh "$(dirname "$0")/format.sh" "$program" || exit 1
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$program" --json >"$scratch/json" || exit 1
+
+# Names what passes its budget, times $1.
+over()
+{
+    awk -F '[:,]' -v room="$1" '$6 == "null" || $6 > $8 * room {
+        gsub(/"/, "", $4)
+        print $4 ": " $6 " instructions, the budget is " $8
+        bad = 1 }
+        END { exit bad }' "$scratch/json"
+}
+
+over 0 >/dev/null && { echo "a budget of nothing is kept"; exit 1; }
+over $room
