@@ -20,7 +20,7 @@ static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 struct fy_crash {
     fy_crash_fn *describe;
     void *arg;
-    pid_t process; /* a child that it forks is not watched */
+    pid_t process; /* a crash of a child that it forks is told, an exit is not */
     bool watches;
 };
 
@@ -37,7 +37,7 @@ static const fy_crash *watcher(void)
         stack.ss_size != STACK_BYTES)
         return NULL;
     const mark *m = stack.ss_sp;
-    return m->magic == magic && m->crash->process == getpid() ? m->crash : NULL;
+    return m->magic == magic ? m->crash : NULL;
 }
 
 /* The dynamic linker may load libgcc for the backtrace, which never returns if this thread crashed
@@ -59,7 +59,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
     void *frames[FRAMES_MAX];
     const fy_crash *crash = watcher();
     (void)context;
-    if (crash != NULL) {
+    if (crash != NULL && crash->process != getpid()) {
+        fy_log_line(-1,
+                    "process %d was forked by a rank (process %d): SIG%s; such a process may not "
+                    "call Ferry, nor touch memory of ferry_alloc",
+                    (int)getpid(), (int)crash->process, sigabbrev_np(number));
+    } else if (crash != NULL) {
         crash->describe(crash->arg, info->si_addr, text, sizeof(text));
         fy_log_line(-1, "%s: SIG%s at address %p; backtrace:", text, sigabbrev_np(number),
                     info->si_code > 0 ? info->si_addr : NULL);

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -436,7 +437,22 @@ static void free_port(mpi_port *p)
     free(p->place);
     free((void *)p->far);
     fy_mutex_fini(&p->lock);
-    free(p);
+    (void)munmap(p, sizeof(*p));
+}
+
+/* In memory that a forked process does not inherit: if it calls Ferry, that crashes before it comes
+ * to MPI, which would answer for the rank. */
+static mpi_port *allocate_port(void)
+{
+    mpi_port *p =
+        mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    (void)madvise(p, sizeof(*p), MADV_DONTFORK);
+    if (fy_mutex_init(&p->lock) == 0)
+        return p;
+    (void)munmap(p, sizeof(*p));
+    return NULL;
 }
 
 /* Where ranks are; those that the job began with are there. */
@@ -461,11 +477,9 @@ static int find_places(mpi_port *p)
 int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
                        fy_port *near, bool helper_allowed, bool alone, mpi_port **out)
 {
-    mpi_port *p = calloc(1, sizeof(*p));
-    if (p == NULL || fy_mutex_init(&p->lock) != 0) {
-        free(p);
+    mpi_port *p = allocate_port();
+    if (p == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for port mpi");
-    }
     p->port.ops = &mpi_ops;
     p->near = near;
     p->mpi = mpi;
