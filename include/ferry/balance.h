@@ -39,11 +39,11 @@ typedef struct ferry_balance_options {
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
 
-/* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective. A
- * rank that joins while it is on balances from its first ferry_quiesce on, in the midst of it.
- * FERRY_EINVAL: another rank has another scheduler, turns migration the other way, or makes another
- * collective; the message names both ranks. Names of schedulers are compared up to 12 characters.
- * [app thread, not in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
+/* Turns migration by the scheduler on or off. Off at the start; tasks run either way. Collective.
+ * If it is on, a rank that joins balances as soon as it calls ferry_quiesce. FERRY_EINVAL: another
+ * rank has another scheduler, turns migration the other way, or makes another collective; the
+ * message names both ranks. Names of schedulers are compared up to 12 characters. [app thread, not
+ * in handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
 FERRY_API int ferry_balance_enable(ferry *f, bool on);
 
 /* Chooses the scheduler by its name, or by the path of a shared object, which contains a '/'. Every

@@ -66,10 +66,11 @@ FERRY_API int ferry_parcel_release(ferry *f, ferry_parcel parcel);
 /* Cells. */
 /* `timeout_ns` says how long to wait for a parcel, or for room: 0 not at all, FERRY_FOREVER without
  * limit. A call that waits polls. Errors of all: FERRY_EINVAL: no such cell or parcel, or the
- * parcel is not held here; a handler may have used the hold up meanwhile. FERRY_ETIMEDOUT, with 0
- * FERRY_EAGAIN: the time has passed, nothing happened. FERRY_EPEER: the cell's rank is dead or has
- * left; its parcels may still be taken out on its node. FERRY_ESTATE: in a handler calls must not
- * wait: `timeout_ns` is 0, or for a cell on another node the tracked form is used. */
+ * parcel is not held here; a handler may have used the hold up meanwhile. FERRY_ETIMEDOUT:
+ * the time has passed, nothing happened. FERRY_EAGAIN: the same with a `timeout_ns` of 0.
+ * FERRY_EPEER: the cell's rank is dead or has left; its parcels may still be taken out on its node.
+ * FERRY_ESTATE: in a handler calls must not wait: `timeout_ns` is 0, or for a cell on another node
+ * the tracked form is used. */
 
 /* Adds `parcel` at the end. FERRY_ENOMEM: no memory to note it. Never more than the cell's limit.
  * [app thread, handlers with 0 | polls and blocks when it waits] cds.txt 3 (enq). */
@@ -171,15 +172,15 @@ typedef struct ferry_layout {
 } ferry_layout;
 
 /* Copies `source` into a new parcel as `layout` (NULL: as it is) says and adds that to the cell:
- * create, copy, enq, release. Errors as theirs; nothing is left behind. [as ferry_cell_enqueue]
+ * create, copy, enqueue, release. Errors as theirs; then nothing is left. [as ferry_cell_enqueue]
  * cds.txt 4 (send). */
 FERRY_API FERRY_MUST_USE int ferry_cell_send(ferry *f, ferry_cell cell, const void *source,
                                              size_t size_bytes, const ferry_layout *layout,
                                              uint64_t timeout_ns);
 
-/* Takes the first parcel of the cell and copies it to `target`: deq, copy, release. `*size_bytes`
- * is the room at `target` and becomes the parcel's size. FERRY_ERANGE: without layout, the parcel
- * is larger than the room; a parcel that cannot be copied stays out of the cell and is lost. [as
+/* Takes the first parcel of the cell and copies it to `target`: dequeue, copy, release.
+ * `*size_bytes` is the room at `target` and becomes the parcel's size. FERRY_ETOOLONG: without
+ * layout, the parcel is larger than the room. A parcel that cannot be copied is lost. [as
  * ferry_cell_dequeue] cds.txt 4 (recv). */
 FERRY_API FERRY_MUST_USE int ferry_cell_receive(ferry *f, ferry_cell cell, void *target,
                                                 size_t *size_bytes, const ferry_layout *layout,

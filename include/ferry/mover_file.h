@@ -2,8 +2,8 @@
  * and pictures for ParaView.
  *
  * A checkpoint holds an xarray's blocks without ghost cells, each with a checksum; its format is in
- * docs/mover.md. It appears under its name only when it is complete on disk, so a crash while
- * writing leaves the earlier one. kelp-data-mover.txt 5. */
+ * docs/reference/files.md. It appears under its name only when it is complete on disk, so a crash
+ * while writing leaves the earlier one. kelp-data-mover.txt 5. */
 #ifndef FERRY_MOVER_FILE_H
 #define FERRY_MOVER_FILE_H
 

@@ -26,12 +26,12 @@ static inline bool ferry_object_equal(ferry_object a, ferry_object b)
     return a.word == b.word;
 }
 
-/* A kind of object, known to every rank by the same number. */
+/* A type of objects, known to every rank by the same number. */
 typedef struct ferry_object_type {
     uint16_t index;
 } ferry_object_type;
 
-/* A type of objects, as the library must know it. Callbacks get the rank and the object's data.
+/* How the library moves objects of a type. Callbacks get the rank and the object's data.
  * `packed_size` and `pack` may run on the helper thread while a task of ANOTHER object runs: they
  * touch their object alone. The others run on the application thread. prema.txt 5.2.2. */
 typedef struct ferry_object_ops {
@@ -83,9 +83,10 @@ typedef struct ferry_object_ops {
  */
 #define FERRY_OBJECT_SHARED 1u
 
-/* Registers a kind. Every rank registers the same kinds in the same order; objects of a kind that
- * come to a rank before wait until it has, and go on to others when it leaves. Copies `ops`.
- * FERRY_EINVAL: its size or a flag is not of this version, or a function is missing. [app thread |
+/* Registers a type. Every rank registers the same types in the same order. If an object comes to a
+ * rank before its type is registered there, it waits. If that rank leaves, the object goes on to
+ * another. Copies `ops`. FERRY_EINVAL: its size or a flag is not of this version, or a function is
+ * missing. [app thread |
  * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
                                                         ferry_object_type *out);
@@ -160,7 +161,7 @@ FERRY_API FERRY_MUST_USE int ferry_object_uninstall(ferry *f, ferry_object objec
 /* Makes an object that `source` uninstalled for this rank live here, with `data`, of its type.
  * Borrows `info`; takes `data`. FERRY_EINVAL: it is not such an object's, not as it was given, or
  * was installed already; FERRY_ENOMEM, and FERRY_EAGAIN until a poll has ended its last stay here
- * and its kind is registered: nothing happened. [app thread, handlers | never blocks] prema.txt
+ * and its type is registered: nothing happened. [app thread, handlers | never blocks] prema.txt
  * C.2.5 (mol_install_obj). */
 FERRY_API FERRY_MUST_USE int ferry_object_install(ferry *f, const ferry_move_info *info, void *data,
                                                   int source);

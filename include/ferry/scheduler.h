@@ -57,10 +57,10 @@ typedef struct ferry_scheduler {
                     const uint64_t words[FERRY_SCHEDULER_WORDS]);
     /* Called when the time asked for by ferry_scheduling_wake has come; may be NULL. */
     void (*wake)(ferry_scheduling *s, void *state);
-    /* Others take objects than before (ferry_scheduling_accepts): what was asked of one that has
-     * gone will not be answered, and one that has come knows nothing. Each rank learns of it in its
-     * own time. May be NULL: then `takes` says no in time, and objects that were sent to one that
-     * is not there come back. */
+    /* Called when the ranks that take objects have changed (ferry_scheduling_accepts). A rank that
+     * has gone will not answer. A rank that has come knows nothing of earlier messages. Each rank
+     * learns of the change at a time of its own. May be NULL: then ferry_scheduling_accepts says no
+     * after a while, and objects that were sent to a rank that has gone come back. */
     void (*members)(ferry_scheduling *s, void *state);
 } ferry_scheduler;
 
@@ -77,22 +77,22 @@ FERRY_API int ferry_scheduling_rank(const ferry_scheduling *s);
 FERRY_API int ferry_scheduling_ranks(const ferry_scheduling *s);
 FERRY_API uint64_t ferry_scheduling_now(const ferry_scheduling *s);
 
-/* Whether `rank` takes objects: another that is there, and stays; and how many do. In a job whose
- * ranks come and go (member.h) a scheduler asks these; an object that it sends elsewhere comes back
- * to it. */
+/* Whether `rank` takes objects, and how many ranks do: all but this one that are in the job and
+ * stay. A scheduler asks these in a job whose ranks come and go (member.h). An object that it sends
+ * to another rank comes back to it. */
 FERRY_API bool ferry_scheduling_accepts(const ferry_scheduling *s, int rank);
 FERRY_API int ferry_scheduling_acceptor_count(const ferry_scheduling *s);
 
-/* The rank that is the `distance`-th of those behind this one on their ring, in the order of their
- * numbers: 1 is the next, ferry_scheduling_acceptor_count the one before. -1: there is none. The
- * answers change only before a call of `members`, if there is such a function. */
+/* A rank that takes objects, by its distance. The ranks form a ring in the order of their numbers:
+ * distance 1 is the next rank after this one, ferry_scheduling_acceptor_count the rank before it.
+ * -1: there is none. The answers change only before a call of `members`, if that is not NULL. */
 FERRY_API int ferry_scheduling_acceptor(const ferry_scheduling *s, int distance);
 
 /* Whether migration is on (ferry_balance_enable). */
 FERRY_API bool ferry_scheduling_is_on(const ferry_scheduling *s);
 
-/* Whether schedulers are called while a task runs: by the helper thread. Else what one rank asks
- * another waits for the end of its task, so it is no sign of loss that no answer comes for long. */
+/* Whether the helper thread calls schedulers while a task runs. If not, a rank answers after the
+ * end of its task, so a late answer is no sign that the message was lost. */
 FERRY_API bool ferry_scheduling_preempts(const ferry_scheduling *s);
 
 /* Pseudo-random numbers, the same for the same seed and rank. */

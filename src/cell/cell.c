@@ -251,10 +251,13 @@ int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count)
 int ferry_cell_limit_set(ferry *f, int number, size_t limit)
 {
     fy_cells *c = fy_cells_of(f);
-    if (number < 0 || number >= FERRY_CELLS || limit < 1 || limit > FERRY_CELL_LIMIT)
+    if (number < 0 || number >= FERRY_CELLS)
         return fy_fail(f, FERRY_EINVAL,
-                       "cell_limit_set: %zu for cell %d; limits are 1..%d, cells 0..%d", limit,
-                       number, FERRY_CELL_LIMIT, FERRY_CELLS - 1);
+                       "cell_limit_set: cell %d does not exist (a rank has cells 0..%d)", number,
+                       FERRY_CELLS - 1);
+    if (limit < 1 || limit > FERRY_CELL_LIMIT)
+        return fy_fail(f, FERRY_EINVAL, "cell_limit_set: limit is %zu, expected 1..%d", limit,
+                       FERRY_CELL_LIMIT);
     fy_cell *cell = &c->board->cells[number];
     atomic_store_explicit(&cell->limit, (uint32_t)limit, memory_order_relaxed);
     /* Who waited for room under the old limit looks again. */

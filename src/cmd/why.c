@@ -115,6 +115,8 @@ static int list_jobs(void)
     closedir(folder);
     if (jobs == 0)
         printf("no job of this user's runs on this machine\n");
+    else
+        fprintf(stderr, "`ferry why NUMBER` prints what the ranks of one job do\n");
     return 0;
 }
 

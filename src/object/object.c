@@ -25,10 +25,10 @@ int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_obje
     fy_type *type = &objects->types[objects->type_count];
     type->ops = *ops;
     if (!fy_flat_fill(&type->ops))
-        return fy_fail(f, FERRY_EINVAL,
-                       "object_type_register: \"%s\" needs flat_bytes or packed_size, and unpack "
-                       "beside pack",
-                       ops->name != NULL ? ops->name : "object");
+        return fy_fail(f, FERRY_EINVAL, "object_type_register: \"%s\" has %s",
+                       ops->name != NULL ? ops->name : "object",
+                       ops->pack != NULL ? "pack, expected unpack too"
+                                         : "no size, expected flat_bytes or packed_size");
     (void)snprintf(type->name, sizeof type->name, "%s", ops->name != NULL ? ops->name : "object");
     type->ops.name = type->name;
     out->index = objects->type_count++;

@@ -163,7 +163,10 @@ static void test_wrong_arguments_are_refused(void **state)
     assert_int_equal(ferry_cell_enqueue(job.f[1], cell, parcel, FERRY_GIVE, 0), FERRY_EINVAL);
     assert_int_equal(ferry_parcel_release(job.f[1], parcel), FERRY_EINVAL);
     assert_int_equal(ferry_cell_limit_set(job.f[0], 0, 0), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]), "limit is 0, expected 1..65536"));
     assert_int_equal(ferry_cell_limit_set(job.f[0], FERRY_CELLS, 1), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(job.f[0]),
+                           "cell 1024 does not exist (a rank has cells 0..1023)"));
     assert_int_equal(ferry_parcel_create(job.f[0], 1, NULL, NULL), FERRY_EINVAL);
     assert_int_equal(ferry_parcel_release(job.f[0], parcel), 0);
     assert_int_equal(ferry_cell_count(job.f[0], cell, NULL), FERRY_EINVAL);

@@ -205,6 +205,8 @@ until_listed()
 }
 until_listed
 [ "$(grep -c "^$job: " "$work/out")" -eq 1 ] || fail "the job is listed more than once"
+grep -q '`ferry why NUMBER` prints what the ranks of one job do' "$work/out" ||
+    fail "the list does not say how to go on"
 end_job
 "$ferry" why >"$work/out" 2>&1 || fail "a list of jobs ends with $?"
 refused 2 "2 jobs: expected the number of one process" 1 2

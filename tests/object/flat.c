@@ -92,7 +92,9 @@ static int rank_main(ferry *f, int argc, char **argv)
     (void)argc, (void)argv;
     ferry_user_data_set(f, &a);
     check(f, ferry_object_type_register(f, &without_size, &none) == FERRY_EINVAL, "no size");
+    check(f, strstr(ferry_error_message(f), "expected flat_bytes or packed_size") != NULL, "why");
     check(f, ferry_object_type_register(f, &one_way, &none) == FERRY_EINVAL, "pack alone");
+    check(f, strstr(ferry_error_message(f), "has pack, expected unpack too") != NULL, "why");
     for (int i = 0; i < KINDS; i++)
         check(f, ferry_object_type_register(f, &kinds[i], &types[i]) == 0, "type");
     check(f, ferry_object_handler_register(f, "visit", visit, &a.visit) == 0, "handler");
