@@ -20,7 +20,7 @@ typedef struct ferry_store ferry_store;
 /* How a store is opened. */
 typedef struct ferry_store_options {
     size_t size;           /* sizeof(ferry_store_options) */
-    uint64_t budget_bytes; /* of packed data in memory; at least 1 */
+    uint64_t budget_bytes; /* of packed data in memory; FERRY_MEMORY_BUDGET goes before it */
     const char *folder;    /* of the file; NULL: that of the variable TMPDIR, else /var/tmp */
 } ferry_store_options;
 
@@ -30,7 +30,7 @@ typedef struct ferry_store_options {
     }
 
 /* Opens the store of this rank. `options` is borrowed. Gives `*out`, closed by ferry_store_close or
- * ferry_close. FERRY_EINVAL: the budget is 0. FERRY_ESTATE: this rank has a store, or a handler
+ * ferry_close. FERRY_EINVAL: there is no budget. FERRY_ESTATE: this rank has a store, or a handler
  * runs. FERRY_ESYSTEM: the folder takes no file. FERRY_ENOMEM. [app thread, not in handlers | never
  * blocks] dmcs.txt 5.2. */
 FERRY_API FERRY_MUST_USE int ferry_store_open(ferry *f, const ferry_store_options *options,

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "base/error.h"
 #include "store/state.h"
 
 static ferry_store *create(ferry *f, uint64_t budget_bytes, int fd)
@@ -59,8 +60,11 @@ int ferry_store_open(ferry *f, const ferry_store_options *options, ferry_store *
     int error = fy_read_sized(f, "store_open: ferry_store_options", options, &known, sizeof known);
     if (error != 0)
         return error;
+    if (fy_env_number("FERRY_MEMORY_BUDGET", &known.budget_bytes) != 0)
+        return fy_fail(f, FERRY_EINVAL, "store_open: %s", fy_error_text());
     if (known.budget_bytes == 0)
-        return fy_fail(f, FERRY_EINVAL, "store_open: budget_bytes is 0, expected 1 or more");
+        return fy_fail(f, FERRY_EINVAL,
+                       "store_open: budget_bytes is 0, expected 1 or more, or FERRY_MEMORY_BUDGET");
     fy_objects *objects = fy_objects_of(f);
     if (fy_in_handler(f) || objects->store != NULL)
         return fy_fail(f, FERRY_ESTATE, "store_open: %s",

@@ -166,7 +166,12 @@ static void test_store_refuses_what_it_cannot_do(void **state)
     job_open(&job, 1, 0, 0);
     ferry *f = job.f[0];
     assert_int_equal(ferry_store_open(f, &options, &other), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(f), "budget_bytes is 0"));
+    CHECK(setenv("FERRY_MEMORY_BUDGET", "12Q", 1) == 0);
     options.budget_bytes = 1;
+    assert_int_equal(ferry_store_open(f, &options, &other), FERRY_EINVAL);
+    assert_non_null(strstr(ferry_error_message(f), "FERRY_MEMORY_BUDGET is \"12Q\"; expected"));
+    CHECK(unsetenv("FERRY_MEMORY_BUDGET") == 0);
     options.folder = "/nowhere/at/all";
     assert_int_equal(ferry_store_open(f, &options, &other), FERRY_ESYSTEM);
     assert_non_null(strstr(ferry_error_message(f), "/nowhere/at/all"));
@@ -180,6 +185,24 @@ static void test_store_refuses_what_it_cannot_do(void **state)
     assert_int_equal(ferry_store_add(a.store, (ferry_object_type){77}), FERRY_EINVAL);
     assert_int_equal(ferry_store_close(NULL), 0);
     job_close(&job); /* and the store */
+}
+
+static void test_store_has_the_budget_of_its_user(void **state)
+{
+    (void)state;
+    for (uint64_t own = 0; own <= BUDGET; own += BUDGET) {
+        test_job job;
+        account a;
+        job_open(&job, 1, 0, 0);
+        CHECK(setenv("FERRY_MEMORY_BUDGET", "2K", 1) == 0);
+        set_up(job.f[0], &a, own);
+        CHECK(unsetenv("FERRY_MEMORY_BUDGET") == 0);
+        create_all(job.f[0], &a);
+        (void)ferry_poll(job.f[0]);
+        assert_int_equal(stats_of(&a).budget_bytes, 2048);
+        assert_int_equal(stats_of(&a).resident_bytes, 2 * BYTES);
+        job_close(&job);
+    }
 }
 
 static void test_store_takes_an_object_beyond_its_budget(void **state)
@@ -433,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_store_keeps_its_budget),
         cmocka_unit_test(test_store_refuses_what_it_cannot_do),
+        cmocka_unit_test(test_store_has_the_budget_of_its_user),
         cmocka_unit_test(test_store_takes_an_object_beyond_its_budget),
         cmocka_unit_test(test_store_keeps_what_it_cannot_write),
         cmocka_unit_test(test_store_keeps_what_it_cannot_read),
