@@ -37,12 +37,13 @@ make_csv overheads sh "$here/overheads.sh" "$ferry" "$papers/synthetic"
 make_csv preemption sh "$here/preemption.sh" "$ferry" "$papers/synthetic"
 make_csv synthetic sh "$here/synthetic.sh" "$ferry" "$papers/synthetic"
 make_csv model sh "$here/model.sh" "$ferry" "$papers/synthetic"
+make_csv studies sh "$here/studies.sh" "$ferry"
 make_csv synthetic-ranks sh "$here/ranks.sh" "$ferry" "$papers/synthetic"
 make_csv cds sh "$here/cds.sh" "$ferry" "$papers/handoff"
 make_csv kelp sh "$here/kelp.sh" "$ferry" "$apps"
 make_csv progressive sh "$here/progressive.sh" "$ferry" "$papers/progressive"
 if command -v gnuplot >/dev/null; then
-    for plot in plot plot_ranks plot_more; do
+    for plot in plot plot_ranks plot_more plot_model; do
         gnuplot -e "dir='$out'" "$here/$plot.gp"
     done
 else

@@ -83,6 +83,26 @@ wanted preemption && awk -F, '
         printf "| %s | %.1f | %.1f |\n", order[i], makespan[order[i], 1], makespan[order[i], 0] }' \
     "$docs/preemption.csv"
 
+# The quantum of the shortest run, and those of the runs that are at most 1% longer.
+wanted studies && awk -F, '
+    NR > 1 && $4 == "quantum" {
+        key = $1 SUBSEP $3; if (!(key in seen)) { seen[key]; order[++n] = key }
+        k = ++count[key, $2]; value[key, $2, k] = $5; played[key, $2, k] = $9
+        if (!((key, $2) in least) || $9 < least[key, $2]) { least[key, $2] = $9; best[key, $2] = $5 } }
+    END {
+        m = split("32 64 256 512", ranks, " ")
+        print "| figure | series | 32 ranks | 64 ranks | 256 ranks | 512 ranks |"
+        print "|---|---|---|---|---|---|"
+        for (i = 1; i <= n; i++) {
+            split(order[i], part, SUBSEP)
+            printf "| %s | %s |", part[1], part[2]
+            for (r = 1; r <= m; r++) {
+                key = order[i] SUBSEP ranks[r]; first = ""
+                for (k = 1; k <= count[key]; k++) if (played[key, k] <= least[key] * 1.01) {
+                    last = value[key, k]; if (first == "") first = last }
+                printf " %s |", count[key] ? best[key] " (" first " to " last ")" : "" }
+            print "" } }' "$docs/studies.csv"
+
 wanted mesh && awk -F, '
     BEGIN {
         thesis["7.17", 4] = 30; thesis["7.17", 16] = 42

@@ -310,10 +310,11 @@ void calibrate_costs_write(FILE *out, const calibrate_costs *c)
     fprintf(out, "# For ferry model: medians\n");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         fprintf(out, "%s %lluns\n", lines[i].name, (unsigned long long)lines[i].ns);
-    fprintf(out,
-            "request-bytes %zu\n"
-            "quantum 0s # a message wakes the helper\n"
-            "# For ferry model: of the program, not of the machine\n"
-            "task-bytes %d\nmessages 0\nmessage-bytes 0\nneighbours 4\noverlap 0s\n",
-            offsetof(fy_frame, data), CALIBRATE_TASK_BYTES);
+    fprintf(
+        out,
+        "request-bytes %zu\n"
+        "quantum 0s # a message wakes the helper\n"
+        "# For ferry model: of the program, not of the machine\n"
+        "task-bytes %d\nmessages 0\nmessage-bytes 0\nmessage-work 0s\nneighbours 4\noverlap 0s\n",
+        offsetof(fy_frame, data), CALIBRATE_TASK_BYTES);
 }

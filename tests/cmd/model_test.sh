@@ -51,6 +51,24 @@ expect 0 "$ferry" model -n 4 -c -p "$work/net" -s messages=1000 -s message-bytes
 awk -F, '$2 == "none" && ($6 < 32.0799 || $6 > 32.0801) { exit 1 }' "$work/out" ||
     fail "16 tasks do not send 1000 messages of 5 us each"
 
+# A study: the best value, the same work in other numbers of tasks, parameters with own values.
+expect 0 "$ferry" model -n 4 -y quantum=1ms,10ms,100s -p "$work/thread" "$work/step"
+says out '^  quantum  *none  *diffusion  *stealing  *ferry'
+says out '^  best  *100s  *10ms  *10ms  *100s'
+expect 0 "$ferry" model -n 4 -c -y tasks=1,16,32 "$work/step"
+awk -F, '$4 == "none" && ($8 < 31.9999 || $8 > 32.0001) || $2 == 16 && $4 == "ferry" && $8 > 20.01 ||
+    $2 == 1 && $9 > 0 { exit 1 } END { exit NR != 13 }' "$work/out" || fail "a study of tasks"
+cp "$work/out" "$work/studied"
+printf '16\n16\n16\n32\n' >"$work/four"
+expect 0 "$ferry" model -n 4 -c -y tasks=1,16,32 "$work/four" # the same staircase
+cmp "$work/studied" "$work/out" || fail "four tasks have not the shape of 64"
+expect 0 "$ferry" model -n 2,4 -j -y startup "$work/step"
+says out '"parameter": "startup", "runs": \['
+says out '"value": "10ms", "ranks": 4, "scheduler": "ferry", .*}\]}'
+expect 0 "$ferry" model -n 4 -c -y message-work=0s,1s -s messages=1 "$work/step"
+awk -F, '$4 == "none" { took[$2] = $8 } END { exit !(took["1s"] - took["0s"] == 16) }' "$work/out" ||
+    fail "16 messages of 1 s of work do not take 16 s"
+
 # A trace, and what the simulator took for the tasks in it.
 for scheduler in diffusion stealing ferry; do
     for tasks in 4 8 16; do
@@ -93,6 +111,16 @@ for ranks in 0 -1 x 2,,3 2, 1048577 99999999999999999999; do
 done
 wrong 2 '0 lists of tasks: expected one' -n 2
 wrong 2 'Try `ferry model --help`' --absent
+wrong 2 'y absent: expected tasks, quantum, neighbours or startup, or a parameter' -n 2 -y absent \
+    "$work/step"
+for values in '' 1ms,,2ms , "$(printf '%0300d' 0 | sed 's/0/1s,/g')1s"; do
+    wrong 2 'expected at most 256 values' -n 2 -y "quantum=$values" "$work/step"
+done
+for value in 0 -1 x 1000001 1.5 99999999999999999999; do
+    wrong 2 "tasks \"$value\": expected a number of tasks per rank" -n 2 -y tasks=$value "$work/step"
+done
+wrong 2 'quantum "1": expected a time' -n 2 -y quantum=1ms,1 "$work/step"
+wrong 1 '1000000 tasks on each of 1000 ranks' -n 1000 -y tasks=1000000 "$work/step"
 wrong 1 'startup "2": expected a time with its unit' -n 2 -s startup=2 "$work/step"
 wrong 1 'neighbours "0": expected a number of ranks, 1 or more' -n 2 -s neighbours=0 "$work/step"
 wrong 1 '"speed" is no parameter; expected quantum, poll' -n 2 -s speed=1 "$work/step"

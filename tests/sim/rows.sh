@@ -86,6 +86,7 @@ rows_of()
             "$ferry" "$papers/synthetic" ;;
     model.csv)
         again "$1" RANKS=32 TASKS="2 4" sh "$here/model.sh" "$ferry" "$papers/synthetic" sim ;;
+    studies.csv) again "$1" sh "$here/studies.sh" "$ferry" ;;
     model-measured.csv)
         for shape in linear-2 linear-4 step; do
             for ranks in 2 4 8 16 32; do

@@ -6,6 +6,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/model/print.h"
+#include "cmd/model/study.h"
 
 static const char help[] =
     "usage: ferry model [-n RANKS[,RANKS]...] [OPTION]... TASKS\n"
@@ -18,6 +19,9 @@ static const char help[] =
     "  -H, --handler HANDLER   only the tasks of HANDLER, of a trace\n"
     "  -p, --parameters FILE   lines of a name and a value, or what `ferry calibrate` wrote\n"
     "  -s, --set NAME=VALUE    a single parameter; after the file, in the order given\n"
+    "  -y, --study NAME[=VALUE,VALUE...]\n"
+    "                          predict for each value of a parameter; NAME may be tasks: the same\n"
+    "                          work in so many tasks per rank\n"
     "  -t, --terms             print the terms of each bound\n"
     "  -j, --json              print JSON\n"
     "  -c, --csv               print a line for each prediction, in seconds\n"
@@ -30,6 +34,7 @@ static const struct option long_options[] = {
     {"handler", required_argument, NULL, 'H'},
     {"parameters", required_argument, NULL, 'p'},
     {"set", required_argument, NULL, 's'},
+    {"study", required_argument, NULL, 'y'},
     {"terms", no_argument, NULL, 't'},
     {"json", no_argument, NULL, 'j'},
     {"csv", no_argument, NULL, 'c'},
@@ -40,7 +45,7 @@ static const struct option long_options[] = {
 enum { SETTINGS_MAX = 64 };
 
 typedef struct request {
-    const char *ranks, *handler, *parameters;
+    const char *ranks, *handler, *parameters, *study;
     const char *settings[SETTINGS_MAX];
     int setting_count;
     bool terms, json, csv, help;
@@ -55,7 +60,7 @@ static int wrong_usage(void)
 static bool read_options(int argc, char **argv, request *r)
 {
     int option;
-    while ((option = getopt_long(argc, argv, "n:H:p:s:tjch", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "n:H:p:s:y:tjch", long_options, NULL)) != -1) {
         switch (option) {
         case 'n':
             r->ranks = optarg;
@@ -73,6 +78,9 @@ static bool read_options(int argc, char **argv, request *r)
                 return false;
             }
             r->settings[r->setting_count++] = optarg;
+            break;
+        case 'y':
+            r->study = optarg;
             break;
         case 't':
             r->terms = true;
@@ -164,7 +172,6 @@ static bool read_all(const request *r, const char *path, model_report *report)
 
 static bool predict_all(model_report *report)
 {
-    report->fit = model_fit_tasks(&report->tasks);
     for (int i = 0; i < report->run_count; i++)
         for (int k = 0; k < MODEL_SCHEDULERS; k++)
             if (!model_predict(&report->tasks, &report->fit, &report->parameters,
@@ -176,12 +183,20 @@ static bool predict_all(model_report *report)
     return true;
 }
 
-static int print_report(const request *r, model_report *report)
+static int print_report(const request *r, const model_study *study, model_report *report)
 {
     if (report->runs[0].ranks == 0) {
         fprintf(stderr, "ferry model: a list of times does not tell how many ranks; expected -n\n");
         return wrong_usage();
     }
+    report->fit = model_fit_tasks(&report->tasks);
+    if (study->count > 0)
+        return model_study_run(stdout, report, study,
+                               r->json  ? STUDY_JSON
+                               : r->csv ? STUDY_CSV
+                                        : STUDY_TABLE)
+                   ? EXIT_SUCCESS
+                   : EXIT_FAILURE;
     if (!predict_all(report))
         return EXIT_FAILURE;
     if (r->json)
@@ -196,6 +211,8 @@ static int print_report(const request *r, model_report *report)
 static int command(int argc, char **argv, model_report *report)
 {
     request r = {0};
+    model_study study = {.count = 0};
+    char error[MODEL_ERROR_BYTES];
     if (!read_options(argc, argv, &r))
         return wrong_usage();
     if (r.help) {
@@ -208,9 +225,13 @@ static int command(int argc, char **argv, model_report *report)
     }
     if (r.ranks != NULL && !read_ranks(r.ranks, report))
         return wrong_usage();
+    if (r.study != NULL && !model_study_read(r.study, &study, error)) {
+        fprintf(stderr, "ferry model: %s\n", error);
+        return wrong_usage();
+    }
     if (!read_all(&r, argv[optind], report))
         return EXIT_FAILURE;
-    int status = print_report(&r, report);
+    int status = print_report(&r, &study, report);
     model_tasks_fini(&report->tasks);
     return status;
 }

@@ -36,6 +36,7 @@ typedef struct model_parameters {
     double uninstall, pack, unpack, install;
     double request_bytes, task_bytes;
     double messages, message_bytes; /* what one task sends */
+    double message_work;            /* what a task does with a message that comes */
     double neighbours;
     double overlap; /* subtracted from the run time, (6.6) */
 } model_parameters;

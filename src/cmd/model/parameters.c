@@ -24,6 +24,7 @@ static const struct parameter {
     {"pack", offsetof(model_parameters, pack), TIME},
     {"unpack", offsetof(model_parameters, unpack), TIME},
     {"install", offsetof(model_parameters, install), TIME},
+    {"message-work", offsetof(model_parameters, message_work), TIME},
     {"overlap", offsetof(model_parameters, overlap), TIME},
     {"request-bytes", offsetof(model_parameters, request_bytes), BYTES},
     {"task-bytes", offsetof(model_parameters, task_bytes), BYTES},

@@ -222,7 +222,7 @@ static void set_costs(game *g, model_scheduler scheduler)
     g->giving = p->uninstall + p->pack + p->startup + p->byte * p->task_bytes;
     g->installing = p->unpack + p->install;
     g->factor = p->quantum > 0 ? 1 + (p->poll + 2 * p->change) / p->quantum : 1;
-    g->overhead = p->messages * (p->startup + p->byte * p->message_bytes);
+    g->overhead = p->messages * (p->startup + p->byte * p->message_bytes + p->message_work);
 }
 
 bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,

@@ -66,7 +66,7 @@ static double rounds_of(const setting *s, double locate, bool whole)
 static model_terms terms_of(const setting *s, double work, double count, double moves, bool takes)
 {
     const model_parameters *p = s->p;
-    double message = p->startup + p->byte * p->message_bytes;
+    double message = p->startup + p->byte * p->message_bytes + p->message_work;
     double giving = p->uninstall + p->pack + p->startup + p->byte * p->task_bytes;
     model_terms t = {
         .work = work,

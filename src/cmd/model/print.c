@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TIME_BYTES = 32 };
+enum { TIME_BYTES = MODEL_SHOWN_BYTES };
 
 typedef struct term {
     const char *name;
@@ -26,8 +26,7 @@ static double term_of(const model_terms *t, int which)
     return value;
 }
 
-/* Four digits and the unit that leaves the fewest before the point. */
-static const char *show(char text[TIME_BYTES], double seconds)
+const char *model_show(char text[MODEL_SHOWN_BYTES], double seconds)
 {
     static const struct unit {
         const char *name;
@@ -40,18 +39,19 @@ static const char *show(char text[TIME_BYTES], double seconds)
     return text;
 }
 
-static void print_tasks(FILE *out, const model_report *r)
+void model_print_tasks(FILE *out, const model_report *r)
 {
     char a[TIME_BYTES], b[TIME_BYTES], c[TIME_BYTES];
     const model_tasks *t = &r->tasks;
     fprintf(out, "%zu task%s from %s to %s, %s together\n", t->count, t->count == 1 ? "" : "s",
-            show(a, t->seconds[0]), show(b, t->seconds[t->count - 1]), show(c, t->total));
+            model_show(a, t->seconds[0]), model_show(b, t->seconds[t->count - 1]),
+            model_show(c, t->total));
     if (r->fit.uniform)
         fprintf(out, "all tasks are equal: there is nothing to balance but their number\n");
     else
         fprintf(out, "two classes: %zu light tasks of %s, %zu heavy tasks of %s; error %.4g s^2\n",
-                r->fit.gamma, show(a, r->fit.beta), t->count - r->fit.gamma, show(b, r->fit.alpha),
-                r->fit.error);
+                r->fit.gamma, model_show(a, r->fit.beta), t->count - r->fit.gamma,
+                model_show(b, r->fit.alpha), r->fit.error);
     if (!r->measured)
         fprintf(out, "costs of messages are assumed; `ferry calibrate -o FILE` measures them for "
                      "-p FILE\n");
@@ -62,15 +62,15 @@ static void print_run(FILE *out, const model_report *r, const model_run *run)
     char text[4][TIME_BYTES], mean[TIME_BYTES];
     double even = r->tasks.total / run->ranks;
     fprintf(out, "\n%d rank%s, %s of work each on average\n", run->ranks,
-            run->ranks == 1 ? "" : "s", show(mean, even));
+            run->ranks == 1 ? "" : "s", model_show(mean, even));
     fprintf(out, "  %-10s %11s %11s %11s %11s %11s %11s\n", "scheduler", "lower", "average",
             "upper", "played", "efficiency", "migrations");
     for (int i = 0; i < MODEL_SCHEDULERS; i++) {
         const model_prediction *p = &run->predictions[i];
         fprintf(out, "  %-10s %11s %11s %11s %11s %10.1f%% %11zu\n", model_scheduler_names[i],
-                show(text[0], p->lower.total), show(text[1], p->average),
-                show(text[2], p->upper.total), show(text[3], p->played), 100 * even / p->played,
-                p->migrations);
+                model_show(text[0], p->lower.total), model_show(text[1], p->average),
+                model_show(text[2], p->upper.total), model_show(text[3], p->played),
+                100 * even / p->played, p->migrations);
     }
 }
 
@@ -87,14 +87,14 @@ static void print_terms(FILE *out, const model_run *run)
             const model_terms *t = upper ? &p->upper : &p->lower;
             fprintf(out, "  %-10s %-6s", model_scheduler_names[i], upper ? "upper" : "lower");
             for (int k = 0; k < TERM_COUNT; k++)
-                fprintf(out, " %10s", show(text, term_of(t, k)));
+                fprintf(out, " %10s", model_show(text, term_of(t, k)));
             fprintf(out, " %10.4g\n", t->moves);
         }
 }
 
 void model_print(FILE *out, const model_report *report, bool with_terms)
 {
-    print_tasks(out, report);
+    model_print_tasks(out, report);
     for (int i = 0; i < report->run_count; i++) {
         print_run(out, report, &report->runs[i]);
         if (with_terms)

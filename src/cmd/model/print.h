@@ -18,6 +18,12 @@ typedef struct model_report {
     int run_count;
 } model_report;
 
+enum { MODEL_SHOWN_BYTES = 32 };
+
+/* Writes four digits and the unit that leaves the fewest before the point; returns `text`. */
+const char *model_show(char text[MODEL_SHOWN_BYTES], double seconds);
+/* What the tasks are, and their two classes. */
+void model_print_tasks(FILE *out, const model_report *report);
 /* Tables for people. `terms`: also those of each bound. */
 void model_print(FILE *out, const model_report *report, bool terms);
 /* One object. All times are seconds. */

@@ -215,10 +215,10 @@ static int scalar(parser *p, char **words, int count)
 /* Lines that are for `ferry model` alone, in a file of `ferry calibrate`. */
 static bool of_model(const char *key)
 {
-    static const char *const keys[] = {"startup",       "poll",       "switch",     "reply",
-                                       "decide",        "uninstall",  "pack",       "unpack",
-                                       "install",       "quantum",    "task-bytes", "request-bytes",
-                                       "message-bytes", "neighbours", "messages",   "overlap"};
+    static const char *const keys[] = {
+        "startup",       "poll",       "switch",   "reply",        "decide",     "uninstall",
+        "pack",          "unpack",     "install",  "quantum",      "task-bytes", "request-bytes",
+        "message-bytes", "neighbours", "messages", "message-work", "overlap"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0)
             return true;

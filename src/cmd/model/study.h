@@ -1,0 +1,27 @@
+/* Parameter studies: one parameter takes one value after the other, all else stays. */
+#ifndef FY_CMD_MODEL_STUDY_H
+#define FY_CMD_MODEL_STUDY_H
+
+#include "cmd/model/print.h"
+
+enum { STUDY_VALUES_MAX = 256, STUDY_WORD_BYTES = 32 };
+
+typedef enum study_form { STUDY_TABLE, STUDY_CSV, STUDY_JSON } study_form;
+
+/* `name` is a parameter, or "tasks": how many tasks each rank has. */
+typedef struct model_study {
+    char name[STUDY_WORD_BYTES];
+    char values[STUDY_VALUES_MAX][STUDY_WORD_BYTES];
+    int count;
+} model_study;
+
+/* Reads NAME, or NAME=VALUE,VALUE... False, with a line in `error`: there is no such parameter, a
+ * value does not fit it, or it has no values of its own. */
+bool model_study_read(const char *text, model_study *out, char error[MODEL_ERROR_BYTES]);
+
+/* Predicts for each number of ranks and each value, and prints while it does. False: no memory, or
+ * too many tasks; stderr says so. */
+bool model_study_run(FILE *out, const model_report *report, const model_study *study,
+                     study_form form);
+
+#endif
