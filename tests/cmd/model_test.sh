@@ -133,13 +133,24 @@ says err 'xpected'
 
 # What calibrate writes has every parameter, and model and sim take it. The last five belong to the
 # program, and a helper that is woken has no quantum. Older files have the parts of a start-up only.
-expect 0 "$ferry" calibrate --quick -o "$work/here.net"
-for name in startup byte poll switch reply decide uninstall pack unpack install request-bytes \
-    task-bytes neighbours; do
-    awk -v name="$name" '$1 == name && $2 + 0 > 0 && $2 ~ /^[0-9]+(ns|ps)?$/ { n++ }
-        END { exit n != 1 }' "$work/here.net" || fail "calibrate: $name is not there, or is 0"
+# Others take processors from the ranks that are measured, so one of three runs must do.
+# measured: every parameter of the machine has a figure above 0.
+measured()
+{
+    for name in startup byte poll switch reply decide uninstall pack unpack install \
+        request-bytes task-bytes neighbours; do
+        awk -v name="$name" '$1 == name && $2 + 0 > 0 && $2 ~ /^[0-9]+(ns|ps)?$/ { n++ }
+            END { exit n != 1 }' "$work/here.net" && continue
+        echo "calibrate: $name is not there, or is 0" >"$work/why"
+        return 1
+    done
+}
+for try in 1 2 3; do
+    expect 0 "$ferry" calibrate --quick -o "$work/here.net"
+    measured && break
+    [ "$try" -lt 3 ] || fail "$(cat "$work/why")"
 done
-for name in quantum messages message-bytes overlap; do
+for name in quantum messages message-bytes message-work overlap; do
     grep -q "^$name 0" "$work/here.net" || fail "calibrate: $name is not there"
 done
 # sends: what 64 messages without data take, in ns, and so 64 start-ups.
