@@ -12,7 +12,7 @@ install(TARGETS ferry ferry_data ferry_static ferry_shmem ferry_shmem_static EXP
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ferry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/compat/shmem.h ${PROJECT_SOURCE_DIR}/compat/shmem_generic.h
-  ${PROJECT_SOURCE_DIR}/compat/shmem_types.h
+  ${PROJECT_SOURCE_DIR}/compat/shmem_ctx.h ${PROJECT_SOURCE_DIR}/compat/shmem_types.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ferry/compat)
 if(TARGET ferry_command)
   install(TARGETS ferry_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -117,6 +117,8 @@ uint64_t fy_shmem_update(ferry_atomic_verb verb, const void *dest, size_t bytes,
     if ((uintptr_t)dest % bytes != 0)
         fy_shmem_fail("atomic operation at %p; expected a multiple of %zu", dest, bytes);
     bool mapped = fy_shmem_locate(dest, bytes, pe, &remote);
+    if (mapped)
+        fy_shmem_look(dest, pe);
     if (bytes == sizeof(uint32_t)) {
         uint32_t half = (uint32_t)operand, old = (uint32_t)expected;
         return mapped ? update_half_here(verb, (uint32_t *)(void *)remote, half, old)

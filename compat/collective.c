@@ -7,6 +7,7 @@
 
 struct fy_shmem_team {
     ferry_group *group;
+    shmem_team_config_t config;
 };
 
 bool fy_shmem_team_group(shmem_team_t team, ferry_group **group)
@@ -62,12 +63,23 @@ static int *ranks_of(ferry_group *parent, int start, int stride, int size)
     return ranks;
 }
 
+static shmem_team_t team_create(ferry_group *group, const shmem_team_config_t *config, long mask)
+{
+    if (group == NULL)
+        return SHMEM_TEAM_INVALID;
+    struct fy_shmem_team *team = calloc(1, sizeof(*team));
+    if (team == NULL)
+        fy_shmem_fail("shmem_team_split: no memory");
+    team->group = group;
+    if (config != NULL && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0)
+        team->config = *config;
+    return team;
+}
+
 int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
                              const shmem_team_config_t *config, long config_mask,
                              shmem_team_t *new_team)
 {
-    (void)config;
-    (void)config_mask;
     ferry_group *group, *made;
     *new_team = SHMEM_TEAM_INVALID;
     if (!fy_shmem_team_group(parent, &group))
@@ -78,14 +90,45 @@ int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int siz
     fy_shmem_check("shmem_team_split_strided",
                    ferry_group_create(fy_shmem_pe.f, group, ranks, size, &made));
     free(ranks);
-    if (made == NULL)
-        return 0;
-    struct fy_shmem_team *team = malloc(sizeof(*team));
-    if (team == NULL)
-        fy_shmem_fail("shmem_team_split_strided: no memory");
-    team->group = made;
-    *new_team = team;
+    *new_team = team_create(made, config, config_mask);
     return 0;
+}
+
+int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t *xaxis_config,
+                        long xaxis_mask, shmem_team_t *xaxis_team,
+                        const shmem_team_config_t *yaxis_config, long yaxis_mask,
+                        shmem_team_t *yaxis_team)
+{
+    ferry *f = fy_shmem_pe.f;
+    ferry_group *group, *row, *column;
+    *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
+    if (!fy_shmem_team_group(parent, &group) || xrange < 1)
+        return -1;
+    int place = ferry_group_place(f, group, fy_shmem_pe.me);
+    fy_shmem_check("shmem_team_split_2d", ferry_group_split(f, group, place / xrange, place, &row));
+    fy_shmem_check("shmem_team_split_2d",
+                   ferry_group_split(f, group, place % xrange, place, &column));
+    *xaxis_team = team_create(row, xaxis_config, xaxis_mask);
+    *yaxis_team = team_create(column, yaxis_config, yaxis_mask);
+    return 0;
+}
+
+int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config)
+{
+    ferry_group *group;
+    if (!fy_shmem_team_group(team, &group) || (config_mask & ~SHMEM_TEAM_NUM_CONTEXTS) != 0 ||
+        (config_mask != 0 && config == NULL))
+        return -1;
+    bool given = team == SHMEM_TEAM_WORLD || team == SHMEM_TEAM_SHARED;
+    if (config_mask != 0)
+        config->num_contexts = given ? 0 : team->config.num_contexts;
+    return 0;
+}
+
+void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe)
+{
+    int rank = shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
+    return rank < 0 ? NULL : shmem_ptr(dest, rank);
 }
 
 void shmem_team_destroy(shmem_team_t team)

@@ -120,10 +120,10 @@ void *shmem_calloc(size_t count, size_t size)
     return memory;
 }
 
-/* The heap begins at a page on all PEs, so alignments up to that hold for addresses too. */
+/* The heap has the largest alignment on all PEs, so that of offsets holds for addresses too. */
 void *shmem_align(size_t alignment, size_t size)
 {
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > FY_SHMEM_PAGE)
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > FY_SHMEM_ALIGNMENT)
         return NULL;
     void *memory = take(alignment < ALIGNMENT ? ALIGNMENT : alignment, size);
     if (size != 0)

@@ -84,9 +84,10 @@ void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
     char *remote;
     if (size_bytes == 0)
         return;
-    if (fy_shmem_locate(source, size_bytes, pe, &remote))
+    if (fy_shmem_locate(source, size_bytes, pe, &remote)) {
+        fy_shmem_look(source, pe);
         copy(dest, remote, size_bytes);
-    else
+    } else
         fy_shmem_check("shmem_get", ferry_get(fy_shmem_pe.f, pe, dest, remote, size_bytes, NULL));
 }
 

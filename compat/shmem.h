@@ -45,6 +45,8 @@ FERRY_API int shmem_addr_accessible(const void *address, int pe);
 FERRY_API void *shmem_ptr(const void *dest, int pe);
 FERRY_API void shmem_info_get_version(int *major, int *minor);
 FERRY_API void shmem_info_get_name(char *name);
+/* For a profiling tool, which replaces it. Does nothing. */
+FERRY_API void shmem_pcontrol(int level, ...);
 
 /* Symmetric memory. All PEs make the same calls in the same order. */
 FERRY_API void *shmem_malloc(size_t size);
@@ -124,9 +126,7 @@ SHMEM_ATOMIC_TYPES(SHMEM_DECLARE_ADD)
     SHMEM_DECLARE_FETCH(NAME, TYPE, and)                                                           \
     SHMEM_DECLARE_FETCH(NAME, TYPE, or)                                                            \
     SHMEM_DECLARE_FETCH(NAME, TYPE, xor)
-#ifndef __cplusplus
 SHMEM_BIT_TYPES(SHMEM_DECLARE_BITS)
-#endif
 
 /* Order and waiting. */
 FERRY_API void shmem_fence(void);
@@ -167,8 +167,9 @@ typedef struct fy_shmem_team *shmem_team_t;
 #define SHMEM_TEAM_WORLD ((shmem_team_t)1)
 #define SHMEM_TEAM_SHARED ((shmem_team_t)2) /* the PEs that shmem_ptr reaches from this one */
 typedef struct shmem_team_config {
-    int num_contexts;
+    int num_contexts; /* is kept for shmem_team_get_config; there is no limit */
 } shmem_team_config_t;
+#define SHMEM_TEAM_NUM_CONTEXTS 1L
 
 FERRY_API int shmem_team_my_pe(shmem_team_t team);
 FERRY_API int shmem_team_n_pes(shmem_team_t team);
@@ -176,8 +177,31 @@ FERRY_API int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to
 FERRY_API int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
                                        const shmem_team_config_t *config, long config_mask,
                                        shmem_team_t *new_team);
+FERRY_API int shmem_team_split_2d(shmem_team_t parent, int xrange,
+                                  const shmem_team_config_t *xaxis_config, long xaxis_mask,
+                                  shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config,
+                                  long yaxis_mask, shmem_team_t *yaxis_team);
+FERRY_API int shmem_team_get_config(shmem_team_t team, long config_mask,
+                                    shmem_team_config_t *config);
+FERRY_API void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 FERRY_API int shmem_team_sync(shmem_team_t team);
 FERRY_API void shmem_team_destroy(shmem_team_t team);
+
+/* Contexts: operations that are ordered and waited for together. shmem_ctx.h has the calls. */
+typedef struct fy_shmem_ctx {
+    shmem_team_t team;
+    long options;
+} * shmem_ctx_t;
+#define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
+#define SHMEM_CTX_DEFAULT ((shmem_ctx_t)1)
+enum { SHMEM_CTX_SERIALIZED = 1, SHMEM_CTX_PRIVATE = 2, SHMEM_CTX_NOSTORE = 4 };
+
+FERRY_API int shmem_ctx_create(long options, shmem_ctx_t *ctx);
+FERRY_API int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
+FERRY_API void shmem_ctx_destroy(shmem_ctx_t ctx);
+FERRY_API int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
+FERRY_API void shmem_ctx_fence(shmem_ctx_t ctx);
+FERRY_API void shmem_ctx_quiet(shmem_ctx_t ctx);
 
 /* Collectives. They return 0, or -1 for SHMEM_TEAM_INVALID. */
 #define SHMEM_DECLARE_COLLECTIVE(BEFORE, AFTER, TYPE)                                              \
@@ -207,10 +231,12 @@ SHMEM_DECLARE_COLLECTIVE(shmem_, mem, void)
     SHMEM_DECLARE_REDUCE(NAME, TYPE, or) SHMEM_DECLARE_REDUCE(NAME, TYPE, xor)
 SHMEM_TYPES(SHMEM_DECLARE_SUM)
 SHMEM_TYPES(SHMEM_DECLARE_MIN)
+SHMEM_REDUCE_BIT_TYPES(SHMEM_DECLARE_REDUCE_BITS)
 #ifndef __cplusplus
 SHMEM_COMPLEX_TYPES(SHMEM_DECLARE_SUM)
-SHMEM_REDUCE_BIT_TYPES(SHMEM_DECLARE_REDUCE_BITS)
 #endif
+
+#include "shmem_ctx.h"
 
 #ifdef __cplusplus
 }

@@ -62,45 +62,56 @@
 /* Sizes of elements, in bits, of calls that are named for them. */
 #define SHMEM_SIZES(X) X(8, 1) X(16, 2) X(32, 4) X(64, 8) X(128, 16)
 
-#define SHMEM_ATOMIC_NAMES(operation)                                                              \
-    int : shmem_int_##operation,                                                                   \
-          long : shmem_long_##operation,                                                           \
-                 long long : shmem_longlong_##operation,                                           \
-                             unsigned int : shmem_uint_##operation,                                \
-                                            unsigned long : shmem_ulong_##operation,               \
-                                                            unsigned long long                     \
-        : shmem_ulonglong_##operation
+/* clang-format off */
+/* The names of an operation's functions by C type; `before` is shmem_ or shmem_ctx_. */
+#define SHMEM_ATOMIC_NAMES(before, operation) \
+    int: before##int_##operation, long: before##long_##operation, \
+    long long: before##longlong_##operation, unsigned int: before##uint_##operation, \
+    unsigned long: before##ulong_##operation, unsigned long long: before##ulonglong_##operation
 
-#define SHMEM_WAIT_NAMES(operation)                                                                \
-    SHMEM_ATOMIC_NAMES(operation), short : shmem_short_##operation,                                \
-                                           unsigned short : shmem_ushort_##operation
+#define SHMEM_WAIT_NAMES(before, operation) \
+    SHMEM_ATOMIC_NAMES(before, operation), short: before##short_##operation, \
+    unsigned short: before##ushort_##operation
 
-#define SHMEM_SWAP_NAMES(operation)                                                                \
-    SHMEM_ATOMIC_NAMES(operation), float : shmem_float_##operation,                                \
-                                           double : shmem_double_##operation
+#define SHMEM_SWAP_NAMES(before, operation) \
+    SHMEM_ATOMIC_NAMES(before, operation), float: before##float_##operation, \
+    double: before##double_##operation
 
-#define SHMEM_BIT_NAMES(operation)                                                                 \
-    int32_t:                                                                                       \
-    shmem_int32_##operation,                                                                       \
-        int64_t : shmem_int64_##operation,                                                         \
-                  unsigned int : shmem_uint_##operation,                                           \
-                                 unsigned long : shmem_ulong_##operation,                          \
-                                                 unsigned long long : shmem_ulonglong_##operation
+#define SHMEM_BIT_NAMES(before, operation) \
+    int32_t: before##int32_##operation, int64_t: before##int64_##operation, \
+    unsigned int: before##uint_##operation, unsigned long: before##ulong_##operation, \
+    unsigned long long: before##ulonglong_##operation
 
-#define SHMEM_REDUCE_BIT_NAMES(operation)                                                          \
-    SHMEM_BIT_NAMES(operation), unsigned char : shmem_uchar_##operation,                           \
-                                                unsigned short : shmem_ushort_##operation
+#define SHMEM_REDUCE_BIT_NAMES(before, operation) \
+    SHMEM_BIT_NAMES(before, operation), unsigned char: before##uchar_##operation, \
+    unsigned short: before##ushort_##operation, int8_t: before##int8_##operation, \
+    int16_t: before##int16_##operation
 
-#define SHMEM_NAMES(operation)                                                                     \
-    SHMEM_WAIT_NAMES(operation), char : shmem_char_##operation,                                    \
-                                        signed char : shmem_schar_##operation,                     \
-                                                      unsigned char : shmem_uchar_##operation,     \
-                                                                      float                        \
-        : shmem_float_##operation,                                                                 \
-          double : shmem_double_##operation,                                                       \
-                   long double : shmem_longdouble_##operation
+#define SHMEM_NAMES(before, operation) \
+    SHMEM_WAIT_NAMES(before, operation), char: before##char_##operation, \
+    signed char: before##schar_##operation, unsigned char: before##uchar_##operation, \
+    float: before##float_##operation, double: before##double_##operation, \
+    long double: before##longdouble_##operation
+
+#define SHMEM_SUM_NAMES(before, operation) \
+    SHMEM_NAMES(before, operation), float _Complex: before##complexf_##operation, \
+    double _Complex: before##complexd_##operation
+
+/* clang-format on */
 
 /* The function for the type that `pointer` points to. */
 #define SHMEM_BY_TYPE(pointer, names) _Generic(*(pointer), names)
+
+/* Calls the function for the type of the first pointer among the arguments: with a context before
+ * it, that of contexts. */
+#define SHMEM_FIRST(first, ...) first
+#define SHMEM_SECOND(first, second, ...) second
+#define SHMEM_POINTER(first, second, ...)                                                          \
+    _Generic((first), shmem_ctx_t : (second), default : (first))
+#define SHMEM_CALL(names, operation, ...)                                                          \
+    _Generic(SHMEM_FIRST(__VA_ARGS__, 0), shmem_ctx_t                                              \
+             : SHMEM_BY_TYPE(SHMEM_POINTER(__VA_ARGS__, 0), names(shmem_ctx_, operation)), default \
+             : SHMEM_BY_TYPE(SHMEM_POINTER(__VA_ARGS__, 0), names(shmem_, operation)))(            \
+        __VA_ARGS__)
 
 #endif

@@ -47,6 +47,13 @@ static bool is_within(const void *address, size_t size_bytes, const char *base, 
            size_bytes <= base_bytes - offset;
 }
 
+void fy_shmem_look(const void *address, int pe)
+{
+    fy_shmem_state *s = &fy_shmem_pe;
+    if (pe == s->me && (s->shared != NULL || is_within(address, 1, s->data, s->data_bytes)))
+        fy_shmem_turn(&s->looks);
+}
+
 bool fy_shmem_is_symmetric(const void *address, size_t size_bytes)
 {
     const fy_shmem_state *s = &fy_shmem_pe;
@@ -173,8 +180,8 @@ void shmem_init(void)
     s->me = ferry_rank(s->f);
     s->count = ferry_ranks(s->f);
     fy_shmem_check("shmem_init (SHMEM_SYMMETRIC_SIZE, FERRY_HEAP_BYTES)",
-                   ferry_alloc(s->f, s->heap_bytes + FY_SHMEM_PAGE, &s->reserved));
-    s->heap = (char *)s->reserved + (-(uintptr_t)s->reserved) % FY_SHMEM_PAGE;
+                   ferry_alloc(s->f, s->heap_bytes + FY_SHMEM_ALIGNMENT, &s->reserved));
+    s->heap = (char *)s->reserved + (-(uintptr_t)s->reserved) % FY_SHMEM_ALIGNMENT;
     dl_iterate_phdr(find_data, NULL);
     if (s->data != NULL)
         fy_shmem_check("shmem_init", ferry_memory_register(s->f, s->data, s->data_bytes));
@@ -263,4 +270,9 @@ void shmem_info_get_version(int *major, int *minor)
 void shmem_info_get_name(char *name)
 {
     snprintf(name, SHMEM_MAX_NAME_LEN, "%s", SHMEM_VENDOR_STRING);
+}
+
+void shmem_pcontrol(int level, ...)
+{
+    (void)level;
 }

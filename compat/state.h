@@ -14,7 +14,7 @@
 
 #include "shmem.h"
 
-enum { FY_SHMEM_PAGE = 4096 }; /* the heap begins at a multiple of it, on all PEs */
+enum { FY_SHMEM_ALIGNMENT = 16 << 20 }; /* the heap begins at a multiple of it, on all PEs */
 
 /* A used or free part of the symmetric heap. */
 typedef struct fy_shmem_block {
@@ -27,16 +27,18 @@ typedef struct fy_shmem_state {
     int me, count;
     char *heap, **heaps; /* this PE's range, and all ranges by PE */
     size_t heap_bytes;
-    void *reserved;      /* the heap begins at the first page in it */
+    void *reserved;      /* the heap begins at the first multiple of the alignment in it */
     char *data, **datas; /* the program's variables, likewise; NULL: not known */
     size_t data_bytes;
     bool *mapped;                         /* by PE: its range is seen here */
     ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
     bool half_has_come;
     uint32_t half;
+    unsigned looks;         /* of fy_shmem_look, as `turns` of fy_shmem_turn */
     size_t outstanding;     /* puts by messages that have not completed */
     fy_shmem_block *blocks; /* all parts of the heap, by offset */
     size_t block_count, block_room;
+    size_t turn;         /* of variables that are waited for: the next one to be told */
     ferry_group *shared; /* PEs whose ranges this PE sees; NULL: all */
 } fy_shmem_state;
 
@@ -51,6 +53,9 @@ void fy_shmem_check(const char *call, int error);
 bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote);
 /* Whether [address, address + size_bytes) is symmetric. */
 bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
+/* Handles what has arrived, where a loop may wait for a variable of this PE: others change it by
+ * messages. */
+void fy_shmem_look(const void *address, int pe);
 /* Handles what has arrived, and leaves the processor from time to time; `turns` counts. */
 void fy_shmem_turn(unsigned *turns);
 

@@ -49,11 +49,11 @@ static bool is_left_out(const watch *w, size_t i)
     return w->status != NULL && w->status[i] != 0;
 }
 
-/* How many hold; the first is `*first`, and all go to `indices` if that is not NULL. `*asked` is
- * how many were looked at. */
+/* How many hold; all go to `indices` if that is not NULL. `*first` is the next one after that of
+ * the last look, in turn, so that each comes to be told. `*asked` is how many were looked at. */
 static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
-    size_t found = 0;
+    size_t found = 0, lowest = SIZE_MAX;
     *asked = 0;
     *first = SIZE_MAX;
     for (size_t i = 0; i < w->count; i++) {
@@ -65,8 +65,14 @@ static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked
         if (indices != NULL)
             indices[found] = i;
         if (found++ == 0)
+            lowest = i;
+        if (*first == SIZE_MAX && i >= fy_shmem_pe.turn)
             *first = i;
     }
+    if (*first == SIZE_MAX)
+        *first = lowest;
+    if (found > 0)
+        fy_shmem_pe.turn = *first + 1;
     return found;
 }
 
@@ -81,6 +87,7 @@ static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_
 static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
 {
     unsigned turns = 0;
+    fy_shmem_look(w->ivars, fy_shmem_pe.me);
     for (;;) {
         size_t asked, found = look(w, indices, first, &asked);
         if (found == asked || (!all && found > 0))
@@ -177,6 +184,7 @@ SHMEM_WAIT_TYPES(WAITS)
 
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
 {
+    fy_shmem_look(sig_addr, fy_shmem_pe.me);
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
 

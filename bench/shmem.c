@@ -1,0 +1,80 @@
+/* OpenSHMEM: the calls of shmem.h on Ferry against Open MPI's. docs/lab/windows.md has figures. */
+#include "common/compare.h"
+#include "common/launchers.h"
+
+enum { KIB = 1 << 10 };
+
+#define OURS                                                                                       \
+    {                                                                                              \
+        .peer = "ferry", .program = "peers/shmem", .prefix = { BENCH_FERRY, "run" }                \
+    }
+/* The bounds are those of windows. */
+#define LIMIT                                                                                      \
+    {                                                                                              \
+        .peer = "limit", .program = "peers/windows", .ranks_variable = "FERRY_RANKS",              \
+        .environment = {                                                                           \
+            "BENCH_REFERENCE=1"                                                                    \
+        }                                                                                          \
+    }
+#define OPENMPI                                                                                    \
+    {                                                                                              \
+        .peer = "openmpi", .program = "peers/shmem_openmpi", .prefix = {                           \
+            "oshrun",                                                                              \
+            "--allow-run-as-root",                                                                 \
+            "--oversubscribe",                                                                     \
+            "--bind-to",                                                                           \
+            "none"                                                                                 \
+        }                                                                                          \
+    }
+
+static const bench_launcher sides[] = {OURS, LIMIT, OPENMPI};
+
+static const bench_case cases[] = {
+    {.name = "put-8B",
+     .kind = BENCH_WINDOW_PUT,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 8,
+     .parts = 1,
+     .aims = {{"limit", BENCH_OURS_MAX, 5}, {"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "put-64KiB",
+     .kind = BENCH_WINDOW_PUT,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 64 * KIB,
+     .parts = 1,
+     .aims = {{"limit", BENCH_RATIO_MAX, 1.05}, {"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "fetch-add",
+     .kind = BENCH_WINDOW_FETCH,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 8,
+     .parts = 1,
+     .aims = {{"limit", BENCH_RATIO_MAX, 2}, {"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "barrier",
+     .kind = BENCH_WINDOW_FENCE,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .parts = 1,
+     .aims = {{"limit", BENCH_RATIO_MAX, 2}, {"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "swap-1KiB",
+     .kind = BENCH_WINDOW_SWAP,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 1 * KIB,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+    {.name = "swap-256KiB",
+     .kind = BENCH_WINDOW_SWAP,
+     .unit = BENCH_NS,
+     .ranks = 2,
+     .size_bytes = 256 * KIB,
+     .parts = 1,
+     .aims = {{"*", BENCH_RATIO_MAX, 1}}},
+};
+
+int main(int argc, char **argv)
+{
+    const bench_group groups[] = {BENCH_GROUP(sides, cases), {0}};
+    return bench_compare_main(argc, argv, "shmem", groups);
+}
