@@ -350,12 +350,12 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
                               void *out, size_t count);
 
 /* Returns when no request, no object message and no object is in flight (objects that the program
- * carries do not count) and no task is left on any rank. Runs handlers and tasks until then.
- * Collective, repeatable. FERRY_ECANCELED: ferry_quiesce_break was called. FERRY_EPEER: a rank has
- * died, or has ended before the others: its work is lost. FERRY_ELOST: a message was dropped: its
- * target has no such handler, or it was damaged. FERRY_EINVAL: ranks have registered different
- * handlers, or call different collectives. The message names rank and reason. prema.txt 5.1
- * (termination). */
+ * carries do not count), and no task is left anywhere. Runs handlers and tasks until then. Tracked
+ * operations have been reported (docs/messages.md). Collective, repeatable. FERRY_ECANCELED:
+ * ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or ended before the others.
+ * FERRY_ELOST: a message was damaged, or its target has no such handler. FERRY_EINVAL: ranks have
+ * registered different handlers, or call different collectives. The message names rank and reason.
+ * prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 
 /* Has the ferry_quiesce that this rank is in return soon, on this rank alone, so that it can leave

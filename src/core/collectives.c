@@ -223,6 +223,7 @@ int ferry_collective_start(ferry *f, const ferry_collective *given, const ferry_
     c->op = op;
     if (op != 0)
         fy_op_own(f, op, on_gone, c);
+    fy_op_aside(f, op);
     c->plan = plan_of(what->kind);
     fy_collective_advance(f, c);
     return 0;

@@ -485,7 +485,10 @@ typedef void fy_op_gone_fn(ferry *f, void *arg, uint32_t op, int error);
 FY_SHARED void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg);
 void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone);
 
-/* Closing does not wait for this operation: another rank's program may never do its part. */
+/* ferry_quiesce does not wait for this operation: another rank's program may do its part later. */
+FY_SHARED void fy_op_aside(ferry *f, uint32_t op);
+
+/* Neither does closing: another rank's program may never do its part. */
 FY_SHARED void fy_op_lazy(ferry *f, uint32_t op);
 
 /* A receive has met its message. */

@@ -162,7 +162,8 @@ static void fill(const ferry *f, fy_op_record *record, const ferry_track *track)
     record->state = FY_OP_PENDING;
     record->open = true;
     record->on_arrival = track->arrival;
-    record->lazy = record->submitted_due = record->queued = record->held = record->lent = false;
+    record->lazy = record->aside = record->submitted_due = record->queued = record->held =
+        record->lent = false;
     record->has_handle = track->op != NULL;
     if (track->op != NULL)
         track->op->word = (uint64_t)generation << 32 | record->index;
@@ -221,6 +222,15 @@ void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone)
     return record != NULL && record->gone == gone ? record->gone_arg : NULL;
 }
 
+void fy_op_aside(ferry *f, uint32_t op)
+{
+    fy_op_record *record = find_pending(f, op);
+    if (record == NULL || record->aside)
+        return;
+    record->aside = true;
+    f->ops_table.aside++;
+}
+
 void fy_op_lazy(ferry *f, uint32_t op)
 {
     fy_op_record *record = find_pending(f, op);
@@ -228,6 +238,7 @@ void fy_op_lazy(ferry *f, uint32_t op)
         return;
     record->lazy = true;
     f->ops_table.lazy++;
+    fy_op_aside(f, op);
 }
 
 void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes)
@@ -313,6 +324,7 @@ static void end_record(ferry *f, fy_op_record *record, int error)
     record->state = FY_OP_ENDED;
     ops->pending--;
     ops->lazy -= record->lazy;
+    ops->aside -= record->aside;
     f->done++;
     if (record->queued || record->callbacks[fy_op_event_of(record)] != NULL)
         fy_op_queue_event(ops, record);
@@ -412,6 +424,7 @@ __attribute__((cold)) void fy_op_drop(ferry *f, uint32_t op)
         stop_timer(ops, record);
         ops->pending--;
         ops->lazy -= record->lazy;
+        ops->aside -= record->aside;
     }
     record->open = record->has_handle = record->submitted_due = record->lent = false;
     memset(record->callbacks, 0, sizeof(record->callbacks));

@@ -46,6 +46,7 @@ typedef struct fy_op_record {
     bool open;           /* its layer will end it, or its target */
     bool on_arrival;
     bool lazy;          /* closing does not wait for it */
+    bool aside;         /* a quiescence does not */
     bool has_handle;    /* a ferry_op names it */
     bool submitted_due; /* its callback is to be run */
     bool queued;        /* on the list of events */
@@ -56,7 +57,7 @@ typedef struct fy_op_record {
 typedef struct fy_ops {
     fy_op_record **chunks;
     uint32_t chunk_count;
-    uint32_t pending, lazy; /* lazy ones among the pending */
+    uint32_t pending, lazy, aside; /* lazy ones among the pending; lazy ones and others aside */
     fy_op_record *free_records;
     fy_op_record *events, *events_tail; /* records with callbacks to run, in order */
 

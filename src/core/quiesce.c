@@ -333,6 +333,9 @@ static int take_part(ferry *f, bool *acted)
 {
     fy_quiescence *q = &f->quiescence;
     bool root = place_of(f) == 0;
+    /* The end of an operation is no work that is counted: its rank waits for it here. */
+    if (f->ops_table.pending != f->ops_table.aside)
+        return 0;
     /* Another rank keeps what it does not understand yet: its root may know more. The root's own
      * wave, or that of one before it, is over when somebody died, or told it that the epoch ended.
      */
@@ -399,11 +402,13 @@ static void watch(ferry *f, stall *s)
         fy_why_ask(f);
 }
 
-/* When to look although nothing comes: at the end of a pause, by `deadline_ns` in any case. */
-static uint64_t next_look_ns(const ferry *f, uint64_t deadline_ns)
+/* When to look although nothing comes: at the end of a pause, by `deadline_ns` in any case, and at
+ * `here_ns` if this rank is so idle that it then says where it is. */
+static uint64_t next_look_ns(ferry *f, uint64_t deadline_ns)
 {
     uint64_t begin_ns = f->quiescence.begin_ns, here_ns = f->quiescence.here_ns;
-    deadline_ns = here_ns != 0 && here_ns < deadline_ns ? here_ns : deadline_ns;
+    if (here_ns != 0 && here_ns < deadline_ns && !f->peers.news && fy_rank_idle(f))
+        deadline_ns = here_ns;
     return begin_ns != 0 && begin_ns < deadline_ns ? begin_ns : deadline_ns;
 }
 

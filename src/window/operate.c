@@ -94,6 +94,7 @@ static int op_create(ferry_window *w, int rank, const fy_action *what, const fer
     }
     if (op->op != 0)
         fy_op_own(w->f, op->op, op_gone, op);
+    fy_op_aside(w->f, op->op);
     *out = op;
     return 0;
 }

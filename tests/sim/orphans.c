@@ -1,7 +1,8 @@
 /* Goal: what Ferry promises when ranks die that hold objects: each message to an object ends once,
  * as completed only when its handler has run, as failed only when somebody is gone; no message is
  * handled twice or before one that was sent earlier; no object is doubled, and none is lost but
- * with a rank that dies; a quiescence covers all that the living have sent, and ends. Method: every
+ * with a rank that dies; a quiescence covers all that the living have sent, and ends, and what a
+ * rank sent has been reported then. Method: every
  * rank sends tracked messages at random to objects that move at random, from its program and from
  * handlers, in rounds that end with a quiescence; the account of what was sent, handled and ended,
  * and of where the objects are, stands outside the ranks. For the simulator alone. Run as ferry sim
@@ -228,11 +229,16 @@ static void destroy(ferry *f, void *data)
     free(data);
 }
 
-/* What the living sent up to this round is handled by now, or never will be. */
-static void close_round(const account *a)
+/* What the living sent up to this round is handled by now, or never will be, and what this rank
+ * sent has been reported. */
+static void close_round(ferry *f, const account *a)
 {
-    for (watch *w = truth.watches; w != NULL; w = w->next)
+    for (watch *w = truth.watches; w != NULL; w = w->next) {
         w->closed |= w->round <= a->round;
+        if (w->closed && w->source == ferry_rank(f) && !w->ended)
+            wrong(f, "quiescence declared before an end was reported", (uint64_t)w->object,
+                  w->number);
+    }
 }
 
 /* Who is gone may be told after that: the simulator says when it never is. */
@@ -258,7 +264,7 @@ static void play_round(ferry *f, account *a)
     int error = ferry_quiesce(f);
     if (error != 0)
         wrong(f, "quiesce failed", (uint64_t)-error, 0);
-    close_round(a);
+    close_round(f, a);
     a->round++;
     check_collective(f, ferry_barrier(f));
 }

@@ -311,6 +311,9 @@ static void check_quiescence(ferry *f)
     truth.quiescences++;
     if (truth.sent != truth.ended)
         wrong(f, "quiescence declared with messages in flight", truth.sent, truth.ended);
+    if (truth.tracked != truth.tracked_ended)
+        wrong(f, "quiescence declared before ends were reported", truth.tracked,
+              truth.tracked_ended);
     for (int i = 0; i < truth.objects; i++)
         if (truth.alive[i] > !truth.destroyed[i])
             wrong(f, "object doubled", (uint64_t)i, (uint64_t)truth.alive[i]);

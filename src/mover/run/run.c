@@ -338,6 +338,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
         int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->op);
         if (error)
             return error;
+        fy_op_aside(m->f, m->op);
     }
     m->epoch++;
     m->under_way = true;
