@@ -11,7 +11,7 @@ port|0|the table of a port
 port/shm|0|ranks of one machine
 launch|0|starts ranks, watches them
 port/sim|2|plug-in: simulated ranks
-port/mpi|1|plug-in: several machines
+port/nodes|1|plug-in: several machines
 port/template|3|to begin a new port from
 core|0|handlers, operations, collectives
 memory|0|shared heap, put and get

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "cmd/cmd.h"
 #include "cmd/handoff.h"
-#include "port/mpi/find.h"
+#include "port/nodes/mpi/find.h"
 #include "port/plugin.h"
 #include "port/shm/layout.h"
 
@@ -83,11 +83,11 @@ static void show_ports(void)
 
 static void show_library(const char *name, const char *path)
 {
-    const fy_mpi_binding *binding;
+    const fy_mpi_library *mpi;
     char library[128];
-    int error = fy_mpi_find(name, &binding);
+    int error = fy_mpi_find(name, &mpi);
     if (error == 0)
-        binding->library(library, sizeof(library));
+        mpi->library(library, sizeof(library));
     printf("port mpi   %s: %s\n           %s\n", name, error == 0 ? library : fy_error_text(),
            path);
     fflush(stdout);

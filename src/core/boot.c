@@ -23,7 +23,7 @@
 #include "core/rank.h"
 #include "launch/join.h"
 #include "launch/launch.h"
-#include "port/mpi/open.h"
+#include "port/nodes/table.h"
 #include "port/plugin.h"
 #include "port/sim/sim.h"
 
@@ -35,13 +35,13 @@ static void unmap(void *arg)
 /* Joins a mapped segment, which stays the caller's. */
 static int join_segment(fy_segment *segment, int rank, fy_port **out)
 {
-    const fy_mpi_table *table;
+    const fy_nodes_table *table;
     fy_port *port;
     int error = fy_shm_join(segment, rank, &port);
     if (error != 0)
         return error;
     if (fy_segment_is_relayed(segment)) {
-        error = fy_mpi_port_find(&table);
+        error = fy_nodes_port_find(&table);
         if (error == 0)
             error = table->joiner(segment, port);
         if (error != 0) {
@@ -169,15 +169,15 @@ static int refuse(const fy_place *where, int error)
 /* Opens the rank that an MPI library makes of this process. */
 static int open_mpi(const fy_place *where, const ferry_options *options, ferry **out)
 {
-    const fy_mpi_table *table;
+    const fy_nodes_table *table;
     fy_mpi_options mpi;
-    fy_mpi_job *job;
+    fy_nodes_job *job;
     fy_port *port;
     int error = read_mpi(where, options, &mpi);
     if (error == 0)
-        error = refuse(where, fy_mpi_port_find(&table));
+        error = refuse(where, fy_nodes_port_find(&table));
     if (error == 0)
-        error = refuse(where, table->open(&mpi, &job, &port));
+        error = refuse(where, table->open_mpi(&mpi, &job, &port));
     /* A rank that fails after this point does not leave the job, which would wait for the others:
      * its process ends, and the launcher ends the rest. */
     if (error == 0)

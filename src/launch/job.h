@@ -1,5 +1,5 @@
 /* A running job as its launcher sees it, or as a rank under another launcher does, of the ranks
- * that it has started (port/mpi/watch.c). For launch.c, watch.c, end.c, spawn.c and label.c. */
+ * that it has started (port/nodes/watch.c). For launch.c, watch.c, end.c, spawn.c and label.c. */
 #ifndef FY_JOB_H
 #define FY_JOB_H
 

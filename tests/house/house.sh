@@ -62,7 +62,7 @@ rule_columns()
 }
 
 # The height of each layer; layers of one height do not know each other.
-levels='base 0 port 1 launch 2 port/mpi 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
+levels='base 0 port 1 launch 2 port/nodes 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
 levels="$levels collection 8 window 7 store 7"
 # The order of the folders within a layer.
 inner='mover/geometry 1 mover/plan 2 mover/kernels 3 mover/run 4 mover/bind 5 mover/io 6'
@@ -92,7 +92,7 @@ rule_includes()
                 return (path in public) ? public[path] : path
             }
             sub(/^src\//, "", path); split(path, part, "/")
-            if (path ~ /^port\/mpi\//) return "port/mpi" # it starts ranks as the launcher does
+            if (path ~ /^port\/nodes\//) return "port/nodes" # it starts ranks as the launcher does
             return part[1]
         }
         !/^#include/ { next }
@@ -288,7 +288,7 @@ rule_library()
     readelf -d "$scratch/ferry.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -Ev '^(libc\.so|ld-linux)' | sed 's/^/libferry.so: needs /' >>"$found"
     nm -D --undefined-only "$build/lib/libferry_data.so" "$build/lib/ferry/ferry-port-sim.so" \
-        "$build/lib/ferry/ferry-port-mpi.so" "$build/lib/ferry/ferry-launch.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
+        "$build/lib/ferry/ferry-port-nodes.so" "$build/lib/ferry/ferry-launch.so" | awk '{ print $NF }' | grep '^fy_' | sort -u \
         >"$scratch/needed"
     nm -D --undefined-only "$build/lib/ferry/ferry-schedulers.so" |
         awk '$NF ~ /^fy_/ && $NF !~ /^fy_[a-z_]*alloc$/ {

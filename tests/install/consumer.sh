@@ -148,7 +148,7 @@ case $got in
 *) fail "without its plug-in the launcher is missed so: $got" ;;
 esac
 
-# A job of a launcher's needs port mpi, which is a plug-in of the shared library, and one of an
+# A job of a launcher's needs port nodes, which is a plug-in of the shared library, and one of an
 # MPI's.
 refuse()
 {
@@ -163,7 +163,7 @@ refuse()
 export OMPI_COMM_WORLD_SIZE=2
 refuse "ferry-port-none.so is missing" env FERRY_MPI=none "$scratch/build/consumer_shared"
 refuse "ferry-port-none.so is missing" env FERRY_MPI=none "$scratch/build/consumer_static"
-rm "$prefix/$libdir/ferry/ferry-port-mpi.so"
+rm "$prefix/$libdir/ferry/ferry-port-nodes.so"
 refuse "" env FERRY_MPI=none "$scratch/build/consumer_shared"
 unset OMPI_COMM_WORLD_SIZE
 echo "installed, built with CMake and pkg-config, run: ok"

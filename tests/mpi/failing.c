@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/mpi/binding.h"
+#include "port/nodes/mpi/library.h"
 
 enum { FAILURE = 1 };
 
-static const fy_mpi_binding *real;
+static const fy_mpi_library *real;
 static char what[16];
 static int left, at_rank = -1, own_rank = -1;
 
-__attribute__((visibility("default"))) extern fy_mpi_binding ferry_mpi_binding;
-fy_mpi_binding ferry_mpi_binding;
+__attribute__((visibility("default"))) extern fy_mpi_library ferry_mpi_library;
+fy_mpi_library ferry_mpi_library;
 
 /* Whether this call, of the sort `sort`, is the one that fails. */
 static bool fails(const char *sort)
@@ -33,23 +33,23 @@ static bool fails(const char *sort)
     return true;
 }
 
-static int fail_send(fy_mpi_comm *comm, const void *data, size_t size_bytes, int rank, int tag,
-                     fy_mpi_request *request)
+static int fail_send(fy_nodes_net *comm, const void *data, size_t size_bytes, int rank, int tag,
+                     fy_nodes_request *request)
 {
-    return fails("send") ? FAILURE : real->send(comm, data, size_bytes, rank, tag, request);
+    return fails("send") ? FAILURE : real->binding.send(comm, data, size_bytes, rank, tag, request);
 }
 
-static int fail_receive(fy_mpi_comm *comm, void *data, size_t size_bytes, int rank, int tag,
-                        fy_mpi_request *request)
+static int fail_receive(fy_nodes_net *comm, void *data, size_t size_bytes, int rank, int tag,
+                        fy_nodes_request *request)
 {
-    if (rank != FY_MPI_ANY && fails("receive"))
+    if (rank != FY_NODES_ANY && fails("receive"))
         return FAILURE;
-    return real->receive(comm, data, size_bytes, rank, tag, request);
+    return real->binding.receive(comm, data, size_bytes, rank, tag, request);
 }
 
-static int fail_test(fy_mpi_request *request, bool *done, int *source, size_t *size_bytes)
+static int fail_test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
 {
-    int error = real->test(request, done, source, size_bytes);
+    int error = real->binding.test(request, done, source, size_bytes);
     if (error != 0 || !*done)
         return error;
     if (source == NULL && size_bytes != NULL && fails("short"))
@@ -57,9 +57,9 @@ static int fail_test(fy_mpi_request *request, bool *done, int *source, size_t *s
     return fails(source != NULL ? "come" : size_bytes != NULL ? "payload" : "reap") ? FAILURE : 0;
 }
 
-static void place(const fy_mpi_comm *comm, int *rank, int *ranks)
+static void place(const fy_nodes_net *comm, int *rank, int *ranks)
 {
-    real->comm_place(comm, rank, ranks);
+    real->binding.place(comm, rank, ranks);
     own_rank = own_rank < 0 ? *rank : own_rank;
 }
 
@@ -67,15 +67,15 @@ __attribute__((constructor)) static void load(void)
 {
     const char *file = getenv("FAILING_BINDING"), *plan = getenv("FAILING_PLAN");
     void *handle = file == NULL ? NULL : dlopen(file, RTLD_NOW | RTLD_GLOBAL);
-    real = handle == NULL ? NULL : dlsym(handle, FY_MPI_BINDING_SYMBOL);
+    real = handle == NULL ? NULL : dlsym(handle, FY_MPI_LIBRARY_SYMBOL);
     if (real == NULL || plan == NULL ||
         sscanf(plan, "%15[a-z]:%d:%d", what, &left, &at_rank) != 3) {
         fprintf(stderr, "failing: FAILING_BINDING or FAILING_PLAN is wrong\n");
         abort();
     }
-    ferry_mpi_binding = *real;
-    ferry_mpi_binding.send = fail_send;
-    ferry_mpi_binding.receive = fail_receive;
-    ferry_mpi_binding.test = fail_test;
-    ferry_mpi_binding.comm_place = place;
+    ferry_mpi_library = *real;
+    ferry_mpi_library.binding.send = fail_send;
+    ferry_mpi_library.binding.receive = fail_receive;
+    ferry_mpi_library.binding.test = fail_test;
+    ferry_mpi_library.binding.place = place;
 }

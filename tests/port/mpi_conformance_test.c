@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "conformance.h"
-#include "port/mpi/open.h"
+#include "port/nodes/mpi/open.h"
 
 static void run_case(const fy_conformance *what, MPI_Comm comm, bool share)
 {
@@ -21,7 +21,7 @@ static void run_case(const fy_conformance *what, MPI_Comm comm, bool share)
         .shm = {.heap_bytes = (size_t)1 << 30},
         .share = share,
     };
-    fy_mpi_job *job;
+    fy_nodes_job *job;
     fy_port *port;
     int error = fy_mpi_open(&options, &job, &port);
     if (error != 0)
@@ -29,7 +29,7 @@ static void run_case(const fy_conformance *what, MPI_Comm comm, bool share)
     fy_expect(error == 0);
     what->run(port);
     port->ops->transport.close(port);
-    fy_mpi_leave(job);
+    fy_nodes_leave(job);
 }
 
 /* The caller's own messages, on the communicator that the port was opened on. */

@@ -26,7 +26,7 @@ typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
 /* In `state`, beside shm_state: this rank does not make senders' stores visible when it goes to
  * sleep, because it cannot or because it does so often, so they order them themselves. */
 #define SHM_NEEDS_FENCE 0x100u
-/* Likewise: the place of a rank of another node, filled by a relay (port/mpi/relay.c), or the
+/* Likewise: the place of a rank of another node, filled by a relay (port/nodes/relay.c), or the
  * relay's own. Set before anybody joins. */
 #define SHM_FAR 0x200u
 #define SHM_STATE_MASK 0xffu

@@ -49,8 +49,8 @@ FY_SHARED void fy_shm_compute_set(fy_port *port, fy_compute mode);
 /* How many places for ranks the segment has. */
 int fy_segment_ranks(const fy_segment *segment);
 
-/* Whether the job has other nodes, whose ranks a relay stands for: the port needs what fy_mpi_table
- * (port/mpi/open.h) adds. */
+/* Whether the job has other nodes, whose ranks a relay stands for: the port needs what
+ * fy_nodes_table (port/nodes/table.h) adds. */
 bool fy_segment_is_relayed(const fy_segment *segment);
 
 /* Has ranks [first, first + count) started, with `argv` or, when that is NULL, as the others were.

@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "launch/job.h"
-#include "port/mpi/child.h"
-#include "port/mpi/node.h"
+#include "port/nodes/child.h"
+#include "port/nodes/node.h"
 
 /* What tells the thread to end. */
 enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
@@ -24,8 +24,8 @@ enum { PAUSE_NS = 1000 * 1000 };
 
 enum { SET_STOP, SET_NEXT, SET_SPAWN_REQUESTS, SET_QUERY, SET_CHILDREN };
 
-struct fy_mpi_watch {
-    const fy_mpi_node *node;
+struct fy_nodes_watch {
+    const fy_node *node;
     int stop_fd;
     int query_fd;      /* -1: nobody asks */
     uint64_t stops;    /* STOP_..., or 0; the thread's */
@@ -38,20 +38,20 @@ struct fy_mpi_watch {
      * is not at its end with the last of them. */
     job job;
     fy_launch_plan plan;
-    fy_mpi_program program;
+    fy_nodes_program program;
     struct pollfd *set;
     pthread_t thread;
 };
 
-static uint32_t state_at(const fy_mpi_watch *w, int place)
+static uint32_t state_at(const fy_nodes_watch *w, int place)
 {
     return fy_shm_state(w->node->segment, (uint32_t)place);
 }
 
-static void note_end(fy_mpi_watch *w, int index)
+static void note_end(fy_nodes_watch *w, int index)
 {
-    const fy_mpi_node *node = w->node;
-    int place = fy_mpi_place(node, index);
+    const fy_node *node = w->node;
+    int place = fy_node_place(node, index);
     if (state_at(w, place) >= SHM_LEFT)
         return;
     w->saw_death = true;
@@ -65,7 +65,7 @@ static void note_end(fy_mpi_watch *w, int index)
 
 /* Goes on to the next rank that has not ended. One that the system does not let us watch ends the
  * watch. */
-static void watch_next(fy_mpi_watch *w)
+static void watch_next(fy_nodes_watch *w)
 {
     if (w->next_fd >= 0)
         close(w->next_fd);
@@ -80,7 +80,7 @@ static void watch_next(fy_mpi_watch *w)
 }
 
 /* Whether the others of this node go on without `dead`, and some elsewhere have not said so. */
-static bool awaits_endurance(const fy_mpi_watch *w, int dead)
+static bool awaits_endurance(const fy_nodes_watch *w, int dead)
 {
     const fy_segment *segment = w->node->segment;
     bool far_endure = true;
@@ -100,7 +100,7 @@ static bool awaits_endurance(const fy_mpi_watch *w, int dead)
 
 /* Whether a death has to wait: what ranks of other nodes have said may still be on its way. The job
  * would end half a second after a death in any case, so it waits no longer than that. */
-static bool is_early(fy_mpi_watch *w, int dead)
+static bool is_early(fy_nodes_watch *w, int dead)
 {
     enum { PATIENCE_NS = 500 * 1000 * 1000 };
     uint64_t now_ns = fy_clock_now_ns();
@@ -115,7 +115,7 @@ static bool is_early(fy_mpi_watch *w, int dead)
 
 /* A rank that this process has started has ended. Whether its status is still to be had depends on
  * the program, which may have waited for all its children. */
-static void reap(fy_mpi_watch *w, int rank)
+static void reap(fy_nodes_watch *w, int rank)
 {
     job *j = &w->job;
     job_child *child = &j->children[rank];
@@ -139,7 +139,7 @@ static void reap(fy_mpi_watch *w, int rank)
     fy_job_child_gone(j, rank, &info);
 }
 
-static nfds_t fill_set(const fy_mpi_watch *w)
+static nfds_t fill_set(const fy_nodes_watch *w)
 {
     const job *j = &w->job;
     w->set[SET_STOP] = (struct pollfd){.fd = w->stops != 0 ? -1 : w->stop_fd, .events = POLLIN};
@@ -161,7 +161,7 @@ static int until_ms(const job *j)
     return now >= j->stage_end_ns ? 0 : (int)((j->stage_end_ns - now) / 1000000 + 1);
 }
 
-static void serve_set(fy_mpi_watch *w)
+static void serve_set(fy_nodes_watch *w)
 {
     job *j = &w->job;
     if (w->set[SET_STOP].revents != 0 &&
@@ -174,19 +174,19 @@ static void serve_set(fy_mpi_watch *w)
     if (w->set[SET_SPAWN_REQUESTS].revents != 0)
         (void)fy_job_spawn_ranks(j, j->spawn_requests);
     if (w->set[SET_QUERY].revents != 0)
-        fy_mpi_query_answer(w->node, w->query_fd);
+        fy_nodes_query_answer(w->node, w->query_fd);
     for (int rank = j->starting; rank < j->ranks; rank++)
         if (w->set[SET_CHILDREN + rank].revents != 0)
             reap(w, rank);
 }
 
-static bool is_over(const fy_mpi_watch *w)
+static bool is_over(const fy_nodes_watch *w)
 {
     return w->stops == STOP_AT_ONCE || (w->stops == STOP_AFTER_CHILDREN && w->job.left == 1);
 }
 
 /* A rank that it has started has ended, and not all that live go on without it: this process ends
- * as that one did, and so MPI's launcher ends the job. */
+ * as that one did, and so the binding's launcher ends the job. */
 static void end_job(const job *j)
 {
     if (j->stage == JOB_KILLED || (j->stage != JOB_RUNS && until_ms(j) == 0))
@@ -195,7 +195,7 @@ static void end_job(const job *j)
 
 static void *watch(void *arg)
 {
-    fy_mpi_watch *w = arg;
+    fy_nodes_watch *w = arg;
     watch_next(w);
     while (!is_over(w)) {
         if (fy_job_poll(w->set, fill_set(w), until_ms(&w->job)) > 0)
@@ -208,12 +208,12 @@ static void *watch(void *arg)
 }
 
 /* Makes this process one that starts ranks. */
-static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
+static int prepare_job(fy_nodes_watch *w, const fy_nodes_launcher *launcher, const sigset_t *mask)
 {
     job *j = &w->job;
     fy_segment *segment = w->node->segment;
     w->plan = (fy_launch_plan){
-        .program = w->program.path, .prepare = fy_mpi_child_prepare, .arg = &w->program};
+        .program = w->program.path, .prepare = fy_nodes_child_prepare, .arg = &w->program};
     j->plan = &w->plan;
     j->segment_fd = w->node->fd;
     j->controls = (fy_controls){
@@ -221,7 +221,7 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
     j->launcher = getpid();
     j->old_mask = *mask;
     sigaction(SIGCHLD, NULL, &j->old_child_action);
-    int error = fy_mpi_program_read(&w->program);
+    int error = fy_nodes_program_read(launcher, &w->program);
     if (error != 0)
         return error;
     w->plan.argv = w->program.argv;
@@ -243,7 +243,7 @@ static int prepare_job(fy_mpi_watch *w, const sigset_t *mask)
     return 0;
 }
 
-static void free_watch(fy_mpi_watch *w)
+static void free_watch(fy_nodes_watch *w)
 {
     const int files[] = {w->stop_fd,           w->next_fd,
                          w->query_fd,          w->job.spawn_requests,
@@ -251,22 +251,23 @@ static void free_watch(fy_mpi_watch *w)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
-    fy_mpi_program_free(&w->program);
+    fy_nodes_program_free(&w->program);
     free(w->job.children);
     free(w->set);
     free(w);
 }
 
-fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool queries)
+fy_nodes_watch *fy_nodes_watch_start(const fy_node *node, const fy_nodes_launcher *launcher,
+                                     bool queries)
 {
     bool starts = node->fd >= 0 && (node->numbers != 0 ? node->later_count > 0
                                                        : (int)node->segment->ranks > node->count);
-    fy_mpi_watch *w = node->count < 2 && !starts && !queries ? NULL : calloc(1, sizeof(*w));
+    fy_nodes_watch *w = node->count < 2 && !starts && !queries ? NULL : calloc(1, sizeof(*w));
     if (w == NULL)
         return NULL;
     w->node = node;
     w->next_fd = -1;
-    w->query_fd = queries ? fy_mpi_query_fd() : -1;
+    w->query_fd = queries ? fy_nodes_query_fd() : -1;
     w->job = (job){.left = 1, .spawn_requests = -1, .signal_fd = -1, .start_pipe = {-1, -1}};
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
     w->set = calloc(2 * (SET_CHILDREN + (size_t)node->segment->ranks), sizeof(*w->set));
@@ -275,7 +276,7 @@ fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool queries)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     bool ready = w->stop_fd >= 0 && w->set != NULL && w->job.children != NULL;
-    if (ready && starts && prepare_job(w, &old) != 0)
+    if (ready && starts && prepare_job(w, launcher, &old) != 0)
         fy_log_line(node->ranks[node->self], "ferry_spawn cannot start ranks: %s", fy_error_text());
     bool started = ready && pthread_create(&w->thread, NULL, watch, w) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -287,7 +288,7 @@ fy_mpi_watch *fy_mpi_watch_start(const fy_mpi_node *node, bool queries)
     return NULL;
 }
 
-bool fy_mpi_watch_stop(fy_mpi_watch *w, bool whole)
+bool fy_nodes_watch_stop(fy_nodes_watch *w, bool whole)
 {
     if (w == NULL)
         return false;

@@ -1,4 +1,4 @@
-/* Questions: SIGUSR1, which MPI's launchers pass on to all ranks, asks what they do.
+/* Questions: SIGUSR1, which launchers pass on to all ranks, asks what they do.
  *
  * It has a handler, so that a program may put its own in its place at any time. A handler can reach
  * no rank, so it sends on another signal, which all threads block and the watch reads; the first
@@ -10,7 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "port/mpi/node.h"
+#include "port/nodes/node.h"
 #include "port/shm/layout.h"
 
 static int query_signal(void)
@@ -53,7 +53,7 @@ static bool has_handler(int number, void (*handler)(int))
            action.sa_handler == handler;
 }
 
-bool fy_mpi_queries_open(void)
+bool fy_nodes_queries_open(void)
 {
     const sigset_t set = query_set();
     if (!has_handler(SIGUSR1, SIG_DFL) || !has_handler(query_signal(), SIG_DFL))
@@ -64,7 +64,7 @@ bool fy_mpi_queries_open(void)
     return true;
 }
 
-void fy_mpi_queries_close(void)
+void fy_nodes_queries_close(void)
 {
     const sigset_t set = query_set();
     if (has_handler(SIGUSR1, pass_on))
@@ -73,13 +73,13 @@ void fy_mpi_queries_close(void)
     handle(query_signal(), SIG_DFL);
 }
 
-int fy_mpi_query_fd(void)
+int fy_nodes_query_fd(void)
 {
     const sigset_t set = query_set();
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-void fy_mpi_query_answer(const fy_mpi_node *node, int fd)
+void fy_nodes_query_answer(const fy_node *node, int fd)
 {
     const fy_segment *segment = node->segment;
     const fy_controls controls = {
@@ -89,7 +89,7 @@ void fy_mpi_query_answer(const fy_mpi_node *node, int fd)
     while (read(fd, &info, sizeof(info)) > 0)
         continue; /* several are one */
     while (first < node->self &&
-           fy_shm_state(segment, (uint32_t)fy_mpi_place(node, first)) >= SHM_LEFT)
+           fy_shm_state(segment, (uint32_t)fy_node_place(node, first)) >= SHM_LEFT)
         first++;
     if (first != node->self)
         return;

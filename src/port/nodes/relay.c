@@ -1,6 +1,6 @@
 /* The thread's turns: look who has come and gone, here and elsewhere; pass frames on in both
  * directions; then tell of those that had gone at the look and have no frame left. */
-#include "port/mpi/relay.h"
+#include "port/nodes/relay.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,9 +23,9 @@
 /* What is known of a number, and was told. */
 enum { KNOWN_HERE = 1, KNOWN_ENDURES = 2, KNOWN_ENDS = 4, KNOWN_GONE = 8 };
 
-struct fy_mpi_relay {
-    mpi_port *p;
-    const fy_mpi_node *node;
+struct fy_nodes_relay {
+    nodes_port *p;
+    const fy_node *node;
     void *base;
     fy_port *port;     /* of the relay's own place */
     fy_port **shadows; /* by number, of ranks elsewhere that have come; else NULL */
@@ -37,13 +37,13 @@ struct fy_mpi_relay {
     atomic_bool stops, done;
 };
 
-static uint32_t state_at(const fy_mpi_node *node, int place)
+static uint32_t state_at(const fy_node *node, int place)
 {
     return fy_shm_state(node->segment, (uint32_t)place);
 }
 
 /* How many of the node's numbers were given to later ranks. */
-static int later_taken(const fy_mpi_node *node, int world)
+static int later_taken(const fy_node *node, int world)
 {
     /* acquire: the numbers of a rank that has left are counted here */
     uint32_t taken =
@@ -51,22 +51,22 @@ static int later_taken(const fy_mpi_node *node, int world)
     return (int)taken - (node->later_first - world);
 }
 
-bool fy_mpi_node_is_empty(const fy_mpi_node *node, int world)
+bool fy_node_is_empty(const fy_node *node, int world)
 {
     bool empty = true;
     for (int i = 0; i < node->count; i++)
-        empty = empty && state_at(node, fy_mpi_place(node, i)) >= SHM_LEFT;
+        empty = empty && state_at(node, fy_node_place(node, i)) >= SHM_LEFT;
     for (int i = 0; i < later_taken(node, world); i++)
         empty = empty && state_at(node, node->later_first + i) >= SHM_LEFT;
     return empty;
 }
 
-static bool is_later_here(const fy_mpi_relay *r, int number)
+static bool is_later_here(const fy_nodes_relay *r, int number)
 {
     return number >= r->p->world && r->p->place[number] >= 0;
 }
 
-endpoint *fy_mpi_relay_end(fy_mpi_relay *r, int number)
+endpoint *fy_nodes_relay_end(fy_nodes_relay *r, int number)
 {
     endpoint **end = &r->ends[number];
     if (*end != NULL)
@@ -76,32 +76,32 @@ endpoint *fy_mpi_relay_end(fy_mpi_relay *r, int number)
         return NULL;
     made->number = number;
     made->heap = r->port;
-    if (fy_mpi_endpoint_init(r->p, made) != 0) {
+    if (fy_nodes_endpoint_init(r->p, made) != 0) {
         free(made);
         return NULL;
     }
     return *end = made;
 }
 
-/* As fy_mpi_relay_end, without the lock. */
-static endpoint *end_of(fy_mpi_relay *r, int number)
+/* As fy_nodes_relay_end, without the lock. */
+static endpoint *end_of(fy_nodes_relay *r, int number)
 {
     lock(r->p);
-    endpoint *end = fy_mpi_relay_end(r, number);
+    endpoint *end = fy_nodes_relay_end(r, number);
     unlock(r->p);
     return end;
 }
 
 /* Tells a process something of a later rank here, however long memory for it takes. */
-static void tell(fy_mpi_relay *r, int number, fy_lane lane, int process, notices what)
+static void tell(fy_nodes_relay *r, int number, fy_lane lane, int process, notices what)
 {
     endpoint *from;
     while ((from = end_of(r, number)) == NULL)
         fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_MAX_NS);
-    fy_mpi_tell(r->p, from, lane, process, what);
+    fy_nodes_tell(r->p, from, lane, process, what);
 }
 
-static void bury(fy_mpi_relay *r, int number)
+static void bury(fy_nodes_relay *r, int number)
 {
     r->known[number] |= KNOWN_GONE;
     r->port->ops->members.bury(r->port, number);
@@ -111,7 +111,7 @@ static void bury(fy_mpi_relay *r, int number)
 }
 
 /* Notes an end that is seen for the first time. */
-static void note_end(fy_mpi_relay *r, int number, bool died)
+static void note_end(fy_nodes_relay *r, int number, bool died)
 {
     if ((r->known[number] & KNOWN_ENDS) != 0)
         return;
@@ -120,12 +120,12 @@ static void note_end(fy_mpi_relay *r, int number, bool died)
 }
 
 /* Whether frames of a rank that died are not worth waiting for any more. */
-static bool is_stale(const fy_mpi_relay *r, int number)
+static bool is_stale(const fy_nodes_relay *r, int number)
 {
     return r->end_ns[number] != 0 && fy_clock_now_ns() - r->end_ns[number] > DEAD_FRAMES_NS;
 }
 
-static void look_at_endurance(fy_mpi_relay *r, int number)
+static void look_at_endurance(fy_nodes_relay *r, int number)
 {
     /* seq_cst: as in shm_endure */
     bool endures = atomic_load(&rank_at(r->base, (uint32_t)number)->endures) != 0;
@@ -138,7 +138,7 @@ static void look_at_endurance(fy_mpi_relay *r, int number)
                  endures ? NOTICES_ENDURES : NOTICES_MORTAL);
 }
 
-static void look_at_later(fy_mpi_relay *r, int number)
+static void look_at_later(fy_nodes_relay *r, int number)
 {
     uint32_t state = state_at(r->node, number);
     if (state == SHM_ABSENT || (r->known[number] & KNOWN_GONE) != 0)
@@ -156,7 +156,7 @@ static void look_at_later(fy_mpi_relay *r, int number)
 }
 
 /* Whether nothing is left to do for the later ranks of this node. */
-static bool look_here(fy_mpi_relay *r)
+static bool look_here(fy_nodes_relay *r)
 {
     bool idle = true;
     int taken = later_taken(r->node, r->p->world);
@@ -172,14 +172,14 @@ static bool look_here(fy_mpi_relay *r)
 }
 
 /* Whether frames of a rank elsewhere wait here. */
-static bool holds_frames(const fy_mpi_relay *r, int number)
+static bool holds_frames(const fy_nodes_relay *r, int number)
 {
-    mpi_port *p = r->p;
+    nodes_port *p = r->p;
     bool holds = false;
     lock(p);
     for (int i = 0; i < r->node->later_count; i++) {
         const endpoint *end = r->ends[r->node->later_first + i];
-        holds = holds || (end != NULL && fy_mpi_holds(end, number));
+        holds = holds || (end != NULL && fy_nodes_holds(end, number));
     }
     unlock(p);
     return holds;
@@ -187,7 +187,7 @@ static bool holds_frames(const fy_mpi_relay *r, int number)
 
 /* Fills the place of a rank elsewhere; without memory a later turn does. Of those that have gone
  * nobody else would tell it. */
-static void fill_place(fy_mpi_relay *r, int number)
+static void fill_place(fy_nodes_relay *r, int number)
 {
     fy_port *shadow;
     if (fy_shm_join(r->node->segment, number, &shadow) != 0)
@@ -200,10 +200,10 @@ static void fill_place(fy_mpi_relay *r, int number)
 
 /* Fills the places of ranks elsewhere that have come. One that has gone since comes only if it has
  * something to say: to those who came after it, it never was. */
-static void look_elsewhere(fy_mpi_relay *r)
+static void look_elsewhere(fy_nodes_relay *r)
 {
     for (int i = 0; i < r->p->ranks; i++) {
-        fy_peer_state state = r->p->place[i] >= 0 ? FY_PEER_ABSENT : fy_mpi_far_state(r->p, i);
+        fy_peer_state state = r->p->place[i] >= 0 ? FY_PEER_ABSENT : fy_nodes_far_state(r->p, i);
         if (state == FY_PEER_ABSENT || (r->known[i] & KNOWN_GONE) != 0)
             continue;
         if (state != FY_PEER_ALIVE)
@@ -215,7 +215,7 @@ static void look_elsewhere(fy_mpi_relay *r)
 
 /* A frame that goes on, and on which lane. */
 typedef struct passing {
-    fy_mpi_relay *relay;
+    fy_nodes_relay *relay;
     fy_lane lane;
     int number; /* the later rank that it goes to, or the rank elsewhere */
 } passing;
@@ -224,18 +224,18 @@ typedef struct passing {
 static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
 {
     const passing *w = context;
-    fy_mpi_relay *r = w->relay;
+    fy_nodes_relay *r = w->relay;
     if (!is_later_here(r, source) || is_stale(r, source))
         return FY_TAKEN;
     endpoint *from = end_of(r, source);
     if (from == NULL)
         return FY_LEAVE;
     terms how = frame->block && frame->size_bytes > EAGER_MAX ? GIVEN : COPIED;
-    /* It was kept for the target, with which it would go while MPI reads it. */
+    /* It was kept for the target, with which it would go while the binding reads it. */
     if (how == GIVEN)
         (void)r->port->ops->heap.keep_for(r->port, (void *)(uintptr_t)frame->data,
                                           r->node->numbers);
-    int error = fy_mpi_send_remote(r->p, from, w->lane, w->number, frame, how, NULL);
+    int error = fy_nodes_send_remote(r->p, from, w->lane, w->number, frame, how, NULL);
     if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
         return FY_LEAVE;
     return error == 0 && how == GIVEN ? FY_KEEP : FY_TAKEN;
@@ -245,7 +245,7 @@ static fy_verdict pass_out(void *context, int source, const fy_frame *frame)
 static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
 {
     const passing *w = context;
-    const fy_mpi_relay *r = w->relay;
+    const fy_nodes_relay *r = w->relay;
     fy_port *shadow = r->shadows[source];
     if ((r->known[source] & KNOWN_GONE) != 0 || is_stale(r, source))
         return FY_TAKEN;
@@ -264,14 +264,14 @@ static fy_verdict pass_in(void *context, int source, const fy_frame *frame)
 }
 
 /* Takes in what has come for this process; its application thread may sleep. */
-static void pump(fy_mpi_relay *r)
+static void pump(fy_nodes_relay *r)
 {
-    mpi_port *p = r->p;
+    nodes_port *p = r->p;
     bool came = false;
     lock(p);
     for (int lane = 0; lane < FY_LANES; lane++) {
         bool had = p->self.inlets[lane].head != NULL;
-        fy_mpi_pump(p, (fy_lane)lane);
+        fy_nodes_pump(p, (fy_lane)lane);
         came = came || (!had && p->self.inlets[lane].head != NULL);
     }
     unlock(p);
@@ -279,9 +279,9 @@ static void pump(fy_mpi_relay *r)
         r->port->ops->heap.rouse(r->port, p->rank);
 }
 
-static int pass_all(fy_mpi_relay *r)
+static int pass_all(fy_nodes_relay *r)
 {
-    mpi_port *p = r->p;
+    nodes_port *p = r->p;
     int passed = 0;
     passing w = {.relay = r};
     for (w.number = 0; w.number < p->ranks; w.number++)
@@ -294,32 +294,32 @@ static int pass_all(fy_mpi_relay *r)
                 continue;
             lock(p);
             if (r->ends[w.number] != NULL)
-                passed += fy_mpi_deliver(p, r->ends[w.number], w.lane, BUDGET, pass_in, &w);
+                passed += fy_nodes_deliver(p, r->ends[w.number], w.lane, BUDGET, pass_in, &w);
             unlock(p);
         }
     return passed;
 }
 
 /* Whether all that a later rank had sent to a rank elsewhere was passed on, or nobody wants it. */
-static bool is_heard_out(const fy_mpi_relay *r, int number, int far)
+static bool is_heard_out(const fy_nodes_relay *r, int number, int far)
 {
     fy_port *shadow = r->shadows[far];
     if (shadow == NULL) /* there was no memory for it yet, or it is not there */
-        return fy_mpi_far_state(r->p, far) != FY_PEER_ALIVE;
+        return fy_nodes_far_state(r->p, far) != FY_PEER_ALIVE;
     return (r->known[far] & KNOWN_GONE) != 0 || shadow->ops->members.silent(shadow, number);
 }
 
 /* The same for all that a process relays for, and itself. */
-static bool is_passed_on(const fy_mpi_relay *r, int number, int process)
+static bool is_passed_on(const fy_nodes_relay *r, int number, int process)
 {
     for (int i = 0; i < r->p->ranks; i++)
-        if (r->p->place[i] < 0 && fy_mpi_home(r->p, i) == process && !is_heard_out(r, number, i))
+        if (r->p->place[i] < 0 && fy_nodes_home(r->p, i) == process && !is_heard_out(r, number, i))
             return false;
     return true;
 }
 
 /* Tells of the end of a later rank where its frames have gone before. */
-static void tell_end(fy_mpi_relay *r, int number)
+static void tell_end(fy_nodes_relay *r, int number)
 {
     notices what = r->end_ns[number] != 0 ? NOTICES_DEAD : NOTICES_BYE;
     bool all = true;
@@ -338,7 +338,7 @@ static void tell_end(fy_mpi_relay *r, int number)
 }
 
 /* Marks the end of a rank elsewhere when all that it had sent is in the rings. */
-static void mark_end(fy_mpi_relay *r, int number)
+static void mark_end(fy_nodes_relay *r, int number)
 {
     if (holds_frames(r, number))
         return;
@@ -347,7 +347,7 @@ static void mark_end(fy_mpi_relay *r, int number)
     bury(r, number);
 }
 
-static void settle_ends(fy_mpi_relay *r)
+static void settle_ends(fy_nodes_relay *r)
 {
     for (int i = 0; i < r->p->ranks; i++) {
         if ((r->known[i] & (KNOWN_ENDS | KNOWN_GONE)) != KNOWN_ENDS)
@@ -359,23 +359,23 @@ static void settle_ends(fy_mpi_relay *r)
     }
 }
 
-static void tell_done(fy_mpi_relay *r)
+static void tell_done(fy_nodes_relay *r)
 {
     for (int i = 0; i < r->p->world; i++)
         for (int lane = 0; lane < FY_LANES && r->p->place[i] < 0; lane++)
-            fy_mpi_tell(r->p, &r->p->self, (fy_lane)lane, i, NOTICES_DONE);
-    /* release: pairs with the acquire in fy_mpi_relay_is_done */
+            fy_nodes_tell(r->p, &r->p->self, (fy_lane)lane, i, NOTICES_DONE);
+    /* release: pairs with the acquire in fy_nodes_relay_is_done */
     atomic_store_explicit(&r->done, true, memory_order_release);
 }
 
 static void *run(void *arg)
 {
-    fy_mpi_relay *r = arg;
+    fy_nodes_relay *r = arg;
     uint64_t pause_ns = PAUSE_MIN_NS;
     int idle_turns = 0;
-    /* acquire: pairs with fy_mpi_relay_stop */
+    /* acquire: pairs with fy_nodes_relay_stop */
     while (!atomic_load_explicit(&r->stops, memory_order_acquire)) {
-        bool empty = !fy_mpi_relay_is_done(r) && fy_mpi_node_is_empty(r->node, r->p->world);
+        bool empty = !fy_nodes_relay_is_done(r) && fy_node_is_empty(r->node, r->p->world);
         if (look_here(r)) {
             if (empty)
                 tell_done(r);
@@ -400,7 +400,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static int prepare(fy_mpi_relay *r)
+static int prepare(fy_nodes_relay *r)
 {
     size_t ranks = (size_t)r->p->ranks;
     r->shadows = calloc(ranks, sizeof(*r->shadows));
@@ -418,7 +418,7 @@ static int prepare(fy_mpi_relay *r)
 }
 
 /* The program's signals are for its own threads. */
-static int start_thread(fy_mpi_relay *r)
+static int start_thread(fy_nodes_relay *r)
 {
     sigset_t all, old;
     sigfillset(&all);
@@ -429,9 +429,9 @@ static int start_thread(fy_mpi_relay *r)
                       : fy_error_set(FERRY_ESYSTEM, "open: starting a relay: %s", strerror(error));
 }
 
-int fy_mpi_relay_start(mpi_port *p)
+int fy_nodes_relay_start(nodes_port *p)
 {
-    fy_mpi_relay *r = calloc(1, sizeof(*r));
+    fy_nodes_relay *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for a relay");
     r->p = p;
@@ -446,16 +446,16 @@ int fy_mpi_relay_start(mpi_port *p)
         return 0;
     p->relay = NULL;
     p->locks = p->helper;
-    fy_mpi_relay_free(r);
+    fy_nodes_relay_free(r);
     return error;
 }
 
-bool fy_mpi_relay_is_done(const fy_mpi_relay *relay)
+bool fy_nodes_relay_is_done(const fy_nodes_relay *relay)
 {
     return atomic_load_explicit(&relay->done, memory_order_acquire);
 }
 
-void fy_mpi_relay_stop(fy_mpi_relay *r)
+void fy_nodes_relay_stop(fy_nodes_relay *r)
 {
     /* release: pairs with the acquire in run */
     atomic_store_explicit(&r->stops, true, memory_order_release);
@@ -463,12 +463,12 @@ void fy_mpi_relay_stop(fy_mpi_relay *r)
     pthread_join(r->thread, NULL);
 }
 
-void fy_mpi_relay_free(fy_mpi_relay *r)
+void fy_nodes_relay_free(fy_nodes_relay *r)
 {
     for (int i = 0; i < r->p->ranks && r->ends != NULL; i++)
         if (r->ends[i] != NULL) {
-            fy_mpi_undelivered_free(r->p, r->ends[i]);
-            fy_mpi_endpoint_fini(r->p, r->ends[i]);
+            fy_nodes_undelivered_free(r->p, r->ends[i]);
+            fy_nodes_endpoint_fini(r->p, r->ends[i]);
             free(r->ends[i]);
         }
     for (int i = 0; i < r->p->ranks && r->shadows != NULL; i++)

@@ -1,9 +1,11 @@
-/* A rank's side of the port over several nodes: shm for the ranks of its node, MPI for the others.
+/* A rank's side of the port over several nodes: shm for the ranks of its node, the binding for the
+ * others.
  *
  * A frame to another node is one message: head, words and payload, up to EAGER_MAX bytes of it; a
  * larger payload follows as a message of its own, straight from its block into a block. Each lane
- * has a tag for frames and one for payloads. MPI keeps the order of messages with one tag between
- * two ranks, and payloads are received in the order of their frames, so nothing needs a number.
+ * has a tag for frames and one for payloads. The binding keeps the order of messages with one tag
+ * between two ranks, and payloads are received in the order of their frames, so nothing needs a
+ * number.
  *
  * The head is left out of frames without payload whose head would say what that of the frame before
  * said. Such a message is shorter than a head, and has words alone: on a node some libraries take a
@@ -21,14 +23,14 @@
  *
  * Threads: with a helper or a relay, everything here is under `lock`, which is never held while a
  * frame is delivered. */
-#ifndef FY_MPI_PORT_STATE_H
-#define FY_MPI_PORT_STATE_H
+#ifndef FY_NODES_PORT_STATE_H
+#define FY_NODES_PORT_STATE_H
 
 #include <stdatomic.h>
 
 #include "base/mutex.h"
-#include "port/mpi/binding.h"
-#include "port/mpi/node.h"
+#include "port/nodes/binding.h"
+#include "port/nodes/node.h"
 #include "port/port.h"
 #include "port/shm/layout.h"
 #include "port/waiting.h"
@@ -62,7 +64,7 @@ typedef enum notices {
     NOTICES_ENDURES, /* it goes on when others die */
     NOTICES_MORTAL,  /* it does not any more */
     NOTICES_DONE,    /* nothing comes from its node any more on this lane */
-    NOTICES_LOST,    /* its process has lost messages: see fy_mpi_cut_off */
+    NOTICES_LOST,    /* its process has lost messages: see fy_nodes_cut_off */
 } notices;
 
 /* What a message begins with. Words and payload follow. */
@@ -93,11 +95,11 @@ typedef struct route {
 /* A message that is expected or has come. */
 typedef struct slot {
     struct slot *next;
-    fy_mpi_request request; /* of the message, later of its payload */
-    bool done;              /* it has come, and has not been put in line */
-    bool waiting;           /* its payload is in flight */
-    fy_port *heap;          /* whose block the payload is; NULL: it is malloc's */
-    int source;             /* the process */
+    fy_nodes_request request; /* of the message, later of its payload */
+    bool done;                /* it has come, and has not been put in line */
+    bool waiting;             /* its payload is in flight */
+    fy_port *heap;            /* whose block the payload is; NULL: it is malloc's */
+    int source;               /* the process */
     size_t size_bytes;
     void *payload;              /* that followed; else NULL */
     wire head;                  /* what the message says, or the one before: */
@@ -154,10 +156,10 @@ typedef struct endpoint {
     fy_port *heap; /* for blocks */
 } endpoint;
 
-/* A message that MPI has not yet done with. */
+/* A message that the binding has not yet done with. */
 typedef struct departure {
     struct departure *next;
-    fy_mpi_request request;
+    fy_nodes_request request;
     int rank;          /* the process that it goes to */
     void *payload;     /* to be freed with it; else NULL */
     atomic_bool *lent; /* to be told the end instead; else NULL */
@@ -181,7 +183,7 @@ typedef struct circles {
     char text[FY_ANSWER_BYTES]; /* what this rank has answered */
 } circles;
 
-/* In mpi_port.far: on how many lanes the rank counts as gone, whether it died, whether it has
+/* In nodes_port.far: on how many lanes the rank counts as gone, whether it died, whether it has
  * come, whether something between it and this rank was lost, and on how many lanes its goodbye has
  * arrived. Those that the job began with have come. A rank that is lost counts as gone on all lanes
  * immediately. Its goodbyes arrive later. */
@@ -191,20 +193,20 @@ typedef struct circles {
 #define FAR_LOST 16u
 #define FAR_HEARD 32u /* times the lanes */
 
-typedef struct mpi_port {
+typedef struct nodes_port {
     fy_port port;
     fy_port *near; /* port shm of the node */
-    const fy_mpi_binding *mpi;
-    fy_mpi_comm *comm;
-    const fy_mpi_node *node;
+    const fy_nodes_binding *binding;
+    fy_nodes_net *net;
+    const fy_node *node;
     int rank, ranks; /* numbers are below `ranks` */
-    int world;       /* and of processes that MPI knows below this */
+    int world;       /* and of processes that the binding connects below this */
     int *place;      /* of each rank on this node; -1: elsewhere */
     endpoint self;
-    struct fy_mpi_relay *relay; /* NULL: this process is none */
-    _Atomic uint8_t *far;       /* by number, of ranks elsewhere: FAR_... */
-    uint32_t farewells;         /* of how many of MPI's the goodbyes on all lanes have arrived */
-    uint32_t done;              /* how often a node's relay has said that it is done */
+    struct fy_nodes_relay *relay; /* NULL: this process is none */
+    _Atomic uint8_t *far;         /* by number, of ranks elsewhere: FAR_... */
+    uint32_t farewells;           /* of how many of these the goodbyes on all lanes have arrived */
+    uint32_t done;                /* how often a node's relay has said that it is done */
     posted posted[FY_LANES];
     slot *free_slots;
     uint32_t free_slot_count;
@@ -213,11 +215,11 @@ typedef struct mpi_port {
     uint32_t free_departure_count[CLASSES];
     fy_mutex lock;
     bool helper, locks;     /* a helper runs; it or a relay does */
-    bool helper_allowed;    /* it may call MPI */
-    bool alone;             /* the program does not call MPI itself */
+    bool helper_allowed;    /* it may call the binding */
+    bool alone;             /* the program does not call the network itself */
     fy_lane pumped;         /* the lane that was looked at last; FY_LANES: either may be next */
     uint32_t skipped;       /* looks at the control lane left out since the last one */
-    bool cut_off;           /* from other nodes: see fy_mpi_cut_off */
+    bool cut_off;           /* from other nodes: see fy_nodes_cut_off */
     bool has_lost;          /* a rank elsewhere is lost */
     uint64_t torn_ns;       /* linger waits until then for goodbyes that may be lost; 0: not yet */
     bool closed;            /* the shm port has gone; what comes is received and dropped */
@@ -226,20 +228,21 @@ typedef struct mpi_port {
     uint64_t quantum_ns;    /* of the helper that serves the control lane; constant */
     _Atomic bool came;      /* a frame, since that wait last looked */
     circles circles;
-} mpi_port;
+    fy_port_ops ops; /* its table, with the name that the binding gives the port */
+} nodes_port;
 
-static inline mpi_port *port_of(fy_port *port)
+static inline nodes_port *port_of(fy_port *port)
 {
-    return (mpi_port *)(void *)port;
+    return (nodes_port *)(void *)port;
 }
 
-static inline void lock(mpi_port *p)
+static inline void lock(nodes_port *p)
 {
     if (p->locks)
         fy_mutex_lock(&p->lock);
 }
 
-static inline void unlock(mpi_port *p)
+static inline void unlock(nodes_port *p)
 {
     if (p->locks)
         fy_mutex_unlock(&p->lock);
@@ -247,23 +250,23 @@ static inline void unlock(mpi_port *p)
 
 /* The rest is called with the lock held, unless it says otherwise. */
 
-/* port.c, for fy_mpi_peer. */
-peer *fy_mpi_peer_make(endpoint *e, int number);
+/* port.c, for fy_nodes_peer. */
+peer *fy_nodes_peer_make(endpoint *e, int number);
 
 /* What an endpoint has of a rank elsewhere, made at its first use; NULL without memory. */
-static inline peer *fy_mpi_peer(endpoint *e, int number)
+static inline peer *fy_nodes_peer(endpoint *e, int number)
 {
-    return e->peers[number] != NULL ? e->peers[number] : fy_mpi_peer_make(e, number);
+    return e->peers[number] != NULL ? e->peers[number] : fy_nodes_peer_make(e, number);
 }
 
 /* The process that takes what is for a rank. */
-static inline int fy_mpi_home(const mpi_port *p, int number)
+static inline int fy_nodes_home(const nodes_port *p, int number)
 {
     return number < p->world ? number : p->node->homes[number];
 }
 
 /* Any thread, without the lock. */
-static inline fy_peer_state fy_mpi_far_state(const mpi_port *p, int number)
+static inline fy_peer_state fy_nodes_far_state(const nodes_port *p, int number)
 {
     /* acquire: pairs with take_farewell in notices.c: what it sent before is here */
     uint8_t far = atomic_load_explicit(&p->far[number], memory_order_acquire);
@@ -273,7 +276,7 @@ static inline fy_peer_state fy_mpi_far_state(const mpi_port *p, int number)
 }
 
 /* Any thread: whether what comes from a rank is dropped, since something before it was lost. */
-static inline bool fy_mpi_is_lost(const mpi_port *p, int number)
+static inline bool fy_nodes_is_lost(const nodes_port *p, int number)
 {
     /* relaxed: with the lock held, or without a frame that depends on it */
     return (atomic_load_explicit(&p->far[number], memory_order_relaxed) & FAR_LOST) != 0;
@@ -283,80 +286,81 @@ static inline bool fy_mpi_is_lost(const mpi_port *p, int number)
  * place until told otherwise. */
 typedef enum terms { COPIED, GIVEN, LENT } terms;
 
-/* send.c. fy_mpi_send_remote takes the lock itself. `lent`: with LENT, to be told; else NULL. */
-int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
-                       terms how, atomic_bool *lent);
+/* send.c. fy_nodes_send_remote takes the lock itself. `lent`: with LENT, to be told; else NULL. */
+int fy_nodes_send_remote(nodes_port *p, endpoint *from, fy_lane lane, int rank,
+                         const fy_frame *frame, terms how, atomic_bool *lent);
 /* Sends a notice; or one that says what stands in the head and words of `frame`, with `flags`.
  * False: there is no memory for it; credit is told of by the next one or frame. */
-bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, notices what);
-bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
-                        const fy_frame *frame);
-/* Looks at a few messages that MPI may be done with; returns whether any is left. */
-bool fy_mpi_reap(mpi_port *p);
+bool fy_nodes_notice(nodes_port *p, endpoint *from, fy_lane lane, int rank, notices what);
+bool fy_nodes_notice_with(nodes_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
+                          const fy_frame *frame);
+/* Looks at a few messages that the binding may be done with; returns whether any is left. */
+bool fy_nodes_reap(nodes_port *p);
 /* Counts what `rank` has taken of what `from` has sent. */
-void fy_mpi_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES]);
-void fy_mpi_departures_free(mpi_port *p);
+void fy_nodes_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES]);
+void fy_nodes_departures_free(nodes_port *p);
 
 /* receive.c */
 /* 0 or FERRY_ENOMEM or FERRY_ELAUNCH. */
-int fy_mpi_post_all(mpi_port *p);
+int fy_nodes_post_all(nodes_port *p);
 /* Takes in what has come. */
-void fy_mpi_pump(mpi_port *p, fy_lane lane);
-/* Whether a look at `lane` may be left out: each look makes MPI progress on both lanes, so the
+void fy_nodes_pump(nodes_port *p, fy_lane lane);
+/* Whether a look at `lane` may be left out: each look makes progress on both lanes, so the
  * control lane of a rank that polls both in turn is looked at every few rounds. */
-bool fy_mpi_may_skip(mpi_port *p, fy_lane lane);
-/* Whether a frame can be delivered, of those that fy_mpi_pump has taken in. */
-bool fy_mpi_ready(mpi_port *p, fy_lane lane);
+bool fy_nodes_may_skip(nodes_port *p, fy_lane lane);
+/* Whether a frame can be delivered, of those that fy_nodes_pump has taken in. */
+bool fy_nodes_ready(nodes_port *p, fy_lane lane);
 /* Delivers what has been taken in for an endpoint; the lock is given up meanwhile. */
-int fy_mpi_deliver(mpi_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
-                   void *context);
+int fy_nodes_deliver(nodes_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
+                     void *context);
 /* Without the lock. */
-int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context);
+int fy_nodes_poll_remote(nodes_port *p, fy_lane lane, int budget, fy_deliver *deliver,
+                         void *context);
 /* Drops what has come whole, blocks included. */
-void fy_mpi_drop(mpi_port *p, endpoint *to);
+void fy_nodes_drop(nodes_port *p, endpoint *to);
 /* Whether all that `rank` has ever sent was delivered or dropped. */
-bool fy_mpi_is_silent(const mpi_port *p, int rank);
+bool fy_nodes_is_silent(const nodes_port *p, int rank);
 /* Whether something of `rank`'s waits to be delivered. */
-bool fy_mpi_holds(const endpoint *to, int rank);
+bool fy_nodes_holds(const endpoint *to, int rank);
 /* Ends the receives of payloads that have not come. */
-void fy_mpi_undelivered_free(mpi_port *p, endpoint *to);
+void fy_nodes_undelivered_free(nodes_port *p, endpoint *to);
 /* Ends the receives. */
-void fy_mpi_slots_free(mpi_port *p);
+void fy_nodes_slots_free(nodes_port *p);
 
-/* notices.c. fy_mpi_tell takes the lock itself, and waits for memory however long it takes. */
-void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, notices what);
+/* notices.c. fy_nodes_tell takes the lock itself, and waits for memory however long it takes. */
+void fy_nodes_tell(nodes_port *p, endpoint *from, fy_lane lane, int process, notices what);
 /* This rank has notices of others or of itself, and its wait ends. */
-void fy_mpi_rouse_self(mpi_port *p);
+void fy_nodes_rouse_self(nodes_port *p);
 /* A message of `source` has come: if that joined later, this is how its coming is known. */
-void fy_mpi_take_arrival(mpi_port *p, int source);
-void fy_mpi_take_notices(mpi_port *p, int source, uint32_t what);
+void fy_nodes_take_arrival(nodes_port *p, int source);
+void fy_nodes_take_notices(nodes_port *p, int source, uint32_t what);
 /* A message from or to a process of another node was lost, for the reason that `what` says; -1: it
  * is not known which. The order of messages is broken. So that all ranks agree, this one is cut off
  * from all other nodes: they count as dead here, and it counts as dead there. Operations between
  * them fail with FERRY_EPEER, and collectives with them. Logs it, once. */
-void fy_mpi_cut_off(mpi_port *p, int process, const char *what);
+void fy_nodes_cut_off(nodes_port *p, int process, const char *what);
 
 /* circle.c. A notice with WIRE_WAITS has come; the others are the table's, without the lock. */
-void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words);
-bool fy_mpi_asked(fy_port *port);
-void fy_mpi_answer(fy_port *port, const char *text, size_t size_bytes);
-bool fy_mpi_ask(fy_port *port, bool print);
+void fy_nodes_heard(nodes_port *p, int source, const wire *head, const unsigned char *words);
+bool fy_nodes_asked(fy_port *port);
+void fy_nodes_answer(fy_port *port, const char *text, size_t size_bytes);
+bool fy_nodes_ask(fy_port *port, bool print);
 
 /* wait.c. Without the lock. */
-void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
+void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 
 /* port.c */
 /* Makes the port; takes nothing. All ranks have joined their segments. */
-int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
-                       fy_port *near, bool helper_allowed, bool alone, mpi_port **out);
+int fy_nodes_port_create(const fy_nodes_binding *binding, fy_nodes_net *net, const fy_node *node,
+                         fy_port *near, bool helper_allowed, bool alone, nodes_port **out);
 /* `e` is zero but for its number and heap. FERRY_ENOMEM. */
-int fy_mpi_endpoint_init(mpi_port *p, endpoint *e);
-void fy_mpi_endpoint_fini(mpi_port *p, endpoint *e);
+int fy_nodes_endpoint_init(nodes_port *p, endpoint *e);
+void fy_nodes_endpoint_fini(nodes_port *p, endpoint *e);
 /* After the port was closed: takes in what still comes, so that nobody who sent it waits. Returns
  * whether ranks of other nodes have yet to say goodbye. */
-bool fy_mpi_port_linger(mpi_port *p);
+bool fy_nodes_port_linger(nodes_port *p);
 /* After that. False: a message between this rank and another one is lost, and one of the two may
- * wait for its end in MPI_Finalize forever. Then nothing is freed, and the job must be aborted. */
-bool fy_mpi_port_destroy(mpi_port *p);
+ * wait for its end forever when it leaves. Then nothing is freed, and the job must be aborted. */
+bool fy_nodes_port_destroy(nodes_port *p);
 
 #endif

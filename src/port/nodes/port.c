@@ -1,6 +1,6 @@
 /* The port over several nodes: its table, its beginning and its end. What is not about messages is
  * port shm's. */
-#include "port/mpi/port_state.h"
+#include "port/nodes/port_state.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "port/mpi/joiner.h"
-#include "port/mpi/relay.h"
+#include "port/nodes/joiner.h"
+#include "port/nodes/relay.h"
 #include "port/shm/layout.h"
 
 /* How long a rank that leaves waits for what it has sent to be received. */
 #define FLUSH_NS UINT64_C(1000000000)
 
-peer *fy_mpi_peer_make(endpoint *e, int number)
+peer *fy_nodes_peer_make(endpoint *e, int number)
 {
     peer *made = calloc(1, sizeof(*made));
     e->peers[number] = made;
@@ -26,13 +26,13 @@ peer *fy_mpi_peer_make(endpoint *e, int number)
     return made;
 }
 
-int fy_mpi_endpoint_init(mpi_port *p, endpoint *e)
+int fy_nodes_endpoint_init(nodes_port *p, endpoint *e)
 {
     e->peers = calloc((size_t)p->ranks, sizeof(*e->peers));
     return e->peers == NULL ? FERRY_ENOMEM : 0;
 }
 
-void fy_mpi_endpoint_fini(mpi_port *p, endpoint *e)
+void fy_nodes_endpoint_fini(nodes_port *p, endpoint *e)
 {
     for (int rank = 0; rank < p->ranks && e->peers != NULL; rank++) {
         for (int lane = 0; lane < FY_LANES && e->peers[rank] != NULL; lane++)
@@ -43,14 +43,14 @@ void fy_mpi_endpoint_fini(mpi_port *p, endpoint *e)
 }
 
 /* The number of the rank at a place of this node's segment. */
-static int number_at(const mpi_port *p, int place)
+static int number_at(const nodes_port *p, int place)
 {
     return p->node->numbers != 0 ? place : p->node->ranks[place];
 }
 
-static void mpi_query(const fy_port *port, fy_port_info *info)
+static void nodes_query(const fy_port *port, fy_port_info *info)
 {
-    const mpi_port *p = (const mpi_port *)(const void *)port;
+    const nodes_port *p = (const nodes_port *)(const void *)port;
     p->near->ops->transport.query(p->near, info);
     info->rank = p->rank;
     info->ranks = p->ranks;
@@ -59,41 +59,42 @@ static void mpi_query(const fy_port *port, fy_port_info *info)
     info->wakes_helper = false;
 }
 
-static int mpi_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
+static int nodes_send(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                      const fy_frame *frame)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (rank < 0 || rank >= p->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
         return p->near->ops->transport.send(p->near, thread, lane, p->place[rank], frame);
-    return fy_mpi_send_remote(p, &p->self, lane, rank, frame, COPIED, NULL);
+    return fy_nodes_send_remote(p, &p->self, lane, rank, frame, COPIED, NULL);
 }
 
-static int mpi_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int rank,
-                         const fy_frame *frame, atomic_bool *lent)
+static int nodes_send_lent(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                           const fy_frame *frame, atomic_bool *lent)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     /* relaxed: nobody else knows of it yet */
     atomic_store_explicit(lent, false, memory_order_relaxed);
-    /* A target that waits in MPI itself takes nothing up: a sender that waited for it, while it
-     * waited for that sender, would wait for ever. */
+    /* A target that waits in a call of its own to the network takes nothing up: a sender that
+     * waited for it, while it waited for that sender, would wait for ever. */
     if (!p->alone || rank < 0 || rank >= p->ranks || p->place[rank] >= 0 ||
         frame->word_count > FY_FRAME_WORDS)
-        return mpi_send(port, thread, lane, rank, frame);
-    return fy_mpi_send_remote(p, &p->self, lane, rank, frame, LENT, lent);
+        return nodes_send(port, thread, lane, rank, frame);
+    return fy_nodes_send_remote(p, &p->self, lane, rank, frame, LENT, lent);
 }
 
-static int mpi_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
-                          const fy_frame *frame)
+static int nodes_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,
+                            const fy_frame *frame)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (rank < 0 || rank >= p->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
     if (p->place[rank] >= 0)
         return p->near->ops->heap.send_block(p->near, thread, lane, p->place[rank], frame);
     if (p->near->ops->heap.owner(p->near, thread, frame->data, frame->size_bytes) < 0)
         return FERRY_EINVAL;
-    return fy_mpi_send_remote(p, &p->self, lane, rank, frame, GIVEN, NULL);
+    return fy_nodes_send_remote(p, &p->self, lane, rank, frame, GIVEN, NULL);
 }
 
 /* Gives frames of the node their source's rank in the job. */
@@ -109,11 +110,11 @@ static fy_verdict deliver_near(void *context, int source, const fy_frame *frame)
     return r->deliver(r->context, r->ranks[source], frame);
 }
 
-static int mpi_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+static int nodes_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     renaming r = {.ranks = p->node->ranks, .deliver = deliver, .context = context};
-    int taken = fy_mpi_poll_remote(p, lane, budget, deliver, context);
+    int taken = fy_nodes_poll_remote(p, lane, budget, deliver, context);
     if (taken < budget && p->node->numbers != 0)
         taken += p->near->ops->transport.poll(p->near, lane, budget - taken, deliver, context);
     else if (taken < budget)
@@ -121,112 +122,112 @@ static int mpi_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver
     return taken;
 }
 
-static bool mpi_pending(fy_port *port, fy_lane lane)
+static bool nodes_pending(fy_port *port, fy_lane lane)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (p->near->ops->transport.pending(p->near, lane))
         return true;
     lock(p);
-    if (!fy_mpi_may_skip(p, lane))
-        fy_mpi_pump(p, lane);
-    bool ready = fy_mpi_ready(p, lane);
+    if (!fy_nodes_may_skip(p, lane))
+        fy_nodes_pump(p, lane);
+    bool ready = fy_nodes_ready(p, lane);
     unlock(p);
     return ready;
 }
 
-static void *mpi_alloc(fy_port *port, size_t size_bytes, int rank)
+static void *nodes_alloc(fy_port *port, size_t size_bytes, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     int place = rank < 0 ? rank : p->place[rank];
     return p->near->ops->heap.alloc(p->near, size_bytes, place);
 }
 
-static int mpi_release(fy_port *port, void *address)
+static int nodes_release(fy_port *port, void *address)
 {
     fy_port *near = port_of(port)->near;
     return near->ops->heap.release(near, address);
 }
 
-static int mpi_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
+static int nodes_owner(fy_port *port, fy_thread thread, const void *address, size_t size_bytes)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     int place = p->near->ops->heap.owner(p->near, thread, address, size_bytes);
     int number = place < 0 ? -1 : number_at(p, place);
     /* Heaps at places that a relay fills are nothing to those whose places they are. */
     return number < 0 || number >= p->ranks || p->place[number] < 0 ? -1 : number;
 }
 
-static int mpi_keep_for(fy_port *port, void *address, int rank)
+static int nodes_keep_for(fy_port *port, void *address, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     int place = rank < 0 ? rank : p->place[rank];
     if (rank >= 0 && place < 0)
         return FERRY_EINVAL;
     return p->near->ops->heap.keep_for(p->near, address, place);
 }
 
-static void mpi_free_gone(fy_port *port, int rank)
+static void nodes_free_gone(fy_port *port, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     if (p->place[rank] >= 0)
         p->near->ops->heap.free_gone(p->near, p->place[rank]);
 }
 
-static void *mpi_board(fy_port *port, int rank)
+static void *nodes_board(fy_port *port, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     return p->place[rank] < 0 ? NULL : p->near->ops->heap.board(p->near, p->place[rank]);
 }
 
-static void mpi_rouse(fy_port *port, int rank)
+static void nodes_rouse(fy_port *port, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     if (p->place[rank] >= 0)
         p->near->ops->heap.rouse(p->near, p->place[rank]);
 }
 
 /* Goodbyes from other nodes are counted in with what changes on this one (receive.c). */
-static const _Atomic uint32_t *mpi_changes(fy_port *port)
+static const _Atomic uint32_t *nodes_changes(fy_port *port)
 {
     fy_port *near = port_of(port)->near;
     return near->ops->members.changes(near);
 }
 
-static void mpi_wake(fy_port *port, fy_thread thread)
+static void nodes_wake(fy_port *port, fy_thread thread)
 {
     fy_port *near = port_of(port)->near;
     near->ops->transport.wake(near, thread);
 }
 
-static void mpi_serve(fy_port *port, fy_thread thread)
+static void nodes_serve(fy_port *port, fy_thread thread)
 {
-    mpi_port *p = port_of(port);
-    /* relaxed: as in fy_mpi_wait */
+    nodes_port *p = port_of(port);
+    /* relaxed: as in fy_nodes_wait */
     atomic_store_explicit(&p->serve, (uint32_t)thread, memory_order_relaxed);
     p->near->ops->transport.serve(p->near, thread);
 }
 
-static uint64_t mpi_now(fy_port *port)
+static uint64_t nodes_now(fy_port *port)
 {
     (void)port;
     return fy_clock_now_ns();
 }
 
-static uint64_t mpi_cpu(fy_port *port)
+static uint64_t nodes_cpu(fy_port *port)
 {
     (void)port;
     return fy_clock_cpu_ns();
 }
 
-static void mpi_advance(fy_port *port, uint64_t ns)
+static void nodes_advance(fy_port *port, uint64_t ns)
 {
     fy_port *near = port_of(port)->near;
     near->ops->host.advance(near, ns);
 }
 
-static int mpi_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
+static int nodes_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (!p->helper_allowed)
         return FERRY_ENOTSUP;
     bool locked = p->locks; /* by a relay */
@@ -240,42 +241,42 @@ static int mpi_spawn(fy_port *port, void (*entry)(void *arg), void *arg)
     return error;
 }
 
-static void mpi_join(fy_port *port)
+static void nodes_join(fy_port *port)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     p->near->ops->host.join(p->near);
     p->helper = false;
     if (p->relay == NULL)
         p->locks = false;
 }
 
-static fy_peer_state mpi_peer(fy_port *port, int rank)
+static fy_peer_state nodes_peer(fy_port *port, int rank)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (p->place[rank] >= 0)
         return p->near->ops->members.peer(p->near, p->place[rank]);
-    return fy_mpi_far_state(p, rank);
+    return fy_nodes_far_state(p, rank);
 }
 
-static void mpi_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
+static void nodes_doing(fy_port *port, fy_doing what, uint16_t handler, uint64_t since_ns)
 {
     fy_port *near = port_of(port)->near;
     near->ops->diagnosis.doing(near, what, handler, since_ns);
 }
 
-static void mpi_name_handler(fy_port *port, uint16_t handler, const char *name)
+static void nodes_name_handler(fy_port *port, uint16_t handler, const char *name)
 {
     fy_port *near = port_of(port)->near;
     near->ops->diagnosis.name_handler(near, handler, name);
 }
 
-static int mpi_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
+static int nodes_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     if (p->node->numbers != 0 && p->node->later_count == 0)
-        return fy_mpi_spawn_ranks_error(FERRY_ENOMEM, count, p->ranks);
+        return fy_nodes_spawn_ranks_error(FERRY_ENOMEM, count, p->ranks);
     if (p->node->numbers != 0)
-        return fy_mpi_spawn_ranks_error(
+        return fy_nodes_spawn_ranks_error(
             p->near->ops->members.spawn_ranks(p->near, count, argv, first), count, p->ranks);
     return fy_error_set(
         FERRY_ENOTSUP, "the job's %d ranks do not all share memory (%d share it here), and %s",
@@ -285,155 +286,156 @@ static int mpi_spawn_ranks(fy_port *port, int count, char *const argv[], int *fi
                             "pass on messages of those that join later");
 }
 
-static void mpi_bury(fy_port *port, int rank)
+static void nodes_bury(fy_port *port, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     if (p->place[rank] >= 0)
         p->near->ops->members.bury(p->near, p->place[rank]);
     else if (p->node->numbers != 0)
         p->near->ops->members.bury(p->near, rank);
 }
 
-/* For the deaths of ranks that joined later: with one that MPI has started, the job ends. */
-static void mpi_endure(fy_port *port, bool on)
+/* For the deaths of ranks that joined later: with one that the binding connects, the job ends. */
+static void nodes_endure(fy_port *port, bool on)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (p->node->numbers == 0)
         return;
     p->near->ops->members.endure(p->near, on);
     for (int i = 0; i < p->node->leader_count; i++)
         if (p->place[p->node->leaders[i]] < 0)
-            fy_mpi_tell(p, &p->self, FY_CONTROL, p->node->leaders[i],
-                        on ? NOTICES_ENDURES : NOTICES_MORTAL);
+            fy_nodes_tell(p, &p->self, FY_CONTROL, p->node->leaders[i],
+                          on ? NOTICES_ENDURES : NOTICES_MORTAL);
 }
 
-static void mpi_describe(const fy_port *port, char *out, size_t size)
+static void nodes_describe(const fy_port *port, char *out, size_t size)
 {
-    const fy_port *near = ((const mpi_port *)(const void *)port)->near;
+    const fy_port *near = ((const nodes_port *)(const void *)port)->near;
     near->ops->diagnosis.describe(near, out, size);
 }
 
-static int mpi_outcome(fy_port *port, int rank)
+static int nodes_outcome(fy_port *port, int rank)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     return p->place[rank] >= 0 ? p->near->ops->members.outcome(p->near, p->place[rank]) : -1;
 }
 
 /* Where a rank of another node may have died unseen here, all are told. */
-static void mpi_end_quietly(fy_port *port)
+static void nodes_end_quietly(fy_port *port)
 {
-    const mpi_port *p = port_of(port);
+    const nodes_port *p = port_of(port);
     if (p->node->count == p->world && p->node->numbers == 0)
         p->near->ops->members.end_quietly(p->near);
 }
 
-static bool mpi_silent(fy_port *port, int rank)
+static bool nodes_silent(fy_port *port, int rank)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (p->place[rank] >= 0)
         return p->near->ops->members.silent(p->near, p->place[rank]);
     lock(p);
-    bool silent = fy_mpi_is_silent(p, rank);
+    bool silent = fy_nodes_is_silent(p, rank);
     unlock(p);
     return silent;
 }
 
-/* Until MPI is done with what was sent, or those who should receive it have left or take none. */
-static void flush(mpi_port *p)
+/* Until the binding is done with what was sent, or those who should receive it have left or take
+ * none. */
+static void flush(nodes_port *p)
 {
     uint64_t end = fy_clock_now_ns() + FLUSH_NS;
     for (bool leaving = true; leaving && fy_clock_now_ns() < end;) {
         lock(p);
-        fy_mpi_pump(p, FY_CONTROL);
-        fy_mpi_pump(p, FY_DATA);
-        leaving = fy_mpi_reap(p);
+        fy_nodes_pump(p, FY_CONTROL);
+        fy_nodes_pump(p, FY_DATA);
+        leaving = fy_nodes_reap(p);
         unlock(p);
         if (leaving)
             sched_yield();
     }
 }
 
-static void mpi_close(fy_port *port)
+static void nodes_close(fy_port *port)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     for (int rank = 0; rank < p->world; rank++)
         for (int lane = 0; lane < FY_LANES && p->place[rank] < 0; lane++)
-            fy_mpi_tell(p, &p->self, (fy_lane)lane, rank, NOTICES_BYE);
+            fy_nodes_tell(p, &p->self, (fy_lane)lane, rank, NOTICES_BYE);
     flush(p);
     lock(p);
-    fy_mpi_drop(p, &p->self);
+    fy_nodes_drop(p, &p->self);
     p->closed = true;
     unlock(p);
     p->near->ops->transport.close(p->near);
 }
 
-static const fy_port_ops mpi_ops = {
+static const fy_port_ops nodes_ops = {
     .version = FY_PORT_VERSION,
-    .name = "mpi",
+    .name = "nodes",
     .transport =
         {
             .version = FY_TRANSPORT_VERSION,
-            .close = mpi_close,
-            .query = mpi_query,
-            .send = mpi_send,
-            .send_lent = mpi_send_lent,
-            .poll = mpi_poll,
-            .pending = mpi_pending,
-            .wait = fy_mpi_wait,
-            .wake = mpi_wake,
-            .serve = mpi_serve,
+            .close = nodes_close,
+            .query = nodes_query,
+            .send = nodes_send,
+            .send_lent = nodes_send_lent,
+            .poll = nodes_poll,
+            .pending = nodes_pending,
+            .wait = fy_nodes_wait,
+            .wake = nodes_wake,
+            .serve = nodes_serve,
         },
     .host =
         {
             .version = FY_HOST_VERSION,
-            .now = mpi_now,
-            .cpu = mpi_cpu,
-            .advance = mpi_advance,
-            .spawn = mpi_spawn,
-            .join = mpi_join,
+            .now = nodes_now,
+            .cpu = nodes_cpu,
+            .advance = nodes_advance,
+            .spawn = nodes_spawn,
+            .join = nodes_join,
         },
     .heap =
         {
             .version = FY_HEAP_VERSION,
-            .send_block = mpi_send_block,
-            .alloc = mpi_alloc,
-            .release = mpi_release,
-            .owner = mpi_owner,
-            .keep_for = mpi_keep_for,
-            .free_gone = mpi_free_gone,
-            .board = mpi_board,
-            .rouse = mpi_rouse,
+            .send_block = nodes_send_block,
+            .alloc = nodes_alloc,
+            .release = nodes_release,
+            .owner = nodes_owner,
+            .keep_for = nodes_keep_for,
+            .free_gone = nodes_free_gone,
+            .board = nodes_board,
+            .rouse = nodes_rouse,
         },
     .members =
         {
             .version = FY_MEMBERS_VERSION,
-            .changes = mpi_changes,
-            .peer = mpi_peer,
-            .endure = mpi_endure,
-            .spawn_ranks = mpi_spawn_ranks,
-            .bury = mpi_bury,
-            .silent = mpi_silent,
-            .outcome = mpi_outcome,
-            .end_quietly = mpi_end_quietly,
+            .changes = nodes_changes,
+            .peer = nodes_peer,
+            .endure = nodes_endure,
+            .spawn_ranks = nodes_spawn_ranks,
+            .bury = nodes_bury,
+            .silent = nodes_silent,
+            .outcome = nodes_outcome,
+            .end_quietly = nodes_end_quietly,
         },
     .diagnosis =
         {
             .version = FY_DIAGNOSIS_VERSION,
-            .doing = mpi_doing,
-            .name_handler = mpi_name_handler,
-            .describe = mpi_describe,
-            .asked = fy_mpi_asked,
-            .answer = fy_mpi_answer,
-            .ask = fy_mpi_ask,
+            .doing = nodes_doing,
+            .name_handler = nodes_name_handler,
+            .describe = nodes_describe,
+            .asked = fy_nodes_asked,
+            .answer = fy_nodes_answer,
+            .ask = fy_nodes_ask,
         },
 };
 
-static void free_port(mpi_port *p)
+static void free_port(nodes_port *p)
 {
-    fy_mpi_slots_free(p);
-    fy_mpi_departures_free(p);
+    fy_nodes_slots_free(p);
+    fy_nodes_departures_free(p);
     free(p->circles.all);
-    fy_mpi_endpoint_fini(p, &p->self);
+    fy_nodes_endpoint_fini(p, &p->self);
     free(p->place);
     free((void *)p->far);
     fy_mutex_fini(&p->lock);
@@ -441,10 +443,10 @@ static void free_port(mpi_port *p)
 }
 
 /* In memory that a forked process does not inherit: if it calls Ferry, that crashes before it comes
- * to MPI, which would answer for the rank. */
-static mpi_port *allocate_port(void)
+ * to the binding, which would answer for the rank. */
+static nodes_port *allocate_port(void)
 {
-    mpi_port *p =
+    nodes_port *p =
         mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
@@ -456,9 +458,9 @@ static mpi_port *allocate_port(void)
 }
 
 /* Where ranks are; those that the job began with are there. */
-static int find_places(mpi_port *p)
+static int find_places(nodes_port *p)
 {
-    const fy_mpi_node *node = p->node;
+    const fy_node *node = p->node;
     p->place = malloc((size_t)p->ranks * sizeof(*p->place));
     p->far = calloc((size_t)p->ranks, sizeof(*p->far));
     if (p->place == NULL || p->far == NULL)
@@ -468,36 +470,38 @@ static int find_places(mpi_port *p)
         atomic_init(&p->far[i], i < p->world ? FAR_HERE : 0);
     }
     for (int i = 0; i < node->count; i++)
-        p->place[node->ranks[i]] = fy_mpi_place(node, i);
+        p->place[node->ranks[i]] = fy_node_place(node, i);
     for (int i = 0; i < node->later_count; i++)
         p->place[node->later_first + i] = node->later_first + i;
     return 0;
 }
 
-int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mpi_node *node,
-                       fy_port *near, bool helper_allowed, bool alone, mpi_port **out)
+int fy_nodes_port_create(const fy_nodes_binding *binding, fy_nodes_net *net, const fy_node *node,
+                         fy_port *near, bool helper_allowed, bool alone, nodes_port **out)
 {
-    mpi_port *p = allocate_port();
+    nodes_port *p = allocate_port();
     if (p == NULL)
-        return fy_error_set(FERRY_ENOMEM, "open: no memory for port mpi");
-    p->port.ops = &mpi_ops;
+        return fy_error_set(FERRY_ENOMEM, "open: no memory for port %s", binding->port);
+    p->ops = nodes_ops;
+    p->ops.name = binding->port;
+    p->port.ops = &p->ops;
     p->near = near;
-    p->mpi = mpi;
-    p->comm = comm;
+    p->binding = binding;
+    p->net = net;
     p->node = node;
     p->helper_allowed = helper_allowed;
     p->alone = alone;
-    mpi->comm_place(comm, &p->rank, &p->world);
+    binding->place(net, &p->rank, &p->world);
     p->ranks = node->numbers != 0 ? node->numbers : p->world;
     p->self = (endpoint){.number = p->rank, .heap = near};
     int error = find_places(p);
     if (error == 0)
-        error = fy_mpi_endpoint_init(p, &p->self);
+        error = fy_nodes_endpoint_init(p, &p->self);
     if (error == 0)
-        error = fy_mpi_post_all(p);
+        error = fy_nodes_post_all(p);
     if (error != 0) {
         free_port(p);
-        return fy_error_set(error, "open: receives of port mpi cannot be posted: %s",
+        return fy_error_set(error, "open: receives of port %s cannot be posted: %s", binding->port,
                             ferry_strerror(error));
     }
     *out = p;
@@ -506,7 +510,7 @@ int fy_mpi_port_create(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_mp
 
 /* Whether every goodbye that is missing may have been lost: its sender is a lost rank, of which one
  * goodbye has arrived. Then the second one arrives within FLUSH_NS, or never. */
-static bool is_torn(mpi_port *p)
+static bool is_torn(nodes_port *p)
 {
     for (int rank = 0; rank < p->world; rank++) {
         /* relaxed: changed with the lock held only */
@@ -520,13 +524,13 @@ static bool is_torn(mpi_port *p)
     return fy_clock_now_ns() >= p->torn_ns;
 }
 
-bool fy_mpi_port_linger(mpi_port *p)
+bool fy_nodes_port_linger(nodes_port *p)
 {
-    const fy_mpi_node *node = p->node;
+    const fy_node *node = p->node;
     lock(p);
-    fy_mpi_pump(p, FY_CONTROL);
-    fy_mpi_pump(p, FY_DATA);
-    fy_mpi_drop(p, &p->self);
+    fy_nodes_pump(p, FY_CONTROL);
+    fy_nodes_pump(p, FY_DATA);
+    fy_nodes_drop(p, &p->self);
     bool waits = p->farewells < (uint32_t)(p->world - node->count) && !is_torn(p);
     if (node->numbers != 0)
         waits = waits || p->done < (uint32_t)(node->leader_count - 1) * FY_LANES;
@@ -534,15 +538,15 @@ bool fy_mpi_port_linger(mpi_port *p)
     return waits;
 }
 
-bool fy_mpi_port_destroy(mpi_port *p)
+bool fy_nodes_port_destroy(nodes_port *p)
 {
     flush(p);
     bool heard = p->farewells >= (uint32_t)(p->world - p->node->count);
     if (p->has_lost && (!heard || p->leaving != NULL))
         return false;
-    fy_mpi_undelivered_free(p, &p->self);
+    fy_nodes_undelivered_free(p, &p->self);
     if (p->relay != NULL)
-        fy_mpi_relay_free(p->relay);
+        fy_nodes_relay_free(p->relay);
     free_port(p);
     return true;
 }

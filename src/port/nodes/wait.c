@@ -1,8 +1,8 @@
-/* Waiting: MPI cannot sleep and wake, so a thread looks again and again, for less and less of the
- * time: spins, then yields while they come back quickly, then sleeps in port shm, where the ranks
- * of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes. The helper
- * looks once per quantum (FERRY_QUANTUM_US). */
-#include "port/mpi/port_state.h"
+/* Waiting: a binding cannot sleep and wake, so a thread looks again and again, for less and less of
+ * the time: spins, then yields while they come back quickly, then sleeps in port shm, where the
+ * ranks of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes. The
+ * helper looks once per quantum (FERRY_QUANTUM_US). */
+#include "port/nodes/port_state.h"
 
 #include <sched.h>
 
@@ -16,25 +16,25 @@
 /* Of a helper that does not serve the control lane: it may be told to at any time. */
 #define IDLE_QUANTUM_NS 1000000u
 
-static bool near_pending(mpi_port *p)
+static bool near_pending(nodes_port *p)
 {
     const fy_port_ops *ops = p->near->ops;
     return ops->transport.pending(p->near, FY_DATA) || ops->transport.pending(p->near, FY_CONTROL);
 }
 
 /* Whether anything has come for the application thread. */
-static bool app_ready(mpi_port *p)
+static bool app_ready(nodes_port *p)
 {
     lock(p);
-    fy_mpi_pump(p, FY_DATA);
-    fy_mpi_pump(p, FY_CONTROL);
-    bool ready = fy_mpi_ready(p, FY_DATA) || fy_mpi_ready(p, FY_CONTROL);
+    fy_nodes_pump(p, FY_DATA);
+    fy_nodes_pump(p, FY_CONTROL);
+    bool ready = fy_nodes_ready(p, FY_DATA) || fy_nodes_ready(p, FY_CONTROL);
     unlock(p);
     return ready || near_pending(p);
 }
 
 /* Looks for a while. True: there is something, or the deadline has passed. */
-static bool look(mpi_port *p, uint64_t deadline_ns)
+static bool look(nodes_port *p, uint64_t deadline_ns)
 {
     for (int i = 0; i < SPINS; i++)
         if (app_ready(p))
@@ -59,9 +59,9 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 /* Returns after each pause: what woke port shm was told once, and only the caller can look for it.
  */
-static void wait_app(mpi_port *p, uint64_t deadline_ns)
+static void wait_app(nodes_port *p, uint64_t deadline_ns)
 {
-    /* relaxed: see fy_mpi_poll_remote */
+    /* relaxed: see fy_nodes_poll_remote */
     if (atomic_load_explicit(&p->came, memory_order_relaxed)) {
         atomic_store_explicit(&p->came, false, memory_order_relaxed);
         p->pause_ns = PAUSE_MIN_NS;
@@ -75,9 +75,9 @@ static void wait_app(mpi_port *p, uint64_t deadline_ns)
     p->pause_ns = earlier(p->pause_ns * 2, PAUSE_MAX_NS);
 }
 
-void fy_mpi_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
+void fy_nodes_wait(fy_port *port, fy_thread thread, uint64_t deadline_ns)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     if (thread == FY_APP) {
         wait_app(p, deadline_ns);
         return;

@@ -1,4 +1,4 @@
-#include "port/mpi/find.h"
+#include "port/nodes/mpi/find.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -12,15 +12,15 @@
 
 const char *const fy_mpi_names[FY_MPI_NAMES] = {"openmpi", "mpich"};
 
-int fy_mpi_find(const char *name, const fy_mpi_binding **out)
+int fy_mpi_find(const char *name, const fy_mpi_library **out)
 {
-    const void *binding;
+    const void *library;
     char plugin[256];
     (void)snprintf(plugin, sizeof(plugin), "port-%s", name);
     /* Global: Open MPI's own plug-ins expect its symbols to be visible. */
-    int error = fy_plugin_open(plugin, FY_MPI_BINDING_SYMBOL, FY_PORT_VERSION, true, &binding);
+    int error = fy_plugin_open(plugin, FY_MPI_LIBRARY_SYMBOL, FY_PORT_VERSION, true, &library);
     if (error == 0)
-        *out = binding;
+        *out = library;
     return error;
 }
 

@@ -1,4 +1,4 @@
-#include "port/mpi/child.h"
+#include "port/nodes/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,26 +54,24 @@ static char **point_at(const char *text, size_t bytes)
     return argv;
 }
 
-static bool is_launchers(const char *variable)
+static bool is_launchers(const fy_nodes_launcher *launcher, const char *variable)
 {
-    static const char *const begins[] = {"OMPI_", "ORTE_", "PRTE_",    "PMIX_",
-                                         "PMI_",  "HYDI_", "MPI_LOCAL"};
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
+    for (const char *const *begin = launcher->variables; *begin != NULL; begin++)
+        if (strncmp(variable, *begin, strlen(*begin)) == 0)
             return true;
     return false;
 }
 
 /* A copy of this process's environment without the launcher's variables: another thread may change
  * the environment while children are started. NULL: no memory. */
-static char **copy_environment(void)
+static char **copy_environment(const fy_nodes_launcher *launcher)
 {
     size_t bytes = 0, used = 0;
     for (char **at = environ; at != NULL && *at != NULL; at++)
         bytes += strlen(*at) + 1;
     char *text = malloc(bytes + 1);
     for (char **at = environ; text != NULL && at != NULL && *at != NULL; at++)
-        if (!is_launchers(*at)) {
+        if (!is_launchers(launcher, *at)) {
             size_t length = strlen(*at) + 1;
             memcpy(text + used, *at, length);
             used += length;
@@ -83,13 +81,11 @@ static char **copy_environment(void)
     return copy;
 }
 
-int fy_mpi_program_read(fy_mpi_program *out)
+int fy_nodes_program_read(const fy_nodes_launcher *launcher, fy_nodes_program *out)
 {
     char *text;
     size_t bytes;
-    const char *connection = getenv("PMI_FD");
-    out->connection =
-        connection == NULL || atoi(connection) <= STDERR_FILENO ? -1 : atoi(connection);
+    out->connection = launcher->connection;
     out->argv = out->environment = NULL;
     ssize_t length = readlink("/proc/self/exe", out->path, sizeof(out->path) - 1);
     if (length <= 0)
@@ -100,21 +96,21 @@ int fy_mpi_program_read(fy_mpi_program *out)
         return fy_error_set(FERRY_ESYSTEM, "/proc/self/cmdline: %s", strerror(error));
     out->argv = point_at(text, bytes);
     free(text);
-    out->environment = copy_environment();
+    out->environment = copy_environment(launcher);
     return out->argv == NULL || out->environment == NULL
                ? fy_error_set(FERRY_ENOMEM, "no memory for arguments and environment")
                : 0;
 }
 
-void fy_mpi_program_free(fy_mpi_program *program)
+void fy_nodes_program_free(fy_nodes_program *program)
 {
     free((void *)program->argv);
     free((void *)program->environment);
 }
 
-void fy_mpi_child_prepare(void *program)
+void fy_nodes_child_prepare(void *program)
 {
-    const fy_mpi_program *p = program;
+    const fy_nodes_program *p = program;
     if (p->connection >= 0)
         close(p->connection);
     cpu_set_t all;

@@ -1,5 +1,5 @@
-/* Sending to other nodes: credit, messages, and what MPI has not yet done with. */
-#include "port/mpi/port_state.h"
+/* Sending to other nodes: credit, messages, and what the binding has not yet done with. */
+#include "port/nodes/port_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { REAP_MAX = 4, UNTOLD_BRIEF_MAX = FRAMES_MAX / 8 };
 static const size_t class_bytes[CLASSES] = {SMALL_BYTES, MESSAGE_MAX};
 static const uint32_t class_kept_max[CLASSES] = {64, 8};
 
-static departure *departure_get(mpi_port *p, size_t size_bytes)
+static departure *departure_get(nodes_port *p, size_t size_bytes)
 {
     uint8_t class = size_bytes <= SMALL_BYTES ? SMALL : LARGE;
     departure *d = p->free_departures[class];
@@ -35,7 +35,7 @@ static departure *departure_get(mpi_port *p, size_t size_bytes)
     return d;
 }
 
-static void payload_free(mpi_port *p, void *payload, fy_port *heap)
+static void payload_free(nodes_port *p, void *payload, fy_port *heap)
 {
     if (heap == NULL)
         free(payload);
@@ -43,7 +43,7 @@ static void payload_free(mpi_port *p, void *payload, fy_port *heap)
         (void)heap->ops->heap.release(heap, payload);
 }
 
-static void departure_put(mpi_port *p, departure *d)
+static void departure_put(nodes_port *p, departure *d)
 {
     uint8_t class = d->size_class;
     if (d->lent != NULL)
@@ -60,16 +60,17 @@ static void departure_put(mpi_port *p, departure *d)
     p->free_departure_count[class]++;
 }
 
-/* Starts a message. False: MPI has failed, and this rank is cut off. */
-static bool start(mpi_port *p, departure *d, const void *data, size_t size_bytes, int rank, int tag)
+/* Starts a message. False: the binding has failed, and this rank is cut off. */
+static bool start(nodes_port *p, departure *d, const void *data, size_t size_bytes, int rank,
+                  int tag)
 {
     d->request.word = 0;
-    int error = p->mpi->send(p->comm, data, size_bytes, rank, tag, &d->request);
+    int error = p->binding->send(p->net, data, size_bytes, rank, tag, &d->request);
     d->rank = rank;
     if (error != 0) {
         char text[256];
-        p->mpi->describe(error, text, sizeof(text));
-        fy_mpi_cut_off(p, rank, text);
+        p->binding->describe(error, text, sizeof(text));
+        fy_nodes_cut_off(p, rank, text);
     }
     if (d->request.word == 0) {
         departure_put(p, d);
@@ -84,18 +85,18 @@ static bool start(mpi_port *p, departure *d, const void *data, size_t size_bytes
     return error == 0;
 }
 
-bool fy_mpi_reap(mpi_port *p)
+bool fy_nodes_reap(nodes_port *p)
 {
     for (int i = 0; i < REAP_MAX && p->leaving != NULL; i++) {
         departure *d = p->leaving;
         bool done = false;
-        bool failed = p->mpi->test(&d->request, &done, NULL, NULL) != 0;
+        bool failed = p->binding->test(&d->request, &done, NULL, NULL) != 0;
         if (!done && !failed && d->next == NULL)
             break;
         p->leaving = d->next;
         d->next = NULL;
         if (failed)
-            fy_mpi_cut_off(p, d->rank, "MPI_Test of a message to it failed");
+            fy_nodes_cut_off(p, d->rank, "the test of a message to it failed");
         if (done || failed) {
             departure_put(p, d);
         } else {
@@ -106,7 +107,7 @@ bool fy_mpi_reap(mpi_port *p)
     return p->leaving != NULL;
 }
 
-void fy_mpi_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES])
+void fy_nodes_credit(endpoint *from, int rank, const uint32_t taken[FY_LANES])
 {
     for (int lane = 0; lane < FY_LANES && from->peers[rank] != NULL; lane++) {
         outlet *o = &from->peers[rank]->out[lane];
@@ -148,13 +149,13 @@ static void charge(outlet *o, uint64_t cost)
         o->frame_bytes += cost;
 }
 
-static inline bool is_routed(const mpi_port *p, const endpoint *from, int rank)
+static inline bool is_routed(const nodes_port *p, const endpoint *from, int rank)
 {
     return rank >= p->world || from->number >= p->world;
 }
 
 /* Writes the head, and the route; tells the target what was taken of it. Returns where words go. */
-static unsigned char *write_head(mpi_port *p, endpoint *from, int rank, const fy_frame *frame,
+static unsigned char *write_head(nodes_port *p, endpoint *from, int rank, const fy_frame *frame,
                                  uint64_t flags, unsigned char *message)
 {
     bool routed = is_routed(p, from, rank);
@@ -182,8 +183,8 @@ static unsigned char *write_head(mpi_port *p, endpoint *from, int rank, const fy
     return message + sizeof(way);
 }
 
-bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
-                        const fy_frame *frame)
+bool fy_nodes_notice_with(nodes_port *p, endpoint *from, fy_lane lane, int rank, uint32_t flags,
+                          const fy_frame *frame)
 {
     size_t words = frame->word_count * sizeof(uint64_t);
     departure *d = departure_get(p, sizeof(wire) + sizeof(route) + words);
@@ -191,18 +192,18 @@ bool fy_mpi_notice_with(mpi_port *p, endpoint *from, fy_lane lane, int rank, uin
         return false;
     unsigned char *at = write_head(p, from, rank, frame, WIRE_NOTICE | flags, d->message);
     memcpy(at, frame->words, words);
-    (void)start(p, d, d->message, (size_t)(at - d->message) + words, fy_mpi_home(p, rank),
+    (void)start(p, d, d->message, (size_t)(at - d->message) + words, fy_nodes_home(p, rank),
                 TAG_FRAME + (int)lane);
     return true;
 }
 
-bool fy_mpi_notice(mpi_port *p, endpoint *from, fy_lane lane, int rank, notices what)
+bool fy_nodes_notice(nodes_port *p, endpoint *from, fy_lane lane, int rank, notices what)
 {
-    return fy_mpi_notice_with(p, from, lane, rank, 0, &(fy_frame){.aux = (uint32_t)what});
+    return fy_nodes_notice_with(p, from, lane, rank, 0, &(fy_frame){.aux = (uint32_t)what});
 }
 
 /* The payload that follows: what is given or lent, or a copy. */
-static departure *prepare_payload(mpi_port *p, const endpoint *from, const fy_frame *frame,
+static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_frame *frame,
                                   terms how, atomic_bool *lent)
 {
     departure *d = departure_get(p, 0);
@@ -244,7 +245,7 @@ static bool is_brief(const peer *to, fy_lane lane, const fy_frame *frame)
     return true;
 }
 
-static int send_brief(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame)
+static int send_brief(nodes_port *p, fy_lane lane, int rank, const fy_frame *frame)
 {
     size_t size_bytes = frame->word_count * sizeof(uint64_t);
     departure *d = departure_get(p, size_bytes);
@@ -256,7 +257,7 @@ static int send_brief(mpi_port *p, fy_lane lane, int rank, const fy_frame *frame
     return 0;
 }
 
-static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
+static int send_frame(nodes_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
                       terms how, atomic_bool *lent)
 {
     bool routed = is_routed(p, from, rank);
@@ -279,7 +280,7 @@ static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const
     memcpy(at, frame->words, words);
     if (!follows && frame->size_bytes > 0)
         memcpy(at + words, frame->data, frame->size_bytes);
-    int home = fy_mpi_home(p, rank);
+    int home = fy_nodes_home(p, rank);
     /* A frame that is lost was sent to a rank that is dead now: its operation fails by that. */
     bool started = start(p, d, d->message, size_bytes, home, TAG_FRAME + (int)lane);
     if (follows && started)
@@ -292,10 +293,10 @@ static int send_frame(mpi_port *p, endpoint *from, fy_lane lane, int rank, const
 }
 
 /* Room for a frame of `cost`, after a look for notices of it. */
-static int find_room(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint64_t cost,
+static int find_room(nodes_port *p, endpoint *from, fy_lane lane, int rank, uint64_t cost,
                      outlet **out)
 {
-    peer *target = fy_mpi_peer(from, rank);
+    peer *target = fy_nodes_peer(from, rank);
     if (target == NULL)
         return FERRY_ENOMEM;
     outlet *o = &target->out[lane];
@@ -306,13 +307,13 @@ static int find_room(mpi_port *p, endpoint *from, fy_lane lane, int rank, uint64
     *out = o;
     if (has_room(o, cost))
         return 0;
-    fy_mpi_pump(p, FY_CONTROL);
-    fy_mpi_pump(p, FY_DATA);
+    fy_nodes_pump(p, FY_CONTROL);
+    fy_nodes_pump(p, FY_DATA);
     return has_room(o, cost) ? 0 : FERRY_EAGAIN;
 }
 
-int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, const fy_frame *frame,
-                       terms how, atomic_bool *lent)
+int fy_nodes_send_remote(nodes_port *p, endpoint *from, fy_lane lane, int rank,
+                         const fy_frame *frame, terms how, atomic_bool *lent)
 {
     if (frame->size_bytes >> WIRE_FLAGS_SHIFT != 0)
         return FERRY_ENOMEM;
@@ -322,7 +323,7 @@ int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, cons
     lock(p);
     outlet *o;
     uint64_t cost = cost_of(frame);
-    int error = fy_mpi_far_state(p, rank) != FY_PEER_ALIVE
+    int error = fy_nodes_far_state(p, rank) != FY_PEER_ALIVE
                     ? FERRY_EPEER
                     : find_room(p, from, lane, rank, cost, &o);
     if (error == 0)
@@ -333,7 +334,7 @@ int fy_mpi_send_remote(mpi_port *p, endpoint *from, fy_lane lane, int rank, cons
     return error;
 }
 
-void fy_mpi_departures_free(mpi_port *p)
+void fy_nodes_departures_free(nodes_port *p)
 {
     for (int class = 0; class < CLASSES; class ++)
         for (departure *d = p->free_departures[class], *next; d != NULL; d = next) {

@@ -12,13 +12,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "port/mpi/port_state.h"
+#include "port/nodes/port_state.h"
 
 #define ROUND_NS UINT64_C(100000000)
 
 _Static_assert(FY_AWAITED_MAX * sizeof(int32_t) == WORDS_BYTES, "a notice has room for them");
 
-static void begin_round(mpi_port *p, uint32_t number, bool logs)
+static void begin_round(nodes_port *p, uint32_t number, bool logs)
 {
     circles *c = &p->circles;
     if (c->all == NULL)
@@ -34,7 +34,7 @@ static void begin_round(mpi_port *p, uint32_t number, bool logs)
     c->circle[0] = '\0';
 }
 
-static void answer_here(mpi_port *p)
+static void answer_here(nodes_port *p)
 {
     circles *c = &p->circles;
     char text[FY_ANSWER_BYTES];
@@ -45,11 +45,11 @@ static void answer_here(mpi_port *p)
 }
 
 /* Tells all that are there what this rank waits for, as its answer says. */
-static void tell_all(mpi_port *p)
+static void tell_all(nodes_port *p)
 {
     circles *c = &p->circles;
     const shm_rank *self =
-        rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self));
+        rank_at(p->node->segment->base, (uint32_t)fy_node_place(p->node, p->node->self));
     fy_waiting own = {
         .rank = p->rank,
         .lives = true,
@@ -70,15 +70,15 @@ static void tell_all(mpi_port *p)
     /* Those that joined later are asked on their node alone. */
     for (int rank = 0; rank < p->world; rank++)
         if (rank != p->rank && p->port.ops->members.peer(&p->port, rank) == FY_PEER_ALIVE)
-            (void)fy_mpi_notice_with(p, &p->self, FY_CONTROL, rank, WIRE_WAITS, &frame);
+            (void)fy_nodes_notice_with(p, &p->self, FY_CONTROL, rank, WIRE_WAITS, &frame);
     if (c->all != NULL)
         c->all[p->rank] = own;
     c->told = c->round;
     c->notices = true;
-    fy_mpi_rouse_self(p);
+    fy_nodes_rouse_self(p);
 }
 
-void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char *words)
+void fy_nodes_heard(nodes_port *p, int source, const wire *head, const unsigned char *words)
 {
     circles *c = &p->circles;
     if (head->word_count != FY_FRAME_WORDS)
@@ -93,10 +93,10 @@ void fy_mpi_heard(mpi_port *p, int source, const wire *head, const unsigned char
     w->count = head->tag < 0 || head->tag > FY_AWAITED_MAX ? 0 : (uint8_t)head->tag;
     memcpy(w->awaited, words, sizeof(w->awaited));
     c->notices = true;
-    fy_mpi_rouse_self(p);
+    fy_nodes_rouse_self(p);
 }
 
-static void look_for_circle(mpi_port *p)
+static void look_for_circle(nodes_port *p)
 {
     circles *c = &p->circles;
     c->notices = false;
@@ -111,9 +111,9 @@ static void look_for_circle(mpi_port *p)
         fy_log_line(p->rank, "a circle: %s", c->circle);
 }
 
-bool fy_mpi_asked(fy_port *port)
+bool fy_nodes_asked(fy_port *port)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     circles *c = &p->circles;
     bool asked = p->near->ops->diagnosis.asked(p->near);
     lock(p);
@@ -124,9 +124,9 @@ bool fy_mpi_asked(fy_port *port)
     return asked;
 }
 
-void fy_mpi_answer(fy_port *port, const char *text, size_t size_bytes)
+void fy_nodes_answer(fy_port *port, const char *text, size_t size_bytes)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     circles *c = &p->circles;
     lock(p);
     size_t kept = size_bytes < sizeof(c->text) ? size_bytes : sizeof(c->text) - 1;
@@ -141,13 +141,13 @@ void fy_mpi_answer(fy_port *port, const char *text, size_t size_bytes)
 }
 
 /* Asks nobody's program: core does, by frames. Has circles logged. */
-bool fy_mpi_ask(fy_port *port, bool print)
+bool fy_nodes_ask(fy_port *port, bool print)
 {
-    mpi_port *p = port_of(port);
+    nodes_port *p = port_of(port);
     (void)print;
     lock(p);
     begin_round(p, p->circles.round + 1, true);
-    fy_mpi_rouse_self(p);
+    fy_nodes_rouse_self(p);
     unlock(p);
     return false;
 }

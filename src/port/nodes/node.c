@@ -1,9 +1,10 @@
-/* The node's first rank makes the segment and tells the others its process and descriptor over MPI;
- * they open it through /proc, which the kernel grants to processes of the same user alone, and
- * compare what they opened with what it made: no name, no socket, nothing to remove. Where /proc
- * does not let them (a container for each rank), each rank is a node of its own. All agree on it.
+/* The node's first rank makes the segment and tells the others its process and descriptor over the
+ * binding; they open it through /proc, which the kernel grants to processes of the same user alone,
+ * and compare what they opened with what it made: no name, no socket, nothing to remove. Where
+ * /proc does not let them (a container for each rank), each rank is a node of its own. All agree on
+ * it.
  */
-#include "port/mpi/node.h"
+#include "port/nodes/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "port/nodes/open.h"
 #include "port/shm/layout.h"
 
 /* What each rank of a node tells the others. */
@@ -25,18 +27,11 @@ typedef struct card {
     int32_t fd; /* the first rank's segment; -1 for none */
 } card;
 
-static int mpi_failed(const fy_mpi_binding *mpi, const char *call, int error)
+static int exchange(const fy_nodes_binding *binding, fy_nodes_net *net, const void *mine,
+                    size_t bytes, void *all)
 {
-    char text[256];
-    mpi->describe(error, text, sizeof(text));
-    return fy_error_set(FERRY_ELAUNCH, "open: %s: %s", call, text);
-}
-
-static int exchange(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const void *mine, size_t bytes,
-                    void *all)
-{
-    int error = mpi->allgather(comm, mine, bytes, all);
-    return error != 0 ? mpi_failed(mpi, "MPI_Allgather", error) : 0;
+    int error = binding->allgather(net, mine, bytes, all);
+    return error != 0 ? fy_nodes_failed(binding, "gathering data of each rank", error) : 0;
 }
 
 /* The segment of the node's first rank, opened and checked to be that; -1 with fy_error_set. */
@@ -75,7 +70,7 @@ static int make_segment(const fy_shm_options *shm, card *mine)
     return 0;
 }
 
-static int form_alone(const fy_shm_options *shm, int rank, fy_mpi_node *node)
+static int form_alone(const fy_shm_options *shm, int rank, fy_node *node)
 {
     card mine = {.fd = -1};
     int error = make_segment(shm, &mine);
@@ -91,10 +86,10 @@ static int form_alone(const fy_shm_options *shm, int rank, fy_mpi_node *node)
 }
 
 /* Whether every rank of the node has mapped the segment; else nobody keeps it. */
-static int agree(const fy_mpi_binding *mpi, fy_mpi_comm *comm, fy_mpi_node *node, int32_t *all)
+static int agree(const fy_nodes_binding *binding, fy_nodes_net *net, fy_node *node, int32_t *all)
 {
     int32_t mine = node->segment != NULL;
-    int error = exchange(mpi, comm, &mine, sizeof(mine), all);
+    int error = exchange(binding, net, &mine, sizeof(mine), all);
     bool agreed = error == 0;
     for (int i = 0; i < node->count && agreed; i++)
         agreed = all[i] != 0;
@@ -106,8 +101,8 @@ static int agree(const fy_mpi_binding *mpi, fy_mpi_comm *comm, fy_mpi_node *node
 }
 
 /* Leaves node->segment NULL when the ranks cannot share. */
-static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
-                         int rank, fy_mpi_node *node)
+static int form_together(const fy_nodes_binding *binding, fy_nodes_net *net,
+                         const fy_shm_options *shm, int rank, fy_node *node)
 {
     card mine = {.rank = rank, .pid = getpid(), .fd = -1};
     card *cards = calloc((size_t)node->count, sizeof(*cards));
@@ -116,7 +111,7 @@ static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_
     if (error == 0 && node->self == 0)
         (void)make_segment(shm, &mine); /* without it each makes its own, and says why */
     if (error == 0)
-        error = exchange(mpi, comm, &mine, sizeof(mine), cards);
+        error = exchange(binding, net, &mine, sizeof(mine), cards);
     for (int i = 0; error == 0 && i < node->count; i++) {
         node->ranks[i] = cards[i].rank;
         node->pids[i] = cards[i].pid;
@@ -128,7 +123,7 @@ static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_
         node->fd = fd;
     }
     if (error == 0)
-        error = agree(mpi, comm, node, flags);
+        error = agree(binding, net, node, flags);
     if (mine.fd >= 0 && mine.fd != node->fd)
         close(mine.fd);
     free(flags);
@@ -136,7 +131,7 @@ static int form_together(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_
     return error;
 }
 
-static void close_file(fy_mpi_node *node)
+static void close_file(fy_node *node)
 {
     if (node->fd >= 0)
         close(node->fd);
@@ -145,14 +140,14 @@ static void close_file(fy_mpi_node *node)
 
 /* The numbers of a job over several nodes that may grow: as many as all ranks have room for, if
  * they leave a place for the relay and all are able to relay; else 0. */
-static int agree_on_numbers(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks,
-                            const fy_mpi_growth *growth, int *numbers)
+static int agree_on_numbers(const fy_nodes_binding *binding, fy_nodes_net *net, int ranks,
+                            const fy_nodes_growth *growth, int *numbers)
 {
     int32_t mine = growth->threads ? growth->ranks_max : 0, least = mine;
     int32_t *all = calloc((size_t)ranks, sizeof(mine));
     if (all == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", ranks);
-    int error = exchange(mpi, comm, &mine, sizeof(mine), all);
+    int error = exchange(binding, net, &mine, sizeof(mine), all);
     for (int i = 0; error == 0 && i < ranks; i++)
         least = all[i] < least ? all[i] : least;
     free(all);
@@ -161,7 +156,7 @@ static int agree_on_numbers(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ra
 }
 
 /* Shares the numbers out to the nodes: to each as many, to the first of them one more. */
-static void share_out(fy_mpi_node *node, int ranks)
+static void share_out(fy_node *node, int ranks)
 {
     int later = node->numbers - ranks, number = ranks;
     for (int i = 0; i < node->leader_count; i++) {
@@ -177,7 +172,7 @@ static void share_out(fy_mpi_node *node, int ranks)
 
 /* Says in the segment which numbers are this node's, and which places a relay fills. All ranks of
  * the node write the same. */
-static void mark_places(const fy_mpi_node *node, int ranks)
+static void mark_places(const fy_node *node, int ranks)
 {
     void *base = node->segment->base;
     shm_common *common = common_at(base);
@@ -195,14 +190,14 @@ static void mark_places(const fy_mpi_node *node, int ranks)
 }
 
 /* Finds out where all numbers of a job that may grow are. */
-static int find_homes(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks, fy_mpi_node *node)
+static int find_homes(const fy_nodes_binding *binding, fy_nodes_net *net, int ranks, fy_node *node)
 {
     int32_t mine = node->ranks[0];
     node->homes = calloc((size_t)node->numbers, sizeof(*node->homes));
     node->leaders = calloc((size_t)ranks, sizeof(*node->leaders));
     if (node->homes == NULL || node->leaders == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for %d numbers", node->numbers);
-    int error = exchange(mpi, comm, &mine, sizeof(mine), node->homes);
+    int error = exchange(binding, net, &mine, sizeof(mine), node->homes);
     if (error != 0)
         return error;
     for (int i = 0; i < ranks; i++)
@@ -213,22 +208,22 @@ static int find_homes(const fy_mpi_binding *mpi, fy_mpi_comm *comm, int ranks, f
     return 0;
 }
 
-int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_options *shm,
-                     bool share, const fy_mpi_growth *growth, fy_mpi_node *out)
+int fy_node_form(const fy_nodes_binding *binding, fy_nodes_net *net, const fy_shm_options *shm,
+                 bool share, const fy_nodes_growth *growth, fy_node *out)
 {
     int rank, ranks;
-    mpi->comm_place(comm, &rank, &ranks);
-    fy_mpi_comm *near;
-    int error = mpi->comm_node(comm, &near);
+    binding->place(net, &rank, &ranks);
+    fy_nodes_net *near;
+    int error = binding->node(net, &near);
     if (error != 0)
-        return mpi_failed(mpi, "MPI_Comm_split_type", error);
-    *out = (fy_mpi_node){.fd = -1};
-    mpi->comm_place(near, &out->self, &out->count);
+        return fy_nodes_failed(binding, "finding the ranks of this node", error);
+    *out = (fy_node){.fd = -1};
+    binding->place(near, &out->self, &out->count);
     bool together = share && out->count > 1 && out->count <= FY_RANKS_MAX;
     fy_shm_options here = *shm;
     here.ranks = out->count;
     if (out->count < ranks || (ranks > 1 && !together)) {
-        error = agree_on_numbers(mpi, comm, ranks, growth, &out->numbers);
+        error = agree_on_numbers(binding, net, ranks, growth, &out->numbers);
         here.ranks_max = out->numbers != 0 ? out->numbers + 1 : 0;
         here.arenas = (uint32_t)here.ranks_max;
     }
@@ -239,7 +234,7 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
     if (error == 0 && (out->ranks == NULL || out->pids == NULL))
         error = fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", out->count);
     if (error == 0 && together)
-        error = form_together(mpi, near, &here, rank, out);
+        error = form_together(binding, near, &here, rank, out);
     if (error == 0 && out->segment == NULL) {
         close_file(out);
         if (out->numbers == 0) {
@@ -250,14 +245,14 @@ int fy_mpi_node_form(const fy_mpi_binding *mpi, fy_mpi_comm *comm, const fy_shm_
         error = form_alone(&here, rank, out);
     }
     if (error == 0 && out->numbers != 0)
-        error = find_homes(mpi, comm, ranks, out);
-    mpi->comm_close(near);
+        error = find_homes(binding, net, ranks, out);
+    binding->close(near);
     if (error != 0)
-        fy_mpi_node_free(out);
+        fy_node_free(out);
     return error;
 }
 
-void fy_mpi_node_free(fy_mpi_node *node)
+void fy_node_free(fy_node *node)
 {
     if (node->segment != NULL)
         fy_segment_unmap(node->segment);
@@ -266,5 +261,5 @@ void fy_mpi_node_free(fy_mpi_node *node)
     free(node->pids);
     free(node->leaders);
     free(node->homes);
-    *node = (fy_mpi_node){.fd = -1};
+    *node = (fy_node){.fd = -1};
 }

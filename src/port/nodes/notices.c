@@ -1,38 +1,39 @@
 /* Notices: who comes and goes on other nodes, and who goes on when others die, told in notices. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "port/mpi/port_state.h"
+#include "port/nodes/port_state.h"
 
-void fy_mpi_tell(mpi_port *p, endpoint *from, fy_lane lane, int process, notices what)
+void fy_nodes_tell(nodes_port *p, endpoint *from, fy_lane lane, int process, notices what)
 {
     enum { PAUSE_NS = 1000000 };
     for (bool told = false; !told;) {
         lock(p);
-        told = fy_mpi_notice(p, from, lane, process, what);
+        told = fy_nodes_notice(p, from, lane, process, what);
         unlock(p);
         if (!told)
             fy_clock_sleep_until(fy_clock_now_ns() + PAUSE_NS);
     }
 }
 
-void fy_mpi_rouse_self(mpi_port *p)
+void fy_nodes_rouse_self(nodes_port *p)
 {
-    shm_rank *own = rank_at(p->node->segment->base, (uint32_t)fy_mpi_place(p->node, p->node->self));
+    shm_rank *own =
+        rank_at(p->node->segment->base, (uint32_t)fy_node_place(p->node, p->node->self));
     /* seq_cst: as in fy_controls_mark */
     atomic_fetch_add_explicit(&own->events, 1, memory_order_seq_cst);
 }
 
-void fy_mpi_take_arrival(mpi_port *p, int source)
+void fy_nodes_take_arrival(nodes_port *p, int source)
 {
     /* relaxed: changed with the lock held only */
     if (source < p->world ||
         (atomic_load_explicit(&p->far[source], memory_order_relaxed) & (FAR_HERE | FAR_BYES)) != 0)
         return;
     atomic_fetch_or_explicit(&p->far[source], FAR_HERE, memory_order_release);
-    fy_mpi_rouse_self(p);
+    fy_nodes_rouse_self(p);
 }
 
-static void take_farewell(mpi_port *p, int source, bool died)
+static void take_farewell(nodes_port *p, int source, bool died)
 {
     /* relaxed: changed with the lock held only */
     uint8_t before = atomic_load_explicit(&p->far[source], memory_order_relaxed);
@@ -41,16 +42,16 @@ static void take_farewell(mpi_port *p, int source, bool died)
         return;
     if (died)
         atomic_fetch_or_explicit(&p->far[source], FAR_DEAD, memory_order_relaxed);
-    /* release: pairs with the acquire in fy_mpi_far_state: what it sent before is here */
+    /* release: pairs with the acquire in fy_nodes_far_state: what it sent before is here */
     atomic_fetch_add_explicit(&p->far[source], (uint8_t)(FAR_HEARD + !lost), memory_order_release);
     if (before / FAR_HEARD != FY_LANES - 1)
         return;
     p->farewells += source < p->world;
     if (!lost)
-        fy_mpi_rouse_self(p);
+        fy_nodes_rouse_self(p);
 }
 
-static void lose_rank(mpi_port *p, int rank)
+static void lose_rank(nodes_port *p, int rank)
 {
     /* relaxed: changed with the lock held only */
     uint8_t before = atomic_load_explicit(&p->far[rank], memory_order_relaxed);
@@ -63,18 +64,18 @@ static void lose_rank(mpi_port *p, int rank)
 }
 
 /* The ranks that a process takes messages for, itself included. */
-static void lose_process(mpi_port *p, int process)
+static void lose_process(nodes_port *p, int process)
 {
     if (p->place[process] >= 0)
         return;
     lose_rank(p, process);
     for (int rank = p->world; rank < p->ranks; rank++)
-        if (p->place[rank] < 0 && fy_mpi_home(p, rank) == process)
+        if (p->place[rank] < 0 && fy_nodes_home(p, rank) == process)
             lose_rank(p, rank);
-    fy_mpi_rouse_self(p);
+    fy_nodes_rouse_self(p);
 }
 
-__attribute__((cold, noinline)) void fy_mpi_cut_off(mpi_port *p, int process, const char *what)
+__attribute__((cold, noinline)) void fy_nodes_cut_off(nodes_port *p, int process, const char *what)
 {
     if (p->cut_off)
         return;
@@ -86,19 +87,19 @@ __attribute__((cold, noinline)) void fy_mpi_cut_off(mpi_port *p, int process, co
     for (int i = 0; i < p->world; i++) {
         lose_process(p, i);
         if (p->place[i] < 0)
-            (void)fy_mpi_notice(p, &p->self, FY_CONTROL, i, NOTICES_LOST);
+            (void)fy_nodes_notice(p, &p->self, FY_CONTROL, i, NOTICES_LOST);
     }
 }
 
-void fy_mpi_take_notices(mpi_port *p, int source, uint32_t what)
+void fy_nodes_take_notices(nodes_port *p, int source, uint32_t what)
 {
     if (what == NOTICES_LOST) {
         fy_log_line(p->rank, "rank %d has lost messages: it counts as dead", source);
-        lose_process(p, fy_mpi_home(p, source));
+        lose_process(p, fy_nodes_home(p, source));
         return;
     }
     if (what != NOTICES_DEAD)
-        fy_mpi_take_arrival(p, source);
+        fy_nodes_take_arrival(p, source);
     if (what == NOTICES_BYE || what == NOTICES_DEAD)
         take_farewell(p, source, what == NOTICES_DEAD);
     if (what == NOTICES_DONE)

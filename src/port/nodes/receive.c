@@ -1,12 +1,12 @@
-/* Receiving from other nodes. A message is copied nowhere: it is delivered from where MPI put it.
- */
-#include "port/mpi/port_state.h"
+/* Receiving from other nodes. A message is copied nowhere: it is delivered from where the
+ * binding put it. */
+#include "port/nodes/port_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "port/mpi/relay.h"
+#include "port/nodes/relay.h"
 
 enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
 
@@ -15,7 +15,7 @@ enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
  * and we for it. */
 enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4, UNTOLD_BYTES_MAX = FRAME_BYTES_MAX / 4 };
 
-static slot *slot_get(mpi_port *p)
+static slot *slot_get(nodes_port *p)
 {
     slot *s = p->free_slots;
     if (s == NULL) {
@@ -29,7 +29,7 @@ static slot *slot_get(mpi_port *p)
     return s;
 }
 
-static void slot_put(mpi_port *p, slot *s)
+static void slot_put(nodes_port *p, slot *s)
 {
     if (p->free_slot_count >= FREE_SLOTS_MAX) {
         free(s);
@@ -40,20 +40,20 @@ static void slot_put(mpi_port *p, slot *s)
     p->free_slot_count++;
 }
 
-static int post(mpi_port *p, fy_lane lane, slot *s)
+static int post(nodes_port *p, fy_lane lane, slot *s)
 {
-    int error = p->mpi->receive(p->comm, s->message, MESSAGE_MAX, FY_MPI_ANY, TAG_FRAME + (int)lane,
-                                &s->request);
+    int error = p->binding->receive(p->net, s->message, MESSAGE_MAX, FY_NODES_ANY,
+                                    TAG_FRAME + (int)lane, &s->request);
     if (error == 0)
         return 0;
     char text[256];
-    p->mpi->describe(error, text, sizeof(text));
-    fy_log_line(p->rank, "MPI_Irecv: %s", text);
+    p->binding->describe(error, text, sizeof(text));
+    fy_log_line(p->rank, "a receive cannot be started: %s", text);
     return FERRY_ELAUNCH;
 }
 
 /* Fills the empty places, as far as there is memory. */
-static int post_spent(mpi_port *p, fy_lane lane)
+static int post_spent(nodes_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
     for (; set->spent > 0; set->spent--) {
@@ -70,7 +70,7 @@ static int post_spent(mpi_port *p, fy_lane lane)
     return 0;
 }
 
-int fy_mpi_post_all(mpi_port *p)
+int fy_nodes_post_all(nodes_port *p)
 {
     p->posted[FY_DATA] = (posted){.count = POSTED_DATA, .spent = POSTED_DATA};
     p->posted[FY_CONTROL] = (posted){.count = POSTED_CONTROL, .spent = POSTED_CONTROL};
@@ -108,13 +108,13 @@ static bool is_sound(const slot *s, const wire *head)
 }
 
 /* Whether blocks of a heap can be had and released. */
-static bool is_open(const mpi_port *p, const fy_port *heap)
+static bool is_open(const nodes_port *p, const fy_port *heap)
 {
     return heap != p->near || !p->closed;
 }
 
 /* Memory for the payload that follows: a block when there is one, which its receiver may keep. */
-static bool payload_room(mpi_port *p, const endpoint *to, slot *s, size_t size_bytes)
+static bool payload_room(nodes_port *p, const endpoint *to, slot *s, size_t size_bytes)
 {
     if (s->payload != NULL)
         return true;
@@ -128,7 +128,7 @@ static bool payload_room(mpi_port *p, const endpoint *to, slot *s, size_t size_b
     return s->payload != NULL;
 }
 
-static void payload_put(mpi_port *p, slot *s, bool kept)
+static void payload_put(nodes_port *p, slot *s, bool kept)
 {
     if (s->payload == NULL || kept)
         return;
@@ -138,13 +138,13 @@ static void payload_put(mpi_port *p, slot *s, bool kept)
         (void)s->heap->ops->heap.release(s->heap, s->payload);
 }
 
-/* If MPI fails, this rank is cut off: then all frames are dropped. */
-static void start_payload(mpi_port *p, fy_lane lane, slot *s, size_t size_bytes)
+/* If the binding fails, this rank is cut off: then all frames are dropped. */
+static void start_payload(nodes_port *p, fy_lane lane, slot *s, size_t size_bytes)
 {
-    s->waiting = p->mpi->receive(p->comm, s->payload, size_bytes, s->source,
-                                 TAG_PAYLOAD + (int)lane, &s->request) == 0;
+    s->waiting = p->binding->receive(p->net, s->payload, size_bytes, s->source,
+                                     TAG_PAYLOAD + (int)lane, &s->request) == 0;
     if (!s->waiting)
-        fy_mpi_cut_off(p, s->source, "MPI_Irecv of a payload failed");
+        fy_nodes_cut_off(p, s->source, "the receive of its payload failed");
 }
 
 static void list(inlets *set, inlet *in)
@@ -172,14 +172,14 @@ static void line_up(fy_lane lane, inlet *in, slot *s)
 
 /* Where a message comes from and goes to, after a look whether that can be. False: it cannot; or,
  * with `*to` NULL, there is no memory to take it. */
-static bool find_ends(mpi_port *p, const slot *s, const wire *head, int *source, endpoint **to)
+static bool find_ends(nodes_port *p, const slot *s, const wire *head, int *source, endpoint **to)
 {
     route way = {.source = (uint32_t)s->source, .target = (uint32_t)p->rank};
     if (flags_of(head) & WIRE_ROUTED)
         memcpy(&way, s->message + sizeof(wire), sizeof(way));
     *to = &p->self;
     if (way.source >= (uint32_t)p->ranks || way.target >= (uint32_t)p->ranks ||
-        fy_mpi_home(p, (int)way.source) != s->source ||
+        fy_nodes_home(p, (int)way.source) != s->source ||
         ((flags_of(head) & WIRE_ROUTED) != 0 &&
          (p->place[way.source] >= 0 || (flags_of(head) & WIRE_WAITS) != 0)))
         return false;
@@ -187,7 +187,7 @@ static bool find_ends(mpi_port *p, const slot *s, const wire *head, int *source,
     if (way.target == (uint32_t)p->rank)
         return true;
     bool ours = p->relay != NULL && way.target >= (uint32_t)p->world && p->place[way.target] >= 0;
-    *to = ours ? fy_mpi_relay_end(p->relay, (int)way.target) : &p->self;
+    *to = ours ? fy_nodes_relay_end(p->relay, (int)way.target) : &p->self;
     return ours && *to != NULL;
 }
 
@@ -197,17 +197,17 @@ static bool is_brief(const slot *s)
     return s->size_bytes < sizeof(wire) && s->size_bytes % sizeof(uint64_t) == 0;
 }
 
-static bool drop_damaged(mpi_port *p, slot *s)
+static bool drop_damaged(nodes_port *p, slot *s)
 {
     fy_log_line(p->rank, "dropped a damaged message of %zu bytes from rank %d", s->size_bytes,
                 s->source);
-    fy_mpi_cut_off(p, s->source, "it was damaged");
+    fy_nodes_cut_off(p, s->source, "it was damaged");
     slot_put(p, s);
     return true;
 }
 
 /* Puts a message with a head in its place; see take_in. */
-static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
+static bool take_in_whole(nodes_port *p, fy_lane lane, slot *s)
 {
     if (s->size_bytes < sizeof(wire))
         return drop_damaged(p, s);
@@ -217,7 +217,7 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
     int source = s->source;
     if (!is_sound(s, &head) || !find_ends(p, s, &head, &source, &to))
         return to == NULL && is_sound(s, &head) ? false : drop_damaged(p, s);
-    peer *from = fy_mpi_peer(to, source);
+    peer *from = fy_nodes_peer(to, source);
     if (from == NULL)
         return false;
     inlet *in = &from->in[lane];
@@ -226,14 +226,14 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
     bool wanted = !(flags & WIRE_NOTICE) && (!closed || (flags & WIRE_FOLLOWS));
     if (wanted && (flags & WIRE_FOLLOWS) && !payload_room(p, to, s, payload_bytes(&head)))
         return false;
-    fy_mpi_credit(to, source, head.taken);
+    fy_nodes_credit(to, source, head.taken);
     if (flags & WIRE_NOTICE) {
         if (flags & WIRE_WAITS)
-            fy_mpi_heard(p, s->source, &head, s->message + sizeof(wire));
+            fy_nodes_heard(p, s->source, &head, s->message + sizeof(wire));
         else
-            fy_mpi_take_notices(p, source, head.aux);
+            fy_nodes_take_notices(p, source, head.aux);
     } else {
-        fy_mpi_take_arrival(p, source);
+        fy_nodes_take_arrival(p, source);
         in->last = head;
         in->headed = !(flags & WIRE_ROUTED);
     }
@@ -253,7 +253,7 @@ static bool take_in_whole(mpi_port *p, fy_lane lane, slot *s)
 
 /* Puts a message in its place. False: there is no memory to do so now, and nothing has changed that
  * a second call would do again. */
-static bool take_in(mpi_port *p, fy_lane lane, slot *s)
+static bool take_in(nodes_port *p, fy_lane lane, slot *s)
 {
     const peer *from = p->self.peers[s->source];
     if (from == NULL || !from->in[lane].headed || !is_brief(s))
@@ -271,9 +271,9 @@ static bool take_in(mpi_port *p, fy_lane lane, slot *s)
 }
 
 /* Whether the oldest receive of a lane is over. */
-static bool has_come(const mpi_port *p, slot *s)
+static bool has_come(const nodes_port *p, slot *s)
 {
-    if (!s->done && p->mpi->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0) {
+    if (!s->done && p->binding->test(&s->request, &s->done, &s->source, &s->size_bytes) != 0) {
         s->done = true;
         s->source = UNKNOWN;
     }
@@ -281,21 +281,21 @@ static bool has_come(const mpi_port *p, slot *s)
 }
 
 /* Takes in the oldest message that has come; whether there was one. */
-static bool pump_one(mpi_port *p, fy_lane lane)
+static bool pump_one(nodes_port *p, fy_lane lane)
 {
     posted *set = &p->posted[lane];
     p->pumped = lane;
     int error = set->spent > set->count / 2 ? post_spent(p, lane) : 0;
     if (set->spent == set->count) {
         if (error == FERRY_ELAUNCH)
-            fy_mpi_cut_off(p, UNKNOWN, "MPI_Irecv failed");
+            fy_nodes_cut_off(p, UNKNOWN, "a receive from any rank failed");
         return false; /* else there is no memory for any */
     }
     slot *s = set->slots[set->first];
     if (!has_come(p, s))
         return false;
     if (s->source == UNKNOWN) {
-        fy_mpi_cut_off(p, UNKNOWN, "MPI_Test of a receive from any rank failed");
+        fy_nodes_cut_off(p, UNKNOWN, "the test of a receive from any rank failed");
         slot_put(p, s);
     } else if (!take_in(p, lane, s)) {
         return false;
@@ -306,15 +306,15 @@ static bool pump_one(mpi_port *p, fy_lane lane)
     return true;
 }
 
-void fy_mpi_pump(mpi_port *p, fy_lane lane)
+void fy_nodes_pump(nodes_port *p, fy_lane lane)
 {
     if (p->leaving != NULL)
-        fy_mpi_reap(p);
+        fy_nodes_reap(p);
     while (pump_one(p, lane))
         continue;
 }
 
-bool fy_mpi_may_skip(mpi_port *p, fy_lane lane)
+bool fy_nodes_may_skip(nodes_port *p, fy_lane lane)
 {
     enum { SKIPPED_MAX = 7 };
     if (lane == FY_CONTROL && p->pumped == FY_DATA && p->skipped < SKIPPED_MAX) {
@@ -328,23 +328,23 @@ bool fy_mpi_may_skip(mpi_port *p, fy_lane lane)
 }
 
 /* Whether the first frame of a source is whole. */
-static inline bool is_whole(mpi_port *p, inlet *in)
+static inline bool is_whole(nodes_port *p, inlet *in)
 {
     slot *s = in->head;
     bool done = false;
     size_t came = s->data_bytes;
     if (!s->waiting)
         return true;
-    bool failed = p->mpi->test(&s->request, &done, NULL, &came) != 0;
+    bool failed = p->binding->test(&s->request, &done, NULL, &came) != 0;
     if (failed || came != s->data_bytes)
-        fy_mpi_cut_off(p, s->source,
-                       failed ? "MPI_Test of a payload failed"
-                              : "a payload is not as long as said");
+        fy_nodes_cut_off(p, s->source,
+                         failed ? "the test of a payload failed"
+                                : "a payload is not as long as said");
     s->waiting = !done && !failed;
     return !s->waiting;
 }
 
-bool fy_mpi_ready(mpi_port *p, fy_lane lane)
+bool fy_nodes_ready(nodes_port *p, fy_lane lane)
 {
     for (inlet *in = p->self.inlets[lane].head; in != NULL; in = in->next)
         if (is_whole(p, in))
@@ -381,7 +381,7 @@ static inline void fill_frame(const slot *s, fy_frame *out)
 }
 
 /* The first frame of `in` was taken. */
-static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
+static void finish(nodes_port *p, inlet *in, size_t size_bytes, bool kept)
 {
     slot *s = in->head;
     in->head = s->next;
@@ -392,10 +392,10 @@ static void finish(mpi_port *p, inlet *in, size_t size_bytes, bool kept)
     slot_put(p, s);
     if (followed || in->taken - in->told >= UNTOLD_FRAMES_MAX ||
         in->untold_bytes >= UNTOLD_BYTES_MAX)
-        (void)fy_mpi_notice(p, in->to, FY_CONTROL, in->source, NOTICES_NONE);
+        (void)fy_nodes_notice(p, in->to, FY_CONTROL, in->source, NOTICES_NONE);
 }
 
-static void drop_first(mpi_port *p, inlet *in)
+static void drop_first(nodes_port *p, inlet *in)
 {
     slot *s = in->head;
     in->head = s->next;
@@ -404,11 +404,11 @@ static void drop_first(mpi_port *p, inlet *in)
 }
 
 /* Delivers from one source; the lock is given up meanwhile. */
-static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
+static int drain(nodes_port *p, inlet *in, int budget, fy_deliver *deliver, void *context)
 {
     int taken = 0;
     while (taken < budget && in->head != NULL && is_whole(p, in)) {
-        if (fy_mpi_is_lost(p, in->source)) {
+        if (fy_nodes_is_lost(p, in->source)) {
             drop_first(p, in);
             continue;
         }
@@ -426,8 +426,8 @@ static int drain(mpi_port *p, inlet *in, int budget, fy_deliver *deliver, void *
 }
 
 /* Each source once, the last one that is listed now included. */
-int fy_mpi_deliver(mpi_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
-                   void *context)
+int fy_nodes_deliver(nodes_port *p, endpoint *to, fy_lane lane, int budget, fy_deliver *deliver,
+                     void *context)
 {
     inlets *set = &to->inlets[lane];
     int taken = 0;
@@ -445,25 +445,26 @@ int fy_mpi_deliver(mpi_port *p, endpoint *to, fy_lane lane, int budget, fy_deliv
     return taken;
 }
 
-/* A look for a message takes MPI as long when there is none, so what has come is delivered before
- * the next look, and that is left out unless messages come one upon another. Neither are receives
- * posted again meanwhile: whoever waits for that message goes on first. */
-int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *deliver, void *context)
+/* A look for a message takes the binding as long when there is none, so what has come is delivered
+ * before the next look, and that is left out unless messages come one upon another. Neither are
+ * receives posted again meanwhile: whoever waits for that message goes on first. */
+int fy_nodes_poll_remote(nodes_port *p, fy_lane lane, int budget, fy_deliver *deliver,
+                         void *context)
 {
     posted *set = &p->posted[lane];
     int taken = 0;
     lock(p);
-    bool came = !fy_mpi_may_skip(p, lane) && pump_one(p, lane);
+    bool came = !fy_nodes_may_skip(p, lane) && pump_one(p, lane);
     set->streams = came && (set->streams || set->fruitful);
     for (int looks = 1; p->self.inlets[lane].head != NULL; looks++) {
-        taken += fy_mpi_deliver(p, &p->self, lane, budget - taken, deliver, context);
+        taken += fy_nodes_deliver(p, &p->self, lane, budget - taken, deliver, context);
         if (!set->streams || taken >= budget || looks >= budget)
             break;
         set->streams = pump_one(p, lane);
     }
     set->fruitful = came;
     if (taken == 0 && p->leaving != NULL)
-        fy_mpi_reap(p);
+        fy_nodes_reap(p);
     if (taken == 0 && set->spent > 0)
         (void)post_spent(p, lane);
     unlock(p);
@@ -473,7 +474,7 @@ int fy_mpi_poll_remote(mpi_port *p, fy_lane lane, int budget, fy_deliver *delive
     return taken;
 }
 
-void fy_mpi_drop(mpi_port *p, endpoint *to)
+void fy_nodes_drop(nodes_port *p, endpoint *to)
 {
     for (int rank = 0; rank < p->ranks; rank++)
         for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++) {
@@ -483,7 +484,7 @@ void fy_mpi_drop(mpi_port *p, endpoint *to)
         }
 }
 
-bool fy_mpi_holds(const endpoint *to, int rank)
+bool fy_nodes_holds(const endpoint *to, int rank)
 {
     bool holds = false;
     for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++)
@@ -491,33 +492,33 @@ bool fy_mpi_holds(const endpoint *to, int rank)
     return holds;
 }
 
-bool fy_mpi_is_silent(const mpi_port *p, int rank)
+bool fy_nodes_is_silent(const nodes_port *p, int rank)
 {
-    fy_peer_state state = fy_mpi_far_state(p, rank);
+    fy_peer_state state = fy_nodes_far_state(p, rank);
     return (state == FY_PEER_LEFT || state == FY_PEER_DEAD) &&
-           (fy_mpi_is_lost(p, rank) || !fy_mpi_holds(&p->self, rank));
+           (fy_nodes_is_lost(p, rank) || !fy_nodes_holds(&p->self, rank));
 }
 
-void fy_mpi_undelivered_free(mpi_port *p, endpoint *to)
+void fy_nodes_undelivered_free(nodes_port *p, endpoint *to)
 {
     for (int rank = 0; rank < p->ranks; rank++)
         for (int lane = 0; lane < FY_LANES && to->peers[rank] != NULL; lane++) {
             inlet *in = &to->peers[rank]->in[lane];
             while (in->head != NULL) {
                 if (in->head->waiting)
-                    p->mpi->cancel(&in->head->request);
+                    p->binding->cancel(&in->head->request);
                 drop_first(p, in);
             }
         }
 }
 
-void fy_mpi_slots_free(mpi_port *p)
+void fy_nodes_slots_free(nodes_port *p)
 {
     for (int lane = 0; lane < FY_LANES; lane++)
         for (uint32_t i = 0; i < p->posted[lane].count; i++) {
             slot *s = p->posted[lane].slots[i];
             if (s != NULL && s->request.word != 0)
-                p->mpi->cancel(&s->request);
+                p->binding->cancel(&s->request);
             free(s);
         }
     for (slot *s = p->free_slots, *next; s != NULL; s = next) {

@@ -1,4 +1,4 @@
-#include "port/mpi/joiner.h"
+#include "port/nodes/joiner.h"
 
 #include <stdlib.h>
 
@@ -99,7 +99,7 @@ static void joiner_endure(fy_port *port, bool on)
     ring(j);
 }
 
-int fy_mpi_spawn_ranks_error(int error, int count, int numbers)
+int fy_nodes_spawn_ranks_error(int error, int count, int numbers)
 {
     if (error != FERRY_ENOMEM)
         return error;
@@ -112,11 +112,11 @@ int fy_mpi_spawn_ranks_error(int error, int count, int numbers)
 static int joiner_spawn_ranks(fy_port *port, int count, char *const argv[], int *first)
 {
     const joiner *j = joiner_of(port);
-    return fy_mpi_spawn_ranks_error(j->shm->members.spawn_ranks(port, count, argv, first), count,
-                                    j->numbers);
+    return fy_nodes_spawn_ranks_error(j->shm->members.spawn_ranks(port, count, argv, first), count,
+                                      j->numbers);
 }
 
-int fy_mpi_joiner(fy_segment *segment, fy_port *port)
+int fy_nodes_joiner(fy_segment *segment, fy_port *port)
 {
     joiner *j = malloc(sizeof(*j));
     if (j == NULL)

@@ -1,22 +1,22 @@
-/* The plug-in: the table of one MPI library. Compiled once per library; NAME is its name. */
+/* The plug-in: the tables of one MPI library. Compiled once per library; NAME is its name. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "port/mpi/binding.h"
+#include "port/nodes/mpi/library.h"
 #include "port/port.h"
 
 #ifndef FY_MPI_NAME
 #error "FY_MPI_NAME names the library"
 #endif
 
-struct fy_mpi_comm {
+struct fy_nodes_net {
     MPI_Comm comm;
 };
 
-_Static_assert(sizeof(MPI_Request) <= sizeof(fy_mpi_request), "a request fits into a word");
+_Static_assert(sizeof(MPI_Request) <= sizeof(fy_nodes_request), "a request fits into a word");
 
 /* More than a count can say goes as one element of a type made for it. */
 #define CHUNK_BYTES (1 << 30)
@@ -80,9 +80,9 @@ static void describe(int error, char *out, size_t size)
 }
 
 /* Takes `comm`, also when there is no memory. */
-static int wrap(MPI_Comm comm, fy_mpi_comm **out)
+static int wrap(MPI_Comm comm, fy_nodes_net **out)
 {
-    fy_mpi_comm *c = malloc(sizeof(*c));
+    fy_nodes_net *c = malloc(sizeof(*c));
     if (c == NULL) {
         MPI_Comm_free(&comm);
         return MPI_ERR_NO_MEM;
@@ -93,7 +93,7 @@ static int wrap(MPI_Comm comm, fy_mpi_comm **out)
     return 0;
 }
 
-static int comm_open(const void *communicator, fy_mpi_comm **out)
+static int comm_open(const void *communicator, fy_nodes_net **out)
 {
     MPI_Comm from = MPI_COMM_WORLD, comm;
     if (communicator != NULL)
@@ -102,26 +102,32 @@ static int comm_open(const void *communicator, fy_mpi_comm **out)
     return error != MPI_SUCCESS ? error : wrap(comm, out);
 }
 
-static int comm_node(fy_mpi_comm *c, fy_mpi_comm **out)
+static int node(fy_nodes_net *c, fy_nodes_net **out)
 {
-    MPI_Comm node;
-    int error = MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    return error != MPI_SUCCESS ? error : wrap(node, out);
+    MPI_Comm near;
+    int error = MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    return error != MPI_SUCCESS ? error : wrap(near, out);
 }
 
-static void comm_close(fy_mpi_comm *c)
+static void close_net(fy_nodes_net *c)
 {
     MPI_Comm_free(&c->comm);
     free(c);
 }
 
-static void comm_place(const fy_mpi_comm *c, int *rank, int *ranks)
+static void place(const fy_nodes_net *c, int *rank, int *ranks)
 {
     MPI_Comm_rank(c->comm, rank);
     MPI_Comm_size(c->comm, ranks);
 }
 
-static int allgather(fy_mpi_comm *c, const void *mine, size_t size_bytes, void *all)
+static void leave(fy_nodes_net *c)
+{
+    close_net(c);
+    MPI_Finalize();
+}
+
+static int allgather(fy_nodes_net *c, const void *mine, size_t size_bytes, void *all)
 {
     return MPI_Allgather(mine, (int)size_bytes, MPI_BYTE, all, (int)size_bytes, MPI_BYTE, c->comm);
 }
@@ -150,22 +156,22 @@ static inline int choose_type(size_t size_bytes, MPI_Datatype *type, int *count)
     return small ? MPI_SUCCESS : make_type(size_bytes, type);
 }
 
-static MPI_Request load(const fy_mpi_request *request)
+static MPI_Request load(const fy_nodes_request *request)
 {
     MPI_Request r;
     memcpy(&r, request, sizeof(r));
     return r;
 }
 
-static void store(fy_mpi_request *request, MPI_Request r)
+static void store(fy_nodes_request *request, MPI_Request r)
 {
-    *request = (fy_mpi_request){0};
+    *request = (fy_nodes_request){0};
     if (r != MPI_REQUEST_NULL)
         memcpy(request, &r, sizeof(r));
 }
 
-static int begin_send(fy_mpi_comm *c, const void *data, size_t size_bytes, int rank, int tag,
-                      fy_mpi_request *request)
+static int begin_send(fy_nodes_net *c, const void *data, size_t size_bytes, int rank, int tag,
+                      fy_nodes_request *request)
 {
     MPI_Datatype type;
     MPI_Request r = MPI_REQUEST_NULL;
@@ -182,8 +188,8 @@ static int begin_send(fy_mpi_comm *c, const void *data, size_t size_bytes, int r
     return error;
 }
 
-static int begin_receive(fy_mpi_comm *c, void *data, size_t size_bytes, int rank, int tag,
-                         fy_mpi_request *request)
+static int begin_receive(fy_nodes_net *c, void *data, size_t size_bytes, int rank, int tag,
+                         fy_nodes_request *request)
 {
     MPI_Datatype type;
     MPI_Request r = MPI_REQUEST_NULL;
@@ -191,7 +197,7 @@ static int begin_receive(fy_mpi_comm *c, void *data, size_t size_bytes, int rank
     int error = choose_type(size_bytes, &type, &count);
     if (error != MPI_SUCCESS)
         return error;
-    int source = rank == FY_MPI_ANY ? MPI_ANY_SOURCE : rank;
+    int source = rank == FY_NODES_ANY ? MPI_ANY_SOURCE : rank;
     error = MPI_Irecv(data, count, type, source, tag, c->comm, &r);
     if (type != MPI_BYTE)
         MPI_Type_free(&type);
@@ -199,7 +205,7 @@ static int begin_receive(fy_mpi_comm *c, void *data, size_t size_bytes, int rank
     return error;
 }
 
-static int test(fy_mpi_request *request, bool *done, int *source, size_t *size_bytes)
+static int test(fy_nodes_request *request, bool *done, int *source, size_t *size_bytes)
 {
     MPI_Request r = load(request);
     MPI_Status status;
@@ -222,12 +228,12 @@ static int test(fy_mpi_request *request, bool *done, int *source, size_t *size_b
     return error;
 }
 
-static void cancel(fy_mpi_request *request)
+static void cancel(fy_nodes_request *request)
 {
     MPI_Request r = load(request);
     MPI_Cancel(&r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
-    *request = (fy_mpi_request){0};
+    *request = (fy_nodes_request){0};
 }
 
 /* MPI_Abort while others are in MPI_Finalize makes mpirun of Open MPI before 5 wait for ever in
@@ -248,25 +254,30 @@ static void abort_job(int status)
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
-__attribute__((visibility("default"))) extern const fy_mpi_binding ferry_mpi_binding;
+__attribute__((visibility("default"))) extern const fy_mpi_library ferry_mpi_library;
 
-const fy_mpi_binding ferry_mpi_binding = {
+const fy_mpi_library ferry_mpi_library = {
     .version = FY_PORT_VERSION,
     .name = FY_MPI_NAME,
     .library = library,
     .state = state,
     .start = start,
     .finish = finish,
-    .describe = describe,
     .comm_open = comm_open,
-    .comm_node = comm_node,
-    .comm_close = comm_close,
-    .comm_place = comm_place,
-    .allgather = allgather,
-    .send = begin_send,
-    .receive = begin_receive,
-    .test = test,
-    .cancel = cancel,
-    .abort = abort_job,
-    .abort_closing = abort_closing,
+    .binding =
+        {
+            .port = "mpi",
+            .describe = describe,
+            .place = place,
+            .node = node,
+            .close = close_net,
+            .leave = leave,
+            .allgather = allgather,
+            .send = begin_send,
+            .receive = begin_receive,
+            .test = test,
+            .cancel = cancel,
+            .abort = abort_job,
+            .abort_closing = abort_closing,
+        },
 };

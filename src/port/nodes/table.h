@@ -1,0 +1,24 @@
+/* Port nodes as boot finds it: in the same file, or in the plug-in "port-nodes" (port/plugin.h). */
+#ifndef FY_NODES_TABLE_H
+#define FY_NODES_TABLE_H
+
+#include "base/shared.h"
+#include "port/nodes/mpi/open.h"
+
+typedef struct fy_nodes_table {
+    uint32_t version; /* FY_PORT_VERSION */
+    int (*open_mpi)(const fy_mpi_options *options, fy_nodes_job **job, fy_port **port);
+    void (*leave)(void *job);
+    void (*abort)(void *job, int status);
+    /* For a rank that was started in a job over several nodes, and has joined the segment of its
+     * own: has `port` say so, and reach the others. FERRY_ENOMEM with fy_error_set. */
+    int (*joiner)(fy_segment *segment, fy_port *port);
+} fy_nodes_table;
+
+#define FY_NODES_SYMBOL "fy_nodes_functions"
+FY_SHARED extern const fy_nodes_table fy_nodes_functions;
+
+/* FERRY_ELAUNCH with fy_error_set: there is no plug-in. */
+int fy_nodes_port_find(const fy_nodes_table **out);
+
+#endif
