@@ -30,6 +30,7 @@ static const known_variable known[] = {
     {"FERRY_PLUGIN_PATH", 0, 0},
     {"FERRY_MPI", 0, 0},
     {"FERRY_MPI_SHM", 0, 1},
+    {"FERRY_LOOPBACK_NODES", 0, 0},
     {"FERRY_HEAP_BYTES", BIT(20), BIT(46)},
     {"FERRY_RING_SLOTS", 2, 65536},
     {"FERRY_RING_BYTES", BIT(10), BIT(26)},

@@ -316,8 +316,9 @@ typedef int fy_port_main(void *arg, fy_port *port);
 typedef struct fy_port_entry {
     uint32_t version; /* FY_PORT_VERSION */
 
-    /* For a port whose ranks all live in the calling process: runs all ranks to their end and
-     * returns the exit status of the job. FERRY_E...: nothing was started; with fy_error_set. */
+    /* For a port whose ranks all live in the calling process, or in processes that it forks: runs
+     * all ranks to their end and returns the exit status of the job. FERRY_E...: nothing was
+     * started; with fy_error_set. */
     int (*run)(const fy_port_settings *settings, fy_port_main *rank_main, void *arg);
 
     /* For a port whose ranks are processes that a launcher of the port starts: opens the rank of

@@ -137,6 +137,8 @@ includes)
     spoil 'two layers of one rank' mkdir_cell
     plan_and_io() { mkdir -p "$root/src/mover/plan"; to src/mover/plan/p.c '#include "mover/io/disk.h"\n'; }
     spoil 'a folder of movers that knows a later one' plan_and_io
+    in_nodes() { mkdir -p "$root/src/port/nodes"; to src/port/nodes/n.c '#include "port/nodes/mpi/find.h"\n'; }
+    spoil 'the port for several nodes that knows a binding' in_nodes
     mkdir_cmd() { mkdir "$root/src/cmd"; to src/cmd/c.c '#include "core/a.h"\n'; }
     spoil 'the command inside a layer' mkdir_cmd
     mkdir_compat() { mkdir "$root/compat"; to compat/c.c '#include "base/b.h"\n'; }

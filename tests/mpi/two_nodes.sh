@@ -1,7 +1,8 @@
 #!/bin/sh
 # Goal: a job over two nodes of two ranks each, under either library. Method: Open MPI's are two
 # network namespaces (two_hosts.sh); MPICH's mpiexec takes two names of this machine for two, and
-# starts both without ssh. No process of the program is left behind, however it ends.
+# starts both without ssh; port loopback is told how many. No process of the program is left behind,
+# however it ends.
 #
 # two_nodes.sh MPIRUN PROGRAM [ARGUMENT...] exits with its status, or with 77 where it cannot be run.
 set -u
@@ -9,6 +10,9 @@ mpirun=$1 program=$2
 shift 2
 mark=two-nodes-$$
 case $mpirun in
+loopback)
+    FERRY_PORT=loopback FERRY_RANKS=4 FERRY_LOOPBACK_NODES=2 \
+        timeout --kill-after=5 280 "$program" "$@" "$mark" ;;
 *mpich*)
     # In an environment without a second address the names are one node, which is another test.
     timeout --kill-after=5 280 "$mpirun" -launcher fork -hosts localhost:2,127.0.0.1:2 -n 4 \
