@@ -5,7 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of the thread, since a simulation is one thread's: programs that are not simulated find NULL. */
+/* It belongs to the thread, since a simulation is one thread's. Programs that are not simulated
+ * find NULL. */
 static _Thread_local struct {
     fy_refuses_fn *refuses;
     void *arg;

@@ -16,7 +16,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* What was done to `block` up to now is done before whatever follows its return. */
+/* All changes of `block` up to now come before all that follows the return of this call. */
 static inline void fy_elsewhere_goes(void *block)
 {
 #if defined(FY_ELSEWHERE_TOLD)

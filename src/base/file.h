@@ -12,7 +12,7 @@
  * to any file of this user's. NULL: fy_file_why says why. fclose ends it. */
 FY_SHARED FILE *fy_file_create(const char *path, bool append);
 
-/* What errno means after fy_file_create or after writing. */
+/* The meaning of errno after fy_file_create or after writing. */
 const char *fy_file_why(void);
 
 #endif

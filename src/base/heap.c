@@ -7,8 +7,8 @@
  * loses one block and stops nobody.
  *
  * Lists of runs, counts and kinds are private: nobody else can overwrite them. Records and tags,
- * which others read and change, are compared with them before they are followed. What makes no
- * sense is logged, and the memory it led to is lost. */
+ * which others read and change, are compared with them before they are followed. A value that makes
+ * no sense is logged, and the memory it led to is lost. */
 #include "base/heap.h"
 
 #include <stdlib.h>

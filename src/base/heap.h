@@ -45,7 +45,7 @@ bool fy_arena_holds(const fy_arena *arena, const void *address, size_t size_byte
 typedef struct fy_block_memo {
     uintptr_t start;
     size_t size_bytes;
-    /* What said so, and what it said. */
+    /* The word that was wrong, and its value. */
     const _Atomic uint64_t *tag, *record;
     uint64_t tag_value, record_value;
 } fy_block_memo;
@@ -86,10 +86,11 @@ void fy_arena_release_kept(const fy_arena *arena, uint32_t keeper);
  * caller touches nothing of the arena. */
 int fy_arena_release_gone(const fy_arena *arena, void *address);
 
-/* The owner has gone. Gives pages back to the system on which nothing lives: those of the run that
- * `address`, of a block that was just released, lies in, or with NULL those of all; with the last
- * live block the arena's tables too, and then it returns true: the arena is as fresh as before its
- * owner's first use. Any number of threads and processes may do so at once. */
+/* The owner has gone. Gives pages on which nothing lives back to the system. `address` is of a
+ * block that was just released: only pages of its run are given back. NULL: pages of all runs. With
+ * the last live block the arena's tables go too, and the call returns true: the arena is as fresh
+ * as before its owner's first use. Any number of threads and processes may call it at the same
+ * time. */
 bool fy_arena_discard(const fy_arena *arena, const void *address);
 
 /* Whether no block in it lives; exact when the owner has gone. */

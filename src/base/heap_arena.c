@@ -1,8 +1,8 @@
-/* What every process may ask of an arena, and the geometry of its runs.
+/* The calls that every process may make on an arena, and the geometry of its runs.
  *
  * A lookup may race with the owner's work on the same span. It reads tag, first tag and record,
- * each once, and trusts a block only if its record is live: then whoever made it live had set the
- * tags before (release), and the answer was true at that moment. */
+ * each once. It trusts a block only if its record is live. Then the tags were set before the record
+ * was made live (release), so the answer was true at that moment. */
 #include "base/heap_arena.h"
 
 #include <ferry/error.h>

@@ -5,8 +5,8 @@
  * info of a run's first span has the records of few blocks. Tags inside a run that has gone may be
  * stale: they only lead to a first span, whose own tag and records decide.
  *
- * Any process may write wrong words there. Whoever reads them bounds what they say. What the owner
- * needs to allocate is in its private memory (heap_spans.h). */
+ * Any process may write wrong words there. So each reader checks the bounds of what they
+ * say. The owner keeps what it needs to allocate in its private memory (heap_spans.h). */
 #ifndef FY_HEAP_ARENA_H
 #define FY_HEAP_ARENA_H
 
@@ -95,7 +95,7 @@ static inline uint64_t record_live(size_t size_bytes, uint32_t keeper)
     return record_make(BLOCK_LIVE, size_bytes | (uint64_t)keeper << SIZE_BITS);
 }
 
-/* Of live ones. */
+/* The size and the keeper, of the record of a live block. */
 static inline size_t record_size(uint64_t record)
 {
     return (size_t)(record_value(record) & ((UINT64_C(1) << SIZE_BITS) - 1));

@@ -1,5 +1,5 @@
-/* What becomes of the arena of a rank that has gone: the survivors release what was kept for ranks
- * that are gone, and give its pages back when nothing in them lives. */
+/* The arena of a rank that has gone: the survivors release what was kept for ranks that are gone,
+ * and give its pages back when nothing in them lives. */
 #include <sys/mman.h>
 
 #include <ferry/error.h>
@@ -73,8 +73,8 @@ static bool release_kept(const fy_arena *arena, _Atomic uint64_t *record, char *
 }
 
 /* Whether a used run begins at a span, and its number of spans, else 1. A walk that skips used runs
- * as a whole meets tags of others only in free spans: there the first spans of runs that are no
- * more are told by their records, and what was within them goes alone. */
+ * as a whole meets tags of others only in free spans. There the records tell the first spans of
+ * runs that are no more. Spans within such runs go one by one. */
 static bool run_begins(const fy_arena *arena, size_t span, uint64_t tag, size_t *count)
 {
     bool begins = tag_kind(tag) != RUN_FREE && tag >> 16 == 0;
@@ -83,7 +83,7 @@ static bool run_begins(const fy_arena *arena, size_t span, uint64_t tag, size_t 
 }
 
 /* Gives back the pages of the run that begins at `first`, unless a block in it is live. Returns its
- * number of spans. Who releases a block does that first: of several, the last sees none. The
+ * number of spans. A caller first releases its block, so the last of several callers sees none. The
  * records go too where they lie beside the blocks; all zero they say that nothing lives here. */
 static size_t discard_run(const fy_arena *arena, size_t first, uint64_t tag)
 {

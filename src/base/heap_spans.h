@@ -10,8 +10,8 @@
 
 #define SPAN_BINS 112
 
-/* What the owner knows of a span, in its private memory. Spans are named by index + 1, 0 is none.
- * All but `free_back` is of a run, at its first span. */
+/* The owner's own account of a span, in its private memory. Spans are named by index + 1, 0 is
+ * none. All but `free_back` is of a run, at its first span. */
 typedef struct span_run {
     uint32_t prev, next; /* list of runs with room, or of free runs */
     uint32_t span_count;

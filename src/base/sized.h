@@ -3,7 +3,7 @@
  * The first field of such a struct, `size`, says how long the program's struct is. New fields are
  * only ever appended, and zero means their default. So the library reads an older, shorter struct
  * as if its missing fields were zero. It reads a newer, longer one if all bytes that it does not
- * know are zero. Of a struct that it fills it writes no more than `size` bytes. */
+ * know are zero. If it fills a struct, it writes no more than `size` bytes. */
 #ifndef FY_SIZED_H
 #define FY_SIZED_H
 

@@ -260,7 +260,7 @@ int ferry_cell_limit_set(ferry *f, int number, size_t limit)
                        FERRY_CELL_LIMIT);
     fy_cell *cell = &c->board->cells[number];
     atomic_store_explicit(&cell->limit, (uint32_t)limit, memory_order_relaxed);
-    /* Who waited for room under the old limit looks again. */
+    /* Operations that waited for room under the old limit look again. */
     fy_queue_leave(c, cell, FY_CELL_ENQ);
     return 0;
 }

@@ -2,11 +2,11 @@
  * none.
  *
  * A lock that was written over may name a rank that lives and does not have it. Only that rank
- * knows for sure: it is asked on its board, and frees in its next poll, or when it waits for a lock
- * itself, what it has not got. Whoever asks waits for the lock, so what the lock is part of stays
- * until nobody looks at it for that: the one who is asked marks the question while it does. If the
- * header beside the lock was written over too, the named rank would not know the lock for one. Then
- * the rank that waits frees it: the parcel is damaged anyhow. */
+ * knows for sure. It is asked on its board. In its next poll, or when it waits for a lock itself,
+ * it frees a lock that it has not got. The rank that asks waits for the lock, so the parcel or cell
+ * of the lock stays until nobody looks at it for that: the rank that is asked marks the request
+ * while it looks. If the header beside the lock was written over too, the named rank would not know
+ * the lock for one. Then the rank that waits frees it: the parcel is damaged anyhow. */
 #include "cell/change.h"
 #include "base/relax.h"
 
@@ -37,7 +37,7 @@ void fy_lock_answer(const fy_cells *c, const fy_cell *mine)
     uint64_t address = atomic_load_explicit(doubted, memory_order_relaxed);
     if (address == 0 || address == (uintptr_t)mine)
         return;
-    /* acquire: pairs with the release in ask; of one question only we make an answer */
+    /* acquire: pairs with the release in ask; of one request only we make an answer */
     if (!atomic_compare_exchange_strong_explicit(doubted, &address, address | LOOKING,
                                                  memory_order_acquire, memory_order_relaxed))
         return;

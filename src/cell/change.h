@@ -2,9 +2,10 @@
  * to cell.
  *
  * Order of events, for one who takes locks and changes: note the lock, take it; note the values;
- * committed; store the values; idle; free the locks. Whoever finds the owner dead knows from the
- * state alone what to do: committed, store the values (again); then free what the notes name and
- * the dead still owns. Since the locks are still the dead's, nobody has changed anything meanwhile.
+ * committed; store the values; idle; free the locks. A rank that finds the owner dead knows from
+ * the state alone what to do: committed, store the values (again); then free what the notes name
+ * and the dead still owns. Since the locks are still the dead's, nobody has changed anything
+ * meanwhile.
  *
  * Each step is separated from the next by a release fence, so that memory shows them in order. */
 #ifndef FY_CELL_CHANGE_H

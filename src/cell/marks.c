@@ -22,7 +22,7 @@ static bool is_passed(const fy_cell *cell, uint64_t ends)
 }
 
 /* An alarm of another rank's cell is work that goes there, so that it is told from the rest when
- * either has gone. What `alarm` then is. */
+ * either has gone. Returns the value of `alarm` then. */
 static uint32_t count_alarm(fy_cells *c, int owner)
 {
     int self = ferry_rank(c->f);
@@ -209,7 +209,7 @@ static fy_marked *find_or_add(fy_cells *c, int number)
     return m;
 }
 
-/* What the cell itself has to know of its handler. */
+/* The part of its handler that the cell itself has to know. */
 static void set_marks(fy_cells *c, fy_cell *cell, const ferry_cell_handler *handler)
 {
     fy_cell_lock(c, cell);

@@ -1,16 +1,17 @@
 /* Parcels: blocks that begin with a header, found by name, freed by who created them.
  *
- * A name is the header's address with a generation above it, so that any word that is not the name
- * of a live parcel is recognised: the header it leads to, always readable, says another name, or
+ * A name is the header's address with a generation above it. So any word that is not the name of a
+ * live parcel is recognised: the header it leads to is always readable. It says another name, or
  * its check is wrong.
  *
  * Only its creator gives a parcel's memory back to the heap, so the creator may walk over all it
  * has created without a lock on the list. Others push what they free on its stack. One that dies
  * between its last change and the push has noted the name in `freeing`: the creator looks there.
  *
- * When the creator has gone, who frees a parcel gives it back himself. What was pushed, or was in
- * the hands of somebody who died, is found in its registry: a parcel without references that is in
- * no living rank's `freeing`. Its stack, which may still grow, is not looked at any more. */
+ * When the creator has gone, the rank that frees a parcel gives it back itself. Parcels that were
+ * pushed, or that a rank was about to push when it died, are found in the creator's registry: a
+ * parcel without references that is in no living rank's `freeing`. Its stack, which may still grow,
+ * is not looked at any more. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,8 +362,9 @@ static bool is_left(const fy_cells *c, uint64_t address)
     return !is_in_hand(c, address);
 }
 
-/* Nobody enters anything any more. Who still walks over the array to end holds may read what its
- * memory is used for next: what it takes for an entry must be a parcel that the dead rank holds. */
+/* Nobody enters anything any more. A rank that still walks over the array to end holds may read
+ * what its memory is used for next. So an entry counts only if it is a parcel that the dead rank
+ * holds. */
 void fy_registry_bury(const fy_cells *c, fy_board *creator)
 {
     _Atomic uint64_t *entries;
@@ -436,7 +438,8 @@ static __attribute__((cold, noinline)) int copy_shared(fy_cells *c, fy_parcel *p
     fy_parcel *copy = fy_parcel_make(c, p->size_bytes);
     if (copy == NULL)
         return no_memory(c->f, "parcel_mod", p->size_bytes);
-    /* Whoever else has it copies too before writing: our hold makes it shared until we drop it. */
+    /* Other ranks that have it copy too before writing: our hold makes it shared until we drop it.
+     */
     memcpy(fy_parcel_data(c, copy), fy_parcel_data(c, p), p->size_bytes);
     fy_parcel_drop(c, p, c->place, 1);
     parcel->word = atomic_load_explicit(&copy->name, memory_order_relaxed);

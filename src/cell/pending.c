@@ -1,6 +1,8 @@
-/* Operations that are not done by the call that starts them: tracked ones of this rank that wait
- * for a parcel or for room, those on cells of other nodes, and those of other nodes on cells here.
- * All are in one list in the order they came; per cell they are done in that order. */
+/* Operations that are not done by the call that starts them:
+ * - tracked operations of this rank that wait for a parcel or for room,
+ * - operations on cells of other nodes,
+ * - operations of other nodes on cells here.
+ * All are in one list in the order they came. Per cell they are done in that order. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -4,9 +4,10 @@
  * cell has outgrown are kept: together they are smaller than the one in use, and giving them back
  * could not be made safe against death for less.
  *
- * Who waits notes its bit under the lock and then sleeps; who adds sees the bit under the lock and
- * wakes it after. A rank whose bit was cleared has been promised something: when it gives up it
- * passes the promise on. A death wakes everybody, and everybody notes itself again. */
+ * A rank that waits notes its bit under the lock and then sleeps. A rank that adds sees the bit
+ * under the lock and wakes the other after that. A rank whose bit was cleared has been promised
+ * something: when it gives up it passes the promise on. A death wakes everybody, and everybody
+ * notes itself again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static uint32_t mask_of(const fy_cell *cell)
     return cell->ring == 0 ? FY_CELL_INLINE - 1 : cell->mask & FY_CELL_MASK;
 }
 
-/* What a cell says of a ring with `mask`. */
+/* The word by which a cell tells of a ring with `mask`. */
 static uint32_t mask_checked(uint64_t ring, uint32_t mask)
 {
     uint32_t check = (uint32_t)((ring + mask) * UINT64_C(0x9e3779b97f4a7c15) >> 32);

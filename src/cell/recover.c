@@ -1,6 +1,6 @@
-/* What survivors do about a dead rank: finish or forget the change it was making, free its locks,
- * carry out the emptying of a cell it had begun, release what it held, and free what it had made
- * and nobody has.
+/* The survivors clean up after a dead rank. They finish or forget the change it was making, free
+ * its locks, and carry out the emptying of a cell it had begun. They release what it held, and free
+ * what it had made and nobody has.
  *
  * One survivor at a time sees to one dead rank's board; the lock for that names its owner as well.
  * The change comes first and alone frees the parcel's lock, so that whoever waits for that lock
@@ -124,8 +124,8 @@ static void recover(fy_cells *c, fy_board *board, uint32_t dead)
     finish(c, board, dead);
     /* seq_cst: of two who recover a rank each, one sees that the other's change is finished */
     atomic_thread_fence(memory_order_seq_cst);
-    /* What dead ranks had created is nobody else's to walk over. Holds of one whose change is not
-     * finished are not for sure: the pair is seen to by who recovers that one. */
+    /* Nobody else may walk over what dead ranks had created. If the change of a dead rank is not
+     * finished, its holds are not for sure: the rank that recovers it sees to the pair. */
     for (uint32_t other = 0; other < c->places; other++) {
         /* acquire: pairs with the release in redo */
         if (c->boards[other] == NULL ||

@@ -14,8 +14,8 @@
 #include "cell/state.h"
 
 /* A frame's handler field: a kind, or one of these. Words of a request: number, cell, flags,
- * content that the asking rank has a copy of. Of an answer: number, error, content or count,
- * whether that is the one known. Of cancel: number. Of formats: the format. */
+ * content that the asking rank has a copy of. Words of an answer: number, error, content or
+ * count, whether that is the one known. The word of cancel: number. That of formats: the format. */
 enum {
     FRAME_ANSWER = FY_SORTS,
     FRAME_CANCEL,
@@ -291,7 +291,7 @@ static void remember(fy_cells *c, ferry_cell cell, uint64_t content, fy_parcel *
     fy_parcel_pin(c, parcel, true);
 }
 
-/* What an answer says is taken or read. */
+/* Takes or reads the parcel that an answer names. */
 typedef struct brought {
     fy_parcel *copy; /* NULL: the bytes came with it */
     const void *data;
@@ -356,7 +356,7 @@ static fy_pending *find_asked(fy_cells *c, int rank, uint64_t number)
     return NULL;
 }
 
-/* What was taken there must not be lost here for want of memory: then the answer stays. */
+/* A parcel that was taken there must not be lost here for want of memory: then the answer stays. */
 static fy_verdict take_parcel(fy_cells *c, fy_pending *p, const fy_frame *frame, int *error)
 {
     const brought b = find_brought(c, p, frame);

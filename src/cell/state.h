@@ -1,6 +1,6 @@
 /* State of cells and parcels, shared and private. Private to cell.
  *
- * What is shared lives in two places: boards (port.h), one per rank, with its intents and its
+ * The shared state lives in two places: boards (port.h), one per rank, with its intents and its
  * cells; and parcels, blocks of the shared heap that begin with a header. Zero is a valid start
  * for a board, so that a cell can be used before its rank has opened.
  *
@@ -9,11 +9,11 @@
  * then, as absolute values, what it is about to store (change.h). When it dies a survivor
  * stores them again, or nothing, and frees the locks (recover.c). tests/models/cell.pml.
  *
- * refs of a parcel = sum of holds of all ranks + number of times it stands in cells. What passes
- * between the two, by giving and taking, changes own holds under the cell's lock alone; what
- * changes their sum is done under the parcel's. Shared means: refs differs from the own holds. Only
- * who holds a parcel, or takes it out of a cell, can add references, so what a rank finds unshared
- * stays so until it shares it itself.
+ * refs of a parcel = sum of holds of all ranks + number of times it stands in cells. Giving and
+ * taking pass references between the two: they change own holds under the cell's lock alone.
+ * Changes of the sum are made under the parcel's lock. Shared means: refs differs from the own
+ * holds. Only a rank that holds a parcel, or takes it out of a cell, can add references. So a
+ * parcel that a rank finds unshared stays so until that rank shares it itself.
  *
  * Without shared memory a rank's board and parcels are private memory, used in the same way by one
  * user; others work on its cells by frames (remote.c). */
@@ -40,7 +40,7 @@ enum {
     FY_PARCEL_BYTES = 64, /* alignment of headers and data */
 };
 
-/* Who is interested in a cell. Bits of `flags`, guarded by the cell's lock; 0 for most. */
+/* The ranks that wait for a cell. Bits of `flags`, guarded by the cell's lock; 0 for most. */
 typedef enum fy_cell_flag {
     FY_CELL_TAKERS = 1,  /* a rank waits for a parcel */
     FY_CELL_SPACE = 2,   /* a rank waits for room */
@@ -112,7 +112,8 @@ typedef struct fy_parcel {
     _Atomic uint16_t holds[]; /* by place */
 } fy_parcel;
 
-/* What a rank is about to do to shared state. Written by the rank, read when it is dead. */
+/* The change that a rank is about to make to shared state. Written by the rank, read when it is
+ * dead. */
 typedef enum fy_intent_state { FY_INTENT_IDLE, FY_INTENT_COMMITTED } fy_intent_state;
 typedef enum fy_intent_plan {
     FY_PLAN_NONE,
@@ -132,7 +133,7 @@ typedef struct fy_change {
     uint16_t parts; /* fy_change_part */
 } fy_change;
 
-/* What a change changes. */
+/* The words that a change changes. */
 typedef enum fy_change_part {
     FY_CHANGE_CELL = 1,  /* ends */
     FY_CHANGE_SLOT = 2,  /* a slot of it */
@@ -196,8 +197,8 @@ typedef struct fy_cell_request {
     size_t *count;
 } fy_cell_request;
 
-/* An operation that is not done yet: of this rank on a cell of its node that it waits for, or on
- * one of another node; or of a rank of another node on a cell here. */
+/* An operation that is not done yet. Either it is of this rank, on a cell of its node that it waits
+ * for, or on one of another node. Or it is of a rank of another node, on a cell here. */
 typedef struct fy_pending {
     fy_link link; /* first member */
     fy_cell_kind kind;

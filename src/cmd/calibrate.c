@@ -1,7 +1,8 @@
 /* ferry calibrate: measures two ranks of the real port at hand and writes a network file for the
- * simulator, with the parameters of `ferry model` in it. What a request costs its sender, its
- * receiver and the way between them is measured through the public calls, so Ferry's own share is
- * in the figures. Each is the least of many rounds: other work on the machine only adds. */
+ * simulator, with the parameters of `ferry model` in it. The costs of a request for its
+ * sender, its receiver and the way between them are measured through the public calls, so Ferry's
+ * own share is in the figures. Each is the least of many rounds: other work on the machine only
+ * adds. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -113,7 +114,7 @@ static uint64_t half_round(ferry *f, probe *p, int rounds, size_t size_bytes, ui
     return best;
 }
 
-/* What sending and receiving one request of a burst costs; rank 0 sends, rank 1 receives. */
+/* The cost of sending and receiving one request of a burst; rank 0 sends, rank 1 receives. */
 static void bursts(ferry *f, probe *p, uint64_t *send_ns, uint64_t *receive_ns)
 {
     *send_ns = *receive_ns = UINT64_MAX;

@@ -1,4 +1,4 @@
-/* What `ferry calibrate` measures beside the network: the parameters of `ferry model`. */
+/* Measured by `ferry calibrate` beside the network: the parameters of `ferry model`. */
 #ifndef FY_CMD_CALIBRATE_H
 #define FY_CMD_CALIBRATE_H
 

@@ -48,8 +48,8 @@ static _Noreturn void run(const char *command, char **argv, pid_t parent, const 
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Passes signals on until the program has ended; its exit status. What the terminal sends has
- * reached it already. */
+/* Passes signals on until the program has ended; its exit status. Signals of the terminal
+ * have reached it already. */
 static int await(pid_t child, const sigset_t *signals)
 {
     for (;;) {

@@ -76,7 +76,7 @@ static void check_stack(void)
     _exit(CMD_LAUNCH_STATUS);
 }
 
-/* What could not be written is a failure of every command. */
+/* If output could not be written, every command has failed. */
 int main(int argc, char **argv)
 {
     check_stack();

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Sets the variable that the option with this letter stands for. Returns whether `value` is what
+/* Sets the variable that the option with this character stands for. Returns whether `value` is what
  * the option takes; says on standard error what is wrong, as `command`. */
 bool cmd_sim_option(const char *command, int letter, const char *value);
 

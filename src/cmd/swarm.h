@@ -25,7 +25,7 @@ typedef struct swarm {
     uint64_t runs;
 } swarm;
 
-/* What a run came to. */
+/* The outcome of a run. */
 typedef struct swarm_end {
     int status;   /* exit status; 128 + signal; SWARM_LATE */
     bool opened;  /* it has opened a rank */

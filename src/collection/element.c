@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "collection/state.h"
 
-/* What travels before the keys of `from`, the early messages and the program's data. */
+/* The head that travels before the keys of `from`, the early messages and the program's data. */
 typedef struct fy_packed {
     uint64_t key, incarnation, round, births, early_bytes;
     fy_need need;

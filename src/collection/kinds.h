@@ -6,7 +6,7 @@
 
 enum { FY_KIND_COLLECTION = FY_KINDS_OF_COLLECTION };
 
-/* What a frame asks or tells: its `aux`. Word 0 is the collection. */
+/* The `aux` of a frame says what it asks or tells. Word 0 is the collection. */
 typedef enum fy_collection_frame {
     FY_ASK,     /* the home: the name of an index (key) */
     FY_ANSWER,  /* of the home: key, name; name 0: the element was removed */

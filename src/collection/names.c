@@ -229,7 +229,7 @@ void fy_answer_take(ferry_collection *c, uint64_t key, uint64_t object, uint64_t
         known->incarnation = incarnation;
     }
     if (known->object == 0) {
-        /* What waits fails, up to an insertion. */
+        /* Waiting messages fail, up to an insertion. */
         while (known->queue->head != NULL && !known->queue->head->inserts)
             waiting_end(c, known->queue, FERRY_ENOENT);
     }

@@ -1,4 +1,5 @@
-/* What waits and will not come: for ferry_collection_check and `ferry why`. */
+/* Tells which step waits for something that will not come: for ferry_collection_check and `ferry
+ * why`. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -119,7 +120,7 @@ bool fy_collection_missing(ferry_collection *c, char *out, size_t size)
     }
     for (fy_link *link = c->elements.next; link != &c->elements; link = link->next) {
         const fy_element *e = fy_element_at(link);
-        /* What an element that leaves waited for may have come to its new rank already. */
+        /* An element that leaves: what it waited for may have come to its new rank already. */
         if (ferry_object_data(c->f, e->user.object) != NULL && tell_element(&t, e))
             return true;
     }

@@ -18,7 +18,7 @@
 #include "collection/state.h"
 #include "mover/kernels/move.h"
 
-/* What stands before the values of a partial result and of a result. */
+/* The head that stands before the values of a partial result and of a result. */
 typedef struct fy_round_head {
     uint64_t count, fresh, sum;
     bool described;

@@ -1,14 +1,15 @@
 /* Messages to a section, and insertions: requests to homes, which know the names of their elements.
  *
  * A home sends to each element by its name. So an element that moves meanwhile gets the message
- * once. What cannot be sent now waits in a list of the layer, and what follows waits behind it. */
+ * once. A message that cannot be sent now waits in a list of the layer, and later ones wait behind
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "collection/state.h"
 
-/* What a request of a section says before the program's data. */
+/* The head of a request of a section, before the program's data. */
 typedef struct fy_section_head {
     ferry_section section;
     ferry_message message;

@@ -32,7 +32,7 @@ typedef struct fy_early {
     ferry_message message;
 } fy_early;
 
-/* What an element waits for. */
+/* The messages and the reduction that an element waits for. */
 typedef struct fy_need {
     uint64_t step;     /* number of the step that waits, runs, or has run last */
     uint64_t round;    /* of the reduction */
@@ -57,7 +57,7 @@ typedef struct fy_element {
     uint64_t incarnation; /* of its index: one that is inserted later has a higher number */
 } fy_element;
 
-/* What a rank that is not the home knows: a slot of `known`. */
+/* A slot of `known`: an element as a rank knows it that is not its home. */
 typedef struct fy_queue fy_queue;
 typedef struct fy_known {
     uint64_t key;
@@ -143,7 +143,7 @@ struct ferry_collection {
     void *result;
     size_t result_bytes, result_count;
     bool wake; /* elements have arrived whose reduction is complete */
-    /* What ferry_collection_check tells: the first thing that went wrong. */
+    /* The first thing that went wrong, for ferry_collection_check. */
     uint64_t strays;
     char stray[FY_STRAY_BYTES];
 };
@@ -278,7 +278,8 @@ void fy_stray(ferry_collection *c, const char *format, ...) __attribute__((forma
 int fy_collection_tell(ferry_collection *c, int rank, fy_collection_frame what, uint64_t a,
                        uint64_t b, uint64_t more, const void *data, size_t size_bytes);
 
-/* What waits and will not come: the first, to `out`. False: nothing. report.c */
+/* Tells to `out` the first step that waits for something that will not come. False: there is none.
+ * report.c */
 bool fy_collection_missing(ferry_collection *c, char *out, size_t size);
 void fy_collections_why(ferry *f, fy_why *why);
 

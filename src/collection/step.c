@@ -99,8 +99,8 @@ static int compare(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Takes the messages of the step out of the element, in their order. The sort keeps that of equal
- * ones: their place is part of what is compared. */
+/* Takes the messages of the step out of the element, in their order. Equal ones
+ * keep their order: their place is part of what is compared. */
 static uint32_t take_inputs(fy_element *e, inputs *all)
 {
     fy_need *need = &e->need;

@@ -1,4 +1,4 @@
-/* What the end of a child means for the job.
+/* Decides what the end of a child means for the job.
  *
  * A rank may end with status 0 once it has left the job, or when nobody has joined. Everything else
  * is a death: it is told to the survivors, who may end by themselves for a while, and the job ends

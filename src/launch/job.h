@@ -41,7 +41,7 @@ typedef struct job_joiner {
 
 enum { JOB_JOINERS = 8 }; /* so many at once; others wait for their turn */
 
-/* What a child writes that cannot execute its program; as one piece. */
+/* A child that cannot execute its program writes this, as one piece. */
 typedef struct job_failure {
     int error; /* errno */
     char program[252];

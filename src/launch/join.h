@@ -20,7 +20,7 @@
 
 enum { JOIN_NONCE_BYTES = 16, JOIN_FILES = 2 };
 
-/* What the process sends, as one datagram. */
+/* The process sends this, as one datagram. */
 typedef struct join_hello {
     uint64_t magic;
     uint32_t version;
@@ -36,7 +36,7 @@ typedef enum join_verdict {
     JOIN_FAILED,  /* the launcher could not */
 } join_verdict;
 
-/* What it gets. With a welcome come JOIN_FILES descriptors: the segment, and the pipe. */
+/* The answer to it. With a welcome come JOIN_FILES descriptors: the segment, and the pipe. */
 typedef struct join_answer {
     uint64_t magic;
     uint32_t verdict;

@@ -1,10 +1,10 @@
 /* The folder by which processes join a job: a socket and the nonce, and who takes them away.
  *
- * The launcher may be killed, and then its ranks die with it: nobody of them can clean up. So a
- * guard, a child that holds the reading end of a pipe and the lock of the folder, waits for the end
- * of the pipe, which comes with the launcher's, however that comes, and removes what is named. Only
- * when both are killed at once the folder stays: the next job that is given it takes it, since
- * nobody has its lock. */
+ * The launcher may be killed, and then its ranks die with it: none of them can clean up. So there
+ * is a guard, a child that holds the reading end of a pipe and the lock of the folder. It waits for
+ * the end of the pipe, which comes with the launcher's end, however that comes, and removes the
+ * named files. The folder stays only if both are killed at the same time. The next job that is
+ * given the folder takes it, since nobody has its lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -162,7 +162,7 @@ void fy_join_socket_close(job_join_socket *d)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] >= 0)
             close(files[i]);
-    /* The guard does its work now, unless it was killed. What has been removed has no link. */
+    /* The guard does its work now, unless it was killed. A file that it has removed has no link. */
     while (d->guard > 0 && waitpid(d->guard, NULL, 0) < 0 && errno == EINTR) {
     }
     struct stat info;

@@ -1,9 +1,10 @@
 /* Joined processes: processes at the join socket of a job, and those that were let in.
  *
- * Who connects has a while to say one thing, the nonce, and gets one answer. What else arrives, or
- * nothing, ends the connection; neither stops the launcher, which waits for nobody, nor the job.
- * One that was let in is watched by its pidfd, as children are. It is no child: its status is
- * not known, and when it has left the job the launcher no longer waits for it. */
+ * A process that connects has a while to say one thing, the nonce, and gets one answer. If it says
+ * anything else, or nothing, the connection ends. That stops neither the launcher, which waits for
+ * nobody, nor the job. A process that was let in is watched by its pidfd, as children are. It is no
+ * child: its status is not known, and when it has left the job the launcher no longer waits for it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -88,8 +88,8 @@ static size_t piece_of(const job_stream *stream)
     return end != NULL ? (size_t)(end + 1 - from) : PIPE_BUF;
 }
 
-/* Writes what can be written now; whether that was all. What cannot be written is told of once,
- * unless nobody reads; the rank goes on all the same. */
+/* Writes what can be written now; whether that was all. Text that cannot be written is reported
+ * once, unless nobody reads. The rank goes on all the same. */
 static bool flush(job *j, job_stream *stream, int rank)
 {
     while (fy_stream_pending(stream)) {

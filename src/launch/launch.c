@@ -72,10 +72,11 @@ static char **make_environment(const job *j, int rank)
     return out;
 }
 
-/* In the child from here. Of a process with several threads it calls only functions that are safe
- * after a fork. */
+/* In the child from here. If the process has several threads, the child calls only functions that
+ * are safe after a fork. */
 
-/* Rank 0 reads the launcher's input. What the child inherited of the launcher is closed. */
+/* Rank 0 reads the launcher's input. Descriptors that the child inherited of the launcher are
+ * closed. */
 static void arrange_files(const job *j, int rank, const int write_fd[2])
 {
     for (int i = 0; i < 2; i++)

@@ -9,7 +9,7 @@
 
 #define FY_ENV_JOB_FD "FERRY_JOB_FD" /* the job's segment; open across exec, in ranks only */
 #define FY_ENV_RANK "FERRY_RANK"     /* from 0 */
-#define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: places of the job; alone: a wish */
+#define FY_ENV_RANKS "FERRY_RANKS"   /* with FY_ENV_JOB_FD: places of the job; alone: wanted */
 #define FY_ENV_RANKS_MAX "FERRY_RANKS_MAX"   /* how many there may be when some join later */
 #define FY_ENV_RANKS_JOIN "FERRY_RANKS_JOIN" /* a folder to make, by which others may join */
 #define FY_ENV_JOB_SOCKET "FERRY_JOB_SOCKET" /* where ranks ask the launcher for more; likewise */
@@ -47,9 +47,9 @@ int fy_launch(const fy_launch_plan *plan);
  * of the job's gets one of these numbers, and what the program prints. */
 void fy_streams_reserve(void);
 
-/* This process has taken the place that the environment gave it and mapped the segment: closes
- * `fd`, keeps `socket` (-1: none) and the place from programs that it starts, so that they are not
- * taken for ranks, and asks to die with the parent process. [main thread] */
+/* Called when this process has taken the place that the environment gave it and mapped the segment.
+ * Closes `fd`. Hides `socket` (-1: none) and the place from programs that it starts, so that they
+ * are not taken for ranks. Asks to die with the parent process. [main thread] */
 void fy_launch_settle(int fd, int socket);
 
 /* Takes `socket`, which leads to the launcher: ranks of `segment` ask the launcher through it for

@@ -108,7 +108,7 @@ static void reap(job *j, int rank)
     close(child->pidfd);
     child->pidfd = -1;
     j->left--;
-    /* What it wrote comes before what we say about it. */
+    /* Its own output comes before what we say about it. */
     for (int i = 0; i < 2; i++)
         while (fy_stream_read(j, &child->streams[i], rank)) {
         }
@@ -200,7 +200,7 @@ static void serve_set(job *j, const struct pollfd *set)
     }
 }
 
-/* What sched_setattr takes; not in every libc's headers. */
+/* The argument of sched_setattr; not in every libc's headers. */
 typedef struct scheduling {
     uint32_t size, policy;
     uint64_t flags;

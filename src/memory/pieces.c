@@ -17,7 +17,7 @@ typedef struct fy_group {
     int error;    /* the first */
 } fy_group;
 
-/* What a call has come to. */
+/* The state of a call. */
 typedef struct progress {
     const char *name;
     int rank;

@@ -3,7 +3,7 @@
  * tells the end after the last piece, or the failure after the first piece that does not fit: a
  * later end of the same operation finds nothing to end.
  *
- * A put has a tag or FY_NO_TAG. What a poll for another tag does with it stands in tags.h. */
+ * A put has a tag or FY_NO_TAG. tags.h says what a poll for another tag does with it. */
 #include <string.h>
 
 #include "memory/state.h"
@@ -30,7 +30,7 @@ static inline fy_frame piece_of(const ferry_piece *what, size_t sent, const fy_p
     };
 }
 
-/* Of several pieces all are refused, or none. */
+/* If there are several pieces, all are refused, or none. */
 static __attribute__((noinline)) int put_long(ferry *f, int rank, const ferry_piece *what,
                                               const fy_put_how *how)
 {

@@ -1,4 +1,4 @@
-/* What the memory layer keeps in a rank. Private to memory. */
+/* The memory layer's state in a rank. Private to memory. */
 #ifndef FY_MEMORY_STATE_H
 #define FY_MEMORY_STATE_H
 
@@ -42,7 +42,7 @@ typedef struct fy_pending_get {
     bool open; /* pieces may come */
 } fy_pending_get;
 
-/* Who waits for a word from another rank, named by index and generation. */
+/* A call that waits for a word from another rank, named by index and generation. */
 typedef struct fy_word_wait {
     uint64_t *out; /* may be NULL */
     int rank;
@@ -110,13 +110,13 @@ static inline bool fy_memory_is_copy(const ferry *f, int rank, const void *remot
            head->ops->heap.owner(head->port, FY_APP, remote, size_bytes) == rank;
 }
 
-/* What is wrong with the arguments of a put or get; 0 when nothing is. */
+/* Checks the arguments of a put or get. Returns 0 or an error. */
 int fy_memory_check(ferry *f, const char *call, int rank, const void *remote, const void *local,
                     size_t size_bytes);
 
 /* A larger size is refused when this rank has not so much memory at its address: the other rank
  * would refuse it too, but this rank would read beyond its memory before the answer comes. For a
- * smaller size the question to the system costs too much. */
+ * smaller size it costs too much to ask the system. */
 enum { FY_UNCHECKED_BYTES = 1024 * 1024 };
 
 /* Keeps the message of a range here that is not all memory, and returns FERRY_ERANGE. */
@@ -129,7 +129,7 @@ int fy_memory_refused(ferry *f, const char *call, int rank, uint64_t address, ui
 int fy_memory_start(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
                     const ferry_track *track, uint32_t *op);
 
-/* What its receipt says. */
+/* The values of its receipt. */
 static inline fy_op_about fy_memory_about(const void *here, const void *there)
 {
     return (fy_op_about){.local_address = (void *)(uintptr_t)here,
@@ -140,7 +140,7 @@ static inline fy_op_about fy_memory_about(const void *here, const void *there)
 int fy_memory_done(ferry *f, int rank, const fy_op_about *about, size_t size_bytes,
                    const ferry_track *track);
 
-/* What the target of a put says of it. Words: operation, address and size. */
+/* The answer of a put's target. Words: operation, address and size. */
 typedef enum fy_put_answer { FY_PUT_REFUSED, FY_PUT_ARRIVED, FY_PUT_ANSWERS } fy_put_answer;
 
 void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64_t words[3]);
@@ -148,7 +148,7 @@ void fy_put_answer_send(ferry *f, int source, fy_put_answer answer, const uint64
 /* Logs why an untracked operation failed, as in the rank's last message; the first few only. */
 void fy_memory_log(ferry *f);
 
-/* What the pieces of a put are of their operation. */
+/* The pieces of a put as parts of their operation. */
 typedef enum fy_put_part {
     FY_PUT_WHOLE, /* all; they end it at the target, and a handler may be refused them */
     FY_PUT_PART,  /* a later frame ends it */

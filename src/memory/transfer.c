@@ -1,9 +1,9 @@
 /* Transfers that run handlers, as in figure B.1.
  *
- * The data go as in any put or get. What runs on the other rank is told by a frame behind them,
- * which names the whole range, so that what was refused runs nothing. What runs here hangs on an
- * operation of its own: its end runs the local handler, tells the other rank for a get, and ends
- * the caller's operation.
+ * The data go as in any put or get. A frame after them tells the other rank what to run. It
+ * names the whole range, so that a refused transfer runs nothing. The local handler belongs to an
+ * operation of its own. The end of that operation runs the handler, tells the other rank for a get,
+ * and ends the caller's operation.
  *
  * The target of a put says that the data have arrived before it runs its handler, or keeps the
  * frame for a later poll: then the local handler runs, or the operation ends (`arrival`). */
@@ -15,7 +15,7 @@
  * of the arrival as well as of the end. */
 enum { TRANSFER_WORDS = 4 };
 
-/* What a transfer does here when its data have arrived. */
+/* The local part of a transfer, for when its data have arrived. */
 typedef struct fy_follow {
     ferry_memory_call local, remote;
     bool has_local, has_remote; /* still to be run */
@@ -36,7 +36,7 @@ int ferry_memory_handler_register(ferry *f, const char *name, ferry_memory_fn *f
     return fy_handler_add(f, name, FY_HANDLER_MEMORY, (fy_any_fn *)fn, out);
 }
 
-/* What to run on `rank`, and what it is told of the data there. */
+/* The handler to run on `rank`, and what it is told of the data there. */
 typedef struct order {
     const ferry_memory_call *call;
     const void *data;
@@ -194,7 +194,7 @@ static int check(ferry *f, const char *name, int rank, const ferry_transfer *wha
         error = check_call(f, name, what->local);
     if (error == 0 && what->tag == FERRY_ANY_TAG)
         error = fy_fail(f, FERRY_EINVAL, "%s: FERRY_ANY_TAG is for polls and receives", name);
-    /* What is left here is several frames, or a record. */
+    /* From here on it takes several frames, or a record. */
     return error == 0 ? fy_check_room(f, name) : error;
 }
 

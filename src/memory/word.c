@@ -1,14 +1,14 @@
 /* Calls that another rank answers with one word: atomic changes of its words, allocation and
- * freeing. In the shared heap of a node the caller makes the change itself. The question names who
- * waits by index and generation, never by an address. */
+ * freeing. In the shared heap of a node the caller makes the change itself. The request names the
+ * call that waits by index and generation, never by an address. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "memory/state.h"
 
-/* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a question: address or
- * size, operand, expected, and who waits; aux is its generation. Of an answer: who waits, the word,
- * an error. */
+/* A frame's handler field: a ferry_atomic_verb, or one of these. Words of a request: address or
+ * size, operand, expected, and the call that waits; aux is its generation. Words of an answer: the
+ * call that waits, the word, an error. */
 enum { WORD_ALLOC = 16, WORD_FREE, WORD_ANSWER, QUERY_WORDS = 4, ANSWER_WORDS = 3 };
 
 #define NOBODY UINT32_MAX /* waits */
@@ -40,7 +40,7 @@ static void give_wait(fy_words *w, fy_word_wait *wait)
     w->free_item = (uint32_t)(wait - w->items) + 1;
 }
 
-/* A question on its way to `rank`. */
+/* A request on its way to `rank`. */
 typedef struct query {
     const char *name;
     int rank;

@@ -14,7 +14,7 @@
 #include "base/mix.h"
 #include "store/state.h"
 
-/* What stands before the packed data. */
+/* The head that stands before the packed data. */
 typedef struct image_head {
     uint64_t magic, object, size_bytes, sum;
 } image_head;

@@ -36,7 +36,7 @@ static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_by
     memcpy(buffer, fy_stored_packed(item), size_bytes);
 }
 
-/* What the object was is freed with its record. */
+/* The object's entry here is freed with its record. */
 static void shadow_destroy(ferry *f, void *data)
 {
     (void)f;
@@ -288,7 +288,8 @@ void fy_store_keep(ferry *f, fy_record *record)
     s->stats.objects++;
     count_resident(s, item->size_bytes, 0);
     say_large(s, item);
-    /* What comes from elsewhere comes in a poll; who creates one may have borrowed others. */
+    /* Objects of other ranks arrive in a poll. But a program that creates an object may have
+     * borrowed others. */
     if (record->state == FY_AWAITED)
         fy_store_make_room(s, 0);
 }

@@ -1,10 +1,10 @@
 /* The array of a rank: its elements, and the lock of ferry_window_lock.
  *
- * Whoever reaches the memory works on it: the owner, for itself and for ranks of other nodes, and
- * every rank of the owner's node. A value of 8 bytes is changed by atomic operations. Else the
+ * Each rank that reaches the memory works on it: every rank of the owner's node for itself, and the
+ * owner also for ranks of other nodes. A value of 8 bytes is changed by atomic operations. Else the
  * element has a lock, which is held for one operation. If its holder dies, the next rank that wants
  * it takes it over: the value is in doubt and is removed.
- * Memory comes from the heap of whoever needs it first, and is kept for the owner: the port
+ * Memory comes from the heap of the rank that needs it first, and is kept for the owner. The port
  * releases it when the owner is gone and every rank of the node has seen that. So a rank that looks
  * whether the owner is alive may follow pointers until its next poll. */
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Fence: every rank waits for the answers of its gets, a barrier, every rank carries out its queue
  * and waits for the answers, a barrier. So no put takes effect before a get of any rank. A direct
  * window has no queue and needs the first barrier alone.
- * Post and start: the same in small. A rank that completes tells its targets that it is ready; a
- * target tells all ranks that it has posted to to go when all are ready; these carry out their
+ * Post and start: the same in small. A rank that completes tells its targets that it is ready.
+ * When all ranks that a target has posted to are ready, it tells them to go. They carry out their
  * queues and tell that they have done so. The target does its part in polls.
  * Lock: as in array.c, directly or by a frame. A target keeps requests that it cannot grant yet. */
 #include "window/state.h"
@@ -315,7 +315,7 @@ static int check_locked(ferry_window *w, const char *call, int rank)
     return error;
 }
 
-/* What has begun towards `rank` takes effect: first the gets, then the puts. */
+/* Carries out the operations that have begun towards `rank`: first the gets, then the puts. */
 static int flush(ferry_window *w, const char *call, int rank)
 {
     fy_window_settle(w, rank);

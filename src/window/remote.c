@@ -1,16 +1,16 @@
 /* Windows over frames: a rank whose memory is not shared carries out what it is asked for.
  *
- * A question names its operation by a serial number of the asking rank, and the window by the
- * number it has at the target. The answer brings the serial number back. A question whose window is
- * gone is answered with FERRY_EPEER: its creator has freed it after a death. */
+ * A request names its operation by a serial number of the asking rank, and the window by the number
+ * it has at the target. The answer brings the serial number back. A request whose window is gone is
+ * answered with FERRY_EPEER: its creator has freed it after a death. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "window/state.h"
 
-/* Words of a question: serial, index, how (below), room. Of an answer: serial, error, the size or
- * the number before. Other frames have none but the serial of FY_WINDOW_LOCK, and its kind. */
+/* Words of a request: serial, index, how (below), room. Words of an answer: serial, error, the size
+ * or the number before. Other frames have none but the serial of FY_WINDOW_LOCK, and its kind. */
 enum { WORDS = 4, TYPE_SHIFT = 8, VALUE_BIT = 16, COUNT_SHIFT = 17 };
 
 static ferry_window *window_find(const fy_windows *all, uint32_t id)

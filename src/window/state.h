@@ -1,4 +1,4 @@
-/* What the window layer keeps in a rank, and what ranks of a node share. Private to window. */
+/* The window layer's state in a rank, and what ranks of a node share. Private to window. */
 #ifndef FY_WINDOW_STATE_H
 #define FY_WINDOW_STATE_H
 
@@ -14,7 +14,7 @@
 
 enum { FY_KIND_WINDOW = FY_KINDS_OF_WINDOW };
 
-/* What a frame asks for or tells: its handler field. */
+/* A frame's handler field says what it asks for or tells. */
 typedef enum fy_window_verb {
     FY_WINDOW_PUT,
     FY_WINDOW_ACCUMULATE,
@@ -96,7 +96,7 @@ static inline uint64_t fy_segment_first(unsigned segment)
 
 typedef enum fy_held { FY_HELD_NOT, FY_HELD_SHARED, FY_HELD_EXCLUSIVE, FY_HELD_AWAITED } fy_held;
 
-/* What is to be done with an element. */
+/* An operation on an element. */
 typedef struct fy_action {
     fy_window_verb verb;
     uint8_t type, reduction;
@@ -120,7 +120,7 @@ typedef struct fy_window_op {
     uint32_t op; /* the tracked operation, or 0 */
 } fy_window_op;
 
-/* What a window knows of a rank. */
+/* A window's account of a rank. */
 typedef struct fy_window_peer {
     fy_array *array; /* where this rank reaches it */
     uint32_t id;     /* of the window there; 0: the rank is not of the window */

@@ -10,7 +10,7 @@ typedef struct fy_attribute {
     void *value;
 } fy_attribute;
 
-/* What each rank tells the others of its array. */
+/* Each rank tells the others this of its array. */
 typedef struct card {
     uint64_t address, id;
 } card;

@@ -66,7 +66,7 @@ END
     sh "$here/../../tools/architecture.sh" "$root" >"$root/docs/architecture.svg"
     mkdir -p "$root/tests/house"
     printf '# paths\ndocs/page.md\nsrc/core\n' >"$root/tests/house/words.list"
-    printf '## Retired words\n| wish | work request |\n| kind (of) | type |\n' >"$root/docs/glossary.md"
+    printf '## Retired words\n| wish | work request |\n| kind (of) | type |\n| sort | kind |\n' >"$root/docs/glossary.md"
     printf '# A page\n\nWhat is it? `wish` is code, of a kind.\n' >"$root/docs/page.md"
     touch "$root/README.md"
 }
@@ -242,6 +242,7 @@ words)
     page() { to docs/page.md "\n$1\n"; }
     spoil 'a retired word' page 'It sends a wish.'
     spoil 'a retired word in the plural, in a table' page '| a | wishes or Wishs |'
+    spoil 'a sort that is a kind' page 'It is another sort of message.'
     spoil 'a retired word in a heading' page '## The wish'
     spoil 'a long sentence' page "$long."
     spoil 'a long sentence over two lines' page "Short. $(echo "$long" | sed 's/ /\\n/18')."

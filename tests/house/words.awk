@@ -115,7 +115,11 @@ function say_retired(text,    lower, word)
 {
     lower = " " tolower(text) " "
     gsub(/[^a-z0-9' -]+/, " ", lower)
-    gsub(/network sort|sorts? of chunks/, "", lower)
+    # A sort of things is a kind; to sort is to order.
+    gsub(/ sorts? of chunks /, " ", lower)
+    gsub(/ sorts? of /, " SORT OF ", lower)
+    gsub(/ sorts? /, " ", lower)
+    gsub(/ SORT OF /, " sort of ", lower)
     for (word in retired)
         if (index(lower, " " word " ") || index(lower, " " word "s "))
             printf "%s:%d: \"%s\" is retired; the word is %s\n", of, first, word, retired[word]

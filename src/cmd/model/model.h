@@ -27,7 +27,7 @@ typedef struct model_fit {
     double error; /* the sum of squares of (6.4) and (6.5), in square seconds */
 } model_fit;
 
-/* What a message, a poll and a move cost. Times in seconds, sizes in bytes. */
+/* The costs of a message, a poll and a move. Times in seconds, sizes in bytes. */
 typedef struct model_parameters {
     double quantum;      /* between two polls while a task runs; 0: a message wakes the poller */
     double poll, change; /* one poll; one change of thread */
@@ -80,7 +80,7 @@ void model_tasks_fini(model_tasks *tasks);
 
 model_fit model_fit_tasks(const model_tasks *tasks);
 
-/* What stands for a machine that was not measured. */
+/* These stand for a machine that was not measured. */
 model_parameters model_parameters_default(void);
 /* Sets the parameter of that name. False, with a line in `error`, if there is none, or if the
  * value does not fit it. */
@@ -98,7 +98,7 @@ bool model_predict(const model_tasks *tasks, const model_fit *fit, const model_p
 bool model_play(const model_tasks *tasks, const model_parameters *p, int ranks,
                 model_scheduler scheduler, double *makespan, size_t *migrations);
 
-/* What one attempt to find a task costs the rank that asks, (6.18). */
+/* The cost of one attempt to find a task, for the rank that asks, (6.18). */
 double model_attempt(const model_parameters *p, model_scheduler scheduler);
 
 /* Where the block of a rank begins if `count` tasks are dealt out evenly, in order. */

@@ -25,7 +25,7 @@ typedef struct event {
     double seconds; /* ARRIVED: of the task */
 } event;
 
-/* What waits at a rank: tasks [first, end), and one that was taken. */
+/* The tasks that wait at a rank: [first, end), and one that was taken. */
 typedef struct player {
     size_t first, end;
     double taken;
@@ -120,7 +120,7 @@ static void start(game *g, int rank, double now)
         ask(g, rank, now);
 }
 
-/* Of `count` ranks the one with the longest queue of at least `least` tasks; -1: there is none. */
+/* The one of `count` ranks with the longest queue of at least `least` tasks; -1: there is none. */
 static int most_loaded(const game *g, int rank, int first, int count, int stride, size_t least)
 {
     int best = -1;

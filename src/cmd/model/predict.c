@@ -28,7 +28,7 @@ double model_attempt(const model_parameters *p, model_scheduler scheduler)
     return asked * p->startup + p->byte * p->request_bytes + wait + p->reply;
 }
 
-/* What both bounds of one prediction share. */
+/* Shared by both bounds of one prediction. */
 typedef struct setting {
     const model_tasks *tasks;
     const model_fit *fit;

@@ -1,4 +1,4 @@
-/* What `ferry model` prints. */
+/* Prints the output of `ferry model`. */
 #ifndef FY_CMD_MODEL_PRINT_H
 #define FY_CMD_MODEL_PRINT_H
 
@@ -22,7 +22,7 @@ enum { MODEL_SHOWN_BYTES = 32 };
 
 /* Writes four digits and the unit that leaves the fewest before the point; returns `text`. */
 const char *model_show(char text[MODEL_SHOWN_BYTES], double seconds);
-/* What the tasks are, and their two classes. */
+/* The tasks and their two classes. */
 void model_print_tasks(FILE *out, const model_report *report);
 /* Tables for people. `terms`: also those of each bound. */
 void model_print(FILE *out, const model_report *report, bool terms);

@@ -70,7 +70,7 @@ void draw_text_end(FILE *out, const char *text, size_t room)
 {
     size_t length = strlen(text);
     const char *shown = length > room ? text + (length - room + 1) : text;
-    while ((*shown & 0xc0) == 0x80) /* the middle of a letter */
+    while ((*shown & 0xc0) == 0x80) /* the middle of a character */
         shown++;
     if (shown != text)
         fputs("\xe2\x80\xa6", out);

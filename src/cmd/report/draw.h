@@ -9,7 +9,7 @@
 
 #include "cmd/report/trace.h"
 
-/* What a rank's time went to, as bars and tables show it. */
+/* The uses of a rank's time, as bars and tables show them. */
 typedef enum draw_share {
     DRAW_TASK,    /* in a task or handler, on the processor */
     DRAW_WAITING, /* in a task, without the processor: others had it, or the task slept */
@@ -30,13 +30,14 @@ extern const char *const draw_share_colours[DRAW_SHARES];
 /* Sums up the stretches of a rank. */
 draw_shares draw_shares_of(const trace_rank *rank);
 
-/* The part of a stretch that had the processor, 0 to 1. Each task has its own measured. Of the
- * runtime only the sum is, so each of its stretches has the same part. Handlers count whole. */
+/* The part of a stretch that had the processor, 0 to 1. Each task has its own measured. For
+ * the runtime only the sum is known, so each of its stretches has the same part. Handlers count
+ * whole. */
 double draw_processor_part(const trace_rank *rank, size_t index);
 
 /* A row of a picture of what was when. Time is divided into bins, each coloured by what filled most
- * of it, and neighbours of one colour are one stroke: so the size of a picture goes with its rows,
- * not with the length of the record. */
+ * of it. Neighbours of one colour are one stroke. So the size of a picture goes with its rows, not
+ * with the length of the record. */
 typedef struct draw_row {
     int bins, colours;
     double bin_ns, width; /* of a bin, in time and in the picture */
@@ -73,8 +74,8 @@ void draw_text(FILE *out, const char *text);
 /* A rank that left a trace; NULL when there is none. */
 const trace_rank *draw_told(const trace_run *run);
 
-/* The end of a text, as much as `room` letters hold: what tells commands apart stands there. All of
- * it shows where the pointer rests. Inside a text element. */
+/* The end of a text, as much as `room` characters hold: what tells commands apart stands there. All
+ * of it shows where the pointer rests. Inside a text element. */
 void draw_text_end(FILE *out, const char *text, size_t room);
 
 /* The name of a handler; `buffer` holds it when the trace has none. */

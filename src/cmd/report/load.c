@@ -43,9 +43,9 @@ static void fill_row(const chart *c, const trace_run *run, const trace_rank *t)
     }
 }
 
-/* Busy is in tasks, with the processor or not, and in the program; waiting is in Ferry, without the
- * processor, and counts as nobody's work; before a rank is opened and
- * after it is closed it is idle. */
+/* A rank is busy in tasks, with the processor or not, and in the program. It waits in Ferry without
+ * the processor, which counts as nobody's work. Before it is opened and after it is closed it is
+ * idle. */
 static void draw_parts(const chart *c, const trace_run *run, int rank, double y)
 {
     const trace_rank *t = &run->rank[rank];

@@ -36,7 +36,7 @@ typedef struct trace_move {
     double load, asker_load;
 } trace_move;
 
-/* What an object cost a rank. */
+/* The cost of an object for a rank. */
 typedef struct trace_object {
     uint64_t object;
     uint64_t handled, handler_ns, message_ns, pack_ns, unpack_ns, transit_ns;

@@ -1,4 +1,4 @@
-/* What a trace tells of the tasks of objects, in memory that a simulation can map. */
+/* The tasks of objects, as a trace tells them, in memory that a simulation can map. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

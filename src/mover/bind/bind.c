@@ -254,7 +254,7 @@ static int init_own(ferry_mover *m)
                              ferry_xarray_grid(m->target, copy.target),
                              ferry_xarray_grid(m->source, copy.source), &m->how);
     }
-    /* What combines may depend on the order, and `ordered` goes by that of the copies. */
+    /* Combining may depend on the order, and `ordered` goes by that of the copies. */
     if (error == 0 && m->how.row == NULL && !m->options.ordered)
         error = fy_moves_pair(m->own_moves, m->own_count);
     return error;

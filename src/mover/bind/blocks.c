@@ -9,7 +9,7 @@
 #include "mover/bind/link.h"
 #include "mover/geometry/fail.h"
 
-/* What a packed block begins with; its grids follow, dense. */
+/* The head of a packed block; its grids follow, dense. */
 typedef struct packed_block {
     uint32_t set, flags;
     int32_t block;

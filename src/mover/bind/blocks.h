@@ -5,13 +5,12 @@
  * elsewhere the grids are packed one behind the other. At settling each rank asks which objects it
  * has. One sum says whether all are somewhere and whether any is where it was not; only then all
  * ranks learn of the owners, and xarrays and movers follow. Where floor plans are whole, a second
- * sum tells them. With shares an object carries where it was settled last, so the rank that has it
- * tells that one; and names of objects are known for blocks that are here or near, of whose owners
- * they are asked.
+ * sum tells them. With shares an object carries the rank where it was settled last, so the rank
+ * that has it tells that rank. Names of objects are known for blocks that are here or near: their
+ * owners are asked.
  *
- * What a rank found before a collective is what it uses after it: others may send the next messages
- * as soon as they are out of the last one, and blocks then move again while this rank is still in
- * it. */
+ * After a collective a rank uses what it found before it. Others may send the next messages as soon
+ * as they are out of the last collective. Blocks then move again while this rank is still in it. */
 #ifndef FY_MOVER_BLOCKS_H
 #define FY_MOVER_BLOCKS_H
 

@@ -1,5 +1,5 @@
 /* Change: blocks that get other owners, and what ranks learn of it when nobody has the whole floor
- * plan. Of a block that changes owners the old one and the new one know, and who asks for it. */
+ * plan. If a block changes owners, the old owner and the new one know, and the ranks that ask. */
 #ifndef FY_MOVER_CHANGE_H
 #define FY_MOVER_CHANGE_H
 

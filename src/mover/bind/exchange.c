@@ -29,7 +29,7 @@ int fy_exchange_expect(fy_exchange *x, int error, const bool *asked, size_t *ask
     return failed;
 }
 
-/* What comes after all that was expected: others have asked in its place. */
+/* A request that comes after all that were expected: others have asked in its place. */
 static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
 {
     fy_exchange over = {.f = f, .number = number};
@@ -37,7 +37,7 @@ static void refuse_late(ferry *f, int source, uint32_t number, uint64_t round)
         (void)fy_exchange_send(&over, source, FY_EXCHANGE_ANSWER, FERRY_EINVAL, NULL, 0);
 }
 
-/* Who asks and is not kept is told at once: it waits for an answer. */
+/* A rank that asks and is not kept is told immediately: it waits for an answer. */
 static void keep(fy_exchange *x, int source, fy_exchange_round round, int error, const void *data,
                  size_t size_bytes)
 {

@@ -2,8 +2,8 @@
  *
  * A rank knows the copies that touch its blocks. When a block leaves, the old owner tells the new
  * one those that touch it and that the new one cannot know yet; both forget what no longer touches
- * them. So no plan is made again, and a copy between two blocks that stay is told to nobody. Of the
- * two old owners of a copy one tells it: that of the source when the source moves there, else that
+ * them. So no plan is made again, and a copy between two blocks that stay is told to nobody. One of
+ * the two old owners of a copy tells it: that of the source when the source moves there, else that
  * of the target. Every rank knows from the floor plans who will tell it something. Links are then
  * opened anew, because neighbours and grids have changed. */
 #include <stdlib.h>
@@ -112,7 +112,8 @@ static int partners(const following *w, bool inward)
     return count;
 }
 
-/* What another rank says of a block is data: what is no block of `x` is refused. */
+/* The numbers of blocks that another rank sends are data: if one is no block of `x`, it is refused.
+ */
 static int learn_block(const ferry_mover *m, const ferry_xarray *x, int32_t number,
                        const ferry_block *block, fy_changes *known)
 {

@@ -3,10 +3,9 @@
  * A rank that has analysed its copies shakes hands with each neighbour: here are my counters and
  * grids, and this is the hash of the copies that we share. It is bound when all neighbours have
  * shaken hands with it. A handshake that comes before this rank is as far is kept. One that fits
- * nothing (other copies, a mover that failed here) is answered by "lost", on which the greeter
- * fails too and tells its own neighbours; those that are bound already learn it as if a rank had
- * died. So no rank waits for a word that never comes, and ranks that share nothing do not wait for
- * each other.
+ * nothing (other copies, a mover that failed here) is answered by "lost". Then its sender fails too
+ * and tells its own neighbours. Those that are bound already learn it as if a rank had died. So no
+ * rank waits for a word that never comes, and ranks that share nothing do not wait for each other.
  *
  * The channels belong to the source of a link, and its target looks at them after the source has
  * seen the last movement taken. So a target that frees the mover, or binds it anew, says "done",
@@ -20,7 +19,7 @@
 
 #include <ferry/memory.h>
 
-/* What neighbours tell each other about the copies they share. */
+/* A handshake: what neighbours tell each other about the copies they share. */
 typedef struct fy_handshake {
     uint64_t sent, expected; /* hashes of the copies to the other, and from it */
     uint64_t sent_count, expected_count;
@@ -286,7 +285,7 @@ static bool is_dead(ferry *f, int rank)
     return port->ops->members.peer(port, rank) != FY_PEER_ALIVE;
 }
 
-/* What went wrong while handshakes were awaited. */
+/* The error that came while handshakes were awaited. */
 static int explain(const ferry_mover *m)
 {
     if (m->explained)

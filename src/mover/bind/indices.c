@@ -191,7 +191,7 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
     return error ? error : fy_direction_init(near);
 }
 
-/* What every rank finds out: how many will ask this one. */
+/* Every rank finds out how many ranks will ask it. */
 static int count_asks(ferry_mover *m, const fy_direction *near, int error, int *count)
 {
     int all = ferry_ranks(m->f);

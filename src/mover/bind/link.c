@@ -238,7 +238,7 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
                          sizeof m->options);
 }
 
-/* What binding alone needs. */
+/* Memory that binding alone needs. */
 static void forget_copies(ferry_mover *m)
 {
     fy_direction *directions[] = {&m->in, &m->out};

@@ -5,7 +5,8 @@
 #include "mover/bind/change.h"
 #include "mover/run/state.h"
 
-/* What differs between movers over regions and over indices. Errors: FERRY_ENOMEM, FERRY_EINVAL. */
+/* The differences between movers over regions and over indices. Errors: FERRY_ENOMEM, FERRY_EINVAL.
+ */
 struct fy_binding {
     /* Bytes that the copies of an end take when packed. */
     size_t (*bytes)(const ferry_mover *m, const fy_link_end *end, bool outward);
@@ -64,7 +65,7 @@ void fy_mover_drop_asks(ferry_mover *m);
  * FERRY_EINVAL, FERRY_ENOMEM. */
 int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan);
 
-/* What has become of the blocks of `arrays`: those that left this rank or came to it, and the floor
+/* The change of the blocks of `arrays`: those that left this rank or came to it, and the floor
  * plans of each array as they were. `marks` has room for one per rank, so that nothing can fail
  * before others were told. */
 typedef struct fy_outcome {

@@ -52,7 +52,7 @@ static int ask_names(fy_exchange *x, const ferry_floorplan *blocks, const bool *
     return error;
 }
 
-/* Who asked waits: it gets an error if need be. */
+/* The rank that asked waits: it gets an error if need be. */
 static int answer_names(fy_exchange *x, const ferry_blocks *set, int error)
 {
     for (const fy_post *p = x->inbox[FY_EXCHANGE_ASK]; p != NULL; p = p->next) {
@@ -151,7 +151,7 @@ static int rename_all(ferry_blocks *set, size_t here)
     return fy_blocks_name(set, 0);
 }
 
-/* What is here. */
+/* The blocks that are here. */
 
 static int by_block(const void *a, const void *b)
 {

@@ -20,7 +20,7 @@
 
 enum { BINS_PER_RANK = 8 };
 
-/* A block, or with number -1 the question which blocks meet the region. */
+/* A block. With number -1 it asks which blocks meet the region. */
 typedef struct record {
     ferry_region region;
     int32_t number, owner;
@@ -31,7 +31,7 @@ typedef struct records {
     size_t count, capacity;
 } records;
 
-/* What every rank tells every other. */
+/* The words that every rank tells every other. */
 typedef struct summary {
     int64_t low[FERRY_DIMS_MAX], high[FERRY_DIMS_MAX];
     uint64_t count;
@@ -79,7 +79,7 @@ static int check(sharing *s)
     return error;
 }
 
-/* What this rank tells the others of its blocks. */
+/* The blocks of this rank, as it tells the others. */
 static summary describe(const sharing *s)
 {
     const ferry_floorplan *own = s->own;
@@ -295,7 +295,7 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* What is known in the end, each block once. */
+/* The blocks that are known in the end, each once. */
 static int make_plan(sharing *s, ferry_floorplan *out)
 {
     ferry_floorplan plan = {.dims = s->own->dims, .total = (size_t)s->total, .rank = s->rank};

@@ -41,7 +41,7 @@ int ferry_floorplan_map_grid(ferry_floorplan *plan, ferry_point parts, ferry_poi
     return 0;
 }
 
-/* What the maps by weight work on: the blocks in an order, with keys. */
+/* The maps by weight work on this: the blocks in an order, with keys. */
 typedef struct shares {
     ferry_floorplan *plan;
     const double *weights;

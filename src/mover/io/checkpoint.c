@@ -63,7 +63,7 @@ static uint64_t record_offset(size_t i)
     return sizeof(fy_checkpoint_header) + i * sizeof(fy_checkpoint_record);
 }
 
-/* What is written: with a share from `first` on. */
+/* The table as it is written: with a share from `first` on. */
 typedef struct writing {
     const ferry_xarray *x;
     uint64_t first, file_bytes;
@@ -176,7 +176,7 @@ int ferry_checkpoint_write(const ferry_xarray *x, const char *path)
 
 enum { RECORDS_HELD = 256 };
 
-/* A checkpoint that is open for reading. Of its table a part is held. */
+/* A checkpoint that is open for reading. A part of its table is held. */
 typedef struct reader {
     ferry *f;
     const char *path;

@@ -16,7 +16,7 @@ typedef struct fy_dataset {
     uint64_t extent[FERRY_DIMS_MAX + 1];
 } fy_dataset;
 
-/* What makes a file a VTK image, in VTK's order of axes. */
+/* The attributes that make a file a VTK image, in VTK's order of axes. */
 typedef struct fy_image {
     const char *group;   /* of the values */
     const char *scalars; /* name of those that are shown first */
@@ -39,7 +39,7 @@ typedef struct fy_hdf5_table {
     int (*find)(const char *path, const fy_dataset *set, uint64_t *offset, char *text);
 } fy_hdf5_table;
 
-/* What the blocks of all ranks span. Collective; errors as ferry_allreduce. */
+/* The region that the blocks of all ranks span. Collective; errors as ferry_allreduce. */
 int fy_xarray_span(const ferry_xarray *x, ferry_region *hull);
 
 /* Describes the array of `x`; `who` begins messages. Collective; with an `error` that this rank has

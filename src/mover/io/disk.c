@@ -84,7 +84,7 @@ static int name_file(ferry *f, const char *who, const char *temporary, const cha
     return 0;
 }
 
-/* What a crash left there goes. */
+/* Removes a file that a crash left there. */
 static int create(ferry *f, const char *path, const fy_disk_writer *writer, uint64_t *number)
 {
     (void)unlink(path);

@@ -1,7 +1,7 @@
 /* Disk: what the movers to and from files share.
  *
- * A file is written under another name, by all ranks at places that each of them knows, and gets
- * its name when all of it is on disk: a crash while writing leaves the earlier file. */
+ * All ranks write a file under another name, at places that each of them knows. It gets its name
+ * when all of it is on disk. So a crash while writing leaves the earlier file. */
 #ifndef FY_MOVER_DISK_H
 #define FY_MOVER_DISK_H
 
@@ -23,7 +23,7 @@ typedef struct fy_disk_writer {
     /* On rank 0: makes the file `path`, which is not there; gives all ranks a number. NULL: an
      * empty file, and 0. */
     int (*create)(void *arg, const char *path, uint64_t *number);
-    /* On each rank: writes its part. What is written is forced to disk afterwards. */
+    /* On each rank: writes its part, which is forced to disk afterwards. */
     int (*fill)(void *arg, int fd, const char *path, uint64_t number);
     void *arg;
 } fy_disk_writer;

@@ -84,8 +84,8 @@ int fy_moves_pair(fy_move *moves, size_t count);
 /* Runs all of an array. */
 void fy_moves_run(const fy_move *moves, size_t count, const fy_combine *how);
 
-/* What of `copy` travels: the region of a dense grid that its source points are packed to, and the
- * copies into that grid and out of it. */
+/* The part of `copy` that travels: the region of a dense grid that its source points are packed to,
+ * and the copies into that grid and out of it. */
 void fy_copy_split(const ferry_plan_entry *copy, ferry_region *dense, ferry_plan_entry *pack,
                    ferry_plan_entry *unpack);
 

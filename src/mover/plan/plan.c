@@ -1,4 +1,4 @@
-/* What motion plans say: single copies and their order, composing, accounting, printing. */
+/* The contents of motion plans: single copies and their order, composing, accounting, printing. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,8 @@ static int by_target(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* What of `first` feeds `second`: their common points in the middle, carried to both ends. */
+/* The parts of `first` that feed `second`: their common points in the middle, carried to both ends.
+ */
 static int join(const ferry_plan_entry *first, const ferry_plan_entry *second, ferry_plan *out)
 {
     ferry_region middle = ferry_region_intersect(first->to, second->from);

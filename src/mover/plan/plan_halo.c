@@ -1,7 +1,7 @@
-/* Ghost cells. For each block as a target, and, when one rank alone plans, for each of its blocks
- * as a source, the tree names the blocks that can be concerned; a pair of blocks then gives its
- * copies by one function, whichever end it was found from, so the two ranks of a copy make the same
- * one. A periodic domain shows each source block at all of its images. */
+/* Ghost cells. For each block as a target the tree names the blocks that can be concerned. When one
+ * rank alone plans, the tree does so for each of its blocks as a source too. One function makes the
+ * copies of a pair of blocks, whichever end it was found from. So the two ranks of a copy make the
+ * same one. A periodic domain shows each source block at all of its images. */
 #include <inttypes.h>
 
 #include "mover/geometry/fail.h"

@@ -1,5 +1,5 @@
 /* The intersection of two floor plans: each target block asks the tree of sources for what meets
- * its image in source coordinates; when one rank alone plans, each of its source blocks asks the
+ * its image in source coordinates. When one rank alone plans, each of its source blocks asks the
  * tree of targets as well. One function makes the copy of a pair of blocks, so both ranks of a copy
  * make the same one. Between the two coordinate systems stands q, the target's point after the
  * shift: sources and q differ by the order of axes and the ratio alone. */
@@ -171,7 +171,7 @@ static int as_sources(planner *p)
     return error;
 }
 
-/* What is added to coordinates leaves room for the ratio, as they do (check_coordinates). */
+/* Offsets leave room for the ratio, as coordinates do (check_coordinates). */
 static int check(planner *p)
 {
     unsigned seen = 0;

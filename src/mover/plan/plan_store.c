@@ -1,6 +1,6 @@
-/* How a motion plan keeps its entries: each as the numbers of its blocks, the low corners of its
- * regions and the number of its shape (shape.h), in as many bytes as the dimensions in use need.
- * ferry_plan_entry, four times as large, is how a program sees one. */
+/* How a motion plan keeps its entries. An entry is the numbers of its blocks, the low corners of
+ * its regions and the number of its shape (shape.h). It takes as many bytes as the dimensions in
+ * use need. ferry_plan_entry, four times as large, is how a program sees one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "mover/plan/plan.h"
 #include "mover/plan/shape.h"
 
-/* What stands before the corners, `to` first. */
+/* The head of an entry, before the corners, `to` first. */
 typedef struct entry_head {
     int32_t source, target;
     uint32_t shape, unused;
@@ -20,7 +20,7 @@ static size_t bytes_for(int dims)
     return sizeof(entry_head) + 2 * (size_t)dims * sizeof(int64_t);
 }
 
-/* Of corners that an entry of the plan has room for. */
+/* The number of corners that an entry of the plan has room for. */
 static int dims_of(const ferry_plan *plan)
 {
     return (int)((plan->entry_bytes - sizeof(entry_head)) / (2 * sizeof(int64_t)));

@@ -42,7 +42,7 @@ void fy_shapes_clear(fy_shapes *shapes);
 /* The number of the shape of `copy`, which is added unless it is there. FERRY_ENOMEM. */
 int fy_shapes_number(fy_shapes *shapes, const ferry_plan_entry *copy, uint32_t *number);
 
-/* What the shape says of an entry. */
+/* The part of an entry that the shape says. */
 void fy_shape_give(const fy_shape *shape, ferry_plan_entry *copy);
 
 /* Makes each shape that of the same copy with source and target swapped. */

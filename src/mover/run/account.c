@@ -1,4 +1,4 @@
-/* What a movement does: in all, and over each link. */
+/* The account of a movement: in all, and over each link. */
 #include "mover/run/state.h"
 
 static size_t direct_ends(const fy_direction *direction)

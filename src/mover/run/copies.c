@@ -52,7 +52,7 @@ static bool is_plain(const ferry_plan_entry *copy)
     return plain;
 }
 
-/* What a coordinate of `from` is counted from: that of `to`, where there is one. */
+/* Coordinates of `from` are counted from this: that of `to`, where there is one. */
 static int64_t beside(const ferry_plan_entry *copy, int d)
 {
     return d < copy->to.dims ? copy->to.low.at[d] : 0;

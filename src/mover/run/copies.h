@@ -1,7 +1,8 @@
 /* Copies: entries of a plan as a mover keeps them while it is bound, for the day when blocks change
- * owners. Entry after entry, each in some 20 bytes: numbers of variable length, those of block and
- * place counted from the entry before, extents and distances as they are, and axes, ratios and
- * relation where they are not the plain ones. Read from the beginning alone. */
+ * owners. They stand entry after entry, each in some 20 bytes, as numbers of variable length. Those
+ * of block and place are counted from the entry before. Extents and distances are as they are.
+ * Axes, ratios and relation are there where they are not the plain ones. Read from the beginning
+ * alone. */
 #ifndef FY_MOVER_COPIES_H
 #define FY_MOVER_COPIES_H
 

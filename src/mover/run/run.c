@@ -4,9 +4,10 @@
  * within the rank. After that fy_mover_advance, called by wait and by every poll, runs the copies
  * of each link in whose source is ready, says "taken", and notes which links out have been taken.
  *
- * Nobody polls a counter while it sleeps: before sleeping a rank sets the flag of each link it
- * waits for and looks once more; who moves a counter looks at the flag afterwards and sends a frame
- * when it is set. Both put a sequentially consistent fence between, so one of them sees the other.
+ * Nobody polls a counter while it sleeps. Before sleeping a rank sets the flag of each link it
+ * waits for and looks once more. A rank that moves a counter looks at the flag afterwards, and
+ * sends a frame when it is set. Both put a sequentially consistent fence between, so one of them
+ * sees the other.
  */
 #include <ferry/member.h>
 
@@ -260,7 +261,7 @@ bool fy_mover_is_bereft(ferry_mover *m)
 {
     if (fy_mover_is_done(m) || (!waits_for_gone(m, &m->in) && !waits_for_gone(m, &m->out)))
         return false;
-    /* What it had published before it left still counts. */
+    /* Counters that it had published before it left still count. */
     (void)fy_mover_advance(m);
     if (!fy_mover_is_done(m))
         m->error = FERRY_EPEER;

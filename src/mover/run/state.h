@@ -6,8 +6,8 @@
  *
  * Where memory is shared a link has a channel of counters. Over a direct link the target's moves
  * read the source's grids; the source waits until they have been taken. Over a staged link the
- * source packs into one of a few slots in the shared heap and goes on: that saves one hand-off of a
- * cache line, which for little data costs more than copying twice, and serves grids that nobody
+ * source packs into one of a few slots in the shared heap and goes on. That saves one hand-off of a
+ * cache line, which for little data costs more than copying twice. It also serves grids that nobody
  * else sees. Without shared memory the source packs into one buffer and sends it, at most one
  * movement ahead of the target, which unpacks and acknowledges. */
 #ifndef FY_MOVER_STATE_H
@@ -37,7 +37,7 @@ typedef struct fy_channel {
     _Alignas(64) _Atomic uint32_t source_sleeps;
 } fy_channel;
 
-/* What the source of a link tells the target about one of its grids. */
+/* One of the source's grids, as the source of a link tells the target. */
 typedef struct fy_offer {
     ferry_grid grid;
     int64_t block;
@@ -76,8 +76,8 @@ typedef struct fy_pair {
     int64_t target, source;
 } fy_pair;
 
-/* What another rank asked of this one at binding over indices: pairs. What it handed over when
- * blocks changed owners: entries, which lie in their place. */
+/* The pairs that another rank asked of this one at binding over indices. Or the entries that it
+ * handed over when blocks changed owners, which lie in the place of the pairs. */
 typedef struct fy_ask {
     struct fy_ask *next;
     int rank;

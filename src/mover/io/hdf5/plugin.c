@@ -53,7 +53,7 @@ static bool good(int64_t result, char *text)
     return result >= 0;
 }
 
-/* Of files, whatever this machine's order of bytes. Lends. */
+/* The types in files, whatever this machine's order of bytes. Lends. */
 static hid_t type_of(ferry_type number)
 {
     switch (number) {
@@ -311,7 +311,7 @@ static bool read_result(int from, result *out)
     return got == (ssize_t)sizeof(*out);
 }
 
-/* What is known of a child that has told nothing. */
+/* The answer for a child that has told nothing. */
 static void explain_end(int status, char *text)
 {
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
