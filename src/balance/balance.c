@@ -122,6 +122,7 @@ int fy_scheduler_prepare(ferry *f)
         return error;
     }
     s->scheduler = scheduler;
+    fy_layer_due(s->f, FY_LAYER_BALANCE);
     fy_parameters_check(s);
     return 0;
 }

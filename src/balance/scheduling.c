@@ -134,6 +134,7 @@ void ferry_scheduling_migrate(ferry_scheduling *s, ferry_schedulable *item, int 
     fy_list_insert(&s->objects->done, &record->link);
     /* release: pairs with the acquire in the object layer's progress. */
     atomic_store_explicit(&s->objects->mail, true, memory_order_release);
+    fy_layers_signal(s->objects->f);
 }
 
 double ferry_scheduling_granularity(ferry_scheduling *s, const ferry_schedulable *item)

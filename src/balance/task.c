@@ -53,8 +53,12 @@ int fy_task_progress(ferry *f)
     ferry_scheduling *s = fy_scheduling_of(f);
     fy_record *done = NULL;
     int count = 0;
+    if (s->scheduler == NULL) {
+        fy_layer_rest(f, FY_LAYER_BALANCE);
+        return 0;
+    }
     /* The sender of a task may have to be told its end. */
-    if (s->scheduler == NULL || !fy_op_end_reserve(f))
+    if (!fy_op_end_reserve(f))
         return 0;
     do {
         choice c = pick(s, done);

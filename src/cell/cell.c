@@ -127,6 +127,7 @@ static int sleep_for(fy_cells *c, fy_cell *cell, const fy_cell_request *request,
         noted = true;
         fy_cell_want(cell, request->kind);
         c->awaited = cell;
+        fy_layer_due(c->f, FY_LAYER_CELL);
         c->awaited_kind = request->kind;
         (void)ferry_wait(c->f, deadline == FERRY_FOREVER ? FERRY_FOREVER : deadline - now);
         c->awaited = NULL;

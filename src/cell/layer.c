@@ -105,6 +105,7 @@ static int open_cells(ferry *f, const ferry_options *options)
         close_cells(f);
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the cell layer");
     }
+    fy_layer_watch(f, &c->board->attention);
     return 0;
 }
 
@@ -126,6 +127,8 @@ static int progress(ferry *f)
         count += fy_pending_advance(c);
     if (c->awaited != NULL && fy_queue_ready(c->awaited, c->awaited_kind))
         count++;
+    if (count == 0 && !c->news && c->awaited == NULL && fy_list_empty(&c->pending))
+        fy_layer_rest(f, FY_LAYER_CELL);
     return count;
 }
 

@@ -38,6 +38,7 @@ fy_pending *fy_pending_add(fy_cells *c, fy_cell_kind kind, ferry_cell cell, int 
     p->source = source;
     p->waits = true;
     fy_list_insert(&c->pending, &p->link);
+    fy_layer_due(c->f, FY_LAYER_CELL);
     return p;
 }
 
@@ -66,6 +67,7 @@ static void drop_parcel(fy_cells *c, fy_pending *p)
 
 void fy_pending_end(fy_cells *c, fy_pending *p, int error)
 {
+    fy_layer_due(c->f, FY_LAYER_CELL);
     fy_list_remove(&p->link);
     if (p->noted)
         fy_queue_leave(c, p->queue, p->kind);

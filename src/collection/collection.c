@@ -194,6 +194,7 @@ static ferry_collection *collection_alloc(ferry *f)
     }
     c->id = all->next_id++;
     fy_list_insert(&all->all, &c->link);
+    fy_layer_due(c->f, FY_LAYER_COLLECTION);
     return c;
 }
 

@@ -142,6 +142,8 @@ static int progress(ferry *f)
             count++;
         }
     }
+    if (all->unsent == NULL && fy_list_empty(&all->all))
+        fy_layer_rest(f, FY_LAYER_COLLECTION);
     return count;
 }
 

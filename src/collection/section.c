@@ -43,6 +43,7 @@ static int unsent_add(ferry *f, int rank, ferry_object object, const ferry_messa
     else
         all->unsent_tail->next = s;
     all->unsent_tail = s;
+    fy_layer_due(f, FY_LAYER_COLLECTION);
     fy_work_created(f, 1);
     return 0;
 }

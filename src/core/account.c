@@ -151,6 +151,7 @@ static void open_batch(ferry *f, uint16_t handler)
     fy_account *a = &f->account;
     a->outer = a->timed ? a->activity : FERRY_RUNTIME; /* before the first no call was timed */
     a->timed = true;
+    f->due |= FY_DUE_ALWAYS;
     a->outer_handler = a->handler;
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t cpu_ns = cpu_at(f, a->stamp_ns);

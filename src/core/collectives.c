@@ -112,6 +112,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
         name_phase(all, &c->call);
     c->part = c->at = c->step_count = c->post_count = 0;
     c->sent = c->done = 0;
+    fy_rest_due(f);
     if (all->first == NULL)
         all->first = c;
     else

@@ -103,7 +103,7 @@ typedef struct fy_layer_ops {
     int (*open)(ferry *f, const ferry_options *options); /* in order; undone by close on failure */
     void (*close)(ferry *f);  /* in reverse order, after the last barrier */
     void (*drain)(ferry *f);  /* before the last barrier: stop helpers, give up nothing */
-    fy_progress_fn *progress; /* part of every poll: returns how much it did */
+    fy_progress_fn *progress; /* part of every poll, unless it rests: returns how much it did */
     fy_progress_fn *settle;   /* part of polls that run no tasks: what frames may wait for */
     bool (*busy)(ferry *f);   /* whether a poll would find work that no frame will announce */
     uint64_t (*deadline)(
@@ -191,7 +191,15 @@ typedef struct __attribute__((may_alias)) fy_head {
     size_t owed_bytes;   /* of copies and records of operations that wait here, in no queue */
     uint32_t slow_lanes; /* queues with a backlog: sends look for theirs only when not 0 */
     uint32_t carried;    /* objects that come only if the main program goes on */
+    uint32_t due;        /* a bit per layer whose progress is to run; FY_DUE_... */
 } fy_head;
+
+/* Core's own bits of `due`: a part of a round beside the data lane has something to do, or may; a
+ * helper may have something for a layer; the round is never short, as the port has no words that
+ * say what has come, or all of it is timed. */
+#define FY_DUE_REST (UINT32_C(1) << FY_LAYERS)
+#define FY_DUE_HELPER (UINT32_C(2) << FY_LAYERS)
+#define FY_DUE_ALWAYS (UINT32_C(4) << FY_LAYERS)
 
 static inline const fy_head *fy_head_of(const ferry *f)
 {
@@ -205,14 +213,35 @@ static inline void *fy_layer_state(const ferry *f, fy_layer layer)
 
 FY_SHARED void fy_layer_state_set(ferry *f, fy_layer layer, void *state);
 
+/* A layer without anything to do rests: polls leave its progress out until it is due again, which
+ * its own calls say. Frames, callbacks, and changes of members make all layers due. At the start
+ * all are. [application thread] */
+static inline void fy_layer_due(ferry *f, fy_layer layer)
+{
+    ((fy_head *)(void *)f)->due |= UINT32_C(1) << layer;
+}
+
+static inline void fy_layer_rest(ferry *f, fy_layer layer)
+{
+    ((fy_head *)(void *)f)->due &= ~(UINT32_C(1) << layer);
+}
+
+/* A word that other processes write: while it is not 0 all layers are due. Borrowed until the layer
+ * closes. One layer has such a word. */
+FY_SHARED void fy_layer_watch(ferry *f, const _Atomic uint32_t *word);
+
+/* Said by either thread that has something for a layer, whichever it is: while there is a helper
+ * all layers are due in each round anyway. */
+void fy_layers_signal(ferry *f);
+
 /* The port's table, for layers that need memory, time or the helper thread. */
 static inline fy_port *fy_port_of(const ferry *f)
 {
     return fy_head_of(f)->port;
 }
 
-/* Said by a kind of the frame in hand: nothing of it is left to the rest of the round, so that who
- * waits for it can go on at once. [application thread] */
+/* Said by a kind of the frame in hand, which it takes: nothing of it is left to the rest of the
+ * round, so that who waits for it can go on at once. [application thread] */
 static inline void fy_frame_done(ferry *f)
 {
     ((fy_head *)(void *)f)->hasty_frames++;

@@ -39,6 +39,7 @@ static int make_leaves(ferry *f)
                      .answered = {sets + 4 * words, sets + 5 * words},
                      .promised = promised};
     f->leaves = l;
+    f->due |= FY_DUE_ALWAYS;
     f->successors = successors;
     return 0;
 }

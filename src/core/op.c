@@ -97,7 +97,8 @@ static void start_timer(ferry *f, fy_op_record *record, uint64_t timeout_ns)
         return; /* for ever */
     record->timeout_ns = timeout_ns;
     fy_wheel_add(ops->wheel, &record->timer, now + timeout_ns);
-    ops->timers++;
+    if (ops->timers++ == 0)
+        ops->polls_left = 0;
 }
 
 static void stop_timer(fy_ops *ops, fy_op_record *record)
@@ -251,8 +252,10 @@ void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes)
     record->receipt.size_bytes = size_bytes;
 }
 
-void fy_op_queue_event(fy_ops *ops, fy_op_record *record)
+void fy_op_queue_event(ferry *f, fy_op_record *record)
 {
+    fy_ops *ops = &f->ops_table;
+    fy_rest_due(f);
     if (record->queued)
         return;
     record->queued = true;
@@ -270,7 +273,7 @@ void fy_op_submitted(ferry *f, uint32_t op)
     if (record == NULL || record->callbacks[FERRY_SUBMITTED] == NULL)
         return;
     record->submitted_due = true;
-    fy_op_queue_event(&f->ops_table, record);
+    fy_op_queue_event(f, record);
 }
 
 void fy_op_lent(ferry *f, uint32_t op)
@@ -279,7 +282,7 @@ void fy_op_lent(ferry *f, uint32_t op)
 }
 
 /* Nobody reads the data of an operation any more: reports submitted, unless that was done. */
-static void give_back(fy_ops *ops, fy_op_record *record)
+static void give_back(ferry *f, fy_op_record *record)
 {
     if (!record->lent)
         return;
@@ -287,7 +290,7 @@ static void give_back(fy_ops *ops, fy_op_record *record)
     if (record->callbacks[FERRY_SUBMITTED] == NULL)
         return;
     record->submitted_due = true;
-    fy_op_queue_event(ops, record);
+    fy_op_queue_event(f, record);
 }
 
 void fy_op_forget(fy_ops *ops, fy_op_record *record)
@@ -327,7 +330,7 @@ static void end_record(ferry *f, fy_op_record *record, int error)
     ops->aside -= record->aside;
     f->done++;
     if (record->queued || record->callbacks[fy_op_event_of(record)] != NULL)
-        fy_op_queue_event(ops, record);
+        fy_op_queue_event(f, record);
     else
         fy_op_finish(f, record);
 }
@@ -342,7 +345,7 @@ __attribute__((cold)) void fy_op_give_up(ferry *f, fy_op_record *record, int err
     }
     record->open = !alone;
     if (alone)
-        give_back(&f->ops_table, record);
+        give_back(f, record);
     end_record(f, record, error);
 }
 
@@ -361,7 +364,7 @@ static void end_open(ferry *f, fy_op_record *record, int error)
     if (fails_later(f, record, error))
         return;
     record->open = false;
-    give_back(&f->ops_table, record);
+    give_back(f, record);
     if (record->state == FY_OP_PENDING)
         end_record(f, record, error);
     else if (record->state == FY_OP_SILENT)

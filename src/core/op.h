@@ -65,7 +65,8 @@ typedef struct fy_ops {
     uint32_t timers; /* in the wheel */
     /* How many polls go by without a look at the clock, so that timeouts that are not due cost
      * nothing: few when polls are far apart. fy_progress counts `polls_left` down from `polls`. */
-    uint32_t polls_left, polls;
+    int32_t polls_left;
+    uint32_t polls;
     uint64_t looked_ns;
 } fy_ops;
 
@@ -82,7 +83,7 @@ ferry_event fy_op_event_of(const fy_op_record *record);
 void fy_op_forget(fy_ops *ops, fy_op_record *record);
 
 /* Puts it on the list of events, if it is not there. */
-void fy_op_queue_event(fy_ops *ops, fy_op_record *record);
+void fy_op_queue_event(ferry *f, fy_op_record *record);
 
 /* The owner has nothing more to learn by callback; its ferry_op may still be tested. */
 void fy_op_finish(ferry *f, fy_op_record *record);
@@ -98,7 +99,8 @@ bool fy_op_may_end(const ferry *f, int source, uint32_t op);
 /* As fy_op_end, if `source` may say so. */
 bool fy_op_end_from(ferry *f, int source, uint32_t op, int error);
 
-/* Ends what has timed out; called when it is time to look. Returns how many operations. */
+/* Ends what has timed out, if anything may; called when `polls_left` is 0. Returns how many
+ * operations. */
 int fy_ops_expire(ferry *f);
 
 /* When the next timeout may be due; UINT64_MAX for never. */

@@ -112,7 +112,7 @@ int fy_ops_deliver(ferry *f)
         ops->events = record->next;
         record->queued = false;
         if (record->held) {
-            fy_op_queue_event(ops, record);
+            fy_op_queue_event(f, record);
             continue;
         }
         deliver(f, record);

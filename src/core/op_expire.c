@@ -22,11 +22,15 @@ static int end_expired(ferry *f, uint64_t now_ns)
 int fy_ops_expire(ferry *f)
 {
     fy_ops *ops = &f->ops_table;
+    if (ops->timers == 0) {
+        ops->polls_left = INT32_MAX;
+        return 0;
+    }
     uint64_t now_ns = f->ops->host.now(f->port);
     uint64_t between_ns = (now_ns - ops->looked_ns) / (ops->polls + 1);
     uint64_t polls = LOOK_NS / (between_ns + 1);
     ops->polls = polls < LOOK_POLLS_MAX ? (uint32_t)polls : LOOK_POLLS_MAX;
-    ops->polls_left = ops->polls;
+    ops->polls_left = (int32_t)ops->polls;
     ops->looked_ns = now_ns;
     return end_expired(f, now_ns);
 }

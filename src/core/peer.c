@@ -20,6 +20,21 @@ static uint64_t mark_of(int rank)
     return (mark ^ mark >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
+/* The words that say whether something has come; without, each poll asks the port. */
+static void find_words(ferry *f)
+{
+    static const _Atomic uint32_t no_changes = 0;
+    static const _Atomic uint64_t no_news = 0;
+    const fy_port_ops *ops = f->ops;
+    f->peers.changes = ops->members.changes != NULL ? ops->members.changes(f->port) : &no_changes;
+    f->control_news = ops->transport.news != NULL ? ops->transport.news(f->port, FY_CONTROL) : NULL;
+    f->control_tells = f->control_news != NULL;
+    if (!f->control_tells)
+        f->control_news = &no_news;
+    if (!f->control_tells || ops->members.changes == NULL)
+        f->due |= FY_DUE_ALWAYS;
+}
+
 int fy_peers_init(ferry *f)
 {
     fy_peers *peers = &f->peers;
@@ -46,8 +61,7 @@ int fy_peers_init(ferry *f)
         peers->gone_count++;
         peers->gone_mark += mark_of(rank);
     }
-    if (f->ops->members.changes != NULL)
-        peers->changes = f->ops->members.changes(f->port);
+    find_words(f);
     return 0;
 }
 
@@ -180,12 +194,13 @@ int fy_peers_look(ferry *f)
 {
     fy_peers *peers = &f->peers;
     int count = 0;
-    if (peers->changes != NULL) {
+    if (f->ops->members.changes != NULL) {
         /* relaxed: `peer` reads the states; a later look sees what this one misses */
         uint32_t changes = atomic_load_explicit(peers->changes, memory_order_relaxed);
         if (changes == peers->changes_seen)
             return 0;
         peers->changes_seen = changes;
+        fy_layers_due(f);
         look_how_crowded(f);
         fy_why_look(f);
     }
@@ -199,6 +214,7 @@ int fy_peers_look(ferry *f)
         if (!peers->news)
             peers->news_ns = f->ops->host.now(f->port);
         peers->news = true;
+        fy_rest_due(f);
     }
     return count;
 }
@@ -210,6 +226,7 @@ static void bury(ferry *f, int rank)
     peers->gone_count++;
     peers->gone_mark += mark_of(rank);
     peers->shifts++;
+    fy_layers_due(f);
     fy_credit_renew(f);
     bool died = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
     fy_loss_of_rank(f, rank, died);
@@ -248,6 +265,7 @@ int fy_peers_bury(ferry *f)
                 continue;
             if (!is_heard(f, rank)) {
                 peers->news = true;
+                fy_rest_due(f);
                 continue;
             }
             bury(f, rank);

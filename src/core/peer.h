@@ -34,7 +34,7 @@ typedef struct fy_peers {
     int shifts;         /* how many are known to have joined, and to have gone again */
     bool news;          /* some are going */
     uint64_t news_ns;
-    const _Atomic uint32_t *changes; /* the port's; NULL when it has none */
+    const _Atomic uint32_t *changes; /* the port's, or 0 for ever */
     uint32_t changes_seen;
     ferry_peer_fn *fn; /* the application's */
     void *arg;

@@ -95,6 +95,7 @@ int fy_profile_init(ferry *f)
     f->profile->wanted = wanted;
     f->profile->path = !wanted || strcmp(value, "1") == 0 ? NULL : value;
     f->account.timed = true;
+    f->due |= FY_DUE_ALWAYS;
     fy_account_start_cpu(f);
     if (wanted && fy_report_find(&f->profile->printer) != 0)
         return fy_fail(f, FERRY_ELAUNCH, "open: FERRY_PROFILE is set: %s", fy_error_text());

@@ -6,8 +6,13 @@
  * port has from that source is left there. A tag-selective poll goes past them on purpose, and
  * holds only so many bytes per source; what comes behind stays in the port, and so with its sender.
  *
+ * Most polls find nothing. What a round does beside the data lane is behind words that say whether
+ * there is any of it (is_quiet): a poll of a rank where they are all 0 looks at the data lane, and
+ * is over.
+ *
  * A rank whose handlers answer a peer that takes no answers leaves that peer's requests with it
  * too, so that what waits for room stays bounded; the peer will find no room, and poll. */
+#include <assert.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -68,6 +73,7 @@ static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_fra
         return false;
     if (f->refused == 0 || f->refused == f->told)
         f->refused = source + 1;
+    fy_rest_due(f);
     return true;
 }
 
@@ -132,6 +138,8 @@ void fy_control_unlock(ferry *f)
 void fy_control_share(ferry *f, bool shared)
 {
     f->control_shared = shared;
+    f->due = shared ? f->due | FY_DUE_HELPER : f->due & ~FY_DUE_HELPER;
+    fy_layers_due(f);
 }
 
 bool fy_control_is_shared(const ferry *f)
@@ -144,11 +152,18 @@ void fy_control_serve(ferry *f, void (*poll)(ferry *f))
     f->helper_poll = poll;
 }
 
+static inline bool has_control_news(const ferry *f)
+{
+    /* relaxed: what is missed now is seen by a later poll */
+    return f->control_tells ? atomic_load_explicit(f->control_news, memory_order_relaxed) != 0
+                            : f->ops->transport.pending(f->port, FY_CONTROL);
+}
+
 int fy_control_look(ferry *f)
 {
     if (!f->control_shared)
         return fy_control_poll(f);
-    if (!f->ops->transport.pending(f->port, FY_CONTROL))
+    if (!has_control_news(f))
         return 0;
     fy_control_lock(f);
     int count = fy_control_poll(f);
@@ -156,12 +171,33 @@ int fy_control_look(ferry *f)
     return count;
 }
 
+void fy_layers_signal(ferry *f)
+{
+    if (!f->control_shared)
+        fy_layers_due(f);
+}
+
+void fy_layer_watch(ferry *f, const _Atomic uint32_t *word)
+{
+    f->watch = word;
+}
+
+/* Others may have something for a layer. */
+static inline bool is_called(const ferry *f)
+{
+    /* relaxed: the layer acquires */
+    return f->control_shared || atomic_load_explicit(f->watch, memory_order_relaxed) != 0;
+}
+
+/* Those that are due. What one has done may be for another to go on with. */
 static int run_layers(ferry *f)
 {
     int count = 0;
-    for (fy_progress_fn **run = f->layer_progress; *run != NULL; run++)
-        count += (*run)(f);
+    for (uint32_t due = f->due & (FY_DUE_REST - 1); due != 0; due &= due - 1)
+        count += fy_layer_list[__builtin_ctz(due)]->progress(f);
     f->done += (uint64_t)count;
+    if (count > 0)
+        fy_layers_due(f);
     return count;
 }
 
@@ -179,6 +215,7 @@ static __attribute__((cold)) int settle_layers(ferry *f)
 /* Takes in what the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
+    f->hasty_frames = 0;
     int count = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     if (f->account.doing != f->account.base)
         fy_doing_set(f, f->account.base, 0);
@@ -191,7 +228,10 @@ static int serve_the_rest(ferry *f, bool tasks)
     int count = 0;
     if (f->collectives.first != NULL)
         fy_collectives_advance(f);
-    count += fy_control_look(f);
+    int control = fy_control_look(f);
+    if (control > 0)
+        fy_layers_due(f);
+    count += control;
     /* relaxed: fy_why_tell looks again */
     if (atomic_load_explicit(&f->why_asked, memory_order_relaxed))
         fy_why_tell(f);
@@ -221,6 +261,7 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
     enum { TELL_NS = 1000 * 1000 };
     int refused = f->refused;
     f->refused = f->relieved = 0;
+    fy_rest_due(f);
     if (refused == 0) {
         f->refused_since_ns = 0;
         return;
@@ -249,14 +290,62 @@ fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-int fy_progress(ferry *f, bool tasks)
+/* Whether a round has something to do beside the data lane and the layers. */
+static bool has_rest(const ferry *f)
+{
+    return f->slow_lanes != 0 || f->tags.count != 0 || f->self.head != NULL ||
+           f->ops_table.events != NULL || f->collectives.first != NULL || f->orphans.head != NULL ||
+           f->peers.news || f->refused != 0 || f->relieved != 0;
+}
+
+/* Whether there is nothing to do but for what the data lane has: 0. The words are put together, as
+ * none of them is likely to be another. */
+static inline uint64_t noise(const ferry *f)
+{
+    /* relaxed, all: what is missed now is seen by a later poll; who looks closer acquires */
+    uint32_t called = atomic_load_explicit(f->watch, memory_order_relaxed);
+    uint32_t changed =
+        atomic_load_explicit(f->peers.changes, memory_order_relaxed) ^ f->peers.changes_seen;
+    return f->due | called | changed | atomic_load_explicit(f->control_news, memory_order_relaxed);
+}
+
+/* Whether nothing waits that no word announces; for assertions. */
+static inline __attribute__((unused)) bool is_at_rest(ferry *f)
+{
+    for (int i = 0; i < FY_LAYERS; i++)
+        if (!(f->due >> i & 1) && fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f) &&
+            !is_called(f))
+            return false;
+    return !has_rest(f);
+}
+
+/* What is left of a round when the data lane has given `taken` frames. Whoever waits for one that
+ * leaves nothing to do goes on at once; the rest can wait for a few rounds. */
+static inline int finish(ferry *f, bool tasks, int taken)
+{
+    if (f->refused != 0 || f->relieved != 0)
+        settle_refusals(f);
+    bool all = f->hasty_frames == (uint32_t)taken;
+    if (taken > 0 && all && f->hasty_rounds < HASTY_ROUNDS) {
+        f->hasty_rounds++;
+        return taken;
+    }
+    f->hasty_rounds = 0;
+    if (!all)
+        fy_layers_due(f);
+    return taken + serve_the_rest(f, tasks);
+}
+
+static __attribute__((noinline)) int progress_all(ferry *f, bool tasks, bool expire)
 {
     int count = fy_peers_look(f);
-    if (f->ops_table.timers != 0 && f->ops_table.polls_left-- == 0)
+    if (expire)
         count += fy_ops_expire(f);
     if (f->ops_table.events != NULL) {
         int told = fy_ops_deliver(f);
         count += told;
+        if (told > 0)
+            fy_layers_due(f);
         if (told > 0 && f->hasty_rounds < HASTY_ROUNDS) {
             f->hasty_rounds++;
             return count;
@@ -266,20 +355,29 @@ int fy_progress(ferry *f, bool tasks)
         count += fy_tags_run(f);
     if (f->self.head != NULL)
         count += run_self(f);
-    uint32_t hasty = f->hasty_frames;
-    int taken = poll_data(f);
-    if (f->refused != 0 || f->relieved != 0)
-        settle_refusals(f);
-    /* Here as above: whoever waits for one of them goes on at once; the rest can wait for a few
-     * rounds. */
-    if (taken > 0 && f->hasty_frames - hasty == (uint32_t)taken && f->hasty_rounds < HASTY_ROUNDS) {
-        f->hasty_rounds++;
-        return count + taken;
-    }
-    f->hasty_rounds = 0;
-    count += taken + serve_the_rest(f, tasks);
+    if (count > 0 || is_called(f))
+        fy_layers_due(f);
+    count += finish(f, tasks, poll_data(f));
+    if (!has_rest(f))
+        f->due &= ~FY_DUE_REST;
     /* A second look halves the time for which a request that comes now goes unseen. */
     return count > 0 ? count : poll_data(f);
+}
+
+/* Counts the round. Whether it is time to look for timeouts. */
+static inline bool is_time_to_look(ferry *f)
+{
+    return --f->ops_table.polls_left < 0;
+}
+
+int fy_progress(ferry *f, bool tasks)
+{
+    bool expire = is_time_to_look(f);
+    if (expire || noise(f) != 0)
+        return progress_all(f, tasks, expire);
+    assert(is_at_rest(f));
+    int taken = poll_data(f);
+    return taken > 0 ? finish(f, tasks, taken) : 0;
 }
 
 bool fy_rank_idle(ferry *f)
@@ -343,8 +441,10 @@ int fy_poll_result(const ferry *f, uint64_t before)
     return done > INT32_MAX ? INT32_MAX : (int)done;
 }
 
-int ferry_poll(ferry *f)
+/* A poll that has more to do than to look. It has been counted. */
+static __attribute__((noinline)) int poll_slowly(ferry *f)
 {
+    f->ops_table.polls_left++;
     int error = fy_check_outside(f, "poll");
     if (error != 0)
         return error;
@@ -353,6 +453,28 @@ int ferry_poll(ferry *f)
     fy_progress(f, true);
     fy_account_leave(f, doing);
     return fy_poll_result(f, before);
+}
+
+/* The end of a poll that was quiet, of the main program. */
+static __attribute__((noinline)) int poll_finish(ferry *f, int taken)
+{
+    if (f->account.doing != FY_DOING_MAIN)
+        fy_doing_set(f, FY_DOING_MAIN, 0);
+    (void)finish(f, true, taken);
+    fy_account_leave(f, FY_DOING_MAIN);
+    return fy_poll_result(f, f->done_before);
+}
+
+/* In the main program, outside Ferry, and untimed (FY_DUE_ALWAYS), there is nothing to account. */
+int ferry_poll(ferry *f)
+{
+    if (is_time_to_look(f) || (noise(f) | f->depth) != 0)
+        return poll_slowly(f);
+    assert(is_at_rest(f));
+    f->done_before = f->done;
+    f->hasty_frames = 0;
+    int taken = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
+    return taken <= 0 ? taken : poll_finish(f, taken);
 }
 
 int ferry_wait(ferry *f, uint64_t timeout_ns)

@@ -32,10 +32,12 @@ void fy_layers_members(ferry *f)
 
 static int open_layers(ferry *f)
 {
-    fy_progress_fn **progress = f->layer_progress;
+    static const _Atomic uint32_t nothing = 0;
+    f->watch = &nothing;
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->progress != NULL)
-            *progress++ = fy_layer_at(i)->progress;
+            f->layers_mask |= UINT32_C(1) << i;
+    fy_layers_due(f);
     for (int i = 0; i < FY_LAYERS; i++) {
         fy_kinds_set(f, FY_KINDS_OF_CORE + i * FY_KINDS_OF_LAYER, FY_KINDS_OF_LAYER);
         int error = fy_layer_at(i)->open == NULL ? 0 : fy_layer_at(i)->open(f, &f->options);

@@ -74,11 +74,12 @@ struct ferry {
     fy_account account;
     fy_peer **peer_pages;
     int32_t *successors;
-    uint32_t hasty_frames; /* see fy_progress */
+    uint32_t hasty_frames; /* of this round, see fy_progress */
     uint64_t done;         /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
     size_t owed_bytes;
     uint32_t slow_lanes, carried;
+    uint32_t due;
 
     fy_kind_fn *kinds[FY_KINDS];
     bool filtered; /* a tag-selective poll runs, for filter_tag */
@@ -90,8 +91,14 @@ struct ferry {
     _Atomic int refuser;       /* 1 + the peer that told this rank last */
     uint64_t refused_since_ns; /* 0: none was in the last round */
     uint32_t hasty_rounds;     /* see fy_progress */
-    fy_progress_fn *layer_progress[FY_LAYERS + 1]; /* of the layers that have one; NULL ends it */
-    _Atomic uint64_t work_shipped;                 /* created as well, by either thread */
+    uint64_t done_before;      /* as the present call of ferry_poll found it */
+    /* Words that are 0 while nothing has come, beside `due`: of the layer that asked for it, and
+     * the port's of the control lane. */
+    const _Atomic uint32_t *watch;
+    const _Atomic uint64_t *control_news;
+    bool control_tells;            /* that word is the port's */
+    uint32_t layers_mask;          /* of `due`: those that have progress */
+    _Atomic uint64_t work_shipped; /* created as well, by either thread */
 
     fy_pool packets;
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
@@ -140,7 +147,8 @@ _Static_assert(offsetof(struct ferry, ranks) == offsetof(fy_head, ranks) &&
                    offsetof(struct ferry, stats) == offsetof(fy_head, stats) &&
                    offsetof(struct ferry, owed_bytes) == offsetof(fy_head, owed_bytes) &&
                    offsetof(struct ferry, slow_lanes) == offsetof(fy_head, slow_lanes) &&
-                   offsetof(struct ferry, carried) == offsetof(fy_head, carried),
+                   offsetof(struct ferry, carried) == offsetof(fy_head, carried) &&
+                   offsetof(struct ferry, due) == offsetof(fy_head, due),
                "the head of a rank");
 
 /* Makes a rank over `port`, which it takes, and opens the layers. On failure the port is closed. */
@@ -161,6 +169,18 @@ void fy_layers_members(ferry *f);
 void fy_rank_destroy(ferry *f);
 
 /* Progress. */
+
+/* All layers are due. */
+static inline void fy_layers_due(ferry *f)
+{
+    f->due |= f->layers_mask;
+}
+
+/* Said by whoever makes something for a round to do that is none of the layers' (has_rest). */
+static inline void fy_rest_due(ferry *f)
+{
+    f->due |= FY_DUE_REST;
+}
 
 /* One round: what waits here, what has arrived, and, with `tasks`, the layers' own work. Returns
  * how much there was. Not in handlers. */

@@ -241,15 +241,14 @@ static __attribute__((noinline)) fy_verdict run_tracked(ferry *f, int source, co
 
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
 {
-    fy_frame_done(f);
     fy_peer *peer = fy_peer_of(f, source);
-    fy_verdict verdict = FY_TAKEN;
     if (peer == NULL)
         return FY_LEAVE;
-    if (frame->op != 0)
-        verdict = run_tracked(f, source, frame);
-    else
+    if (frame->op == 0)
         (void)fy_request_run(f, source, frame); /* the source does not want to know */
-    peer->work_received += verdict == FY_TAKEN;
-    return verdict;
+    else if (run_tracked(f, source, frame) == FY_LEAVE)
+        return FY_LEAVE;
+    fy_frame_done(f);
+    peer->work_received++;
+    return FY_TAKEN;
 }

@@ -97,6 +97,7 @@ static __attribute__((cold)) bool keep(ferry *f, int kind, fy_packet *packet)
         return false;
     }
     f->slow_lanes += !filled;
+    fy_rest_due(f);
     return true;
 }
 
@@ -134,6 +135,7 @@ static __attribute__((cold)) int keep_copy(ferry *f, int kind, int rank, const f
     fy_packet_fill(packet, rank, lane, frame);
     if (lane == FY_DATA && rank == f->rank) {
         fy_queue_push(&f->self, packet);
+        fy_rest_due(f);
         return 0;
     }
     if (!keep(f, kind, packet)) {
@@ -378,6 +380,7 @@ int fy_send_packet(ferry *f, fy_packet *packet)
         f->profile->sent[packet->frame.kind].calls++;
     if (rank == f->rank && packet->lane == FY_DATA) {
         fy_queue_push(&f->self, packet);
+        fy_rest_due(f);
         return 0;
     }
     int error = FERRY_EAGAIN;
@@ -386,6 +389,7 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     if (error == FERRY_EAGAIN) {
         if (!keep(f, (int)packet->lane, packet))
             fy_queue_push(&f->orphans, packet);
+        fy_rest_due(f);
         return 0;
     }
     fy_packet_destroy(&f->packets, packet);

@@ -218,6 +218,7 @@ static void pass_on(ferry *f, spread_record *record, const tree *t, const fy_fra
         error = error == 0 ? started : error;
         fy_packet_fill(self, f->rank, FY_DATA, &own);
         fy_queue_push(&f->self, self);
+        fy_rest_due(f);
     }
     if (record != NULL)
         part_ended(f, record, error);

@@ -46,6 +46,7 @@ static fy_item *put(ferry *f, int source, const fy_frame *frame)
         return NULL;
     }
     f->tags.count++;
+    fy_rest_due(f);
     f->tags.bytes += cost_of(packet);
     return item;
 }

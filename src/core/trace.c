@@ -130,6 +130,7 @@ static int begin(ferry *f, fy_trace *trace, size_t interval_max, uint64_t resolu
                         .on = true,
                         .bucket_start_ns = f->account.stamp_ns};
     f->account.timed = true;
+    f->due |= FY_DUE_ALWAYS;
     return 0;
 }
 

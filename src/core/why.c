@@ -149,6 +149,7 @@ fy_verdict fy_why_deliver(ferry *f, int source, const fy_frame *frame)
 {
     (void)source, (void)frame;
     atomic_store_explicit(&f->why_asked, true, memory_order_relaxed); /* see is_asked */
+    fy_layers_signal(f); /* for a round that is not short */
     return FY_TAKEN;
 }
 

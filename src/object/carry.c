@@ -65,6 +65,7 @@ void fy_record_depart(ferry *f, fy_record *record, int rank)
     fy_list_insert(&objects->done, &record->link);
     /* release: pairs with the acquire in fy_object_layer's progress. */
     atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_layers_signal(objects->f);
     fy_control_unlock(f);
     (void)fy_done_drain(f);
 }

@@ -234,6 +234,7 @@ static int deposit_scheduled(ferry *f, fy_record *record, fy_queued_message *que
 
 int fy_record_deposit(ferry *f, fy_record *record, fy_queued_message *queued)
 {
+    fy_layer_due(f, FY_LAYER_OBJECT);
     if (record->scheduled)
         return deposit_scheduled(f, record, queued);
     if (!takes_turn(record, &queued->envelope))
@@ -463,8 +464,10 @@ fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame)
     peer->work_received++;
     fy_work_created(f, 1);
     fy_verdict verdict = deliver(f, source, &envelope, &message);
-    if (objects->messages.unsettled)
+    if (objects->messages.unsettled) {
         fy_held_settle(f, false);
+        fy_layer_due(f, FY_LAYER_OBJECT);
+    }
     if (verdict == FY_LEAVE)
         (void)fy_work_arrives(f, source, UINT64_MAX); /* it has not come after all */
     return verdict;

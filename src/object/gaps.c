@@ -13,6 +13,7 @@ enum { PATIENCE_NS = 20 * 1000 * 1000 };
 void fy_gaps_watch(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
+    fy_layer_due(f, FY_LAYER_OBJECT);
     if (objects->after_death && objects->gap_ns == 0)
         objects->gap_ns = objects->port->ops->host.now(objects->port) + PATIENCE_NS;
 }

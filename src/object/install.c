@@ -73,6 +73,7 @@ void fy_arrival_add(fy_objects *objects, fy_arrival *arrival)
     objects->arrivals_last = arrival;
     /* release: pairs with the acquire in fy_object_layer's progress. */
     atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_layers_signal(objects->f);
 }
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame)
@@ -359,6 +360,7 @@ static void arrivals_return(ferry *f, fy_arrival *first)
         objects->arrivals_last = last;
     objects->arrivals = first;
     atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_layers_signal(objects->f);
     fy_control_unlock(f);
 }
 

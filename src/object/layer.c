@@ -130,6 +130,12 @@ static int progress(ferry *f)
         fy_held_settle(f, true);
     if (objects->store != NULL)
         objects->store->progress(f);
+    /* relaxed: without a helper, with whom no layer rests, this thread alone writes it */
+    bool mail = atomic_load_explicit(&objects->mail, memory_order_relaxed);
+    if (count == 0 && !mail && objects->gap_ns == 0 && objects->failed.head == NULL &&
+        fy_list_empty(&objects->pinned) && fy_list_empty(&objects->ready) &&
+        !objects->messages.unsettled && objects->messages.tokens == 0 && objects->store == NULL)
+        fy_layer_rest(f, FY_LAYER_OBJECT);
     return count;
 }
 

@@ -136,6 +136,7 @@ static void set_down(ferry *f, fy_record *const *records, int count, int error)
     }
     /* release: pairs with the acquire in fy_object_layer's progress. */
     atomic_store_explicit(&objects->mail, true, memory_order_release);
+    fy_layers_signal(objects->f);
     fy_control_unlock(f);
 }
 

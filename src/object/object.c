@@ -163,6 +163,7 @@ static bool pin(ferry *f, fy_record *record)
         objects->watch->remove(f, record);
         record->state = FY_PINNED;
         fy_list_insert(&objects->pinned, &record->link);
+        fy_layer_due(f, FY_LAYER_OBJECT);
     }
     fy_control_unlock(f);
     return stays;

@@ -115,6 +115,7 @@ void fy_record_rest(ferry *f, fy_record *record)
     record->state = FY_RESTING;
     if (record->pending.count != 0)
         fy_list_insert(&objects->ready, &record->link);
+    fy_layer_due(f, FY_LAYER_OBJECT);
 }
 
 int fy_failed_tell(ferry *f)
@@ -134,6 +135,7 @@ int fy_failed_tell(ferry *f)
 
 void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error)
 {
+    fy_layer_due(f, FY_LAYER_OBJECT);
     for (fy_queued_message *queued; (queued = fy_queued_list_pop(messages)) != NULL;) {
         queued->error = (int16_t)error;
         fy_queued_list_push(&fy_objects_of(f)->failed, queued);

@@ -182,8 +182,10 @@ static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object ob
  * may have moved the object. */
 static bool pace(ferry *f, ferry_object object, int rank, size_t size_bytes)
 {
-    if (fy_objects_of(f)->messages.unsettled)
+    if (fy_objects_of(f)->messages.unsettled) {
         fy_held_settle(f, false);
+        fy_layer_due(f, FY_LAYER_OBJECT);
+    }
     return rank >= 0 && fy_message_pace(f, object.word, rank, size_bytes);
 }
 

@@ -25,8 +25,8 @@
 #include <ferry/error.h>
 
 /* Of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 11
-#define FY_TRANSPORT_VERSION 1
+#define FY_PORT_VERSION 12
+#define FY_TRANSPORT_VERSION 2
 #define FY_HOST_VERSION 1
 #define FY_HEAP_VERSION 1
 #define FY_MEMBERS_VERSION 2
@@ -118,7 +118,7 @@ typedef struct fy_port {
     const fy_port_ops *ops;
 } fy_port;
 
-/* Transport: what a new network must write. No operation is NULL but send_lent. */
+/* Transport: what a new network must write. No operation is NULL but send_lent and news. */
 typedef struct fy_transport_ops {
     uint32_t version; /* FY_TRANSPORT_VERSION */
 
@@ -157,6 +157,12 @@ typedef struct fy_transport_ops {
      * wake. Frames that came just before may not wake it: the caller polls once after the call.
      * [application thread] */
     void (*serve)(fy_port *port, fy_thread thread);
+
+    /* A word for the client to look at in place of a poll that finds nothing. It is not 0 while a
+     * frame waits on `lane` that `send` has returned for; it may be so although none waits. A poll
+     * that leaves nothing makes it 0, soon at the latest. Lends it until close; read relaxed. NULL,
+     * as the operation or from it: only a poll tells. */
+    const _Atomic uint64_t *(*news)(fy_port *port, fy_lane lane);
 } fy_transport_ops;
 
 /* Host: time and threads of the process in which the rank runs. The simulator has its own. */

@@ -82,6 +82,7 @@ int ferry_store_open(ferry *f, const ferry_store_options *options, ferry_store *
     }
     objects->store_state = s;
     objects->store = &fy_store_hooks;
+    fy_layer_due(f, FY_LAYER_OBJECT);
     objects->watched = true;
     *out = s;
     return 0;

@@ -71,8 +71,10 @@ static void close_windows(ferry *f)
 static int progress(ferry *f)
 {
     fy_windows *all = fy_windows_of(f);
-    if (all == NULL)
+    if (all == NULL || fy_list_empty(&all->windows)) {
+        fy_layer_rest(f, FY_LAYER_WINDOW);
         return 0;
+    }
     for (fy_link *link = all->windows.next; link != &all->windows; link = link->next)
         if (((ferry_window *)(void *)link)->go_due)
             fy_window_progress_go((ferry_window *)(void *)link);
@@ -209,6 +211,7 @@ static ferry_window *prepare(ferry *f, const ferry_window_options *options)
     w->id = ++all->id;
     fy_list_init(&w->queue);
     fy_list_insert(&all->windows, &w->link);
+    fy_layer_due(w->f, FY_LAYER_WINDOW);
     if (fill(w, options) == 0)
         return w;
     window_free(w, true);

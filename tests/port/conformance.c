@@ -296,6 +296,55 @@ static void leaving(fy_port *port)
     fy_tally_meet(&t, 1);
 }
 
+/* Rank 0 of `news`: polls one lane only when its word says so. */
+static void poll_by_news(tally *t, fy_lane lane, uint64_t wanted, const _Atomic uint64_t *word)
+{
+    const fy_transport_ops *ops = &t->port->ops->transport;
+    uint64_t since = t->port->ops->host.now(t->port);
+    for (uint64_t polls = 0; t->count[lane] < wanted;) {
+        uint64_t now = t->port->ops->host.now(t->port);
+        fy_expect(now - since < 20000 * MS);
+        if (atomic_load_explicit(word, memory_order_relaxed) == 0)
+            continue;
+        since = now;
+        t->leave = polls++ % 7 == 0 && ops->pending(t->port, lane);
+        (void)ops->poll(t->port, lane, 3, take, t);
+        fy_expect(!t->leave || atomic_load_explicit(word, memory_order_relaxed) != 0);
+        t->leave = false;
+    }
+    int empty = 0;
+    for (; atomic_load_explicit(word, memory_order_relaxed) != 0; empty++)
+        (void)ops->poll(t->port, lane, 3, take, t);
+    fy_expect(empty < 1000);
+}
+
+/* Goal: a port that says where there are news says so of each frame, and says no longer that there
+ * are any when all is taken. Method: two ranks send, now and then after a pause, so that their
+ * frames come while rank 0 takes the one before; it polls only when told, takes few at a time and
+ * leaves some. */
+static void news(fy_port *port)
+{
+    enum { FRAMES = 30000 };
+    tally t = {.port = port};
+    fy_port_info info = fy_info_of(port);
+    for (int lane = FY_LANES - 1; lane >= 0; lane--) {
+        const _Atomic uint64_t *word = port->ops->transport.news == NULL
+                                           ? NULL
+                                           : port->ops->transport.news(port, (fy_lane)lane);
+        uint64_t pauses = (uint64_t)info.rank;
+        if (word != NULL && info.rank == 0)
+            poll_by_news(&t, (fy_lane)lane, FRAMES * (uint64_t)(info.ranks - 1), word);
+        for (uint64_t number = 0; word != NULL && info.rank != 0 && number < FRAMES; number++) {
+            fy_frame frame = numbered(number, (fy_lane)lane);
+            fy_tally_send(&t, (fy_lane)lane, 0, &frame);
+            pauses = pauses * 6364136223846793005u + 1442695040888963407u;
+            for (uint64_t i = pauses >> 54; number % 8 != 0 && i > 0; i--)
+                __asm__ volatile("" ::: "memory");
+        }
+    }
+    fy_tally_meet(&t, 1);
+}
+
 static void delay(fy_port *port, uint64_t ns)
 {
     uint64_t end = port->ops->host.now(port) + ns;
@@ -490,6 +539,7 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_reads_what_it_is_lent", lends, 2},
     {"test_port_bounds_a_flood", flood, 2},
     {"test_port_keeps_what_is_left", leaving, 3},
+    {"test_port_says_what_is_new", news, 3},
     {"test_port_loses_no_wake_up", wakes, 2},
     {"test_port_keeps_deadlines", deadline, 1},
     {"test_port_wakes_the_helper", helper_answers, 2},

@@ -171,6 +171,8 @@ static int progress(ferry *f)
             count++;
         }
     }
+    if (count == 0 && fy_list_empty(&movers->active))
+        fy_layer_rest(f, FY_LAYER_MOVER);
     return count;
 }
 

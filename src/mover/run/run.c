@@ -357,6 +357,7 @@ int ferry_mover_start(ferry_mover *m, const ferry_track *track)
         (void)fy_mover_advance(m);
     (void)fy_mover_is_bereft(m);
     fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
+    fy_layer_due(m->f, FY_LAYER_MOVER);
     return 0;
 }
 

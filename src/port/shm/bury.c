@@ -19,14 +19,9 @@ static void give_back(const fy_segment *s, shm_ring *first)
 static void forget(shm_port *p, fy_lane lane, inbox *in)
 {
     lane_state *l = &p->lanes[lane];
-    uint32_t at = 0;
-    while (at < l->count && l->order[at] != in)
-        at++;
-    if (at == l->count)
-        return;
-    for (l->count--; at < l->count; at++)
-        l->order[at] = l->order[at + 1];
-    l->first = l->turn = 0;
+    if (in->place < l->watched)
+        fy_shm_swap(l, in->place, --l->watched);
+    fy_shm_swap(l, in->place, --l->count);
     in->ring = NULL;
     in->overtaken = false;
 }
@@ -66,6 +61,7 @@ static void bury_rings(shm_port *p, uint32_t gone)
             /* seq_cst, though any order would do: it sends nothing more */
             atomic_fetch_and(&p->adopted[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
             atomic_fetch_and(&p->self->open[channel][gone / 64], ~(UINT64_C(1) << (gone % 64)));
+            atomic_fetch_and(&p->self->news[lane].from[gone / 64], ~(UINT64_C(1) << (gone % 64)));
         }
     /* Nothing is sent to it any more either: that asks for its state first. */
     give_back(p->segment, ring_at(p->segment, p->rank, gone, 0));

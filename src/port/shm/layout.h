@@ -14,7 +14,7 @@
 #include "port/shm/shm.h"
 
 #define SHM_MAGIC 0x31676573797272fau
-#define SHM_VERSION 8
+#define SHM_VERSION 9
 #define SHM_HANDLERS_MAX 1024
 #define SHM_NAME_BYTES 32
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
@@ -64,9 +64,14 @@ typedef struct shm_rank {
     _Alignas(64) _Atomic uint32_t serve; /* fy_thread */
     _Atomic uint32_t helper_asleep;      /* as app_asleep */
 
-    /* Written by sources at their first frame: a bit per source, and a count of changes. */
-    _Alignas(64) _Atomic uint32_t opened;
+    /* Written by sources at their first frame: a bit per source. */
     _Alignas(64) _Atomic uint64_t open[SHM_CHANNELS][SHM_OPEN_WORDS];
+
+    /* By lane: what a poll looks at in place of the rings (receive.c). */
+    struct shm_news {
+        _Alignas(64) _Atomic uint64_t any;     /* a bit for each word of `from` with a new bit */
+        _Atomic uint64_t from[SHM_OPEN_WORDS]; /* a bit per source that has sent since then */
+    } news[FY_LANES];
 
     /* Written by whoever has notices. */
     _Alignas(64) _Atomic uint32_t events; /* changes of peers' states */
@@ -136,6 +141,15 @@ typedef struct shm_ring {
     /* The producer's: it found no room and wants to be woken. */
     _Alignas(64) _Atomic uint32_t stalled;
 } shm_ring;
+
+typedef struct shm_news shm_news;
+
+/* Says that `source` has sent. seq_cst: the bit stands before the target is told to look for it. */
+static inline void fy_shm_note(shm_news *news, uint32_t source)
+{
+    atomic_fetch_or(&news->from[source / 64], UINT64_C(1) << source % 64);
+    atomic_fetch_or(&news->any, UINT64_C(1) << source / 64);
+}
 
 struct fy_segment {
     char *base;

@@ -11,6 +11,7 @@ typedef struct outbox {
     shm_ring *ring; /* NULL until the first frame */
     shm_slot *slots;
     shm_rank *target;
+    shm_news *news; /* the target's, of this lane */
     uint64_t tail, head_seen;
     uint64_t bytes_tail, bytes_head_seen;
     uint64_t copied_tail, copied_head_seen;
@@ -24,15 +25,22 @@ typedef struct inbox {
     uint64_t published;
     uint64_t bytes_head, bytes_published;
     uint64_t copied_head, copied_published;
+    const _Atomic uint32_t *turn; /* of the next slot */
+    uint32_t idle; /* what it is as this rank has left it; or it is to be looked at */
     uint32_t source;
+    uint32_t place; /* in `order` */
+    uint32_t found; /* the round in which it had a frame last */
     bool overtaken; /* a frame that came after the next one is there, and the next one is not */
 } inbox;
 
-/* Which inboxes a poll looks at. The first HOT_COUNT of `order` are those where frames were found
- * lately; the others take turns. */
+/* The inboxes that are known. On the data lane the first `watched` of `order` are those where
+ * frames were found lately: their sources' bits in `news` are set, and polls look at them. */
 typedef struct lane_state {
-    _Atomic uint32_t opened_seen; /* another count than `opened`: rings are to be adopted */
-    uint32_t count, first, turn, hot;
+    uint32_t count, watched;
+    uint32_t first; /* of the watched: where the next poll begins */
+    uint32_t turn;  /* of the others: which one is looked at next */
+    int32_t empty;  /* polls that may find nothing before the round ends */
+    uint32_t round;
     inbox **order;
 } lane_state;
 
@@ -57,6 +65,7 @@ typedef struct shm_port {
     bool crowded; /* more ranks are there than processors, as the application thread saw last */
     fy_compute compute;
     shm_rank *self;
+    _Atomic uint64_t *any[FY_LANES]; /* of this rank's news */
     fy_heap *heap;
     uint32_t arena;             /* its number */
     _Atomic uint32_t releasing; /* threads that give a block back to another rank */
@@ -92,6 +101,12 @@ void fy_shm_repair(const shm_port *p, fy_thread thread);
 /* receive.c */
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
 bool fy_shm_pending(fy_port *port, fy_lane lane);
+const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane);
+/* As fy_shm_pending, of the application thread, where a frame that has just come may be missed: it
+ * costs as much as a poll. */
+bool fy_shm_has_news(const shm_port *p);
+/* Two inboxes change places in `order`. */
+void fy_shm_swap(lane_state *lane, uint32_t a, uint32_t b);
 /* Before the poller of `lane` sleeps: looks for what shared memory that was overwritten hides from
  * fy_shm_pending. True: it shall poll. */
 bool fy_shm_look_closer(shm_port *p, fy_lane lane);

@@ -5,15 +5,33 @@
  *
  * A slot's turn is that of this lap when it is full, else that of the lap before. Any other was
  * overwritten. So was one that says "not yet" although the slot after it is full: sources fill them
- * in order. That costs a look at one more line, so it is done before the rank sleeps only. */
+ * in order. That costs a look at one more line, so it is done before the rank sleeps only.
+ *
+ * A poll does not look at the rings of silent sources. A source that has sent sets its bit in this
+ * rank's `news`, and says in one word, `any`, that there are new bits: the one word that a poll
+ * looks at for all sources that were silent.
+ *
+ * On the control lane the bit goes when its rings are looked at. Its sources order the look at
+ * their bit behind the frame, and here the bit is taken away before the look at the rings, all
+ * sequentially consistent: either the poll sees the frame, or the source sees that its bit is gone.
+ *
+ * On the data lane a source does not order the two, since that would cost more than the rest of the
+ * send. There the bit stays as long as frames come, and this rank watches those sources' rings
+ * themselves: in an exchange of frames nobody writes to `news`. A bit is taken away after rounds of
+ * silence. A frame whose turn this rank does not see yet, although its source has still seen the
+ * bit, is found in two ways: each round ends with a look at some of the rings that are not watched,
+ * in turn, and before this rank sleeps it makes all sources' stores visible and looks at all rings
+ * (wait.c, fy_shm_pending). */
 #include "port/shm/port_state.h"
 
 #include "base/log.h"
 
-/* A poll looks at all inboxes up to SMALL_COUNT; beyond, at the HOT_COUNT where frames were found
- * lately and at TURN_COUNT others. */
-#define SMALL_COUNT 8
-#define HOT_COUNT 4
+/* Inboxes that are watched however long they are silent. */
+#define FEW_COUNT 1
+/* Polls in a row that find nothing, after which a round ends; rounds of silence after which a
+ * source is not watched any more; and how many of the others are looked at in a round. */
+#define ROUND_POLLS 64
+#define SILENT_ROUNDS 1
 #define TURN_COUNT 4
 
 /* A frame as it arrived, and where its payload was. */
@@ -24,28 +42,60 @@ typedef struct arrival {
     void *block;
 } arrival;
 
-static void __attribute__((cold, noinline)) adopt(shm_port *p, fy_lane lane)
+/* The next slot is as this rank has left it. */
+static inline bool is_idle(const inbox *in)
 {
+    /* relaxed: drain looks again */
+    return atomic_load_explicit(in->turn, memory_order_relaxed) == in->idle;
+}
+
+/* Says what to look at until the next frame. */
+static inline void note_next(const shm_port *p, inbox *in)
+{
+    uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
+    in->turn = &in->slots[head & p->slot_mask].turn;
+    in->idle = (uint32_t)(head >> p->slot_shift);
+}
+
+/* The inbox of a source that has opened its ring, if it has; else NULL. */
+static __attribute__((noinline)) inbox *find_inbox(shm_port *p, fy_lane lane, fy_thread thread,
+                                                   uint32_t source)
+{
+    uint32_t channel = channel_of(thread, lane);
+    inbox *in = &p->in[channel][source];
+    if (in->ring != NULL)
+        return in;
+    /* acquire: pairs with announce */
+    uint64_t bits =
+        atomic_load_explicit(&p->self->open[channel][source / 64], memory_order_acquire);
+    if (!(bits >> (source % 64) & 1))
+        return NULL;
     lane_state *l = &p->lanes[lane];
-    /* acquire: pairs with the release in open_outbox */
-    uint32_t opened = atomic_load_explicit(&p->self->opened, memory_order_acquire);
-    /* relaxed: fy_shm_pending may ask for another look from now on */
-    atomic_store_explicit(&l->opened_seen, opened, memory_order_relaxed);
-    for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
-        uint32_t channel = channel_of((fy_thread)thread, lane);
-        for (uint32_t source = 0; source < p->segment->ranks; source++) {
-            inbox *in = &p->in[channel][source];
-            /* seq_cst, though the acquire of `opened` orders it already */
-            uint64_t bits = atomic_load(&p->self->open[channel][source / 64]);
-            if (in->ring != NULL || !(bits >> (source % 64) & 1))
-                continue;
-            in->source = source;
-            atomic_fetch_or(&p->adopted[channel][source / 64], UINT64_C(1) << (source % 64));
-            in->ring = ring_at(p->segment, p->rank, source, channel);
-            in->slots = ring_slots(in->ring);
-            l->order[l->count++] = in;
-        }
-    }
+    in->source = source;
+    /* seq_cst, though any order would do: fy_shm_pending knows it by the other bit too */
+    atomic_fetch_or(&p->adopted[channel][source / 64], UINT64_C(1) << (source % 64));
+    in->ring = ring_at(p->segment, p->rank, source, channel);
+    in->slots = ring_slots(in->ring);
+    note_next(p, in);
+    in->place = l->count;
+    l->order[l->count++] = in;
+    return in;
+}
+
+void fy_shm_swap(lane_state *l, uint32_t a, uint32_t b)
+{
+    inbox *in = l->order[a];
+    l->order[a] = l->order[b];
+    l->order[b] = in;
+    l->order[a]->place = a;
+    l->order[b]->place = b;
+}
+
+static void watch(lane_state *l, inbox *in)
+{
+    in->found = l->round;
+    if (in->place >= l->watched)
+        fy_shm_swap(l, in->place, l->watched++);
 }
 
 /* Tells the producer how far we are, and wakes it when it waits for that. */
@@ -184,7 +234,8 @@ lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
 }
 
 /* Delivers from one inbox; returns how many frames were taken. */
-static int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver, void *context)
+static __attribute__((noinline)) int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver,
+                                           void *context)
 {
     int taken = 0;
     while (taken < budget) {
@@ -213,17 +264,80 @@ static int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver, void *
         advance_head(p, in, head + 1);
         taken++;
     }
+    note_next(p, in);
     return taken;
 }
 
-/* Few inboxes: all of them, beginning after the one that used up the last budget. */
-static int poll_all(shm_port *p, lane_state *l, int budget, fy_deliver *deliver, void *context)
+static void watch_source(shm_port *p, uint32_t source)
 {
+    for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
+        inbox *in = find_inbox(p, FY_DATA, (fy_thread)thread, source);
+        if (in != NULL)
+            watch(&p->lanes[FY_DATA], in);
+    }
+}
+
+/* Watches the sources whose bits are new. */
+static __attribute__((noinline)) void watch_new(shm_port *p)
+{
+    shm_news *news = &p->self->news[FY_DATA];
+    /* acquire, both: pairs with fy_shm_note; a bit of `from` that comes later sets `any` again */
+    uint64_t words = atomic_exchange_explicit(&news->any, 0, memory_order_acquire);
+    for (uint32_t w = 0; w < SHM_OPEN_WORDS; w++) {
+        if (!(words >> w & 1))
+            continue;
+        uint64_t bits = atomic_load_explicit(&news->from[w], memory_order_acquire);
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t source = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (source < p->segment->ranks)
+                watch_source(p, source);
+        }
+    }
+}
+
+/* Ends a round: those that were silent for long are not watched any more, and some of the others
+ * are looked at. */
+static __attribute__((noinline)) int end_round(shm_port *p)
+{
+    lane_state *l = &p->lanes[FY_DATA];
+    l->empty = ROUND_POLLS - 1;
+    l->round++;
+    for (uint32_t i = l->watched; i-- > 0 && l->watched > FEW_COUNT;) {
+        inbox *in = l->order[i];
+        if (l->round - in->found <= SILENT_ROUNDS)
+            continue;
+        fy_shm_swap(l, i, --l->watched);
+        /* seq_cst: before the look at the ring */
+        atomic_fetch_and(&p->self->news[FY_DATA].from[in->source / 64],
+                         ~(UINT64_C(1) << in->source % 64));
+        if (!is_idle(in))
+            watch(l, in);
+    }
+    for (uint32_t i = 0; i < TURN_COUNT && l->watched < l->count; i++) {
+        l->turn = l->turn + 1 < l->count && l->turn >= l->watched ? l->turn + 1 : l->watched;
+        if (!is_idle(l->order[l->turn]))
+            watch(l, l->order[l->turn]);
+    }
+    return 0;
+}
+
+/* Begins after the one that used up the last budget. */
+static __attribute__((noinline)) int poll_watched(shm_port *p, int budget, fy_deliver *deliver,
+                                                  void *context)
+{
+    lane_state *l = &p->lanes[FY_DATA];
+    /* relaxed: watch_new acquires */
+    if (atomic_load_explicit(&p->self->news[FY_DATA].any, memory_order_relaxed) != 0)
+        watch_new(p);
     int taken = 0;
-    uint32_t count = l->count, first = l->first;
+    uint32_t count = l->watched, first = l->first < count ? l->first : 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = first + i < count ? first + i : first + i - count;
-        taken += drain(p, l->order[at], budget - taken, deliver, context);
+        inbox *in = l->order[at];
+        if (is_idle(in))
+            continue;
+        in->found = l->round;
+        taken += drain(p, in, budget - taken, deliver, context);
         if (taken >= budget) {
             l->first = at + 1 < count ? at + 1 : 0;
             break;
@@ -232,49 +346,122 @@ static int poll_all(shm_port *p, lane_state *l, int budget, fy_deliver *deliver,
     return taken;
 }
 
-static int poll_some(shm_port *p, lane_state *l, int budget, fy_deliver *deliver, void *context)
+/* What a poll of the control lane is about. */
+typedef struct control_poll {
+    fy_deliver *deliver;
+    void *context;
+    int budget, taken;
+} control_poll;
+
+/* Delivers from the rings of a source. Whether there is nothing left. */
+static bool drain_source(shm_port *p, uint32_t source, control_poll *c)
 {
-    int taken = 0;
-    uint32_t first = l->first++;
-    for (uint32_t i = 0; i < HOT_COUNT && taken < budget; i++)
-        taken += drain(p, l->order[(first + i) % HOT_COUNT], budget - taken, deliver, context);
-    for (uint32_t i = 0; i < TURN_COUNT && taken < budget; i++) {
-        l->turn = l->turn + 1 < l->count && l->turn >= HOT_COUNT ? l->turn + 1 : HOT_COUNT;
-        inbox *in = l->order[l->turn];
-        int found = drain(p, in, budget - taken, deliver, context);
-        if (found > 0) {
-            uint32_t hot = l->hot++ % HOT_COUNT;
-            l->order[l->turn] = l->order[hot];
-            l->order[hot] = in;
-        }
-        taken += found;
+    bool empty = true;
+    for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
+        inbox *in = find_inbox(p, FY_CONTROL, (fy_thread)thread, source);
+        if (in == NULL)
+            continue;
+        int taken = drain(p, in, c->budget - c->taken, c->deliver, c->context);
+        c->taken += taken;
+        if (taken > 0 && c->taken == c->budget)
+            p->lanes[FY_CONTROL].first = source + 1;
+        empty = empty && is_idle(in);
     }
-    return taken;
+    return empty;
+}
+
+/* The sources of a word, as far as `mask` has them. A bit is taken away first, then the rings are
+ * looked at: see above. */
+static void drain_word(shm_port *p, uint32_t w, uint64_t mask, control_poll *c)
+{
+    shm_news *news = &p->self->news[FY_CONTROL];
+    /* seq_cst: pairs with publish_fenced and fy_shm_note */
+    uint64_t bits = atomic_fetch_and(&news->from[w], ~mask) & mask, left = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        uint32_t source = w * 64 + (uint32_t)__builtin_ctzll(bits);
+        if (source < p->segment->ranks && !drain_source(p, source, c))
+            left |= bits & -bits;
+    }
+    if (left != 0) {
+        /* seq_cst, both: as in fy_shm_note */
+        atomic_fetch_or(&news->from[w], left);
+        atomic_fetch_or(&news->any, UINT64_C(1) << w);
+    }
+}
+
+/* Begins after the source that used up the last budget: the word of that comes twice. */
+static __attribute__((noinline)) int poll_control(shm_port *p, int budget, fy_deliver *deliver,
+                                                  void *context)
+{
+    control_poll c = {deliver, context, budget, 0};
+    uint32_t count = (p->segment->ranks + 63) / 64, first = p->lanes[FY_CONTROL].first;
+    if (first >= p->segment->ranks)
+        first = 0;
+    uint64_t upper = UINT64_MAX << first % 64;
+    /* seq_cst: before the bits of the words are taken away */
+    uint64_t words = atomic_exchange(&p->self->news[FY_CONTROL].any, 0);
+    for (uint32_t i = 0; i <= count; i++) {
+        uint32_t w = (first / 64 + i) % count;
+        if (words >> w & 1)
+            drain_word(p, w, i == 0 ? upper : i == count ? ~upper : UINT64_MAX, &c);
+    }
+    return c.taken;
 }
 
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
 {
     shm_port *p = state_of(port);
-    lane_state *l = &p->lanes[lane];
-    /* relaxed: a source that is missed now is found by a later poll */
-    if (atomic_load_explicit(&p->self->opened, memory_order_relaxed) !=
-        atomic_load_explicit(&l->opened_seen, memory_order_relaxed))
-        adopt(p, lane);
-    if (l->count <= SMALL_COUNT)
-        return poll_all(p, l, budget, deliver, context);
-    return poll_some(p, l, budget, deliver, context);
+    /* relaxed: what is missed now is found by a later poll */
+    bool any = atomic_load_explicit(p->any[lane], memory_order_relaxed) != 0;
+    if (lane == FY_CONTROL)
+        return any ? poll_control(p, budget, deliver, context) : 0;
+    lane_state *l = &p->lanes[FY_DATA];
+    if (any)
+        return poll_watched(p, budget, deliver, context);
+    inbox **order = l->order;
+    uint32_t watched = l->watched;
+    if (watched == 1) {
+        if (!is_idle(order[0]))
+            return drain(p, order[0], budget, deliver, context);
+    } else {
+        for (uint32_t i = 0; i < watched; i++)
+            if (!is_idle(order[i]))
+                return poll_watched(p, budget, deliver, context);
+    }
+    return --l->empty < 0 ? end_round(p) : 0;
 }
 
-/* A source has opened its ring, and the count of that was overwritten: the next poll adopts it. */
-static void __attribute__((cold, noinline)) look_again(const shm_port *p, lane_state *l)
+const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane)
 {
-    /* relaxed, both: another count than the one that the poll compares it with */
-    uint32_t opened = atomic_load_explicit(&p->self->opened, memory_order_relaxed);
-    atomic_store_explicit(&l->opened_seen, opened - 1, memory_order_relaxed);
+    return lane == FY_CONTROL ? &state_of(port)->self->news[FY_CONTROL].any : NULL;
 }
 
-/* Any thread: reads the bits of opened rings and the positions, changes nothing. A position that
- * the poller has just moved on from gives at worst a yes too many. */
+bool fy_shm_has_news(const shm_port *p)
+{
+    const lane_state *l = &p->lanes[FY_DATA];
+    /* relaxed: fy_shm_pending looks again before a sleep */
+    if (atomic_load_explicit(&p->self->news[FY_CONTROL].any, memory_order_relaxed) != 0 ||
+        atomic_load_explicit(&p->self->news[FY_DATA].any, memory_order_relaxed) != 0)
+        return true;
+    for (uint32_t i = 0; i < l->watched; i++)
+        if (!is_idle(l->order[i]))
+            return true;
+    return false;
+}
+
+/* A poll would not find the frame of `source`, as its bit was overwritten or will stand there soon:
+ * sets it. */
+static void note_missing(shm_news *news, fy_lane lane, uint32_t source)
+{
+    /* relaxed, both: a bit too many does no harm */
+    uint64_t bits = atomic_load_explicit(&news->from[source / 64], memory_order_relaxed);
+    if (!(bits >> source % 64 & 1) ||
+        (lane == FY_CONTROL && atomic_load_explicit(&news->any, memory_order_relaxed) == 0))
+        fy_shm_note(news, source);
+}
+
+/* Any thread: reads the bits of opened rings and the positions. A position that the poller has just
+ * moved on from gives at worst a yes too many. */
 bool fy_shm_pending(fy_port *port, fy_lane lane)
 {
     shm_port *p = state_of(port);
@@ -296,11 +483,7 @@ bool fy_shm_pending(fy_port *port, fy_lane lane)
                 uint32_t turn = atomic_load(&ring_slots(ring)[head & p->slot_mask].turn);
                 if ((int32_t)(turn - ((uint32_t)(head >> p->slot_shift) + 1)) < 0)
                     continue;
-                /* relaxed, both: an adoption too many does no harm */
-                uint64_t known =
-                    atomic_load_explicit(&p->adopted[channel][w], memory_order_relaxed);
-                if ((known >> source % 64 & 1) == 0)
-                    look_again(p, &p->lanes[lane]);
+                note_missing(&p->self->news[lane], lane, source);
                 return true;
             }
         }
@@ -327,7 +510,12 @@ bool fy_shm_look_closer(shm_port *p, fy_lane lane)
         inbox *in = l->order[i];
         uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
         in->overtaken = is_full(p, in, head + 1) && !is_full(p, in, head);
-        odd = odd || in->overtaken || turn_at(p, in, head) != (uint32_t)(head >> p->slot_shift);
+        if (in->overtaken)
+            in->idle = ~in->idle; /* a poll looks at it */
+        bool here = in->overtaken || turn_at(p, in, head) != (uint32_t)(head >> p->slot_shift);
+        if (here)
+            fy_shm_note(&p->self->news[lane], in->source);
+        odd = odd || here;
         /* A source that waits for room: what this rank has published may be overwritten. */
         /* relaxed: publish looks again */
         if (atomic_load_explicit(&in->ring->stalled, memory_order_relaxed))

@@ -8,7 +8,10 @@
  * After publishing, a sleeping target must be woken, and the store of the turn must not be passed
  * by the load that asks whether it sleeps. On the control lane both are sequentially consistent. On
  * the data lane that order would cost more than the rest of the send: there the target orders our
- * stores before it sleeps (fy_shm_wait), and only the compiler is held back here. */
+ * stores before it sleeps (fy_shm_wait), and only the compiler is held back here.
+ *
+ * Behind that the source sets its bit in the target's news, unless it stands there already, as it
+ * does in a stream of frames and in an exchange of them. receive.c says why that is enough. */
 #include "port/shm/port_state.h"
 
 #include <string.h>
@@ -29,8 +32,7 @@ static void announce(const shm_port *p, uint32_t channel, shm_rank *target)
 {
     /* seq_cst: before the turn of the first slot, for fy_shm_pending's scan before sleeping */
     atomic_fetch_or(&target->open[channel][p->rank / 64], UINT64_C(1) << (p->rank % 64));
-    /* release: pairs with the acquire in adopt */
-    atomic_fetch_add_explicit(&target->opened, 1, memory_order_release);
+    fy_shm_note(&target->news[channel % FY_LANES], p->rank);
 }
 
 /* Announces this source to the target. */
@@ -41,6 +43,7 @@ open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
     o->target = rank_at(p->segment->base, rank);
     o->ring = ring_at(p->segment, rank, p->rank, channel);
     o->slots = ring_slots(o->ring);
+    o->news = &o->target->news[channel % FY_LANES];
     announce(p, channel, o->target);
 }
 
@@ -122,13 +125,27 @@ static inline void claim(const outbox *o, uint32_t slot_mask)
 #endif
 }
 
+static inline bool is_noted(const shm_port *p, const outbox *o, memory_order order)
+{
+    return atomic_load_explicit(&o->news->from[p->rank / 64], order) >> p->rank % 64 & 1;
+}
+
+static void __attribute__((noinline)) note(const shm_port *p, const outbox *o)
+{
+    fy_shm_note(o->news, p->rank);
+}
+
 /* Publishes a slot, perhaps again, and wakes. */
 static void __attribute__((noinline))
-publish_fenced(shm_rank *target, shm_slot *slot, uint32_t turn, fy_lane lane)
+publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn, fy_lane lane)
 {
+    shm_rank *target = o->target;
     /* seq_cst: see above; pairs with the stores in wait.c. Release: with the acquire in receive.c
      */
     atomic_store(&slot->turn, turn);
+    /* seq_cst: after the turn's store; pairs with the exchange in poll_control */
+    if (!is_noted(p, o, memory_order_seq_cst))
+        note(p, o);
     if (atomic_load(&target->app_asleep))
         fy_rouse(&target->app_asleep);
     else if (lane == FY_CONTROL && atomic_load(&target->serve) == FY_HELPER &&
@@ -144,7 +161,7 @@ static inline void publish(const shm_port *p, outbox *o, fy_lane lane, uint32_t 
     o->tail++;
     claim(o, p->slot_mask);
     if (lane == FY_CONTROL || p->fence || (state & SHM_NEEDS_FENCE)) {
-        publish_fenced(o->target, slot, turn, lane);
+        publish_fenced(p, o, slot, turn, lane);
         return;
     }
     /* release: pairs with the acquire in receive.c */
@@ -155,7 +172,10 @@ static inline void publish(const shm_port *p, outbox *o, fy_lane lane, uint32_t 
         fy_rouse(&o->target->app_asleep);
     /* relaxed: after the look at `app_asleep`, which acquires; see wait.c */
     else if (atomic_load_explicit(&o->target->state, memory_order_relaxed) & SHM_NEEDS_FENCE)
-        publish_fenced(o->target, slot, turn, lane);
+        publish_fenced(p, o, slot, turn, lane);
+    /* relaxed: one that is just being taken away is seen late, which receive.c allows for */
+    if (!is_noted(p, o, memory_order_relaxed))
+        note(p, o);
 }
 
 static inline void fill(shm_slot *slot, const fy_frame *frame, shm_place place)

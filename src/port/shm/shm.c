@@ -233,6 +233,7 @@ static const fy_port_ops shm_ops = {
             .send = fy_shm_send,
             .poll = fy_shm_poll,
             .pending = fy_shm_pending,
+            .news = fy_shm_news,
             .wait = fy_shm_wait,
             .wake = fy_shm_wake,
             .serve = fy_shm_serve,
@@ -297,6 +298,8 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
     p->segment = segment;
     p->rank = rank;
     p->self = rank_at(segment->base, rank);
+    for (uint32_t lane = 0; lane < FY_LANES; lane++)
+        p->any[lane] = &p->self->news[lane].any;
     p->slot_mask = segment->ring_slots - 1;
     p->slot_shift = (uint32_t)__builtin_ctz(segment->ring_slots);
     p->bytes_max = segment->ring_bytes / 8;

@@ -193,6 +193,12 @@ static bool notices(shm_port *p, fy_thread thread)
     return true;
 }
 
+/* As app_ready, where what has just come may be missed: for looks that are repeated. */
+static bool app_sees(shm_port *p)
+{
+    return fy_shm_has_news(p) || notices(p, FY_APP);
+}
+
 static bool app_ready(shm_port *p)
 {
     return fy_shm_pending(&p->port, FY_DATA) || fy_shm_pending(&p->port, FY_CONTROL) ||
@@ -210,7 +216,7 @@ static bool helper_ready(shm_port *p)
 static bool look(shm_port *p, uint64_t deadline_ns)
 {
     for (int i = 0; i < SPINS && !p->crowded; i++) {
-        if (app_ready(p))
+        if (app_sees(p))
             return true;
         pause_briefly();
     }
@@ -218,7 +224,7 @@ static bool look(shm_port *p, uint64_t deadline_ns)
     bool alone = !p->crowded;
     for (int i = 0; i < (alone ? YIELDS_ALONE : YIELDS); i++) {
         sched_yield();
-        if (app_ready(p))
+        if (app_sees(p))
             return true;
         if (i % YIELDS_TIMED != 0)
             continue;
@@ -237,7 +243,7 @@ static bool look(shm_port *p, uint64_t deadline_ns)
 
 static void wait_app(shm_port *p, uint64_t deadline_ns)
 {
-    if (app_ready(p))
+    if (app_sees(p))
         return;
     if (p->impatience > 0) {
         p->impatience--;
