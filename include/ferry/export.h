@@ -15,4 +15,17 @@
 #define FERRY_MUST_USE
 #endif
 
+/* The initialiser of a struct that does not begin with its size, such as ferry_message: all zero.
+ * C11 and C++17 accept it without a warning. */
+#if defined(__cplusplus)
+#define FERRY_ZERO                                                                                 \
+    {                                                                                              \
+    }
+#else
+#define FERRY_ZERO                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#endif
+
 #endif

@@ -2,9 +2,13 @@
 # functions and function types as text, structs with the offset and size of each field, enumerators
 # and constants with their values. Names of parameters are left out, since they bind nobody.
 #
-#     awk -f abi.awk include/ferry/*.h >program.c
+#     awk -v made="STRUCT..." -f abi.awk include/ferry/*.h >program.c
+# The size of a struct counts if the struct never grows: it does not begin with its size, and is not
+# in `made`, which names those that the library alone makes.
 BEGIN {
     RS = "\001"
+    count = split(made, names, " ")
+    for (i = 1; i <= count; i++) grows[names[i]] = 1
     print "#include <stddef.h>\n#include <stdio.h>\n#include <ferry/ferry.h>"
 }
 
@@ -50,7 +54,8 @@ function say_field(struct, field,    name)
 
 function say_struct(name, body,    parts, names, type, n, i, k, j)
 {
-    main = main "    printf(\"" name ": %zu bytes\\n\", sizeof(" name "));\n"
+    if (body !~ /^ *size_t size *;/ && !(name in grows))
+        main = main "    printf(\"" name ": %zu bytes\\n\", sizeof(" name "));\n"
     n = split(body, parts, ";")
     for (i = 1; i < n; i++) {
         k = parts[i] ~ /[(]/ ? 1 : split(parts[i], names, ",")

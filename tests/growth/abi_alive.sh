@@ -26,11 +26,34 @@ noticed() # a fixed text that abi.sh must print
     again
 }
 
+added() # a fixed text that abi.sh must print as new, and it must print no break
+{
+    if sh "$source/tests/growth/abi.sh" "$scratch/include" "$scratch/lib" \
+        "$source/tests/growth/abi.list" check >"$scratch/out" 2>&1; then
+        echo "FAILED: not noticed: $1"
+        exit 1
+    fi
+    if ! grep -qF "$1" "$scratch/out" || grep -q BREAK "$scratch/out"; then
+        cat "$scratch/out"
+        echo "FAILED: no \"$1\", or a break"
+        exit 1
+    fi
+    echo "no break: $1"
+    again
+}
+
 edit() { sed -i "$2" "$scratch/include/ferry/$1"; }
 
 again
 edit core.h '/^    int32_t tag;  /i\    int added;'
 noticed 'BREAK, gone or changed: ferry_message.words at 8,'
+# A struct that never grows, one that begins with its size, and one that the library alone makes.
+edit core.h '/^} ferry_message;/i\    int added;'
+noticed 'BREAK, gone or changed: ferry_message: 56 bytes'
+edit core.h '/^} ferry_options;/i\    int added;'
+added 'new: ferry_options.added at '
+edit core.h '/^} ferry_receipt;/i\    int added;'
+added 'new: ferry_receipt.added at '
 edit core.h '/^    FERRY_COMPLETED,/i\    FERRY_ADDED,'
 noticed 'BREAK, gone or changed: ferry_event FERRY_COMPLETED = 1'
 edit group.h '/ferry_group_count/d'
