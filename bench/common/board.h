@@ -27,6 +27,10 @@ typedef enum bench_kind {
     BENCH_GET,     /* rank 0 reads */
     BENCH_BARRIER, /* all ranks, count times */
     BENCH_ALLREDUCE,
+    BENCH_BROADCAST, /* these four by changing roots, or by all ranks, count times */
+    BENCH_ALLTOALL,
+    BENCH_GATHERV,
+    BENCH_REDUCE_SCATTER,
     BENCH_RING,        /* count laps of a token through all ranks */
     BENCH_RING_BUSY,   /* the same, beside one computing process for each core */
     BENCH_WAKE,        /* one way to a rank that sleeps */

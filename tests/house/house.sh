@@ -26,7 +26,8 @@ public_functions()
         include/ferry/*.h
 }
 
-# Functions of at most 70 lines, files of at most 1,000; says when 40 or 500 are passed.
+# Functions of at most 70 lines, files of at most 1,000; says when 40 or 500 are passed. The page of
+# performance has less than 150 lines: what it does not hold is in docs/lab.
 rule_lengths()
 {
     code | xargs awk '
@@ -47,6 +48,9 @@ rule_lengths()
         END { file_end() }' >"$scratch/out"
     grep '^note:' "$scratch/out"
     grep -v '^note:' "$scratch/out" >"$found"
+    [ ! -f docs/performance.md ] || awk 'END {
+        if (NR >= 150) printf "%s:%d: page of %d lines, below 150\n", FILENAME, NR, NR
+    }' docs/performance.md >>"$found"
 }
 
 # 100 columns and no tabs. Lines of data tables in tests are no exception, nor are lists of CMake's.

@@ -123,6 +123,7 @@ case $rule in
 lengths)
     spoil 'a function of 71 lines' long_function
     spoil 'a file of 1,001 lines' to src/base/b.c "$(lines 1001)"
+    spoil 'a page of performance of 150 lines' to docs/performance.md "$(lines 150)"
     ;;
 columns)
     spoil 'a line of 101 columns' to src/base/b.c "/* $(printf '%096d' 0) */\n"

@@ -1,0 +1,47 @@
+/* What both sides of the benchmark of collectives share: buffers, and the loop that is timed.
+ * `size` is what one rank gives to one other: of a broadcast and an allreduce all of it, of the
+ * others one piece. Roots change from operation to operation, so each rank waits for each other. */
+#ifndef BENCH_COLLECTIVES_SIDE_H
+#define BENCH_COLLECTIVES_SIDE_H
+
+#include "common/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MAX = 8, PIECE_BYTES = 1 << 20 };
+
+typedef struct collectives_side {
+    void *library; /* the rank of Ferry's; of no use to others */
+    int rank, ranks;
+    unsigned char *in, *out; /* RANKS_MAX pieces each */
+} collectives_side;
+
+/* One operation of `size_bytes`. */
+typedef void collectives_fn(collectives_side *s, size_t size_bytes, int root);
+
+static inline bool collectives_buffers(collectives_side *s)
+{
+    const size_t bytes = (size_t)RANKS_MAX * PIECE_BYTES;
+    s->in = aligned_alloc(4096, bytes);
+    s->out = aligned_alloc(4096, bytes);
+    if (s->in == NULL || s->out == NULL || s->ranks > RANKS_MAX)
+        return false;
+    memset(s->in, 0, bytes);
+    memset(s->out, 0, bytes);
+    return true;
+}
+
+static inline double collectives_time(collectives_side *s, const bench_job *job, collectives_fn *fn)
+{
+    const uint64_t warm = bench_warmup(job);
+    uint64_t start = 0;
+    for (uint64_t i = 0; i < warm + job->count; i++) {
+        if (i == warm)
+            start = bench_now();
+        fn(s, job->size_bytes, (int)(i % (uint64_t)s->ranks));
+    }
+    return (double)(bench_now() - start);
+}
+
+#endif
