@@ -21,6 +21,7 @@
  * the application thread acts on the notes. */
 #include "core/quiesce.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -327,6 +328,25 @@ static bool is_asked(const ferry *f)
     return q->asked && q->asked_epoch == q->epoch && q->asked_mark == f->peers.gone_mark;
 }
 
+/* The asker has registered other handlers. A rank that joined by itself and is no member yet runs
+ * another program: it leaves, and harms nobody. */
+static int refuse_handlers(ferry *f, int asker)
+{
+    bool newcomer = f->collectives.group->self < 0 && f->ops->members.withdraw != NULL;
+    if (!newcomer || !f->ops->members.withdraw(f->port)) {
+        fy_loss_compare(f, asker, 0);
+        return 0;
+    }
+    f->left = true;
+    f->loss.error = FERRY_EINVAL; /* of all later calls too; nobody is told */
+    (void)snprintf(f->loss.reason, sizeof(f->loss.reason),
+                   "this program cannot join the job: rank %d has registered other handlers; "
+                   "expected the job's program",
+                   asker);
+    fy_log(f, "%s", f->loss.reason);
+    return fy_loss_check(f, "ferry_quiesce");
+}
+
 /* Does this idle rank's part in the waves, with the lock held. `*acted` when there was something to
  * do, so that there may be more. */
 static int take_part(ferry *f, bool *acted)
@@ -344,11 +364,13 @@ static int take_part(ferry *f, bool *acted)
     if (!is_asked(f))
         return 0;
     if (!q->passed_on) {
+        int error = 0;
         q->passed_on = true;
         *acted = true;
         if (q->asker >= 0 && q->asker_handlers != fy_handlers_signature(f))
-            fy_loss_compare(f, q->asker, 0);
-        int error = tell_children(f, WAVE_ASK);
+            error = refuse_handlers(f, q->asker);
+        if (error == 0)
+            error = tell_children(f, WAVE_ASK);
         if (error != 0)
             return error;
     }

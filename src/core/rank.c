@@ -190,6 +190,11 @@ static int meet(ferry *f)
 
 int fy_rank_close(ferry *f)
 {
+    if (f->left) { /* ferry_quiesce has refused it */
+        fy_ops_cancel(f);
+        fy_rank_destroy(f);
+        return FERRY_ESTATE;
+    }
     f->closing = FY_CLOSING_FIRST;
     fy_account_enter(f, FY_DOING_CLOSE);
     fy_peers_ignore(f);
@@ -217,7 +222,7 @@ int fy_rank_close(ferry *f)
     /* Of a rank that died, all who start ranks tell in a line of their own. */
     if (error != 0 && error != FERRY_EPEER)
         fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);
-    if (error != 0 && f->kept_by_main)
+    if (error != 0 && f->kept_by_main && !f->left)
         fy_loss_end(f, EXIT_FAILURE);
     int traced = fy_trace_file_write(f);
     error = error != 0 ? error : written != 0 ? written : traced;

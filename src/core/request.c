@@ -159,7 +159,8 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
     fy_handlers *h = &f->handlers;
     bool exists = frame->handler < h->count;
     bool *told = exists ? &h->entries[frame->handler].told_unknown : &h->told_unknown;
-    if (frame->op == 0)
+    /* One that has joined and is no member yet may be refused (quiesce.c). */
+    if (frame->op == 0 && fy_group_place(f->collectives.group, source) >= 0)
         fy_loss_note(f, FERRY_ELOST,
                      "rank %d dropped a request from rank %d for handler %u, which is not the same "
                      "handler on both",

@@ -29,7 +29,7 @@
 #define FY_TRANSPORT_VERSION 2
 #define FY_HOST_VERSION 1
 #define FY_HEAP_VERSION 1
-#define FY_MEMBERS_VERSION 2
+#define FY_MEMBERS_VERSION 3
 #define FY_DIAGNOSIS_VERSION 1
 #define FY_FRAME_WORDS 4
 #define FY_KEEP_ALL (-2) /* for alloc and keep_for: until free_gone, when its rank has gone */
@@ -261,6 +261,11 @@ typedef struct fy_member_ops {
      * port, unless one has died. `close` may then change this rank's state and tell nobody: they
      * see it when they look. It tells them if a rank has died. NULL: it tells always. */
     void (*end_quietly)(fy_port *port);
+
+    /* If this rank joined the job by itself, the others are told that it has left, as by `close`,
+     * which alone may follow. Whether it did. NULL: no rank joins by itself. [application thread]
+     */
+    bool (*withdraw)(fy_port *port);
 } fy_member_ops;
 
 /* Diagnosis: what a rank tells of itself. Only `doing` and `name_handler` have to be there. */

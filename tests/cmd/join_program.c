@@ -3,6 +3,10 @@
  *   linger  leaves the job, and waits until a file named by LINGER has gone
  *   await   as meet, then waits for ever in a quiescence that cannot end
  *   endure  goes on when others die or leave, until COUNT have
+ *   strange  registers another handler than the others, and quiesces twice
+ *   request  the same, and sends a request before
+ *   nothing  registers none
+ *   unheard  returns without a ferry_quiesce
  * After `main` as the first argument it is a program of ferry_main, which may start its ranks. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +17,7 @@
 
 #include "../programs/check.h"
 
-enum { LEFT = 1 };
+enum { LEFT = 1, STRANGE = 3 };
 
 typedef struct state {
     ferry_handler greet;
@@ -53,12 +57,30 @@ static void meet(ferry *f, state *s, int count)
     fflush(stdout);
 }
 
+/* What another program than the job's may do. Each way ends with an error. */
+static int be_strange(ferry *f, state *s, const char *mode)
+{
+    if (strcmp(mode, "nothing") != 0)
+        check(f, ferry_handler_register(f, "shout", on_greet, &s->greet) == 0, "register");
+    const ferry_message greeting = {.handler = s->greet};
+    if (strcmp(mode, "request") == 0)
+        check(f, ferry_request_send(f, 0, &greeting, NULL) == 0, "send");
+    if (strcmp(mode, "unheard") == 0)
+        return 0;
+    check(f, ferry_quiesce(f) == FERRY_EINVAL, "a stranger is a member");
+    check(f, ferry_quiesce(f) == FERRY_EINVAL, "a stranger is a member at last");
+    return STRANGE;
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     static state s; /* callbacks run until Ferry is closed */
     const char *mode = argc > 1 ? argv[1] : "";
     int count = argc > 2 ? atoi(argv[2]) : 0;
     ferry_user_data_set(f, &s);
+    if (strcmp(mode, "strange") == 0 || strcmp(mode, "request") == 0 ||
+        strcmp(mode, "nothing") == 0 || strcmp(mode, "unheard") == 0)
+        return be_strange(f, &s, mode);
     check(f, ferry_handler_register(f, "greet", on_greet, &s.greet) == 0, "register");
     if (strcmp(mode, "endure") == 0) {
         check(f, ferry_peer_watch(f, on_peer, &s) == 0, "on_peer");
@@ -91,7 +113,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", ferry_strerror(error), ferry_error_message(NULL));
         return 3;
     }
-    if (rank_main(f, argc, argv) == LEFT)
+    int status = rank_main(f, argc, argv);
+    if (status == LEFT)
         return 0;
-    return ferry_close(f) == 0 ? 0 : 1;
+    return ferry_close(f) == 0 || status != 0 ? status : 1;
 }

@@ -84,6 +84,21 @@ says job.err 'rank [23] (process [0-9]*), which had joined, has ended'
 wait "$second"
 absent "$door" || fail "the folder is left behind"
 
+# Another program is refused, whatever it calls first; the job goes on, and takes others in.
+start job "$ferry" run -n 2 -m 11 --join "$door" "$program" meet 3
+await exists "$door/socket"
+for how in "" main; do
+    for mode in strange request nothing unheard; do
+        status=3
+        [ $mode != unheard ] || status=1
+        expect $status "$ferry" join "$door" "$program" $how $mode
+        says err 'this program cannot join the job: rank 0 has registered other handlers'
+    done
+done
+start first "$ferry" join "$door" "$program" meet 3
+ends job 0
+ends first 0
+
 # A job ends in order, and those that joined with it.
 start job "$ferry" run -n 1 -m 3 --join "$door" "$program" meet 3
 await exists "$door/socket"

@@ -37,6 +37,16 @@ static void shm_end_quietly(fy_port *port)
     state_of(port)->quiet = true;
 }
 
+static bool shm_withdraw(fy_port *port)
+{
+    const shm_port *p = state_of(port);
+    const fy_segment *s = p->segment;
+    if (s->pipe < 0)
+        return false;
+    fy_controls_mark(s->base, s->ranks, p->rank, SHM_LEFT);
+    return true;
+}
+
 static void shm_close(fy_port *port)
 {
     shm_port *p = state_of(port);
@@ -271,6 +281,7 @@ static const fy_port_ops shm_ops = {
             .abort = shm_abort,
             .outcome = shm_outcome,
             .end_quietly = shm_end_quietly,
+            .withdraw = shm_withdraw,
         },
     .diagnosis =
         {
