@@ -2,9 +2,9 @@
  *
  * Small blocks come from runs of one size class; a class keeps a list of its runs that have room,
  * the one freed into last in front. Free blocks of a run are linked through their records. A run
- * without live blocks goes back to the spans unless it is its class's only one with room. Blocks
- * that others freed wait in a stack that they push to and the owner takes whole: a pusher that dies
- * loses one block and stops nobody.
+ * without live blocks goes back to the spans unless it is its class's only one with room: that one
+ * stays until memory is short. Blocks that others freed wait in a stack that they push to and the
+ * owner takes whole: a pusher that dies loses one block and stops nobody.
  *
  * Lists of runs, counts and kinds are private: nobody else can overwrite them. Records and tags,
  * which others read and change, are compared with them before they are followed. A value that makes
@@ -102,6 +102,23 @@ static void unlist_run(fy_heap *heap, uint32_t size_class, size_t span)
         heap->avail[size_class] = run->next;
 }
 
+static void give_run(fy_heap *heap, uint32_t size_class, size_t span)
+{
+    unlist_run(heap, size_class, span);
+    fy_spans_give(&heap->spans, span, fy_clock_now_ns());
+}
+
+/* A class has one at most. */
+static void give_empty_runs(fy_heap *heap)
+{
+    for (uint32_t size_class = 0; size_class < CLASS_COUNT; size_class++)
+        for (uint32_t at = heap->avail[size_class]; at != 0; at = heap->spans.runs[at - 1].next)
+            if (heap->spans.runs[at - 1].live == 0) {
+                give_run(heap, size_class, at - 1);
+                break;
+            }
+}
+
 static void free_small(fy_heap *heap, const block *b)
 {
     span_run *run = &heap->spans.runs[b->first_span];
@@ -114,10 +131,8 @@ static void free_small(fy_heap *heap, const block *b)
         unlist_run(heap, b->size_class, b->first_span);
     if (!run->listed)
         list_run(heap, b->size_class, b->first_span);
-    if (run->live == 0 && run->next != 0) {
-        unlist_run(heap, b->size_class, b->first_span);
-        fy_spans_give(&heap->spans, b->first_span, fy_clock_now_ns());
-    }
+    if (run->live == 0 && run->next != 0)
+        give_run(heap, b->size_class, b->first_span);
 }
 
 /* The record is no longer live. */
@@ -245,6 +260,7 @@ void *fy_heap_alloc(fy_heap *heap, size_t size_bytes, uint32_t keeper)
     char *address = alloc_any(heap, size_bytes, keeper);
     if (address == NULL) {
         take_remote(heap);
+        give_empty_runs(heap);
         address = alloc_any(heap, size_bytes, keeper);
     }
     fy_mutex_unlock(&heap->lock);

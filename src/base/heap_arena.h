@@ -15,7 +15,7 @@
 #include "base/heap.h"
 
 #define RUN_RECORDS 8 /* runs of at most so many blocks keep their records in the info */
-#define LARGE_BYTES (896u * 1024)   /* larger blocks have a run of their own */
+#define LARGE_BYTES (256u * 1024)   /* larger blocks have a run of their own */
 #define RUN_BLOCK_BYTES (8u * 1024) /* from here on a small run has RUN_RECORDS blocks */
 #define CLASS_COUNT 51
 #define SIZE_BITS 48 /* of a live record's value; the keeper is above them */

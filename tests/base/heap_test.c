@@ -209,6 +209,27 @@ static size_t needed_bytes(const fixture *f)
     return resident_bytes(f);
 }
 
+/* Goal: blocks of one size that are free are room for blocks of all others. Method: take and free
+ * one block of each size below 896 KiB. The pages are those of the largest few, and nearly the
+ * whole heap can be had as one block. */
+static void test_heap_keeps_no_room_for_each_size(void **state)
+{
+    fixture *f = *state;
+    for (size_t size = 1; size <= (896u << 10); size = size * 9 / 8 + 1) {
+        unsigned char *block = fy_heap_alloc(f->heap, size, 0);
+        assert_non_null(block);
+        memset(block, 1, size);
+        assert_int_equal(fy_heap_release(f->heap, block), 0);
+    }
+    void *last = fy_heap_alloc(f->heap, 1, 0);
+    assert_non_null(last);
+    assert_in_range(needed_bytes(f), 0, 1u << 20);
+    void *all = fy_heap_alloc(f->heap, HEAP_BYTES / 64 * 63, 0);
+    assert_non_null(all);
+    assert_int_equal(fy_heap_release(f->heap, all), 0);
+    assert_int_equal(fy_heap_release(f->heap, last), 0);
+}
+
 /* Goal: no growth over a long random use.
  * Method: random allocations and frees with a bound on what lives; what the pages take at the end
  * is what they took when every size had come up often, and a quarter. Pages stay for a while after
@@ -427,6 +448,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_heap_answers_for_any_address, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_reaches_its_limit_and_recovers, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_returns_pages_that_stay_free, make, drop),
+        cmocka_unit_test_setup_teardown(test_heap_keeps_no_room_for_each_size, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_does_not_grow, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_of_the_dead_is_given_back, make, drop),
         cmocka_unit_test_setup_teardown(test_heap_releases_what_was_kept, make, drop),
