@@ -354,8 +354,8 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
  * operations have been reported (docs/messages.md). Collective, repeatable. FERRY_ECANCELED:
  * ferry_quiesce_break was called. FERRY_EPEER: a rank has died, or ended before the others.
  * FERRY_ELOST: a message was damaged, or its target has no such handler. FERRY_EINVAL: ranks have
- * registered different handlers, or call different collectives. A process that joined by itself has
- * left the job then. The message names rank and reason. prema.txt 5.1 (termination). */
+ * registered different handlers, or call different collectives. The message names rank and reason.
+ * prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 
 /* Has the ferry_quiesce that this rank is in return soon, on this rank alone, so that it can leave
