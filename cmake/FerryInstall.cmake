@@ -4,15 +4,17 @@ include(CMakePackageConfigHelpers)
 # What is installed, and no more.
 get_property(plugins GLOBAL PROPERTY FERRY_PLUGINS)
 add_custom_target(installed DEPENDS ferry ferry_data ferry_static ferry_shmem
-  ferry_shmem_static ferry_command man ${plugins})
+  ferry_shmem_static ferry_armci ferry_armci_static ferry_command man ${plugins})
 
-install(TARGETS ferry ferry_data ferry_static ferry_shmem ferry_shmem_static EXPORT FerryTargets
+install(TARGETS ferry ferry_data ferry_static ferry_shmem ferry_shmem_static ferry_armci
+  ferry_armci_static EXPORT FerryTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ferry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/compat/shmem.h ${PROJECT_SOURCE_DIR}/compat/shmem_generic.h
   ${PROJECT_SOURCE_DIR}/compat/shmem_ctx.h ${PROJECT_SOURCE_DIR}/compat/shmem_types.h
+  ${PROJECT_SOURCE_DIR}/compat/armci.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ferry/compat)
 if(TARGET ferry_command)
   install(TARGETS ferry_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -27,7 +29,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/FerryConfig.cmake ${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake
   DESTINATION ${package_dir})
 
-foreach(library ferry ferry-data ferry-shmem)
+foreach(library ferry ferry-data ferry-shmem ferry-armci)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${library}.pc.in
     ${PROJECT_BINARY_DIR}/${library}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -12,8 +12,8 @@ struct fy_shmem_team {
 
 bool fy_shmem_team_group(shmem_team_t team, ferry_group **group)
 {
-    if (fy_shmem_pe.f == NULL)
-        fy_shmem_fail("a call before shmem_init or after shmem_finalize");
+    if (fy_shmem_pe.heap == NULL)
+        fy_compat_fail("a call before shmem_init or after shmem_finalize");
     if (team == SHMEM_TEAM_INVALID)
         return false;
     if (team == SHMEM_TEAM_WORLD)
@@ -26,15 +26,14 @@ bool fy_shmem_team_group(shmem_team_t team, ferry_group **group)
 int shmem_team_my_pe(shmem_team_t team)
 {
     ferry_group *group;
-    return fy_shmem_team_group(team, &group)
-               ? ferry_group_place(fy_shmem_pe.f, group, fy_shmem_pe.me)
-               : -1;
+    return fy_shmem_team_group(team, &group) ? ferry_group_place(fy_compat.f, group, fy_compat.me)
+                                             : -1;
 }
 
 int shmem_team_n_pes(shmem_team_t team)
 {
     ferry_group *group;
-    return fy_shmem_team_group(team, &group) ? ferry_group_count(fy_shmem_pe.f, group) : -1;
+    return fy_shmem_team_group(team, &group) ? ferry_group_count(fy_compat.f, group) : -1;
 }
 
 int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to)
@@ -42,24 +41,24 @@ int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to)
     ferry_group *source, *target;
     if (!fy_shmem_team_group(from, &source) || !fy_shmem_team_group(to, &target))
         return -1;
-    int rank = ferry_group_rank(fy_shmem_pe.f, source, pe);
-    return rank < 0 ? -1 : ferry_group_place(fy_shmem_pe.f, target, rank);
+    int rank = ferry_group_rank(fy_compat.f, source, pe);
+    return rank < 0 ? -1 : ferry_group_place(fy_compat.f, target, rank);
 }
 
 /* The PEs start, start + stride and so on of `parent`, `size` of them, as ranks; NULL: not all
  * exist. */
 static int *ranks_of(ferry_group *parent, int start, int stride, int size)
 {
-    int count = ferry_group_count(fy_shmem_pe.f, parent);
+    int count = ferry_group_count(fy_compat.f, parent);
     int64_t last = start + (int64_t)stride * (size - 1);
     if (start < 0 || start >= count || size < 1 || size > count || last < 0 || last >= count ||
         (stride == 0 && size > 1))
         return NULL;
     int *ranks = malloc((size_t)size * sizeof(int));
     if (ranks == NULL)
-        fy_shmem_fail("shmem_team_split_strided: no memory");
+        fy_compat_fail("shmem_team_split_strided: no memory");
     for (int i = 0; i < size; i++)
-        ranks[i] = ferry_group_rank(fy_shmem_pe.f, parent, start + i * stride);
+        ranks[i] = ferry_group_rank(fy_compat.f, parent, start + i * stride);
     return ranks;
 }
 
@@ -69,7 +68,7 @@ static shmem_team_t team_create(ferry_group *group, const shmem_team_config_t *c
         return SHMEM_TEAM_INVALID;
     struct fy_shmem_team *team = calloc(1, sizeof(*team));
     if (team == NULL)
-        fy_shmem_fail("shmem_team_split: no memory");
+        fy_compat_fail("shmem_team_split: no memory");
     team->group = group;
     if (config != NULL && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0)
         team->config = *config;
@@ -87,8 +86,8 @@ int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int siz
     int *ranks = ranks_of(group, start, stride, size);
     if (ranks == NULL)
         return -1;
-    fy_shmem_check("shmem_team_split_strided",
-                   ferry_group_create(fy_shmem_pe.f, group, ranks, size, &made));
+    fy_compat_check("shmem_team_split_strided",
+                    ferry_group_create(fy_compat.f, group, ranks, size, &made));
     free(ranks);
     *new_team = team_create(made, config, config_mask);
     return 0;
@@ -99,15 +98,16 @@ int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config
                         const shmem_team_config_t *yaxis_config, long yaxis_mask,
                         shmem_team_t *yaxis_team)
 {
-    ferry *f = fy_shmem_pe.f;
+    ferry *f = fy_compat.f;
     ferry_group *group, *row, *column;
     *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
     if (!fy_shmem_team_group(parent, &group) || xrange < 1)
         return -1;
-    int place = ferry_group_place(f, group, fy_shmem_pe.me);
-    fy_shmem_check("shmem_team_split_2d", ferry_group_split(f, group, place / xrange, place, &row));
-    fy_shmem_check("shmem_team_split_2d",
-                   ferry_group_split(f, group, place % xrange, place, &column));
+    int place = ferry_group_place(f, group, fy_compat.me);
+    fy_compat_check("shmem_team_split_2d",
+                    ferry_group_split(f, group, place / xrange, place, &row));
+    fy_compat_check("shmem_team_split_2d",
+                    ferry_group_split(f, group, place % xrange, place, &column));
     *xaxis_team = team_create(row, xaxis_config, xaxis_mask);
     *yaxis_team = team_create(column, yaxis_config, yaxis_mask);
     return 0;
@@ -135,7 +135,7 @@ void shmem_team_destroy(shmem_team_t team)
 {
     if (team == SHMEM_TEAM_INVALID || team == SHMEM_TEAM_WORLD || team == SHMEM_TEAM_SHARED)
         return;
-    ferry_group_free(fy_shmem_pe.f, team->group);
+    ferry_group_free(fy_compat.f, team->group);
     free(team);
 }
 
@@ -145,7 +145,7 @@ static int run(shmem_team_t team, ferry_collective *what)
     if (!fy_shmem_team_group(team, &what->group))
         return -1;
     what->size = sizeof(*what);
-    fy_shmem_check("shmem collective", ferry_collective_run(fy_shmem_pe.f, what));
+    fy_compat_check("shmem collective", ferry_collective_run(fy_compat.f, what));
     return 0;
 }
 
@@ -172,8 +172,8 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t s
     ferry_group *group;
     if (!fy_shmem_team_group(team, &group))
         return -1;
-    int rank = ferry_group_rank(fy_shmem_pe.f, group, root);
-    if (rank == fy_shmem_pe.me && dest != source)
+    int rank = ferry_group_rank(fy_compat.f, group, root);
+    if (rank == fy_compat.me && dest != source)
         memmove(dest, source, size_bytes);
     ferry_collective what = {.kind = FERRY_BROADCAST,
                              .root = rank,
@@ -200,7 +200,7 @@ static int collect(shmem_team_t team, void *dest, const void *source, size_t siz
         return -1;
     size_t *sizes = malloc((size_t)count * sizeof(*sizes));
     if (sizes == NULL)
-        fy_shmem_fail("shmem_collect: no memory");
+        fy_compat_fail("shmem_collect: no memory");
     int error = pieces(FERRY_ALLGATHER, team, sizes, &size_bytes, sizeof(size_bytes));
     ferry_collective what = {.kind = FERRY_ALLGATHERV,
                              .in = source,
@@ -227,7 +227,7 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, strides 
     size_t total = (size_t)places * each.count, bytes = each.bytes;
     char *packed = malloc(2 * total * bytes + 1), *arrived = packed + total * bytes;
     if (packed == NULL)
-        fy_shmem_fail("shmem_alltoalls: no memory");
+        fy_compat_fail("shmem_alltoalls: no memory");
     for (size_t i = 0; i < total; i++)
         memcpy(packed + i * bytes,
                (const char *)source + (ptrdiff_t)i * each.source * (ptrdiff_t)bytes, bytes);

@@ -26,7 +26,7 @@ int shmem_ctx_create(long options, shmem_ctx_t *ctx)
 static shmem_team_t team_of(shmem_ctx_t ctx)
 {
     if (ctx == SHMEM_CTX_INVALID)
-        fy_shmem_fail("a call with SHMEM_CTX_INVALID; expected a context of shmem_ctx_create");
+        fy_compat_fail("a call with SHMEM_CTX_INVALID; expected a context of shmem_ctx_create");
     return ctx == SHMEM_CTX_DEFAULT ? SHMEM_TEAM_WORLD : ctx->team;
 }
 
@@ -35,7 +35,7 @@ void shmem_ctx_destroy(shmem_ctx_t ctx)
     if (ctx == SHMEM_CTX_INVALID)
         return;
     if (ctx == SHMEM_CTX_DEFAULT)
-        fy_shmem_fail("shmem_ctx_destroy: SHMEM_CTX_DEFAULT cannot be destroyed");
+        fy_compat_fail("shmem_ctx_destroy: SHMEM_CTX_DEFAULT cannot be destroyed");
     shmem_quiet();
     free(ctx);
 }
@@ -65,7 +65,7 @@ int fy_shmem_ctx_pe(shmem_ctx_t ctx, int pe)
         return pe;
     int rank = shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
     if (rank < 0)
-        fy_shmem_fail("PE %d does not exist (the context's team has PEs 0..%d)", pe,
-                      shmem_team_n_pes(team) - 1);
+        fy_compat_fail("PE %d does not exist (the context's team has PEs 0..%d)", pe,
+                       shmem_team_n_pes(team) - 1);
     return rank;
 }

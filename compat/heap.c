@@ -14,7 +14,7 @@ static void insert(size_t at, const fy_shmem_block *block)
         size_t room = s->block_room == 0 ? 64 : 2 * s->block_room;
         fy_shmem_block *blocks = realloc(s->blocks, room * sizeof(*blocks));
         if (blocks == NULL)
-            fy_shmem_fail("shmem_malloc: no memory to note another block");
+            fy_compat_fail("shmem_malloc: no memory to note another block");
         s->blocks = blocks;
         s->block_room = room;
     }
@@ -53,8 +53,8 @@ static void split(size_t at, size_t offset, size_t size_bytes)
 static void *take(size_t alignment, size_t size_bytes)
 {
     fy_shmem_state *s = &fy_shmem_pe;
-    if (s->f == NULL)
-        fy_shmem_fail("shmem_malloc before shmem_init or after shmem_finalize");
+    if (fy_shmem_pe.heap == NULL)
+        fy_compat_fail("shmem_malloc before shmem_init or after shmem_finalize");
     if (size_bytes == 0 || size_bytes > s->heap_bytes)
         return NULL;
     size_bytes = (size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -76,7 +76,7 @@ static size_t find(const void *address)
     for (size_t i = 0; i < s->block_count; i++)
         if (s->blocks[i].used && s->heap + s->blocks[i].offset == (const char *)address)
             return i;
-    fy_shmem_fail("shmem_free: %p is not what shmem_malloc gave, or was freed before", address);
+    fy_compat_fail("shmem_free: %p is not what shmem_malloc gave, or was freed before", address);
 }
 
 static void give_back(const void *address)

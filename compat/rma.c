@@ -23,7 +23,7 @@ static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     (void)f;
     (void)arg;
-    fy_shmem_fail("a put to PE %d failed: %s", receipt->rank, receipt->reason);
+    fy_compat_fail("a put to PE %d failed: %s", receipt->rank, receipt->reason);
 }
 
 /* Copies; values of 4 and 8 bytes in one step, since another PE may wait for them. */
@@ -49,7 +49,7 @@ static void send(char *remote, const void *source, size_t size_bytes, int pe, bo
     track.completed = when_completed;
     track.failed = when_failed;
     fy_shmem_pe.outstanding++;
-    fy_shmem_check("shmem_put", ferry_put(fy_shmem_pe.f, pe, remote, source, size_bytes, &track));
+    fy_compat_check("shmem_put", ferry_put(fy_compat.f, pe, remote, source, size_bytes, &track));
 }
 
 void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe)
@@ -76,7 +76,7 @@ void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe)
     unsigned turns = 0;
     send(remote, source, size_bytes, pe, &submitted);
     while (!submitted && fy_shmem_pe.outstanding > 0)
-        fy_shmem_turn(&turns);
+        fy_compat_turn(&turns);
 }
 
 void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
@@ -88,7 +88,7 @@ void fy_shmem_get(void *dest, const void *source, size_t size_bytes, int pe)
         fy_shmem_look(source, pe);
         copy(dest, remote, size_bytes);
     } else
-        fy_shmem_check("shmem_get", ferry_get(fy_shmem_pe.f, pe, dest, remote, size_bytes, NULL));
+        fy_compat_check("shmem_get", ferry_get(fy_compat.f, pe, dest, remote, size_bytes, NULL));
 }
 
 void fy_shmem_signal(uint64_t *word, uint64_t signal, int operation, int pe)
@@ -99,8 +99,8 @@ void fy_shmem_signal(uint64_t *word, uint64_t signal, int operation, int pe)
     else if (operation == SHMEM_SIGNAL_ADD)
         fy_shmem_update(FERRY_FETCH_ADD, word, sizeof(*word), signal, 0, pe);
     else
-        fy_shmem_fail("signal operation %d; expected SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
-                      operation);
+        fy_compat_fail("signal operation %d; expected SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
+                       operation);
 }
 
 typedef struct elements {

@@ -1,7 +1,7 @@
-/* State of a PE, and what the files of the OpenSHMEM layer share.
+/* State of a PE, and what the files of the OpenSHMEM layer share, beside common.h.
  *
- * OpenSHMEM's functions take no handle, so the process has one state, fy_shmem_pe. It is the only
- * writable global data. Only public functions of Ferry are called.
+ * OpenSHMEM's functions take no handle, so the process has one state: fy_shmem_pe and fy_compat are
+ * the only writable global data. Only public functions of Ferry are called.
  *
  * Each PE reserves one range of the shared heap, and all PEs know where each range begins. An
  * allocator gives the same offsets on all PEs. A range that this process sees is used by load and
@@ -9,9 +9,7 @@
 #ifndef FY_SHMEM_STATE_H
 #define FY_SHMEM_STATE_H
 
-#include <ferry/collective.h>
-#include <ferry/memory.h>
-
+#include "common.h"
 #include "shmem.h"
 
 enum { FY_SHMEM_ALIGNMENT = 16 << 20 }; /* the heap begins at a multiple of it, on all PEs */
@@ -23,18 +21,12 @@ typedef struct fy_shmem_block {
 } fy_shmem_block;
 
 typedef struct fy_shmem_state {
-    ferry *f;
-    int me, count;
-    char *heap, **heaps; /* this PE's range, and all ranges by PE */
+    char *heap, **heaps; /* this PE's range (NULL: not begun), and all ranges by PE */
     size_t heap_bytes;
     void *reserved;      /* the heap begins at the first multiple of the alignment in it */
     char *data, **datas; /* the program's variables, likewise; NULL: not known */
     size_t data_bytes;
-    bool *mapped;                         /* by PE: its range is seen here */
-    ferry_handler change_half, take_half; /* atomic operations on 4 bytes, by messages */
-    bool half_has_come;
-    uint32_t half;
-    unsigned looks;         /* of fy_shmem_look, as `turns` of fy_shmem_turn */
+    unsigned looks;         /* of fy_shmem_look, as `turns` of fy_compat_turn */
     size_t outstanding;     /* puts by messages that have not completed */
     fy_shmem_block *blocks; /* all parts of the heap, by offset */
     size_t block_count, block_room;
@@ -44,10 +36,6 @@ typedef struct fy_shmem_state {
 
 extern fy_shmem_state fy_shmem_pe;
 
-/* Ends the job with a message. */
-void fy_shmem_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* Ends the job if `error` is not 0. */
-void fy_shmem_check(const char *call, int error);
 /* Where `address` of this PE is on `pe`, in `*remote`. Gives whether this process may use it. Ends
  * the job if the address is not symmetric. */
 bool fy_shmem_locate(const void *address, size_t size_bytes, int pe, char **remote);
@@ -56,11 +44,8 @@ bool fy_shmem_is_symmetric(const void *address, size_t size_bytes);
 /* Handles what has arrived, where a loop may wait for a variable of this PE: others change it by
  * messages. */
 void fy_shmem_look(const void *address, int pe);
-/* Handles what has arrived, and leaves the processor from time to time; `turns` counts. */
-void fy_shmem_turn(unsigned *turns);
 
 void fy_shmem_heap_begin(void);
-void fy_shmem_atomics_begin(void);
 
 void fy_shmem_put(void *dest, const void *source, size_t size_bytes, int pe);
 void fy_shmem_put_later(void *dest, const void *source, size_t size_bytes, int pe);

@@ -8,7 +8,7 @@ void shmem_fence(void)
 {
     unsigned turns = 0;
     while (fy_shmem_pe.outstanding > 0)
-        fy_shmem_turn(&turns);
+        fy_compat_turn(&turns);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -25,9 +25,9 @@ void shmem_barrier_all(void)
 
 void shmem_sync_all(void)
 {
-    if (fy_shmem_pe.f == NULL)
-        fy_shmem_fail("shmem_sync_all before shmem_init or after shmem_finalize");
-    fy_shmem_check("shmem_sync_all", ferry_barrier(fy_shmem_pe.f));
+    if (fy_shmem_pe.heap == NULL)
+        fy_compat_fail("shmem_sync_all before shmem_init or after shmem_finalize");
+    fy_compat_check("shmem_sync_all", ferry_barrier(fy_compat.f));
 }
 
 /* Whether the variable at `ivar` compares as `cmp` says with the value at `value`. */
@@ -79,7 +79,7 @@ static size_t look(const watch *w, size_t *indices, size_t *first, size_t *asked
 static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_t *asked)
 {
     unsigned turns = 0;
-    fy_shmem_turn(&turns);
+    fy_compat_turn(&turns);
     return look(w, indices, first, asked);
 }
 
@@ -87,12 +87,12 @@ static size_t look_polling(const watch *w, size_t *indices, size_t *first, size_
 static size_t await(const watch *w, bool all, size_t *indices, size_t *first)
 {
     unsigned turns = 0;
-    fy_shmem_look(w->ivars, fy_shmem_pe.me);
+    fy_shmem_look(w->ivars, fy_compat.me);
     for (;;) {
         size_t asked, found = look(w, indices, first, &asked);
         if (found == asked || (!all && found > 0))
             return found;
-        fy_shmem_turn(&turns);
+        fy_compat_turn(&turns);
     }
 }
 
@@ -112,7 +112,7 @@ static bool compares(int cmp, bool equal, bool less)
     case SHMEM_CMP_GE:
         return !less;
     default:
-        fy_shmem_fail("comparison %d; expected SHMEM_CMP_EQ to SHMEM_CMP_GE", cmp);
+        fy_compat_fail("comparison %d; expected SHMEM_CMP_EQ to SHMEM_CMP_GE", cmp);
     }
 }
 
@@ -184,7 +184,7 @@ SHMEM_WAIT_TYPES(WAITS)
 
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
 {
-    fy_shmem_look(sig_addr, fy_shmem_pe.me);
+    fy_shmem_look(sig_addr, fy_compat.me);
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
 
@@ -216,7 +216,7 @@ void shmem_set_lock(long *lock)
     uint64_t word = fy_shmem_update(FERRY_FETCH_ADD, lock, sizeof(*lock), NEXT, 0, HOLDER_PE);
     uint32_t ticket = next_of(word);
     for (; (uint32_t)word != ticket; word = read_lock(lock))
-        fy_shmem_turn(&turns);
+        fy_compat_turn(&turns);
 }
 
 int shmem_test_lock(long *lock)
@@ -226,7 +226,7 @@ int shmem_test_lock(long *lock)
                                                            word + NEXT, word, HOLDER_PE) == word)
         return 0;
     unsigned turns = 0;
-    fy_shmem_turn(&turns);
+    fy_compat_turn(&turns);
     return 1;
 }
 

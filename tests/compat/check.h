@@ -24,7 +24,7 @@ static inline void begin(void)
     shmem_init();
     if (getenv("COMPAT_BY_MESSAGES") != NULL)
         for (int pe = 0; pe < shmem_n_pes(); pe++)
-            fy_shmem_pe.mapped[pe] = pe == shmem_my_pe();
+            fy_compat.mapped[pe] = pe == shmem_my_pe();
 }
 
 #endif

@@ -57,9 +57,12 @@ with_ferry()
     case $how in
     processes* | sim*) [ -z "$threads" ] || { echo "$name: not run: ranks are threads"; return 1; } ;;
     esac
+    armci=
+    ! grep -q '<armci.h>' "$scratch/$name" ||
+        armci="-I$source/compat $build/lib/libferry_armci.a"
     # shellcheck disable=SC2086
     $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O1 -g $flags \
-        "-I$source/include" "$scratch/$name" "$build/lib/libferry.a" -pthread -o "$program" ||
+        "-I$source/include" "$scratch/$name" $armci "$build/lib/libferry.a" -pthread -o "$program" ||
         fail "$name does not compile"
     case $how in
     sim*) set -- "$build/bin/ferry" $how "$program" ;;

@@ -38,6 +38,7 @@ expect "$scratch/build/consumer_static"
 expect "$scratch/build/consumer_data"
 expect "$scratch/build/consumer_shmem"
 expect "$scratch/build/consumer_shmem_static"
+expect "$scratch/build/consumer_armci"
 
 export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
 [ "$(pkg-config --modversion ferry)" = "$version" ] || fail "ferry.pc has another version"
@@ -47,6 +48,9 @@ cc -std=c11 "$scratch/consumer.c" -o "$scratch/consumer_pc" $(pkg-config --cflag
 cc -std=c11 "$scratch/consumer_data.c" -o "$scratch/data_pc" $(pkg-config --cflags --libs ferry-data)
 # shellcheck disable=SC2046
 cc -std=c11 "$scratch/consumer_shmem.c" -o "$scratch/shmem_pc" $(pkg-config --cflags --libs ferry-shmem)
+# shellcheck disable=SC2046
+cc -std=c11 "$scratch/consumer_armci.c" -o "$scratch/armci_pc" \
+    $(pkg-config --cflags --libs ferry-armci)
 if command -v c++ >"$scratch/log"; then
     # shellcheck disable=SC2046
     c++ -x c++ "$scratch/consumer_shmem.c" -o "$scratch/shmem_cxx" \
@@ -56,6 +60,7 @@ export LD_LIBRARY_PATH="$prefix/$libdir"
 expect "$scratch/consumer_pc"
 expect "$scratch/data_pc"
 expect "$scratch/shmem_pc"
+expect "$scratch/armci_pc"
 [ ! -f "$scratch/shmem_cxx" ] || expect "$scratch/shmem_cxx"
 unset LD_LIBRARY_PATH
 

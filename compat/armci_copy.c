@@ -1,0 +1,223 @@
+/* Puts and gets: contiguous ones are strided ones without a level. */
+#include "armci_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks)
+{
+    if (blocks->levels < 0 || blocks->levels > ARMCI_MAX_STRIDE_LEVEL)
+        fy_compat_fail("%s: %d stride levels; expected 0 to %d", call, blocks->levels,
+                       ARMCI_MAX_STRIDE_LEVEL);
+    for (int i = 0; i <= blocks->levels; i++)
+        if (blocks->count[i] < 0)
+            fy_compat_fail("%s: count[%d] is %d; expected 0 or more", call, i, blocks->count[i]);
+}
+
+/* The blocks of the levels below `level`. */
+static void each(const fy_armci_blocks *b, int level, const char *source, char *target,
+                 fy_armci_block_fn *fn, void *arg)
+{
+    if (level == 0) {
+        fn(arg, source, target, (size_t)b->count[0]);
+        return;
+    }
+    for (int i = 0; i < b->count[level]; i++)
+        each(b, level - 1, source + (ptrdiff_t)i * b->source_strides[level - 1],
+             target + (ptrdiff_t)i * b->target_strides[level - 1], fn, arg);
+}
+
+void fy_armci_blocks_each(const fy_armci_blocks *blocks, fy_armci_block_fn *fn, void *arg)
+{
+    each(blocks, blocks->levels, blocks->source, blocks->target, fn, arg);
+}
+
+static void copy_block(void *arg, const char *source, char *target, size_t bytes)
+{
+    (void)arg;
+    memmove(target, source, bytes);
+}
+
+static bool is_empty(const fy_armci_blocks *blocks)
+{
+    for (int i = 0; i <= blocks->levels; i++)
+        if (blocks->count[i] == 0)
+            return true;
+    return false;
+}
+
+/* The way of a copy: a put to or a get from `process`. */
+typedef struct way {
+    const char *call;
+    int process;
+    bool put, blocks; /* it returns when the buffer here may be used */
+    armci_hdl_t *handle;
+} way;
+
+/* Waits until the buffer of `op` may be used, which `submitted` or `handle` tells. */
+static void await(const way *how, const bool *submitted, armci_hdl_t *handle)
+{
+    unsigned turns = 0;
+    if (!how->blocks)
+        return;
+    if (!how->put)
+        (void)ARMCI_Wait(handle);
+    while (how->put && !*submitted)
+        fy_compat_turn(&turns);
+}
+
+static int copy_strided(const way *how, const fy_armci_blocks *b)
+{
+    ferry_stride strides[ARMCI_MAX_STRIDE_LEVEL];
+    armci_hdl_t own = {NULL, 0};
+    bool submitted = false;
+    ferry_track track;
+    fy_armci_check(how->call, how->process);
+    fy_armci_blocks_check(how->call, b);
+    if (is_empty(b))
+        return 0;
+    if (b->source == NULL || b->target == NULL)
+        fy_compat_fail("%s: the %s is NULL", how->call, b->source == NULL ? "source" : "target");
+    if (fy_armci_sees(how->process)) {
+        fy_armci_blocks_each(b, copy_block, NULL);
+        return 0;
+    }
+    for (int i = 0; i < b->levels; i++)
+        strides[i] =
+            (ferry_stride){(size_t)b->count[i + 1], b->target_strides[i], b->source_strides[i]};
+    const ferry_strided what = {b->target, b->source, (size_t)b->count[0], b->levels, strides};
+    bool waits = how->blocks && !how->put;
+    fy_armci_op *op = fy_armci_op_create(how->process, waits ? &own : how->handle, 0, &track);
+    op->submitted = how->blocks && how->put ? &submitted : NULL;
+    fy_compat_check(how->call, how->put
+                                   ? ferry_put_strided(fy_compat.f, how->process, &what, &track)
+                                   : ferry_get_strided(fy_compat.f, how->process, &what, &track));
+    await(how, &submitted, &own);
+    return 0;
+}
+
+static int copy_plain(const way *how, const void *source, void *target, int bytes)
+{
+    const fy_armci_blocks blocks = {.source = source, .target = target, .count = &bytes};
+    return copy_strided(how, &blocks);
+}
+
+static size_t pieces_of(const way *how, const armci_giov_t *iov, int count)
+{
+    size_t all = 0;
+    for (int i = 0; i < count; i++) {
+        if (iov[i].bytes < 0 || iov[i].ptr_array_len < 0)
+            fy_compat_fail("%s: %d pieces of %d bytes; expected 0 or more", how->call,
+                           iov[i].ptr_array_len, iov[i].bytes);
+        all += (size_t)iov[i].ptr_array_len;
+    }
+    return all;
+}
+
+static int copy_vector(const way *how, const armci_giov_t *iov, int count)
+{
+    fy_armci_check(how->call, how->process);
+    size_t all = pieces_of(how, iov, count), used = 0;
+    bool sees = fy_armci_sees(how->process), submitted = false, waits = how->blocks && !how->put;
+    if (all == 0)
+        return 0;
+    ferry_piece *pieces = sees ? NULL : fy_compat_need(how->call, calloc(all, sizeof(*pieces)));
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < iov[i].ptr_array_len; k++) {
+            if (sees)
+                memmove(iov[i].dst_ptr_array[k], iov[i].src_ptr_array[k], (size_t)iov[i].bytes);
+            else
+                pieces[used++] = (ferry_piece){iov[i].dst_ptr_array[k], iov[i].src_ptr_array[k],
+                                               (size_t)iov[i].bytes};
+        }
+    if (sees)
+        return 0;
+    armci_hdl_t own = {NULL, 0};
+    ferry_track track;
+    fy_armci_op *op = fy_armci_op_create(how->process, waits ? &own : how->handle, 0, &track);
+    op->submitted = how->blocks && how->put ? &submitted : NULL;
+    fy_compat_check(how->call,
+                    how->put ? ferry_put_vector(fy_compat.f, how->process, pieces, used, &track)
+                             : ferry_get_vector(fy_compat.f, how->process, pieces, used, &track));
+    free(pieces);
+    await(how, &submitted, &own);
+    return 0;
+}
+
+void ARMCI_Copy(const void *source, void *target, int bytes)
+{
+    memmove(target, source, (size_t)bytes);
+}
+
+/* A call, and the one with a handle. */
+#define COPIES(NAME, PUT)                                                                          \
+    int ARMCI_##NAME(void *source, void *target, int bytes, int process)                           \
+    {                                                                                              \
+        const way how = {"ARMCI_" #NAME, process, PUT, true, NULL};                                \
+        return copy_plain(&how, source, target, bytes);                                            \
+    }                                                                                              \
+    int ARMCI_Nb##NAME(void *source, void *target, int bytes, int process, armci_hdl_t *handle)    \
+    {                                                                                              \
+        const way how = {"ARMCI_Nb" #NAME, process, PUT, false, handle};                           \
+        return copy_plain(&how, source, target, bytes);                                            \
+    }                                                                                              \
+    int ARMCI_##NAME##S(void *source, int source_strides[], void *target, int target_strides[],    \
+                        int count[], int levels, int process)                                      \
+    {                                                                                              \
+        const way how = {"ARMCI_" #NAME "S", process, PUT, true, NULL};                            \
+        const fy_armci_blocks blocks = {source,         target, source_strides,                    \
+                                        target_strides, count,  levels};                           \
+        return copy_strided(&how, &blocks);                                                        \
+    }                                                                                              \
+    int ARMCI_Nb##NAME##S(void *source, int source_strides[], void *target, int target_strides[],  \
+                          int count[], int levels, int process, armci_hdl_t *handle)               \
+    {                                                                                              \
+        const way how = {"ARMCI_Nb" #NAME "S", process, PUT, false, handle};                       \
+        const fy_armci_blocks blocks = {source,         target, source_strides,                    \
+                                        target_strides, count,  levels};                           \
+        return copy_strided(&how, &blocks);                                                        \
+    }                                                                                              \
+    int ARMCI_##NAME##V(armci_giov_t *pieces, int count, int process)                              \
+    {                                                                                              \
+        const way how = {"ARMCI_" #NAME "V", process, PUT, true, NULL};                            \
+        return copy_vector(&how, pieces, count);                                                   \
+    }                                                                                              \
+    int ARMCI_Nb##NAME##V(armci_giov_t *pieces, int count, int process, armci_hdl_t *handle)       \
+    {                                                                                              \
+        const way how = {"ARMCI_Nb" #NAME "V", process, PUT, false, handle};                       \
+        return copy_vector(&how, pieces, count);                                                   \
+    }
+COPIES(Put, true)
+COPIES(Get, false)
+
+int ARMCI_PutS_flag(void *source, int source_strides[], void *target, int target_strides[],
+                    int count[], int levels, int *flag, int value, int process)
+{
+    (void)ARMCI_PutS(source, source_strides, target, target_strides, count, levels, process);
+    ARMCI_Fence(process);
+    return ARMCI_Put(&value, flag, (int)sizeof(value), process);
+}
+
+int ARMCI_Put_flag(void *source, void *target, int bytes, int *flag, int value, int process)
+{
+    return ARMCI_PutS_flag(source, NULL, target, NULL, &bytes, 0, flag, value, process);
+}
+
+/* A put of a value with a handle has its source on the stack, so it waits until that may change. */
+#define VALUES(NAME, TYPE)                                                                         \
+    int ARMCI_PutValue##NAME(TYPE value, void *target, int process)                                \
+    {                                                                                              \
+        return ARMCI_Put(&value, target, (int)sizeof(value), process);                             \
+    }                                                                                              \
+    int ARMCI_NbPutValue##NAME(TYPE value, void *target, int process, armci_hdl_t *handle)         \
+    {                                                                                              \
+        const way how = {"ARMCI_NbPutValue", process, true, true, handle};                         \
+        return copy_plain(&how, &value, target, (int)sizeof(value));                               \
+    }                                                                                              \
+    TYPE ARMCI_GetValue##NAME(void *source, int process)                                           \
+    {                                                                                              \
+        TYPE value;                                                                                \
+        (void)ARMCI_Get(source, &value, (int)sizeof(value), process);                              \
+        return value;                                                                              \
+    }
+ARMCI_VALUES(VALUES)

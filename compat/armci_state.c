@@ -1,0 +1,371 @@
+/* Start and stop, memory, groups, order, and handles. */
+#include "armci_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fy_armci_state fy_armci;
+
+void fy_armci_check(const char *call, int process)
+{
+    if (!fy_armci.open)
+        fy_compat_fail("%s before ARMCI_Init or after ARMCI_Finalize", call);
+    if (process < 0 || process >= fy_compat.count)
+        fy_compat_fail("%s: process %d does not exist (the job has 0..%d)", call, process,
+                       fy_compat.count - 1);
+}
+
+bool fy_armci_sees(int process)
+{
+    return fy_compat.mapped[process];
+}
+
+int ARMCI_Init(void)
+{
+    if (fy_armci.open)
+        return 0;
+    fy_compat_open("ARMCI_Init", 0);
+    fy_armci.open = true;
+    fy_armci.unfinished =
+        fy_compat_need("ARMCI_Init", calloc((size_t)fy_compat.count, sizeof(unsigned)));
+    fy_armci_accumulate_begin();
+    fy_compat_check("ARMCI_Init", ferry_barrier(fy_compat.f));
+    return 0;
+}
+
+int ARMCI_Init_args(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    return ARMCI_Init();
+}
+
+int ARMCI_Initialized(void)
+{
+    return fy_armci.open;
+}
+
+int ARMCI_Finalize(void)
+{
+    if (!fy_armci.open)
+        return 0;
+    ARMCI_Barrier();
+    fy_armci_mutexes_free();
+    free(fy_armci.unfinished);
+    memset(&fy_armci, 0, sizeof(fy_armci));
+    fy_compat_close("ARMCI_Finalize");
+    return 0;
+}
+
+void ARMCI_Cleanup(void)
+{
+}
+
+void ARMCI_Error(const char *message, int code)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "ARMCI_Error: %s (%d)", message, code);
+    if (fy_compat.f != NULL)
+        ferry_abort(fy_compat.f, code == 0 ? 1 : code, text);
+    fprintf(stderr, "ferry: %s\n", text);
+    exit(1);
+}
+
+/* Groups. */
+
+static ferry_group *group_of(const ARMCI_Group *group)
+{
+    return group == NULL ? NULL : group->group;
+}
+
+void ARMCI_Group_get_world(ARMCI_Group *group)
+{
+    group->group = NULL;
+}
+
+void ARMCI_Group_get_default(ARMCI_Group *group)
+{
+    group->group = fy_armci.group;
+}
+
+void ARMCI_Group_set_default(const ARMCI_Group *group)
+{
+    fy_armci.group = group_of(group);
+}
+
+int ARMCI_Group_rank(const ARMCI_Group *group, int *rank)
+{
+    *rank = ferry_group_place(fy_compat.f, group_of(group), fy_compat.me);
+    return *rank < 0;
+}
+
+void ARMCI_Group_size(const ARMCI_Group *group, int *size)
+{
+    *size = ferry_group_count(fy_compat.f, group_of(group));
+}
+
+int ARMCI_Absolute_id(const ARMCI_Group *group, int rank)
+{
+    return ferry_group_rank(fy_compat.f, group_of(group), rank);
+}
+
+void ARMCI_Group_create_child(int count, int *processes, ARMCI_Group *group,
+                              const ARMCI_Group *parent)
+{
+    static const char call[] = "ARMCI_Group_create";
+    ferry_group *made = NULL, *from = group_of(parent);
+    int *ranks = fy_compat_need(call, calloc((size_t)(count < 1 ? 1 : count), sizeof(int)));
+    fy_armci_check(call, 0);
+    for (int i = 0; i < count; i++)
+        ranks[i] = ferry_group_rank(fy_compat.f, from, processes[i]);
+    if (count > 0)
+        fy_compat_check(call, ferry_group_create(fy_compat.f, from, ranks, count, &made));
+    free(ranks);
+    group->group = made;
+}
+
+void ARMCI_Group_create(int count, int *processes, ARMCI_Group *group)
+{
+    const ARMCI_Group parent = {fy_armci.group};
+    ARMCI_Group_create_child(count, processes, group, &parent);
+}
+
+int ARMCIX_Group_split(const ARMCI_Group *parent, int colour, int key, ARMCI_Group *group)
+{
+    ferry_group *made = NULL;
+    fy_armci_check("ARMCIX_Group_split", 0);
+    fy_compat_check("ARMCIX_Group_split",
+                    ferry_group_split(fy_compat.f, group_of(parent), colour, key, &made));
+    group->group = made;
+    return 0;
+}
+
+void ARMCI_Group_free(ARMCI_Group *group)
+{
+    ferry_group_free(fy_compat.f, group->group);
+    group->group = NULL;
+}
+
+/* Memory. */
+
+int ARMCI_Malloc_group(void *addresses[], armci_size_t bytes, const ARMCI_Group *group)
+{
+    void *own = NULL;
+    fy_armci_check("ARMCI_Malloc", 0);
+    if (bytes < 0)
+        fy_compat_fail("ARMCI_Malloc: %ld bytes; expected 0 or more", bytes);
+    if (bytes > 0)
+        fy_compat_check("ARMCI_Malloc", ferry_alloc(fy_compat.f, (size_t)bytes, &own));
+    const ferry_collective what = {.size = sizeof(what),
+                                   .kind = FERRY_ALLGATHER,
+                                   .in = &own,
+                                   .out = addresses,
+                                   .count = 1,
+                                   .value_bytes = sizeof(own),
+                                   .group = group_of(group)};
+    fy_compat_check("ARMCI_Malloc", ferry_collective_run(fy_compat.f, &what));
+    return 0;
+}
+
+int ARMCI_Malloc(void *addresses[], armci_size_t bytes)
+{
+    return ARMCI_Malloc_group(addresses, bytes, NULL);
+}
+
+int ARMCI_Free_group(void *address, const ARMCI_Group *group)
+{
+    fy_armci_check("ARMCI_Free", 0);
+    ARMCI_AllFence();
+    armci_msg_group_barrier(group);
+    fy_compat_check("ARMCI_Free", ferry_free(fy_compat.f, address));
+    return 0;
+}
+
+int ARMCI_Free(void *address)
+{
+    return ARMCI_Free_group(address, NULL);
+}
+
+void *ARMCI_Malloc_local(armci_size_t bytes)
+{
+    void *own = NULL;
+    fy_armci_check("ARMCI_Malloc_local", 0);
+    return bytes > 0 && ferry_alloc(fy_compat.f, (size_t)bytes, &own) == 0 ? own : NULL;
+}
+
+int ARMCI_Free_local(void *address)
+{
+    fy_armci_check("ARMCI_Free_local", 0);
+    fy_compat_check("ARMCI_Free_local", ferry_free(fy_compat.f, address));
+    return 0;
+}
+
+/* Operations by messages. */
+
+static void when_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    fy_armci_op *op = arg;
+    (void)f;
+    (void)receipt;
+    if (op->submitted != NULL)
+        *op->submitted = true;
+    op->submitted = NULL; /* whoever waits for it goes on */
+}
+
+void fy_armci_op_drop(fy_armci_op *op)
+{
+    if (op->submitted != NULL)
+        *op->submitted = true;
+    if (op->pending != NULL)
+        --*op->pending;
+    fy_armci.unfinished[op->process]--;
+    fy_armci.total--;
+    free(op);
+}
+
+static void when_completed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)receipt;
+    fy_armci_op_drop(arg);
+}
+
+static void when_failed(ferry *f, void *arg, const ferry_receipt *receipt)
+{
+    (void)f;
+    (void)arg;
+    fy_compat_fail("an operation on process %d failed: %s", receipt->rank, receipt->reason);
+}
+
+fy_armci_op *fy_armci_op_create(int process, armci_hdl_t *handle, size_t data_bytes,
+                                ferry_track *track)
+{
+    fy_armci_op *op = fy_compat_need("ARMCI", malloc(sizeof(*op) + data_bytes));
+    *op = (fy_armci_op){.process = process};
+    if (handle != NULL && handle->pending == NULL)
+        handle->pending = fy_compat_need("ARMCI", calloc(1, sizeof(unsigned)));
+    if (handle != NULL) {
+        op->pending = handle->pending;
+        ++*op->pending;
+    }
+    fy_armci.unfinished[process]++;
+    fy_armci.total++;
+    *track = (ferry_track)FERRY_TRACK_DEFAULTS;
+    track->submitted = when_submitted;
+    track->completed = when_completed;
+    track->failed = when_failed;
+    track->submitted_arg = track->completed_arg = track->failed_arg = op;
+    return op;
+}
+
+void ARMCI_INIT_HANDLE(armci_hdl_t *handle)
+{
+    *handle = (armci_hdl_t){NULL, 0};
+}
+
+void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle)
+{
+    handle->aggregate = 1;
+}
+
+void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
+{
+    handle->aggregate = 0;
+}
+
+int ARMCI_Wait(armci_hdl_t *handle)
+{
+    unsigned turns = 0;
+    if (handle == NULL || handle->pending == NULL)
+        return 0;
+    while (*handle->pending > 0)
+        fy_compat_turn(&turns);
+    free(handle->pending);
+    handle->pending = NULL;
+    return 0;
+}
+
+int ARMCI_Test(armci_hdl_t *handle)
+{
+    unsigned turns = 0;
+    if (handle != NULL && handle->pending != NULL && *handle->pending > 0)
+        fy_compat_turn(&turns);
+    if (handle != NULL && handle->pending != NULL && *handle->pending > 0)
+        return 1;
+    return ARMCI_Wait(handle);
+}
+
+int ARMCI_WaitAll(void)
+{
+    ARMCI_AllFence();
+    return 0;
+}
+
+int ARMCI_WaitProc(int process)
+{
+    ARMCI_Fence(process);
+    return 0;
+}
+
+/* Order. */
+
+void ARMCI_Fence(int process)
+{
+    unsigned turns = 0;
+    fy_armci_check("ARMCI_Fence", process);
+    while (fy_armci.unfinished[process] > 0)
+        fy_compat_turn(&turns);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void ARMCI_AllFence(void)
+{
+    unsigned turns = 0;
+    fy_armci_check("ARMCI_AllFence", 0);
+    while (fy_armci.total > 0)
+        fy_compat_turn(&turns);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void ARMCI_Barrier(void)
+{
+    ARMCI_AllFence();
+    fy_compat_check("ARMCI_Barrier", ferry_barrier(fy_compat.f));
+}
+
+void ARMCI_Access_begin(void *address)
+{
+    (void)address;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void ARMCI_Access_end(void *address)
+{
+    (void)address;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Where processes are. */
+
+int ARMCI_Same_node(int process)
+{
+    fy_armci_check("ARMCI_Same_node", process);
+    return fy_armci_sees(process);
+}
+
+int armci_domain_same_id(armci_domain_t domain, int process)
+{
+    (void)domain;
+    return ARMCI_Same_node(process);
+}
+
+int ARMCI_Uses_shm(void)
+{
+    return 1;
+}
+
+void ARMCI_Set_shm_limit(unsigned long bytes)
+{
+    (void)bytes;
+}

@@ -1,0 +1,63 @@
+/* State of a process, and what the files of the ARMCI layer share, beside common.h.
+ *
+ * ARMCI's functions take no handle, so the process has one state: fy_armci and fy_compat are the
+ * only writable global data. Only public functions of Ferry are called.
+ *
+ * A process copies and changes memory itself where it sees it: its own, and the heap of processes
+ * of its node. Operations on other processes go by messages, each with a record. */
+#ifndef FY_ARMCI_STATE_H
+#define FY_ARMCI_STATE_H
+
+#include "armci.h"
+#include "common.h"
+
+typedef struct fy_armci_state {
+    bool open;
+    ferry_handler accumulate;
+    unsigned *unfinished; /* by process: operations by messages that have not ended */
+    unsigned total;       /* of `unfinished` */
+    ferry_group *group;   /* the default one; NULL: all */
+    uint64_t **mutexes;   /* by process; NULL: none are made */
+    int *mutex_counts;    /* by process */
+} fy_armci_state;
+
+extern fy_armci_state fy_armci;
+
+/* An operation by messages. */
+typedef struct fy_armci_op {
+    unsigned *pending; /* of its handle; may be NULL */
+    bool *submitted;   /* becomes true when the source may change; may be NULL */
+    int process;
+    char data[];
+} fy_armci_op;
+
+/* Ends the job if ARMCI is not begun, or `process` does not exist. */
+void fy_armci_check(const char *call, int process);
+/* Whether this process sees the memory of `process`. */
+bool fy_armci_sees(int process);
+
+/* A record for an operation of `handle` (NULL: of none), with `data_bytes`, and its track. */
+fy_armci_op *fy_armci_op_create(int process, armci_hdl_t *handle, size_t data_bytes,
+                                ferry_track *track);
+/* Gives it up: the operation has not begun. */
+void fy_armci_op_drop(fy_armci_op *op);
+
+/* A block of `bytes`, repeated by levels, from `source` to `target`. */
+typedef struct fy_armci_blocks {
+    const char *source;
+    char *target;
+    const int *source_strides, *target_strides, *count; /* count[0] is the block */
+    int levels;
+} fy_armci_blocks;
+
+/* Ends the job if the numbers make no sense. */
+void fy_armci_blocks_check(const char *call, const fy_armci_blocks *blocks);
+typedef void fy_armci_block_fn(void *arg, const char *source, char *target, size_t bytes);
+/* Runs `fn` for each block. */
+void fy_armci_blocks_each(const fy_armci_blocks *blocks, fy_armci_block_fn *fn, void *arg);
+
+/* Registers the handler of accumulates. */
+void fy_armci_accumulate_begin(void);
+void fy_armci_mutexes_free(void);
+
+#endif

@@ -1,0 +1,106 @@
+/* Words that are changed in one step, and mutexes, which are two words each: the next ticket, and
+ * the ticket that has the mutex. */
+#include "armci_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t update(ferry_atomic_verb verb, void *word, size_t bytes, uint64_t operand,
+                       int process)
+{
+    const ferry_atomic what = {verb, word, operand, 0};
+    return fy_compat_update(&what, bytes, process, fy_armci_sees(process));
+}
+
+int ARMCI_Rmw(int verb, void *old, void *target, int value, int process)
+{
+    bool adds = verb == ARMCI_FETCH_AND_ADD || verb == ARMCI_FETCH_AND_ADD_LONG;
+    bool is_long = verb == ARMCI_FETCH_AND_ADD_LONG || verb == ARMCI_SWAP_LONG;
+    size_t bytes = is_long ? sizeof(long) : sizeof(int);
+    uint64_t word;
+    uint32_t half = (uint32_t)value;
+    fy_armci_check("ARMCI_Rmw", process);
+    if (verb < ARMCI_FETCH_AND_ADD || verb > ARMCI_SWAP_LONG)
+        fy_compat_fail("ARMCI_Rmw: verb %d; expected ARMCI_FETCH_AND_ADD to ARMCI_SWAP_LONG", verb);
+    if ((uintptr_t)target % bytes != 0)
+        fy_compat_fail("ARMCI_Rmw at %p; expected a multiple of %zu", target, bytes);
+    if (adds)
+        word = is_long ? (uint64_t)(int64_t)value : half;
+    else if (is_long)
+        memcpy(&word, old, sizeof(word));
+    else
+        word = (memcpy(&half, old, sizeof(half)), half);
+    word = update(adds ? FERRY_FETCH_ADD : FERRY_SWAP, target, bytes, word, process);
+    half = (uint32_t)word;
+    memcpy(old, is_long ? (const void *)&word : (const void *)&half, bytes);
+    return 0;
+}
+
+int ARMCI_Create_mutexes(int count)
+{
+    static const char call[] = "ARMCI_Create_mutexes";
+    uint64_t *own = NULL;
+    fy_armci_check(call, 0);
+    if (count < 0)
+        fy_compat_fail("%s: %d mutexes; expected 0 or more", call, count);
+    if (fy_armci.mutexes != NULL)
+        fy_compat_fail("%s: there are mutexes; call ARMCI_Destroy_mutexes first", call);
+    size_t bytes = 2 * sizeof(uint64_t) * (size_t)count, processes = (size_t)fy_compat.count;
+    if (count > 0) {
+        fy_compat_check(call, ferry_alloc(fy_compat.f, bytes, (void **)(void *)&own));
+        memset(own, 0, bytes);
+    }
+    fy_armci.mutexes = fy_compat_need(call, calloc(processes, sizeof(uint64_t *)));
+    fy_armci.mutex_counts = fy_compat_need(call, calloc(processes, sizeof(int)));
+    fy_compat_check(call, ferry_allgather(fy_compat.f, &own, sizeof(own), fy_armci.mutexes));
+    fy_compat_check(call,
+                    ferry_allgather(fy_compat.f, &count, sizeof(count), fy_armci.mutex_counts));
+    return 0;
+}
+
+void fy_armci_mutexes_free(void)
+{
+    if (fy_armci.mutexes == NULL)
+        return;
+    fy_compat_check("ARMCI_Destroy_mutexes",
+                    ferry_free(fy_compat.f, fy_armci.mutexes[fy_compat.me]));
+    free((void *)fy_armci.mutexes);
+    free(fy_armci.mutex_counts);
+    fy_armci.mutexes = NULL;
+    fy_armci.mutex_counts = NULL;
+}
+
+int ARMCI_Destroy_mutexes(void)
+{
+    fy_armci_check("ARMCI_Destroy_mutexes", 0);
+    if (fy_armci.mutexes == NULL)
+        fy_compat_fail("ARMCI_Destroy_mutexes: there are none");
+    ARMCI_Barrier();
+    fy_armci_mutexes_free();
+    return 0;
+}
+
+static uint64_t *mutex_at(const char *call, int mutex, int process)
+{
+    fy_armci_check(call, process);
+    int count = fy_armci.mutexes == NULL ? 0 : fy_armci.mutex_counts[process];
+    if (mutex < 0 || mutex >= count)
+        fy_compat_fail("%s: mutex %d; process %d has %d", call, mutex, process, count);
+    return fy_armci.mutexes[process] + (ptrdiff_t)2 * mutex;
+}
+
+void ARMCI_Lock(int mutex, int process)
+{
+    uint64_t *words = mutex_at("ARMCI_Lock", mutex, process);
+    uint64_t ticket = update(FERRY_FETCH_ADD, words, sizeof(*words), 1, process);
+    unsigned turns = 0;
+    while (update(FERRY_FETCH_ADD, words + 1, sizeof(*words), 0, process) != ticket)
+        fy_compat_turn(&turns);
+}
+
+void ARMCI_Unlock(int mutex, int process)
+{
+    uint64_t *words = mutex_at("ARMCI_Unlock", mutex, process);
+    ARMCI_AllFence();
+    (void)update(FERRY_FETCH_ADD, words + 1, sizeof(*words), 1, process);
+}

@@ -1,0 +1,221 @@
+#include "common.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fy_compat_state fy_compat;
+
+enum { TEXT_BYTES = 512, TURNS_PER_YIELD = 32 };
+
+void fy_compat_fail(const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof(text), format, values);
+    va_end(values);
+    if (fy_compat.f != NULL)
+        ferry_abort(fy_compat.f, 1, text);
+    fprintf(stderr, "ferry: %s\n", text);
+    exit(1);
+}
+
+void fy_compat_check(const char *call, int error)
+{
+    if (error != 0)
+        fy_compat_fail("%s: %s", call, ferry_error_message(fy_compat.f));
+}
+
+void *fy_compat_need(const char *call, void *memory)
+{
+    if (memory == NULL)
+        fy_compat_fail("%s: no memory", call);
+    return memory;
+}
+
+void fy_compat_turn(unsigned *turns)
+{
+    int handled = ferry_poll(fy_compat.f);
+    if (handled < 0)
+        fy_compat_check("ferry_poll", handled);
+    if (++*turns % TURNS_PER_YIELD == 0)
+        sched_yield();
+}
+
+/* In a handler a get without track works if the source is in memory that this process sees.
+ * words[0] is the address of a list of words by rank, each in that rank's heap. */
+static void probe(ferry *f, int source, const ferry_message *message)
+{
+    void *const *words = (void *const *)(uintptr_t)message->words[0];
+    (void)source;
+    for (int rank = 0; rank < fy_compat.count; rank++) {
+        uint64_t word;
+        fy_compat.mapped[rank] =
+            rank == fy_compat.me || ferry_get(f, rank, &word, words[rank], sizeof(word), NULL) == 0;
+    }
+}
+
+/* Finds the ranks whose heap this process sees. */
+static void find_mapped(const char *call)
+{
+    ferry *f = fy_compat.f;
+    ferry_handler handler;
+    void *own;
+    fy_compat.mapped = fy_compat_need(call, calloc((size_t)fy_compat.count, sizeof(bool)));
+    void **words = fy_compat_need(call, calloc((size_t)fy_compat.count, sizeof(*words)));
+    fy_compat_check(call, ferry_alloc(f, sizeof(uint64_t), &own));
+    memset(own, 0, sizeof(uint64_t));
+    fy_compat_check(call, ferry_allgather(f, &own, sizeof(own), words));
+    fy_compat_check(call, ferry_handler_register(f, "compat probe", probe, &handler));
+    ferry_op op = {0};
+    const ferry_message message = {
+        .handler = handler, .word_count = 1, .words = {(uintptr_t)words}};
+    const ferry_track track = {.size = sizeof(track), .op = &op};
+    fy_compat_check(call, ferry_request_send(f, fy_compat.me, &message, &track));
+    fy_compat_check(call, ferry_op_wait(f, &op));
+    int all = 0, whole = 1;
+    for (int rank = 0; rank < fy_compat.count; rank++)
+        whole = whole && fy_compat.mapped[rank];
+    fy_compat_check(call, ferry_allreduce(f, FERRY_INT32, FERRY_MIN, &whole, &all, 1));
+    fy_compat.all_mapped = all != 0;
+    fy_compat_check(call, ferry_free(f, own));
+    free((void *)words);
+}
+
+/* Atomic operations. A word that this process sees is changed by the compiler's atomics, which are
+ * those of Ferry too; any other by ferry_atomic_update. Words of Ferry have 8 bytes, so for a word
+ * of 4 bytes a request runs change_half on its rank. */
+
+static uint64_t update_here(ferry_atomic_verb verb, uint64_t *word, uint64_t operand,
+                            uint64_t expected)
+{
+    switch (verb) {
+    case FERRY_FETCH_ADD:
+        return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_FETCH_AND:
+        return __atomic_fetch_and(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_FETCH_OR:
+        return __atomic_fetch_or(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_FETCH_XOR:
+        return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_SWAP:
+        return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
+    case FERRY_COMPARE_SWAP:
+        __atomic_compare_exchange_n(word, &expected, operand, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST);
+        return expected;
+    }
+    return 0;
+}
+
+/* The new value of a word that is `old`. */
+static uint32_t changed(ferry_atomic_verb verb, uint32_t old, uint32_t operand, uint32_t expected)
+{
+    switch (verb) {
+    case FERRY_FETCH_ADD:
+        return old + operand;
+    case FERRY_FETCH_AND:
+        return old & operand;
+    case FERRY_FETCH_OR:
+        return old | operand;
+    case FERRY_FETCH_XOR:
+        return old ^ operand;
+    case FERRY_SWAP:
+        return operand;
+    case FERRY_COMPARE_SWAP:
+        return old == expected ? operand : old;
+    }
+    return old;
+}
+
+static uint32_t update_half_here(ferry_atomic_verb verb, uint32_t *word, uint32_t operand,
+                                 uint32_t expected)
+{
+    uint32_t old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    if (verb == FERRY_FETCH_ADD)
+        return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    while (!__atomic_compare_exchange_n(word, &old, changed(verb, old, operand, expected), false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+    return old;
+}
+
+static uint64_t update_there(const ferry_atomic *what, int pe)
+{
+    uint64_t old = 0;
+    fy_compat_check("atomic operation", ferry_atomic_update(fy_compat.f, pe, what, &old, NULL));
+    return old;
+}
+
+/* Runs where the word is: words[0] is its address, then verb, operand and expected value. */
+static void change_half(ferry *f, int source, const ferry_message *message)
+{
+    uint32_t *word = (uint32_t *)(uintptr_t)message->words[0];
+    uint32_t old = update_half_here((ferry_atomic_verb)message->words[1], word,
+                                    (uint32_t)message->words[2], (uint32_t)message->words[3]);
+    const ferry_message answer = {.handler = fy_compat.take_half, .word_count = 1, .words = {old}};
+    fy_compat_check("atomic operation", ferry_request_send(f, source, &answer, NULL));
+}
+
+static void take_half(ferry *f, int source, const ferry_message *message)
+{
+    (void)f;
+    (void)source;
+    fy_compat.half = (uint32_t)message->words[0];
+    fy_compat.half_has_come = true;
+}
+
+/* `remote` is a word of 4 bytes in memory of `pe`. */
+static uint32_t update_half_there(ferry_atomic_verb verb, const char *remote, uint32_t operand,
+                                  uint32_t expected, int pe)
+{
+    unsigned turns = 0;
+    const ferry_message message = {.handler = fy_compat.change_half,
+                                   .word_count = 4,
+                                   .words = {(uintptr_t)remote, verb, operand, expected}};
+    fy_compat.half_has_come = false;
+    fy_compat_check("atomic operation", ferry_request_send(fy_compat.f, pe, &message, NULL));
+    while (!fy_compat.half_has_come)
+        fy_compat_turn(&turns);
+    return fy_compat.half;
+}
+
+uint64_t fy_compat_update(const ferry_atomic *what, size_t bytes, int rank, bool mapped)
+{
+    if (bytes == sizeof(uint32_t)) {
+        char *word = (char *)what->target;
+        uint32_t operand = (uint32_t)what->operand, old = (uint32_t)what->expected;
+        return mapped ? update_half_here(what->verb, (uint32_t *)(void *)word, operand, old)
+                      : update_half_there(what->verb, word, operand, old, rank);
+    }
+    return mapped ? update_here(what->verb, what->target, what->operand, what->expected)
+                  : update_there(what, rank);
+}
+
+void fy_compat_open(const char *call, size_t heap_bytes)
+{
+    ferry_options options = FERRY_OPTIONS_DEFAULTS;
+    options.heap_bytes = heap_bytes;
+    if (ferry_open(&options, &fy_compat.f) != 0)
+        fy_compat_fail("%s: %s", call, ferry_error_message(NULL));
+    fy_compat.me = ferry_rank(fy_compat.f);
+    fy_compat.count = ferry_ranks(fy_compat.f);
+    find_mapped(call);
+    fy_compat_check(call, ferry_handler_register(fy_compat.f, "compat atomic", change_half,
+                                                 &fy_compat.change_half));
+    fy_compat_check(call, ferry_handler_register(fy_compat.f, "compat answer", take_half,
+                                                 &fy_compat.take_half));
+}
+
+void fy_compat_close(const char *call)
+{
+    int error = ferry_close(fy_compat.f);
+    fy_compat.f = NULL;
+    if (error != 0)
+        fy_compat_fail("%s: %s", call, ferry_strerror(error));
+    free(fy_compat.mapped);
+    memset(&fy_compat, 0, sizeof(fy_compat));
+}
