@@ -32,8 +32,6 @@ static inline bool is_valid(const ferry *f, int rank, const ferry_message *messa
            (message->size_bytes == 0 || message->data != NULL);
 }
 
-/* The program has just written the words one by one. Copied in pairs, or twice, they would have to
- * wait until its stores are in the cache, behind those of the requests before. */
 static inline void fill_frame(const ferry *f, const ferry_message *message, fy_frame *out)
 {
     *out = (fy_frame){
@@ -45,8 +43,7 @@ static inline void fill_frame(const ferry *f, const ferry_message *message, fy_f
         .data = message->data,
         .size_bytes = message->size_bytes,
     };
-    for (unsigned i = 0; i < message->word_count; i++)
-        out->words[i] = message->words[i];
+    fy_words_copy(out->words, message->words, message->word_count);
 }
 
 int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
@@ -63,7 +60,8 @@ static __attribute__((cold)) int no_peer(ferry *f, int rank)
 }
 
 /* `waits`: the caller needs its data back before it goes on, so they need not be copied. */
-static inline int send_frame(ferry *f, int rank, const fy_frame *frame, bool waits)
+static __attribute__((noinline)) int send_frame(ferry *f, int rank, const fy_frame *frame,
+                                                bool waits)
 {
     fy_peer *peer = fy_peer_of(f, rank);
     if (peer == NULL)
@@ -108,15 +106,46 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
     return 0;
 }
 
-int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+static __attribute__((noinline)) int send_any(ferry *f, int rank, const ferry_message *message,
+                                              const ferry_track *track)
 {
-    if (!is_valid(f, rank, message))
-        return explain(f, rank, message);
     if (track != NULL)
         return send_tracked(f, rank, message, track, false);
     fy_frame frame;
     fill_frame(f, message, &frame);
     return send_frame(f, rank, &frame, true);
+}
+
+/* As send_any, of words alone, where nothing is in the way: not 0 when something is. */
+static inline int send_plain(ferry *f, int rank, const ferry_message *message)
+{
+    fy_frame frame;
+    fy_peer *peer = fy_peer_of(f, rank);
+    if (peer == NULL || f->profile != NULL || f->slow_lanes != 0 || rank == f->rank)
+        return FERRY_EAGAIN;
+    frame.kind = FY_KIND_REQUEST;
+    frame.word_count = message->word_count;
+    frame.handler = message->handler.index;
+    frame.op = 0;
+    frame.tag = message->tag;
+    frame.aux = f->handlers.entries[message->handler.index].signature;
+    frame.size_bytes = 0;
+    fy_words_copy(frame.words, message->words, message->word_count);
+    int error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, &frame);
+    if (error != 0)
+        return error;
+    peer->work_sent++;
+    f->stats.requests_sent++;
+    return 0;
+}
+
+int ferry_request_send(ferry *f, int rank, const ferry_message *message, const ferry_track *track)
+{
+    if (!is_valid(f, rank, message))
+        return explain(f, rank, message);
+    if (track == NULL && message->size_bytes == 0 && send_plain(f, rank, message) == 0)
+        return 0;
+    return send_any(f, rank, message, track);
 }
 
 int ferry_request_sync(ferry *f, int rank, const ferry_message *message)
@@ -138,10 +167,8 @@ typedef struct request_call {
     const fy_frame *frame;
 } request_call;
 
-static void run_request(ferry *f, void *arg)
+static inline void call_handler(ferry *f, ferry_request_fn *fn, int source, const fy_frame *frame)
 {
-    const request_call *call = arg;
-    const fy_frame *frame = call->frame;
     const ferry_message message = {
         .handler = {frame->handler},
         .word_count = frame->word_count,
@@ -150,7 +177,13 @@ static void run_request(ferry *f, void *arg)
         .data = frame->data,
         .size_bytes = frame->size_bytes,
     };
-    call->fn(f, call->source, &message);
+    fn(f, source, &message);
+}
+
+static void run_request(ferry *f, void *arg)
+{
+    const request_call *call = arg;
+    call_handler(f, call->fn, call->source, call->frame);
 }
 
 /* Says once per handler why a request cannot run. */
@@ -178,7 +211,7 @@ static __attribute__((cold)) void complain(ferry *f, int source, const fy_frame 
                source, frame->handler, h->names[frame->handler]);
 }
 
-static const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
+static inline const fy_handler_entry *find(const ferry *f, const fy_frame *frame)
 {
     if (frame->handler >= f->handlers.count || frame->word_count > FERRY_WORDS_MAX)
         return NULL;
@@ -194,12 +227,7 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
         return FERRY_ENOENT;
     }
     request_call call = {(ferry_request_fn *)entry->fn, source, frame};
-    if (fy_run_begin(f, FY_DOING_HANDLER, frame->handler)) {
-        run_request(f, &call);
-        fy_run_end(f, FY_DOING_HANDLER);
-    } else {
-        fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
-    }
+    fy_run(f, FY_DOING_HANDLER, frame->handler, run_request, &call);
     f->stats.requests_handled++;
     return 0;
 }
@@ -245,10 +273,17 @@ fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame)
     fy_peer *peer = fy_peer_of(f, source);
     if (peer == NULL)
         return FY_LEAVE;
-    if (frame->op == 0)
+    const fy_handler_entry *entry = find(f, frame);
+    if (frame->op != 0) {
+        if (run_tracked(f, source, frame) == FY_LEAVE)
+            return FY_LEAVE;
+    } else if (entry != NULL && fy_run_begin(f, FY_DOING_HANDLER, frame->handler)) {
+        call_handler(f, (ferry_request_fn *)entry->fn, source, frame);
+        fy_run_end(f, FY_DOING_HANDLER);
+        f->stats.requests_handled++;
+    } else {
         (void)fy_request_run(f, source, frame); /* the source does not want to know */
-    else if (run_tracked(f, source, frame) == FY_LEAVE)
-        return FY_LEAVE;
+    }
     fy_frame_done(f);
     peer->work_received++;
     return FY_TAKEN;

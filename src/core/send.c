@@ -154,8 +154,8 @@ static __attribute__((cold)) int port_failed(ferry *f, int rank, int error)
 }
 
 /* `call`: as in keep_copy. */
-static inline int send_or_keep(ferry *f, fy_lane lane, int rank, const fy_frame *frame,
-                               const char *call)
+static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int rank,
+                                                  const fy_frame *frame, const char *call)
 {
     if ((rank == f->rank && lane == FY_DATA) || fy_has_backlog(f, lane, rank))
         return keep_copy(f, (int)lane, rank, frame, call);

@@ -54,6 +54,17 @@ typedef struct fy_frame {
     bool block; /* set by the port at delivery: `data` is a block that `deliver` may keep */
 } fy_frame;
 
+/* Copies the words that a frame has, one by one: they were just written so, and a copy of several
+ * at once would have to wait until those stores are in the cache. */
+static inline void fy_words_copy(uint64_t *to, const uint64_t *from, unsigned count)
+{
+    if (count == 0)
+        return;
+    to[0] = from[0];
+    for (unsigned i = 1; i < count; i++)
+        to[i] = from[i];
+}
+
 /* Whether `deliver` gets this in place of a frame that made no sense, as shared memory was
  * overwritten: that one is lost, perhaps more of its source. Of others none is a block without
  * data. */

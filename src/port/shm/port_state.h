@@ -11,7 +11,9 @@ typedef struct outbox {
     shm_ring *ring; /* NULL until the first frame */
     shm_slot *slots;
     shm_rank *target;
-    shm_news *news; /* the target's, of this lane */
+    shm_news *news;                /* the target's, of this lane */
+    const _Atomic uint64_t *noted; /* the word of it with this rank's bit */
+    bool plain;                    /* open, on the data lane, and stores need no fence */
     uint64_t tail, head_seen;
     uint64_t bytes_tail, bytes_head_seen;
     uint64_t copied_tail, copied_head_seen;
@@ -55,7 +57,7 @@ typedef struct owner_memo {
 typedef struct shm_port {
     fy_port port;
     fy_segment *segment;
-    uint32_t rank;
+    uint32_t rank, ranks;
     uint32_t slot_mask, slot_shift;
     uint32_t bytes_max; /* payloads up to here go through the byte ring */
     bool fence;         /* this process's stores must be ordered by itself on the data lane */
@@ -100,11 +102,35 @@ void fy_shm_repair(const shm_port *p, fy_thread thread);
 
 /* receive.c */
 int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context);
+/* Tells the producer how far this rank is, and wakes it when it waits for that. */
+void fy_shm_publish(shm_port *p, inbox *in);
 bool fy_shm_pending(fy_port *port, fy_lane lane);
 const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane);
 /* As fy_shm_pending, of the application thread, where a frame that has just come may be missed: it
  * costs as much as a poll. */
 bool fy_shm_has_news(const shm_port *p);
+/* news.c */
+/* The next slot is as this rank has left it. */
+static inline bool inbox_is_idle(const inbox *in)
+{
+    /* relaxed: drain looks again */
+    return atomic_load_explicit(in->turn, memory_order_relaxed) == in->idle;
+}
+
+/* Says what to look at until the next frame. */
+static inline void inbox_note_next(const shm_port *p, inbox *in)
+{
+    uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
+    in->turn = &in->slots[head & p->slot_mask].turn;
+    in->idle = (uint32_t)(head >> p->slot_shift);
+}
+
+/* The inbox of a source that has opened its ring, if it has; else NULL. */
+inbox *fy_shm_inbox(shm_port *p, fy_lane lane, fy_thread thread, uint32_t source);
+/* Watches the sources whose bits are new. */
+void fy_shm_watch_new(shm_port *p);
+/* Ends a round of polls that found nothing, as the last of them: returns 0. */
+int fy_shm_end_round(shm_port *p);
 /* Two inboxes change places in `order`. */
 void fy_shm_swap(lane_state *lane, uint32_t a, uint32_t b);
 /* Before the poller of `lane` sleeps: looks for what shared memory that was overwritten hides from

@@ -26,14 +26,6 @@
 
 #include "base/log.h"
 
-/* Inboxes that are watched however long they are silent. */
-#define FEW_COUNT 1
-/* Polls in a row that find nothing, after which a round ends; rounds of silence after which a
- * source is not watched any more; and how many of the others are looked at in a round. */
-#define ROUND_POLLS 64
-#define SILENT_ROUNDS 1
-#define TURN_COUNT 4
-
 /* A frame as it arrived, and where its payload was. */
 typedef struct arrival {
     fy_frame frame;
@@ -42,64 +34,8 @@ typedef struct arrival {
     void *block;
 } arrival;
 
-/* The next slot is as this rank has left it. */
-static inline bool is_idle(const inbox *in)
-{
-    /* relaxed: drain looks again */
-    return atomic_load_explicit(in->turn, memory_order_relaxed) == in->idle;
-}
-
-/* Says what to look at until the next frame. */
-static inline void note_next(const shm_port *p, inbox *in)
-{
-    uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
-    in->turn = &in->slots[head & p->slot_mask].turn;
-    in->idle = (uint32_t)(head >> p->slot_shift);
-}
-
-/* The inbox of a source that has opened its ring, if it has; else NULL. */
-static __attribute__((noinline)) inbox *find_inbox(shm_port *p, fy_lane lane, fy_thread thread,
-                                                   uint32_t source)
-{
-    uint32_t channel = channel_of(thread, lane);
-    inbox *in = &p->in[channel][source];
-    if (in->ring != NULL)
-        return in;
-    /* acquire: pairs with announce */
-    uint64_t bits =
-        atomic_load_explicit(&p->self->open[channel][source / 64], memory_order_acquire);
-    if (!(bits >> (source % 64) & 1))
-        return NULL;
-    lane_state *l = &p->lanes[lane];
-    in->source = source;
-    /* seq_cst, though any order would do: fy_shm_pending knows it by the other bit too */
-    atomic_fetch_or(&p->adopted[channel][source / 64], UINT64_C(1) << (source % 64));
-    in->ring = ring_at(p->segment, p->rank, source, channel);
-    in->slots = ring_slots(in->ring);
-    note_next(p, in);
-    in->place = l->count;
-    l->order[l->count++] = in;
-    return in;
-}
-
-void fy_shm_swap(lane_state *l, uint32_t a, uint32_t b)
-{
-    inbox *in = l->order[a];
-    l->order[a] = l->order[b];
-    l->order[b] = in;
-    l->order[a]->place = a;
-    l->order[b]->place = b;
-}
-
-static void watch(lane_state *l, inbox *in)
-{
-    in->found = l->round;
-    if (in->place >= l->watched)
-        fy_shm_swap(l, in->place, l->watched++);
-}
-
 /* Tells the producer how far we are, and wakes it when it waits for that. */
-static void publish(shm_port *p, inbox *in)
+void fy_shm_publish(shm_port *p, inbox *in)
 {
     in->published = atomic_load_explicit(&in->head, memory_order_relaxed);
     in->bytes_published = in->bytes_head;
@@ -191,15 +127,22 @@ static void free_payload(shm_port *p, inbox *in, const arrival *a, bool kept)
     }
 }
 
+/* Past a slot whose frame had no room of its own. */
 static inline void advance_head(shm_port *p, inbox *in, uint64_t head)
 {
     /* relaxed: `pending` of the other thread may see any of our values */
     atomic_store_explicit(&in->head, head, memory_order_relaxed);
+    if (head - in->published > p->slot_mask / 4)
+        fy_shm_publish(p, in);
+}
+
+/* After advance_head, of a frame that had. */
+static void publish_payload(shm_port *p, inbox *in)
+{
     uint32_t ring_bytes = p->segment->ring_bytes;
-    if (head - in->published > p->slot_mask / 4 ||
-        in->bytes_head - in->bytes_published >= ring_bytes / 4 ||
+    if (in->bytes_head - in->bytes_published >= ring_bytes / 4 ||
         in->copied_head - in->copied_published >= ring_bytes)
-        publish(p, in);
+        fy_shm_publish(p, in);
 }
 
 static void __attribute__((cold, noinline))
@@ -233,12 +176,50 @@ lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
     tell_lost(deliver, context, in);
 }
 
+/* Copies a slot out of shared memory whose frame is words alone. False: it is another. */
+static inline bool read_plain(const shm_slot *slot, fy_frame *out)
+{
+    uint8_t count_place = slot->count_place;
+    if (count_place > FY_FRAME_WORDS || slot->size != 0)
+        return false;
+    _Static_assert(SHM_NOWHERE == 0, "then the place adds nothing to the count");
+    *out = (fy_frame){
+        .kind = slot->kind,
+        .word_count = count_place,
+        .handler = slot->handler,
+        .op = slot->op,
+        .tag = slot->tag,
+        .aux = slot->aux,
+        .words = {slot->words[0], slot->words[1], slot->words[2], slot->words[3]},
+    };
+    /* The compiler may not read the slot again. */
+    __asm__ volatile("" : "+m"(*out)::"memory");
+    return true;
+}
+
+/* The frame of a slot that is another than words alone; the verdict. One that makes no sense is
+ * lost, and counted as taken. */
+static __attribute__((noinline)) fy_verdict take_any(shm_port *p, inbox *in, const shm_slot *slot,
+                                                     fy_deliver *deliver, void *context)
+{
+    arrival a;
+    if (!read_slot(p, in, slot, &a)) {
+        drop(p, in, &a);
+        tell_lost(deliver, context, in);
+        return FY_TAKEN;
+    }
+    fy_verdict verdict = deliver(context, (int)in->source, &a.frame);
+    if (verdict != FY_LEAVE && a.place >= SHM_BYTES)
+        free_payload(p, in, &a, verdict == FY_KEEP);
+    return verdict;
+}
+
 /* Delivers from one inbox; returns how many frames were taken. */
 static __attribute__((noinline)) int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver,
                                            void *context)
 {
     int taken = 0;
-    while (taken < budget) {
+    for (; taken < budget; taken++) {
         uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
         const shm_slot *slot = &in->slots[head & p->slot_mask];
         /* acquire: pairs with the store in send.c's publish */
@@ -249,76 +230,18 @@ static __attribute__((noinline)) int drain(shm_port *p, inbox *in, int budget, f
                 lose(p, in, turn, deliver, context);
             break;
         }
-        arrival a;
-        if (!read_slot(p, in, slot, &a)) {
-            drop(p, in, &a);
-            advance_head(p, in, head + 1);
-            tell_lost(deliver, context, in);
-            continue;
-        }
-        fy_verdict verdict = deliver(context, (int)in->source, &a.frame);
+        fy_frame frame;
+        bool plain = read_plain(slot, &frame);
+        fy_verdict verdict = plain ? deliver(context, (int)in->source, &frame)
+                                   : take_any(p, in, slot, deliver, context);
         if (verdict == FY_LEAVE)
             break;
-        if (a.place >= SHM_BYTES)
-            free_payload(p, in, &a, verdict == FY_KEEP);
         advance_head(p, in, head + 1);
-        taken++;
+        if (!plain)
+            publish_payload(p, in);
     }
-    note_next(p, in);
+    inbox_note_next(p, in);
     return taken;
-}
-
-static void watch_source(shm_port *p, uint32_t source)
-{
-    for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
-        inbox *in = find_inbox(p, FY_DATA, (fy_thread)thread, source);
-        if (in != NULL)
-            watch(&p->lanes[FY_DATA], in);
-    }
-}
-
-/* Watches the sources whose bits are new. */
-static __attribute__((noinline)) void watch_new(shm_port *p)
-{
-    shm_news *news = &p->self->news[FY_DATA];
-    /* acquire, both: pairs with fy_shm_note; a bit of `from` that comes later sets `any` again */
-    uint64_t words = atomic_exchange_explicit(&news->any, 0, memory_order_acquire);
-    for (uint32_t w = 0; w < SHM_OPEN_WORDS; w++) {
-        if (!(words >> w & 1))
-            continue;
-        uint64_t bits = atomic_load_explicit(&news->from[w], memory_order_acquire);
-        for (; bits != 0; bits &= bits - 1) {
-            uint32_t source = w * 64 + (uint32_t)__builtin_ctzll(bits);
-            if (source < p->segment->ranks)
-                watch_source(p, source);
-        }
-    }
-}
-
-/* Ends a round: those that were silent for long are not watched any more, and some of the others
- * are looked at. */
-static __attribute__((noinline)) int end_round(shm_port *p)
-{
-    lane_state *l = &p->lanes[FY_DATA];
-    l->empty = ROUND_POLLS - 1;
-    l->round++;
-    for (uint32_t i = l->watched; i-- > 0 && l->watched > FEW_COUNT;) {
-        inbox *in = l->order[i];
-        if (l->round - in->found <= SILENT_ROUNDS)
-            continue;
-        fy_shm_swap(l, i, --l->watched);
-        /* seq_cst: before the look at the ring */
-        atomic_fetch_and(&p->self->news[FY_DATA].from[in->source / 64],
-                         ~(UINT64_C(1) << in->source % 64));
-        if (!is_idle(in))
-            watch(l, in);
-    }
-    for (uint32_t i = 0; i < TURN_COUNT && l->watched < l->count; i++) {
-        l->turn = l->turn + 1 < l->count && l->turn >= l->watched ? l->turn + 1 : l->watched;
-        if (!is_idle(l->order[l->turn]))
-            watch(l, l->order[l->turn]);
-    }
-    return 0;
 }
 
 /* Begins after the one that used up the last budget. */
@@ -326,15 +249,15 @@ static __attribute__((noinline)) int poll_watched(shm_port *p, int budget, fy_de
                                                   void *context)
 {
     lane_state *l = &p->lanes[FY_DATA];
-    /* relaxed: watch_new acquires */
+    /* relaxed: fy_shm_watch_new acquires */
     if (atomic_load_explicit(&p->self->news[FY_DATA].any, memory_order_relaxed) != 0)
-        watch_new(p);
+        fy_shm_watch_new(p);
     int taken = 0;
     uint32_t count = l->watched, first = l->first < count ? l->first : 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = first + i < count ? first + i : first + i - count;
         inbox *in = l->order[at];
-        if (is_idle(in))
+        if (inbox_is_idle(in))
             continue;
         in->found = l->round;
         taken += drain(p, in, budget - taken, deliver, context);
@@ -358,14 +281,14 @@ static bool drain_source(shm_port *p, uint32_t source, control_poll *c)
 {
     bool empty = true;
     for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
-        inbox *in = find_inbox(p, FY_CONTROL, (fy_thread)thread, source);
+        inbox *in = fy_shm_inbox(p, FY_CONTROL, (fy_thread)thread, source);
         if (in == NULL)
             continue;
         int taken = drain(p, in, c->budget - c->taken, c->deliver, c->context);
         c->taken += taken;
         if (taken > 0 && c->taken == c->budget)
             p->lanes[FY_CONTROL].first = source + 1;
-        empty = empty && is_idle(in);
+        empty = empty && inbox_is_idle(in);
     }
     return empty;
 }
@@ -421,105 +344,12 @@ int fy_shm_poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, vo
     inbox **order = l->order;
     uint32_t watched = l->watched;
     if (watched == 1) {
-        if (!is_idle(order[0]))
+        if (!inbox_is_idle(order[0]))
             return drain(p, order[0], budget, deliver, context);
     } else {
         for (uint32_t i = 0; i < watched; i++)
-            if (!is_idle(order[i]))
+            if (!inbox_is_idle(order[i]))
                 return poll_watched(p, budget, deliver, context);
     }
-    return --l->empty < 0 ? end_round(p) : 0;
-}
-
-const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane)
-{
-    return lane == FY_CONTROL ? &state_of(port)->self->news[FY_CONTROL].any : NULL;
-}
-
-bool fy_shm_has_news(const shm_port *p)
-{
-    const lane_state *l = &p->lanes[FY_DATA];
-    /* relaxed: fy_shm_pending looks again before a sleep */
-    if (atomic_load_explicit(&p->self->news[FY_CONTROL].any, memory_order_relaxed) != 0 ||
-        atomic_load_explicit(&p->self->news[FY_DATA].any, memory_order_relaxed) != 0)
-        return true;
-    for (uint32_t i = 0; i < l->watched; i++)
-        if (!is_idle(l->order[i]))
-            return true;
-    return false;
-}
-
-/* A poll would not find the frame of `source`, as its bit was overwritten or will stand there soon:
- * sets it. */
-static void note_missing(shm_news *news, fy_lane lane, uint32_t source)
-{
-    /* relaxed, both: a bit too many does no harm */
-    uint64_t bits = atomic_load_explicit(&news->from[source / 64], memory_order_relaxed);
-    if (!(bits >> source % 64 & 1) ||
-        (lane == FY_CONTROL && atomic_load_explicit(&news->any, memory_order_relaxed) == 0))
-        fy_shm_note(news, source);
-}
-
-/* Any thread: reads the bits of opened rings and the positions. A position that the poller has just
- * moved on from gives at worst a yes too many. */
-bool fy_shm_pending(fy_port *port, fy_lane lane)
-{
-    shm_port *p = state_of(port);
-    uint32_t ranks = p->segment->ranks, words = (ranks + 63) / 64;
-    for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
-        uint32_t channel = channel_of((fy_thread)thread, lane);
-        for (uint32_t w = 0; w < words; w++) {
-            /* seq_cst, here and below: after the sleeper's store to its `asleep` */
-            uint64_t bits = atomic_load(&p->self->open[channel][w]);
-            bits |= atomic_load_explicit(&p->adopted[channel][w], memory_order_relaxed);
-            if (w == ranks / 64)
-                bits &= (UINT64_C(1) << ranks % 64) - 1;
-            for (; bits != 0; bits &= bits - 1) {
-                uint32_t source = w * 64 + (uint32_t)__builtin_ctzll(bits);
-                uint64_t head =
-                    atomic_load_explicit(&p->in[channel][source].head, memory_order_relaxed);
-                shm_ring *ring = ring_at(p->segment, p->rank, source, channel);
-                /* seq_cst: as above */
-                uint32_t turn = atomic_load(&ring_slots(ring)[head & p->slot_mask].turn);
-                if ((int32_t)(turn - ((uint32_t)(head >> p->slot_shift) + 1)) < 0)
-                    continue;
-                note_missing(&p->self->news[lane], lane, source);
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static uint32_t turn_at(const shm_port *p, const inbox *in, uint64_t at)
-{
-    /* acquire: a source fills the slots in order, so they are looked at from the last */
-    return atomic_load_explicit(&in->slots[at & p->slot_mask].turn, memory_order_acquire);
-}
-
-static bool is_full(const shm_port *p, const inbox *in, uint64_t at)
-{
-    return turn_at(p, in, at) == (uint32_t)(at >> p->slot_shift) + 1;
-}
-
-bool fy_shm_look_closer(shm_port *p, fy_lane lane)
-{
-    bool odd = false;
-    lane_state *l = &p->lanes[lane];
-    for (uint32_t i = 0; i < l->count; i++) {
-        inbox *in = l->order[i];
-        uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
-        in->overtaken = is_full(p, in, head + 1) && !is_full(p, in, head);
-        if (in->overtaken)
-            in->idle = ~in->idle; /* a poll looks at it */
-        bool here = in->overtaken || turn_at(p, in, head) != (uint32_t)(head >> p->slot_shift);
-        if (here)
-            fy_shm_note(&p->self->news[lane], in->source);
-        odd = odd || here;
-        /* A source that waits for room: what this rank has published may be overwritten. */
-        /* relaxed: publish looks again */
-        if (atomic_load_explicit(&in->ring->stalled, memory_order_relaxed))
-            publish(p, in);
-    }
-    return odd;
+    return --l->empty < 0 ? fy_shm_end_round(p) : 0;
 }

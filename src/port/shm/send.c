@@ -44,6 +44,8 @@ open_outbox(shm_port *p, uint32_t channel, uint32_t rank)
     o->ring = ring_at(p->segment, rank, p->rank, channel);
     o->slots = ring_slots(o->ring);
     o->news = &o->target->news[channel % FY_LANES];
+    o->noted = &o->news->from[p->rank / 64];
+    o->plain = channel % FY_LANES == FY_DATA && !p->fence;
     announce(p, channel, o->target);
 }
 
@@ -127,12 +129,7 @@ static inline void claim(const outbox *o, uint32_t slot_mask)
 
 static inline bool is_noted(const shm_port *p, const outbox *o, memory_order order)
 {
-    return atomic_load_explicit(&o->news->from[p->rank / 64], order) >> p->rank % 64 & 1;
-}
-
-static void __attribute__((noinline)) note(const shm_port *p, const outbox *o)
-{
-    fy_shm_note(o->news, p->rank);
+    return atomic_load_explicit(o->noted, order) >> p->rank % 64 & 1;
 }
 
 /* Publishes a slot, perhaps again, and wakes. */
@@ -145,7 +142,7 @@ publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn
     atomic_store(&slot->turn, turn);
     /* seq_cst: after the turn's store; pairs with the exchange in poll_control */
     if (!is_noted(p, o, memory_order_seq_cst))
-        note(p, o);
+        fy_shm_note(o->news, p->rank);
     if (atomic_load(&target->app_asleep))
         fy_rouse(&target->app_asleep);
     else if (lane == FY_CONTROL && atomic_load(&target->serve) == FY_HELPER &&
@@ -153,29 +150,52 @@ publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn
         fy_rouse(&target->helper_asleep);
 }
 
-/* Publishes the slot that was filled, and wakes. */
-static inline void publish(const shm_port *p, outbox *o, fy_lane lane, uint32_t state)
+/* What is rarely to be done after a slot was published without a fence. */
+static void __attribute__((noinline))
+follow_up(const shm_port *p, const outbox *o, shm_slot *slot, bool asleep, bool fences)
 {
-    shm_slot *slot = next_slot(p, o);
+    /* relaxed: this thread has just written it */
+    uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_relaxed);
+    if (asleep)
+        fy_rouse(&o->target->app_asleep);
+    else if (fences)
+        publish_fenced(p, o, slot, turn, FY_DATA);
+    if (!is_noted(p, o, memory_order_relaxed))
+        fy_shm_note(o->news, p->rank);
+}
+
+/* Publishes a slot on the data lane, and wakes. */
+static inline void publish_plain(const shm_port *p, outbox *o, shm_slot *slot)
+{
     uint32_t turn = (uint32_t)(o->tail >> p->slot_shift) + 1;
     o->tail++;
     claim(o, p->slot_mask);
-    if (lane == FY_CONTROL || p->fence || (state & SHM_NEEDS_FENCE)) {
-        publish_fenced(p, o, slot, turn, lane);
-        return;
-    }
     /* release: pairs with the acquire in receive.c */
     atomic_store_explicit(&slot->turn, turn, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     /* seq_cst: after the turn's store, see above; pairs with the stores in wait.c */
-    if (atomic_load(&o->target->app_asleep))
-        fy_rouse(&o->target->app_asleep);
+    bool asleep = atomic_load(&o->target->app_asleep);
     /* relaxed: after the look at `app_asleep`, which acquires; see wait.c */
-    else if (atomic_load_explicit(&o->target->state, memory_order_relaxed) & SHM_NEEDS_FENCE)
-        publish_fenced(p, o, slot, turn, lane);
+    uint32_t state = atomic_load_explicit(&o->target->state, memory_order_relaxed);
+    bool fences = (state & SHM_NEEDS_FENCE) != 0;
     /* relaxed: one that is just being taken away is seen late, which receive.c allows for */
-    if (!is_noted(p, o, memory_order_relaxed))
-        note(p, o);
+    if (asleep || fences || !is_noted(p, o, memory_order_relaxed))
+        follow_up(p, o, slot, asleep, fences);
+}
+
+/* Publishes the slot that was filled, and wakes. */
+static __attribute__((noinline)) void publish(const shm_port *p, outbox *o, fy_lane lane,
+                                              uint32_t state)
+{
+    shm_slot *slot = next_slot(p, o);
+    if (lane == FY_DATA && !p->fence && !(state & SHM_NEEDS_FENCE)) {
+        publish_plain(p, o, slot);
+        return;
+    }
+    uint32_t turn = (uint32_t)(o->tail >> p->slot_shift) + 1;
+    o->tail++;
+    claim(o, p->slot_mask);
+    publish_fenced(p, o, slot, turn, lane);
 }
 
 static inline void fill(shm_slot *slot, const fy_frame *frame, shm_place place)
@@ -187,8 +207,7 @@ static inline void fill(shm_slot *slot, const fy_frame *frame, shm_place place)
     slot->tag = frame->tag;
     slot->aux = frame->aux;
     slot->size = frame->size_bytes;
-    for (uint32_t i = 0; i < frame->word_count; i++)
-        slot->words[i] = frame->words[i];
+    fy_words_copy(slot->words, frame->words, frame->word_count);
 }
 
 /* The payload must lie in one piece: what is left at the end of the bytes is skipped when it is too
@@ -252,8 +271,9 @@ static inline int send_short(shm_port *p, outbox *o, fy_lane lane, uint32_t stat
 }
 
 /* The ring to send on, and the target's state. 0 or an error. */
-static inline int find_outbox(shm_port *p, fy_thread thread, fy_lane lane, int rank,
-                              const fy_frame *frame, outbox **out, uint32_t *state)
+static __attribute__((noinline)) int find_outbox(shm_port *p, fy_thread thread, fy_lane lane,
+                                                 int rank, const fy_frame *frame, outbox **out,
+                                                 uint32_t *state)
 {
     if ((uint32_t)rank >= p->segment->ranks || frame->word_count > FY_FRAME_WORDS)
         return FERRY_EINVAL;
@@ -284,9 +304,9 @@ static __attribute__((noinline)) int send_long(shm_port *p, outbox *o, fy_lane l
     return send_copy(p, o, lane, state, frame, rank);
 }
 
-int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
+static __attribute__((noinline)) int send_any(shm_port *p, fy_thread thread, fy_lane lane, int rank,
+                                              const fy_frame *frame)
 {
-    shm_port *p = state_of(port);
     outbox *o;
     uint32_t state;
     int error = find_outbox(p, thread, lane, rank, frame, &o, &state);
@@ -295,6 +315,28 @@ int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const f
     if (frame->size_bytes <= (FY_FRAME_WORDS - frame->word_count) * sizeof(uint64_t))
         return send_short(p, o, lane, state, frame);
     return send_long(p, o, lane, state, frame, (uint32_t)rank);
+}
+
+/* As send_any: what most frames need that are words alone, or too long for words. */
+int fy_shm_send(fy_port *port, fy_thread thread, fy_lane lane, int rank, const fy_frame *frame)
+{
+    shm_port *p = state_of(port);
+    if ((uint32_t)rank >= p->ranks || frame->word_count > FY_FRAME_WORDS)
+        return FERRY_EINVAL;
+    outbox *o = &p->out[channel_of(thread, lane)][rank];
+    /* relaxed: as in find_outbox */
+    if (!o->plain || atomic_load_explicit(&o->target->state, memory_order_relaxed) != SHM_JOINED)
+        return send_any(p, thread, lane, rank, frame);
+    if (frame->size_bytes != 0)
+        return frame->size_bytes > sizeof frame->words
+                   ? send_long(p, o, FY_DATA, SHM_JOINED, frame, (uint32_t)rank)
+                   : send_any(p, thread, lane, rank, frame);
+    if (!has_slot(p, o))
+        return send_any(p, thread, lane, rank, frame);
+    shm_slot *slot = next_slot(p, o);
+    fill(slot, frame, SHM_NOWHERE);
+    publish_plain(p, o, slot);
+    return 0;
 }
 
 int fy_shm_send_block(fy_port *port, fy_thread thread, fy_lane lane, int rank,

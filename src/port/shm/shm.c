@@ -308,6 +308,7 @@ static int make_state(fy_segment *segment, uint32_t rank, shm_port **out)
     p->port.ops = &shm_ops;
     p->segment = segment;
     p->rank = rank;
+    p->ranks = segment->ranks;
     p->self = rank_at(segment->base, rank);
     for (uint32_t lane = 0; lane < FY_LANES; lane++)
         p->any[lane] = &p->self->news[lane].any;
