@@ -18,11 +18,16 @@ static inline int bucket_of(const fy_buckets *buckets, double load)
     return bucket < FY_BUCKETS ? (int)bucket : FY_BUCKETS - 1;
 }
 
+static double counted(const fy_buckets *buckets, double load)
+{
+    return load > buckets->floor ? load : 0;
+}
+
 static void link_last(fy_buckets *buckets, ferry_schedulable *item)
 {
     int at = bucket_of(buckets, item->load);
     fy_bucket *bucket = &buckets->buckets[at];
-    item->mark = item->load;
+    item->mark = counted(buckets, item->load);
     item->prev = bucket->last;
     item->next = NULL;
     if (bucket->last == NULL)
@@ -66,10 +71,11 @@ bool fy_buckets_add(fy_buckets *buckets, ferry_schedulable *item)
         return true;
     }
     if (bucket_of(buckets, item->load) == bucket_of(buckets, item->mark)) {
-        buckets->load += item->load - item->mark;
-        buckets->loaded += item->load > 0;
+        double load = counted(buckets, item->load);
+        buckets->load += load - item->mark;
+        buckets->loaded += load > 0;
         buckets->loaded -= item->mark > 0;
-        item->mark = item->load;
+        item->mark = load;
     } else {
         unlink_from(buckets, item);
         link_last(buckets, item);

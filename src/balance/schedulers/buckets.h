@@ -4,7 +4,7 @@
  * Buckets are half octaves of load. Everything takes constant time. The heaviest bucket goes first,
  * but every so often another has its turn, so that nothing waits for ever. Invariants: an item is
  * on the priority buckets exactly when its `queued` is true; its `mark` is its load when it was put
- * there, and `load` is the sum of the marks. */
+ * there, or 0 if that was not above `floor`, and `load` is the sum of the marks. */
 #ifndef FY_BUCKETS_H
 #define FY_BUCKETS_H
 
@@ -24,6 +24,7 @@ typedef struct fy_buckets {
     uint32_t passed; /* pops in a row that took from the heaviest bucket of several */
     uint32_t turn;   /* of the buckets, when so many were passed over */
     double load;
+    double floor;  /* with `in_order`: a load up to here counts as none; else 0 */
     bool in_order; /* all are on one bucket: first come first, whatever the load */
 } fy_buckets;
 

@@ -167,6 +167,16 @@ static float heaviest_of(const fy_coordinator *coordinator)
     return heaviest;
 }
 
+/* The most that a child has to do which can give some of it. */
+static float load_of(const fy_coordinator *coordinator)
+{
+    float most = 0;
+    for (int i = 0; i < coordinator->child_count; i++)
+        if (coordinator->children[i].supply > 0 && coordinator->children[i].load > most)
+            most = coordinator->children[i].load;
+    return most;
+}
+
 static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request,
                       bool once)
 {
@@ -176,7 +186,8 @@ static void report_up(ferry_scheduling *s, fy_coordinators *coordinators, int le
                                 .request = request,
                                 .supply = supply_of(coordinator),
                                 .heaviest = heaviest_of(coordinator),
-                                .once = once};
+                                .once = once,
+                                .load = load_of(coordinator)};
     coordinator->reported = note.supply;
     coordinator->reported_heaviest = note.heaviest;
     fy_coordinators_post(s, coordinators, &note);
@@ -222,23 +233,24 @@ static void unpark(fy_coordinators *coordinators, int request)
 }
 
 /* Whether to ask `a`: it has the heaviest object, so that what is left for the end is small, or,
- * when they are alike, the most. */
-static bool is_better(const fy_coordinator_child *a, const fy_coordinator_child *b)
+ * when they are alike, the most. In steps it has the most to do. */
+static bool is_better(const fy_coordinator_child *a, const fy_coordinator_child *b, bool once)
 {
-    if (fy_coordinator_weighs_otherwise(a->heaviest, b->heaviest))
-        return a->heaviest > b->heaviest;
+    float of_a = once ? a->load : a->heaviest, of_b = once ? b->load : b->heaviest;
+    if (fy_coordinator_weighs_otherwise(of_a, of_b))
+        return of_a > of_b;
     return a->supply > b->supply;
 }
 
 /* The child to ask, other than the one that wants; -1 when none has anything. */
-static int best_child(const fy_coordinators *coordinators, int level, int request)
+static int best_child(const fy_coordinators *coordinators, int level, int request, bool once)
 {
     const fy_coordinator *coordinator = &coordinators->levels[level - 1];
     int best = -1;
     for (int i = 0; i < coordinator->child_count; i++)
         if (coordinator->children[i].supply > 0 &&
             (level > 1 || coordinator->base + i != request) &&
-            (best < 0 || is_better(&coordinator->children[i], &coordinator->children[best])))
+            (best < 0 || is_better(&coordinator->children[i], &coordinator->children[best], once)))
             best = i;
     return best;
 }
@@ -247,7 +259,7 @@ static int best_child(const fy_coordinators *coordinators, int level, int reques
 static bool route(ferry_scheduling *s, fy_coordinators *coordinators, int level, int request,
                   bool once)
 {
-    int best = best_child(coordinators, level, request);
+    int best = best_child(coordinators, level, request, once);
     if (best < 0)
         return false;
     coordinators->levels[level - 1].children[best].supply--;
@@ -361,7 +373,7 @@ static void hear_up(ferry_scheduling *s, fy_coordinators *coordinators, int sour
     if (note->level == coordinators->level_count)
         serve_requests(s, coordinators, note->level);
     update(s, coordinators, note->level);
-    if (note->level == 1 && note->supply > 0 && !has_idle_child(coordinator))
+    if (note->level == 1 && note->supply > 0 && !note->once && !has_idle_child(coordinator))
         for (int i = 0; i < coordinator->child_count; i++)
             if (coordinator->children[i].supply > 0)
                 trade(s, coordinators, i);

@@ -21,10 +21,13 @@
  * brought, and waits three times as long, at most a hundredth of a task.
  *
  * Steps: when tasks are short and come again and again to the same objects, what a rank lacks now
- * is on its way to it, and an object that moves takes the tasks of later steps along. So a work
- * request is met at once, by the rank with the most load, or dropped and repeated after a pause
- * that grows; one object moves at a time, if no more goes than stays; and what comes first runs
- * first, so that neighbours get their messages in turn. A rank that is asked so takes up this rule.
+ * is on its way to it, and an object that moves takes the tasks of later steps along. So an idle
+ * rank asks after PAUSE_NS; a work request is met at once, by the rank with the most load, or
+ * dropped and repeated after a pause that grows; one object moves at a time, if not much more goes
+ * than stays; and what comes first runs first, so that neighbours get their messages in turn. Busy
+ * ranks do not trade. An object with no more than a sixteenth of the greatest load of late counts
+ * as one without load: messages that come in between steps are no reason to move it. A rank that is
+ * asked so takes up this rule.
  *
  * A work request may be lost for want of memory: after TIMEOUT_US it is sent again. */
 #include <stdlib.h>
@@ -37,7 +40,8 @@
 
 enum { GIVE_MAX = 256, SAMPLED_BELOW_NS = 10 * 1000, SAMPLE = 16, FALL = 16 };
 enum { GRACE_PART = 10, SETTLE_PART = 1000, SETTLE_NS = 100 * 1000 };
-enum { REACHES = 3, REACH_PART = 100, RESTED = -1, AGAIN = 32, STEP = 4, BACKOFF_NS = 500000 };
+enum { REACHES = 3, REACH_PART = 100, RESTED = -1, AGAIN = 4, STEP = 4, BACKOFF_NS = 500000 };
+enum { PAUSE_NS = 4000, KEPT_TASKS = 32, FLOOR_PART = 16 };
 
 typedef struct ferry_policy {
     fy_buckets waiting;
@@ -53,6 +57,8 @@ typedef struct ferry_policy {
     bool steps; /* tasks come again and again to the same objects */
     int again;  /* objects that got tasks and had rested here, less others; 0 to 2 * AGAIN */
     const void *latest;  /* the object that got a task last; only compared */
+    double greatest;     /* load of a task; an old one counts for less */
+    bool paused;         /* in steps: an idle rank asks when it has been so for PAUSE_NS */
     uint64_t backoff_ns; /* the next pause between work requests in steps */
     bool fresh;          /* work has come to a rank that had none: give nothing until fresh_ns */
     uint64_t fresh_ns;
@@ -154,6 +160,12 @@ static void request(ferry_scheduling *s, ferry_policy *p)
         return;
     p->asked = true;
     p->requested_ns = ferry_scheduling_now(s);
+    if (p->steps && !p->paused) {
+        p->paused = true;
+        p->asked_ns = p->requested_ns + PAUSE_NS;
+        set_timer(s, p);
+        return;
+    }
     p->asked_ns = p->requested_ns + fy_patience(s, p->timeout_ns);
     if (p->steps) {
         p->asked_ns = p->requested_ns + p->backoff_ns;
@@ -221,6 +233,15 @@ static void become_fresh(ferry_scheduling *s, ferry_policy *p)
     set_timer(s, p);
 }
 
+/* The greatest load of late. */
+static void learn_floor(ferry_policy *p)
+{
+    p->greatest -= p->greatest / KEPT_TASKS;
+    if (p->running_load > p->greatest)
+        p->greatest = p->running_load;
+    p->waiting.floor = p->steps ? p->greatest / FLOOR_PART : 0;
+}
+
 /* Steps are short tasks that come again and again to the same objects. */
 static void choose_rule(ferry_scheduling *s, ferry_policy *p)
 {
@@ -252,6 +273,7 @@ static void add(ferry_scheduling *s, ferry_policy *p, ferry_schedulable *item)
     if (!fy_buckets_add(&p->waiting, item))
         return;
     p->backoff_ns = BACKOFF_NS;
+    p->paused = false;
     if (item->arrived && p->asked) {
         learn_reach(s, p);
         fulfilled(s, p);
@@ -279,8 +301,8 @@ static void give(ferry_scheduling *s, ferry_policy *p, const fy_coordinator_note
     if (!ferry_scheduling_accepts(s, thief))
         return; /* it has gone, or will repeat its work request */
     bool trade = note->word == FY_COORDINATOR_TRADE;
-    if (note->once && count > 0 && load_here(p) < 2 * (float)fy_buckets_last(&p->waiting)->mark)
-        count = 0; /* it would have more there than stays here */
+    if (note->once && count > 0 && load_here(p) < 1.5F * (float)fy_buckets_last(&p->waiting)->mark)
+        count = 0; /* much more would go than stays */
     if (count == 0 || (trade && !trades(p, note))) {
         report(s, p, trade || note->once ? -1 : thief);
         return;
@@ -396,6 +418,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *arg)
     p->running = item;
     if (item != NULL) {
         p->running_load = item->load / item->pending;
+        learn_floor(p);
         start_clock(s, p);
         update(s, p);
     } else if (p->fresh) {
