@@ -350,6 +350,9 @@ void fy_control_share(ferry *f, bool shared);
 void fy_control_serve(ferry *f, void (*poll)(ferry *f));
 bool fy_control_is_shared(const ferry *f);
 
+/* How many quiescences have ended. [application thread] */
+uint64_t fy_quiesced(const ferry *f);
+
 /* Application work in the sense of ferry_quiesce: everything created must be finished on some rank.
  * A message counts as created when it is sent and finished when its handler has returned, or it has
  * failed. [application thread] */

@@ -517,6 +517,11 @@ int fy_quiesce(ferry *f, fy_doing doing)
     return error;
 }
 
+uint64_t fy_quiesced(const ferry *f)
+{
+    return f->quiescence.epoch - f->quiescence.runs;
+}
+
 int ferry_quiesce(ferry *f)
 {
     int error = fy_check_outside(f, "quiesce");

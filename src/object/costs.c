@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "core/profile.h"
 
 enum { OBJECTS_MAX = 16384 };
@@ -22,15 +23,17 @@ int fy_costs_init(ferry *f)
     objects->costs = fy_malloc(sizeof *objects->costs);
     if (objects->costs == NULL)
         return FERRY_ENOMEM;
-    *objects->costs = (fy_costs){.moment = {0}};
+    *objects->costs = (fy_costs){.trail = {.on = fy_env_get("FERRY_TRACE") != NULL}};
     objects->watched = true;
     return fy_table_init(&objects->costs->table, sizeof(fy_cost));
 }
 
 void fy_costs_fini(fy_objects *objects)
 {
-    if (objects->costs != NULL)
+    if (objects->costs != NULL) {
         fy_table_fini(&objects->costs->table);
+        free(objects->costs->trail.entries);
+    }
     free(objects->costs);
     objects->costs = NULL;
 }
@@ -51,15 +54,17 @@ fy_cost *fy_cost_of(fy_objects *objects, ferry_object object)
     return cost;
 }
 
-void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops)
+void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns)
 {
     fy_profile *profile = fy_head_of(objects->f)->profile;
+    uint32_t hops = envelope->hops;
     uint64_t passed = fy_cost_now(objects) - start_ns;
-    fy_cost *cost = fy_cost_of(objects, object);
+    fy_cost *cost = fy_cost_of(objects, envelope->object);
     cost->handler_ns += passed;
     cost->handled++;
     profile->hops[hops < FY_HOPS_COUNTED ? hops : FY_HOPS_COUNTED - 1]++;
     objects->costs->moment.handler_ns += passed;
+    fy_trail_handled(objects, envelope, start_ns, passed);
 }
 
 void fy_cost_message(fy_objects *objects, ferry_object object, const fy_moment *before,
@@ -97,4 +102,5 @@ void fy_costs_write(ferry *f, FILE *out)
         write_cost(cost, out);
     if (objects->costs->others.handled != 0)
         write_cost(&objects->costs->others, out);
+    fy_trail_write(&objects->costs->trail, out);
 }

@@ -176,8 +176,27 @@ typedef struct fy_moment {
     uint64_t start_ns, handler_ns; /* of all handlers so far: to be taken off */
 } fy_moment;
 
+/* Of the trail: a handler that has run, or a message that was sent. */
+typedef struct fy_trail_entry {
+    uint64_t object;
+    uint64_t value;    /* ns that the handler took; bytes that were sent */
+    uint64_t start_ns; /* of a handler */
+    double load;       /* of a handler, as the scheduler was told; 0: it was not asked */
+    uint32_t sequence; /* of the message, among those from its origin to the object */
+    int32_t origin;    /* of a message that was handled; negative: it was sent here, trail.c */
+} fy_trail_entry;
+
+typedef struct fy_trail {
+    fy_trail_entry *entries;
+    uint32_t count, room;
+    uint64_t missed; /* entries that had no room */
+    double load;     /* of the message that is handled next */
+    bool on;
+} fy_trail;
+
 typedef struct fy_costs {
     fy_table table;
+    fy_trail trail;
     fy_cost others;
     fy_moment moment;
 } fy_costs;
@@ -577,8 +596,15 @@ static inline uint64_t fy_cost_now(const fy_objects *objects)
     return objects->costs != NULL ? objects->port->ops->host.now(objects->port) : 0;
 }
 
-/* A handler of `object` has run since `start_ns`, for a message that came after `hops` forwards. */
-void fy_cost_handled(fy_objects *objects, ferry_object object, uint64_t start_ns, uint32_t hops);
+/* A handler has run since `start_ns`, for the message of that envelope. */
+void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns);
+
+/* trail.c, while costs are counted: a handler has run; a message has been sent, by the handler that
+ * runs or by the program. */
+void fy_trail_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns,
+                      uint64_t passed_ns);
+void fy_trail_sent(fy_objects *objects, const fy_envelope *envelope, const ferry_message *message);
+void fy_trail_write(const fy_trail *trail, FILE *out);
 
 /* Brackets what is done for a message: handlers that run meanwhile are not counted with it. */
 fy_moment fy_cost_moment(const fy_objects *objects);

@@ -60,7 +60,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
         uint64_t start_ns = fy_cost_now(objects);
         fy_run(f, what, index, call_handler, &call);
         if (objects->costs != NULL)
-            fy_cost_handled(objects, record->object, start_ns, envelope->hops);
+            fy_cost_handled(objects, envelope, start_ns);
         fy_stats(f)->messages_handled++;
     }
     objects->running = NULL;
@@ -75,8 +75,11 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
 
 bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message *queued)
 {
+    fy_objects *objects = fy_objects_of(f);
+    if (objects->costs != NULL)
+        objects->costs->trail.load = queued->load;
     bool rests = fy_record_handle(f, record, what, &queued->envelope, &queued->message);
-    fy_queued_destroy(&fy_objects_of(f)->messages, queued);
+    fy_queued_destroy(&objects->messages, queued);
     return rests;
 }
 

@@ -160,6 +160,8 @@ static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_messa
         return not_sent(f, op, message->size_bytes, error);
     entry->sequence++;
     fy_stats(f)->messages_sent++;
+    if (__builtin_expect(fy_objects_of(f)->costs != NULL, 0))
+        fy_trail_sent(fy_objects_of(f), &envelope, message);
     return 0;
 }
 

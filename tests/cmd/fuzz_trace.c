@@ -1,4 +1,5 @@
-/* Goal: no bytes make the reader of traces or what draws them crash, hang or write other than text.
+/* Goal: no bytes make the reader of traces, or what draws or replays them, crash, hang or write
+ * other than text.
  * Method: libFuzzer calls this with bytes (FERRY_FUZZ); without it the program changes the files
  * named, a byte or a line at a time, from a fixed seed, which the tests do. */
 #include <stdio.h>
@@ -6,8 +7,42 @@
 #include <string.h>
 
 #include "cmd/report/draw.h"
+#include "cmd/scale/scale.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What `ferry scale` makes of the trace holds together: every send is for an object, the tasks are
+ * those of the objects, and the longest chain is no longer than all tasks. */
+static void check_graph(const trace_run *run)
+{
+    scale_graph g;
+    uint64_t chain_ns, sum_ns = 0, count = 0;
+    for (size_t i = 0; i < run->rank[0].object_count; i++)
+        if (run->rank[0].objects[i].handled > 1 << 16)
+            return; /* that takes too long here */
+    if (!scale_graph_make(run, &g))
+        abort();
+    for (size_t i = 0; i < g.object_count; i++) {
+        if (g.objects[i].first_task != count && g.object_count == 1)
+            abort();
+        count += g.objects[i].tasks;
+    }
+    for (size_t i = 0; i < g.task_count; i++) {
+        sum_ns += g.tasks[i].ns;
+        if (g.tasks[i].first_send > g.tasks[i + 1].first_send)
+            abort();
+    }
+    for (size_t i = 0; i < g.send_count; i++)
+        if (g.sends[i].object >= g.object_count || g.sends[i].task >= g.task_count)
+            abort();
+    for (size_t i = 0; i < g.root_count; i++)
+        if (g.roots[i].object >= g.object_count || g.roots[i].phase >= g.phases)
+            abort();
+    if (count != g.task_count || g.root_count + g.send_count != g.task_count ||
+        !scale_chain(&g, &chain_ns) || chain_ns > sum_ns)
+        abort();
+    scale_graph_fini(&g);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -27,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                      .start_ns = rank.open_ns,
                      .end_ns = rank.close_ns};
     rank.rank = 0;
+    check_graph(&run);
     draw_page(out, &run, 1);
     draw_chrome(out, &run);
     draw_load(out, &run, 1);

@@ -3,7 +3,7 @@
 # bounds a run, and tells what is wrong with what it cannot use. Method: traces of 4 ranks, simulated
 # and with tasks that sleep, against `ferry sim -n 8` of the same tasks; traces with known answers.
 . "$(dirname "$0")/common.sh"
-ferry=$1 synthetic=$2 traces=$3
+ferry=$1 synthetic=$2 steps=$3
 
 # predicted RANKS SCHEDULER: the run time in ms that JSON in $work/out has.
 predicted()
@@ -80,6 +80,74 @@ trace 'object ffff000000000001 1 1000000000 0 0 0 0 0 0 0 cell' \
 expect 0 "$ferry" scale "$work/made" -n 1,2,3 -S none
 says out '2  none  *1[.0-9]* s'
 
+# A chain through three objects; the messages of a task go out when it ends.
+a=0000000000000001 b=0000000000000002 c=0000000000000003
+trace "x $a -2 0 8" "x $b -1 0 1000000" "x $a 0 0 1000000000 10 0" "x $c -1 0 8" \
+    "x $b 0 0 1000000000 1000000010 0" "x $c 0 0 1000000000 2000000010 0"
+expect 0 "$ferry" scale "$work/made" -n 3 -S none
+says out '3 tasks of 3 objects, 3 s together, on 1 ranks; the heaviest object 1 s'
+says out '2 messages between tasks, 1 phase; the longest chain 3 s'
+says out '3  none  *3[.0-9]* s .*chain$'
+printf 'topology flat\nlatency 1us\nbyte 2us\n' >"$work/slow.net"
+expect 0 "$ferry" scale "$work/made" -n 3 -S none -N "$work/slow.net" # 1 MB takes 2 s
+says out '3  none  *5[.0-9]* s .*messages$'
+
+# The second phase begins when the first is over, though its object is idle. A phase without
+# messages does not count. An object begins where its first task ran, not where it was made.
+trace "x $a -2 0 8" "x $a 0 0 1000000000 10 0" "x $b -7 0 8" "x $b 0 0 1000000000 1000000010 0"
+expect 0 "$ferry" scale "$work/made" -n 2 -S none
+says out '0 messages between tasks, 2 phases; the longest chain 2 s'
+says out '2  none  *2[.0-9]* s .*chain$'
+trace "x $a -2 0 8" "x $b -2 0 8" "x $a 0 0 1000000000 10 0"
+sed 's/^rank 0 1/rank 0 2/' "$work/made/rank-0.trace" >"$work/0"
+mv "$work/0" "$work/made/rank-0.trace"
+printf 'ferry trace 1\nrank 1 2\ntime 0 9000000000\n%s\nend\n' "x $b 0 0 1000000000 20 0" \
+    >"$work/made/rank-1.trace"
+expect 0 "$ferry" scale "$work/made" -n 2,1 -S none
+says out '2  none  *1[.0-9]* s .*work$'
+says out '1  none  *2[.0-9]* s .*work$'
+
+# An object that counts: the second message, whichever it is, starts the long task.
+trace "x $a -2 0 8" "x $b -2 0 8" "x $c -1 0 8" "x $a 0 0 2000000000 10 0" "x $c -1 1 8" \
+    "x $b 0 0 1000000000 2000000010 0" "x $c 0 0 0 3000000010 0" "x $c 0 1 1000000000 3000000020 0"
+expect 0 "$ferry" scale "$work/made" -n 3 -S none
+says out '3  none  *3[.0-9]* s' # b's message comes first here
+
+# What the trail lacks comes from the accounts: here two tasks of 1 s together.
+trace "x $a -2 0 8" "x $a 0 0 1000000000 10 0" "object $a 3 2000000000 0 0 0 0 0 0 0 cell" \
+    'stat trail_missed 4'
+expect 0 "$ferry" scale "$work/made" -n 1 -S none
+says out '3 tasks of 1 objects, 2 s together'
+says out 'the trace lacks 4 messages; their tasks wait from the start'
+
+# Ranks that share processors; loads that the scheduler was told.
+expect 0 "$ferry" scale "$work/simulated" -n 8 -S none -C 4
+says out '8  none  *1.6[.0-9]* s  *1[.0-9]* s  *62.5%'
+FERRY_TRACE=$work/loaded expect 0 "$ferry" sim -n 4 "$synthetic" --tasks 4 --light 10 \
+    --work compute --loads
+awk '$1 == "x" && $3 >= 0 && $7 != 0.01 && $7 != 0.02 && $7 != 10 && $7 != 20 { exit 1 }' \
+    "$work/loaded/rank-0.trace" || fail "the trace has not the loads of the program"
+
+# A program of steps, whose tasks send messages: others predict far less well without them.
+if [ -x "$steps" ]; then
+    FERRY_TRACE=$work/steps expect 0 "$ferry" sim -n 4 -N ethernet-100m "$steps" --refine 100
+    expect 0 "$ferry" scale "$work/steps" -n 8,32 -S ferry,diffusion,none -N ethernet-100m -j
+    cp "$work/out" "$work/predicted.out"
+    for ranks in 8 32; do
+        for scheduler in ferry diffusion none; do
+            balance= # none: the program balances nothing
+            [ $scheduler != none ] || balance=--no-balance
+            took=$(FERRY_SCHEDULER=$scheduler timeout 60 "$ferry" sim -n $ranks -N ethernet-100m \
+                "$steps" --refine 100 $balance | sed -n 's/.*%: \([0-9.]*\) ms, at least.*/\1/p')
+            cp "$work/predicted.out" "$work/out"
+            echo "$ranks $scheduler $(predicted $ranks $scheduler) $took"
+        done
+    done >"$work/steps.out"
+    awk '{ d = $3 / $4 - 1; most = $1 == 8 ? 0.05 : 0.15 # where an object more or less counts
+        if (NF == 4 && d < most && d > -most) n++ } END { exit n != 6 }' \
+        "$work/steps.out" || { cat "$work/steps.out"; fail "steps: more than 5% wrong on 8 ranks, or 15% on 32"; }
+fi
+
 # wrong STATUS TEXT ARGUMENT...
 wrong()
 {
@@ -92,7 +160,7 @@ trace 'stat tasks 0'
 wrong 1 '0 objects had tasks, of 0 s together; expected a trace with tasks of objects' -n 2 \
     "$work/made"
 trace 'object 0000000000000001 999999999 1 0 0 0 0 0 0 0 cell'
-wrong 1 '999999999 tasks; expected at most 100000000' -n 2 "$work/made"
+wrong 1 '999999999 tasks; expected at most 20000000' -n 2 "$work/made"
 trace
 sed 's/^ferry trace 1/ferry trace 2/' "$work/made/rank-0.trace" >"$work/2"
 mv "$work/2" "$work/made/rank-0.trace"
@@ -100,6 +168,13 @@ wrong 1 'expected the line "ferry trace 1"' -n 2 "$work/made"
 : >"$work/made/rank-0.trace"
 wrong 1 'expected the line "ferry trace 1"' -n 2 "$work/made"
 wrong 1 'there is no file rank-0.trace' -n 2 "$work/absent"
+wrong 2 'C 0: expected a number from 1 to 65536' -n 2 -C 0 "$work/simulated"
+for line in "x $a" "x $a 0" 'x 1 0 0 0 0 0' "x $a - 0 0" "x $a 0 -1 0 0 0" "x $a 0 0 x 0 0" \
+    "x $a 0 0 0 0" "x $a 0 0 0 0 inf" "x $a 99999 0 0 0 0" "x $a 0 4294967296 0 0 0" \
+    "x $a -1 0 8 9"; do
+    trace "$line"
+    wrong 1 "rank-0.trace:4: .*xpected" -n 2 "$work/made"
+done
 for ranks in 0 -1 x 2,,3 2, 65537; do
     wrong 2 "n $ranks: expected at most 32 numbers from 1 to 65536" -n "$ranks" "$work/simulated"
 done
@@ -108,7 +183,7 @@ wrong 2 'on how many ranks? Expected -n' "$work/simulated"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 wrong 2 'there is no scheduler "absent"' -n 2 -S absent "$work/simulated"
 wrong 2 'expected at most 32 names of schedulers' -n 2 -S ferry,, "$work/simulated"
-wrong 2 'b -1: expected a number of bytes' -n 2 -b -1 "$work/simulated"
+wrong 2 'b -1: expected a number from 0 to 1073741824' -n 2 -b -1 "$work/simulated"
 wrong 1 '"absent" is no network' -n 2 -S none -N absent "$work/simulated"
 wrong 2 '0 traces: expected one' -n 2
 wrong 2 'Try `ferry scale --help`' --absent

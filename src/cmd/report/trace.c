@@ -211,6 +211,41 @@ static bool read_object(reader *r)
     return take_text(r, "the type of the object", &o->type);
 }
 
+static bool take_origin(reader *r, int32_t *out)
+{
+    uint64_t number;
+    while (r->at < r->end && *r->at == ' ')
+        r->at++;
+    bool negative = r->at < r->end && *r->at == '-';
+    r->at += negative;
+    if (!take_number(r, "a rank, or below 0 who sent", negative ? INT32_MAX : TRACE_RANKS_MAX - 1,
+                     &number))
+        return false;
+    *out = negative ? -(int32_t)number : (int32_t)number;
+    return true;
+}
+
+static bool read_trail(reader *r)
+{
+    trace_trail e = {.start_ns = 0};
+    uint64_t sequence;
+    if (!take_name(r, &e.object) || !take_origin(r, &e.origin) ||
+        !take_number(r, "the number of a message", UINT32_MAX, &sequence) ||
+        !take_number(r, e.origin < 0 ? "bytes sent" : "ns of a handler", UINT64_MAX / 4096,
+                     &e.value) ||
+        (e.origin >= 0 &&
+         (!take_number(r, "the start of a handler in ns", UINT64_MAX / 2, &e.start_ns) ||
+          !take_load(r, &e.load))))
+        return false;
+    e.sequence = (uint32_t)sequence;
+    trace_trail *larger = grow(r->out->trail, r->out->trail_count, sizeof *larger);
+    if (larger == NULL)
+        return wrong(r, "no memory for a message");
+    r->out->trail = larger;
+    larger[r->out->trail_count++] = e;
+    return true;
+}
+
 static bool read_stretch(reader *r, trace_kind kind)
 {
     trace_rank *t = r->out;
@@ -246,6 +281,8 @@ static bool read_line(reader *r)
     const char *kind = word[0] != '\0' && word[1] == '\0' ? strchr(kinds, word[0]) : NULL;
     if (kind != NULL)
         return read_stretch(r, (trace_kind)(kind - kinds));
+    if (strcmp(word, "x") == 0)
+        return read_trail(r);
     if (strcmp(word, "version") == 0)
         return take_text(r, "the version", &t->version);
     if (strcmp(word, "command") == 0)
@@ -269,7 +306,7 @@ static bool read_line(reader *r)
     r->ended = strcmp(word, "end") == 0;
     return r->ended || wrong(r,
                              "\"%.40s\": expected version, command, rank, port, scheduler, time, "
-                             "stat, handler, move, object, i, r, t, m or end",
+                             "stat, handler, move, object, x, i, r, t, m or end",
                              word);
 }
 
@@ -335,6 +372,7 @@ void trace_rank_fini(trace_rank *rank)
     free(rank->stretches);
     free(rank->moves);
     free(rank->objects);
+    free(rank->trail);
     *rank = (trace_rank){0};
 }
 

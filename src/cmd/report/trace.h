@@ -44,6 +44,19 @@ typedef struct trace_object {
     char *type;
 } trace_object;
 
+/* An entry of the trail of messages to objects: a handler that has run, or a message that was sent.
+ * Either the handler that stands next sent it, or the program. */
+typedef struct trace_trail {
+    uint64_t object;
+    uint64_t value;    /* ns of the handler; bytes sent */
+    uint64_t start_ns; /* of a handler, by the job's clock */
+    double load;       /* of a handler, as its scheduler was told; 0: none */
+    uint32_t sequence; /* of the message, among those from its origin to the object */
+    int32_t origin; /* of what was handled; TRACE_BY_HANDLER; or TRACE_BY_PROGRAM - quiescences */
+} trace_trail;
+
+enum { TRACE_BY_HANDLER = -1, TRACE_BY_PROGRAM = -2 };
+
 typedef struct trace_stat {
     char *name;
     uint64_t value;
@@ -59,7 +72,8 @@ typedef struct trace_rank {
     trace_stretch *stretches;
     trace_move *moves;
     trace_object *objects;
-    size_t stat_count, stretch_count, move_count, object_count;
+    trace_trail *trail;
+    size_t stat_count, stretch_count, move_count, object_count, trail_count;
 } trace_rank;
 
 typedef struct trace_run {

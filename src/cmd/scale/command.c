@@ -22,6 +22,7 @@ static const char help[] =
     "  -n, --ranks LIST       numbers of ranks, 1 to 65536\n"
     "  -S, --scheduler LIST   schedulers; ferry,stealing,diffusion,none by default\n"
     "  -N, --net NET          the network, as ferry sim takes it; shm by default\n"
+    "  -C, --cores N          processors; where there are more ranks, they share them\n"
     "  -s, --seed S           seed of the simulations; 0 by default\n"
     "  -b, --bytes BYTES      data of an object, which a trace does not tell; 1024 by default\n"
     "  -j, --json             print JSON\n"
@@ -30,25 +31,31 @@ static const char help[] =
     "Exit status: 0; 1 if TRACE cannot be read or a simulation fails; 2 for wrong usage.\n";
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'}, {"scheduler", required_argument, NULL, 'S'},
-    {"net", required_argument, NULL, 'N'},   {"seed", required_argument, NULL, 's'},
-    {"bytes", required_argument, NULL, 'b'}, {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'n'},
+    {"scheduler", required_argument, NULL, 'S'},
+    {"net", required_argument, NULL, 'N'},
+    {"seed", required_argument, NULL, 's'},
+    {"cores", required_argument, NULL, 'C'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 typedef struct result {
     int ranks;
     const char *scheduler;
     double makespan, efficiency, least; /* least: that no schedule can go below */
+    double free_makespan;               /* if messages took no time; 0: not simulated */
     const char *bound;
-    uint64_t moves;
+    uint64_t moves, ran;
 } result;
 
 typedef struct request {
     int ranks[LIST_MAX];
     char schedulers[LIST_MAX][NAME_BYTES];
     int rank_count, scheduler_count;
-    uint64_t bytes;
+    uint64_t bytes, cores; /* cores 0: one for each rank */
     bool json, help;
     result results[LIST_MAX * LIST_MAX];
     int result_count;
@@ -96,24 +103,24 @@ static bool read_schedulers(const char *text, request *r)
     }
 }
 
-static bool read_bytes(const char *text, request *r)
+static bool read_number(int letter, const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
     char *end;
     errno = 0;
-    unsigned long long bytes = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || bytes > 1 << 30) {
-        fprintf(stderr, "ferry scale: -b %s: expected a number of bytes, at most %d\n", text,
-                1 << 30);
+    unsigned long long number = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number < min || number > max) {
+        fprintf(stderr, "ferry scale: -%c %s: expected a number from %" PRIu64 " to %" PRIu64 "\n",
+                letter, text, min, max);
         return false;
     }
-    r->bytes = bytes;
+    *out = number;
     return true;
 }
 
 static bool read_options(int argc, char **argv, request *r)
 {
     int option;
-    while ((option = getopt_long(argc, argv, "n:S:N:s:b:jh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "n:S:N:C:s:b:jh", long_options, NULL)) != -1) {
         bool good = true;
         switch (option) {
         case 'n':
@@ -127,7 +134,10 @@ static bool read_options(int argc, char **argv, request *r)
             good = cmd_sim_option("scale", option, optarg);
             break;
         case 'b':
-            good = read_bytes(optarg, r);
+            good = read_number(option, optarg, 0, 1 << 30, &r->bytes);
+            break;
+        case 'C':
+            good = read_number(option, optarg, 1, RANKS_MAX, &r->cores);
             break;
         case 'j':
             r->json = true;
@@ -144,20 +154,48 @@ static bool read_options(int argc, char **argv, request *r)
     return true;
 }
 
-/* Near its least the run is as short as it can be, and that is what bounds it. */
-static result judge(const scale_trace *trace, int ranks, const char *scheduler)
+enum { NEAR_PERCENT = 5 };
+
+static bool is_near(double makespan, double least)
 {
-    double even = trace->seconds / ranks;
-    result one = {.ranks = ranks,
-                  .scheduler = scheduler,
-                  .makespan = (double)trace->plan->makespan_ns * 1e-9,
-                  .least = fmax(even, trace->heaviest),
-                  .moves = trace->plan->moves};
-    one.efficiency = one.makespan > 0 ? even / one.makespan : 1;
-    one.bound = one.makespan > one.least * 1.05 ? "balance"
-                : even >= trace->heaviest       ? "work"
-                                                : "object";
-    return one;
+    return makespan <= least * (1 + NEAR_PERCENT / 100.0);
+}
+
+/* How long a rank takes for a second of work. */
+static double slowness(const request *r, int ranks)
+{
+    return r->cores > 0 && (uint64_t)ranks > r->cores ? (double)ranks / (double)r->cores : 1;
+}
+
+/* Near its least the run is as short as it can be, and that is what bounds it. */
+static const char *bound_of(const scale_trace *t, const result *one, double even, double slow)
+{
+    if (is_near(one->makespan, one->least))
+        return even >= t->chain * slow          ? "work"
+               : is_near(t->chain, t->heaviest) ? "object"
+                                                : "chain";
+    return one->free_makespan > 0 && !is_near(one->makespan, one->free_makespan) ? "messages"
+                                                                                 : "balance";
+}
+
+/* Where neither work nor a chain bounds the run, it is simulated again without a network. */
+static int judge(const request *r, const scale_trace *t, result *one)
+{
+    int status = scale_replay(t, one->ranks, one->scheduler, false);
+    if (status != 0)
+        return status;
+    double slow = slowness(r, one->ranks), even = t->seconds * slow / one->ranks;
+    one->makespan = (double)t->plan->makespan_ns * 1e-9;
+    one->moves = t->plan->moves;
+    one->ran = t->plan->ran;
+    one->least = fmax(even, t->chain * slow);
+    one->efficiency = one->makespan > 0 ? even / one->makespan : 1;
+    if (t->plan->sends > 0 && !is_near(one->makespan, one->least)) {
+        status = scale_replay(t, one->ranks, one->scheduler, true);
+        one->free_makespan = (double)t->plan->makespan_ns * 1e-9;
+    }
+    one->bound = bound_of(t, one, even, slow);
+    return status;
 }
 
 /* The shortest run; of runs within 1% of it, that of the fewest ranks. */
@@ -179,9 +217,15 @@ static const result *best_of(const request *r)
 
 static void print(const request *r, const scale_trace *t)
 {
+    const scale_plan *plan = t->plan;
     printf("%" PRIu64 " tasks of %" PRIu64 " objects, %.6g s together, on %d ranks; the heaviest "
            "object %.6g s\n",
-           t->tasks, t->plan->count, t->seconds, t->ranks, t->heaviest);
+           plan->tasks, plan->objects, t->seconds, plan->ranks, t->heaviest);
+    printf("%" PRIu64 " messages between tasks, %" PRIu32 " phase%s; the longest chain %.6g s\n",
+           plan->sends, plan->phases, plan->phases == 1 ? "" : "s", t->chain);
+    if (t->missed > 0)
+        printf("the trace lacks %" PRIu64 " messages; their tasks wait from the start\n",
+               t->missed);
     if (t->left_out > 0.01 * t->seconds)
         printf("not replayed: %.6g s of tasks and handlers without an object\n", t->left_out);
     printf("\n%7s  %-18s %12s %12s %10s %9s  %s\n", "ranks", "scheduler", "run time", "least",
@@ -191,6 +235,11 @@ static void print(const request *r, const scale_trace *t)
         printf("%7d  %-18s %10.6g s %10.6g s %9.1f%% %9" PRIu64 "  %s\n", one->ranks,
                one->scheduler, one->makespan, one->least, one->efficiency * 100, one->moves,
                one->bound);
+        if (one->ran != plan->tasks)
+            printf("         %" PRIu64 " of %" PRIu64
+                   " tasks did not run: the clocks of the traced "
+                   "ranks disagree\n",
+                   plan->tasks - one->ran, plan->tasks);
     }
     const result *best = best_of(r);
     printf("\nbest: %d ranks, scheduler %s: %.6g s\n", best->ranks, best->scheduler,
@@ -212,8 +261,10 @@ static void print_json(const request *r, const scale_trace *t)
 {
     const result *best = best_of(r);
     printf("{\"tasks\": %" PRIu64 ", \"objects\": %" PRIu64 ", \"seconds\": %.9g, "
-           "\"traced_ranks\": %d, \"heaviest\": %.9g, \"left_out\": %.9g,\n \"runs\": [",
-           t->tasks, t->plan->count, t->seconds, t->ranks, t->heaviest, t->left_out);
+           "\"traced_ranks\": %d, \"heaviest\": %.9g, \"left_out\": %.9g, \"messages\": %" PRIu64
+           ", \"phases\": %" PRIu32 ", \"chain\": %.9g, \"missed\": %" PRIu64 ",\n \"runs\": [",
+           t->plan->tasks, t->plan->objects, t->seconds, t->plan->ranks, t->heaviest, t->left_out,
+           t->plan->sends, t->plan->phases, t->chain, t->missed);
     for (int i = 0; i < r->result_count; i++) {
         const result *one = &r->results[i];
         printf("%s\n  {\"ranks\": %d, \"scheduler\": ", i > 0 ? "," : "", one->ranks);
@@ -226,14 +277,26 @@ static void print_json(const request *r, const scale_trace *t)
     printf("]}\n");
 }
 
+/* The processors of the simulation, by how fast each rank is. */
+static void set_speeds(const request *r, int ranks)
+{
+    char text[64];
+    if (r->cores == 0)
+        return;
+    (void)snprintf(text, sizeof text, "0-%d=%.9g", ranks - 1, 1 / slowness(r, ranks));
+    setenv("FERRY_SIM_SPEEDS", text, 1);
+}
+
 static int simulate(request *r, const scale_trace *trace)
 {
     for (int i = 0; i < r->rank_count; i++)
         for (int k = 0; k < r->scheduler_count; k++) {
-            int status = scale_replay(trace, r->ranks[i], r->schedulers[k]);
+            result *one = &r->results[r->result_count++];
+            *one = (result){.ranks = r->ranks[i], .scheduler = r->schedulers[k]};
+            set_speeds(r, one->ranks);
+            int status = judge(r, trace, one);
             if (status != 0)
                 return status == CMD_USAGE_STATUS ? status : EXIT_FAILURE;
-            r->results[r->result_count++] = judge(trace, r->ranks[i], r->schedulers[k]);
         }
     return 0;
 }

@@ -1,11 +1,15 @@
-/* The recorded tasks as a program of the simulator. Objects begin on their first ranks, get all
- * their tasks at once, and move as the scheduler likes. */
+/* The recorded tasks as a program of the simulator. Objects begin on their first ranks and move as
+ * the scheduler likes. The k-th message that an object gets starts its k-th task, whoever sent it,
+ * so an object that counted its neighbours' messages does so again. A task takes its time, and then
+ * sends its messages. The messages of the program go out phase by phase, with a quiescence between
+ * two. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <ferry/ferry.h>
 
@@ -13,9 +17,32 @@
 #include "cmd/scale/scale.h"
 
 typedef struct unit {
-    double seconds; /* of each of its tasks */
+    uint64_t next, end; /* of its tasks */
     unsigned char ballast[];
 } unit;
+
+/* The state of a rank. */
+typedef struct player {
+    scale_plan *plan;
+    ferry_object *objects; /* made here */
+    scale_root *roots;     /* sent here, by phase */
+    uint64_t count, root_count, ran;
+    ferry_object_type type;
+    ferry_handler handler;
+} player;
+
+static int send_to(ferry *f, const player *p, uint32_t object, uint32_t bytes, uint64_t task)
+{
+    void *data = bytes == 0 ? NULL : calloc(1, bytes);
+    if (bytes != 0 && data == NULL)
+        return FERRY_ENOMEM;
+    const ferry_message message = {
+        .handler = p->handler, .words = {task}, .word_count = 1, .data = data, .size_bytes = bytes};
+    const ferry_object target = {scale_names(p->plan)[object]};
+    int error = ferry_object_send(f, target, &message, NULL);
+    free(data);
+    return error;
+}
 
 static void on_task(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
@@ -23,7 +50,29 @@ static void on_task(ferry *f, ferry_object object, void *data, int source,
     (void)object;
     (void)source;
     (void)message;
-    ferry_compute(f, ((const unit *)data)->seconds);
+    player *p = ferry_user_data(f);
+    unit *u = data;
+    if (u->next == u->end)
+        return;
+    const scale_task *task = &scale_tasks(p->plan)[u->next++];
+    p->ran++;
+    ferry_compute(f, (double)task->ns * 1e-9);
+    for (uint64_t i = task->first_send; i < task[1].first_send; i++) {
+        const scale_send *send = &scale_sends(p->plan)[i];
+        int error = send_to(f, p, send->object, send->bytes, send->task);
+        if (error != 0)
+            fprintf(stderr, "ferry scale: rank %d: %s\n", ferry_rank(f), ferry_strerror(error));
+    }
+}
+
+/* The load that the traced scheduler was told of the task that this message started there. */
+static double load_of(ferry *f, const void *data, const ferry_message *message)
+{
+    (void)data;
+    const scale_plan *plan = ((const player *)ferry_user_data(f))->plan;
+    uint64_t task = message != NULL ? message->words[0] : plan->tasks;
+    return task < plan->tasks && scale_tasks(plan)[task].load > 0 ? scale_tasks(plan)[task].load
+                                                                  : 1;
 }
 
 static size_t unit_bytes(const scale_plan *plan)
@@ -31,19 +80,19 @@ static size_t unit_bytes(const scale_plan *plan)
     return sizeof(unit) + (size_t)plan->bytes;
 }
 
-static int rank_of(const scale_object *object, int ranks)
+static int rank_of(double place, int ranks)
 {
-    int rank = (int)(object->place * ranks + 1e-9);
+    int rank = (int)(place * ranks + 1e-9);
     return rank < ranks ? rank : ranks - 1;
 }
 
 /* The first object whose place is on that rank or behind it. */
-static uint64_t first_of(const scale_plan *plan, int rank, int ranks)
+static uint64_t first_object(const scale_plan *plan, int rank, int ranks)
 {
-    uint64_t low = 0, high = plan->count;
+    uint64_t low = 0, high = plan->objects;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (rank_of(&plan->objects[middle], ranks) < rank)
+        if (rank_of(scale_objects(plan)[middle].place, ranks) < rank)
             low = middle + 1;
         else
             high = middle;
@@ -51,33 +100,108 @@ static uint64_t first_of(const scale_plan *plan, int rank, int ranks)
     return low;
 }
 
-static int create(ferry *f, const scale_plan *plan, const scale_object *from,
-                  ferry_object_type type, ferry_object *out)
+/* The first message of the program for an object from `object` on. */
+static uint64_t first_own_root(const scale_plan *plan, uint64_t object)
 {
-    unit *u = calloc(1, unit_bytes(plan));
-    if (u == NULL)
-        return FERRY_ENOMEM;
-    u->seconds = (double)from->task_ns * 1e-9 / (double)from->tasks;
-    int error = ferry_object_create(f, type, u, out);
-    if (error != 0)
-        free(u);
-    return error != 0 ? error : ferry_balance_add(f, *out, NULL);
+    uint64_t low = 0, high = plan->own_roots;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (scale_roots(plan)[middle].object < object)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* Sends all tasks and waits until they have run; how long that took, over all ranks. */
-static int run_all(ferry *f, const scale_plan *plan, uint64_t first, const ferry_object *objects,
-                   uint64_t count, ferry_handler handler, uint64_t span_ns[2])
+/* The first that a rank from `rank` on sends to an object of others. */
+static uint64_t first_far_root(const scale_plan *plan, int rank, int ranks)
 {
-    const ferry_message message = {.handler = handler};
+    uint64_t low = plan->own_roots, high = plan->roots;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (rank_of((double)scale_roots(plan)[middle].sender / plan->ranks, ranks) < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int by_phase(const void *left, const void *right)
+{
+    const scale_root *a = left, *b = right;
+    int by = (a->phase > b->phase) - (a->phase < b->phase);
+    by = by != 0 ? by : (a->object > b->object) - (a->object < b->object);
+    return by != 0 ? by : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+/* Takes the messages that this rank sends as the program, by phase. */
+static int take_roots(player *p, uint64_t first, int rank, int ranks)
+{
+    const scale_root *all = scale_roots(p->plan);
+    uint64_t own = first_own_root(p->plan, first);
+    uint64_t own_count = first_own_root(p->plan, first + p->count) - own;
+    uint64_t far = first_far_root(p->plan, rank, ranks);
+    uint64_t far_count = first_far_root(p->plan, rank + 1, ranks) - far;
+    p->root_count = own_count + far_count;
+    p->roots = calloc(p->root_count + 1, sizeof *p->roots);
+    if (p->roots == NULL)
+        return FERRY_ENOMEM;
+    memcpy(p->roots, all + own, own_count * sizeof *all);
+    memcpy(p->roots + own_count, all + far, far_count * sizeof *all);
+    qsort(p->roots, p->root_count, sizeof *p->roots, by_phase);
+    return 0;
+}
+
+static int create(ferry *f, player *p, uint64_t index, ferry_object *out)
+{
+    const scale_object *from = &scale_objects(p->plan)[index];
+    unit *u = calloc(1, unit_bytes(p->plan));
+    if (u == NULL)
+        return FERRY_ENOMEM;
+    u->next = from->first_task;
+    u->end = from->first_task + from->tasks;
+    int error = ferry_object_create(f, p->type, u, out);
+    if (error != 0) {
+        free(u);
+        return error;
+    }
+    scale_names(p->plan)[index] = out->word;
+    return ferry_balance_add(f, *out, NULL);
+}
+
+static int create_all(ferry *f, player *p)
+{
+    int rank = ferry_rank(f), ranks = ferry_ranks(f);
+    uint64_t first = first_object(p->plan, rank, ranks);
+    p->count = first_object(p->plan, rank + 1, ranks) - first;
+    p->objects = calloc(p->count + 1, sizeof *p->objects);
+    int error = p->objects == NULL ? FERRY_ENOMEM : take_roots(p, first, rank, ranks);
+    for (uint64_t i = 0; i < p->count && error == 0; i++)
+        error = create(f, p, first + i, &p->objects[i]);
+    return error;
+}
+
+static int send_root(ferry *f, const player *p, const scale_root *root)
+{
+    return send_to(f, p, root->object, root->bytes, root->task);
+}
+
+/* All phases; the time of the first message and of the last end, over all ranks. */
+static int run_all(ferry *f, player *p, uint64_t span_ns[2])
+{
     int error = ferry_balance_enable(f, true);
     if (error == 0)
-        error = ferry_barrier(f);
+        error = ferry_barrier(f); /* now every rank knows all names */
     span_ns[0] = ferry_now(f);
-    for (uint64_t i = 0; i < count && error == 0; i++)
-        for (uint64_t k = 0; k < plan->objects[first + i].tasks && error == 0; k++)
-            error = ferry_object_send(f, objects[i], &message, NULL);
-    if (error == 0)
-        error = ferry_quiesce(f);
+    uint64_t i = 0;
+    for (uint32_t phase = 0; phase < p->plan->phases && error == 0; phase++) {
+        for (; i < p->root_count && p->roots[i].phase == phase && error == 0; i++)
+            error = send_root(f, p, &p->roots[i]);
+        if (error == 0)
+            error = ferry_quiesce(f);
+    }
     span_ns[1] = ferry_now(f);
     if (error == 0)
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_MIN, &span_ns[0], &span_ns[0], 1);
@@ -85,34 +209,41 @@ static int run_all(ferry *f, const scale_plan *plan, uint64_t first, const ferry
                       : ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &span_ns[1], &span_ns[1], 1);
 }
 
-static int replay(ferry *f, scale_plan *plan)
+/* The results, on rank 0. */
+static int tell(ferry *f, player *p, const uint64_t span_ns[2])
 {
-    const ferry_object_ops ops = {
-        .size = sizeof ops, .name = "task", .flat_bytes = unit_bytes(plan)};
-    ferry_object_type type;
-    ferry_handler handler;
-    int rank = ferry_rank(f), ranks = ferry_ranks(f);
-    uint64_t first = first_of(plan, rank, ranks);
-    uint64_t count = first_of(plan, rank + 1, ranks) - first;
-    uint64_t span_ns[2];
-    ferry_object *objects = calloc(count + 1, sizeof *objects);
-    int error = objects == NULL ? FERRY_ENOMEM : ferry_object_type_register(f, &ops, &type);
-    if (error == 0)
-        error = ferry_object_handler_register(f, "task", on_task, &handler);
-    for (uint64_t i = 0; i < count && error == 0; i++)
-        error = create(f, plan, &plan->objects[first + i], type, &objects[i]);
-    if (error == 0)
-        error = run_all(f, plan, first, objects, count, handler, span_ns);
-    free(objects);
     ferry_stats stats = FERRY_STATS_DEFAULTS;
     ferry_stats_get(f, &stats);
-    if (error == 0)
-        error =
-            ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &stats.objects_out, &stats.objects_out, 1);
-    if (error == 0 && rank == 0) {
-        plan->makespan_ns = span_ns[1] - span_ns[0];
-        plan->moves = stats.objects_out;
+    uint64_t sums[2] = {stats.objects_out, p->ran};
+    int error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 2);
+    if (error == 0 && ferry_rank(f) == 0) {
+        p->plan->makespan_ns = span_ns[1] - span_ns[0];
+        p->plan->moves = sums[0];
+        p->plan->ran = sums[1];
     }
+    return error;
+}
+
+static int replay(ferry *f, scale_plan *plan)
+{
+    const ferry_object_ops ops = {.size = sizeof ops,
+                                  .name = "task",
+                                  .flat_bytes = unit_bytes(plan),
+                                  .load = plan->loaded ? load_of : NULL};
+    player p = {.plan = plan};
+    uint64_t span_ns[2];
+    ferry_user_data_set(f, &p);
+    int error = ferry_object_type_register(f, &ops, &p.type);
+    if (error == 0)
+        error = ferry_object_handler_register(f, "task", on_task, &p.handler);
+    if (error == 0)
+        error = create_all(f, &p);
+    if (error == 0)
+        error = run_all(f, &p, span_ns);
+    if (error == 0)
+        error = tell(f, &p, span_ns);
+    free(p.objects);
+    free(p.roots);
     return error;
 }
 
@@ -151,7 +282,21 @@ int scale_replay_main(int argc, char **argv)
     return ferry_main(argc, argv, rank_main, NULL);
 }
 
-int scale_replay(const scale_trace *trace, int ranks, const char *scheduler)
+/* A network on which messages take no time, by its descriptor; -1: none can be made. */
+static int make_free_net(void)
+{
+    static const char text[] = "topology flat\nmemory shared\nlatency 1ps\nsend 0ps\n"
+                               "receive 0ps\ngap 0ps\nbyte 0ps\n";
+    int fd = memfd_create("no network", 0);
+    if (fd >= 0 && write(fd, text, sizeof text - 1) != (ssize_t)sizeof text - 1) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Runs `ferry scale replay` as a child. */
+static int run_child(int plan_fd, int ranks, const char *scheduler)
 {
     static const char *const cleared[] = {"FERRY_SCHEDULER",  "FERRY_TRACE",      "FERRY_PROFILE",
                                           "FERRY_SIM_FAULTS", "FERRY_SIM_REPORT", "FERRY_SIM_TAPE"};
@@ -161,7 +306,7 @@ int scale_replay(const scale_trace *trace, int ranks, const char *scheduler)
         return CMD_LAUNCH_STATUS;
     for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
         unsetenv(cleared[i]);
-    (void)snprintf(fd, sizeof fd, "%d", trace->fd);
+    (void)snprintf(fd, sizeof fd, "%d", plan_fd);
     (void)snprintf(count, sizeof count, "%d", ranks);
     setenv("FERRY_PORT", "sim", 1);
     setenv("FERRY_RANKS", count, 1);
@@ -169,10 +314,38 @@ int scale_replay(const scale_trace *trace, int ranks, const char *scheduler)
     sigset_t mask;
     sigprocmask(SIG_SETMASK, NULL, &mask);
     bool opened;
-    trace->plan->makespan_ns = 0;
     int status = cmd_run_child("scale", (char **)argv, &opened);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     free(name);
+    return status;
+}
+
+/* As run_child, on a network without costs; FERRY_SIM_NET is as before afterwards. */
+static int run_child_free(int plan_fd, int ranks, const char *scheduler)
+{
+    char path[32];
+    int fd = make_free_net();
+    const char *set = getenv("FERRY_SIM_NET");
+    char *before = set != NULL ? strdup(set) : NULL;
+    if (fd < 0 || (set != NULL && before == NULL))
+        return CMD_LAUNCH_STATUS;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    setenv("FERRY_SIM_NET", path, 1);
+    int status = run_child(plan_fd, ranks, scheduler);
+    if (before != NULL)
+        setenv("FERRY_SIM_NET", before, 1);
+    else
+        unsetenv("FERRY_SIM_NET");
+    free(before);
+    close(fd);
+    return status;
+}
+
+int scale_replay(const scale_trace *trace, int ranks, const char *scheduler, bool free_net)
+{
+    trace->plan->makespan_ns = trace->plan->ran = 0;
+    int status = free_net ? run_child_free(trace->fd, ranks, scheduler)
+                          : run_child(trace->fd, ranks, scheduler);
     if (status != 0 && status != CMD_USAGE_STATUS)
         fprintf(stderr, "ferry scale: %d ranks under %s ended with status %d; expected 0\n", ranks,
                 scheduler, status);

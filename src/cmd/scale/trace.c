@@ -7,80 +7,37 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cmd/report/trace.h"
 #include "cmd/scale/scale.h"
-
-enum {
-    HOME_SHIFT = 44, /* above it a name has the rank that made the object */
-    TASKS_MAX = 100000000,
-};
-
-static int by_name(const void *left, const void *right)
-{
-    const scale_object *a = left, *b = right;
-    return (a->name > b->name) - (a->name < b->name);
-}
-
-/* Adds up what the ranks tell of each object; the names rise. How many objects had tasks. */
-static size_t merge(scale_object *objects, size_t count)
-{
-    size_t kept = 0;
-    qsort(objects, count, sizeof *objects, by_name);
-    for (size_t i = 0; i < count; i++) {
-        if (kept > 0 && objects[kept - 1].name == objects[i].name) {
-            objects[kept - 1].task_ns += objects[i].task_ns;
-            objects[kept - 1].tasks += objects[i].tasks;
-        } else {
-            objects[kept++] = objects[i];
-        }
-    }
-    return kept;
-}
-
-static uint64_t home_of(const scale_object *object, int ranks)
-{
-    uint64_t home = object->name >> HOME_SHIFT;
-    return home < (uint64_t)ranks ? home : (uint64_t)ranks - 1;
-}
 
 /* Deals the objects of each first rank out evenly over its part of the line from 0 to 1. */
 static void place(scale_object *objects, size_t count, int ranks)
 {
     for (size_t first = 0; first < count;) {
-        uint64_t home = home_of(&objects[first], ranks);
+        int home = objects[first].home;
         size_t end = first;
-        while (end < count && home_of(&objects[end], ranks) == home)
+        while (end < count && objects[end].home == home)
             end++;
         for (size_t i = first; i < end; i++) {
             double part = (double)(i - first) / (double)(end - first);
-            objects[i].place = ((double)home + part) / (double)ranks;
+            objects[i].place = (home + part) / (double)ranks;
         }
         first = end;
     }
 }
 
-/* The accounts of all ranks, of objects with tasks; NULL without memory. */
-static scale_object *gather(const trace_run *run, size_t *count)
-{
-    size_t room = 1;
-    for (int i = 0; i < run->ranks; i++)
-        room += run->rank[i].object_count;
-    scale_object *objects = calloc(room, sizeof *objects);
-    *count = 0;
-    for (int i = 0; i < run->ranks && objects != NULL; i++)
-        for (size_t k = 0; k < run->rank[i].object_count; k++) {
-            const trace_object *o = &run->rank[i].objects[k];
-            if (o->handled > 0 && o->object != 0) /* 0: what is beyond the accounts */
-                objects[(*count)++] = (scale_object){
-                    .name = o->object, .task_ns = o->handler_ns, .tasks = o->handled};
-        }
-    return objects;
-}
-
 /* Memory that a child process can map by its descriptor. */
-static bool share(scale_trace *t, const scale_object *objects, size_t count, uint64_t bytes)
+static bool share(scale_trace *t, const scale_graph *g, uint64_t bytes, int ranks)
 {
-    size_t size = sizeof *t->plan + count * sizeof *objects;
+    const scale_plan plan = {.bytes = bytes,
+                             .objects = g->object_count,
+                             .tasks = g->task_count,
+                             .sends = g->send_count,
+                             .roots = g->root_count,
+                             .own_roots = g->own_roots,
+                             .phases = g->phases,
+                             .ranks = ranks,
+                             .loaded = g->loaded};
+    size_t size = (size_t)((char *)(scale_names(&plan) + plan.objects) - (char *)&plan);
     t->fd = memfd_create("ferry scale", 0);
     if (t->fd < 0 || ftruncate(t->fd, (off_t)size) != 0)
         return false;
@@ -88,57 +45,70 @@ static bool share(scale_trace *t, const scale_object *objects, size_t count, uin
     if (at == MAP_FAILED)
         return false;
     t->plan = at;
-    t->plan->bytes = bytes;
-    t->plan->count = count;
-    memcpy(t->plan->objects, objects, count * sizeof *objects);
+    *t->plan = plan;
+    memcpy(scale_objects(t->plan), g->objects, g->object_count * sizeof *g->objects);
+    memcpy(scale_tasks(t->plan), g->tasks, (g->task_count + 1) * sizeof *g->tasks);
+    memcpy(scale_sends(t->plan), g->sends, g->send_count * sizeof *g->sends);
+    memcpy(scale_roots(t->plan), g->roots, g->root_count * sizeof *g->roots);
     return true;
 }
 
-static void sum_up(scale_trace *t, const trace_run *run, const scale_object *objects, size_t count)
+static void sum_up(scale_trace *t, const trace_run *run, const scale_graph *g)
 {
     double counted = 0;
-    for (size_t i = 0; i < count; i++) {
-        double seconds = (double)objects[i].task_ns * 1e-9;
-        t->tasks += objects[i].tasks;
+    for (size_t i = 0; i < g->object_count; i++) {
+        double seconds = 0;
+        for (uint64_t k = 0; k < g->objects[i].tasks; k++)
+            seconds += (double)g->tasks[g->objects[i].first_task + k].ns * 1e-9;
         t->seconds += seconds;
         t->heaviest = fmax(t->heaviest, seconds);
     }
-    for (int i = 0; i < run->ranks; i++)
+    for (int i = 0; i < run->ranks; i++) {
         counted += (double)trace_stat_of(&run->rank[i], "task_ns") * 1e-9;
+        t->missed += trace_stat_of(&run->rank[i], "trail_missed");
+    }
     t->left_out = fmax(0, counted - t->seconds);
+}
+
+/* Says what is wrong with the graph, if anything is. */
+static bool is_good(const scale_graph *g, double seconds, const char *folder, char *error)
+{
+    if (g->task_count > SCALE_TASKS_MAX || g->object_count > UINT32_MAX)
+        (void)snprintf(error, SCALE_ERROR_BYTES, "%.4000s: %zu tasks; expected at most %d", folder,
+                       g->task_count, SCALE_TASKS_MAX);
+    else if (!(seconds > 0))
+        (void)snprintf(error, SCALE_ERROR_BYTES,
+                       "%.4000s: %zu objects had tasks, of 0 s together; expected a trace with "
+                       "tasks of objects",
+                       folder, g->object_count);
+    else
+        return true;
+    return false;
 }
 
 bool scale_trace_read(const char *folder, uint64_t bytes, scale_trace *out,
                       char error[SCALE_ERROR_BYTES])
 {
     trace_run run;
+    scale_graph graph;
     scale_trace t = {.fd = -1};
-    size_t count = 0;
-    bool good = false;
-    _Static_assert((int)SCALE_ERROR_BYTES == (int)TRACE_ERROR_BYTES, "one error for both");
     if (!trace_run_read(folder, &run, error))
         return false;
-    scale_object *objects = gather(&run, &count);
-    if (objects != NULL) {
-        count = merge(objects, count);
-        place(objects, count, run.ranks);
-        sum_up(&t, &run, objects, count);
+    bool made = scale_graph_make(&run, &graph);
+    if (made && graph.tasks != NULL) {
+        place(graph.objects, graph.object_count, run.ranks);
+        sum_up(&t, &run, &graph);
     }
-    t.ranks = run.ranks;
-    if (objects == NULL || (t.seconds > 0 && !share(&t, objects, count, bytes)))
-        (void)snprintf(error, SCALE_ERROR_BYTES, "%.4000s: no memory for %zu objects: %s", folder,
-                       count, strerror(errno));
-    else if (!(t.seconds > 0))
-        (void)snprintf(error, SCALE_ERROR_BYTES,
-                       "%.4000s: %zu objects had tasks, of 0 s together; expected a trace with "
-                       "tasks of objects",
-                       folder, count);
-    else if (t.tasks > TASKS_MAX)
-        (void)snprintf(error, SCALE_ERROR_BYTES, "%.4000s: %llu tasks; expected at most %d", folder,
-                       (unsigned long long)t.tasks, TASKS_MAX);
-    else
-        good = true;
-    free(objects);
+    uint64_t chain_ns = 0;
+    bool good = made && is_good(&graph, t.seconds, folder, error);
+    made = made && (!good || scale_chain(&graph, &chain_ns));
+    t.chain = (double)chain_ns * 1e-9;
+    if (!made || (good && !share(&t, &graph, bytes, run.ranks))) {
+        (void)snprintf(error, SCALE_ERROR_BYTES, "%.4000s: no memory for its tasks: %s", folder,
+                       strerror(errno));
+        good = false;
+    }
+    scale_graph_fini(&graph);
     trace_run_fini(&run);
     *out = t;
     return good;

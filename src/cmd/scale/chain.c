@@ -1,0 +1,114 @@
+/* The longest chain: the replay with a rank for each object and without a network. An object runs
+ * one task at a time, its k-th after its k-th message has come; a phase begins when the one before
+ * it is over. Tasks begin as soon as they can, and more time for any of them or for a message never
+ * lets another begin earlier, so no schedule of the replay is shorter. */
+#include <stdlib.h>
+
+#include "cmd/scale/scale.h"
+
+typedef struct ending {
+    uint64_t time_ns;
+    uint32_t object;
+} ending;
+
+typedef struct state {
+    uint64_t come, begun; /* messages and tasks */
+    bool runs;
+} state;
+
+typedef struct game {
+    const scale_graph *g;
+    state *states;
+    ending *heap; /* one at most of each object */
+    size_t count;
+} game;
+
+static bool before(const ending *a, const ending *b)
+{
+    return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->object < b->object);
+}
+
+static void push(game *p, ending e)
+{
+    size_t at = p->count++;
+    for (; at > 0 && before(&e, &p->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        p->heap[at] = p->heap[(at - 1) / 2];
+    p->heap[at] = e;
+}
+
+static ending pop(game *p)
+{
+    ending first = p->heap[0], last = p->heap[--p->count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < p->count; at = child) {
+        if (child + 1 < p->count && before(&p->heap[child + 1], &p->heap[child]))
+            child++;
+        if (!before(&p->heap[child], &last))
+            break;
+        p->heap[at] = p->heap[child];
+    }
+    p->heap[at] = last;
+    return first;
+}
+
+static void go_on(game *p, uint32_t object, uint64_t now_ns)
+{
+    state *s = &p->states[object];
+    const scale_object *o = &p->g->objects[object];
+    if (s->runs || s->begun == s->come || s->begun == o->tasks)
+        return;
+    s->runs = true;
+    push(p, (ending){now_ns + p->g->tasks[o->first_task + s->begun++].ns, object});
+}
+
+static void come(game *p, uint32_t object, uint64_t now_ns)
+{
+    p->states[object].come++;
+    go_on(p, object, now_ns);
+}
+
+/* Runs what has come until nothing is left; the time of the last end. */
+static uint64_t play(game *p, uint64_t now_ns)
+{
+    while (p->count > 0) {
+        ending e = pop(p);
+        state *s = &p->states[e.object];
+        uint64_t task = p->g->objects[e.object].first_task + s->begun - 1;
+        now_ns = e.time_ns;
+        s->runs = false;
+        for (uint64_t i = p->g->tasks[task].first_send; i < p->g->tasks[task + 1].first_send; i++)
+            come(p, p->g->sends[i].object, now_ns);
+        go_on(p, e.object, now_ns);
+    }
+    return now_ns;
+}
+
+static int by_phase(const void *left, const void *right)
+{
+    const scale_root *a = *(scale_root *const *)left, *b = *(scale_root *const *)right;
+    return (a->phase > b->phase) - (a->phase < b->phase);
+}
+
+bool scale_chain(const scale_graph *graph, uint64_t *ns)
+{
+    game p = {.g = graph};
+    p.states = calloc(graph->object_count + 1, sizeof *p.states);
+    p.heap = malloc((graph->object_count + 1) * sizeof *p.heap);
+    const scale_root **roots = malloc((graph->root_count + 1) * sizeof *roots);
+    bool good = p.states != NULL && p.heap != NULL && roots != NULL;
+    for (size_t i = 0; i < graph->root_count && good; i++)
+        roots[i] = &graph->roots[i];
+    if (good)
+        qsort(roots, graph->root_count, sizeof *roots, by_phase);
+    *ns = 0;
+    for (size_t i = 0; i < graph->root_count && good;) {
+        uint32_t phase = roots[i]->phase;
+        for (; i < graph->root_count && roots[i]->phase == phase; i++)
+            come(&p, roots[i]->object, *ns);
+        *ns = play(&p, *ns);
+    }
+    free(p.states);
+    free(p.heap);
+    free(roots);
+    return good;
+}
