@@ -97,8 +97,9 @@ int fy_profile_init(ferry *f)
     f->account.timed = true;
     f->due |= FY_DUE_ALWAYS;
     fy_account_start_cpu(f);
-    if (wanted && fy_report_find(&f->profile->printer) != 0)
-        return fy_fail(f, FERRY_ELAUNCH, "open: FERRY_PROFILE is set: %s", fy_error_text());
+    if (fy_report_find(&f->profile->printer) != 0)
+        return fy_fail(f, FERRY_ELAUNCH, "open: %s is set: %s",
+                       wanted ? "FERRY_PROFILE" : "FERRY_TRACE", fy_error_text());
     return check_path(f, f->profile->path);
 }
 
@@ -137,7 +138,7 @@ void fy_profile_fini(ferry *f)
     f->profile = NULL;
 }
 
-static void fill(ferry *f, fy_report *r)
+void fy_profile_fill(ferry *f, fy_report *r)
 {
     const fy_profile *p = f->profile;
     r->rank = f->rank;
@@ -151,21 +152,6 @@ static void fill(ferry *f, fy_report *r)
     r->runtime_ns = stats.runtime_ns;
     r->runtime_cpu_ns = stats.runtime_cpu_ns;
     r->helper_ns = stats.helper_ns;
-}
-
-void fy_profile_trace(ferry *f, FILE *out)
-{
-    fy_report own;
-    fill(f, &own);
-    fy_report_times c = fy_report_divide(&own);
-    fprintf(out,
-            "stat send_ns %" PRIu64 "\nstat pack_ns %" PRIu64 "\nstat unpack_ns %" PRIu64
-            "\nstat scheduler_ns %" PRIu64 "\nstat poll_ns %" PRIu64 "\nstat awaiting_ns %" PRIu64
-            "\n",
-            c.send, c.pack, c.unpack, c.scheduler, c.poll, own.other[FY_PROFILE_AWAITING].ns);
-    for (int i = 0; i < FY_HOPS_COUNTED; i++)
-        if (own.hops[i] != 0)
-            fprintf(out, "stat messages_forwarded_%d %" PRIu64 "\n", i, own.hops[i]);
 }
 
 static fy_report_name name_kind(uint8_t kind)
@@ -193,7 +179,7 @@ int fy_profile_report(ferry *f, const char *path)
     bool first = group->self == 0;
     fy_report *all = first ? fy_calloc((size_t)group->size, sizeof(*all)) : NULL;
     int error = 0;
-    fill(f, &own);
+    fy_profile_fill(f, &own);
     if (first && all == NULL)
         return fy_fail(f, FERRY_ENOMEM, "profile: no memory for %d ranks", group->size);
     const ferry_collective gather = {.size = sizeof(gather),

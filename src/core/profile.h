@@ -44,9 +44,9 @@ typedef struct fy_profile {
     uint64_t hops[FY_HOPS_COUNTED];
     fy_kind_fn *kinds[FY_KINDS]; /* what is called through the counting function, and, on the
                                     control lane, without it */
-    const struct fy_report_printer *printer; /* NULL: not wanted */
-    const char *path;                        /* where to write; NULL: standard error */
-    bool wanted; /* a report at the end; else FERRY_TRACE alone counts */
+    const struct fy_report_printer *printer;
+    const char *path; /* where to write; NULL: standard error */
+    bool wanted;      /* a report at the end; else FERRY_TRACE alone counts */
 } fy_profile;
 
 /* A stretch of time that is being counted. */
@@ -75,8 +75,9 @@ void fy_profile_waited(ferry *f, const fy_stretch *stretch);
  * awaited. */
 void fy_profile_awaited(ferry *f, uint64_t left_ns);
 
-/* Adds this rank's account by category to a trace file. */
-void fy_profile_trace(ferry *f, FILE *out);
+struct fy_report;
+/* Fills in the report of this rank. */
+void fy_profile_fill(ferry *f, struct fy_report *out);
 
 /* Counts what the caller has done since fy_profile_begin for `kind`. */
 void fy_profile_copied(ferry *f, const fy_stretch *stretch, fy_profile_kind kind, uint64_t bytes);

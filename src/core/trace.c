@@ -5,7 +5,6 @@
 #include "core/trace.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "core/rank.h"
+#include "core/report/report.h"
 
 enum { RESOLUTION_MIN_NS = 1000, PATH_BYTES = 4096 };
 
@@ -209,69 +209,27 @@ void fy_trace_file_fini(ferry *f)
     f->file = NULL;
 }
 
-/* What was started, from the system; NUL between its words. */
-static void write_command(FILE *out)
-{
-    char text[1024];
-    FILE *file = fopen("/proc/self/cmdline", "re");
-    size_t count = file == NULL ? 0 : fread(text, 1, sizeof(text), file);
-    if (file != NULL)
-        fclose(file);
-    while (count > 0 && text[count - 1] == '\0')
-        count--;
-    fputs("command ", out);
-    for (size_t i = 0; i < count; i++)
-        putc(text[i] == '\0' ? ' ' : (unsigned char)text[i] < ' ' ? '?' : text[i], out);
-    putc('\n', out);
-}
-
-static void write_stats(const ferry *f, FILE *out)
-{
-    const ferry_stats *s = &f->stats;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } rows[] = {{"requests_sent", s->requests_sent},
-                {"requests_handled", s->requests_handled},
-                {"messages_sent", s->messages_sent},
-                {"messages_handled", s->messages_handled},
-                {"messages_forwarded", s->messages_forwarded},
-                {"objects_in", s->objects_in},
-                {"objects_out", s->objects_out},
-                {"tasks", s->tasks},
-                {"task_ns", s->task_ns},
-                {"task_cpu_ns", s->task_cpu_ns},
-                {"idle_ns", s->idle_ns},
-                {"runtime_ns", s->runtime_ns},
-                {"runtime_cpu_ns", s->runtime_cpu_ns},
-                {"helper_ns", s->helper_ns}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        fprintf(out, "stat %s %" PRIu64 "\n", rows[i].name, rows[i].value);
-}
-
 static void write_lines(ferry *f, FILE *out)
 {
-    const fy_trace_file *file = f->file;
-    const fy_trace *trace = &file->trace;
-    fprintf(out, "ferry trace 1\nversion %s\n", FERRY_VERSION);
-    write_command(out);
-    fprintf(out, "rank %d %d\nport %s\ntime %" PRIu64 " %" PRIu64 "\n", f->rank, f->ranks,
-            f->ops->name, file->opened_ns, f->account.stamp_ns);
-    write_stats(f, out);
-    fy_profile_trace(f, out);
-    for (uint32_t i = 1; i < f->handlers.count; i++)
-        fprintf(out, "handler %u %s\n", i, f->handlers.names[i]);
+    fy_report own;
+    const fy_report_printer *printer = f->profile->printer;
+    const fy_report_trace trace = {.own = &own,
+                                   .stats = &f->stats,
+                                   .port = f->ops->name,
+                                   .rank = f->rank,
+                                   .ranks = f->ranks,
+                                   .opened_ns = f->file->opened_ns,
+                                   .closed_ns = f->account.stamp_ns,
+                                   .handlers = f->handlers.names,
+                                   .handler_count = f->handlers.count,
+                                   .intervals = f->file->trace.intervals,
+                                   .interval_count = f->file->trace.count};
+    fy_profile_fill(f, &own);
+    printer->head(out, &trace);
     for (int i = 0; i < FY_LAYERS; i++)
         if (fy_layer_at(i)->trace != NULL)
             fy_layer_at(i)->trace(f, out);
-    for (size_t i = 0; i + 1 < trace->count; i++) {
-        const ferry_interval *v = &trace->intervals[i];
-        fprintf(out, "%c %" PRIu64, "irtm"[v->activity], v -> start_ns - file -> opened_ns);
-        if (v->activity == FERRY_TASK)
-            fprintf(out, " %" PRIu32 " %" PRIu64, v->handler, v->cpu_ns);
-        putc('\n', out);
-    }
-    fputs("end\n", out);
+    printer->tail(out, &trace);
 }
 
 int fy_trace_file_write(ferry *f)

@@ -102,5 +102,6 @@ void fy_costs_write(ferry *f, FILE *out)
         write_cost(cost, out);
     if (objects->costs->others.handled != 0)
         write_cost(&objects->costs->others, out);
-    fy_trail_write(&objects->costs->trail, out);
+    const fy_trail *trail = &objects->costs->trail;
+    fy_head_of(f)->profile->printer->trail(out, trail->entries, trail->count, trail->missed);
 }

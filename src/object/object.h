@@ -30,6 +30,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "core/core.h"
+#include "core/report/report.h"
 #include "object/affinity.h"
 #include "object/kinds.h"
 #include "object/names.h"
@@ -175,16 +176,6 @@ typedef struct fy_cost {
 typedef struct fy_moment {
     uint64_t start_ns, handler_ns; /* of all handlers so far: to be taken off */
 } fy_moment;
-
-/* Of the trail: a handler that has run, or a message that was sent. */
-typedef struct fy_trail_entry {
-    uint64_t object;
-    uint64_t value;    /* ns that the handler took; bytes that were sent */
-    uint64_t start_ns; /* of a handler */
-    double load;       /* of a handler, as the scheduler was told; 0: it was not asked */
-    uint32_t sequence; /* of the message, among those from its origin to the object */
-    int32_t origin;    /* of a message that was handled; negative: it was sent here, trail.c */
-} fy_trail_entry;
 
 typedef struct fy_trail {
     fy_trail_entry *entries;
@@ -604,7 +595,6 @@ void fy_cost_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t 
 void fy_trail_handled(fy_objects *objects, const fy_envelope *envelope, uint64_t start_ns,
                       uint64_t passed_ns);
 void fy_trail_sent(fy_objects *objects, const fy_envelope *envelope, const ferry_message *message);
-void fy_trail_write(const fy_trail *trail, FILE *out);
 
 /* Brackets what is done for a message: handlers that run meanwhile are not counted with it. */
 fy_moment fy_cost_moment(const fy_objects *objects);

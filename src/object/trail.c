@@ -4,8 +4,6 @@
  * end: TRAIL_MAX entries are kept. Application thread only. */
 #include "object/object.h"
 
-#include <inttypes.h>
-
 #include "base/alloc.h"
 
 enum { TRAIL_FIRST = 1024, TRAIL_MAX = 1 << 20 };
@@ -54,54 +52,4 @@ void fy_trail_sent(fy_objects *objects, const fy_envelope *envelope, const ferry
                               .origin = objects->running != NULL
                                             ? SENT_BY_HANDLER
                                             : SENT_BY_PROGRAM - (int)fy_quiesced(objects->f)});
-}
-
-static char *put_decimal(char *at, uint64_t value)
-{
-    char digits[20];
-    int count = 0;
-    do
-        digits[count++] = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    *at++ = ' ';
-    while (count > 0)
-        *at++ = digits[--count];
-    return at;
-}
-
-/* A long run has millions of lines, and printf takes ten times as long for one. */
-static char *put_entry(char *at, const fy_trail_entry *e)
-{
-    static const char hex[] = "0123456789abcdef";
-    *at++ = 'x';
-    *at++ = ' ';
-    for (int shift = 60; shift >= 0; shift -= 4)
-        *at++ = hex[e->object >> shift & 15];
-    char *origin = at;
-    at = put_decimal(at + (e->origin < 0), (uint32_t)(e->origin < 0 ? -e->origin : e->origin));
-    if (e->origin < 0) {
-        origin[0] = ' ';
-        origin[1] = '-';
-    }
-    at = put_decimal(at, e->sequence);
-    at = put_decimal(at, e->value);
-    return e->origin < 0 ? at : put_decimal(at, e->start_ns);
-}
-
-void fy_trail_write(const fy_trail *trail, FILE *out)
-{
-    enum { LINE_BYTES = 128, LOAD_MAX = 1 << 30 };
-    for (uint32_t i = 0; i < trail->count; i++) {
-        const fy_trail_entry *e = &trail->entries[i];
-        char line[LINE_BYTES], *at = put_entry(line, e);
-        bool whole = e->load >= 0 && e->load <= LOAD_MAX && e->load == (double)(uint32_t)e->load;
-        if (e->origin >= 0 && whole)
-            at = put_decimal(at, (uint32_t)e->load);
-        else if (e->origin >= 0)
-            at += snprintf(at, LINE_BYTES / 4, " %g", e->load);
-        *at++ = '\n';
-        (void)fwrite(line, 1, (size_t)(at - line), out);
-    }
-    if (trail->missed > 0)
-        fprintf(out, "stat trail_missed %" PRIu64 "\n", trail->missed);
 }

@@ -132,4 +132,8 @@ static bool print(FILE *file, const fy_report *reports, int count, fy_report_nam
     return ferror(file) == 0;
 }
 
-const fy_report_printer fy_report_print = {.version = FY_REPORT_VERSION, .print = print};
+const fy_report_printer fy_report_print = {.version = FY_REPORT_VERSION,
+                                           .print = print,
+                                           .head = fy_report_head,
+                                           .trail = fy_report_trail,
+                                           .tail = fy_report_tail};

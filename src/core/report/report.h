@@ -1,17 +1,20 @@
-/* Report: prints what the operations of all ranks cost, for FERRY_PROFILE. Few jobs ask for it, so
- * the shared library finds it in a plug-in, ferry-report.so; programs that are linked to the static
- * library have it in them. It works on what it is given alone. */
+/* Report: prints what the operations of all ranks cost, for FERRY_PROFILE, and what one rank did,
+ * for FERRY_TRACE. Few jobs ask for it, so the shared library finds it in a plug-in,
+ * ferry-report.so; programs that are linked to the static library have it in them. It works on what
+ * it is given alone. */
 #ifndef FY_REPORT_H
 #define FY_REPORT_H
 
 #include <stdio.h>
+
+#include <ferry/trace.h>
 
 #include "base/shared.h"
 #include "core/profile.h"
 
 #define FY_REPORT_SYMBOL "fy_report_print"
 
-enum { FY_REPORT_VERSION = 2 };
+enum { FY_REPORT_VERSION = 3 };
 
 /* What a rank sends to rank 0 for the report. */
 typedef struct fy_report {
@@ -46,11 +49,43 @@ typedef struct fy_report_name {
 } fy_report_name;
 typedef fy_report_name fy_report_name_fn(uint8_t kind);
 
-/* Prints the reports of `count` ranks. Whether all could be written. */
+/* The trace of a rank, but for the lines of the layers. */
+typedef struct fy_report_trace {
+    const fy_report *own;
+    const ferry_stats *stats;
+    const char *port;
+    int rank, ranks;
+    uint64_t opened_ns, closed_ns;
+    char (*handlers)[FY_HANDLER_NAME_BYTES]; /* names, from index 1 on */
+    uint32_t handler_count;
+    const ferry_interval *intervals; /* the last one only says where the one before it ends */
+    size_t interval_count;
+} fy_report_trace;
+
+/* An entry of the trail of messages to objects: a handler that has run, or a message that was sent
+ * (object/trail.c). */
+typedef struct fy_trail_entry {
+    uint64_t object;
+    uint64_t value;    /* ns that the handler took; bytes that were sent */
+    uint64_t start_ns; /* of a handler */
+    double load;       /* of a handler, as the scheduler was told; 0: it was not asked */
+    uint32_t sequence; /* of the message, among those from its origin to the object */
+    int32_t origin;    /* of a message that was handled; negative: it was sent here, trail.c */
+} fy_trail_entry;
+
+/* `print`: the reports of `count` ranks; whether all could be written. The others write lines of a
+ * trace file, in this order: head, then trail among those of the layers, then tail. */
 typedef struct fy_report_printer {
     uint32_t version; /* first: port/plugin.h */
     bool (*print)(FILE *file, const fy_report *reports, int count, fy_report_name_fn *name);
+    void (*head)(FILE *file, const fy_report_trace *trace);
+    void (*trail)(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
+    void (*tail)(FILE *file, const fy_report_trace *trace);
 } fy_report_printer;
+
+void fy_report_head(FILE *file, const fy_report_trace *trace);
+void fy_report_trail(FILE *file, const fy_trail_entry *entries, uint32_t count, uint64_t missed);
+void fy_report_tail(FILE *file, const fy_report_trace *trace);
 
 FY_SHARED extern const fy_report_printer fy_report_print;
 
