@@ -256,6 +256,8 @@ int fy_meet_init(ferry *f);
 bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_bytes);
 /* Tells what this rank calls, for ranks that wait at the board for another call. */
 void fy_meet_announce(ferry *f, const fy_collective *c);
+/* Writes this rank's lines again if they were overwritten. */
+void fy_meet_repair(ferry *f);
 /* Carries out a call at the board; polls meanwhile. */
 void fy_meet(ferry *f, fy_collective *c);
 

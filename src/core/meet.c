@@ -9,6 +9,9 @@
  * come looks for sleepers and wakes them. All these accesses are sequentially consistent, so the
  * last to come sees every sleeper that has not seen it.
  *
+ * Another rank may write where it should not. So a rank keeps its two lines in private memory too,
+ * and writes a line again that was changed before it goes to sleep, wherever it waits.
+ *
  * Calls that are carried out by frames are announced on the board, and sleepers are woken for that
  * too, so that a rank that waits here learns that another has called something else. */
 #include <stdlib.h>
@@ -67,11 +70,40 @@ static inline board *board_of(const ferry *f, int rank)
     return f->collectives.boards[rank];
 }
 
+/* What this rank's line of a turn has to be. */
+static inline line *kept_line(const ferry *f, uint32_t turn)
+{
+    return (line *)(void *)&f->collectives.boards[f->ranks] + turn % 2;
+}
+
+static inline void publish(line *own, const line *kept)
+{
+    /* relaxed: the number, stored after them, publishes */
+    for (int i = 0; i < 3; i++)
+        atomic_store_explicit(&own->call[i],
+                              atomic_load_explicit(&kept->call[i], memory_order_relaxed),
+                              memory_order_relaxed);
+    memcpy(own->value, kept->value, VALUE_BYTES);
+    /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
+    atomic_store(&own->number, kept->number);
+}
+
+void fy_meet_repair(ferry *f)
+{
+    for (uint32_t turn = 0; f->collectives.boards != NULL && turn < 2; turn++) {
+        line *own = &board_of(f, f->rank)->lines[turn];
+        if (memcmp((void *)own, (void *)kept_line(f, turn), sizeof(line)) == 0)
+            continue;
+        fy_log(f, "its line of the board was overwritten: it is written again");
+        publish(own, kept_line(f, turn));
+    }
+}
+
 int fy_meet_init(ferry *f)
 {
     if (f->ops->heap.board == NULL || f->ops->heap.rouse == NULL)
         return 0;
-    void **boards = fy_calloc((size_t)f->ranks, sizeof(*boards));
+    void **boards = fy_calloc(1, (size_t)f->ranks * sizeof(*boards) + 2 * sizeof(line));
     if (boards == NULL)
         return FERRY_ENOMEM;
     for (int rank = 0; rank < f->ranks; rank++) {
@@ -265,12 +297,12 @@ void fy_meet(ferry *f, fy_collective *c)
     if (c->error != 0)
         return;
     uint32_t turn = f->collectives.turn;
-    line *own = &board_of(f, f->rank)->lines[turn % 2];
-    write_call(own->call, &c->call);
+    line *kept = kept_line(f, turn);
+    write_call(kept->call, &c->call);
     if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
-        copy_values(own->value, c->what.in, c->size_bytes);
-    /* seq_cst: before the look at sleepers; as release it pairs with the load in has_come */
-    atomic_store(&own->number, c->number);
+        copy_values(kept->value, c->what.in, c->size_bytes);
+    kept->number = c->number;
+    publish(&board_of(f, f->rank)->lines[turn % 2], kept);
     await_all(f, c, turn);
     if (c->error != 0)
         return;

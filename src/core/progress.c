@@ -440,6 +440,7 @@ int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *pa
     for (int i = 0; tasks && i < FY_LAYERS; i++)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return 0;
+    fy_meet_repair(f);
     fy_account_wait(f, earliest_deadline(f, deadline_ns, patience));
     return 0;
 }

@@ -1,10 +1,10 @@
 /* Goal: a rank that writes into shared memory where it should not hangs nobody, crashes nobody else
  * and makes nothing vanish without a word. Method: jobs of three ranks send, allocate, free, put,
  * get and work on cells; rank 1 writes a few wrong words into control blocks, boards, heap tables,
- * rings or the headers of parcels. A job may end well, with all that it has done checked, or with
- * an error that says what was wrong. It may not stop, lose messages silently, or have another rank
- * die of a signal. What is written into data, or into a frame in a ring, is not noticed: none is
- * written there.
+ * rings, the headers of parcels or what ranks say to each other in collectives. A job may end well,
+ * with all that it has done checked, or with an error that says what was wrong. It may not stop,
+ * lose messages silently, or have another rank die of a signal. What is written into data, or into
+ * a frame in a ring, is not noticed: none is written there.
  *
  *     scribble JOBS [SEED [AREA]]   runs so many jobs
  *     scribble job SEED AREA        is one rank of one */
@@ -22,6 +22,7 @@
 
 #include "base/heap_arena.h"
 #include "cell/state.h"
+#include "core/board.h"
 #include "port/shm/port_state.h"
 
 enum {
@@ -31,13 +32,14 @@ enum {
     PATIENCE_S = 20,
     LOG_BYTES = 16384,
     CELL = 3,
-    WORDS = 4
+    WORDS = 4,
+    MEETING_WORDS = 25
 };
 enum { LOST = 3, WRONG = 4 }; /* how a rank ends that notices the damage itself */
 
-typedef enum area { CONTROLS, BOARDS, TABLES, RINGS, PARCELS, STATES, AREAS } area;
-static const char *const area_names[AREAS] = {"controls", "boards",  "tables",
-                                              "rings",    "parcels", "states"};
+typedef enum area { CONTROLS, BOARDS, TABLES, RINGS, PARCELS, STATES, MEETINGS, AREAS } area;
+static const char *const area_names[AREAS] = {"controls", "boards", "tables",  "rings",
+                                              "parcels",  "states", "meetings"};
 
 typedef struct work {
     ferry *f;
@@ -89,6 +91,9 @@ static uint64_t *place_of(work *w, area where)
     case BOARDS: /* the cells in use, and what is before them */
         return (uint64_t *)board_at(s, rank) +
                below(w, (offsetof(fy_board, cells) + (CELL + 1) * sizeof(fy_cell)) / 8);
+    case MEETINGS: /* lines of calls, what is called by frames, and who waits */
+        return (uint64_t *)(void *)((char *)board_at(s, rank) + FY_BOARD_CORE_OFFSET) +
+               below(w, MEETING_WORDS);
     case RINGS: {
         shm_ring *ring = ring_at(s, rank, (uint32_t)below(w, RANKS), (uint32_t)below(w, 2));
         if (below(w, 3) == 0)
