@@ -62,11 +62,16 @@ typedef struct ferry_scheduler {
      * learns of the change at a time of its own. May be NULL: then ferry_scheduling_accepts says no
      * after a while, and objects that were sent to a rank that has gone come back. */
     void (*members)(ferry_scheduling *s, void *state);
+    /* The item that `next` would give once `after` has been, which has a pending task, or first of
+     * all if `after` is NULL; NULL: there is none. A good guess will do: a store (store.h) reads
+     * objects from disk in this order. May be NULL: then it reads them when `next` gives them. */
+    ferry_schedulable *(*ahead)(ferry_scheduling *s, void *state, const ferry_schedulable *after);
 } ferry_scheduler;
 
 #define FERRY_SCHEDULER_DEFAULTS                                                                   \
     {                                                                                              \
-        sizeof(ferry_scheduler), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
+        sizeof(ferry_scheduler), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL                                                                                   \
     }
 
 /* A scheduler may call these, from inside its functions only. [either thread, lock held | never

@@ -1,8 +1,8 @@
 /* Store: objects on disk, so that a rank can have more data than memory.
  *
  * A store has a budget of bytes. While the objects of its types take more than the budget, it packs
- * objects that rest, writes them to a file and frees their data. Before a handler or a task of an
- * object runs, the store reads the object back. An object on disk keeps its name, gets messages,
+ * objects that rest, frees their data and has them written to a file by threads of its own. Objects
+ * whose messages or tasks run next are read ahead. An object on disk keeps its name, gets messages,
  * migrates and counts for ferry_quiesce as any other. ferry_object_data returns NULL for it.
  * dmcs.txt 2.2, 5.2. */
 #ifndef FERRY_STORE_H
@@ -17,16 +17,22 @@ extern "C" {
 /* The store of one rank. Its file has no name, so nothing is left when the process dies. */
 typedef struct ferry_store ferry_store;
 
+/* Passes by the page cache, where the file system can: what is on disk takes no memory then. */
+#define FERRY_STORE_DIRECT 1u
+/* Writes what was used least recently, reads when it is used, and waits: to compare with. */
+#define FERRY_STORE_BLIND 2u
+
 /* How a store is opened. */
 typedef struct ferry_store_options {
     size_t size;           /* sizeof(ferry_store_options) */
     uint64_t budget_bytes; /* of packed data in memory; FERRY_MEMORY_BUDGET goes before it */
     const char *folder;    /* of the file; NULL: that of the variable TMPDIR, else /var/tmp */
+    uint32_t flags;        /* FERRY_STORE_DIRECT and the like */
 } ferry_store_options;
 
 #define FERRY_STORE_OPTIONS_DEFAULTS                                                               \
     {                                                                                              \
-        sizeof(ferry_store_options), 0, NULL                                                       \
+        sizeof(ferry_store_options), 0, NULL, 0                                                    \
     }
 
 /* Opens the store of this rank. `options` is borrowed. Gives `*out`, closed by ferry_store_close or
@@ -37,10 +43,10 @@ FERRY_API FERRY_MUST_USE int ferry_store_open(ferry *f, const ferry_store_option
                                               ferry_store **out);
 
 /* Puts all objects of `type` that are here now, or come later, under the budget. Calls of Ferry's
- * that poll then write objects and wait for the disk, as do ferry_object_install and
- * ferry_object_uninstall. They call `pack` and `destroy` of an object
- * that goes to disk, where ferry_object_locate names this rank, and `unpack` when it comes back.
- * While it is on disk, its load, granularity and priority are the last ones known. FERRY_EINVAL: no
+ * that poll then pack objects and read them back, as do ferry_object_install and
+ * ferry_object_uninstall. They wait for the disk if an object is not read yet, or memory is full of
+ * unwritten ones. They call `pack` and `destroy` of an object that goes to disk, and `unpack` when
+ * it comes back. On disk it has the load, granularity and priority known last. FERRY_EINVAL: no
  * such type. FERRY_ENOTSUP: a FERRY_OBJECT_SHARED type. FERRY_ENOMEM. [app thread, handlers | never
  * blocks] dmcs.txt 5.2. */
 FERRY_API FERRY_MUST_USE int ferry_store_add(ferry_store *store, ferry_object_type type);
@@ -54,20 +60,22 @@ FERRY_API void ferry_store_trim(ferry_store *store);
 typedef struct ferry_store_stats {
     size_t size; /* sizeof(ferry_store_stats) */
     uint64_t budget_bytes;
-    uint64_t resident_bytes; /* of objects in memory now */
+    uint64_t resident_bytes; /* of objects in memory now, packed or not */
     uint64_t peak_bytes;     /* the most of them so far */
-    uint64_t disk_bytes;     /* of objects on disk now */
+    uint64_t disk_bytes;     /* of objects on disk now, or on their way there */
     uint64_t objects;        /* under the budget, in memory or on disk */
-    uint64_t disk_objects;   /* on disk */
+    uint64_t disk_objects;   /* likewise */
     uint64_t writes, written_bytes;
     uint64_t reads, read_bytes;
     uint64_t write_errors; /* each time the object has stayed in memory */
     uint64_t read_errors;  /* each time the object has stayed on disk */
+    uint64_t ahead_reads;  /* begun before the object was used */
+    uint64_t wait_ns;      /* in which the rank has waited for the disk */
 } ferry_store_stats;
 
 #define FERRY_STORE_STATS_DEFAULTS                                                                 \
     {                                                                                              \
-        sizeof(ferry_store_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+        sizeof(ferry_store_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
     }
 
 /* Fills `*out`, whose size the program has set. FERRY_EINVAL: that is not the size of such a

@@ -353,7 +353,8 @@ keep(ferry *f, fy_record *record, const fy_envelope *envelope, const ferry_messa
 static inline fy_verdict take(ferry *f, fy_record *record, fy_envelope *envelope,
                               const ferry_message *message)
 {
-    if (record->scheduled || record->state != FY_RESTING || record->pending.count != 0)
+    if (record->scheduled || record->out || record->state != FY_RESTING ||
+        record->pending.count != 0)
         return keep(f, record, envelope, message);
     uint32_t *expected = fy_sources_of(&record->sources, envelope->origin);
     if (expected == NULL)

@@ -121,8 +121,8 @@ static void fill(fy_record *record, ferry_object object)
 {
     fy_list_init(&record->link);
     record->state = FY_AWAITED;
-    record->scheduled = record->handed = record->destroy_pending = record->worked = record->due =
-        false;
+    record->scheduled = record->out = record->handed = record->destroy_pending = record->worked =
+        record->due = false;
     record->target = -1;
     record->from = 0;
     record->movement = 0;

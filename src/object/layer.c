@@ -7,7 +7,7 @@
 #include "object/protocol.h"
 
 static const fy_object_calls calls = {fy_record_state, fy_record_unlink, fy_record_rest,
-                                      fy_loss_note};
+                                      fy_loss_note,    fy_control_lock,  fy_control_unlock};
 
 static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *options)
 {
@@ -38,6 +38,7 @@ static __attribute__((cold)) int open_layer(ferry *f, const ferry_options *optio
     objects->port->ops->transport.query(objects->port, &objects->info);
     fy_names_init(&objects->names, objects->rank);
     fy_list_init(&objects->ready);
+    fy_list_init(&objects->round);
     fy_list_init(&objects->pinned);
     fy_list_init(&objects->done);
     fy_list_init(&objects->spares);

@@ -268,7 +268,7 @@ static void repack(ferry *f, fy_record *record)
 static int drain_returned(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
-    if (record->target == objects->rank && !fy_record_is_out(record))
+    if (record->target == objects->rank && !record->out)
         repack(f, record);
     record->handed = false;
     record->target = -1;

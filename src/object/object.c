@@ -172,7 +172,7 @@ static bool pin(ferry *f, fy_record *record)
 void *ferry_object_data(ferry *f, ferry_object object)
 {
     fy_record *record = fy_record_here(f, object);
-    if (record != NULL && fy_record_is_out(record))
+    if (record != NULL && record->out)
         return fy_objects_of(f)->store->absent(f, object);
     return record != NULL && pin(f, record) ? record->data : NULL;
 }

@@ -71,6 +71,7 @@ typedef struct fy_record {
     fy_link link; /* ready (not scheduled), pinned, leaving or done */
     fy_object_state state;
     bool scheduled;
+    bool out;             /* a store has its data on disk; `data` is the store's */
     bool handed;          /* its data has been given away as it is: not to be destroyed */
     bool destroy_pending; /* to be destroyed when its handler returns */
     bool worked;          /* it is work, since it is in flight, and not carried by the program */
@@ -146,6 +147,8 @@ typedef struct fy_object_calls {
     void (*rest)(ferry *f, fy_record *record);
     void (*note_loss)(ferry *f, int error, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+    void (*lock)(ferry *f);
+    void (*unlock)(ferry *f);
 } fy_object_calls;
 
 /* Migration frames that have come together and are not all installed yet. */
@@ -208,6 +211,7 @@ typedef struct fy_objects {
     uint64_t unhandled;    /* queued messages that closing has found */
     fy_queued_list failed; /* without memory so far to tell their senders */
     fy_link ready;
+    fy_link round; /* those of `ready` that run now */
     fy_link pinned;
     fy_record *running;
     const fy_object_watch *watch;
@@ -242,12 +246,6 @@ static inline fy_entry *fy_entry_find(const fy_objects *objects, ferry_object ob
 
 /* [application thread] */
 fy_object_state fy_record_state(ferry *f, const fy_record *record);
-
-/* Whether a store has the data on disk. `data` is the store's then, and cannot be unpacked. */
-static inline bool fy_record_is_out(const fy_record *record)
-{
-    return record->type->ops.unpack == NULL;
-}
 
 /* Somebody has seen the object of `entry`, or nobody ever will. */
 void fy_entry_met(fy_objects *objects, fy_entry *entry);

@@ -25,7 +25,7 @@ static void forget(ferry *f, fy_record *record)
     fy_control_unlock(f);
 }
 
-void fy_record_apply(ferry *f, fy_record *record)
+__attribute__((cold)) void fy_record_apply(ferry *f, fy_record *record)
 {
     int target = record->target;
     forget(f, record);
@@ -121,7 +121,7 @@ void fy_record_rest(ferry *f, fy_record *record)
     fy_layer_due(f, FY_LAYER_OBJECT);
 }
 
-int fy_failed_tell(ferry *f)
+__attribute__((cold)) int fy_failed_tell(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     int count = 0;
@@ -136,7 +136,7 @@ int fy_failed_tell(ferry *f)
     return count;
 }
 
-void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error)
+__attribute__((cold)) void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error)
 {
     fy_layer_due(f, FY_LAYER_OBJECT);
     for (fy_queued_message *queued; (queued = fy_queued_list_pop(messages)) != NULL;) {
@@ -148,7 +148,7 @@ void fy_queued_list_fail(ferry *f, fy_queued_list *messages, int error)
 
 /* The creator hears of the end before any message that bounces off here can reach it: both travel
  * in the data lane. */
-void fy_record_end(ferry *f, fy_record *record)
+__attribute__((cold)) void fy_record_end(ferry *f, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);
     fy_object_bury(f, fy_entry_find(objects, record->object), record);
@@ -181,15 +181,14 @@ static int run_some(ferry *f, fy_record *record)
 int fy_ready_run(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
-    fy_link round;
-    fy_list_move(&round, &objects->ready);
+    fy_list_move(&objects->round, &objects->ready);
     int count = 0;
-    for (fy_link *link; (link = fy_list_pop(&round)) != NULL;)
+    for (fy_link *link; (link = fy_list_pop(&objects->round)) != NULL;)
         count += run_some(f, (fy_record *)(void *)link);
     return count;
 }
 
-int fy_pins_drop(ferry *f)
+__attribute__((cold)) int fy_pins_drop(ferry *f)
 {
     fy_objects *objects = fy_objects_of(f);
     int count = 0;
@@ -206,7 +205,7 @@ double fy_record_load(ferry *f, const fy_record *record, const ferry_message *me
     return load >= 0 && isfinite(load) ? load : 0;
 }
 
-void fy_record_weigh(ferry *f, fy_record *record)
+__attribute__((cold)) void fy_record_weigh(ferry *f, fy_record *record)
 {
     record->unasked = 0;
     record->item.pending = record->pending.count;
@@ -217,7 +216,7 @@ void fy_record_weigh(ferry *f, fy_record *record)
     }
 }
 
-void fy_record_schedule(ferry *f, fy_record *record)
+__attribute__((cold)) void fy_record_schedule(ferry *f, fy_record *record)
 {
     for (fy_queued_message *queued = record->pending.head; queued != NULL; queued = queued->next)
         fy_queued_uncount(&fy_objects_of(f)->messages, queued);

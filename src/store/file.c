@@ -21,12 +21,12 @@ typedef struct image_head {
 
 static const uint64_t MAGIC = 0x31656d6965727246u;
 
-enum { CLASS_MIN = 9, TRIES = 3 };
+enum { CLASS_MIN = 9, TRIES = 3, DIRECT_BYTES = 4096 };
 
-int fy_store_file_open(const char *folder)
+static int open_in(const char *folder, int flags)
 {
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
+    if (fd >= 0 || flags != 0)
         return fd;
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/ferry-store-XXXXXX", folder);
@@ -40,26 +40,57 @@ int fy_store_file_open(const char *folder)
     return fd;
 }
 
+int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes)
+{
+    int fd = direct ? open_in(folder, O_DIRECT) : -1;
+    *align_bytes = fd >= 0 ? DIRECT_BYTES : 2 * sizeof(void *);
+    return fd >= 0 ? fd : open_in(folder, 0);
+}
+
+/* The size of an image, rounded up. */
+static size_t bytes_of(const ferry_store *s, size_t data_bytes)
+{
+    size_t mask = s->disk.align_bytes - 1;
+    return (sizeof(image_head) + data_bytes + mask) & ~mask;
+}
+
+void *fy_image_create(const ferry_store *s, size_t data_bytes)
+{
+    return data_bytes > SIZE_MAX / 4
+               ? NULL
+               : fy_aligned_alloc(s->disk.align_bytes, bytes_of(s, data_bytes));
+}
+
+void *fy_image_data(void *image)
+{
+    return (image_head *)image + 1;
+}
+
+/* Four sums side by side take a quarter of the time of one. */
 static uint64_t sum_of(const image_head *head, const void *data)
 {
-    uint64_t sum = fy_mix(head->object, head->size_bytes);
-    uint64_t word = 0;
-    size_t at = 0;
-    for (; head->size_bytes - at >= sizeof word; at += sizeof word) {
-        memcpy(&word, (const unsigned char *)data + at, sizeof word);
-        sum = fy_mix(sum, word);
+    enum { LANES = 4 };
+    const unsigned char *at = data;
+    uint64_t left_bytes = head->size_bytes, words[LANES], sums[LANES];
+    for (unsigned i = 0; i < LANES; i++)
+        sums[i] = fy_mix(head->object + i, head->size_bytes);
+    for (; left_bytes >= sizeof words; at += sizeof words, left_bytes -= sizeof words) {
+        memcpy(words, at, sizeof words);
+        for (unsigned i = 0; i < LANES; i++)
+            sums[i] = fy_mix(sums[i], words[i]);
     }
-    word = 0;
-    if (at != head->size_bytes)
-        memcpy(&word, (const unsigned char *)data + at, head->size_bytes - at);
-    return fy_mix(sum, word);
+    memset(words, 0, sizeof words);
+    memcpy(words, at, left_bytes);
+    for (unsigned i = 0; i < LANES; i++)
+        sums[i] = fy_mix(sums[i], words[i]);
+    return fy_mix(fy_mix(sums[0], sums[1]), fy_mix(sums[2], sums[3]));
 }
 
 static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes, uint64_t offset)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = s->disk.write(s->fd, (const unsigned char *)bytes + done, size_bytes - done,
-                                      (off_t)(offset + done));
+        ssize_t count = s->disk.write(s->disk.fd, (const unsigned char *)bytes + done,
+                                      size_bytes - done, (off_t)(offset + done));
         if (count == 0)
             return ENOSPC;
         if (count < 0 && errno != EINTR)
@@ -73,7 +104,7 @@ static int write_all(const ferry_store *s, const void *bytes, size_t size_bytes,
 static int read_all(const ferry_store *s, void *bytes, size_t size_bytes, uint64_t offset)
 {
     for (size_t done = 0; done < size_bytes;) {
-        ssize_t count = s->disk.read(s->fd, (unsigned char *)bytes + done, size_bytes - done,
+        ssize_t count = s->disk.read(s->disk.fd, (unsigned char *)bytes + done, size_bytes - done,
                                      (off_t)(offset + done));
         if (count == 0)
             return -1;
@@ -89,6 +120,8 @@ static void find_place(fy_stored *item, size_t size_bytes)
 {
     ferry_store *s = item->store;
     unsigned size_class = item->size_class < CLASS_MIN ? CLASS_MIN : item->size_class;
+    while (UINT64_C(1) << size_class < s->disk.align_bytes)
+        size_class++;
     while (UINT64_C(1) << size_class < size_bytes)
         size_class++;
     if (size_class == item->size_class)
@@ -101,36 +134,39 @@ static void find_place(fy_stored *item, size_t size_bytes)
     free(other);
 }
 
-int fy_stored_write(fy_stored *item)
+int fy_stored_pack(fy_stored *item)
 {
     ferry_store *s = item->store;
     const fy_record *record = item->record;
     size_t data_bytes = fy_packed_bytes(s->f, record->type, record->data);
-    if (data_bytes > SIZE_MAX / 4)
+    void *image = fy_image_create(s, data_bytes);
+    if (image == NULL)
         return ENOMEM;
-    image_head *head = fy_malloc(sizeof *head + data_bytes);
-    if (head == NULL)
-        return ENOMEM;
-    record->type->ops.pack(s->f, record->data, head + 1, data_bytes);
+    record->type->ops.pack(s->f, record->data, fy_image_data(image), data_bytes);
+    image_head *head = image;
     *head = (image_head){.magic = MAGIC, .object = record->object.word, .size_bytes = data_bytes};
+    size_t size_bytes = bytes_of(s, data_bytes);
+    memset((unsigned char *)(head + 1) + data_bytes, 0, size_bytes - sizeof *head - data_bytes);
+    find_place(item, size_bytes);
+    s->stats.resident_bytes += data_bytes - item->size_bytes;
+    item->size_bytes = data_bytes;
+    item->image = image;
+    return 0;
+}
+
+int fy_stored_put(fy_stored *item)
+{
+    const ferry_store *s = item->store;
+    image_head *head = item->image;
     head->sum = sum_of(head, head + 1);
-    find_place(item, sizeof *head + data_bytes);
-    int error = write_all(s, head, sizeof *head + data_bytes, item->offset);
-    free(head);
-    if (error == 0) {
-        s->stats.writes++;
-        s->stats.written_bytes += data_bytes;
-        s->stats.resident_bytes += data_bytes - item->size_bytes;
-        item->size_bytes = data_bytes;
-    }
-    return error;
+    return write_all(s, head, bytes_of(s, head->size_bytes), item->offset);
 }
 
 /* Whether `head` and what stands behind it are the image of `item`. */
 static bool check(const fy_stored *item, const image_head *head, char why[FY_STORE_WHY_BYTES])
 {
-    uint64_t object = item->record->object.word;
-    if (head->magic != MAGIC || head->object != object || head->size_bytes != item->size_bytes) {
+    if (head->magic != MAGIC || head->object != item->object ||
+        head->size_bytes != item->size_bytes) {
         (void)snprintf(why, FY_STORE_WHY_BYTES,
                        "its image says object %016llx of %llu bytes, expected %llu bytes",
                        (unsigned long long)head->object, (unsigned long long)head->size_bytes,
@@ -144,39 +180,29 @@ static bool check(const fy_stored *item, const image_head *head, char why[FY_STO
     return sum == head->sum;
 }
 
-static bool try_read(const fy_stored *item, image_head *head, char why[FY_STORE_WHY_BYTES])
+static bool try_read(const fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
-    int error = read_all(item->store, head, sizeof *head + item->size_bytes, item->offset);
+    const ferry_store *s = item->store;
+    int error = read_all(s, item->image, bytes_of(s, item->size_bytes), item->offset);
     if (error == 0)
-        return check(item, head, why);
+        return check(item, item->image, why);
     (void)snprintf(why, FY_STORE_WHY_BYTES, "%s",
                    error < 0 ? "the file ends before its image does" : strerror(error));
     return false;
 }
 
-bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
+bool fy_stored_get(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     ferry_store *s = item->store;
-    if (item->image != NULL)
-        return true;
-    image_head *head = fy_malloc(sizeof *head + item->size_bytes);
     bool whole = false;
-    (void)snprintf(why, FY_STORE_WHY_BYTES, "no memory for its image");
-    for (int i = 0; i < TRIES && head != NULL && !whole; i++)
-        whole = try_read(item, head, why);
+    for (int i = 0; i < TRIES && !whole; i++)
+        whole = try_read(item, why);
     /* relaxed, all three: they only count */
     if (!whole) {
         atomic_fetch_add_explicit(&s->read_errors, 1, memory_order_relaxed);
-        free(head);
         return false;
     }
     atomic_fetch_add_explicit(&s->reads, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->read_bytes, item->size_bytes, memory_order_relaxed);
-    item->image = head;
     return true;
-}
-
-const void *fy_stored_packed(const fy_stored *item)
-{
-    return (const image_head *)item->image + 1;
 }

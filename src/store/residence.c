@@ -1,195 +1,10 @@
-/* Residence: which objects are in memory.
- *
- * An object goes out when it rests and the others take more than the budget: first one without
- * messages, the least recently used. If the 64 least recently used all have messages, the most
- * recently used goes: schedulers that take turns come to it last. */
+/* Residence: how objects come to memory, and come and go altogether. Room says which go out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "store/state.h"
-
-enum { LOOKS = 64, PAUSE_NS = 100 * 1000 * 1000 };
-
-static unsigned long long name_of(const fy_stored *item)
-{
-    return (unsigned long long)item->record->object.word;
-}
-
-static size_t shadow_packed_size(ferry *f, const void *data)
-{
-    fy_stored *item = (fy_stored *)(uintptr_t)data;
-    char why[FY_STORE_WHY_BYTES];
-    if (fy_stored_read(item, why))
-        return item->size_bytes;
-    if (item->untold)
-        fy_log(f, "store: object %016llx stays on disk, it cannot be read: %s", name_of(item), why);
-    item->untold = false;
-    return SIZE_MAX; /* the migration finds no room for it */
-}
-
-static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
-{
-    const fy_stored *item = data;
-    (void)f;
-    memcpy(buffer, fy_stored_packed(item), size_bytes);
-}
-
-/* The object's entry here is freed with its record. */
-static void shadow_destroy(ferry *f, void *data)
-{
-    (void)f;
-    (void)data;
-}
-
-static double shadow_load(ferry *f, const void *data, const ferry_message *message)
-{
-    (void)f;
-    (void)message;
-    return ((const fy_stored *)data)->load;
-}
-
-static double shadow_granularity(ferry *f, const void *data)
-{
-    (void)f;
-    return ((const fy_stored *)data)->granularity;
-}
-
-fy_type *fy_store_shadow_create(const fy_type *type)
-{
-    fy_type *shadow = fy_malloc(sizeof *shadow);
-    if (shadow == NULL)
-        return NULL;
-    *shadow = *type;
-    shadow->ops = (ferry_object_ops){.size = sizeof shadow->ops,
-                                     .name = shadow->name,
-                                     .packed_size = shadow_packed_size,
-                                     .pack = shadow_pack,
-                                     .destroy = shadow_destroy,
-                                     .load = type->ops.load != NULL ? shadow_load : NULL,
-                                     .granularity =
-                                         type->ops.granularity != NULL ? shadow_granularity : NULL};
-    return shadow;
-}
-
-static void count_resident(ferry_store *s, uint64_t more_bytes, uint64_t less_bytes)
-{
-    s->stats.resident_bytes += more_bytes - less_bytes;
-    if (s->stats.resident_bytes > s->stats.peak_bytes)
-        s->stats.peak_bytes = s->stats.resident_bytes;
-}
-
-static void say_large(const ferry_store *s, const fy_stored *item)
-{
-    if (item->size_bytes > s->stats.budget_bytes)
-        fy_log(s->f, "store: object %016llx has %llu bytes, more than the budget of %llu",
-               name_of(item), (unsigned long long)item->size_bytes,
-               (unsigned long long)s->stats.budget_bytes);
-}
-
-/* The object that ran last may have grown. */
-static void measure_last(ferry_store *s)
-{
-    fy_stored *item = s->last;
-    s->last = NULL;
-    if (item == NULL || item->out)
-        return;
-    const fy_record *record = item->record;
-    fy_object_state state = s->objects->calls->state(s->f, record);
-    if (state != FY_RESTING && state != FY_RUNNING && state != FY_PINNED)
-        return;
-    uint64_t before = item->size_bytes;
-    item->size_bytes = fy_packed_bytes(s->f, record->type, record->data);
-    count_resident(s, item->size_bytes, before);
-    if (before <= s->stats.budget_bytes)
-        say_large(s, item);
-}
-
-static bool rests(const ferry_store *s, const fy_stored *item)
-{
-    return item->record != s->objects->running &&
-           s->objects->calls->state(s->f, item->record) == FY_RESTING;
-}
-
-static fy_stored *victim(const ferry_store *s)
-{
-    int looks = 0;
-    for (fy_link *link = s->resident.next; link != &s->resident && looks < LOOKS;
-         link = link->next, looks++) {
-        fy_stored *item = (fy_stored *)(void *)link;
-        if (item->record->pending.count + item->record->early.count == 0 && rests(s, item))
-            return item;
-    }
-    for (fy_link *link = s->resident.prev; link != &s->resident; link = link->prev) {
-        fy_stored *item = (fy_stored *)(void *)link;
-        if (rests(s, item))
-            return item;
-    }
-    return NULL;
-}
-
-static void say_full(ferry_store *s, const fy_stored *item, int error)
-{
-    s->stats.write_errors++;
-    s->pause_ns = ferry_now(s->f) + PAUSE_NS;
-    if (!s->told_full)
-        fy_log(s->f, "store: object %016llx stays in memory, it cannot be written: %s",
-               name_of(item), strerror(error));
-    s->told_full = true;
-}
-
-static void note_evicted(ferry_store *s, fy_stored *item)
-{
-    fy_record *record = item->record;
-    const ferry_object_ops *ops = &record->type->ops;
-    void *data = record->data;
-    if (record->item.pending != 0)
-        item->load = record->item.load / record->item.pending;
-    if (ops->granularity != NULL)
-        item->granularity = ops->granularity(s->f, data);
-    record->type = s->shadows[record->type_index];
-    record->data = item;
-    item->out = true;
-    item->untold = true;
-    fy_list_remove(&item->link);
-    fy_list_insert(&s->out, &item->link);
-    count_resident(s, 0, item->size_bytes);
-    s->stats.disk_bytes += item->size_bytes;
-    s->stats.disk_objects++;
-    s->told_full = false;
-    ops->destroy(s->f, data);
-}
-
-/* False: it cannot be written. If it has begun to leave, it is no victim any more. */
-static bool evict(ferry_store *s, fy_stored *item)
-{
-    if (!s->objects->calls->unlink(s->f, item->record))
-        return true;
-    int error = fy_stored_write(item);
-    if (error == 0)
-        note_evicted(s, item);
-    else
-        say_full(s, item, error);
-    s->objects->calls->rest(s->f, item->record);
-    return error == 0;
-}
-
-void fy_store_make_room(ferry_store *s, uint64_t more_bytes)
-{
-    uint64_t budget_bytes = s->stats.budget_bytes;
-    uint64_t limit_bytes = more_bytes < budget_bytes ? budget_bytes - more_bytes : 0;
-    measure_last(s);
-    if (s->stats.resident_bytes <= limit_bytes ||
-        (s->pause_ns != 0 && ferry_now(s->f) < s->pause_ns))
-        return;
-    s->pause_ns = 0;
-    while (s->stats.resident_bytes > limit_bytes) {
-        fy_stored *item = victim(s);
-        if (item == NULL || !evict(s, item))
-            break;
-    }
-}
 
 /* Makes the data; without memory for them other objects go out first. */
 static void *unpack(ferry_store *s, const fy_stored *item)
@@ -200,38 +15,55 @@ static void *unpack(ferry_store *s, const fy_stored *item)
     for (int tries = 0; tries < 10 && data == NULL; tries++) {
         if (tries != 0)
             fy_store_make_room(s, s->stats.budget_bytes);
-        data = ops->unpack(s->f, record->object, fy_stored_packed(item), item->size_bytes);
+        data = ops->unpack(s->f, record->object, fy_image_data(item->image), item->size_bytes);
     }
     return data;
+}
+
+/* It stays out. An image that is not on disk stays too. */
+static void note_unread(fy_stored *item, const char *why)
+{
+    ferry_store *s = item->store;
+    if (!item->kept && !item->leaving && fy_stored_forget(item, false))
+        fy_stored_uncount(item);
+    (void)fy_fail(s->f, FERRY_ESYSTEM, "store: object %016llx cannot be read back: %s",
+                  fy_stored_name(item), why);
+    if (item->untold)
+        fy_log(s->f, "store: object %016llx cannot be read back: %s", fy_stored_name(item), why);
+    item->untold = false;
+}
+
+static void note_loaded(fy_stored *item, void *data)
+{
+    ferry_store *s = item->store;
+    fy_record *record = item->record;
+    s->stats.ahead_reads += item->ahead;
+    record->out = false;
+    record->type = &s->objects->types[record->type_index];
+    record->data = data;
+    fy_list_remove(&item->link);
+    fy_list_insert(&s->resident, &item->link);
+    if (fy_stored_forget(item, false))
+        fy_stored_uncount(item);
+    fy_store_count(s, item->size_bytes, 0);
+    s->stats.disk_bytes -= item->size_bytes;
+    s->stats.disk_objects--;
 }
 
 bool fy_stored_load(fy_stored *item, char why[FY_STORE_WHY_BYTES])
 {
     ferry_store *s = item->store;
-    fy_record *record = item->record;
+    uint64_t begun_ns = ferry_now(s->f);
     bool read = fy_stored_read(item, why);
+    s->stats.wait_ns += ferry_now(s->f) - begun_ns;
     void *data = read ? unpack(s, item) : NULL;
-    free(item->image);
-    item->image = NULL;
-    if (data == NULL) {
-        if (read)
-            (void)snprintf(why, FY_STORE_WHY_BYTES, "its unpack has returned NULL ten times");
-        (void)fy_fail(s->f, FERRY_ESYSTEM, "store: object %016llx cannot be read back: %s",
-                      name_of(item), why);
-        if (item->untold)
-            fy_log(s->f, "store: object %016llx cannot be read back: %s", name_of(item), why);
-        item->untold = false;
-        return false;
-    }
-    record->type = &s->objects->types[record->type_index];
-    record->data = data;
-    item->out = false;
-    fy_list_remove(&item->link);
-    fy_list_insert(&s->resident, &item->link);
-    count_resident(s, item->size_bytes, 0);
-    s->stats.disk_bytes -= item->size_bytes;
-    s->stats.disk_objects--;
-    return true;
+    if (read && data == NULL)
+        (void)snprintf(why, FY_STORE_WHY_BYTES, "its unpack has returned NULL ten times");
+    if (data == NULL)
+        note_unread(item, why);
+    else
+        note_loaded(item, data);
+    return data != NULL;
 }
 
 /* Before a handler of the object runs. */
@@ -240,15 +72,18 @@ static int fetch(ferry *f, fy_record *record)
     char why[FY_STORE_WHY_BYTES];
     fy_stored *item = record->stored;
     ferry_store *s = item->store;
-    fy_store_make_room(s, item->out ? item->size_bytes : 0);
-    if (!item->out) {
+    bool out = record->out;
+    item->look = 0;
+    fy_store_make_room(s, out && item->image_bytes == 0 ? item->size_bytes : 0);
+    fy_store_read_ahead(s);
+    if (!out) {
         fy_list_remove(&item->link);
         fy_list_insert(&s->resident, &item->link);
     } else if (!fy_stored_load(item, why)) {
         s->objects->calls->note_loss(
             f, FERRY_ELOST,
             "a message to object %016llx was dropped: it cannot be read back from disk: %s",
-            name_of(item), why);
+            fy_stored_name(item), why);
         return FERRY_ESYSTEM;
     }
     s->last = item;
@@ -260,14 +95,14 @@ static bool spare(ferry *f, fy_record *record)
 {
     fy_stored *item = record->stored;
     char why[FY_STORE_WHY_BYTES];
-    if (!item->out || fy_stored_read(item, why))
+    if (!record->out || fy_stored_read(item, why))
         return true;
     fy_log(f, "store: object %016llx is lost, it cannot be read as this rank leaves: %s",
-           name_of(item), why);
+           fy_stored_name(item), why);
     item->store->objects->calls->note_loss(
         f, FERRY_ELOST,
         "object %016llx is lost: rank %d has left, where it could not be read back from disk: %s",
-        name_of(item), ferry_rank(f), why);
+        fy_stored_name(item), ferry_rank(f), why);
     return false;
 }
 
@@ -280,14 +115,17 @@ void fy_store_keep(ferry *f, fy_record *record)
     if (item == NULL)
         return;
     item->record = record;
+    item->object = record->object.word;
     item->store = s;
+    item->job.item = item;
+    fy_list_init(&item->job.link);
     item->load = record->load;
     item->size_bytes = fy_packed_bytes(f, record->type, record->data);
     record->stored = item;
     fy_list_insert(&s->resident, &item->link);
     s->stats.objects++;
-    count_resident(s, item->size_bytes, 0);
-    say_large(s, item);
+    fy_store_count(s, item->size_bytes, 0);
+    fy_stored_say_large(item);
     /* Objects of other ranks arrive in a poll. But a program that creates an object may have
      * borrowed others. */
     if (record->state == FY_AWAITED)
@@ -305,15 +143,13 @@ static void gone(fy_record *record)
     if (s->last == item)
         s->last = NULL;
     s->stats.objects--;
-    s->stats.disk_objects -= item->out;
-    s->stats.disk_bytes -= item->out ? item->size_bytes : 0;
-    count_resident(s, 0, item->out ? 0 : item->size_bytes);
-    free(item->image);
-    item->image = NULL;
-    if (item->size_class == 0)
-        free(item);
-    else
-        fy_list_insert(&s->places[item->size_class], &item->link);
+    s->stats.disk_objects -= record->out;
+    s->stats.disk_bytes -= record->out ? item->size_bytes : 0;
+    fy_store_count(s, 0, record->out ? 0 : item->size_bytes);
+    if (!fy_stored_abandon(item))
+        return;
+    fy_stored_uncount(item);
+    fy_stored_recycle(item);
 }
 
 static void *absent(ferry *f, ferry_object object)
@@ -323,9 +159,18 @@ static void *absent(ferry *f, ferry_object object)
     return NULL;
 }
 
+/* Waits for writes only if there is more in memory than a little above the budget: objects come
+ * faster than they can be written. */
 static void progress(ferry *f)
 {
-    fy_store_make_room(fy_store_of(f), 0);
+    enum { SPARE_PART = 16 };
+    ferry_store *s = fy_store_of(f);
+    uint64_t budget_bytes = s->stats.budget_bytes;
+    if (s->stats.resident_bytes > budget_bytes + budget_bytes / SPARE_PART)
+        fy_store_make_room(s, 0);
+    else
+        fy_store_evict(s, 0);
+    fy_store_read_ahead(s);
 }
 
 static void end(ferry *f)

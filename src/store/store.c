@@ -8,21 +8,45 @@
 #include "base/error.h"
 #include "store/state.h"
 
-static ferry_store *create(ferry *f, uint64_t budget_bytes, int fd)
+static ferry_store *create(ferry *f, const ferry_store_options *options)
 {
     ferry_store *s = fy_calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->f = f;
     s->objects = fy_objects_of(f);
-    s->fd = fd;
-    s->disk = (fy_store_disk){.read = pread, .write = pwrite};
-    s->stats.budget_bytes = budget_bytes;
+    s->blind = (options->flags & FERRY_STORE_BLIND) != 0;
+    s->stats.budget_bytes = options->budget_bytes;
     fy_list_init(&s->resident);
     fy_list_init(&s->out);
     for (int i = 0; i < FY_SIZE_CLASSES; i++)
         fy_list_init(&s->places[i]);
     return s;
+}
+
+/* The store and its file; the rank knows nothing of it yet. */
+static int open_store(ferry *f, const ferry_store_options *options, ferry_store **out)
+{
+    const char *folder = options->folder != NULL ? options->folder : fy_env_get("TMPDIR");
+    folder = folder != NULL ? folder : "/var/tmp";
+    ferry_store *s = create(f, options);
+    if (s == NULL)
+        return fy_fail(f, FERRY_ENOMEM, "store_open: no memory");
+    s->disk.fd = fy_store_file_open(folder, (options->flags & FERRY_STORE_DIRECT) != 0,
+                                    &s->disk.align_bytes);
+    int error = 0;
+    if (s->disk.fd < 0)
+        error = fy_fail(f, FERRY_ESYSTEM, "store_open: folder \"%s\" takes no file: %s", folder,
+                        strerror(errno));
+    else if (fy_jobs_open(s, s->blind ? 0 : FY_DISK_THREADS) != 0)
+        error = fy_fail(f, FERRY_ENOMEM, "store_open: no memory");
+    if (error != 0 && s->disk.fd >= 0)
+        (void)close(s->disk.fd);
+    if (error != 0)
+        free(s);
+    else
+        *out = s;
+    return error;
 }
 
 static void free_all(fy_link *list)
@@ -41,13 +65,15 @@ void fy_store_destroy(ferry_store *s)
     s->objects->store = NULL;
     s->objects->store_state = NULL;
     s->objects->watched = s->objects->costs != NULL;
+    fy_jobs_end(s);
+    fy_store_reap(s);
+    fy_jobs_close(s);
     free_all(&s->resident);
     free_all(&s->out);
     for (int i = 0; i < FY_SIZE_CLASSES; i++)
         free_all(&s->places[i]);
     for (int i = 0; i < FY_TYPES_MAX; i++)
         free(s->shadows[i]);
-    (void)close(s->fd);
     free(s);
 }
 
@@ -69,17 +95,13 @@ int ferry_store_open(ferry *f, const ferry_store_options *options, ferry_store *
     if (fy_in_handler(f) || objects->store != NULL)
         return fy_fail(f, FERRY_ESTATE, "store_open: %s",
                        fy_in_handler(f) ? "not allowed in a handler" : "this rank has a store");
-    const char *folder = known.folder != NULL ? known.folder : fy_env_get("TMPDIR");
-    folder = folder != NULL ? folder : "/var/tmp";
-    int fd = fy_store_file_open(folder);
-    if (fd < 0)
-        return fy_fail(f, FERRY_ESYSTEM, "store_open: folder \"%s\" takes no file: %s", folder,
-                       strerror(errno));
-    ferry_store *s = create(f, known.budget_bytes, fd);
-    if (s == NULL) {
-        (void)close(fd);
-        return fy_fail(f, FERRY_ENOMEM, "store_open: no memory");
-    }
+    if ((known.flags & ~(uint32_t)(FERRY_STORE_DIRECT | FERRY_STORE_BLIND)) != 0)
+        return fy_fail(f, FERRY_EINVAL, "store_open: flags are %#x, expected FERRY_STORE_ ones",
+                       known.flags);
+    ferry_store *s = NULL;
+    error = open_store(f, &known, &s);
+    if (error != 0)
+        return error;
     objects->store_state = s;
     objects->store = &fy_store_hooks;
     fy_layer_due(f, FY_LAYER_OBJECT);

@@ -67,7 +67,7 @@ rule_columns()
 
 # The height of each layer; layers of one height do not know each other.
 levels='base 0 port 1 launch 2 port/nodes 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
-levels="$levels collection 8 window 7 store 7"
+levels="$levels collection 8 window 7 store 8"
 # The order of the folders within a layer.
 inner='mover/geometry 1 mover/plan 2 mover/kernels 3 mover/run 4 mover/bind 5 mover/io 6'
 

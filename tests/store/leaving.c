@@ -94,7 +94,7 @@ static void fill(ferry *f, account *a)
     }
     ferry_store_trim(store);
     const fy_record *record = fy_record_here(f, a->objects[LOST]);
-    check(f, record != NULL && fy_record_is_out(record), "where the object is");
+    check(f, record != NULL && record->out, "where the object is");
     bad_offset = record->stored->offset;
     store->disk.read = bad_read;
 }

@@ -2,8 +2,10 @@
  * Method: ranks driven by one thread; reads and writes fail as the test says; images are damaged.
  */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +115,7 @@ static void send_add(ferry *f, account *a, ferry_object object, uint64_t value)
 
 static bool is_out(ferry *f, ferry_object object)
 {
-    return fy_record_is_out(fy_record_here(f, object));
+    return fy_record_here(f, object)->out;
 }
 
 static void test_store_keeps_its_budget(void **state)
@@ -225,13 +227,14 @@ static void test_store_takes_an_object_beyond_its_budget(void **state)
 }
 
 /* The disk that fails: so many calls are left until it does, and so many fail. */
-static _Thread_local int good_calls, bad_calls, bad_errno;
+static _Atomic int good_calls, bad_calls, bad_errno;
 
 static bool fails(void)
 {
-    if (good_calls-- > 0 || bad_calls == 0)
+    if (atomic_fetch_sub(&good_calls, 1) > 0 || bad_calls == 0)
         return false;
-    bad_calls -= bad_calls > 0;
+    if (bad_calls > 0)
+        bad_calls--;
     errno = bad_errno;
     return true;
 }
@@ -257,40 +260,61 @@ static ssize_t bad_read(int fd, void *buffer, size_t size_bytes, off_t offset)
     return bad_errno == 0 ? 0 : -1;
 }
 
+/* Polls until nothing is being written. */
+static void settle_writes(ferry *f, const account *a)
+{
+    do
+        (void)ferry_poll(f);
+    while (a->store->leaving_bytes != 0);
+}
+
+static void try_bad_writes(int threads, int good, int error)
+{
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    a.store->disk.write = bad_write;
+    a.store->disk.limit = threads;
+    disk_set(good, -1, error);
+    create_all(f, &a);
+    settle_writes(f, &a);
+    assert_true(stats_of(&a).write_errors >= 1);
+    if (threads == 0) {
+        /* What could not be written is kept packed. */
+        assert_int_equal(stats_of(&a).write_errors, 1);
+        assert_int_equal(stats_of(&a).writes, good / 4);
+        assert_int_equal(a.alive, OBJECTS - good / 4 - 1);
+    }
+    for (int i = 0; i < OBJECTS; i++)
+        send_add(f, &a, a.objects[i], 5);
+    (void)job_settle(&job);
+    assert_int_equal(a.handled, OBJECTS);
+    assert_int_equal(stats_of(&a).read_errors, 0);
+    /* There is room again. */
+    disk_set(0, 0, 0);
+    a.store->pause_ns = 0;
+    settle_writes(f, &a);
+    assert_true(stats_of(&a).resident_bytes <= BUDGET);
+    assert_int_equal(a.store->kept_count, 0);
+    for (int i = 0; i < OBJECTS; i++) {
+        send_add(f, &a, a.objects[i], 5);
+        (void)job_settle(&job);
+        assert_int_equal(a.last, i + 10);
+    }
+    assert_int_equal(ferry_store_close(a.store), 0);
+    job_close(&job);
+}
+
 static void test_store_keeps_what_it_cannot_write(void **state)
 {
     (void)state;
     static const int errors[] = {ENOSPC, EIO, 0};
     for (size_t kind = 0; kind < sizeof errors / sizeof errors[0]; kind++)
         for (int good = 0; good < 9; good++) {
-            test_job job;
-            account a;
-            job_open(&job, 1, 0, 0);
-            ferry *f = job.f[0];
-            set_up(f, &a, BUDGET);
-            a.store->disk.write = bad_write;
-            disk_set(good, -1, errors[kind]);
-            create_all(f, &a);
-            (void)ferry_poll(f);
-            assert_int_equal(stats_of(&a).write_errors, 1);
-            assert_int_equal(stats_of(&a).writes, good / 4);
-            assert_int_equal(a.alive, OBJECTS - good / 4);
-            for (int i = 0; i < OBJECTS; i++)
-                send_add(f, &a, a.objects[i], 5);
-            (void)job_settle(&job);
-            assert_int_equal(a.handled, OBJECTS);
-            /* There is room again. */
-            disk_set(0, 0, 0);
-            a.store->pause_ns = 0;
-            (void)ferry_poll(f);
-            assert_true(stats_of(&a).resident_bytes <= BUDGET);
-            for (int i = 0; i < OBJECTS; i++) {
-                send_add(f, &a, a.objects[i], 5);
-                (void)job_settle(&job);
-                assert_int_equal(a.last, i + 10);
-            }
-            assert_int_equal(ferry_store_close(a.store), 0);
-            job_close(&job);
+            try_bad_writes(0, good, errors[kind]);
+            try_bad_writes(FY_DISK_THREADS, good, errors[kind]);
         }
 }
 
@@ -344,9 +368,9 @@ static void test_store_keeps_what_it_cannot_read(void **state)
 static void flip(const account *a, const fy_stored *item, uint64_t at)
 {
     unsigned char byte = 0;
-    CHECK(pread(a->store->fd, &byte, 1, (off_t)(item->offset + at)) == 1);
+    CHECK(pread(a->store->disk.fd, &byte, 1, (off_t)(item->offset + at)) == 1);
     byte ^= 16;
-    CHECK(pwrite(a->store->fd, &byte, 1, (off_t)(item->offset + at)) == 1);
+    CHECK(pwrite(a->store->disk.fd, &byte, 1, (off_t)(item->offset + at)) == 1);
 }
 
 static void test_store_finds_damage(void **state)
@@ -451,6 +475,150 @@ static void test_store_lends_to_programs_that_carry(void **state)
     assert_int_equal(a[0].alive + a[1].alive, 0);
 }
 
+/* A disk whose writes wait for the gate. */
+static atomic_bool gate_is_open;
+static atomic_int at_gate;
+
+static ssize_t gated_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
+{
+    atomic_fetch_add(&at_gate, 1);
+    while (!atomic_load(&gate_is_open))
+        (void)sched_yield();
+    return pwrite(fd, buffer, size_bytes, offset);
+}
+
+/* `a` on rank 0 has objects 0 and 1 being written, and more waiting for that. */
+static void open_gated(test_job *job, account a[2])
+{
+    job_open(job, 2, 0, 0);
+    for (int rank = 0; rank < 2; rank++)
+        set_up(job->f[rank], &a[rank], (uint64_t)(OBJECTS - 4) * BYTES);
+    atomic_store(&gate_is_open, false);
+    atomic_store(&at_gate, 0);
+    a[0].store->disk.write = gated_write;
+    a[0].store->disk.limit = 2;
+    create_all(job->f[0], &a[0]);
+    fy_store_evict(a[0].store, 0);
+    while (atomic_load(&at_gate) != 2)
+        (void)sched_yield();
+    for (int i = 0; i < 4; i++)
+        assert_true(is_out(job->f[0], a[0].objects[i]));
+    /* Polls would wait for room. */
+    a[0].store->stats.budget_bytes = (uint64_t)2 * OBJECTS * BYTES;
+}
+
+static void close_gated(test_job *job, account a[2], int objects)
+{
+    a[0].store->stats.budget_bytes = (uint64_t)(OBJECTS - 4) * BYTES;
+    atomic_store(&gate_is_open, true);
+    settle_writes(job->f[0], &a[0]);
+    assert_true(stats_of(&a[0]).resident_bytes <= (uint64_t)(OBJECTS - 4) * BYTES);
+    assert_int_equal(stats_of(&a[0]).objects + stats_of(&a[1]).objects, objects);
+    assert_int_equal(ferry_store_close(a[0].store), 0);
+    job_close(job);
+    assert_int_equal(a[0].alive + a[1].alive, 0);
+}
+
+static void test_store_uses_what_it_writes(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_gated(&job, a);
+    ferry *f = job.f[0];
+    fy_stored *item = fy_record_here(f, a[0].objects[0])->stored;
+    char why[FY_STORE_WHY_BYTES];
+    /* A task that would wait for room waits for the disk; these do not. */
+    assert_true(fy_stored_load(item, why));
+    assert_true(fy_stored_load(fy_record_here(f, a[0].objects[3])->stored, why));
+    assert_int_equal(*(uint64_t *)ferry_object_data(f, a[0].objects[0]), 0);
+    assert_int_equal(*(uint64_t *)ferry_object_data(f, a[0].objects[3]), 3);
+    assert_int_equal(stats_of(&a[0]).reads, 0);
+    close_gated(&job, a, OBJECTS);
+}
+
+static void test_store_lets_go_what_it_writes(void **state)
+{
+    (void)state;
+    test_job job;
+    account a[2];
+    open_gated(&job, a);
+    /* One that is being written, and one that is to be, are destroyed; likewise two move. */
+    assert_int_equal(ferry_object_destroy(job.f[0], a[0].objects[0]), 0);
+    assert_int_equal(ferry_object_destroy(job.f[0], a[0].objects[2]), 0);
+    assert_int_equal(ferry_object_move(job.f[0], a[0].objects[1], 1), 0);
+    assert_int_equal(ferry_object_move(job.f[0], a[0].objects[3], 1), 0);
+    (void)job_settle(&job);
+    assert_int_equal(stats_of(&a[1]).objects, 2);
+    for (int i = 1; i < 4; i += 2) {
+        send_add(job.f[0], &a[0], a[0].objects[i], 50);
+        (void)job_settle(&job);
+        assert_int_equal(a[1].last, 50 + i);
+    }
+    close_gated(&job, a, OBJECTS - 2);
+}
+
+static void test_store_closes_while_it_writes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        test_job job;
+        account a;
+        job_open(&job, 1, 0, 0);
+        set_up(job.f[0], &a, BUDGET);
+        create_all(job.f[0], &a);
+        fy_store_evict(a.store, 0);
+        if (i == 0)
+            assert_int_equal(ferry_store_close(a.store), 0);
+        job_close(&job);
+        assert_int_equal(a.alive, 0);
+    }
+}
+
+/* Rounds of messages to all objects, in one order, with all known from the start. Returns how many
+ * reads that takes, and how many of them were begun ahead. */
+static ferry_store_stats run_rounds(bool scheduled, bool blind)
+{
+    enum { ROUNDS = 6 };
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, (uint64_t)BYTES * OBJECTS / 2);
+    a.store->blind = blind;
+    a.store->disk.limit = blind ? 0 : FY_DISK_THREADS;
+    create_all(f, &a);
+    for (int i = 0; i < OBJECTS && scheduled; i++)
+        assert_int_equal(ferry_balance_add(f, a.objects[i], NULL), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < OBJECTS; i++)
+            send_add(f, &a, a.objects[i], 1);
+        if (!scheduled)
+            (void)job_settle(&job);
+    }
+    (void)job_settle(&job);
+    assert_int_equal(a.handled, ROUNDS * OBJECTS);
+    const ferry_store_stats stats = stats_of(&a);
+    assert_true(stats.peak_bytes <= stats.budget_bytes + OBJECTS * BYTES / 2);
+    job_close(&job);
+    return stats;
+}
+
+static void test_store_reads_ahead(void **state)
+{
+    (void)state;
+    for (int scheduled = 0; scheduled < 2; scheduled++) {
+        const ferry_store_stats blind = run_rounds(scheduled, true);
+        const ferry_store_stats stats = run_rounds(scheduled, false);
+        printf("%s: %llu reads, %llu ahead; blind %llu\n", scheduled ? "tasks" : "messages",
+               (unsigned long long)stats.reads, (unsigned long long)stats.ahead_reads,
+               (unsigned long long)blind.reads);
+        assert_int_equal(blind.ahead_reads, 0);
+        assert_true(stats.ahead_reads * 2 > stats.reads);
+        assert_true(stats.reads * 10 <= blind.reads * 9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +631,10 @@ int main(void)
         cmocka_unit_test(test_store_finds_damage),
         cmocka_unit_test(test_store_lets_objects_migrate),
         cmocka_unit_test(test_store_lends_to_programs_that_carry),
+        cmocka_unit_test(test_store_uses_what_it_writes),
+        cmocka_unit_test(test_store_lets_go_what_it_writes),
+        cmocka_unit_test(test_store_closes_while_it_writes),
+        cmocka_unit_test(test_store_reads_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

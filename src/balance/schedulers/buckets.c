@@ -121,6 +121,16 @@ ferry_schedulable *fy_buckets_last(const fy_buckets *buckets)
     return best;
 }
 
+__attribute__((cold)) ferry_schedulable *fy_buckets_ahead(const fy_buckets *buckets,
+                                                          const ferry_schedulable *after)
+{
+    int at = after == NULL ? FY_BUCKETS : bucket_of(buckets, after->mark);
+    ferry_schedulable *item = after == NULL ? NULL : after->next;
+    while (item == NULL && --at >= 0)
+        item = buckets->buckets[at].first;
+    return item;
+}
+
 static bool has_one_bucket(const fy_buckets *buckets)
 {
     int words = 0;
@@ -157,7 +167,7 @@ ferry_schedulable *fy_buckets_pop(fy_buckets *buckets)
     return item;
 }
 
-void fy_buckets_set_order(fy_buckets *buckets, bool in_order)
+__attribute__((cold)) void fy_buckets_set_order(fy_buckets *buckets, bool in_order)
 {
     fy_buckets old = *buckets;
     *buckets = (fy_buckets){.in_order = in_order};

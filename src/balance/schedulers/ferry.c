@@ -506,6 +506,12 @@ static void members(ferry_scheduling *s, void *arg)
     request(s, p);
 }
 
+static ferry_schedulable *ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
+{
+    (void)s;
+    return fy_buckets_ahead(&((const ferry_policy *)state)->waiting, after);
+}
+
 const ferry_scheduler fy_scheduler_ferry = {
     .size = sizeof(ferry_scheduler),
     .name = "ferry",
@@ -519,4 +525,5 @@ const ferry_scheduler fy_scheduler_ferry = {
     .message = message,
     .wake = wake,
     .members = members,
+    .ahead = ahead,
 };

@@ -48,4 +48,5 @@ const ferry_scheduler fy_scheduler_none = {
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
     .message = message,
+    .ahead = fy_policy_ahead,
 };

@@ -26,6 +26,12 @@ bool fy_policy_empty(ferry_scheduling *s, void *state)
     return waiting->count == 0;
 }
 
+ferry_schedulable *fy_policy_ahead(ferry_scheduling *s, void *state, const ferry_schedulable *after)
+{
+    (void)s;
+    return after == NULL ? ((const fy_waiting *)state)->first : after->next;
+}
+
 void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b)
 {
     const uint64_t words[FERRY_SCHEDULER_WORDS] = {what, a, b};

@@ -10,11 +10,13 @@
 #define FY_OBJECTS_MAX 1000000000
 #define FY_LOAD_MAX 1e300
 
-/* For policies whose state comes from malloc and begins with their fy_waiting: three functions of
+/* For policies whose state comes from malloc and begins with their fy_waiting: four functions of
  * the scheduler. */
 void fy_policy_destroy(ferry_scheduling *s, void *state);
 void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item);
 bool fy_policy_empty(ferry_scheduling *s, void *state);
+ferry_schedulable *fy_policy_ahead(ferry_scheduling *s, void *state,
+                                   const ferry_schedulable *after);
 
 /* Sends three words; a number as a word, and back. */
 void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b);

@@ -274,6 +274,7 @@ const ferry_scheduler fy_scheduler_master = {
     .notify = notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
+    .ahead = fy_policy_ahead,
     .message = message,
     .members = members,
 };

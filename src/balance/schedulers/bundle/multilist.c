@@ -241,6 +241,7 @@ const ferry_scheduler fy_scheduler_multilist = {
     .notify = notify,
     .remove = take_out,
     .empty = fy_policy_empty,
+    .ahead = fy_policy_ahead,
     .message = message,
     .members = members,
 };

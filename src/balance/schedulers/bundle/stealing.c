@@ -305,6 +305,7 @@ const ferry_scheduler fy_scheduler_stealing = {
     .notify = notify,
     .remove = fy_policy_remove,
     .empty = fy_policy_empty,
+    .ahead = fy_policy_ahead,
     .message = message,
     .wake = wake,
     .members = members,

@@ -1,0 +1,230 @@
+/* Jobs: who reads and writes images beside the application thread.
+ *
+ * The application thread begins jobs; threads of the disk do them, reads first: somebody waits for
+ * those. They start when there is the first job for them. Without threads a write is done when it
+ * is begun, and nothing is read ahead. In the simulator it is done when it is begun too, and takes
+ * time of the port's clock from then on.
+ *
+ * Invariants, under the lock: a job that is QUEUED is in a queue; one that is BUSY belongs to who
+ * does it, with image, place and size of its item. An image is there when its job is QUEUED, BUSY
+ * or valid. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "store/state.h"
+
+static fy_stored *item_of(fy_link *link)
+{
+    return ((fy_job *)(void *)link)->item;
+}
+
+/* A job is over. [lock held] */
+static void end_job(fy_disk *disk, fy_stored *item, int error)
+{
+    fy_job *job = &item->job;
+    job->work = FY_WORK_NONE;
+    job->error = error;
+    if (!job->writes) {
+        job->valid = error == 0;
+        if (error != 0) {
+            free(item->image);
+            item->image = NULL;
+        }
+    }
+    if (job->writes || job->orphan)
+        fy_list_insert(&disk->done, &job->link);
+    fy_crew_tell_end(&disk->crew);
+}
+
+/* Does a BUSY job. */
+static int do_job(fy_stored *item)
+{
+    char why[FY_STORE_WHY_BYTES];
+    if (item->job.writes)
+        return fy_stored_put(item);
+    return fy_stored_get(item, why) ? 0 : EIO;
+}
+
+static void *serve(void *arg)
+{
+    fy_disk *disk = arg;
+    fy_crew_lock(&disk->crew);
+    while (!disk->crew.stop) {
+        fy_link *link = fy_list_pop(&disk->reads);
+        if (link == NULL)
+            link = fy_list_pop(&disk->writes);
+        if (link == NULL) {
+            fy_crew_await_work(&disk->crew);
+            continue;
+        }
+        fy_stored *item = item_of(link);
+        item->job.work = FY_WORK_BUSY;
+        fy_crew_unlock(&disk->crew);
+        int error = do_job(item);
+        fy_crew_lock(&disk->crew);
+        end_job(disk, item, error);
+    }
+    fy_crew_unlock(&disk->crew);
+    return NULL;
+}
+
+int fy_jobs_open(ferry_store *s, int threads)
+{
+    fy_disk *disk = &s->disk;
+    fy_port_info info;
+    s->objects->port->ops->transport.query(s->objects->port, &info);
+    disk->simulated = info.virtual_time;
+    disk->read = pread;
+    disk->write = pwrite;
+    disk->limit = disk->simulated ? 0 : threads;
+    fy_list_init(&disk->reads);
+    fy_list_init(&disk->writes);
+    fy_list_init(&disk->done);
+    return fy_crew_open(&disk->crew);
+}
+
+void fy_jobs_end(ferry_store *s)
+{
+    fy_crew_end(&s->disk.crew);
+}
+
+void fy_jobs_close(ferry_store *s)
+{
+    fy_crew_close(&s->disk.crew);
+    (void)close(s->disk.fd);
+}
+
+/* [lock held, which it gives back] */
+static void begin(fy_stored *item, bool writes)
+{
+    fy_disk *disk = &item->store->disk;
+    fy_job *job = &item->job;
+    job->writes = writes;
+    if (disk->crew.count < disk->limit && !fy_crew_add(&disk->crew, serve, disk))
+        disk->limit = disk->crew.count;
+    bool queued = disk->crew.count != 0;
+    job->work = queued ? FY_WORK_QUEUED : FY_WORK_BUSY;
+    if (queued) {
+        fy_list_insert(writes ? &disk->writes : &disk->reads, &job->link);
+        fy_crew_bring_work(&disk->crew);
+    }
+    fy_crew_unlock(&disk->crew);
+    if (queued)
+        return;
+    int error = do_job(item);
+    fy_crew_lock(&disk->crew);
+    end_job(disk, item, error);
+    fy_crew_unlock(&disk->crew);
+}
+
+void fy_job_write(fy_stored *item)
+{
+    fy_crew_lock(&item->store->disk.crew);
+    item->job.valid = true;
+    begin(item, true);
+}
+
+bool fy_job_read(fy_stored *item)
+{
+    void *image = fy_image_create(item->store, item->size_bytes);
+    if (image == NULL)
+        return false;
+    fy_crew_lock(&item->store->disk.crew);
+    if (item->image != NULL || item->job.work != FY_WORK_NONE) {
+        fy_crew_unlock(&item->store->disk.crew);
+        free(image);
+        return false;
+    }
+    item->image = image;
+    begin(item, false);
+    return true;
+}
+
+fy_stored *fy_jobs_reap(ferry_store *s)
+{
+    fy_disk *disk = &s->disk;
+    fy_crew_lock(&disk->crew);
+    fy_link *link = fy_list_pop(&disk->done);
+    fy_crew_unlock(&disk->crew);
+    return link == NULL ? NULL : item_of(link);
+}
+
+void fy_jobs_wait(ferry_store *s)
+{
+    fy_disk *disk = &s->disk;
+    fy_crew_lock(&disk->crew);
+    while (fy_list_empty(&disk->done))
+        fy_crew_await_end(&disk->crew);
+    fy_crew_unlock(&disk->crew);
+}
+
+/* Reads what nobody reads, in this thread. [lock held, which it gives back meanwhile] */
+static bool read_here(fy_stored *item, char why[FY_STORE_WHY_BYTES])
+{
+    fy_disk *disk = &item->store->disk;
+    fy_job *job = &item->job;
+    job->work = FY_WORK_BUSY;
+    job->writes = false;
+    fy_crew_unlock(&disk->crew);
+    if (item->image == NULL)
+        item->image = fy_image_create(item->store, item->size_bytes);
+    bool whole = item->image != NULL && fy_stored_get(item, why);
+    if (item->image == NULL)
+        (void)snprintf(why, FY_STORE_WHY_BYTES, "no memory for its image");
+    fy_crew_lock(&disk->crew);
+    end_job(disk, item, whole ? 0 : EIO);
+    return whole;
+}
+
+bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
+{
+    fy_disk *disk = &item->store->disk;
+    fy_job *job = &item->job;
+    bool whole = true;
+    fy_crew_lock(&disk->crew);
+    while (whole && !job->valid) {
+        if (job->work == FY_WORK_BUSY) {
+            fy_crew_await_end(&disk->crew);
+            continue;
+        }
+        fy_list_remove(&job->link);
+        whole = read_here(item, why);
+    }
+    job->lent = job->lent || whole;
+    fy_crew_unlock(&disk->crew);
+    return whole;
+}
+
+bool fy_stored_forget(fy_stored *item, bool spare)
+{
+    fy_disk *disk = &item->store->disk;
+    fy_job *job = &item->job;
+    fy_crew_lock(&disk->crew);
+    bool ends = job->work != FY_WORK_BUSY && !(spare && job->lent);
+    if (ends) {
+        fy_list_remove(&job->link);
+        free(item->image);
+        item->image = NULL;
+        job->work = FY_WORK_NONE;
+        job->valid = false;
+    }
+    if (!spare)
+        job->lent = false;
+    fy_crew_unlock(&disk->crew);
+    return ends;
+}
+
+bool fy_stored_abandon(fy_stored *item)
+{
+    if (fy_stored_forget(item, false))
+        return true;
+    fy_disk *disk = &item->store->disk;
+    fy_crew_lock(&disk->crew);
+    item->job.orphan = item->job.work == FY_WORK_BUSY;
+    bool orphan = item->job.orphan;
+    fy_crew_unlock(&disk->crew);
+    return !orphan && fy_stored_forget(item, false);
+}

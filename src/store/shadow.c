@@ -1,0 +1,65 @@
+/* Shadows: the type of an object while it is out.
+ *
+ * A shadow has no unpack. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "store/state.h"
+
+static size_t shadow_packed_size(ferry *f, const void *data)
+{
+    fy_stored *item = (fy_stored *)(uintptr_t)data;
+    char why[FY_STORE_WHY_BYTES];
+    if (fy_stored_read(item, why))
+        return item->size_bytes;
+    if (item->untold)
+        fy_log(f, "store: object %016llx stays on disk, it cannot be read: %s",
+               fy_stored_name(item), why);
+    item->untold = false;
+    return SIZE_MAX; /* the migration finds no room for it */
+}
+
+static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_bytes)
+{
+    const fy_stored *item = data;
+    (void)f;
+    memcpy(buffer, fy_image_data(item->image), size_bytes);
+}
+
+/* The entry of the object here is freed with its record. */
+static void shadow_destroy(ferry *f, void *data)
+{
+    (void)f;
+    (void)data;
+}
+
+static double shadow_load(ferry *f, const void *data, const ferry_message *message)
+{
+    (void)f;
+    (void)message;
+    return ((const fy_stored *)data)->load;
+}
+
+static double shadow_granularity(ferry *f, const void *data)
+{
+    (void)f;
+    return ((const fy_stored *)data)->granularity;
+}
+
+fy_type *fy_store_shadow_create(const fy_type *type)
+{
+    fy_type *shadow = fy_malloc(sizeof *shadow);
+    if (shadow == NULL)
+        return NULL;
+    *shadow = *type;
+    shadow->ops = (ferry_object_ops){.size = sizeof shadow->ops,
+                                     .name = shadow->name,
+                                     .packed_size = shadow_packed_size,
+                                     .pack = shadow_pack,
+                                     .destroy = shadow_destroy,
+                                     .load = type->ops.load != NULL ? shadow_load : NULL,
+                                     .granularity =
+                                         type->ops.granularity != NULL ? shadow_granularity : NULL};
+    return shadow;
+}
