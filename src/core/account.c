@@ -114,6 +114,10 @@ void fy_account_wait(ferry *f, uint64_t deadline_ns)
         count_cpu(f, cpu_at(f, f->account.stamp_ns));
     if (f->profile != NULL)
         stretch = fy_profile_begin(f);
+    if (f->collectives.first != NULL) {
+        uint64_t late_ns = fy_collectives_look_late(f, f->account.stamp_ns);
+        deadline_ns = late_ns < deadline_ns ? late_ns : deadline_ns;
+    }
     f->ops->transport.wait(f->port, FY_APP, deadline_ns);
     if (f->profile != NULL)
         fy_profile_waited(f, &stretch);

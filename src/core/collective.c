@@ -21,6 +21,9 @@
  * TAG_REFUSE the reason. */
 enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
 
+/* The tag of a frame that only tells the call of a rank that has waited long. */
+enum { TAG_WAITS = -3 };
+
 /* What an abort carries: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
     int32_t ranks[2];
@@ -152,6 +155,20 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e)
         }
 }
 
+/* A rank that gets it compares, now or when it makes the call (take, look_misfit). */
+void fy_collective_tell(ferry *f, const fy_collective *c)
+{
+    const fy_frame frame = {
+        .kind = FY_KIND_COLLECTIVE,
+        .word_count = FY_CALL_WORDS,
+        .tag = TAG_WAITS,
+        .aux = c->number,
+        .words = {c->call.what, c->call.size_bytes, c->call.signature, c->group->id}};
+    for (uint32_t i = 0; i < c->post_count; i++)
+        if (c->posts[i].open && !c->posts[i].complete)
+            (void)fy_send(f, FY_DATA, c->posts[i].source, &frame); /* of the dead others tell */
+}
+
 /* Call `number` of group `id`, if it runs. */
 static fy_collective *find(const fy_collectives *all, uint64_t id, uint32_t number)
 {
@@ -269,6 +286,8 @@ static bool take(ferry *f, fy_collective *c, int source, const fy_frame *frame)
         fy_collective_disagree(f, c, source, &call);
         return true;
     }
+    if (frame->tag == TAG_WAITS)
+        return true;
     for (uint32_t i = 0; i < c->post_count; i++) {
         fy_post *post = &c->posts[i];
         if (!post->open || post->complete || post->source != source || post->tag != frame->tag)
@@ -316,7 +335,8 @@ static void look_misfit(ferry *f, int source, const fy_frame *frame)
     if (frame->tag == TAG_ABORT && frame->size_bytes == sizeof(note)) {
         memcpy(&note, frame->data, sizeof(note));
         (void)say_disagreement(f, group, frame->aux, &note);
-    } else if (frame->tag < 0) {
+    } else if (frame->tag < 0 && (frame->tag != TAG_WAITS || frame->aux != group->done ||
+                                  fy_collective_calls_equal(&call, &group->done_call))) {
         return;
     } else {
         describe(&call, texts[0], sizeof(texts[0]));
@@ -343,6 +363,8 @@ fy_verdict fy_collective_deliver(ferry *f, int source, const fy_frame *frame)
             note_quitter(f, group_of(all, frame->words[3]), source);
         if (c == NULL)
             look_misfit(f, source, frame);
+        else if (c->error != 0 && !c->by_board)
+            fy_collective_advance(f, c); /* while the message of its error is there */
         return FY_TAKEN;
     }
     if (frame->tag == TAG_ABORT && fails_quiescence(f, frame))
@@ -403,7 +425,7 @@ void fy_collective_finish(ferry *f, fy_collective *c)
     c->scratch = NULL;
     fy_group_drop(c->group);
     c->group = NULL;
-    fy_op_end(f, c->op, c->error);
+    fy_op_end_explained(f, c->op, c->error);
     if (!c->kept)
         fy_collective_free(f, c);
 }

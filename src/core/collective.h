@@ -109,6 +109,7 @@ struct fy_collective {
     bool kept;     /* its caller waits and frees it */
     bool by_board; /* carried out by meet.c, without steps */
     uint32_t op;
+    uint64_t doubt_ns; /* when its step has waited long; 0: it has not slept yet */
     fy_collective_call call;
     ferry_collective what;
     fy_group *group;
@@ -130,9 +131,10 @@ struct fy_collective {
 };
 
 typedef struct fy_collectives {
-    uint32_t turn; /* calls carried out by the board */
-    uint32_t made; /* groups that this rank took part in making */
-    bool making;   /* frames of a group that is not known may be those of a new one */
+    uint32_t turn;  /* calls carried out by the board */
+    uint32_t made;  /* groups that this rank took part in making */
+    uint32_t polls; /* since a call began */
+    bool making;    /* frames of a group that is not known may be those of a new one */
     fy_collective *first, *last;
     fy_collective *spare;
     fy_group *group;  /* of the members */
@@ -202,6 +204,13 @@ void fy_collectives_look_refused(ferry *f);
 /* Looks whether a rank that call `c` has waited for has called something else, where the board says
  * so; ends the call then (meet.c). */
 void fy_meet_doubt(ferry *f, fy_collective *c);
+
+/* Tells the ranks that call `c` waits for which call it is: they may have called something else. */
+void fy_collective_tell(ferry *f, const fy_collective *c);
+
+/* Looks whether a call has waited long: then the ranks that it waits for may have called something
+ * else, and wait too. Returns when to look again; 0: a call has ended. */
+uint64_t fy_collectives_look_late(ferry *f, uint64_t now);
 
 /* Takes in what came early for the open posts of a call. */
 void fy_collective_look_early(ferry *f, fy_collective *c);

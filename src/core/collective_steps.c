@@ -7,6 +7,12 @@
 /* Data go in pieces of this size, so that nothing large is copied when a peer has no room. */
 enum { PIECE_BYTES = 64 * 1024 };
 
+/* How long a step waits before its rank asks why, and looks at the clock, in polls. Between
+ * machines steps of a second are common, and the question takes a message. */
+#define LATE_NS UINT64_C(1000000000)
+#define LATE_FAR_NS UINT64_C(10000000000)
+enum { LATE_POLLS = 4096 };
+
 /* Sends the next pieces of a step; false when there is no room now. */
 static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
 {
@@ -80,6 +86,7 @@ void fy_collective_advance(ferry *f, fy_collective *c)
             if (!do_step(f, c, &c->steps[c->at]))
                 return;
             c->at++;
+            c->doubt_ns = 0;
         } else if (!c->last) {
             clear_part(c);
             c->plan(f, c);
@@ -98,4 +105,33 @@ void fy_collectives_advance(ferry *f)
         if (!c->by_board)
             fy_collective_advance(f, c);
     }
+    /* A program that polls never sleeps. */
+    if (++f->collectives.polls == LATE_POLLS) {
+        f->collectives.polls = 0;
+        (void)fy_collectives_look_late(f, f->ops->host.now(f->port));
+    }
+}
+
+uint64_t fy_collectives_look_late(ferry *f, uint64_t now)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (fy_collective *c = f->collectives.first, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->by_board)
+            continue;
+        if (c->doubt_ns == 0) {
+            c->doubt_ns = now + (f->collectives.boards != NULL ? LATE_NS : LATE_FAR_NS);
+        } else if (now >= c->doubt_ns) {
+            c->doubt_ns = UINT64_MAX; /* once for each step */
+            fy_meet_doubt(f, c);
+            if (c->error == 0)
+                fy_collective_tell(f, c);
+        }
+        if (c->error != 0) {
+            fy_collective_advance(f, c);
+            return 0;
+        }
+        next_ns = c->doubt_ns < next_ns ? c->doubt_ns : next_ns;
+    }
+    return next_ns;
 }

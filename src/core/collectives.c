@@ -9,10 +9,6 @@
 #include "core/rank.h"
 #include "core/reduce.h"
 
-/* A rank that has waited so long looks whether those that it waits for have called something else.
- * Two may each wait for the other in a call that is another to each. */
-enum { DOUBT_NS = 1000 * 1000 * 1000 };
-
 /* Copies what the program asks for, whatever its version, and checks it. */
 static int read_request(ferry *f, const ferry_collective *given, ferry_collective *out)
 {
@@ -99,6 +95,8 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     c->told = c->finished = c->kept = c->last = false;
     c->by_board = by_board;
     c->op = 0;
+    c->doubt_ns = 0;
+    all->polls = 0;
     c->what = *what;
     c->ranks = c->group->size;
     c->self = c->group->self;
@@ -149,18 +147,8 @@ static void run_steps(ferry *f, fy_collective *c)
     fy_patience patience = {0};
     c->plan = plan_of(c->what.kind);
     fy_collective_advance(f, c);
-    uint64_t doubt_ns = FERRY_FOREVER;
-    if (f->collectives.boards != NULL)
-        doubt_ns = f->ops->host.now(f->port) + DOUBT_NS;
-    while (!c->finished) {
-        fy_progress_wait(f, true, doubt_ns, &patience);
-        if (c->finished || doubt_ns == FERRY_FOREVER || f->ops->host.now(f->port) < doubt_ns)
-            continue;
-        doubt_ns = FERRY_FOREVER;
-        fy_meet_doubt(f, c);
-        if (c->error != 0)
-            fy_collective_finish(f, c);
-    }
+    while (!c->finished)
+        fy_progress_wait(f, true, FERRY_FOREVER, &patience);
 }
 
 int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)

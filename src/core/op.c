@@ -29,7 +29,7 @@ static fy_op_record *record_at(const fy_ops *ops, uint32_t index)
 }
 
 /* A record in use. */
-static fy_op_record *find_named(const ferry *f, uint32_t op)
+fy_op_record *fy_op_find(const ferry *f, uint32_t op)
 {
     fy_op_record *record = record_at(&f->ops_table, op & INDEX_MASK);
     bool found = record != NULL && record->state != FY_OP_FREE && wire_name(record) == op;
@@ -39,11 +39,11 @@ static fy_op_record *find_named(const ferry *f, uint32_t op)
 /* A record whose end is still to come, whether anybody asks or not. */
 static fy_op_record *find_open(const ferry *f, uint32_t op)
 {
-    fy_op_record *record = find_named(f, op);
+    fy_op_record *record = fy_op_find(f, op);
     return record != NULL && record->open ? record : NULL;
 }
 
-static fy_op_record *find_pending(const ferry *f, uint32_t op)
+static __attribute__((noinline)) fy_op_record *find_pending(const ferry *f, uint32_t op)
 {
     fy_op_record *record = find_open(f, op);
     return record != NULL && record->state == FY_OP_PENDING ? record : NULL;
@@ -57,7 +57,7 @@ fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op)
     return found ? record : NULL;
 }
 
-static bool grow(fy_ops *ops)
+static __attribute__((cold, noinline)) bool grow(fy_ops *ops)
 {
     uint32_t count = ops->chunk_count;
     if (count == FY_OP_CHUNKS_MAX)
@@ -201,7 +201,7 @@ int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag, size_t si
 
 void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about)
 {
-    fy_op_record *record = find_named(f, op);
+    fy_op_record *record = find_pending(f, op);
     if (record == NULL)
         return;
     record->receipt.handler = about->handler;
@@ -210,20 +210,20 @@ void fy_op_describe(ferry *f, uint32_t op, const fy_op_about *about)
     record->receipt.remote_address = about->remote_address;
 }
 
-void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg)
+__attribute__((cold)) void fy_op_own(ferry *f, uint32_t op, fy_op_gone_fn *gone, void *arg)
 {
     fy_op_record *record = find_pending(f, op);
     record->gone = gone;
     record->gone_arg = arg;
 }
 
-void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone)
+__attribute__((cold)) void *fy_op_owned(const ferry *f, uint32_t op, fy_op_gone_fn *gone)
 {
     const fy_op_record *record = find_pending(f, op);
     return record != NULL && record->gone == gone ? record->gone_arg : NULL;
 }
 
-void fy_op_aside(ferry *f, uint32_t op)
+__attribute__((cold)) void fy_op_aside(ferry *f, uint32_t op)
 {
     fy_op_record *record = find_pending(f, op);
     if (record == NULL || record->aside)
@@ -232,7 +232,7 @@ void fy_op_aside(ferry *f, uint32_t op)
     f->ops_table.aside++;
 }
 
-void fy_op_lazy(ferry *f, uint32_t op)
+__attribute__((cold)) void fy_op_lazy(ferry *f, uint32_t op)
 {
     fy_op_record *record = find_pending(f, op);
     if (record == NULL || record->lazy)
@@ -242,7 +242,8 @@ void fy_op_lazy(ferry *f, uint32_t op)
     fy_op_aside(f, op);
 }
 
-void fy_op_matched(ferry *f, uint32_t op, int rank, int tag, size_t size_bytes)
+__attribute__((cold)) void fy_op_matched(ferry *f, uint32_t op, int rank, int tag,
+                                         size_t size_bytes)
 {
     fy_op_record *record = find_pending(f, op);
     if (record == NULL)
@@ -276,7 +277,7 @@ void fy_op_submitted(ferry *f, uint32_t op)
     fy_op_queue_event(f, record);
 }
 
-void fy_op_lent(ferry *f, uint32_t op)
+__attribute__((cold)) void fy_op_lent(ferry *f, uint32_t op)
 {
     find_pending(f, op)->lent = true;
 }
@@ -394,20 +395,20 @@ bool fy_op_end_from(ferry *f, int source, uint32_t op, int error)
     return true;
 }
 
-bool fy_op_is_pending(const ferry *f, uint32_t op)
+__attribute__((cold)) bool fy_op_is_pending(const ferry *f, uint32_t op)
 {
     return find_pending(f, op) != NULL;
 }
 
-bool fy_op_may_end(const ferry *f, int source, uint32_t op)
+__attribute__((cold)) bool fy_op_may_end(const ferry *f, int source, uint32_t op)
 {
     const fy_op_record *record = find_open(f, op);
     return record == NULL || may_end(record, source);
 }
 
-bool fy_op_hold(ferry *f, uint32_t op, bool held)
+__attribute__((cold)) bool fy_op_hold(ferry *f, uint32_t op, bool held)
 {
-    fy_op_record *record = find_named(f, op);
+    fy_op_record *record = fy_op_find(f, op);
     if (record == NULL)
         return false;
     bool before = record->held;
@@ -418,7 +419,7 @@ bool fy_op_hold(ferry *f, uint32_t op, bool held)
 __attribute__((cold)) void fy_op_drop(ferry *f, uint32_t op)
 {
     fy_ops *ops = &f->ops_table;
-    fy_op_record *record = find_named(f, op);
+    fy_op_record *record = fy_op_find(f, op);
     if (record == NULL)
         return;
     if (record->has_handle && record->handle != NULL)

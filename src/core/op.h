@@ -9,6 +9,7 @@
 #define FY_OP_H
 
 #include "core/core.h"
+#include "core/loss.h"
 #include "core/wheel.h"
 
 enum {
@@ -68,7 +69,17 @@ typedef struct fy_ops {
     int32_t polls_left;
     uint32_t polls;
     uint64_t looked_ns;
+
+    /* The last operation that ended with a reason of its layer's, as ferry_op names it; 0: none. */
+    uint64_t explained;
+    char reason[FY_REASON_BYTES];
 } fy_ops;
+
+/* A record in use, by its name in frames; NULL when there is none. */
+fy_op_record *fy_op_find(const ferry *f, uint32_t op);
+
+/* As fy_op_end. The message of the rank's last error is the reason. */
+void fy_op_end_explained(ferry *f, uint32_t op, int error);
 
 /* The record that a ferry_op names; NULL when it is no longer open. */
 fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op);

@@ -6,7 +6,7 @@
 #include "core/op.h"
 #include "core/rank.h"
 
-enum { REASON_BYTES = 160, NAME_BYTES = 24 };
+enum { REASON_BYTES = FY_REASON_BYTES, NAME_BYTES = 24 };
 
 /* A receive from any rank that has met no message has no other rank yet. */
 static const char *name_rank(int rank, char *text)
@@ -17,14 +17,35 @@ static const char *name_rank(int rank, char *text)
     return text;
 }
 
+static uint64_t word_of(const fy_op_record *record)
+{
+    return (uint64_t)record->generation << 32 | record->index;
+}
+
+void fy_op_end_explained(ferry *f, uint32_t op, int error)
+{
+    const fy_op_record *record = fy_op_find(f, op);
+    if (record != NULL && error != 0) {
+        f->ops_table.explained = word_of(record);
+        (void)snprintf(f->ops_table.reason, FY_REASON_BYTES, "%.*s", FY_REASON_BYTES - 1,
+                       f->error_text);
+    }
+    fy_op_end(f, op, error);
+}
+
 /* The reason of a receipt's error, with its values. */
 static void explain(const ferry *f, const fy_op_record *record, char *text)
 {
     const ferry_receipt *r = &record->receipt;
     char name[NAME_BYTES];
+    if (f->ops_table.explained == word_of(record)) {
+        snprintf(text, REASON_BYTES, "%s", f->ops_table.reason);
+        return;
+    }
     switch (r->error) {
     case FERRY_EPEER:
-        snprintf(text, REASON_BYTES, "rank %d %s", r->rank, fy_peer_outcome(f, r->rank));
+        snprintf(text, REASON_BYTES, "rank %d %s", r->rank,
+                 r->rank == f->rank ? "needs a rank that is gone" : fy_peer_outcome(f, r->rank));
         break;
     case FERRY_ENOENT:
         snprintf(text, REASON_BYTES, "rank %d knows no such %s", r->rank,

@@ -408,7 +408,8 @@ bool fy_rank_idle(ferry *f)
 }
 
 /* When a round must run although no frame comes. */
-static uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns, fy_patience *patience)
+static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint64_t deadline_ns,
+                                                                  fy_patience *patience)
 {
     for (int i = 0; i < FY_LAYERS; i++) {
         uint64_t at = fy_layer_at(i)->deadline == NULL ? UINT64_MAX : fy_layer_at(i)->deadline(f);
@@ -496,7 +497,7 @@ int ferry_poll(ferry *f)
     return taken <= 0 ? taken : poll_finish(f, taken);
 }
 
-int ferry_wait(ferry *f, uint64_t timeout_ns)
+__attribute__((cold)) int ferry_wait(ferry *f, uint64_t timeout_ns)
 {
     int error = fy_check_outside(f, "wait");
     if (error != 0)
