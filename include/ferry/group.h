@@ -28,9 +28,10 @@ FERRY_API FERRY_MUST_USE int ferry_group_split(ferry *f, ferry_group *parent, in
                                                ferry_group **out);
 
 /* Makes the group of the `count` ranks at `ranks`, in that order. Every rank of `parent` calls it
- * with the same list; `*out` is NULL for those that are not in it. Borrows `ranks`. FERRY_EINVAL: a
- * rank that is not in `parent`, or is listed twice, or lists that differ. Other errors as
- * ferry_group_split. [app thread, not in handlers | polls | may block] */
+ * with the same list; `*out` is NULL for those that are not in it. Borrows `ranks`. FERRY_EPEER: a
+ * listed rank has died or left. FERRY_EINVAL: a rank that is not in `parent` or is listed twice, or
+ * lists that differ. Other errors as ferry_group_split. [app thread, not in handlers | polls | may
+ * block] */
 FERRY_API FERRY_MUST_USE int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks,
                                                 int count, ferry_group **out);
 

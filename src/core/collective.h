@@ -220,6 +220,9 @@ bool fy_collective_calls_equal(const fy_collective_call *a, const fy_collective_
 /* Checks a call of the program. FERRY_EINVAL, FERRY_ESTATE, FERRY_EPEER. */
 int fy_collective_check(ferry *f, const ferry_collective *what);
 
+/* FERRY_EPEER: `rank` is in no group any more, or not in the one that `call` names. */
+int fy_not_member(ferry *f, const char *call, int rank);
+
 /* Checks that this rank may call `name` over `group`, outside handlers. */
 int fy_collective_check_group(ferry *f, const fy_group *group, const char *name);
 

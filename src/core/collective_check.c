@@ -120,6 +120,13 @@ int fy_collective_check_group(ferry *f, const fy_group *group, const char *name)
     return error;
 }
 
+int fy_not_member(ferry *f, const char *call, int rank)
+{
+    return fy_fail(f, FERRY_EPEER, "%s: rank %d %s", call, rank,
+                   fy_peer_is_gone(f, rank) ? fy_peer_outcome(f, rank)
+                                            : "is no member of the group");
+}
+
 int fy_collective_check(ferry *f, const ferry_collective *what)
 {
     if ((unsigned)what->kind > FERRY_ALLTOALLV)
@@ -131,6 +138,6 @@ int fy_collective_check(ferry *f, const ferry_collective *what)
     if (error == 0)
         error = fy_check_rank(f, name, what->root);
     if (error == 0 && rooted && fy_group_place(group, what->root) < 0)
-        error = fy_fail(f, FERRY_EPEER, "%s: rank %d is no member of the group", name, what->root);
+        error = fy_not_member(f, name, what->root);
     return error == 0 ? check_values(f, what) : error;
 }

@@ -144,7 +144,10 @@ static int check_ranks(ferry *f, const fy_group *parent, const int *ranks, int c
         listed == NULL ? fy_fail(f, FERRY_ENOMEM, "group: no memory for %d ranks", count) : 0;
     for (int i = 0; i < count && error == 0; i++) {
         int rank = ranks[i];
-        if (rank < 0 || rank >= f->ranks || fy_group_place(parent, rank) < 0)
+        bool known = rank >= 0 && rank < f->ranks;
+        if (known && fy_group_place(parent, rank) < 0 && fy_peer_is_gone(f, rank))
+            error = fy_not_member(f, "group_create", rank);
+        else if (!known || fy_group_place(parent, rank) < 0)
             error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is not in the parent", rank);
         else if (fy_set_has(listed, rank))
             error = fy_fail(f, FERRY_EINVAL, "group_create: rank %d is listed twice", rank);

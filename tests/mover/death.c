@@ -5,7 +5,8 @@
  * it has started and not waited (wait). The others must get the error from the mover of the ring,
  * and can free all; a mover between the first two ranks works before and after, and can be bound
  * anew. With `line` there is no ring, and the ranks may be more: most are then no neighbours of the
- * dead one, but wait for one that is, or for one that waits for it. */
+ * dead one, but wait for one that is, or for one that waits for it. All bind a mover that needs
+ * the dead rank, with the check; all get the error. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,23 @@ static void move_until_it_ends(ferry *f, ferry_mover *m)
     CHECK(ferry_mover_start(m, NULL) == FERRY_EPEER);
 }
 
+/* All know that the last rank is gone. Those that need it fail to bind, and with `check` the others
+ * are told why. */
+static void bind_checked(ferry *f, ferry_xarray *x, ferry_mover_options options)
+{
+    ferry_halo halo = FERRY_HALO_DEFAULTS;
+    ferry_plan plan = {0};
+    ferry_mover *m;
+    halo.domain = x->blocks.blocks[0].region;
+    halo.domain.high.at[0] = x->blocks.blocks[x->blocks.count - 1].region.high.at[0];
+    halo.low = halo.high = ferry_point_of(1, 0, 0);
+    options.check = true;
+    CHECK(ferry_quiesce(f) == 0);
+    CHECK(ferry_plan_halo(&plan, &x->blocks, &halo, ferry_rank(f)) == 0);
+    CHECK(ferry_mover_bind(f, &plan, x, x, &options, &m) == FERRY_EPEER);
+    ferry_plan_fini(&plan);
+}
+
 static int rank_main(ferry *f, int argc, char **argv)
 {
     const bool line = argc > 3 && strcmp(argv[3], "line") == 0;
@@ -98,6 +116,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     CHECK(ferry_mover_start(pair, NULL) == 0 && ferry_mover_wait(pair) == 0);
     CHECK(ferry_mover_free(ring) == 0);
     CHECK(ferry_mover_free(pair) == 0);
+    bind_checked(f, x, options);
     if (ferry_rank(f) < 2) { /* those who need nobody else can bind anew */
         pair = bind_ring(f, x, &options, false, !line);
         CHECK(ferry_mover_start(pair, NULL) == 0 && ferry_mover_wait(pair) == 0);

@@ -211,13 +211,14 @@ static int connect(ferry_mover *m)
 
 int fy_mover_agree(ferry *f, int error)
 {
-    uint64_t failed = error != 0;
-    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, &failed, &failed, 1);
-    if (error || lost)
+    /* The gravest error, and the rank that has it. */
+    uint64_t worst = error == 0 ? 0 : (uint64_t)-error << 32 | (uint32_t)ferry_rank(f);
+    int lost = ferry_allreduce(f, FERRY_UINT64, FERRY_MAX, &worst, &worst, 1);
+    int theirs = -(int)(worst >> 32);
+    if (error || lost || theirs == 0)
         return error ? error : lost;
-    return failed == 0 ? 0
-                       : fy_fail(f, FERRY_EINVAL, "the call failed on %llu other ranks",
-                                 (unsigned long long)failed);
+    return fy_fail(f, theirs == FERRY_EPEER ? theirs : FERRY_EINVAL,
+                   "the call failed on rank %d: %s", (int)(uint32_t)worst, ferry_strerror(theirs));
 }
 
 int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
