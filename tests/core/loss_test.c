@@ -469,6 +469,60 @@ static void test_loss_is_what_was_not_expected(void **state)
     job_close(&job);
 }
 
+/* Counts the notes that come, by source. */
+static fy_verdict count_note(void *context, int source, const fy_frame *frame)
+{
+    ((int *)context)[source] += frame->kind == FY_KIND_LOSS;
+    return FY_TAKEN;
+}
+
+/* A rank that ends reads the reason that waits for it, beside what counts no more, and repeats it:
+ * another may hear of the end first. */
+static void test_loss_reason_is_repeated_at_the_end(void **state)
+{
+    (void)state;
+    test_job job;
+    int notes[3] = {0};
+    const fy_frame other = {.kind = FY_KIND_REFUSAL};
+    job_open(&job, 3, 0, 0);
+    assert_int_equal(fy_send(job.f[1], FY_DATA, 0, &other), 0);
+    fy_loss_note(job.f[1], FERRY_ELOST, "rank 1 lost it");
+    fy_loss_end(job.f[0], 3);
+    assert_int_equal(job.f[0]->loss.error, FERRY_ELOST);
+    assert_string_equal(job.f[0]->loss.reason, "rank 1 lost it");
+    while (job.f[2]->ops->transport.poll(job.f[2]->port, FY_DATA, 8, count_note, notes) > 0) {
+    }
+    assert_int_equal(notes[0], 1);
+    assert_int_equal(notes[1], 1);
+    job_close(&job);
+}
+
+/* What rank 0 tells when it ends with status 3. `dead`: it has been told that rank 2 died. */
+static void expect_end(bool dead, bool goes_on, const char *error, const char *expected)
+{
+    test_job job;
+    job_open(&job, 3, 0, 0);
+    ferry *f = job.f[0];
+    if (goes_on)
+        assert_int_equal(ferry_peer_watch(f, on_peer, NULL), 0);
+    f->loss.dead = dead ? 3 : 0;
+    (void)fy_fail(f, FERRY_EINVAL, "%s", error);
+    fy_loss_end(f, 3);
+    assert_int_equal(f->loss.error, FERRY_EPEER);
+    assert_string_equal(f->loss.reason, expected);
+    job_close(&job);
+}
+
+static void test_loss_reason_of_a_rank_that_ends(void **state)
+{
+    (void)state;
+    expect_end(false, false, "", "rank 0 ended with exit status 3; its work is lost");
+    expect_end(false, false, "no such file",
+               "rank 0 ended with exit status 3; its work is lost; its last error: no such file");
+    expect_end(true, false, "", "rank 2 has left the job; its work is lost");
+    expect_end(true, true, "", "rank 0 ended with exit status 3; its work is lost");
+}
+
 static int call_with_root(ferry *f, ferry_collective_kind kind, int root)
 {
     uint64_t in[RANKS] = {0}, out[RANKS] = {0};
@@ -521,6 +575,8 @@ int main(void)
         cmocka_unit_test(test_loss_of_a_rank_fails_those_that_wait),
         cmocka_unit_test(test_loss_of_a_message_fails_those_that_wait),
         cmocka_unit_test(test_loss_of_a_rank_that_ends_is_told),
+        cmocka_unit_test(test_loss_reason_is_repeated_at_the_end),
+        cmocka_unit_test(test_loss_reason_of_a_rank_that_ends),
         cmocka_unit_test(test_loss_of_a_rank_is_no_end_for_who_goes_on),
         cmocka_unit_test(test_loss_phases_must_agree),
         cmocka_unit_test(test_loss_is_what_was_not_expected),
