@@ -82,7 +82,7 @@ FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **ou
  * Ranks that have left are not waited for. FERRY_EPEER: one has died, and the program has not said
  * that it goes on (ferry_peer_watch). FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM:
  * the file of FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is
- * closed. [app thread, not in handlers | polls | may block] */
+ * closed; ferry_error_message(NULL) says why. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
 /* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, that of

@@ -226,6 +226,8 @@ int fy_rank_close(ferry *f)
         fy_loss_end(f, EXIT_FAILURE);
     int traced = fy_trace_file_write(f);
     error = error != 0 ? error : written != 0 ? written : traced;
+    if (error != 0)
+        (void)fy_error_set(error, "%s", f->error_text);
     fy_ops_cancel(f);
     fy_rank_destroy(f);
     return error;
