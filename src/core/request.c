@@ -46,7 +46,7 @@ static inline void fill_frame(const ferry *f, const ferry_message *message, fy_f
     fy_words_copy(out->words, message->words, message->word_count);
 }
 
-int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
+__attribute__((cold)) int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out)
 {
     if (!is_valid(f, f->rank, message))
         return explain(f, f->rank, message);
@@ -239,7 +239,7 @@ static fy_frame arrival_of(const ferry *f, const fy_frame *frame)
     return (fy_frame){.kind = FY_KIND_END, .word_count = 2, .words = {frame->op, error}};
 }
 
-bool fy_request_hold(ferry *f, int source, fy_frame *frame)
+__attribute__((cold)) bool fy_request_hold(ferry *f, int source, fy_frame *frame)
 {
     if ((frame->op & FY_OP_ON_ARRIVAL) == 0)
         return true;

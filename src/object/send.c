@@ -8,8 +8,8 @@
 enum { SMALL_BYTES = 256 };
 
 /* Says what is wrong with a message that is not valid. */
-static __attribute__((cold)) int explain(ferry *f, ferry_object object,
-                                         const ferry_message *message)
+static __attribute__((cold, noinline)) int explain(ferry *f, ferry_object object,
+                                                   const ferry_message *message)
 {
     if (!fy_object_is_name(fy_objects_of(f), object))
         return fy_fail(f, FERRY_EINVAL, "object_send: %016llx names no object",
@@ -42,8 +42,8 @@ static inline fy_envelope envelope_of(ferry *f, const fy_entry *entry, uint32_t 
                          .op = op};
 }
 
-static int send_here(ferry *f, const fy_envelope *envelope, fy_record *record,
-                     const ferry_message *message)
+static __attribute__((cold)) int send_here(ferry *f, const fy_envelope *envelope, fy_record *record,
+                                           const ferry_message *message)
 {
     fy_objects *objects = fy_objects_of(f);
     int error = fy_message_check(f);
@@ -84,8 +84,8 @@ static __attribute__((noinline)) int post_joined(ferry *f, int rank, bool own, f
     return error;
 }
 
-static inline int post(ferry *f, int rank, const fy_envelope *envelope,
-                       const ferry_message *message)
+static __attribute__((noinline)) int post(ferry *f, int rank, const fy_envelope *envelope,
+                                          const ferry_message *message)
 {
     fy_frame frame;
     bool own = envelope->hops == 0;
@@ -133,8 +133,8 @@ static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_byt
                : error;
 }
 
-static inline int send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message,
-                          const ferry_track *track)
+static __attribute__((cold, noinline)) int
+send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const ferry_track *track)
 {
     /* What follows others goes where they go, also when the object is known elsewhere by now. */
     const fy_route *route = fy_message_route(f, entry->object);
@@ -191,6 +191,74 @@ static bool pace(ferry *f, ferry_object object, int rank, size_t size_bytes)
     return rank >= 0 && fy_message_pace(f, object.word, rank, size_bytes);
 }
 
+static __attribute__((cold, noinline)) fy_entry *look_up(ferry *f, ferry_object object, int *rank)
+{
+    const fy_objects *objects = fy_objects_of(f);
+    fy_entry *entry = fy_entry_find(objects, object);
+    *rank = fy_object_place(objects, object, entry);
+    return entry;
+}
+
+static __attribute__((noinline)) int
+send_any(ferry *f, ferry_object object, const ferry_message *message, const ferry_track *track)
+{
+    int rank;
+    fy_entry *entry = look_up(f, object, &rank);
+    if (!fy_in_handler(f) && pace(f, object, rank, message->size_bytes))
+        entry = look_up(f, object, &rank);
+    if (rank < 0)
+        return no_object(f, object);
+    if (entry == NULL)
+        entry = first_entry(f, object);
+    return entry == NULL ? FERRY_ENOMEM : send_by(f, entry, rank, message, track);
+}
+
+/* For an object that is here. FERRY_EAGAIN: send_any says what is in the way. */
+static inline int keep_plain(ferry *f, const fy_envelope *envelope, fy_record *record,
+                             const ferry_message *message)
+{
+    fy_objects *objects = fy_objects_of(f);
+    if ((fy_in_handler(f) || *fy_carried_of(f) != 0) && fy_message_check(f) != 0)
+        return FERRY_EAGAIN;
+    fy_queued_message *queued =
+        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), record->scheduled);
+    if (queued == NULL)
+        return FERRY_EAGAIN;
+    if (fy_record_deposit(f, record, queued) != 0) {
+        fy_queued_destroy(&objects->messages, queued);
+        return FERRY_EAGAIN;
+    }
+    fy_work_created(f, 1);
+    return 0;
+}
+
+/* As send_any, of a message to an object that is known, where nothing is in the way: not 0 when
+ * something is. */
+static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
+                             const ferry_message *message)
+{
+    const ferry_object object = {entry->object};
+    int rank = fy_object_place(objects, object, entry);
+    if (rank < 0 || fy_head_of(f)->slow_lanes != 0 || objects->messages.unsettled ||
+        fy_wire_extra_bytes(message) != 0 ||
+        (!fy_in_handler(f) && fy_message_pace(f, object.word, rank, message->size_bytes)))
+        return FERRY_EAGAIN;
+    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
+    int error;
+    if (entry->record != NULL) {
+        error = keep_plain(f, &envelope, entry->record, message);
+    } else {
+        fy_frame frame;
+        fy_wire_write(&frame, &envelope, message);
+        error = fy_message_send(f, rank, true, &frame);
+    }
+    if (error != 0)
+        return error;
+    entry->sequence++;
+    fy_stats(f)->messages_sent++;
+    return 0;
+}
+
 int ferry_object_send(ferry *f, ferry_object object, const ferry_message *message,
                       const ferry_track *track)
 {
@@ -198,14 +266,7 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     if (!is_valid(f, object, message))
         return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
-    int rank = fy_object_place(objects, object, entry);
-    if (!fy_in_handler(f) && pace(f, object, rank, message->size_bytes)) {
-        entry = fy_entry_find(objects, object);
-        rank = fy_object_place(objects, object, entry);
-    }
-    if (rank < 0)
-        return no_object(f, object);
-    if (entry == NULL)
-        entry = first_entry(f, object);
-    return entry == NULL ? FERRY_ENOMEM : send_by(f, entry, rank, message, track);
+    if (track == NULL && entry != NULL && send_plain(f, objects, entry, message) == 0)
+        return 0;
+    return send_any(f, object, message, track);
 }
