@@ -143,6 +143,7 @@ static __attribute__((cold)) void run_timed(ferry *f, uint16_t handler, fy_call 
     uint32_t outer_handler = f->account.handler;
     fy_account_to(f, FERRY_TASK, handler);
     uint64_t start = f->account.stamp_ns;
+    f->account.told = 0;
     f->ops->diagnosis.doing(f->port, f->account.doing, handler, start);
     call_program(f, call, arg);
     fy_account_to(f, outer, outer_handler);
@@ -207,6 +208,7 @@ void fy_task_begin(ferry *f, uint16_t handler)
     else if (a->batch_tasks == 1)
         a->between_ns = f->ops->host.now(f->port) - a->batch_end_ns;
     a->doing = FY_DOING_TASK;
+    a->told = 0;
     f->ops->diagnosis.doing(f->port, FY_DOING_TASK, handler,
                             a->batch_tasks == 0 ? a->batch_start_ns : a->batch_end_ns);
 }

@@ -159,6 +159,7 @@ typedef struct fy_account {
     uint64_t stamp_ns;
     bool timed;           /* every entry to Ferry is stamped: tasks run, or a trace is on */
     fy_doing doing, base; /* as told to the port; what to go back to after handlers */
+    uint32_t told;        /* 1 + the handler, as told with `doing` and no time; else 0 */
     /* When processor time was last read, by all three clocks. */
     uint64_t cpu_ns, cpu_stamp_ns, cpu_runtime_ns;
     uint64_t task_cpu_ns; /* of the task that ends, for the trace; else 0 */
@@ -377,7 +378,10 @@ FY_SHARED void fy_run(ferry *f, fy_doing what, uint16_t handler, fy_call *call, 
 static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
 {
     fy_head *head = (fy_head *)(void *)f;
+    if (head->account.doing == doing && head->account.told == handler + 1u)
+        return; /* as in a batch of messages for one handler */
     head->account.doing = doing;
+    head->account.told = handler + 1u;
     head->ops->diagnosis.doing(head->port, doing, handler, 0);
 }
 

@@ -73,7 +73,7 @@ bool fy_record_run(ferry *f, fy_record *record, fy_doing what, const fy_envelope
     return false;
 }
 
-bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message *queued)
+static inline bool run_queued(ferry *f, fy_record *record, fy_doing what, fy_queued_message *queued)
 {
     fy_objects *objects = fy_objects_of(f);
     if (objects->costs != NULL)
@@ -81,6 +81,11 @@ bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message
     bool rests = fy_record_handle(f, record, what, &queued->envelope, &queued->message);
     fy_queued_destroy(&objects->messages, queued);
     return rests;
+}
+
+bool fy_queued_run(ferry *f, fy_record *record, fy_doing what, fy_queued_message *queued)
+{
+    return run_queued(f, record, what, queued);
 }
 
 static int place_of(const void *context, uint64_t object)
@@ -170,7 +175,7 @@ static int run_some(ferry *f, fy_record *record)
     while (rests && record->pending.count != 0 && count < QUEUED_MAX && fy_op_end_reserve(f)) {
         fy_queued_message *queued = fy_queued_list_pop(&record->pending);
         record->state = FY_RUNNING;
-        rests = fy_queued_run(f, record, FY_DOING_HANDLER, queued);
+        rests = run_queued(f, record, FY_DOING_HANDLER, queued);
         count++;
     }
     if (rests)

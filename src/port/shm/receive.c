@@ -281,8 +281,8 @@ static bool drain_source(shm_port *p, uint32_t source, control_poll *c)
 {
     bool empty = true;
     for (uint32_t thread = 0; thread < FY_THREADS; thread++) {
-        inbox *in = fy_shm_inbox(p, FY_CONTROL, (fy_thread)thread, source);
-        if (in == NULL)
+        inbox *in = &p->in[channel_of((fy_thread)thread, FY_CONTROL)][source];
+        if (in->ring == NULL && fy_shm_inbox(p, FY_CONTROL, (fy_thread)thread, source) == NULL)
             continue;
         int taken = drain(p, in, c->budget - c->taken, c->deliver, c->context);
         c->taken += taken;
@@ -323,10 +323,12 @@ static __attribute__((noinline)) int poll_control(shm_port *p, int budget, fy_de
     uint64_t upper = UINT64_MAX << first % 64;
     /* seq_cst: before the bits of the words are taken away */
     uint64_t words = atomic_exchange(&p->self->news[FY_CONTROL].any, 0);
+    uint32_t w = first / 64;
     for (uint32_t i = 0; i <= count; i++) {
-        uint32_t w = (first / 64 + i) % count;
-        if (words >> w & 1)
-            drain_word(p, w, i == 0 ? upper : i == count ? ~upper : UINT64_MAX, &c);
+        uint64_t mask = i == 0 ? upper : i == count ? ~upper : UINT64_MAX;
+        if ((words >> w & 1) != 0 && mask != 0)
+            drain_word(p, w, mask, &c);
+        w = w + 1 < count ? w + 1 : 0;
     }
     return c.taken;
 }
