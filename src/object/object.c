@@ -24,6 +24,8 @@ int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_obje
         return fy_fail(f, FERRY_ENOMEM, "object_type_register: more than %d types", FY_TYPES_MAX);
     fy_type *type = &objects->types[objects->type_count];
     type->ops = *ops;
+    type->plain =
+        ops->flags == 0 && ops->pack == NULL && ops->unpack == NULL && ops->destroy == NULL;
     if (!fy_flat_fill(&type->ops))
         return fy_fail(f, FERRY_EINVAL, "object_type_register: \"%s\" has %s",
                        ops->name != NULL ? ops->name : "object",

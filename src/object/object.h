@@ -52,6 +52,7 @@ typedef enum fy_object_state {
 typedef struct fy_type {
     ferry_object_ops ops;
     char name[32];
+    bool plain; /* all its callbacks for data are Ferry's: malloc, memcpy and free */
 } fy_type;
 
 /* Sets what stands for callbacks that are NULL. False: too many of them are. */

@@ -48,6 +48,16 @@ static int do_job(fy_stored *item)
     return fy_stored_get(item, why) ? 0 : EIO;
 }
 
+/* Does a job that was queued. [lock held, which it gives back meanwhile] */
+static void serve_one(fy_disk *disk, fy_stored *item)
+{
+    item->job.work = FY_WORK_BUSY;
+    fy_crew_unlock(&disk->crew);
+    int error = do_job(item);
+    fy_crew_lock(&disk->crew);
+    end_job(disk, item, error);
+}
+
 static void *serve(void *arg)
 {
     fy_disk *disk = arg;
@@ -60,12 +70,7 @@ static void *serve(void *arg)
             fy_crew_await_work(&disk->crew);
             continue;
         }
-        fy_stored *item = item_of(link);
-        item->job.work = FY_WORK_BUSY;
-        fy_crew_unlock(&disk->crew);
-        int error = do_job(item);
-        fy_crew_lock(&disk->crew);
-        end_job(disk, item, error);
+        serve_one(disk, item_of(link));
     }
     fy_crew_unlock(&disk->crew);
     return NULL;
@@ -156,8 +161,13 @@ void fy_jobs_wait(ferry_store *s)
 {
     fy_disk *disk = &s->disk;
     fy_crew_lock(&disk->crew);
-    while (fy_list_empty(&disk->done))
-        fy_crew_await_end(&disk->crew);
+    while (fy_list_empty(&disk->done)) {
+        fy_link *link = fy_list_pop(&disk->writes);
+        if (link != NULL)
+            serve_one(disk, item_of(link));
+        else
+            fy_crew_await_end(&disk->crew);
+    }
     fy_crew_unlock(&disk->crew);
 }
 
@@ -196,6 +206,23 @@ bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES])
     job->lent = job->lent || whole;
     fy_crew_unlock(&disk->crew);
     return whole;
+}
+
+void *fy_stored_adopt(fy_stored *item)
+{
+    fy_disk *disk = &item->store->disk;
+    fy_job *job = &item->job;
+    void *image = NULL;
+    fy_crew_lock(&disk->crew);
+    if (job->work != FY_WORK_BUSY) {
+        fy_list_remove(&job->link);
+        image = item->image;
+        item->image = NULL;
+        job->work = FY_WORK_NONE;
+        job->valid = job->lent = false;
+    }
+    fy_crew_unlock(&disk->crew);
+    return image;
 }
 
 bool fy_stored_forget(fy_stored *item, bool spare)

@@ -7,15 +7,17 @@
 #include "store/state.h"
 
 /* Makes the data; without memory for them other objects go out first. */
-static void *unpack(ferry_store *s, const fy_stored *item)
+static void *unpack(ferry_store *s, fy_stored *item)
 {
     const fy_record *record = item->record;
     const ferry_object_ops *ops = &s->objects->types[record->type_index].ops;
     void *data = NULL;
+    if (s->objects->types[record->type_index].plain && fy_image_is_small(s, item->size_bytes))
+        data = fy_stored_adopt(item);
     for (int tries = 0; tries < 10 && data == NULL; tries++) {
         if (tries != 0)
             fy_store_make_room(s, s->stats.budget_bytes);
-        data = ops->unpack(s->f, record->object, fy_image_data(item->image), item->size_bytes);
+        data = ops->unpack(s->f, record->object, item->image, item->size_bytes);
     }
     return data;
 }

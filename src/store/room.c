@@ -126,7 +126,8 @@ static void note_evicted(ferry_store *s, fy_stored *item)
     fy_list_insert(&s->out, &item->link);
     s->stats.disk_bytes += item->size_bytes;
     s->stats.disk_objects++;
-    ops->destroy(s->f, data);
+    if (data != item->image)
+        ops->destroy(s->f, data);
 }
 
 static void write_image(ferry_store *s, fy_stored *item)
@@ -149,12 +150,11 @@ static void evict(ferry_store *s, fy_stored *item)
     if (error == 0) {
         item->image_bytes = item->size_bytes;
         note_evicted(s, item);
+        write_image(s, item); /* once it rests the helper may move it, and reads a valid image */
     } else {
         say_full(s, item, error);
     }
     s->objects->calls->rest(s->f, item->record);
-    if (error == 0)
-        write_image(s, item);
 }
 
 static bool is_paused(ferry_store *s)
@@ -326,7 +326,7 @@ void fy_store_read_ahead(ferry_store *s)
     uint64_t wanted_bytes = 0;
     int large = 0;
     if (s->stats.disk_objects == 0 || s->blind || (s->disk.limit == 0 && !s->disk.simulated) ||
-        s->ahead_bytes > s->stats.budget_bytes / AHEAD_PART / 2)
+        s->ahead_bytes > s->stats.budget_bytes / AHEAD_PART / 4 * 3)
         return;
     fy_store_reap(s);
     s->look += LOOKS;

@@ -24,7 +24,7 @@ static void shadow_pack(ferry *f, const void *data, void *buffer, size_t size_by
 {
     const fy_stored *item = data;
     (void)f;
-    memcpy(buffer, fy_image_data(item->image), size_bytes);
+    memcpy(buffer, item->image, size_bytes);
 }
 
 /* The entry of the object here is freed with its record. */

@@ -120,11 +120,13 @@ static inline fy_stored *fy_stored_at(fy_link *link)
  * `*align_bytes` says what it needs then. -1: errno says why. */
 int fy_store_file_open(const char *folder, bool direct, size_t *align_bytes);
 
-/* Room for an image of `data_bytes`, freed with free; NULL: no memory. */
+/* Room for an image of `data_bytes`, which begins with the data, freed with free; NULL: no memory.
+ */
 void *fy_image_create(const ferry_store *s, size_t data_bytes);
 
-/* The packed data in an image. */
-void *fy_image_data(void *image);
+/* Whether an image takes little more than its data. Data of a plain type become their image then,
+ * and the image becomes the data, without a copy. */
+bool fy_image_is_small(const ferry_store *s, size_t data_bytes);
 
 /* Packs an object that rests into `image`, which is new, and finds a place for it. ENOMEM. */
 int fy_stored_pack(fy_stored *item);
@@ -161,6 +163,9 @@ void fy_jobs_wait(ferry_store *s);
 /* Makes the image valid in memory: reads it unless it is there. False: `why`. It is lent then.
  * [either thread] */
 bool fy_stored_read(fy_stored *item, char why[FY_STORE_WHY_BYTES]);
+
+/* Takes the image, which is valid, as the data of its object; NULL: it is being written. */
+void *fy_stored_adopt(fy_stored *item);
 
 /* Frees the image unless it is being written, or, with `spare`, lent. Whether it did. */
 bool fy_stored_forget(fy_stored *item, bool spare);

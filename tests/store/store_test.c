@@ -13,110 +13,7 @@
 
 #include <cmocka.h>
 
-#include "ranks.h"
-#include "store/state.h"
-
-enum { OBJECTS = 16, BYTES = 1000, BUDGET = 4000 };
-
-typedef struct account {
-    ferry_object_type type;
-    ferry_handler add;
-    ferry_object objects[OBJECTS];
-    ferry_store *store;
-    uint64_t last; /* value that the last handler has left */
-    int handled, alive, ended, error;
-} account;
-
-static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
-{
-    (void)object;
-    void *data = malloc(size_bytes);
-    ((account *)ferry_user_data(f))->alive++;
-    return data == NULL ? NULL : memcpy(data, buffer, size_bytes);
-}
-
-static void destroy(ferry *f, void *data)
-{
-    ((account *)ferry_user_data(f))->alive--;
-    free(data);
-}
-
-static double granularity(ferry *f, const void *data)
-{
-    (void)f;
-    return (double)*(const uint64_t *)data;
-}
-
-static void on_add(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
-{
-    account *a = ferry_user_data(f);
-    uint64_t *values = data;
-    (void)source;
-    CHECK(ferry_object_data(f, object) == data);
-    CHECK(values[0] == values[BYTES / 8 - 1]);
-    values[0] += m->words[0];
-    values[BYTES / 8 - 1] = values[0];
-    a->last = values[0];
-    a->handled++;
-}
-
-static void on_ended(ferry *f, void *arg, const ferry_receipt *receipt)
-{
-    account *a = arg;
-    (void)f;
-    a->ended++;
-    a->error = receipt->error;
-}
-
-static void set_up(ferry *f, account *a, uint64_t budget_bytes)
-{
-    const ferry_object_ops ops = {.size = sizeof ops,
-                                  .flat_bytes = BYTES,
-                                  .unpack = unpack,
-                                  .destroy = destroy,
-                                  .granularity = granularity};
-    ferry_store_options options = FERRY_STORE_OPTIONS_DEFAULTS;
-    options.budget_bytes = budget_bytes;
-    *a = (account){.last = 0};
-    ferry_user_data_set(f, a);
-    CHECK(ferry_object_type_register(f, &ops, &a->type) == 0);
-    CHECK(ferry_object_handler_register(f, "add", on_add, &a->add) == 0);
-    CHECK(ferry_store_open(f, &options, &a->store) == 0);
-    CHECK(ferry_store_add(a->store, a->type) == 0);
-}
-
-static void create_all(ferry *f, account *a)
-{
-    for (int i = 0; i < OBJECTS; i++) {
-        uint64_t *data = calloc(1, BYTES);
-        CHECK(data != NULL);
-        data[0] = data[BYTES / 8 - 1] = (uint64_t)i;
-        a->alive++;
-        CHECK(ferry_object_create(f, a->type, data, &a->objects[i]) == 0);
-    }
-}
-
-static ferry_store_stats stats_of(const account *a)
-{
-    ferry_store_stats stats = FERRY_STORE_STATS_DEFAULTS;
-    CHECK(ferry_store_stats_get(a->store, &stats) == 0);
-    return stats;
-}
-
-static void send_add(ferry *f, account *a, ferry_object object, uint64_t value)
-{
-    const ferry_message message = {.handler = a->add, .word_count = 1, .words = {value}};
-    ferry_track track = FERRY_TRACK_DEFAULTS;
-    track.completed = track.failed = on_ended;
-    track.completed_arg = track.failed_arg = a;
-    a->error = 1;
-    CHECK(ferry_object_send(f, object, &message, &track) == 0);
-}
-
-static bool is_out(ferry *f, ferry_object object)
-{
-    return fy_record_here(f, object)->out;
-}
+#include "account.h"
 
 static void test_store_keeps_its_budget(void **state)
 {
@@ -258,14 +155,6 @@ static ssize_t bad_read(int fd, void *buffer, size_t size_bytes, off_t offset)
     if (!fails())
         return pread(fd, buffer, size_bytes > 300 ? 300 : size_bytes, offset);
     return bad_errno == 0 ? 0 : -1;
-}
-
-/* Polls until nothing is being written. */
-static void settle_writes(ferry *f, const account *a)
-{
-    do
-        (void)ferry_poll(f);
-    while (a->store->leaving_bytes != 0);
 }
 
 static void try_bad_writes(int threads, int good, int error)
@@ -475,150 +364,6 @@ static void test_store_lends_to_programs_that_carry(void **state)
     assert_int_equal(a[0].alive + a[1].alive, 0);
 }
 
-/* A disk whose writes wait for the gate. */
-static atomic_bool gate_is_open;
-static atomic_int at_gate;
-
-static ssize_t gated_write(int fd, const void *buffer, size_t size_bytes, off_t offset)
-{
-    atomic_fetch_add(&at_gate, 1);
-    while (!atomic_load(&gate_is_open))
-        (void)sched_yield();
-    return pwrite(fd, buffer, size_bytes, offset);
-}
-
-/* `a` on rank 0 has objects 0 and 1 being written, and more waiting for that. */
-static void open_gated(test_job *job, account a[2])
-{
-    job_open(job, 2, 0, 0);
-    for (int rank = 0; rank < 2; rank++)
-        set_up(job->f[rank], &a[rank], (uint64_t)(OBJECTS - 4) * BYTES);
-    atomic_store(&gate_is_open, false);
-    atomic_store(&at_gate, 0);
-    a[0].store->disk.write = gated_write;
-    a[0].store->disk.limit = 2;
-    create_all(job->f[0], &a[0]);
-    fy_store_evict(a[0].store, 0);
-    while (atomic_load(&at_gate) != 2)
-        (void)sched_yield();
-    for (int i = 0; i < 4; i++)
-        assert_true(is_out(job->f[0], a[0].objects[i]));
-    /* Polls would wait for room. */
-    a[0].store->stats.budget_bytes = (uint64_t)2 * OBJECTS * BYTES;
-}
-
-static void close_gated(test_job *job, account a[2], int objects)
-{
-    a[0].store->stats.budget_bytes = (uint64_t)(OBJECTS - 4) * BYTES;
-    atomic_store(&gate_is_open, true);
-    settle_writes(job->f[0], &a[0]);
-    assert_true(stats_of(&a[0]).resident_bytes <= (uint64_t)(OBJECTS - 4) * BYTES);
-    assert_int_equal(stats_of(&a[0]).objects + stats_of(&a[1]).objects, objects);
-    assert_int_equal(ferry_store_close(a[0].store), 0);
-    job_close(job);
-    assert_int_equal(a[0].alive + a[1].alive, 0);
-}
-
-static void test_store_uses_what_it_writes(void **state)
-{
-    (void)state;
-    test_job job;
-    account a[2];
-    open_gated(&job, a);
-    ferry *f = job.f[0];
-    fy_stored *item = fy_record_here(f, a[0].objects[0])->stored;
-    char why[FY_STORE_WHY_BYTES];
-    /* A task that would wait for room waits for the disk; these do not. */
-    assert_true(fy_stored_load(item, why));
-    assert_true(fy_stored_load(fy_record_here(f, a[0].objects[3])->stored, why));
-    assert_int_equal(*(uint64_t *)ferry_object_data(f, a[0].objects[0]), 0);
-    assert_int_equal(*(uint64_t *)ferry_object_data(f, a[0].objects[3]), 3);
-    assert_int_equal(stats_of(&a[0]).reads, 0);
-    close_gated(&job, a, OBJECTS);
-}
-
-static void test_store_lets_go_what_it_writes(void **state)
-{
-    (void)state;
-    test_job job;
-    account a[2];
-    open_gated(&job, a);
-    /* One that is being written, and one that is to be, are destroyed; likewise two move. */
-    assert_int_equal(ferry_object_destroy(job.f[0], a[0].objects[0]), 0);
-    assert_int_equal(ferry_object_destroy(job.f[0], a[0].objects[2]), 0);
-    assert_int_equal(ferry_object_move(job.f[0], a[0].objects[1], 1), 0);
-    assert_int_equal(ferry_object_move(job.f[0], a[0].objects[3], 1), 0);
-    (void)job_settle(&job);
-    assert_int_equal(stats_of(&a[1]).objects, 2);
-    for (int i = 1; i < 4; i += 2) {
-        send_add(job.f[0], &a[0], a[0].objects[i], 50);
-        (void)job_settle(&job);
-        assert_int_equal(a[1].last, 50 + i);
-    }
-    close_gated(&job, a, OBJECTS - 2);
-}
-
-static void test_store_closes_while_it_writes(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        test_job job;
-        account a;
-        job_open(&job, 1, 0, 0);
-        set_up(job.f[0], &a, BUDGET);
-        create_all(job.f[0], &a);
-        fy_store_evict(a.store, 0);
-        if (i == 0)
-            assert_int_equal(ferry_store_close(a.store), 0);
-        job_close(&job);
-        assert_int_equal(a.alive, 0);
-    }
-}
-
-/* Rounds of messages to all objects, in one order, with all known from the start. Returns how many
- * reads that takes, and how many of them were begun ahead. */
-static ferry_store_stats run_rounds(bool scheduled, bool blind)
-{
-    enum { ROUNDS = 6 };
-    test_job job;
-    account a;
-    job_open(&job, 1, 0, 0);
-    ferry *f = job.f[0];
-    set_up(f, &a, (uint64_t)BYTES * OBJECTS / 2);
-    a.store->blind = blind;
-    a.store->disk.limit = blind ? 0 : FY_DISK_THREADS;
-    create_all(f, &a);
-    for (int i = 0; i < OBJECTS && scheduled; i++)
-        assert_int_equal(ferry_balance_add(f, a.objects[i], NULL), 0);
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < OBJECTS; i++)
-            send_add(f, &a, a.objects[i], 1);
-        if (!scheduled)
-            (void)job_settle(&job);
-    }
-    (void)job_settle(&job);
-    assert_int_equal(a.handled, ROUNDS * OBJECTS);
-    const ferry_store_stats stats = stats_of(&a);
-    assert_true(stats.peak_bytes <= stats.budget_bytes + OBJECTS * BYTES / 2);
-    job_close(&job);
-    return stats;
-}
-
-static void test_store_reads_ahead(void **state)
-{
-    (void)state;
-    for (int scheduled = 0; scheduled < 2; scheduled++) {
-        const ferry_store_stats blind = run_rounds(scheduled, true);
-        const ferry_store_stats stats = run_rounds(scheduled, false);
-        printf("%s: %llu reads, %llu ahead; blind %llu\n", scheduled ? "tasks" : "messages",
-               (unsigned long long)stats.reads, (unsigned long long)stats.ahead_reads,
-               (unsigned long long)blind.reads);
-        assert_int_equal(blind.ahead_reads, 0);
-        assert_true(stats.ahead_reads * 2 > stats.reads);
-        assert_true(stats.reads * 10 <= blind.reads * 9);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,10 +376,6 @@ int main(void)
         cmocka_unit_test(test_store_finds_damage),
         cmocka_unit_test(test_store_lets_objects_migrate),
         cmocka_unit_test(test_store_lends_to_programs_that_carry),
-        cmocka_unit_test(test_store_uses_what_it_writes),
-        cmocka_unit_test(test_store_lets_go_what_it_writes),
-        cmocka_unit_test(test_store_closes_while_it_writes),
-        cmocka_unit_test(test_store_reads_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
