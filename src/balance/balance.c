@@ -334,8 +334,8 @@ static void set_phase(ferry *f, bool on)
     fy_control_unlock(f);
 }
 
-/* This rank has joined and balances from now on. What others have told its scheduler before, it had
- * none to hear: each tells it once more. */
+/* This rank has joined and balances from now on. It had no scheduler yet to hear what others have
+ * told it before: each tells it once more. */
 static void begin_to_balance(ferry *f)
 {
     const ferry_scheduling *s = fy_scheduling_of(f);
@@ -472,7 +472,7 @@ static void close_layer(ferry *f)
 {
     ferry_scheduling *s = fy_scheduling_of(f);
     fy_helper_stop(s);
-    /* What was sent before the last barrier: objects among it are destroyed by their layer. */
+    /* Takes what was sent before the last barrier: its layer destroys the objects among it. */
     while (fy_control_poll(f) > 0)
         continue;
     s->objects->watch = NULL;

@@ -3,7 +3,7 @@
  *
  * Threads: everything here but `table`, `scheduler`, `state` (constant once set, before the helper
  * exists) and `started` is touched under fy_control_lock. A scheduler's function runs with the lock
- * and only notes what it wants: words to send, objects to migrate. Whoever called it does that
+ * and only notes what it wants: words to send, objects to migrate. Its caller does that
  * after giving the lock back (fy_balance_flush), so the lock is held for nanoseconds and no send
  * waits under it.
  *
@@ -38,7 +38,7 @@ typedef struct fy_note {
 
 _Static_assert(FERRY_SCHEDULER_WORDS + 1 == FY_FRAME_WORDS, "a frame has room for the load");
 
-/* What made a scheduler decide: which of its functions ran. */
+/* The reason of a scheduler's decision: which of its functions ran. */
 typedef enum fy_occasion { FY_ON_TASK, FY_ON_WORD, FY_ON_TIME } fy_occasion;
 
 /* Why an object moved: kept while FERRY_PROFILE or FERRY_TRACE count. */

@@ -1,11 +1,11 @@
 /* Helper: the thread that answers other ranks' schedulers while a task runs.
  *
- * It sleeps in the port until a control frame comes for it, and then does what a poll would: polls
- * the control lane under the lock, and ships, without the lock, the objects that the scheduler gave
- * away. Sleep cannot miss work: frames that come while `serve` names the helper wake it, and those
- * that came before are polled by the application thread right after `serve`. What the helper leaves
- * to the application thread (arrivals, departed objects) is marked under the lock, and the
- * application thread is woken, since its task may have ended meanwhile.
+ * It sleeps in the port until a control frame comes for it. Then it does what a poll would. It
+ * polls the control lane under the lock, and ships the objects that the scheduler gave away without
+ * it. Sleep cannot miss work: frames that come while `serve` names the helper wake it, and those
+ * that came before are polled by the application thread right after `serve`. The helper leaves
+ * arrivals and departed objects to the application thread. It marks them under the lock and wakes
+ * that thread, since its task may have ended meanwhile.
  *
  * Words that the application thread sent just before a task, to a rank without room, wait in its
  * backlog until the task has ended: the backlog is not the helper's to touch. That takes more words

@@ -38,7 +38,7 @@ static void note_parameter(ferry_scheduling *s, const char *name)
         (void)snprintf(s->asked + used, sizeof s->asked - used, " %s", name);
 }
 
-/* What a parameter may be. */
+/* The values that a parameter may have. */
 typedef struct range {
     double otherwise, low, high;
     bool whole;

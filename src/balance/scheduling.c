@@ -78,7 +78,7 @@ static bool notes_reserve(ferry_scheduling *s)
 
 enum { RESTLESS_WORDS = 16384, RESTLESS_NS = 1000 * 1000 * 1000 };
 
-/* A scheduler that answers each refusal by the next question keeps all ranks busy; a simulation of
+/* A scheduler that answers each refusal by the next request keeps all ranks busy. A simulation of
  * it comes to no end, since each word takes a moment only. */
 static __attribute__((noinline, cold)) void look_for_rest(ferry_scheduling *s)
 {

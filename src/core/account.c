@@ -1,7 +1,7 @@
 /* Account: where the rank's time goes, and what the launcher may say about it.
  *
- * The clock is read only where an activity that matters begins or ends: at sleeps and at tasks
- * always, at the entry and exit of polling calls and at handlers only once tasks run or a trace is
+ * The clock is read only where an activity that matters begins or ends. At sleeps and at tasks it
+ * is read always; at handlers and at the ends of polling calls only once tasks run or a trace is
  * on. A handler whose last call took less than a microsecond goes untimed for the next calls: its
  * time counts as the runtime's, since reading the clock would cost as much as the handler. Programs
  * of small messages alone thus read no clock, and all but their idle time counts as their own.
@@ -11,7 +11,7 @@
  *
  * Short tasks run in batches (src/balance/task.c). A batch is one stretch: its processor time is
  * taken at its two ends, the clock after each task, or each eighth while they take microseconds.
- * What the runtime takes between tasks is measured once per batch, between the first two, and taken
+ * The runtime's time between tasks is measured once per batch, between the first two, and taken
  * from the tasks' time as often as it happened. Nothing is estimated of a batch of one task, which
  * is what tasks of BATCH_NS and more are, and while a trace or a profile is made. */
 #include "core/rank.h"

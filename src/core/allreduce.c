@@ -1,7 +1,7 @@
 /* Reductions piece by piece, in the order of ranks.
  *
  * At each step two ranks that hold the results of neighbouring runs of ranks combine lower with
- * higher, so operands keep the order of ranks and the result is one expression, the same wherever
+ * higher. So operands keep the order of ranks, and the result is one expression, the same wherever
  * it is computed. When the number of ranks is no power of two, the first ranks pair up before.
  * Allreduce exchanges, and the upper of each pair gets the result afterwards; reduce folds upper
  * into lower halves, down to rank 0, which hands the result to the root. */

@@ -1,4 +1,4 @@
-/* What is where on the board of a rank (fy_heap_ops.board): the cells first, then core's. */
+/* The layout of the board of a rank (fy_heap_ops.board): the cells first, then core's. */
 #ifndef FY_BOARD_H
 #define FY_BOARD_H
 

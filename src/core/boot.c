@@ -1,9 +1,14 @@
 /* Boot: opens the rank that this process is, or starts the ranks that it is to start (place.h).
  *
  * A port that FERRY_PORT names, other than shm and mpi, starts its ranks itself (fy_port_entry): so
- * does the simulator, sim. Else, in this order: a place given by Ferry's launcher; ranks as threads
- * of this process; another launcher's job, or a communicator of the caller's, joined through port
- * mpi; a number of ranks to start here; else one rank. A program never runs as N jobs of one rank.
+ * does the simulator, sim. Else it takes the first of these that there is:
+ * - a place given by Ferry's launcher,
+ * - ranks as threads of this process,
+ * - another launcher's job, or a communicator of the caller's, joined through port mpi,
+ * - a number of ranks to start here,
+ * - one rank.
+ *
+ * A program never runs as N jobs of one rank.
  */
 #include <inttypes.h>
 #include <limits.h>

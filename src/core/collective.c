@@ -4,9 +4,9 @@
  * tells every rank, so that nobody waits for a call that others never make; so does a rank that
  * cannot go on.
  *
- * A rank that has been told that a member of the group has died finishes no call of it any more, be
- * it one that could still be: others may have given it up, and wait for all that live in
- * ferry_quiesce, behind which there is another group. */
+ * A rank that has been told that a member of the group has died finishes no call of it any more,
+ * even one that could still be finished. Others may have given it up, and wait for all that live in
+ * ferry_quiesce. After that there is another group. */
 #include "core/collective.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum { TAG_ABORT = -1, TAG_REFUSE = -2, CALL_TEXT = 96 };
 /* The tag of a frame that only tells the call of a rank that has waited long. */
 enum { TAG_WAITS = -3 };
 
-/* What an abort carries: the two calls that do not fit, and who made them. */
+/* The contents of an abort: the two calls that do not fit, and who made them. */
 typedef struct abort_note {
     int32_t ranks[2];
     fy_collective_call calls[2];
@@ -322,8 +322,9 @@ void fy_collectives_look_refused(ferry *f)
             (void)fails_quiescence(f, &p->frame);
 }
 
-/* A frame of a call that has ended here. Of one that ended well no frame is left, so its source has
- * called something that does not fit: success was told of what is wrong, which cannot be unsaid. */
+/* A frame of a call that has ended here. A call that ended well leaves no frame, so the source of
+ * this one has called something that does not fit. Success was told wrongly, which cannot be
+ * unsaid. */
 static void look_misfit(ferry *f, int source, const fy_frame *frame)
 {
     const fy_group *group = group_of(&f->collectives, frame->words[3]);
@@ -461,7 +462,7 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
                         "rank %d has given up the group while it was made", group->quitter - 1);
 }
 
-/* Ends a call that can never finish, since a rank that it waits for has gone. What a peer sent
+/* Ends a call that can never finish, since a rank that it waits for has gone. All that a peer sent
  * before it went has been delivered. */
 static void look_missing(ferry *f, fy_collective *c)
 {

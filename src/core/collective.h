@@ -1,8 +1,8 @@
 /* Collective: what all ranks of a group call: barrier, broadcast, reductions, scans, and moving
  * pieces.
  *
- * Each call has a number, the same on every rank of its group, which all its frames carry with the
- * id of the group, so calls close together never mix, and several may run at once. A call is a list
+ * Each call has a number, the same on every rank of its group. All its frames carry it, with the id
+ * of the group. So calls close together never mix, and several may run at once. A call is a list
  * of steps (receive, send, wait, combine, copy), carried out in order by polls; its plan appends
  * the steps of one part after the other. Frames for later numbers, or which no step has asked for
  * yet, wait in `early`, in order. Application thread only. */
@@ -15,7 +15,7 @@
 #include "core/group.h"
 #include "core/queue.h"
 
-/* What there is to know of a kind of collective (collective_check.c). */
+/* The properties of a kind of collective (collective_check.c). */
 enum {
     FY_READS = 1,          /* `in` of all */
     FY_READS_AT_ROOT = 2,  /* of the root alone */

@@ -1,4 +1,4 @@
-/* What each kind of collective is, and whether a call of the program is one. */
+/* Says of each kind of collective what it is, and whether a call of the program is one. */
 #include "core/collective.h"
 #include "core/rank.h"
 #include "core/reduce.h"

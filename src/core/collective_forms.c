@@ -1,7 +1,7 @@
 /* The short forms of collectives, over all members. */
 #include <ferry/collective.h>
 
-/* What does not combine, of bytes. */
+/* Those that do not combine, of bytes. */
 static int move(ferry *f, ferry_collective_kind kind, int root, const void *in, void *out,
                 size_t size_bytes)
 {

@@ -1,4 +1,4 @@
-/* What a rank keeps for collectives, from its opening to its end: the group of the members, the
+/* The state of a rank for collectives, from its opening to its end: the group of the members, the
  * groups of the program, records of calls. */
 #include <stdlib.h>
 

@@ -22,7 +22,7 @@ static int read_request(ferry *f, const ferry_collective *given, ferry_collectiv
     return error;
 }
 
-/* What stands for the counts of pieces that all ranks give. */
+/* A hash that stands for the counts of pieces that all ranks give. */
 static uint32_t hash(const size_t *counts, int count)
 {
     uint32_t h = 0;
@@ -49,7 +49,7 @@ static uint64_t encode(const ferry *f, const fy_collective *c)
            (uint64_t)c->by_board << FY_CALL_BOARD_SHIFT | root << FY_CALL_ROOT_SHIFT;
 }
 
-/* What all ranks must agree upon: of pieces with counts, their sum. */
+/* The size that all ranks must agree upon. If pieces have counts: their sum. */
 static uint64_t whole_bytes(const fy_collective *c)
 {
     const size_t *counts = c->what.kind == FERRY_ALLGATHERV       ? c->what.out_counts

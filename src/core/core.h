@@ -1,4 +1,4 @@
-/* What the layers above core see of a rank: dispatch of frames by kind, sending, counting, progress
+/* A rank as the layers above core see it: dispatch of frames by kind, sending, counting, progress
  * hooks.
  *
  * Invariant: application code runs only on the application thread, one handler or callback at a
@@ -64,12 +64,12 @@ enum {
 /* Handles one frame of a kind; borrowed until it returns. */
 typedef fy_verdict fy_kind_fn(ferry *f, int source, const fy_frame *frame);
 
-/* What is done before a frame is kept for a later poll, because it has another tag than the poll
- * wants: tells its source what that waits for, in memory reserved for one end, and takes out of the
- * frame what need not be told again. False: the frame is not to be kept. */
+/* Called before a frame is kept for a later poll, because it has another tag than the poll wants.
+ * Tells its source what that waits for, in memory reserved for one end. Takes out of the frame what
+ * need not be told again. False: the frame is not to be kept. */
 typedef bool fy_hold_fn(ferry *f, int source, fy_frame *frame);
 
-/* What core does with the frames of a kind beside handing them to their layer. */
+/* Core's own work on the frames of a kind, beside handing them to their layer. */
 enum {
     FY_FRAME_ASKS = 1,     /* its target may answer with more than the end of an operation */
     FY_FRAME_TAGGED = 2,   /* a poll for a tag selects among these frames */
@@ -88,7 +88,7 @@ typedef struct fy_kind_info {
     uint32_t properties; /* FY_FRAME_... */
 } fy_kind_info;
 
-/* What a rank tells of itself (why.h). */
+/* The lines that a rank tells of itself (why.h). */
 typedef struct fy_why fy_why;
 
 /* A layer's part in the life of a rank. Core keeps the constant list of them in src/core/layers.c.
@@ -195,9 +195,9 @@ typedef struct __attribute__((may_alias)) fy_head {
     uint32_t due;        /* a bit per layer whose progress is to run; FY_DUE_... */
 } fy_head;
 
-/* Core's own bits of `due`: a part of a round beside the data lane has something to do, or may; a
- * helper may have something for a layer; the round is never short, as the port has no words that
- * say what has come, or all of it is timed. */
+/* Core's own bits of `due`, in their order. A part of a round beside the data lane has something to
+ * do, or may. A helper may have something for a layer. The round is never short: the port has no
+ * words that say what has come, or all of it is timed. */
 #define FY_DUE_REST (UINT32_C(1) << FY_LAYERS)
 #define FY_DUE_HELPER (UINT32_C(2) << FY_LAYERS)
 #define FY_DUE_ALWAYS (UINT32_C(4) << FY_LAYERS)
@@ -262,7 +262,7 @@ FY_SHARED int fy_send(ferry *f, fy_lane lane, int rank, const fy_frame *frame);
  * rank, tasks included. */
 size_t *fy_kept_bytes(ferry *f, size_t *limit_bytes);
 
-/* Of a call in a handler that would keep what it sends here: 0, or FERRY_EAGAIN with a reason: that
+/* For a call in a handler that would keep its message here. 0, or FERRY_EAGAIN with a reason: that
  * limit is passed. [application thread] */
 int fy_check_room(ferry *f, const char *call);
 
@@ -385,7 +385,7 @@ static inline void fy_doing_set(ferry *f, fy_doing doing, uint16_t handler)
     head->ops->diagnosis.doing(head->port, doing, handler, 0);
 }
 
-/* What fy_run does before and after a task. */
+/* The steps of fy_run before and after a task. */
 void fy_task_begin(ferry *f, uint16_t handler);
 void fy_task_end(ferry *f);
 
@@ -458,8 +458,8 @@ static inline fy_any_fn *fy_handler_find(const ferry *f, uint16_t index, fy_hand
 int fy_handler_refuse(ferry *f, const char *call, uint16_t index, const char *type);
 
 const char *fy_handler_name(const ferry *f, uint16_t index);
-/* What two ranks have in common when the handler of that index, and all before it, are the same on
- * both. 0 for no handler. */
+/* A hash that is equal on two ranks when the handler of that index, and all before it, are the same
+ * on both. 0 for no handler. */
 uint32_t fy_handler_signature(const ferry *f, uint16_t index);
 
 /* Operations. fy_op_start makes a record from `track` (0 when it is NULL) for a frame's `op` field;
@@ -469,7 +469,7 @@ FY_SHARED int fy_op_start(ferry *f, const ferry_track *track, int rank, int tag,
                           uint32_t *op);
 FY_SHARED void fy_op_submitted(ferry *f, uint32_t op);
 
-/* What stands in a frame instead of the data that are lent. */
+/* Stands in a frame instead of the data that are lent. */
 typedef struct fy_loan {
     uint64_t address, size_bytes, kind;
 } fy_loan;
@@ -505,7 +505,7 @@ void fy_op_end_remote(ferry *f, int rank, uint32_t op, int error);
 /* In an operation's name: it ends when its target takes it up. */
 #define FY_OP_ON_ARRIVAL 0x80000000u
 
-/* What else a receipt says. */
+/* The other values of a receipt. */
 typedef struct fy_op_about {
     ferry_handler handler;
     ferry_object object;
@@ -549,7 +549,7 @@ bool fy_peer_is_gone(const ferry *f, int rank);
 int fy_move_leaves(ferry *f, int rank, uint64_t count);
 void fy_move_arrives(ferry *f, int rank);
 
-/* Who asks for `rank` asks this one: its successor, when it has left in order; else `rank`. */
+/* The rank to ask in place of `rank`: its successor, when it has left in order; else `rank`. */
 static inline int fy_peer_successor(const ferry *f, int rank)
 {
     const int32_t *successors = fy_head_of(f)->successors;
@@ -573,8 +573,8 @@ int fy_join_word(ferry *f, int rank, const fy_frame *frame);
 int fy_peer_taker(const ferry *f, int after);
 
 /* `count` units of work go to another rank, or have come from it, beside what the other calls
- * count: they are finished here and created there, and if either rank dies its share can be told
- * from the rest. FERRY_ENOMEM: not counted. [application thread] */
+ * count. They are finished here and created there. If either rank dies, its share can be told from
+ * the rest. FERRY_ENOMEM: not counted. [application thread] */
 FY_SHARED int fy_work_leaves(ferry *f, int rank, uint64_t count);
 FY_SHARED int fy_work_arrives(ferry *f, int rank, uint64_t count);
 
@@ -605,7 +605,7 @@ FY_SHARED void fy_log(const ferry *f, const char *format, ...)
  * then on quiescences and collectives fail (loss.h). [either thread] */
 FY_SHARED void fy_bad_frame(ferry *f, int source, const fy_frame *frame, const char *what);
 
-/* Adds a line to what a rank tells of itself. What has no room is left out. */
+/* Adds a line to what a rank tells of itself. Text without room is left out. */
 void fy_why_line(fy_why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* When the clock was last read for the account: a time for what needs no better one. And the

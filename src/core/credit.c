@@ -1,17 +1,18 @@
 /* Credit: leave to send messages to objects.
  *
  * Messages that find no object, or come before their turn, or whose object waits, are held where
- * they are, since what is behind them in the ring may be what they wait for. A rank that holds many
+ * they are: frames behind them in the ring may be what they wait for. A rank that holds many
  * of another's (object/held.c) gives that rank a token, and takes it back when most of them are
  * gone. A rank with tokens sends no messages to objects: outside handlers the call polls until it
- * may, and what handlers send waits in queues of its own (send.c). What is held never waits for
- * what is waited with: objects in flight come in the control lane, and older messages are on their
- * way already, where no rank refuses them or keeps them behind others.
+ * may, and what handlers send waits in queues of its own (send.c). Held messages never wait for
+ * those that wait at their sender. Objects in flight come in the control lane. Older messages are
+ * on their way already, where no rank refuses them or keeps them behind others.
  *
- * Tokens pass from rank to rank with objects, and who takes one back need not be who gave it. So
- * only their number counts, in whatever order they come and go; for a moment it may be negative.
- * When ranks come or go some may be lost: all forget those there were, and say again what is too
- * much. Which tokens these are the epoch tells, a number that all ranks come to agree on. */
+ * Tokens pass from rank to rank with objects, and the rank that takes one back need not be the one
+ * that gave it. So only their number counts, in whatever order they come and go; for a moment it
+ * may be negative. When ranks come or go some may be lost: all forget those there were, and say
+ * again what is too much. The epoch, a number that all ranks come to agree on, tells which tokens
+ * these are. */
 #include "core/rank.h"
 
 void fy_credit_waive(ferry *f)

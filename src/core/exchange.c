@@ -1,10 +1,10 @@
 /* Collectives that move pieces: each rank that has a part gets its piece straight from the rank
  * that has it.
  *
- * All receives are posted first, so that what comes finds its place; then each rank sends, first to
+ * All receives are posted first, so that each piece finds its place; then each rank sends, first to
  * the rank above it, so that not all send to the same rank. A piece that is larger than SMALL_BYTES
- * is only announced, with its size, and sent when the receiver has said that its buffer is there:
- * else it could wait in the memory of a rank that has not called yet. */
+ * is only announced, with its size. It is sent when the receiver has said that its buffer is there.
+ * Else it could wait in the memory of a rank that has not called yet. */
 #include "core/collective.h"
 #include "core/rank.h"
 
@@ -60,7 +60,7 @@ static pieces pieces_of(const fy_collective *c, bool in, bool single)
     return p;
 }
 
-/* Who has pieces for whom. */
+/* Says which ranks have pieces for which. */
 typedef struct roles {
     bool gathers, scatters; /* the root alone receives; it alone sends */
     bool root;

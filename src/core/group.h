@@ -12,7 +12,7 @@
 
 #include "core/core.h"
 
-/* What a call is: ranks that make the same call with fitting arguments have equal ones. */
+/* The identity of a call: ranks that make the same call with fitting arguments have equal ones. */
 typedef struct fy_collective_call {
     uint64_t what;       /* FY_CALL_...: kind, type, reduction, way and root */
     uint64_t size_bytes; /* 0 where ranks may differ; what each frame is part of then */

@@ -1,7 +1,7 @@
 /* Groups of the program: made by an exchange over the ranks that they are made from.
  *
- * Each rank tells all others its colour, its key, and how many groups it has taken part in making;
- * the first rank of a new group gives it its id with that number, so no id is used twice. Then the
+ * Each rank tells all others its colour, its key, and how many groups it has taken part in making.
+ * With that number the first rank of a new group gives it its id, so no id is used twice. Then the
  * ranks of each new group meet, so that one of them goes on only when all know the group. A rank
  * may fail in the exchange, or while it meets, because a rank died that is in no way in its group.
  * It then tells those that know the group, and they fail too; those that do not know it have not
@@ -13,8 +13,8 @@
 #include "core/collective.h"
 #include "core/rank.h"
 
-/* What each rank tells. `list`: of ferry_group_create, what stands for the list. `place`: in the
- * parent, known to all. */
+/* The words that each rank tells. `list`: of ferry_group_create, what stands for the list. `place`:
+ * in the parent, known to all. */
 typedef struct entry {
     int32_t colour, key;
     uint32_t made;

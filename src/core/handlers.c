@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "core/rank.h"
 
-/* Of no handlers. */
+/* The hash of no handlers. */
 #define NO_SIGNATURE 2166136261u
 
 /* FNV-1a, continued from the signature of the handlers before. */

@@ -1,7 +1,7 @@
 /* Joining, as far as objects go: a rank that has joined knows their types when it calls its first
- * ferry_quiesce. It says so then to all, and to whoever joins later; from then on they may send it
- * objects, in the midst of the quiescence. What is said counts as work: the quiescence does not end
- * before all have heard it, and what they answer at once has been heard too. */
+ * ferry_quiesce. It then tells all, and ranks that join later. From then on they may send it
+ * objects, during the quiescence. These words count as work: the quiescence does not end before all
+ * have heard them, and their immediate answers have been heard too. */
 #include "core/rank.h"
 
 int fy_join_word(ferry *f, int rank, const fy_frame *frame)

@@ -1,7 +1,7 @@
 /* Leave: a rank goes while the others stay, and nothing that it had is lost.
  *
- * 1. It says that it is leaving; each answers when it has decided to send it no more objects and
- * all have gone that were to go, and how many it has ever sent: they may come later.
+ * 1. It says that it is leaving. Each answers when it has decided to send it no more objects and
+ * all have gone that were to go. The answer says how many it has ever sent: they may come later.
  * 2. Its layers give away what they have, and all they know to one successor.
  * 3. It names the successor, first to itself; each answers, and from then on asks the successor
  * instead.
@@ -31,7 +31,7 @@ void fy_leaves_fini(ferry *f);
 
 fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame);
 
-/* Answers those whose question can be answered now. */
+/* Answers the ranks that can be answered now. */
 void fy_leave_answer(ferry *f);
 
 /* Tells `rank`, which has joined, whose heritage is where. */

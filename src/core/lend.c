@@ -1,7 +1,7 @@
 /* Lending: large data of a tracked request or message that are in the shared heap are not copied.
  * The frame names them, and the target reads them where they are. It tells the end of the operation
- * when it needs them no more: then submitted is reported, and completed after it. What the target
- * keeps for later it copies.
+ * when it needs them no more: then submitted is reported, and completed after it. The target
+ * copies data that it keeps for later.
  *
  * An operation that was cancelled or has timed out still lends its data: submitted comes when its
  * end does, or when the target has died, and tells that nobody reads them any more. */

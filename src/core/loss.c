@@ -57,9 +57,9 @@ static fy_verdict take_note(void *context, int source, const fy_frame *frame)
     return frame->kind == FY_KIND_LOSS ? fy_loss_deliver(context, source, frame) : FY_TAKEN;
 }
 
-/* What made this rank fail may be a loss of which the reason is still unread. Another rank may hear
- * first that this rank has gone, and only then of the loss. So this rank reads on, and repeats the
- * reason before it goes. */
+/* The cause of this rank's failure may be a loss of which the reason is still unread. Another rank
+ * may hear first that this rank has gone, and only then of the loss. So this rank reads on, and
+ * repeats the reason before it goes. */
 void fy_loss_end(ferry *f, int status)
 {
     enum { POLLS_MAX = 64 };

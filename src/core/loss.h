@@ -51,9 +51,9 @@ int fy_loss_check(ferry *f, const char *call);
 /* Whether something may be lost, or a rank is not there: only then there is something to check. */
 bool fy_loss_is_due(const ferry *f);
 
-/* The handlers of `rank` are known to differ from those here: sends that rank ours, so that it
- * names the first difference to all that make collective `number` (0: a quiescence, which then
- * fails from then on). No quiescence ends before. */
+/* The handlers of `rank` are known to differ from those here. Sends that rank ours. It then names
+ * the first difference to all that make collective `number` (0: a quiescence, which fails from then
+ * on). No quiescence ends before. */
 void fy_loss_compare(ferry *f, int rank, uint32_t number);
 
 /* A frame of another rank about a loss. */

@@ -104,7 +104,8 @@ fy_verdict fy_mail_deliver(ferry *f, int source, const fy_frame *frame)
 void fy_mail_peer_gone(ferry *f, int rank)
 {
     fy_mail *mail = &f->mail;
-    /* Whole messages are kept for receives to come. What was offered cannot be pulled any more. */
+    /* Whole messages are kept for receives to come. An offered message cannot be pulled any more.
+     */
     fy_link *all = NULL;
     fy_item *first = fy_item_find(mail, rank, FERRY_ANY_TAG);
     if (first == NULL)

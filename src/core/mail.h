@@ -1,14 +1,14 @@
 /* Mail: two-sided messages, which meet receives by source and tag.
  *
- * A short message travels at once and, when no receive has met it, is held at its target, within a
- * credit per pair of ranks; what is long or finds no credit stays at its source and is only
- * offered. A receive that has met an offer pulls it in pieces, a few at a time; or, when it lies in
- * the shared heap of the node, copies it from there in one go.
+ * A short message travels at once. When no receive has met it, it is held at its target, within a
+ * credit per pair of ranks. A message that is long or finds no credit stays at its source and is
+ * only offered. A receive that has met an offer pulls it in pieces, a few at a time; or, when it
+ * lies in the shared heap of the node, copies it from there in one go.
  *
  * A source may give up an offer while its target copies. So each that can be copied has a mark on
  * the source's board, which holds the offer's number: the target clears it when it has read
- * everything, the source when it gives up. Who finds it cleared comes too late: the target has then
- * received nothing, whatever it has read.
+ * everything, the source when it gives up. The rank that finds it cleared comes too late: the
+ * target has then received nothing, whatever it has read.
  *
  * Receives that wait and messages that no receive has met stand under keys in a hash table: for
  * each of the four ways in which a receive can name source and tag. A receive stands under one key,
@@ -42,7 +42,7 @@ typedef struct fy_want {
     unsigned char *buffer;
     size_t size_max;
     uint32_t op;
-    /* Of the offer it has met. */
+    /* The offer it has met. */
     int source;
     uint32_t offer;
     size_t size_bytes, asked, received;
@@ -109,12 +109,12 @@ typedef enum fy_mail_kind {
 } fy_mail_kind;
 
 enum {
-    /* Of eager messages from one rank to one other, heads included. */
+    /* The bytes of eager messages from one rank to one other, heads included. */
     FY_MAIL_CREDIT_BYTES = 256 * 1024,
     FY_MAIL_HEAD_BYTES = 64,
 };
 
-/* What an eager message takes of that. */
+/* The part of that which an eager message takes. */
 static inline uint32_t fy_mail_cost(size_t size_bytes)
 {
     return (uint32_t)size_bytes + FY_MAIL_HEAD_BYTES;
@@ -134,7 +134,7 @@ fy_verdict fy_mail_take_pull(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_done(ferry *f, int source, const fy_frame *frame);
 void fy_mail_take_credit(ferry *f, int source, const fy_frame *frame);
 
-/* What a receive's operation is owned by (fy_op_own). */
+/* The owner of a receive's operation (fy_op_own). */
 fy_op_gone_fn fy_mail_want_gone;
 
 /* The frames that a target gets, mail_receive.c. */

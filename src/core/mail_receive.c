@@ -121,7 +121,7 @@ static copied copy_offer(ferry *f, const fy_want *want, int source, const fy_fra
                : WITHDRAWN;
 }
 
-/* What the source has given up counts for nothing. */
+/* A message that the source has given up counts for nothing. */
 static void forget_meeting(ferry *f, fy_want *want)
 {
     fy_op_matched(f, want->op, want->rank, want->tag, 0);

@@ -8,7 +8,7 @@
 #include "core/mail.h"
 #include "core/rank.h"
 
-/* What lies in the shared heap may be copied from there by a target that sees it. */
+/* A target that sees the shared heap may copy data from there. */
 static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
 {
     fy_mail *mail = &f->mail;
@@ -26,7 +26,7 @@ static void mark_offer(ferry *f, fy_offer *o, fy_frame *frame)
     frame->words[3] = (uint64_t)o->mark;
 }
 
-/* What an offer takes whose message was copied: its operation is nobody's but its own. */
+/* The bytes that an offer takes whose message was copied: its operation is nobody's but its own. */
 static ptrdiff_t owed_for(const fy_offer *o)
 {
     return (ptrdiff_t)(sizeof(*o) + sizeof(fy_op_record) + o->size_bytes);
@@ -88,7 +88,8 @@ static int make_offer(ferry *f, int rank, const fy_frame *message, bool copied, 
     return error;
 }
 
-/* What is long or has no credit. Without `track` it is waited for, or in handlers copied. */
+/* A message that is long or has no credit. Without `track` it is waited for, or in handlers copied.
+ */
 static int send_offer(ferry *f, int rank, const fy_frame *message, const ferry_track *track)
 {
     ferry_op handle = {0};

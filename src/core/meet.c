@@ -1,9 +1,10 @@
 /* Meeting at the board: barriers and small allreduces where all ranks share memory.
  *
  * Each rank has a board that all can read and it alone writes. A call is one line of it: the
- * number of the call, what it is, and the rank's values; whoever has read the lines of all ranks
- * has all there is to know, and combines by itself. Two lines take turns: a rank that writes a line
- * again has been through the call between, for which every other rank has first finished reading.
+ * number of the call, what it is, and the rank's values. A rank that has read the lines of all
+ * ranks has all there is to know, and combines by itself. Two lines take turns: a rank that writes
+ * a line again has been through the call between, for which every other rank has first finished
+ * reading.
  *
  * A rank that goes to sleep says so on its board, then looks once more; whoever finds that all have
  * come looks for sleepers and wakes them. All these accesses are sequentially consistent, so the
@@ -56,7 +57,7 @@ static void write_call(_Atomic uint64_t out[3], const fy_collective_call *call)
     atomic_store_explicit(&out[2], call->signature, memory_order_relaxed);
 }
 
-/* What a line says; nonsense when its rank has gone on meanwhile, after a disagreement. */
+/* The contents of a line; nonsense when its rank has gone on meanwhile, after a disagreement. */
 static fy_collective_call read_call(const _Atomic uint64_t in[3])
 {
     /* acquire: before the second look at the number */
@@ -146,7 +147,7 @@ void fy_meet_announce(ferry *f, const fy_collective *c)
     atomic_store(&a->call[1], c->call.size_bytes);
     atomic_store(&a->call[2], c->call.signature);
     atomic_store(&a->number, c->number);
-    /* Of so many none meets here; and a look at each would map a page of each. */
+    /* So many never meet here; and a look at each would map a page of each. */
     if (c->ranks <= RANKS_MAX)
         wake_sleepers(f, c);
 }
@@ -271,7 +272,8 @@ static const void *combine_all(const fy_collective *c, const void **at, int rank
             fy_collective_combine(c, room[i], at[low], at[low + 1], c->size_bytes);
         at[i] = i < pairs.rest ? room[i] : at[low];
     }
-    /* What stood in room[i] has been combined before, for a lower result, or is now, for this. */
+    /* The old value in room[i] has been combined before, for a lower result, or is now, for this.
+     */
     for (int count = pairs.power; count > 1; count /= 2) {
         for (int i = 0; i < count / 2; i++) {
             fy_collective_combine(c, room[i], at[2 * i], at[2 * i + 1], c->size_bytes);

@@ -13,8 +13,8 @@ enum {
     WIRE_GENERATIONS = 1 << (31 - FY_OP_INDEX_BITS),
 };
 
-/* What a frame carries: the index and the low bits of the generation, which are never 0, so that no
- * operation is called 0; and FY_OP_ON_ARRIVAL. */
+/* An operation in a frame: the index and the low bits of the generation, which are never 0, so that
+ * no operation is called 0; and FY_OP_ON_ARRIVAL. */
 static uint32_t wire_name(const fy_op_record *record)
 {
     return record->generation % WIRE_GENERATIONS << FY_OP_INDEX_BITS | record->index |

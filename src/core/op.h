@@ -87,7 +87,7 @@ fy_op_record *fy_op_find_handle(const ferry *f, ferry_op op);
 /* The target may read the operation's data until its end has come from there. */
 void fy_op_lent(ferry *f, uint32_t op);
 
-/* Which of the events an ended record is. */
+/* The event that an ended record is. */
 ferry_event fy_op_event_of(const fy_op_record *record);
 
 /* The owner has nothing more to learn: the record is free as soon as its name is. */

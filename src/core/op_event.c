@@ -1,4 +1,5 @@
-/* What the owner of an operation learns: by callbacks, which run here alone, or from its ferry_op.
+/* Tells the owner of an operation its events: by callbacks, which run here alone, or from its
+ * ferry_op.
  */
 #include <inttypes.h>
 #include <stdio.h>

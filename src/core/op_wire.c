@@ -3,7 +3,7 @@
 
 #include "core/rank.h"
 
-/* What the frame of an end says, in its handler field. words: op; error, new rank or 0; length that
+/* The kinds of frames of an end, in the handler field. words: op; error, new rank or 0; length that
  * was allowed, or movement number. */
 typedef enum end_kind { END_PLAIN, END_TOO_LONG, END_MOVED, END_WORDS = 3 } end_kind;
 

@@ -12,8 +12,8 @@
 /* How long what a dead peer has sent is waited for while this rank has no quiet moment. */
 enum { BUSY_NS = 20 * 1000 * 1000 };
 
-/* What a rank that is gone adds to gone_mark: the sum of well-mixed numbers is the same in whatever
- * order they went. */
+/* The number that a rank that is gone adds to gone_mark: the sum of well-mixed numbers is the same
+ * in whatever order they went. */
 static uint64_t mark_of(int rank)
 {
     uint64_t mark = ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,10 +1,10 @@
 /* Peer: what a rank keeps of each rank it talks to, and what it does when one goes.
  *
  * Records come in pages of neighbouring ranks, made when the first of a page is talked to. A rank
- * that has died or left is "gone" from the moment when everything it sent has been handled (or a
- * short while later, if others keep this rank too busy to know): then its operations fail, the
- * application is told, and nothing from it is handled any more. A rank that may join later counts
- * as gone until it is seen to have joined. Application thread only. */
+ * that has died or left is "gone" from the moment when everything it sent has been handled. If
+ * others keep this rank too busy to know, that is a short while later. Then its operations fail,
+ * the application is told, and nothing from it is handled any more. A rank that may join later
+ * counts as gone until it is seen to have joined. Application thread only. */
 #ifndef FY_PEER_H
 #define FY_PEER_H
 
@@ -62,7 +62,7 @@ bool fy_peers_arrived(ferry *f, int rank);
 int fy_peers_index(const ferry *f, int rank);
 int fy_peers_at(const ferry *f, int index);
 
-/* What to say of `rank`, which is gone; lends until the next call. */
+/* Text about `rank`, which is gone; lends until the next call. */
 const char *fy_peer_outcome(const ferry *f, int rank);
 
 /* The record of `rank`; NULL without memory. */

@@ -9,7 +9,7 @@
 
 #include "port/shm/shm.h"
 
-/* What the environment makes of this process. */
+/* The place that the environment gives this process. */
 typedef struct fy_place {
     bool launched; /* rank `rank` of the segment `fd`, of a job of `ranks` */
     bool threads;  /* `ranks` threads of this process */
@@ -37,7 +37,7 @@ const char *fy_place_port(void);
  * FERRY_EINVAL. */
 int fy_options_read(const ferry_options *given, ferry_options *out);
 
-/* What ferry_compute does. [after fy_options_read, which checks the word] */
+/* How ferry_compute works. [after fy_options_read, which checks the word] */
 fy_compute fy_compute_read(void);
 
 #endif

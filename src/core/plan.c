@@ -1,4 +1,4 @@
-/* What plans of collectives are made of. */
+/* The parts that plans of collectives are made of. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the overhead report says (report/): per operation how often, how much and how long, per
+/* The figures of the overhead report (report/): per operation how often, how much and how long, per
  * layer and rank where the time went.
  *
  * Frames are counted where core hands them to the port and to their layer; a frame's time is that

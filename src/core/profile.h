@@ -7,7 +7,7 @@
 
 #include "core/core.h"
 
-/* What is counted beside frames sent and handled. */
+/* Operations that are counted beside frames sent and handled. */
 typedef enum fy_profile_kind {
     FY_PROFILE_PUT, /* copies of the caller itself */
     FY_PROFILE_GET,

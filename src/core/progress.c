@@ -6,9 +6,8 @@
  * port has from that source is left there. A tag-selective poll goes past them on purpose, and
  * holds only so many bytes per source; what comes behind stays in the port, and so with its sender.
  *
- * Most polls find nothing. What a round does beside the data lane is behind words that say whether
- * there is any of it (is_quiet): a poll of a rank where they are all 0 looks at the data lane, and
- * is over.
+ * Most polls find nothing. Words say whether a round has anything to do beside the data lane
+ * (is_quiet). If they are all 0, a poll looks at the data lane, and is over.
  *
  * A rank whose handlers answer a peer that takes no answers leaves that peer's requests with it
  * too, so that what waits for room stays bounded; the peer will find no room, and poll. */
@@ -29,7 +28,7 @@ enum { QUIET_ROUNDS = 50 };
 /* Rounds in a row that do nothing but frames that leave nothing to do (fy_frame_done). */
 enum { HASTY_ROUNDS = 8 };
 
-/* What is lost may be what others wait for, and be counted as work for ever: so the rank ends, and
+/* Others may wait for a lost frame, and it may be counted as work for ever. So the rank ends, and
  * with it the job, unless that survives deaths. */
 static __attribute__((cold, noinline)) void end_damaged(const ferry *f, int source)
 {
@@ -66,7 +65,7 @@ static bool is_over(const ferry *f, int source)
     return fy_answer_bytes(f, source) > f->options.backlog_bytes;
 }
 
-/* Whether to leave a question with a peer that does not take the answers to those before. */
+/* Whether to leave a request with a peer that does not take the answers to those before. */
 static __attribute__((noinline)) bool refuses(ferry *f, int source, const fy_frame *frame)
 {
     if (f->relieved == source + 1 || !is_query(frame) || !is_over(f, source))
@@ -200,7 +199,7 @@ static inline bool is_called(const ferry *f)
     return f->control_shared || atomic_load_explicit(f->watch, memory_order_relaxed) != 0;
 }
 
-/* Those that are due. What one has done may be for another to go on with. */
+/* Those that are due. One may go on with what another has done. */
 static int run_layers(ferry *f)
 {
     int count = 0;
@@ -212,8 +211,9 @@ static int run_layers(ferry *f)
     return count;
 }
 
-/* For calls that wait for room or for a tag, where nothing that a layer has pending runs. What this
- * rank waits for may be behind a frame that it leaves in its ring until a layer has settled. */
+/* For calls that wait for room or for a tag, where nothing that a layer has pending runs. The
+ * frame that this rank waits for may be behind one that it leaves in its ring until a layer has
+ * settled. */
 static __attribute__((cold)) int settle_layers(ferry *f)
 {
     int count = 0;
@@ -233,7 +233,7 @@ static inline int poll_data(ferry *f)
     return count;
 }
 
-/* What a round does beside the data lane. */
+/* The part of a round beside the data lane. */
 static int serve_the_rest(ferry *f, bool tasks)
 {
     int count = 0;
@@ -263,10 +263,10 @@ static int serve_the_rest(ferry *f, bool tasks)
 }
 
 /* Two ranks may refuse each other, each with answers that the other would take were it not for its
- * own. So who refuses for a while tells one of the peers concerned, in turn; who is told by a peer
- * that it refuses too takes for one round all that comes from there. What that adds to its backlog
- * is no more than the ring holds; it makes room for the other's answers. A peer that merely does
- * not poll answers nothing, and finds no room when its ring is full. */
+ * own. So a rank that refuses for a while tells one of the peers concerned, in turn. A rank that is
+ * told so by a peer that it refuses too takes for one round all that comes from there. That adds no
+ * more to its backlog than the ring holds, and makes room for the other's answers. A peer that
+ * merely does not poll answers nothing, and finds no room when its ring is full. */
 static __attribute__((cold)) void settle_refusals(ferry *f)
 {
     enum { TELL_NS = 1000 * 1000 };
@@ -295,8 +295,8 @@ static __attribute__((cold)) void settle_refusals(ferry *f)
 fy_verdict fy_refusal_deliver(ferry *f, int source, const fy_frame *frame)
 {
     (void)frame;
-    /* relaxed: pairs with settle_refusals; a word, and nothing behind it. Of several that come
-     * together the last is heard; the others say it again. */
+    /* relaxed: pairs with settle_refusals; a word, and nothing behind it. If several come
+     * together, the last is heard; the others say it again. */
     atomic_store_explicit(&f->refuser, source + 1, memory_order_relaxed);
     return FY_TAKEN;
 }
@@ -330,8 +330,8 @@ static inline __attribute__((unused)) bool is_at_rest(ferry *f)
     return !has_rest(f);
 }
 
-/* What is left of a round when the data lane has given `taken` frames. Whoever waits for one that
- * leaves nothing to do goes on at once; the rest can wait for a few rounds. */
+/* The rest of a round when the data lane has given `taken` frames. A call that waits for a frame
+ * that leaves nothing to do goes on at once; the rest can wait for a few rounds. */
 static inline int finish(ferry *f, bool tasks, int taken)
 {
     if (f->refused != 0 || f->relieved != 0)

@@ -3,18 +3,18 @@
  * nothing happened between them: a message that crossed the first wave would have changed the
  * second.
  *
- * A rank passes a wave on and answers it only inside ferry_quiesce and when it has nothing to do,
- * so a wave rests at a busy rank and costs nothing meanwhile; each wave is two small frames per
- * rank on the control lane. Counts are cumulative from open on, so what a rank that has left
- * already sends to one still inside belongs to the next epoch and is counted there.
+ * A rank passes a wave on and answers it only inside ferry_quiesce and when it has nothing to do.
+ * So a wave rests at a busy rank and costs nothing meanwhile. Each wave is two small frames per
+ * rank on the control lane. Counts are cumulative from open on. So a message of a rank that has
+ * left already to one still inside belongs to the next epoch and is counted there.
  *
  * The tree is over the ranks that are not gone, and each wave names the set that its root knows to
  * be gone (fy_peers.gone_mark): a rank answers only when it knows the same. Work is counted where
- * it goes from rank to rank too (fy_work_leaves): what was sent to those that are gone, a rank adds
- * to what it has finished, and what came from them to what it has created, so that the sums are
- * those of the living alone.
+ * it goes from rank to rank too (fy_work_leaves). A rank adds the work that it sent to those that
+ * are gone to what it has finished, and the work that came from them to what it has created. So the
+ * sums are those of the living alone.
  *
- * What is announced is also who the members were that it ended among, when that is another set than
+ * The announcement also names the members that it ended among, when that is another set than
  * before: from then on collectives are theirs (group.h).
  *
  * Frames are taken in by whichever thread polls the control lane, under its lock, and only noted;
@@ -32,20 +32,20 @@
 enum { FAN_OUT = 4, WAVE_WORDS = 4 };
 
 /* After a wave that finds work the root pauses for a part of the time for which waves have found
- * the same, so that messages that are long on their way cost few waves: the announcement comes by
- * so much later at most. What is short against the time that a processor takes to wake is no pause.
- * A wave that is balanced, or finds that something has been done, is followed at once. */
+ * the same. So messages that are long on their way cost few waves, and the announcement comes by so
+ * much later at most. A pause that is short against the time that a processor takes to wake is
+ * none. A wave that is balanced, or finds that something has been done, is followed at once. */
 enum { PAUSE_PART = 32, PAUSE_MIN_NS = 10 * 1000, PAUSE_MAX_NS = 1000 * 1000 };
 
 /* Between the numbers of collectives before and after a change of the group: ranks that saw a call
  * fail which others went through may have made some calls less. */
 enum { NUMBERS_APART = 1 << 16 };
 
-/* What a wave's frame says, in its handler field. words: epoch, created, finished, mark; aux: wave.
- * ASK has the `shifts` that its root knows of for `created`; an announcement of a new group has its
- * members as data, and `number` for `created`. HERE tells a rank that does not ask where its child
- * is. ASK and HERE say how many collectives the source has begun (tag), and for `finished` its
- * handlers and who it is: WHO_... */
+/* The kinds of a wave's frames, in the handler field. words: epoch, created, finished, mark; aux:
+ * wave. ASK has the `shifts` that its root knows of for `created`; an announcement of a new group
+ * has its members as data, and `number` for `created`. HERE tells a rank that does not ask where
+ * its child is. ASK and HERE say how many collectives the source has begun (tag), and for
+ * `finished` its handlers and who it is: WHO_... */
 typedef enum wave_kind { WAVE_ASK, WAVE_ANSWER, WAVE_ANNOUNCE, WAVE_HERE } wave_kind;
 
 /* The source closes; its main function has returned; its number counts, since it is a member of the
@@ -162,9 +162,9 @@ static void be_asked(fy_quiescence *q, uint64_t epoch, uint64_t mark, int shifts
     q->created = q->finished = 0;
 }
 
-/* What a root has asked that has died since may come by other ways, and late. The last root knows
- * of all who came and went, so of two the one that knows more is kept; of two that know as many but
- * not the same, both will know more. */
+/* If a root has died, its requests may come by other ways, and late. The last root knows of all
+ * ranks that came and went. So of two requests the one that knows more is kept. If two know as many
+ * but not the same, both will know more. */
 static void take_ask(fy_quiescence *q, int source, const fy_frame *frame)
 {
     int shifts = frame->words[1] > INT32_MAX ? INT32_MAX : (int)frame->words[1];
@@ -403,7 +403,8 @@ static bool is_announced(ferry *f)
     return announced;
 }
 
-/* What the root has seen of the job, and until when that may stay the same before it asks why. */
+/* The state of the job as the root has seen it, and until when that may stay the same before it
+ * asks why. */
 typedef struct stall {
     uint64_t done, created, finished, limit_ns, at_ns;
 } stall;

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 
-/* What waits on a rank may take so much of the machine's memory, if nobody says otherwise. */
+/* All that waits on a rank may take so much of the machine's memory, if nobody says otherwise. */
 enum { WAITING_PART = 4 };
 
 /* Closes the layers below `count`, the last first. */
@@ -215,11 +215,11 @@ int fy_rank_close(ferry *f)
         f->closing = FY_CLOSING_LAST;
         error = meet(f);
     }
-    /* What the last barrier sent may have found no room, and others wait for it. */
+    /* Frames of the last barrier may have found no room, and others wait for them. */
     fy_patience patience = {0};
     while (error == 0 && f->slow_lanes != 0)
         fy_progress_wait(f, true, FERRY_FOREVER, &patience);
-    /* Of a rank that died, all who start ranks tell in a line of their own. */
+    /* All launchers tell of a rank that died in a line of their own. */
     if (error != 0 && error != FERRY_EPEER)
         fy_log(f, "close: %s: %s", ferry_strerror(error), f->error_text);
     if (error != 0 && f->kept_by_main && !f->left)

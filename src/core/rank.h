@@ -40,7 +40,8 @@ typedef struct fy_credit {
 /* How far ferry_close has come: not begun, before its first and before its last meeting. */
 typedef enum fy_closing { FY_CLOSING_NOT, FY_CLOSING_FIRST, FY_CLOSING_LAST } fy_closing;
 
-/* What waits for room at a peer: frames by lane, and messages of this rank's own to objects. */
+/* The queues that wait for room at a peer: frames by lane, and messages of this rank's own to
+ * objects. */
 enum { FY_MESSAGES = FY_LANES, FY_BACKLOGS };
 
 /* The layers above, by fy_layer (layers.c). */
@@ -237,7 +238,7 @@ static inline bool fy_credit_is_withdrawn(const ferry *f)
 /* Whether frames for `rank` wait for room. */
 bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);
 
-/* What waits on this rank: what `waiting_bytes` limits. */
+/* The bytes that wait on this rank: `waiting_bytes` limits them. */
 size_t fy_waiting_bytes(const ferry *f);
 
 /* Bytes of such frames and of messages to objects that wait, unless it is for credit. */
@@ -257,8 +258,8 @@ int fy_backlog_flush(ferry *f);
  * memory. Takes it. FERRY_EPEER. */
 int fy_send_packet(ferry *f, fy_packet *packet);
 
-/* What a collective or ferry_close may still do when some have gone and the program goes on:
- * returns when all that live have called it and nothing is in flight. */
+/* The end of a collective or ferry_close when some have gone and the program goes on: returns when
+ * all that live have called it and nothing is in flight. */
 int fy_quiesce(ferry *f, fy_doing doing);
 
 /* Requests. */

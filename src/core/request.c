@@ -95,7 +95,7 @@ static __attribute__((noinline)) int send_tracked(ferry *f, int rank, const ferr
         fy_op_drop(f, op);
         return error;
     }
-    /* What the request need not wait for. Data that are not lent are not needed any more. */
+    /* The request need not wait for this. Data that are not lent are not needed any more. */
     const fy_op_about about = {.handler = message->handler,
                                .local_address = (void *)(uintptr_t)message->data};
     fy_op_describe(f, op, &about);
@@ -232,7 +232,7 @@ int fy_request_run(ferry *f, int source, const fy_frame *frame)
     return 0;
 }
 
-/* What a source is told of a request that has arrived. */
+/* Tells a source of its request that has arrived. */
 static fy_frame arrival_of(const ferry *f, const fy_frame *frame)
 {
     uint64_t error = (uint64_t)(int64_t)(find(f, frame) == NULL ? FERRY_ENOENT : 0);

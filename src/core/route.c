@@ -1,10 +1,11 @@
 /* Routes of waiting messages.
  *
- * Messages of this rank's own to an object that wait in a queue are numbered already: a later one
- * that left before them would be held where the object is until they come, and what is held takes
- * credit, which they may wait for. So while messages to an object wait in the queue for a rank, all
- * later ones join that queue, wherever the object is known to be by now. They leave in the order of
- * their numbers, and what has left waits for no credit any more (docs/decisions/0017).
+ * Messages of this rank's own to an object that wait in a queue are numbered already. A later one
+ * that left before them would be held where the object is until they come. Held messages take
+ * credit, which the earlier ones may wait for. So while messages to an object wait in the queue for
+ * a rank, all later ones join that queue, wherever the object is known to be by now. They leave in
+ * the order of their numbers, and a message that has left waits for no credit any more
+ * (docs/decisions/0017).
  *
  * Invariant: an object has a route exactly while `count` messages to it wait in the queue of
  * `route->rank`. Application thread only. */

@@ -396,7 +396,8 @@ int fy_send_packet(ferry *f, fy_packet *packet)
     return error == 0 ? 0 : port_failed(f, rank, error);
 }
 
-/* What waits to be polled keeps its senders waiting, and their helpers may not poll before. */
+/* Frames that wait to be polled keep their senders waiting, and their helpers may not poll before.
+ */
 static void poll_as_helper(ferry *f)
 {
     fy_control_lock(f);

@@ -2,10 +2,11 @@
  *
  * The tree is over the ranks that the root knows to be there. The data begin with a head that names
  * the root and, when that is not all, the set of them, so each rank knows its place in the tree
- * from its distance to the root. Who is to pass it on to one that has gone since does so to those
- * below it. A rank passes the frame on as soon as it polls, whatever tag it polls for, then
- * handles it: at once, or, when older requests wait, from its queue to itself, where a frame of
- * this kind is its own part alone. Links keep order, so broadcasts of one root stay in order.
+ * from its distance to the root. If a rank is to pass it on to one that has gone since, it passes
+ * it to those below that one. A rank passes the frame on as soon as it polls, whatever tag it polls
+ * for. Then it handles the frame at once, or, when older requests wait, from its queue to itself,
+ * where a frame of this kind is its own part alone. Links keep order, so broadcasts of one root
+ * stay in order.
  *
  * A tracked one ends from the leaves up: a rank's record counts its children and itself, and when
  * all have ended tells its parent. */
@@ -25,9 +26,9 @@ typedef struct tree {
     const uint64_t *set; /* NULL: all */
 } tree;
 
-/* What a rank waits for before it tells its parent; at the root, its own operation. */
+/* The ends that a rank waits for before it tells its parent; at the root, its own operation. */
 typedef struct spread_record {
-    fy_packet *end; /* for the parent's news, made beforehand; NULL at the root */
+    fy_packet *end; /* to tell the parent, made beforehand; NULL at the root */
     int parent;
     uint32_t op;
     int parts; /* that have not ended */

@@ -19,7 +19,7 @@ static uint32_t properties_of(const fy_frame *frame)
     return info != NULL ? info->properties : 0;
 }
 
-/* What a packet takes. */
+/* The bytes that a packet takes. */
 static size_t cost_of(const fy_packet *packet)
 {
     return sizeof(fy_item) + fy_packet_bytes(packet);

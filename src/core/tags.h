@@ -1,9 +1,10 @@
 /* Tags: what a poll for one tag does not want is kept here, in order, until a poll wants it.
  *
- * Kept are requests, messages to objects, transfers with handlers, and puts and gets with a tag; of
- * the frames without a tag only a put, and only behind a frame of its source that is kept. What a
- * source waits for is told when its frame is kept: that a request has arrived, that a put has. So
- * that no rank sees memory as it was before such a put, a get or remote word runs the puts first.
+ * Kept are requests, messages to objects, transfers with handlers, and puts and gets with a tag. A
+ * frame without a tag is kept only if it is a put, and behind a frame of its source that is kept.
+ * When a frame is kept, its source is told what it waits for: that a request has arrived, that a
+ * put has. So that no rank sees memory as it was before such a put, a get or remote word runs the
+ * puts first.
  *
  * Invariant: of each source, frames with one tag run in the order sent; a poll without a tag runs
  * all that is kept of a source before newer frames of it. Kept bytes count with all else that waits

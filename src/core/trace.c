@@ -1,5 +1,5 @@
-/* Trace: short stretches gather in a bucket that becomes one interval, of the activity that filled
- * most of it, as soon as it is as long as the resolution; a long stretch takes the bucket before it
+/* Trace: short stretches gather in a bucket. As soon as it is as long as the resolution, it becomes
+ * one interval, of the activity that filled most of it. A long stretch takes the bucket before it
  * along. When the record is full the resolution doubles and the record is merged anew, so that it
  * always covers the whole run. */
 #include "core/trace.h"
@@ -171,7 +171,8 @@ static void name_file(const ferry *f, const char *folder, char path[PATH_BYTES])
     (void)snprintf(path, PATH_BYTES, "%s/rank-%d.trace", folder, f->rank);
 }
 
-/* Before the run, which may be long. What an earlier one has left here is none of this one's. */
+/* Before the run, which may be long. Files that an earlier run has left here do not belong to this
+ * one. */
 static int make_room(ferry *f, const char *folder)
 {
     char path[PATH_BYTES];

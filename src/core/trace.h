@@ -21,7 +21,7 @@ typedef struct fy_trace {
     uint32_t bucket_handler; /* of its last task */
 } fy_trace;
 
-/* What FERRY_TRACE records. */
+/* The record of FERRY_TRACE. */
 typedef struct fy_trace_file {
     fy_trace trace;
     const char *folder;

@@ -47,7 +47,7 @@ void fy_wheel_remove(fy_wheel *wheel, fy_timer *timer)
 {
     if (timer->tick == 0)
         return;
-    /* What is left in the slot, if anything, is the slot's own head. */
+    /* If anything is left in the slot, it is the slot's own head. */
     const fy_link *head = timer->link.next == timer->link.prev ? timer->link.next : NULL;
     fy_list_remove(&timer->link);
     if (head != NULL && fy_list_empty(head)) {

@@ -2,7 +2,7 @@
  *
  * Adding and removing are a few instructions, whatever the number of timers; so is finding out when
  * something is due next. A timer moves down at most once per level. Invariant: a timer stands in
- * the level of the highest group of bits in which its tick differs from the current one, so slots
+ * the level of the highest group of bits in which its tick differs from the current one. So slots
  * that are not empty lie ahead of the current one in their level. One thread at a time. */
 #ifndef FY_WHEEL_H
 #define FY_WHEEL_H

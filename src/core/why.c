@@ -67,8 +67,8 @@ static void tell_operations(const ferry *f, fy_why *why)
         fy_why_line(why, "and %u more operations are pending", shown - OPERATIONS_SHOWN);
 }
 
-/* Calls over groups of the program, which this rank cannot go on with. What all members call is
- * the port's to tell. */
+/* Calls over groups of the program, which this rank cannot go on with. The port tells what all
+ * members call. */
 static void tell_groups(const ferry *f, fy_why *why)
 {
     for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next) {

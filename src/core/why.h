@@ -3,8 +3,8 @@
  * `ferry why`, the launcher on SIGUSR1, and a stalled ferry_quiesce ask through the port, which
  * wakes the rank; where the port cannot, a stalled ferry_quiesce asks by frames, and every rank
  * prints for itself. No signal reaches it: the thread that notices tells what it owns. A rank that
- * waits or polls tells all; while a task runs the helper thread tells what the balancing lock
- * guards; a rank that can do neither is seen from outside, by what it told the port it does. */
+ * waits or polls tells all. While a task runs the helper thread tells what the balancing lock
+ * guards. A rank that can do neither is seen from outside, by what it told the port it does. */
 #ifndef FY_WHY_H
 #define FY_WHY_H
 

@@ -2,8 +2,8 @@
  * it depends.
  *
  * Most objects have none. The application thread makes it and brings the places up to date when the
- * object comes to rest, since only it may look into the directory; a scheduler reads it on either
- * thread, with the lock. It travels with its object. */
+ * object comes to rest, since only that thread may look into the directory. A scheduler reads it on
+ * either thread, with the lock. It travels with its object. */
 #ifndef FY_AFFINITY_H
 #define FY_AFFINITY_H
 

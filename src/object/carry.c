@@ -1,8 +1,7 @@
 /* Carry: objects that the program takes from one rank to another by a transport of its own.
  *
- * For the directory it is a migration like any other: what the info has is a migration frame
- * without data, and behind it a seal, since a transport of the program's may bring anything, and
- * anywhere.
+ * For the directory it is a migration like any other. The info has a migration frame without data,
+ * and behind it a seal, since a transport of the program's may bring anything, and anywhere.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ typedef struct seal {
     uint64_t sum; /* of the migration frame and both ranks */
 } seal;
 
-/* Of `size_bytes`, divisible by 8, which may stand anywhere. */
+/* A hash of `size_bytes`, divisible by 8, which may stand anywhere. */
 static uint64_t sum_of(const void *bytes, size_t size_bytes, int source, int target)
 {
     uint64_t word, sum = fy_mix((uint64_t)(uint32_t)source << 32 | (uint32_t)target, size_bytes);

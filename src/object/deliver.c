@@ -104,7 +104,7 @@ static void add_early(ferry *f, fy_record *record, int origin, uint32_t *expecte
         add_pending(f, record, queued);
 }
 
-/* What accept says of a queued message whose turn has passed. */
+/* The answer of accept for a queued message whose turn has passed. */
 enum { STALE = 1 };
 
 /* Takes a queued message in its turn. FERRY_ENOMEM, STALE: it is the caller's. `*arrived`: what the
@@ -391,8 +391,8 @@ static fy_verdict await(ferry *f, int source, const fy_envelope *envelope,
     return FY_TAKEN;
 }
 
-/* Sends a message on to where its object went, and makes the way of the next one shorter: the rank
- * that sent it here on old news gets newer ones, if it was not the first. */
+/* Sends a message on to where its object went. The way of the next one gets shorter: the rank that
+ * sent it here by an old place learns the newer one, if it was not the first. */
 static fy_verdict pass_on(ferry *f, int source, const fy_entry *entry, int rank,
                           fy_envelope *envelope, const ferry_message *message)
 {

@@ -12,13 +12,12 @@
  * Why that is safe: a rank that has had the object forgets it only after its creator knows. If a
  * message for it comes later still, the rank takes it for one that overtook the object, keeps it
  * and asks the creator, which says that the object is no more. If it says nothing, the object lives
- * or the question is older than the end, so this rank has forgotten nothing: the object comes. A
+ * or the request is older than the end, so this rank has forgotten nothing: the object comes. A
  * creator's own tombstone is the name (names.h), which is never given again.
  *
- * Objects whose creator has died keep their tombstones. For one that has left in order, its
- * successor stands (leave.c): what is said of the creator here is meant of the home, which is the
- * creator or who inherited from it; an inherited name is alive as long as the successor has an
- * entry. */
+ * Objects whose creator has died keep their tombstones. If a creator has left in order,
+ * its successor stands for it (leave.c). So "creator" here means the home: the creator, or the rank
+ * that inherited from it. An inherited name is alive as long as the successor has an entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,7 +307,7 @@ static __attribute__((cold)) fy_verdict hear_of_carried(ferry *f, int source, fe
     return FY_TAKEN;
 }
 
-/* An end, or a question. Not inlined: news of a place are frequent, and shall not pay for it. */
+/* An end, or a request. Not inlined: notices of a place are frequent, and shall not pay for it. */
 static __attribute__((cold)) fy_verdict hear_of_none(ferry *f, int source, const fy_frame *frame)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -355,8 +354,8 @@ fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame)
     return verdict;
 }
 
-/* What `rank` sent has been handled, so what of it has not arrived never will. The entry stays as a
- * tombstone until the creator, told of the loss, says that all know. */
+/* All that `rank` sent has been handled, so what has not arrived of it never will. The entry stays
+ * as a tombstone until the creator, told of the loss, says that all know. */
 static __attribute__((cold)) void lose(ferry *f, fy_entry *entry, int rank)
 {
     fy_record *record = entry->record;

@@ -1,7 +1,7 @@
 /* Foreign: parts of Ferry that a user writes, in shared objects: schedulers, directory protocols.
  *
- * A shared object may be linked with the shared library or find its functions in the program: the
- * functions that it calls work on what they are given alone, so that two copies of them do no harm.
+ * A shared object may be linked with the shared library or find its functions in the program. The
+ * functions that it calls work on their arguments alone, so that two copies of them do no harm.
  */
 #ifndef FY_FOREIGN_H
 #define FY_FOREIGN_H

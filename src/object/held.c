@@ -1,11 +1,11 @@
 /* Bytes held: how much of each origin this rank keeps: queued messages that are not tasks, and
- * messages passed on that wait for room. Who passes the limit is sent a token, which keeps it from
- * sending messages to objects (core/credit.c), and is taken back when half of the limit is gone.
- * What comes meanwhile is what was on its way, so all that is ever held of an origin is a few times
- * the limit and what rings hold.
+ * messages passed on that wait for room. An origin that passes the limit is sent a token, which
+ * keeps it from sending messages to objects (core/credit.c). The token is taken back when half of
+ * the limit is gone. Only messages that were on their way come meanwhile. So all that is ever held
+ * of an origin is a few times the limit and what rings hold.
  *
  * When an object leaves with queued messages of an origin that has a token of this rank's, the
- * token goes with one of them: otherwise the origin would send whenever they are in flight, and
+ * token goes with one of them. Otherwise the origin would send whenever they are in flight, and
  * more with each move than is handled between two of them. When all queued messages, tasks
  * included, take too much, every origin gets a token: tasks run without anything that would wait
  * for it. Queued messages that are tasks carry none, nor do those before their turn that the helper

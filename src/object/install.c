@@ -1,12 +1,13 @@
 /* Migration, on the rank where the object arrives.
  *
- * Where a helper thread exists, whichever thread serves the control lane takes the frame, under the
- * lock, and keeps its block; the application thread installs it in its next progress, since the
- * directory is its own and `unpack` is the program's. Without one the frame is installed where it
- * stands, and what is packed in it is copied by `unpack` and by nobody else.
+ * Where a helper thread exists, the thread that serves the control lane takes the frame, under the
+ * lock, and keeps its block. The application thread installs it in its next progress, since the
+ * directory is its own and `unpack` is the program's. Without a helper the frame is installed where
+ * it stands, and the packed data are copied by `unpack` and by nobody else.
  *
- * What is of a kind that is not registered here is set aside until one is, so that nobody looks at
- * it again and again; what comes behind it goes on. A rank that leaves sends it on as it came. */
+ * An object of a type that is not registered here is set aside until a type is registered, so that
+ * nobody looks at it again and again. Later objects go on. A rank that leaves sends it on as it
+ * came. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,7 +238,7 @@ static int fill(ferry *f, fy_arrival *arrival, const fy_migration *migration, co
                                     &data_bytes);
     if (error == 0 && entry->record != NULL)
         error = fy_record_reserve(record, &entry->record->late);
-    /* Who has had the object hears of its end. */
+    /* Ranks that have had the object hear of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
     if (error == 0 && migration->scheduled)
@@ -298,7 +299,7 @@ static int install(ferry *f, fy_arrival *arrival)
         if (error == 0)
             error = fill(f, arrival, &migration, entry, arrival->record);
     }
-    /* Who uninstalled it goes on as it did before. */
+    /* The rank that uninstalled it goes on as it did before. */
     if (error == 0 && arrival->given != NULL)
         fy_location_send(f, arrival->source, (ferry_object){migration.object}, objects->rank,
                          migration.movement);

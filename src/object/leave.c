@@ -1,20 +1,19 @@
-/* Leaving, as far as objects go: those that are here move to others, in turn, and what this rank
- * knows of all that ever were here or were made here goes to its successor, which is asked from
- * then on.
+/* Leaving, as far as objects go. Those that are here move to others, in turn. This rank's knowledge
+ * of all that ever were here or were made here goes to its successor, which is asked from then on.
  *
- * A message that looks for an object on a rank that has left goes to the successor, whose entry is
- * newer then than what the message's route knew: that of a rank that an object has left always is,
- * and the successor has it before anybody asks. An object of which the handover says that the
- * successor itself has it is still on its way there, or has been there: it is awaited, as when a
+ * A message that looks for an object on a rank that has left goes to the successor. The successor's
+ * entry is newer then than what the message's route knew: that of a rank that an object has left
+ * always is, and the successor has it before anybody asks. If the handover says that the successor
+ * itself has an object, that is still on its way there, or has been there. It is awaited, as when a
  * message comes first.
  *
- * What comes here and is of a kind that is not registered here goes on as it has come. */
+ * An object that comes here, of a type that is not registered here, goes on as it has come. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "object/object.h"
 
-/* What one rank tells another of an object. */
+/* The words by which one rank tells another of an object. */
 typedef struct handover {
     uint64_t object;
     int32_t place;
@@ -156,7 +155,7 @@ static int inherit(ferry *f, int source, const handover *item)
     int32_t newer = entry == NULL ? 1 : (int32_t)(item->movement - entry->movement);
     if (entry != NULL && (entry->record != NULL || entry->dead))
         return 0;
-    /* Of an own one that is no more, the news may not have reached who leaves. */
+    /* The end of an own object may not have reached the rank that leaves. */
     if (newer <= 0 || (fy_object_creator((ferry_object){item->object}) == objects->rank &&
                        !fy_names_alive(&objects->names, (ferry_object){item->object})))
         return 0;

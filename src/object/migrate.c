@@ -1,10 +1,13 @@
 /* Migration, on the rank that the object leaves.
  *
- * One path for moves by the application and by the scheduler, on either thread: whoever decides
- * marks the object MIGRATING and takes it out of every list, with the lock when it is scheduled;
- * then it is packed, with its queued messages and the state of its order, and sent, without the
- * lock, as a piggybacked object (piggyback.c) or a migration frame; then it stands on the list
- * `done`. The application thread drains that: the directory learns where the object went, its data
+ * There is one path for moves by the application and by the scheduler, on either thread:
+ * - The thread that decides marks the object MIGRATING and takes it out of every list, with the
+ * lock when it is scheduled.
+ * - It is packed, with its queued messages and the state of its order, and sent, without the lock,
+ * as a piggybacked object (piggyback.c) or a migration frame.
+ * - It stands on the list `done`.
+ *
+ * The application thread drains that: the directory learns where the object went, its data
  * is destroyed, and queued messages that came meanwhile follow it. When it could not be sent it
  * rests again, and nothing is lost. */
 #include <stdlib.h>
@@ -53,7 +56,7 @@ static size_t measure(ferry *f, fy_thread thread, fy_record *record, size_t *dat
     return fy_migration_bytes(record, *data_bytes);
 }
 
-/* What is packed into one block. */
+/* The parts that are packed into one block. */
 typedef struct cargo {
     fy_record *const *records;
     int count;

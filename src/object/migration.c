@@ -5,7 +5,7 @@
 
 #include "object/wire.h"
 
-/* What the flags say: more words stand behind the head, in this order. */
+/* The flags: each says that more words stand behind the head, in this order. */
 enum {
     HAS_EARLY = 1 << 0, /* how many early queued messages */
     HAS_ADDRESS = 1 << 1,

@@ -1,8 +1,12 @@
 /* Migration frame: an object on its way to another rank, as a block of bytes.
  *
- * A header; what it says is not plain; the sequence numbers expected per source; the affinity; the
- * pending and the early queued messages, each a header, the words it has and its data padded to 8
- * bytes; the packed data. Small objects travel much, so an object without anything special, known
+ * - A header, and the words that its flags announce.
+ * - The sequence numbers expected per source, and the affinity.
+ * - The pending and the early queued messages: each a header, the words it has and its data padded
+ * to 8 bytes.
+ * - The packed data.
+ *
+ * Small objects travel much, so an object without anything special, known
  * to two ranks and with one task of one word, needs 88 bytes beside its data. One frame may have
  * several migration frames, one behind the other. Ranks of a job have one byte order. */
 #ifndef FY_MIGRATION_H
@@ -10,7 +14,7 @@
 
 #include "object/object.h"
 
-/* What the header says. */
+/* The contents of the header. */
 typedef struct fy_migration {
     uint64_t object;
     uint64_t address;  /* of data in the shared heap, handed over; else 0 */

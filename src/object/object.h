@@ -9,12 +9,12 @@
  *                            MIGRATING -> RETURNED -> RESTING     it could not be sent
  *
  * Threads: the directory, names, types and queued messages belong to the application thread. A
- * scheduled object may be migrated by the helper thread too, so of such a record `state`, `link`,
- * `item`, `pending`, `early` and `sources` are touched only under fy_control_lock, except that the
- * thread that migrates it reads them while it is MIGRATING, when nobody writes them, and that the
- * application thread owns all of `fy_objects.running`. `late` is the
- * application thread's in every state. A record that is not scheduled is the application thread's
- * alone and needs no lock.
+ * scheduled object may be migrated by the helper thread too. So `state`, `link`, `item`, `pending`,
+ * `early` and `sources` of its record are touched only under fy_control_lock. There are two
+ * exceptions. The thread that migrates it reads them while it is MIGRATING, when nobody writes
+ * them. And the application thread owns all of `fy_objects.running`. `late` is the application
+ * thread's in every state. A record that is not scheduled is the application thread's alone and
+ * needs no lock.
  *
  * Invariant: a directory entry has a record exactly when the object is here, leaving, or awaited.
  * An object has one owner, or is in one migration frame. */
@@ -101,7 +101,7 @@ typedef struct fy_record {
  * there yet. CARRIED: the program takes it there. */
 enum fy_left { FY_SEEN, FY_LEFT, FY_CARRIED };
 
-/* What this rank knows of an object: a slot of the directory. `sequence`, which the last message
+/* A slot of the directory: an object as this rank knows it. `sequence`, which the last message
  * has changed, does not stand beside `movement`: read as one they would have to wait for that. */
 typedef struct fy_entry {
     uint64_t object;
@@ -114,7 +114,7 @@ typedef struct fy_entry {
     uint8_t dead;      /* a tombstone */
 } fy_entry;
 
-/* What balance wants to hear. All but `prepare` are called with the lock held. */
+/* Calls by which balance hears of objects. All but `prepare` are called with the lock held. */
 typedef struct fy_object_watch {
     int (*prepare)(ferry *f); /* before a scheduled object is installed; 0 or why it cannot be */
     void (*activate)(ferry *f, fy_record *record);
@@ -124,7 +124,8 @@ typedef struct fy_object_watch {
     void (*forget)(ferry *f, fy_record *record);
 } fy_object_watch;
 
-/* What a store (src/store) does for the objects of this rank. The application thread calls all. */
+/* The calls of a store (src/store) for the objects of this rank. The application thread makes all.
+ */
 typedef struct fy_object_store {
     /* The data of `record` is here now. */
     void (*keep)(ferry *f, fy_record *record);
@@ -141,7 +142,7 @@ typedef struct fy_object_store {
     void (*end)(ferry *f);           /* the layer closes; all records are freed */
 } fy_object_store;
 
-/* What a store calls: a table is smaller than so many exported functions. */
+/* The functions that a store calls: a table is smaller than so many exported functions. */
 typedef struct fy_object_calls {
     fy_object_state (*state)(ferry *f, const fy_record *record);
     bool (*unlink)(ferry *f, fy_record *record);
@@ -165,7 +166,7 @@ typedef struct fy_arrival {
     uint64_t since_ns; /* when its data could not be made for the first time; or 0 */
 } fy_arrival;
 
-/* What an object cost this rank (costs.c): a slot of a table. */
+/* The cost of an object for this rank (costs.c): a slot of a table. */
 typedef struct fy_cost {
     uint64_t object;
     uint64_t handler_ns;         /* wall time of its handlers */
@@ -339,7 +340,7 @@ enum {
 
 fy_verdict fy_location_frame(ferry *f, int source, const fy_frame *frame);
 
-/* What was to come from `rank`, which has gone, will not: messages that wait for it fail. */
+/* `rank` has gone, so nothing more comes from it: messages that wait for that fail. */
 void fy_directory_peer_gone(ferry *f, int rank);
 
 /* A record of the state AWAITED, or NULL. */
@@ -352,7 +353,7 @@ void fy_record_destroy(fy_objects *objects, fy_record *record);
 
 fy_verdict fy_message_frame(ferry *f, int source, const fy_frame *frame);
 
-/* What becomes of a message that a poll for another tag keeps. */
+/* Called before a poll for another tag keeps a message. */
 fy_hold_fn fy_message_hold;
 
 /* As fy_message_frame, while costs are counted. */

@@ -1,16 +1,16 @@
 /* Piggybacked object: a small object that travels in the frame of the message that waits for it.
  *
- * Who moves by its own wish mostly takes one message along: its next step. Then the frame is that
+ * An object that moves itself mostly takes one message along: its next step. Then the frame is that
  * of the message (wire.h), with the object's movement, and the object is its payload: a head, the
  * sequence numbers expected per source, and the packed data or their address. That is half of a
  * migration frame, and where it arrives no queued message is made: the message runs straight from
  * its frame.
  *
- * It travels as messages do, in the data lane, and is handled where handlers may run. What is
- * scheduled, tracked, counted or has more to take along goes as a migration frame (migrate.c); so a
- * piggybacked object is the application thread's alone on both sides. What cannot be installed at
- * once, since its kind is not registered yet or there is no memory for its data, waits as a
- * migration frame would. */
+ * It travels as messages do, in the data lane, and is handled where handlers may run. An object
+ * that is scheduled, tracked, counted or has more to take along goes as a migration frame
+ * (migrate.c). So a piggybacked object is the application thread's alone on both sides. If an
+ * object cannot be installed now, since its type is not registered yet or there is no memory for
+ * its data, it waits as a migration frame would. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ typedef struct piggyback_head {
 
 _Static_assert(sizeof(piggyback_head) == 8, "it has no holes");
 
-/* What the frame says. */
+/* The words of the frame. */
 typedef struct piggyback {
     fy_envelope envelope;
     ferry_message message;
@@ -165,7 +165,7 @@ static int make(ferry *f, int source, const piggyback *e, const fy_entry *entry,
 {
     fy_objects *objects = fy_objects_of(f);
     int error = entry->record == NULL ? 0 : fy_record_reserve(record, &entry->record->late);
-    /* Who has had the object hears of its end. */
+    /* Ranks that have had the object hear of its end. */
     if (error == 0 && fy_sources_of(&record->sources, objects->rank) == NULL)
         error = FERRY_ENOMEM;
     fy_peer *peer = fy_peer_of(f, source);

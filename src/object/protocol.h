@@ -4,8 +4,8 @@
  * sent the object on knows where to. A protocol decides who else is told, and so how many forwards
  * there are, for how many messages of its own. All ranks of a job have the same one.
  *
- * Invariant: news are told by the rank that the object has reached, or by its creator, and never
- * before it is there. Application thread. prema.txt 4.2.4.1. */
+ * Invariant: a new place is told by the rank that the object has reached, or by its creator, and
+ * never before the object is there. Application thread. prema.txt 4.2.4.1. */
 #ifndef FY_PROTOCOL_H
 #define FY_PROTOCOL_H
 

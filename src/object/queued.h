@@ -13,7 +13,7 @@
 #include "base/pool.h"
 #include "base/table.h"
 
-/* What the way of a message needs beside its contents. */
+/* The part of a message that its way needs, beside its contents. */
 typedef struct fy_envelope {
     ferry_object object;
     uint32_t movement; /* best movement number the route knew */
@@ -42,7 +42,7 @@ typedef struct fy_queued_list {
     uint32_t count;
 } fy_queued_list;
 
-/* What is held of one origin: a slot of a table. */
+/* The messages that are held of one origin: a slot of a table. */
 typedef struct fy_held {
     uint64_t origin_plus_1;
     size_t bytes;           /* of queued messages */

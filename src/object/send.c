@@ -136,7 +136,8 @@ static __attribute__((cold)) int not_sent(ferry *f, uint32_t op, size_t size_byt
 static __attribute__((cold, noinline)) int
 send_by(ferry *f, fy_entry *entry, int rank, const ferry_message *message, const ferry_track *track)
 {
-    /* What follows others goes where they go, also when the object is known elsewhere by now. */
+    /* A message that follows others goes where they go, also when the object is known elsewhere by
+     * now. */
     const fy_route *route = fy_message_route(f, entry->object);
     uint32_t op = 0, movement = entry->movement;
     if (route != NULL) {

@@ -1,4 +1,4 @@
-/* What this rank tells of messages that its objects have not handled (core/why.h). */
+/* Tells of messages that this rank's objects have not handled (core/why.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -38,8 +38,8 @@ void fy_buckets_remove(fy_buckets *buckets, ferry_schedulable *item);
 /* Whether first come goes first from now on: see `in_order`. Takes time for each that is on. */
 void fy_buckets_set_order(fy_buckets *buckets, bool in_order);
 
-/* Of the heaviest bucket the one that came first, or last; NULL when there is none. With `in_order`
- * the last of the heaviest, after a look at each. */
+/* The object of the heaviest bucket that came first, or last; NULL when there is none. With
+ * `in_order` the last of the heaviest, after a look at each. */
 ferry_schedulable *fy_buckets_first(const fy_buckets *buckets);
 ferry_schedulable *fy_buckets_last(const fy_buckets *buckets);
 

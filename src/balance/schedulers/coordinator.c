@@ -304,10 +304,10 @@ static bool has_idle_child(const fy_coordinator *coordinator)
 
 /* With loads of different size, a rank that has lighter work than another, and less of it, gets one
  * of the other's heaviest objects before either runs out: heavy tasks begin early everywhere. It
- * arrives when the taker's task ends, and nobody else can have it until then, so nothing is traded
- * while a rank of the group has nothing to do, what a rank took it does not trade on, and who has
- * one heavy object keeps it. What the coordinator knows may be old: the note says what the taker
- * has, and the rank asked looks again. */
+ * arrives when the taker's task ends, and nobody else can have it until then. So nothing is traded
+ * while a rank of the group has nothing to do. A rank does not trade on what it took, and a rank
+ * with one heavy object keeps it. The coordinator's knowledge may be old: the note says what the
+ * taker has, and the rank asked looks again. */
 static void trade(ferry_scheduling *s, fy_coordinators *coordinators, int taker)
 {
     fy_coordinator *coordinator = &coordinators->levels[0];
@@ -449,8 +449,8 @@ void fy_coordinators_hear(ferry_scheduling *s, fy_coordinators *coordinators, in
     }
 }
 
-/* Reports may have come before this rank had the coordinator that they are for, and their ranks
- * need not have learned yet where it stands: so a coordinator that is made asks for them, and ranks
+/* Reports may have come before this rank had the coordinator that they are for. Their ranks need
+ * not have learned yet where it stands. So a coordinator that is made asks for them, and ranks
  * report again when they learn of a change. Whichever is later finds the other done. */
 int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators)
 {

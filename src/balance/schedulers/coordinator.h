@@ -1,18 +1,17 @@
 /* Coordinator: where ranks that have work to give and ranks that want some are brought together.
  *
  * Coordinators form a tree over the numbers of ranks, in groups of A, the number of children,
- * groups of A
- * * A, and so on. The coordinator of a group stands on the first rank of it that is there (that
- * takes objects); so the first of all has one of each level, the highest being the root, and when a
- * rank comes or goes only the coordinators that it had, or gets, are others'. A child (a rank for
- * level 1, else a coordinator) reports UP what it has to give, or that a rank wants. A coordinator
- * that knows of a child with something to give sends the work request DOWN to it; else the work
- * request goes up, and at the root it stays until somebody reports. So a work request takes two
- * steps per level at most, and the root hears of a subtree only when what it has doubles, halves,
- * or comes to an end.
+ * groups of A times A, and so on. The coordinator of a group stands on the first rank of it that is
+ * there (that takes objects). So the first of all has one of each level; the highest is the root.
+ * When a rank comes or goes only the coordinators that it had, or gets, are others'. A child (a
+ * rank for level 1, else a coordinator) reports UP what it has to give, or that a rank wants. A
+ * coordinator that knows of a child with something to give sends the work request DOWN to it; else
+ * the work request goes up, and at the root it stays until somebody reports. So a work request
+ * takes two steps per level at most, and the root hears of a subtree only when what it has doubles,
+ * halves, or comes to an end.
  *
- * What a coordinator knows may be old. A child that is asked in vain sends the work request up
- * again, with what it really has; since the coordinator counts what it has sent down, each work
+ * A coordinator's knowledge may be old. A child that is asked in vain sends the work request up
+ * again, with what it really has. The coordinator counts what it has sent down. So each work
  * request tries each child a bounded number of times. Invariant: a work request is at one place: on
  * its way, or at the root. One that is to be met at `once` is dropped at the root instead. */
 #ifndef FY_COORDINATOR_H
@@ -30,7 +29,7 @@ typedef enum fy_coordinator_word {
     FY_COORDINATOR_TRADE, /* to a rank: give to one that is busy itself, if that is fair */
 } fy_coordinator_word;
 
-/* What passes between a child and its coordinator. */
+/* The words between a child and its coordinator. */
 typedef struct fy_coordinator_note {
     fy_coordinator_word word;
     int level;       /* of the receiver; 0 is a rank itself */
@@ -81,9 +80,9 @@ typedef struct fy_coordinators {
 int fy_coordinators_init(ferry_scheduling *s, fy_coordinators *coordinators, int children);
 void fy_coordinators_fini(fy_coordinators *coordinators);
 
-/* Others take objects than before: finds where coordinators stand now. What this rank's knew is
- * lost, and asked for again. The caller reports anew. FERRY_ENOMEM: work requests that come here
- * are lost. */
+/* Others take objects than before: finds where coordinators stand now. The knowledge of this rank's
+ * coordinators is lost, and asked for again. The caller reports anew. FERRY_ENOMEM: work requests
+ * that come here are lost. */
 int fy_coordinators_renew(ferry_scheduling *s, fy_coordinators *coordinators);
 
 /* Takes a note to where it belongs: to the coordinator of its level above this rank. */

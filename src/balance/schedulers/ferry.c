@@ -6,27 +6,27 @@
  * a work request that cannot be met now waits at the root of the coordinators until work is
  * reported there.
  *
- * What to give: one object, while a task takes long against a message; else as many as take
+ * How much to give: one object, while a task takes long against a message. Else as many as take
  * SLICE_US together, up to half; then a work request is sent already when the last task begins. The
  * heaviest object goes first, to others as to the own processor, so that what is left for the end
  * is small. When loads differ, coordinators also trade: see coordinator.c.
  *
  * When not to give: a rank that had nothing and gets tasks gives none for a moment (GRACE_US, and
- * less when tasks are short). When many ranks get their tasks at once, those that are first ready
- * to run would otherwise take from their neighbours what these are about to begin, and with few
- * tasks per rank one such move costs a whole task at the end. Nor does it begin at once, but after
- * a thousandth of a task: what ranks that were told to begin send each other comes within moments,
- * and is taken in between tasks only, so it could neither choose among them nor give them away.
+ * less when tasks are short). When many ranks get their tasks together, those that are first ready
+ * to run would otherwise take from their neighbours what these are about to begin. With few tasks
+ * per rank one such move costs a whole task at the end. Nor does the rank begin at once, but after
+ * a thousandth of a task. Ranks that were told to begin send each other tasks within moments. These
+ * are taken in between tasks only, so it could neither choose among them nor give them away.
  * A slow network needs more: the rank measures the time from a work request to the object that it
  * brought, and waits three times as long, at most a hundredth of a task.
  *
- * Steps: when tasks are short and come again and again to the same objects, what a rank lacks now
- * is on its way to it, and an object that moves takes the tasks of later steps along. So an idle
- * rank asks after PAUSE_NS; a work request is met at once, by the rank with the most load, or
- * dropped and repeated after a pause that grows; one object moves at a time, if not much more goes
- * than stays; and what comes first runs first, so that neighbours get their messages in turn. Busy
- * ranks do not trade. An object with no more than a sixteenth of the greatest load of late counts
- * as one without load: messages that come in between steps are no reason to move it. A rank that is
+ * Steps: tasks are short and come again and again to the same objects. Then what a rank lacks now is
+ * on its way to it, and an object that moves takes the tasks of later steps along. So an idle rank
+ * asks after PAUSE_NS. A work request is met at once, by the rank with the most load, or dropped and
+ * repeated after a pause that grows. One object moves at a time, if not much more goes than stays.
+ * Tasks run in the order in which they come, so that neighbours get their messages in turn. Busy
+ * ranks do not trade. An object with no more than a sixteenth of the greatest load of late counts as
+ * one without load: messages that come in between steps are no reason to move it. A rank that is
  * asked so takes up this rule.
  *
  * A work request may be lost for want of memory: after TIMEOUT_US it is sent again. */
@@ -84,7 +84,7 @@ static bool asks_ahead(const ferry_scheduling *s, const ferry_policy *p)
 }
 
 /* Objects that may be given away: all that wait with some load while a task runs, else all but the
- * next. What has no load is sooner done than given. */
+ * next. An object without load is sooner done than given. */
 static uint32_t supply(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t count = p->waiting.loaded;
@@ -130,9 +130,9 @@ static void report(ferry_scheduling *s, ferry_policy *p, int request)
     fy_coordinators_post(s, &p->coordinators, &note);
 }
 
-/* Whether the coordinator should hear of a change. Each word wakes a helper: that there is less
- * left, but not nothing, is worth it only when it is much less. Of short tasks only that there are
- * many more: that there are fewer it learns when it asks in vain. */
+/* Whether the coordinator should hear of a change. Each word wakes a helper. If there is less
+ * left, but not nothing, that is worth it only when it is much less. With short tasks it hears only
+ * that there are many more: that there are fewer it learns when it asks in vain. */
 static bool report_is_due(ferry_scheduling *s, const ferry_policy *p)
 {
     uint32_t now = supply(s, p);
@@ -442,7 +442,8 @@ static void activate(ferry_scheduling *s, void *arg, ferry_schedulable *item)
         add(s, p, item);
         return;
     }
-    /* Not idle yet, and no news: without a task that runs it can give as much as before. */
+    /* Not idle yet, and nothing to report: without a task that runs it can give as much as before.
+     */
     stop_clock(s, p);
     end_running(p);
     if (!fy_buckets_add(&p->waiting, item))

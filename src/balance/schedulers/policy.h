@@ -6,7 +6,7 @@
 
 #include "balance/schedulers/waiting.h"
 
-/* Of parameters: the greatest number of objects, and the greatest load. */
+/* Limits of parameters: the greatest number of objects, and the greatest load. */
 #define FY_OBJECTS_MAX 1000000000
 #define FY_LOAD_MAX 1e300
 

@@ -16,7 +16,7 @@
 
 enum { FY_REPORT_VERSION = 3 };
 
-/* What a rank sends to rank 0 for the report. */
+/* The account that a rank sends to rank 0 for the report. */
 typedef struct fy_report {
     int rank;
     fy_profile_row sent[FY_KINDS], handled[FY_KINDS], other[FY_PROFILE_KINDS];
@@ -43,7 +43,7 @@ static inline fy_report_times fy_report_divide(const fy_report *r)
     return c;
 }
 
-/* What a kind of frame that was sent or handled is called. */
+/* The name of a kind of frame that was sent or handled. */
 typedef struct fy_report_name {
     const char *layer, *kind;
 } fy_report_name;

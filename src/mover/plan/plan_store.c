@@ -20,7 +20,7 @@ static size_t bytes_for(int dims)
     return sizeof(entry_head) + 2 * (size_t)dims * sizeof(int64_t);
 }
 
-/* The number of corners that an entry of the plan has room for. */
+/* The dimensions that the corners of an entry have room for. */
 static int dims_of(const ferry_plan *plan)
 {
     return (int)((plan->entry_bytes - sizeof(entry_head)) / (2 * sizeof(int64_t)));

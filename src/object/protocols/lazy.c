@@ -1,5 +1,5 @@
 /* Lazy: a rank that sends to an old place learns the new one; no other rank does. After more than
- * one forward the creator learns it too, where the thesis tells the sender alone: a rank that knows
+ * one forward the creator learns it too; the thesis tells the sender alone. A rank that knows
  * nothing asks the creator, and would otherwise follow all moves since the creator last sent.
  * tests/object/directory_thesis.c is the thesis's protocol. prema.txt 4.2.4.1. */
 #include "object/protocol.h"

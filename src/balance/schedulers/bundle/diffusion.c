@@ -47,7 +47,7 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t round, d
     fy_policy_tell(s, rank, what, round, fy_word_of(load));
 }
 
-/* What could be given away. */
+/* The load that could be given away. */
 static uint32_t kept(const diffusion *state)
 {
     return state->waiting.running != NULL ? 0 : 1;

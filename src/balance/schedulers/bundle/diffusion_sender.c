@@ -1,15 +1,16 @@
 /* Diffusion, sender-initiated (prema.txt 5.4.2.2): a rank with much work asks the loads of a
  * neighbourhood and sends an object to the least loaded.
  *
- * Objects are kept by load, the heaviest first, to run as to be sent. When what waits exceeds HIGH,
- * at a new message or at the start of a task, QUERY goes to NEIGHBOURS ranks; when all have sent
- * LOAD, or TIMEOUT_US have passed, the heaviest object is OFFERed to the least loaded, if that has
- * less than this rank; and the next round begins when it has answered by TAKE. A rank takes what
- * leaves it with no more than the sender has, counting what it has promised to take from others:
- * else all that hear of an idle rank would send to it at once. A neighbourhood in which none had
- * room is replaced by the next ranks. With PING_US the rounds also begin by the clock, so that a
- * rank in a long task hears that others have become idle; the longer the task has run, the longer
- * the pauses. Without preemption an answer takes a task: then objects are sent without an offer. */
+ * Objects are kept by load, the heaviest first, to run as to be sent. If the waiting load exceeds
+ * HIGH at a new message or at the start of a task, QUERY goes to NEIGHBOURS ranks. When all have
+ * sent LOAD, or TIMEOUT_US have passed, the heaviest object is OFFERed to the least loaded, if that
+ * has less than this rank. The next round begins when it has answered by TAKE. A rank takes an
+ * object only if it then has no more than the sender. It counts what it has promised to take from
+ * others: else all that hear of an idle rank would send to it together. A neighbourhood in which
+ * none had room is replaced by the next ranks. With PING_US the rounds also begin by the clock, so
+ * that a rank in a long task hears that others have become idle; the longer the task has run, the
+ * longer the pauses. Without preemption an answer takes a task: then objects are sent without an
+ * offer. */
 #include <stdlib.h>
 
 #include "balance/schedulers/buckets.h"
@@ -49,7 +50,7 @@ static double load_of(const sender *state)
     return state->waiting.load + state->running_load;
 }
 
-/* What may leave is what waits; a rank that runs nothing is about to run one. */
+/* Waiting objects may leave. But a rank that runs nothing is about to run one. */
 static bool overloaded(const sender *state)
 {
     return state->waiting.load > state->high &&
@@ -110,7 +111,7 @@ static void decide(ferry_scheduling *s, sender *state)
     fy_neighbours_pass(s, &state->around);
 }
 
-/* Whether what was to come should be here by now. What comes during a task counts when that has
+/* Whether what was to come should be here by now. Words that come during a task count when that has
  * ended. */
 static bool was_let_down(const sender *state, uint64_t now_ns)
 {

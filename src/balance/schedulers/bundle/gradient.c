@@ -3,14 +3,14 @@
  *
  * A rank at or below LOW waiting objects is underloaded, above HIGH (LOW at least) overloaded; at 0
  * it is underloaded when no task runs either, but without preemption already during its last. An
- * underloaded rank sends STATUS (itself, proximity 0)
- * to its neighbours: the NEIGHBOURS / 2 ranks before it, and as many behind, and at growing powers
- * of two if FAR is 1, so that word reaches all in logarithmic time. Who hears it and is not
- * overloaded keeps it when it is nearer than what it knows, and passes it on with proximity + 1. An
- * overloaded rank commits first: OFFER (how many) to the nearest it knows; that asks for some of
- * them by TAKE (at most BATCH, less what it was promised by others, maybe 0); the objects then
- * travel together. What is known of an underloaded rank gives way to any other news after
- * EXPIRE_US; a rank that stays underloaded says so again after growing pauses. */
+ * underloaded rank sends STATUS (itself, proximity 0) to its neighbours: the NEIGHBOURS / 2 ranks
+ * before it and as many behind it. If FAR is 1, it sends to ranks at growing powers of two as well,
+ * so that the word reaches all in logarithmic time. A rank that hears it and is not overloaded
+ * keeps it if it is nearer than what it knows, and passes it on with proximity + 1. An overloaded
+ * rank commits first. It sends OFFER (how many) to the nearest it knows. That asks for some of them
+ * by TAKE: at most BATCH, less what it was promised by others, maybe 0. The objects then travel
+ * together. After EXPIRE_US the knowledge of an underloaded rank gives way to any other. A rank
+ * that stays underloaded says so again after growing pauses. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -117,7 +117,7 @@ static void hear_take(ferry_scheduling *s, gradient *g, int source, uint32_t cou
         fy_waiting_remove(&g->waiting, item);
         ferry_scheduling_migrate(s, item, source);
     }
-    /* What was promised and is gone meanwhile. */
+    /* Objects that were promised and are gone meanwhile. */
     if (count > 0)
         fy_policy_tell(s, source, TAKE, 0, count);
     offer(s, g);

@@ -1,18 +1,18 @@
 /* Master and workers (prema.txt 5.4.2.5): what waits anywhere is collected on one rank, which hands
  * it out.
  *
- * Masters form a tree over the ranks that take objects now, by their places among them: the first
- * of every GROUP is the master of these, the first of every GROUP * GROUP the master of those
- * masters, and so on up to the first, the root; with GROUP at 0 there is the root alone. Every rank
- * sends what it has beyond the next task to the root. A rank without work sends
- * REQUEST to its master, which sends CHUNK objects; with FACTORING=1 its share of half of what is
- * left, if that is more, so that chunks shrink towards the end. A master that has nothing remembers
- * who asked it and asks the one above for as many; at the root requests wait for work. With
- * DISTRIBUTED=1 nothing is collected: ranks begin with what they have, and only what is on masters
- * is handed out.
+ * Masters form a tree over the ranks that take objects now, by their places among them. The first
+ * of every GROUP is the master of these. The first of every GROUP * GROUP is the master of those
+ * masters, and so on up to the first, the root. With GROUP at 0 there is the root alone. Every rank
+ * sends what it has beyond the next task to the root. A rank without work sends REQUEST to its
+ * master, which sends CHUNK objects; with FACTORING=1 its share of half of what is left, if that is
+ * more, so that chunks shrink towards the end. A master that has nothing remembers who asked it and
+ * asks the one above for as many; at the root requests wait for work. With DISTRIBUTED=1 nothing is
+ * collected: ranks begin with what they have, and only what is on masters is handed out.
  *
  * Without preemption a master that runs a task lets all its workers wait for it, so it runs none
- * while they ask: one only when it has heard no request for IDLE_US (its workers may be gone).
+ * while they ask. It runs one only when it has heard no request for IDLE_US: its workers may be
+ * gone.
  *
  * When ranks come or go all ask anew. A master remembers whoever asks it, also one that it does not
  * know of yet, or not as its worker, and serves who takes objects: so none is forgotten while some
@@ -72,9 +72,9 @@ static asker *asker_at(const master *m, uint32_t index)
     return &m->askers[m->asker_first + index];
 }
 
-/* Asks for what is wanted here, and again as soon as something has come: what comes while a task
- * runs is here only when that has ended, so a master that waited for all of it would have nothing
- * for those who ask meanwhile. What is too much is its stock. */
+/* Asks for what is wanted here, and again as soon as something has come. Objects that come while a
+ * task runs are here only when it has ended. So a master that waited for all of them would have
+ * nothing for the ranks that ask meanwhile. If too many come, the rest is its stock. */
 static void ask(ferry_scheduling *s, master *m)
 {
     if (m->parent < 0 || m->asked || !ferry_scheduling_is_on(s))

@@ -5,13 +5,13 @@
  * for each: the object that is best for it. Each rank keeps one number per rank: the priority, for
  * itself, of the head that it could get there, 0 for none. A rank tells another by HEAD when its
  * head for that comes, goes, or changes by a quarter. A rank without work (or, without preemption,
- * with its last task) sends REQUEST to the one with the greatest number, which sends the object
- * that is best for the asker, whatever its priority has become, or NONE. Of equal ones each rank
- * begins with another. A rank with work asks too, for what is better by more than a quarter than
- * all that it has: where the thesis runs the better object next, wherever it is, a rank here runs
- * its own best until that has come. It runs what has come so before anybody else can have it. Each
- * choice looks at all that waits. Telling all others costs messages in proportion to the ranks:
- * meant for up to a few hundred. */
+ * with its last task) sends REQUEST to the rank with the greatest number. That sends the object
+ * that is best for the asker, whatever its priority has become, or NONE. If numbers are equal, each
+ * rank begins with another. A rank with work asks too, for an object that is better by more than a
+ * quarter than all that it has. The thesis runs the better object next, wherever it is. Here a rank
+ * runs its own best until that has come. It runs an object that has come so before anybody else can
+ * have it. Each choice looks at all that waits. Telling all others costs messages in proportion to
+ * the ranks: meant for up to a few hundred. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
@@ -57,7 +57,7 @@ static ferry_schedulable *head_for(ferry_scheduling *s, const multilist *m, int 
     return best;
 }
 
-/* What was fetched stays; else one stays for this rank when none runs. */
+/* Fetched objects stay; else one stays for this rank when none runs. */
 static bool can_give(ferry_scheduling *s, const multilist *m)
 {
     bool keeps_one = m->waiting.running == NULL || m->fetched != NULL;
@@ -70,8 +70,8 @@ static double wanted(ferry_scheduling *s, const ferry_schedulable *item, int ran
     return priority > LEAST ? priority : LEAST;
 }
 
-/* What `rank` is to know now; `changed` has come, or gone. What it was told stays true when the
- * head has not become much less: then a good one is found soon. */
+/* The number that `rank` is to know now; `changed` has come, or gone. The number that it was told
+ * stays true when the head has not become much less: then a good one is found soon. */
 static double head_now(ferry_scheduling *s, const multilist *m, int rank,
                        const ferry_schedulable *changed)
 {
@@ -87,7 +87,7 @@ static double head_now(ferry_scheduling *s, const multilist *m, int rank,
     return highest;
 }
 
-/* Tells each what is to be had here, when that is news to it. `changed` may be NULL. */
+/* Tells each rank what is to be had here, unless it knows. `changed` may be NULL. */
 static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable *changed)
 {
     bool gives = can_give(s, m);
@@ -102,7 +102,7 @@ static void announce(ferry_scheduling *s, multilist *m, const ferry_schedulable 
     }
 }
 
-/* What another must have more than, to be asked. Below 0: nothing is needed. */
+/* Another rank is asked only if it has more than this. Below 0: nothing is needed. */
 static double least_wanted(ferry_scheduling *s, const multilist *m)
 {
     if (m->waiting.count == 0)

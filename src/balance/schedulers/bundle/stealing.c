@@ -8,9 +8,9 @@
  *
  * A victim remembers whom it refused. When it has more work than it runs, it sends HINT to as many
  * of them; one that still has no work comes and asks, another answers DECLINE and the next is told.
- * So new work finds idle ranks at once. Idle ranks that were refused by all need not ask again;
- * they do so all the same, one victim at a time after growing pauses (up to BACKOFF_US), since what
- * a victim remembers is bounded, and a hint may meet a thief that waits for a slow answer.
+ * So new work finds idle ranks at once. Idle ranks that were refused by all need not ask again.
+ * They do so all the same, one victim at a time after growing pauses (up to BACKOFF_US). For a
+ * victim remembers a bounded number only, and a hint may meet a thief that waits for a slow answer.
  *
  * An answer may be lost when a victim could not send an object: after TIMEOUT_US a request counts
  * as refused. Requests carry a number, so a late refusal is not taken for the answer to another. */
