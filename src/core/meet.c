@@ -71,7 +71,7 @@ static inline board *board_of(const ferry *f, int rank)
     return f->collectives.boards[rank];
 }
 
-/* What this rank's line of a turn has to be. */
+/* A copy of this rank's line of a turn, as it has to be. */
 static inline line *kept_line(const ferry *f, uint32_t turn)
 {
     return (line *)(void *)&f->collectives.boards[f->ranks] + turn % 2;

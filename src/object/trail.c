@@ -1,14 +1,14 @@
 /* Trail: for `ferry scale`, which handler of which object sent which message, while FERRY_TRACE
- * counts. A message is known by its object, its origin and its number there. What a handler sends
- * stands before the handler itself, since that is added when it has returned. A long run loses its
- * end: TRAIL_MAX entries are kept. Application thread only. */
+ * counts. A message is known by its object, its origin and its number there. Messages that a
+ * handler sends stand before the handler itself, since that is added when it has returned. A long
+ * run loses its end: TRAIL_MAX entries are kept. Application thread only. */
 #include "object/object.h"
 
 #include "base/alloc.h"
 
 enum { TRAIL_FIRST = 1024, TRAIL_MAX = 1 << 20 };
 
-/* What else than the rank from which a handled message came stands as its origin. */
+/* These stand as the origin of a message that was not handled from a rank. */
 enum { SENT_BY_HANDLER = -1, SENT_BY_PROGRAM = -2 };
 
 static void add(fy_trail *trail, const fy_trail_entry *entry)

@@ -49,7 +49,8 @@ static bool beside(const char *path, const char *name, char *out, size_t size)
 
 bool fy_plugin_locate(const char *name, char *path, size_t size)
 {
-    /* Who starts a program that has more rights chooses its name and may link to its file. */
+    /* A user who starts a program that has more rights chooses its name and may link to its file.
+     */
     if (getauxval(AT_SECURE) != 0)
         return readable(FY_PLUGIN_FOLDER, strlen(FY_PLUGIN_FOLDER), "", name, path, size);
     if (in_path(name, path, size))

@@ -2,8 +2,8 @@
  * on libraries which are not everywhere: ports, schedulers to compare with, and HDF5 for movers.
  *
  * They are looked for in the folders of FERRY_PLUGIN_PATH, then beside the library or program that
- * this code is in, as it is built and as it is installed. What a plug-in exports is a table that
- * begins with its version, a uint32_t. */
+ * this code is in, as it is built and as it is installed. A plug-in exports a table that begins
+ * with its version, a uint32_t. */
 #ifndef FY_PLUGIN_H
 #define FY_PLUGIN_H
 

@@ -24,7 +24,7 @@
 
 #include <ferry/error.h>
 
-/* Of the struct of tables, and of each table. */
+/* The version of the struct of tables, and of each table. */
 #define FY_PORT_VERSION 12
 #define FY_TRANSPORT_VERSION 2
 #define FY_HOST_VERSION 1
@@ -66,14 +66,14 @@ static inline void fy_words_copy(uint64_t *to, const uint64_t *from, unsigned co
 }
 
 /* Whether `deliver` gets this in place of a frame that made no sense, as shared memory was
- * overwritten: that one is lost, perhaps more of its source. Of others none is a block without
+ * overwritten: that one is lost, perhaps more of its source. No other frame is a block without
  * data. */
 static inline bool fy_frame_is_lost(const fy_frame *frame)
 {
     return frame->block && frame->data == NULL;
 }
 
-/* What `deliver` made of a frame. */
+/* The answer of `deliver` for a frame. */
 typedef enum fy_verdict {
     FY_TAKEN, /* done with it: its room is free again */
     FY_LEAVE, /* not now: leave it and what follows from this source where it is */
@@ -85,7 +85,7 @@ typedef enum fy_verdict {
  * not be trusted. */
 typedef fy_verdict fy_deliver(void *context, int source, const fy_frame *frame);
 
-/* What the port gives its client to know. */
+/* The properties of a port, for its client. */
 typedef struct fy_port_info {
     int rank, ranks;     /* numbers are below `ranks`, also those of ranks that may still come */
     int starting;        /* the job began with the ranks below this number; 0: with all */
@@ -110,7 +110,7 @@ typedef enum fy_peer_state {
     FY_PEER_ABSENT,
 } fy_peer_state;
 
-/* What a rank is doing, for the line that the launcher prints when it dies and for reports. */
+/* The activity of a rank, for the line that the launcher prints when it dies and for reports. */
 typedef enum fy_doing {
     FY_DOING_MAIN, /* in the program, outside Ferry */
     FY_DOING_HANDLER,
@@ -129,7 +129,7 @@ typedef struct fy_port {
     const fy_port_ops *ops;
 } fy_port;
 
-/* Transport: what a new network must write. No operation is NULL but send_lent and news. */
+/* Transport: what a new network must write. No operation is NULL but `send_lent` and `news`. */
 typedef struct fy_transport_ops {
     uint32_t version; /* FY_TRANSPORT_VERSION */
 
@@ -155,10 +155,10 @@ typedef struct fy_transport_ops {
     /* Whether a frame waits on `lane`; exact, at a cost that may grow with the number of peers. */
     bool (*pending)(fy_port *port, fy_lane lane);
 
-    /* Sleeps until a frame arrives (for the application thread on any lane, for the helper on the
-     * control lane while `serve` names the helper), `wake` is called for the thread, a peer's state
-     * changes, or `now` reaches `deadline_ns`. May return early for no reason. Spins, yields or
-     * sleeps as measurement says is best. */
+    /* Sleeps until a frame arrives, `wake` is called for the thread, a peer's state changes, or
+     * `now` reaches `deadline_ns`. Frames of any lane wake the application thread. Frames of the
+     * control lane wake the helper while `serve` names it. May return early for no reason. Spins,
+     * yields or sleeps as measurement says is best. */
     void (*wait)(fy_port *port, fy_thread thread, uint64_t deadline_ns);
 
     /* [either thread] A wake before the wait makes that wait return at once. */
@@ -211,8 +211,8 @@ typedef struct fy_heap_ops {
     int (*owner)(fy_port *port, fy_thread thread, const void *address, size_t size_bytes);
 
     /* Says for which rank of the node a block is kept: it is released when that one has gone and
-     * all of the node have seen it (`bury`). -1: for none; FY_KEEP_ALL: for whoever uses it. What
-     * `send` and `send_block` put into a block is kept for the target. FERRY_EINVAL: no block
+     * all of the node have seen it (`bury`). -1: for none; FY_KEEP_ALL: for whoever uses it. Blocks
+     * that `send` and `send_block` make are kept for the target. FERRY_EINVAL: no block
      * starts there. NULL: nothing is released so. */
     int (*keep_for)(fy_port *port, void *address, int rank);
 
@@ -239,10 +239,10 @@ typedef struct fy_member_ops {
      * what comes late of such a rank is lost. [application thread, with no poll in flight] */
     bool (*silent)(fy_port *port, int rank);
 
-    /* The client has seen that `rank` is gone: gives back what memory was for the traffic with it,
-     * unless something that it sent has not been taken yet, what was kept for it, and what it had
-     * allocated and is free.
-     * NULL: nothing to do. [application thread, with no poll in flight] */
+    /* The client has seen that `rank` is gone. Gives back the memory for the traffic with it,
+     * unless something that it sent has not been taken yet. Gives back what was kept for it too,
+     * and what it had allocated and is free. NULL: nothing to do. [application thread, with no poll
+     * in flight] */
     void (*bury)(fy_port *port, int rank);
 
     /* A number that changes whenever a peer's state does; read relaxed. Lends until close. NULL
@@ -317,7 +317,7 @@ struct fy_port_ops {
     fy_diagnosis_ops diagnosis;
 };
 
-/* What core starts a port with. Zero and NULL mean the default of the port. */
+/* The arguments by which core starts a port. Zero and NULL mean the default of the port. */
 typedef struct fy_port_settings {
     int ranks;                /* as FERRY_RANKS says; the port checks its own limit */
     size_t heap_bytes;        /* per rank, of alloc */
@@ -330,7 +330,7 @@ typedef struct fy_port_settings {
     int (*error_set)(int error, const char *format, ...);
 } fy_port_settings;
 
-/* What one rank does. The result is the exit status of the rank. It closes the port. */
+/* The program of one rank. The result is the exit status of the rank. It closes the port. */
 typedef int fy_port_main(void *arg, fy_port *port);
 
 /* How core starts the port NAME that FERRY_PORT names: the plug-in ferry-port-NAME.so exports this

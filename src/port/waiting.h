@@ -1,6 +1,7 @@
-/* Waiting: which ranks wait for which, as they tell who asks (core/why.h), and whether that goes
- * round in a circle. What is told is of one moment per rank, not of one for all: a circle that is
- * there twice is one. For whoever has heard several ranks: the launcher, a node, the simulator. */
+/* Waiting: which ranks wait for which, as they answer a status query (core/why.h), and whether that
+ * goes round in a circle. Each rank tells of one moment of its own, not of one for all: a circle
+ * that is there twice is one. For a process that has heard several ranks: the launcher, a node, the
+ * simulator. */
 #ifndef FY_WAITING_H
 #define FY_WAITING_H
 
@@ -9,7 +10,7 @@
 
 enum { FY_AWAITED_MAX = 8 };
 
-/* What a rank has told. */
+/* The answer of a rank. */
 typedef struct fy_waiting {
     int rank; /* its number in the job */
     bool lives, answered;

@@ -2,9 +2,9 @@
  * bucket.
  *
  * Buckets are half octaves of load. Everything takes constant time. The heaviest bucket goes first,
- * but every so often another has its turn, so that nothing waits for ever. Invariants: an item is
- * on the priority buckets exactly when its `queued` is true; its `mark` is its load when it was put
- * there, or 0 if that was not above `floor`, and `load` is the sum of the marks. */
+ * but every so often another has its turn, so that nothing waits for ever. Invariants: An item is
+ * on the priority buckets exactly when its `queued` is true. Its `mark` is its load when it was put
+ * there, or 0 if that was not above `floor`. `load` is the sum of the marks. */
 #ifndef FY_BUCKETS_H
 #define FY_BUCKETS_H
 

@@ -20,14 +20,14 @@
  * A slow network needs more: the rank measures the time from a work request to the object that it
  * brought, and waits three times as long, at most a hundredth of a task.
  *
- * Steps: tasks are short and come again and again to the same objects. Then what a rank lacks now is
- * on its way to it, and an object that moves takes the tasks of later steps along. So an idle rank
- * asks after PAUSE_NS. A work request is met at once, by the rank with the most load, or dropped and
- * repeated after a pause that grows. One object moves at a time, if not much more goes than stays.
- * Tasks run in the order in which they come, so that neighbours get their messages in turn. Busy
- * ranks do not trade. An object with no more than a sixteenth of the greatest load of late counts as
- * one without load: messages that come in between steps are no reason to move it. A rank that is
- * asked so takes up this rule.
+ * Steps: tasks are short and come again and again to the same objects. Then what a rank lacks now
+ * is on its way to it, and an object that moves takes the tasks of later steps along. So an idle
+ * rank asks after PAUSE_NS. A work request is met at once, by the rank with the most load, or
+ * dropped and repeated after a pause that grows. One object moves at a time, if not much more goes
+ * than stays. Tasks run in the order in which they come, so that neighbours get their messages in
+ * turn. Busy ranks do not trade. An object with no more than a sixteenth of the greatest load of
+ * late counts as one without load: messages that come in between steps are no reason to move it. A
+ * rank that is asked so takes up this rule.
  *
  * A work request may be lost for want of memory: after TIMEOUT_US it is sent again. */
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "core/report/report.h"
 
-/* What was started, from the system; NUL between its words. */
+/* The command that was started, from the system; NUL between its words. */
 static void write_command(FILE *out)
 {
     char text[1024];

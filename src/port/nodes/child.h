@@ -4,7 +4,8 @@
 
 #include <limits.h>
 
-/* What a child must not inherit of the binding's launcher: it would pass for its parent. */
+/* Variables of the binding's launcher that a child must not inherit: it would pass for its parent.
+ */
 typedef struct fy_nodes_launcher {
     const char *const *variables; /* how those of the environment begin; the last is NULL */
     int connection;               /* a file descriptor that is its parent's; -1: none */
@@ -25,8 +26,8 @@ int fy_nodes_program_read(const fy_nodes_launcher *launcher, fy_nodes_program *o
 void fy_nodes_program_free(fy_nodes_program *program);
 
 /* In the child of a fy_nodes_program: closes the connection, and lets the child run on all
- * processors that the node has for this job, since those that the launcher has bound its parent to
- * are its parent's. */
+ * processors that the node has for this job. Those that the launcher has bound its parent to are
+ * its parent's. */
 void fy_nodes_child_prepare(void *program);
 
 #endif

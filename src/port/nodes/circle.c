@@ -1,10 +1,10 @@
-/* Circles of waiting that reach over nodes. Of a rank elsewhere nobody here can read what it told,
- * so all tell each other: whoever is asked begins a round, or is in one that he has heard of, and
- * sends to all what it waits for, in a notice. Who finds itself in a circle adds that to its
- * answer; in a round that a stalled call began, where nobody prints answers, the lowest rank of the
- * circle logs it. So it takes those in the circle alone, who wait, and thus look for messages.
+/* Deadlocks that reach over nodes. Nobody here can read what a rank elsewhere told, so all tell
+ * each other. A rank that is asked begins a round, or is in one that it has heard of, and sends to
+ * all what it waits for, in a notice. A rank that finds itself in a circle adds that to its answer.
+ * In a round that a stalled call began nobody prints answers, so the lowest rank of the circle logs
+ * it. Thus only ranks in the circle are needed. They wait, so they look for messages.
  *
- * Questions at once on several nodes begin rounds of one number, which are one; a new question
+ * Queries at the same time on several nodes begin rounds of one number, which are one. A new query
  * within ROUND_NS is answered by what the last round has shown. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * FERRY_ENOMEM with fy_error_set. [application thread] */
 int fy_nodes_joiner(fy_segment *segment, fy_port *port);
 
-/* What `spawn_ranks` says on a node of such a job, of `error` that port shm's said. */
+/* The error of `spawn_ranks` on a node of such a job, for `error` of port shm's. */
 int fy_nodes_spawn_ranks_error(int error, int count, int numbers);
 
 #endif

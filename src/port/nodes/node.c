@@ -1,6 +1,7 @@
 /* The node's first rank makes the segment and tells the others its process and descriptor over the
- * binding; they open it through /proc, which the kernel grants to processes of the same user alone,
- * and compare what they opened with what it made: no name, no socket, nothing to remove. Where
+ * binding. They open it through /proc, which the kernel grants to processes of the same user alone.
+ * They compare what they opened with what it made. So there is no name, no socket, and nothing to
+ * remove. Where
  * /proc does not let them (a container for each rank), each rank is a node of its own. All agree on
  * it.
  */
@@ -19,7 +20,7 @@
 #include "port/nodes/open.h"
 #include "port/shm/layout.h"
 
-/* What each rank of a node tells the others. */
+/* The words that each rank of a node tells the others. */
 typedef struct card {
     uint64_t device, file; /* of the segment */
     int32_t rank;          /* in the job */

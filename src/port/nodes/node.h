@@ -15,7 +15,7 @@ typedef struct fy_node {
     int *ranks;
     int32_t *pids;
     int fd; /* of the segment, for ranks that are started later and for `ferry why` */
-    /* Of a job over several nodes that may grow; else 0: its numbers. They are the places in the
+    /* The numbers of a job over several nodes that may grow; else 0. They are the places in the
      * segment of each node, and the one behind them is the relay's. */
     int numbers;
     int *leaders; /* then the first rank of each node, ascending, */
@@ -24,7 +24,7 @@ typedef struct fy_node {
     int later_first, later_count; /* this node's numbers of ranks that join later */
 } fy_node;
 
-/* What a job over several nodes needs to grow, on every rank. */
+/* The needs of a job over several nodes that may grow, on every rank. */
 typedef struct fy_nodes_growth {
     int ranks_max; /* 0: it has no room */
     bool threads;  /* a thread of Ferry's may call the binding */
@@ -52,7 +52,7 @@ static inline bool fy_node_is_relay(const fy_node *node)
 
 /* Under Ferry's launcher deaths are the launcher's to notice, and ranks are its to start; here
  * nobody else does. A thread sleeps until the next rank of the node ends, marks it dead if it had
- * not left, says so, and goes on with the one after that: together the watches see every death that
+ * not left, says so, and goes on with the one after that. Together the watches see every death that
  * one rank survives.
  *
  * Where the segment has places left, the thread also starts ranks,
@@ -61,9 +61,9 @@ static inline bool fy_node_is_relay(const fy_node *node)
  * launcher ends them by ending this one, with which they die. */
 typedef struct fy_nodes_watch fy_nodes_watch;
 
-/* From here on SIGUSR1 is a question, until close; false: the program has use for it, and nothing
- * is to be closed. Called before the binding begins, whose threads are not to take what the watch
- * waits for. */
+/* From here on SIGUSR1 is a status query, until close; false: the program has use for it, and
+ * nothing is to be closed. Called before the binding begins, whose threads are not to take what the
+ * watch waits for. */
 bool fy_nodes_queries_open(void);
 void fy_nodes_queries_close(void);
 

@@ -11,7 +11,7 @@
 #include "port/nodes/child.h"
 #include "port/shm/shm.h"
 
-/* What a binding opens the port with. It fills all but the last part. */
+/* The arguments by which a binding opens the port. It fills all but the last part. */
 typedef struct fy_nodes_options {
     const fy_nodes_binding *binding; /* lent until leave */
     fy_nodes_net *net;               /* of all ranks */
@@ -30,8 +30,8 @@ typedef struct fy_nodes_options {
 typedef struct fy_nodes_job fy_nodes_job;
 
 /* To be called before the binding starts threads: reads the environment, and makes SIGUSR1 a
- * question until fy_nodes_leave. Where the job is not opened, fy_nodes_end undoes it. FERRY_EINVAL
- * with fy_error_set. [application thread] */
+ * status query until fy_nodes_leave. Where the job is not opened, fy_nodes_end undoes it.
+ * FERRY_EINVAL with fy_error_set. [application thread] */
 int fy_nodes_begin(fy_nodes_options *options);
 void fy_nodes_end(const fy_nodes_options *options);
 

@@ -1,5 +1,5 @@
-/* The port over several nodes: its table, its beginning and its end. What is not about messages is
- * port shm's. */
+/* The port over several nodes: its table, its beginning and its end. All that is not about messages
+ * is port shm's. */
 #include "port/nodes/port_state.h"
 
 #include <sched.h>

@@ -12,12 +12,12 @@
  * cache line less for it, a tenth of a microsecond.
  *
  * Receives for frames are posted beforehand, from any source, and looked at in the order posted:
- * one test tells whether anything has come. What has come stands in the queue of its source until
- * it is delivered. A source may have so much in flight, by frames and by bytes; the target counts
- * what it has taken and says so in the head of each frame that goes back, or, when none does, in a
- * notice. Notices travel on the control tag and cost no credit.
+ * one test tells whether anything has come. A frame that has come stands in the queue of its source
+ * until it is delivered. A source may have so much in flight, by frames and by bytes. The target
+ * counts what it has taken. It says so in the head of each frame that goes back, or, when none
+ * does, in a notice. Notices travel on the control tag and cost no credit.
  *
- * A message to or from a rank that joined later has a route behind its head: it begins or ends at a
+ * A message to or from a rank that joined later has a route behind its head. It begins or ends at a
  * relay (relay.h), which is an endpoint for each such rank of its node, as the process is for its
  * own rank.
  *
@@ -37,7 +37,7 @@
 
 #define WORDS_BYTES (FY_FRAME_WORDS * sizeof(uint64_t))
 #define EAGER_MAX (16u << 10)
-/* Under way from one rank to another on one lane: frames, bytes of frames, bytes of payloads that
+/* In flight from one rank to another on one lane: frames, bytes of frames, bytes of payloads that
  * follow (one of those always may). */
 #define FRAMES_MAX 256u
 #define FRAME_BYTES_MAX (1u << 20)
@@ -55,7 +55,7 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 #define WIRE_ROUTED 4u  /* a route follows the head */
 #define WIRE_WAITS 8u   /* with WIRE_NOTICE: what its source waits for, see circle.c */
 
-/* What a notice says of its source. */
+/* The kinds of a notice about its source. */
 typedef enum notices {
     NOTICES_NONE,
     NOTICES_BYE,     /* it has left: its last message on this lane */
@@ -67,7 +67,7 @@ typedef enum notices {
     NOTICES_LOST,    /* its process has lost messages: see fy_nodes_cut_off */
 } notices;
 
-/* What a message begins with. Words and payload follow. */
+/* The head of a message. Words and payload follow. */
 typedef struct wire {
     uint8_t kind;
     uint8_t word_count;
@@ -172,7 +172,7 @@ typedef struct departure {
 enum { SMALL, LARGE, CLASSES };
 #define SMALL_BYTES 1024u
 
-/* What ranks have told of what they wait for (circle.c). */
+/* The waits that ranks have told of (circle.c). */
 typedef struct circles {
     uint32_t round, told; /* the newest round, and that in which this rank has told last */
     bool logs;            /* what is found in it is logged */
@@ -184,9 +184,9 @@ typedef struct circles {
 } circles;
 
 /* In nodes_port.far: on how many lanes the rank counts as gone, whether it died, whether it has
- * come, whether something between it and this rank was lost, and on how many lanes its goodbye has
- * arrived. Those that the job began with have come. A rank that is lost counts as gone on all lanes
- * immediately. Its goodbyes arrive later. */
+ * come, and whether something between it and this rank was lost. Also on how many lanes its goodbye
+ * has arrived. Those that the job began with have come. A rank that is lost counts as gone on all
+ * lanes immediately. Its goodbyes arrive later. */
 #define FAR_BYES 3u
 #define FAR_DEAD 4u
 #define FAR_HERE 8u
@@ -253,7 +253,7 @@ static inline void unlock(nodes_port *p)
 /* port.c, for fy_nodes_peer. */
 peer *fy_nodes_peer_make(endpoint *e, int number);
 
-/* What an endpoint has of a rank elsewhere, made at its first use; NULL without memory. */
+/* The state of a rank elsewhere at an endpoint, made at its first use; NULL without memory. */
 static inline peer *fy_nodes_peer(endpoint *e, int number)
 {
     return e->peers[number] != NULL ? e->peers[number] : fy_nodes_peer_make(e, number);
@@ -282,8 +282,8 @@ static inline bool fy_nodes_is_lost(const nodes_port *p, int number)
     return (atomic_load_explicit(&p->far[number], memory_order_relaxed) & FAR_LOST) != 0;
 }
 
-/* What a sender does with its data: lets them be copied, hands over their block, or leaves them in
- * place until told otherwise. */
+/* The ways of a sender with its data: lets them be copied, hands over their block, or leaves them
+ * in place until told otherwise. */
 typedef enum terms { COPIED, GIVEN, LENT } terms;
 
 /* send.c. fy_nodes_send_remote takes the lock itself. `lent`: with LENT, to be told; else NULL. */

@@ -11,8 +11,8 @@
 enum { FREE_SLOTS_MAX = 64, UNKNOWN = -1 };
 
 /* A source is told what was taken at the latest after so many frames or bytes of frames, and at
- * once after a payload that followed: small against what may be in flight, or it would wait for us
- * and we for it. */
+ * once after a payload that followed. The numbers are small against what may be in flight. Else it
+ * would wait for us and we for it. */
 enum { UNTOLD_FRAMES_MAX = FRAMES_MAX / 4, UNTOLD_BYTES_MAX = FRAME_BYTES_MAX / 4 };
 
 static slot *slot_get(nodes_port *p)

@@ -20,7 +20,7 @@
 #define DEAD_FRAMES_NS 20000000u
 #define BUDGET 64
 
-/* What is known of a number, and was told. */
+/* The knowledge of a number, which was told. */
 enum { KNOWN_HERE = 1, KNOWN_ENDURES = 2, KNOWN_ENDS = 4, KNOWN_GONE = 8 };
 
 struct fy_nodes_relay {
@@ -185,8 +185,8 @@ static bool holds_frames(const fy_nodes_relay *r, int number)
     return holds;
 }
 
-/* Fills the place of a rank elsewhere; without memory a later turn does. Of those that have gone
- * nobody else would tell it. */
+/* Fills the place of a rank elsewhere; without memory a later turn does. Nobody else would
+ * tell it of those that have gone. */
 static void fill_place(fy_nodes_relay *r, int number)
 {
     fy_port *shadow;

@@ -3,10 +3,10 @@
  *
  * Later ranks are processes that the binding does not know; they have the node's segment, in which
  * every number of the job has a place. The relay is a thread that fills the places of ranks
- * elsewhere: it takes the frames that later ranks send there and sends them over the binding in
- * their name, and puts those that come for them into the rings from those places. It tells other
- * nodes who has come and gone here, and marks here who has there. It is idle while no later rank is
- * there.
+ * elsewhere. It takes the frames that later ranks send there and sends them over the binding in
+ * their name. It puts those that come for them into the rings from those places. It tells other
+ * nodes which ranks have come and gone here, and marks here those that have there. It is idle while
+ * no later rank is there.
  *
  * Invariants: of a rank that comes, its arrival is told before its frames; of one that leaves, its
  * end after them. The ports of the places are this thread's alone; its part of the binding, and the
@@ -32,7 +32,7 @@ void fy_nodes_relay_free(fy_nodes_relay *relay);
 endpoint *fy_nodes_relay_end(fy_nodes_relay *relay, int number);
 
 /* Whether every rank of this node, later ones and those that are still to come included, has left
- * or died. Of any process of it. */
+ * or died. Any process of the node may ask. */
 bool fy_node_is_empty(const fy_node *node, int world);
 
 #endif

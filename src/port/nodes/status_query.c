@@ -1,7 +1,7 @@
-/* Questions: SIGUSR1, which launchers pass on to all ranks, asks what they do.
+/* Status queries: SIGUSR1, which launchers pass on to all ranks, asks what they do.
  *
  * It has a handler, so that a program may put its own in its place at any time. A handler can reach
- * no rank, so it sends on another signal, which all threads block and the watch reads; the first
+ * no rank, so it sends on another signal, which all threads block and the watch reads. The first
  * rank of a node that is there prints what those of its segment answer. Threads: the application
  * thread opens and closes, the watch answers. */
 #include <errno.h>
@@ -34,7 +34,7 @@ static void pass_on(int number)
     errno = kept;
 }
 
-/* Of the other signal, where a thread of the program does not block it. */
+/* The handler of the other signal, where a thread of the program does not block it. */
 static void lose(int number)
 {
     (void)number;

@@ -1,7 +1,7 @@
 /* Waiting: a binding cannot sleep and wake, so a thread looks again and again, for less and less of
- * the time: spins, then yields while they come back quickly, then sleeps in port shm, where the
- * ranks of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes. The
- * helper looks once per quantum (FERRY_QUANTUM_US). */
+ * the time. It spins, then yields while yields come back quickly. Then it sleeps in port shm, where
+ * the ranks of this node wake it, for pauses that double up to PAUSE_MAX_NS while nothing comes.
+ * The helper looks once per quantum (FERRY_QUANTUM_US). */
 #include "port/nodes/port_state.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@
 #define SLOW_YIELD_NS 100000u
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
-/* Of a helper that does not serve the control lane: it may be told to at any time. */
+/* The pause of a helper that does not serve the control lane: it may be told to at any time. */
 #define IDLE_QUANTUM_NS 1000000u
 
 static bool near_pending(nodes_port *p)

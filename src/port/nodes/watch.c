@@ -17,7 +17,7 @@
 #include "port/nodes/child.h"
 #include "port/nodes/node.h"
 
-/* What tells the thread to end. */
+/* These tell the thread to end. */
 enum { STOP_AT_ONCE = 1, STOP_AFTER_CHILDREN = 2 };
 
 enum { PAUSE_NS = 1000 * 1000 };
@@ -34,8 +34,8 @@ struct fy_nodes_watch {
     uint64_t
         await_ns; /* since when the end of a rank waits for what other nodes say; 0: none does */
     bool starts;  /* it starts ranks; the rest is only for that */
-    /* Of the ranks that this process has started. It counts as one of them itself, so that the job
-     * is not at its end with the last of them. */
+    /* The job of the ranks that this process has started. It counts as one of them itself, so that
+     * the job is not at its end with the last of them. */
     job job;
     fy_launch_plan plan;
     fy_nodes_program program;
@@ -296,7 +296,7 @@ bool fy_nodes_watch_stop(fy_nodes_watch *w, bool whole)
     ssize_t written = write(w->stop_fd, &how, sizeof(how));
     (void)written;
     pthread_join(w->thread, NULL);
-    /* Of one that had left the job; nobody is there any more who could end with its status. */
+    /* It had left the job; nobody is there any more who could end with its status. */
     if (w->job.status != 0)
         _exit(w->job.status);
     bool saw_death = w->saw_death;

@@ -1,15 +1,18 @@
-/* Whose an arena is. There is one for each number, or fewer where the size asked for leaves no room
- * for so many: then a rank that joins takes one whose owner has gone and in which nothing lives.
+/* The owners of arenas. There is one for each number, or fewer where the size asked for leaves no
+ * room for so many: then a rank that joins takes one whose owner has gone and in which nothing
+ * lives.
  *
  * An arena has a word: its owner, who tends it, and how often he was asked to look again. Nothing
  * is allocated in an arena of one who has gone, so what is empty stays empty. It is free when its
- * owner has gone, all that are there know (bury.c), and its pages were given back; who tends it
- * finds that out, and by then nobody is about to store anything there for the old owner:
- * - who gives a block back to an owner that lives has not yet heard of its death, so not all know;
- * - who gives one back after it has one store to do, before which the block is not free;
- * - everything that takes several steps is done by who tends it.
- * Others that find somebody at that ask him to look again, and go on: he may be stopped. One that
- * dies at it is followed by the next, at the latest by who hears of his death. The word says for
+ * owner has gone, all that are there know (bury.c), and its pages were given back. The rank that
+ * tends it finds that out. By then nobody is about to store anything there for the old owner:
+ * - A rank that gives a block back to an owner that lives has not yet heard of its death, so not
+ * all know.
+ * - A rank that gives one back after it has one store to do, before which the block is not free.
+ * - The rank that tends the arena does everything that takes several steps.
+ *
+ * Others that find a rank at that ask it to look again, and go on: it may be stopped. If a rank
+ * dies at it, the next follows, at the latest the one that hears of that death. The word says for
  * which owner it is, and numbers are not used again, so a step that comes late changes nothing.
  *
  * A rank takes the arena of its own number where there is one, so addresses are used for another

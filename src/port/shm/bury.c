@@ -1,9 +1,10 @@
-/* What is given back of a rank that has gone: the rings between it and this rank, of which each
- * survivor has its own; then, by the last that hears of it, blocks that were kept for it in any
- * heap, as what was sent to it and it had not taken, and the pages of its own heap on which nothing
- * lives. Until all know, one of them may still read there, or be about to take what it had sent.
- * Others may release blocks of that heap later, and then give back their pages (fy_shm_release).
- * What stays is what can still be asked for: its control block, its board with its cells. */
+/* Gives back the memory of a rank that has gone. Each survivor gives back the rings between that
+ * rank and itself. The last that hears of it gives back more. These are blocks that were kept for
+ * the rank in any heap, such as data sent to it that it had not taken. They are also the pages of
+ * its own heap on which nothing lives. Until all know, one of them may still read there, or be
+ * about to take what it had sent. Others may release blocks of that heap later, and then give back
+ * their pages (fy_shm_release). Its control block and its board with its cells stay: they can still
+ * be asked for. */
 #include "port/shm/port_state.h"
 
 #include <sys/mman.h>
@@ -49,7 +50,8 @@ bool fy_shm_silent(fy_port *port, int rank)
     return true;
 }
 
-/* What the client had no room for yet, or no time, is still to be taken: those rings stay. */
+/* If the client had no room or no time for frames yet, they are still to be taken: those rings
+ * stay. */
 static void bury_rings(shm_port *p, uint32_t gone)
 {
     for (uint32_t thread = 0; thread < FY_THREADS; thread++)

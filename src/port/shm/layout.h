@@ -20,7 +20,7 @@
 #define SHM_CHANNELS (FY_THREADS * FY_LANES)
 #define SHM_OPEN_WORDS (FY_RANKS_MAX / 64)
 
-/* What a rank has done so far with its place. */
+/* How far a rank has come with its place. */
 typedef enum shm_state { SHM_ABSENT, SHM_JOINED, SHM_LEFT, SHM_DEAD } shm_state;
 
 /* In `state`, beside shm_state: this rank does not make senders' stores visible when it goes to
@@ -45,7 +45,7 @@ typedef struct shm_header {
     uint32_t arenas;
 } shm_header;
 
-/* What all ranks write, behind the header. */
+/* The part behind the header, which all ranks write. */
 typedef struct shm_common {
     _Atomic uint32_t spawned; /* numbers given to ranks beyond those the job began with */
     /* Where the job has more nodes: those are this node's up to here, and the relay's place.
@@ -97,7 +97,8 @@ typedef struct shm_rank {
     _Atomic uint64_t in_job;
     char name[SHM_HANDLERS_MAX][SHM_NAME_BYTES];
 
-    /* What it tells who asks (why.c): the numbers of the last question and of the last answered. */
+    /* Its answer to a status query (why.c): the numbers of the last query and of the last answered.
+     */
     _Alignas(64) _Atomic uint32_t asked;
     _Atomic uint32_t answered;
     _Atomic uint64_t answer[FY_ANSWER_BYTES / sizeof(uint64_t)];
@@ -198,7 +199,7 @@ static inline uint32_t shm_state_in(uint32_t word)
     return word <= SHM_DEAD ? word : SHM_JOINED;
 }
 
-/* What a rank has done so far with its place (shm_state). */
+/* How far a rank has come with its place (shm_state). */
 static inline uint32_t fy_shm_state(const fy_segment *s, uint32_t rank)
 {
     /* acquire: what a rank wrote before it went is seen by who sees that it has */
@@ -266,8 +267,8 @@ void fy_controls_note(void *base, uint32_t rank, shm_state state);
 /* Sets the state of `rank`, and tells. */
 FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_state state);
 
-/* Writes what the rank does, or did last, after `lead`: nothing when it never joined. What stands
- * in a control block is checked: it is the rank's to scribble on. */
+/* Writes what the rank does, or did last, after `lead`: nothing when it never joined. The
+ * contents of a control block are checked: the rank may scribble on it. */
 FY_SHARED void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size);
 
 /* Asks every rank that lives what it does, and wakes it; then waits a moment for the answers and

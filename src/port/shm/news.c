@@ -1,12 +1,12 @@
-/* Which rings a poll looks at, and whether there is anything in any.
+/* Chooses the rings that a poll looks at, and finds out whether there is anything in any.
  *
- * What is done seldom is here, and compiled for size. receive.c tells what the rules are. */
+ * Code that runs seldom is here, and compiled for size. receive.c tells what the rules are. */
 #include "port/shm/port_state.h"
 
 /* Inboxes that are watched however long they are silent. */
 #define FEW_COUNT 1
-/* Polls in a row that find nothing, after which a round ends; rounds of silence after which a
- * source is not watched any more; and how many of the others are looked at in a round. */
+/* After so many polls in a row that find nothing a round ends. After so many rounds of silence a
+ * source is not watched any more. So many of the others are looked at in a round. */
 #define ROUND_POLLS 64
 #define SILENT_ROUNDS 1
 #define TURN_COUNT 4

@@ -67,7 +67,7 @@ typedef struct shm_port {
     bool crowded; /* more ranks are there than processors, as the application thread saw last */
     fy_compute compute;
     shm_rank *self;
-    _Atomic uint64_t *any[FY_LANES]; /* of this rank's news */
+    _Atomic uint64_t *any[FY_LANES]; /* of this rank's `news` */
     fy_heap *heap;
     uint32_t arena;             /* its number */
     _Atomic uint32_t releasing; /* threads that give a block back to another rank */
@@ -109,7 +109,7 @@ const _Atomic uint64_t *fy_shm_news(fy_port *port, fy_lane lane);
 /* As fy_shm_pending, of the application thread, where a frame that has just come may be missed: it
  * costs as much as a poll. */
 bool fy_shm_has_news(const shm_port *p);
-/* news.c */
+/* `news.c` */
 /* The next slot is as this rank has left it. */
 static inline bool inbox_is_idle(const inbox *in)
 {
@@ -146,7 +146,7 @@ bool fy_shm_silent(fy_port *port, int rank);
 bool fy_shm_all_know(const shm_port *p, uint32_t gone);
 
 /* arenas.c */
-/* Of an arena's word: who has it, 1 + rank, 0 for nobody. */
+/* The part of an arena's word that says which rank has it, 1 + rank, 0 for none. */
 #define ARENA_RANK_BITS 16
 #define ARENA_RANK_MASK ((UINT64_C(1) << ARENA_RANK_BITS) - 1)
 
@@ -198,7 +198,7 @@ int fy_shm_owner(fy_port *port, fy_thread thread, const void *address, size_t si
 /* 0: for nobody, else 1 + the rank. As fy_arena_keep_for. */
 int fy_shm_keep(const fy_segment *segment, void *address, uint32_t keeper);
 int fy_shm_keep_for(fy_port *port, void *address, int rank);
-/* Of blocks that are kept for FY_KEEP_ALL: above those for ranks. */
+/* The keeper of blocks that are kept for FY_KEEP_ALL: above those for ranks. */
 enum { KEEPER_ALL = FY_RANKS_MAX + 1 };
 /* Size of the live block that starts at `address`, on any rank; 0 for none. */
 size_t fy_shm_block_bytes(const fy_segment *segment, const void *address);

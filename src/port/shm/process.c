@@ -1,4 +1,4 @@
-/* Which segment a process holds: for whoever asks a job from outside. */
+/* Finds the segment that a process holds, for a program that asks a job from outside. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,20 +8,20 @@
  * in order. That costs a look at one more line, so it is done before the rank sleeps only.
  *
  * A poll does not look at the rings of silent sources. A source that has sent sets its bit in this
- * rank's `news`, and says in one word, `any`, that there are new bits: the one word that a poll
- * looks at for all sources that were silent.
+ * rank's `news`, and says in one word, `any`, that there are new bits. A poll looks at this one
+ * word for all sources that were silent.
  *
  * On the control lane the bit goes when its rings are looked at. Its sources order the look at
  * their bit behind the frame, and here the bit is taken away before the look at the rings, all
- * sequentially consistent: either the poll sees the frame, or the source sees that its bit is gone.
+ * sequentially consistent. Either the poll sees the frame, or the source sees that its bit is gone.
  *
  * On the data lane a source does not order the two, since that would cost more than the rest of the
  * send. There the bit stays as long as frames come, and this rank watches those sources' rings
  * themselves: in an exchange of frames nobody writes to `news`. A bit is taken away after rounds of
- * silence. A frame whose turn this rank does not see yet, although its source has still seen the
- * bit, is found in two ways: each round ends with a look at some of the rings that are not watched,
- * in turn, and before this rank sleeps it makes all sources' stores visible and looks at all rings
- * (wait.c, fy_shm_pending). */
+ * silence. This rank may not see the turn of a frame yet, although its source has still seen the
+ * bit. Such a frame is found in two ways. Each round ends with a look at some of the rings that are
+ * not watched, in turn. And before this rank sleeps it makes all sources' stores visible and looks
+ * at all rings (wait.c, fy_shm_pending). */
 #include "port/shm/port_state.h"
 
 #include "base/log.h"
@@ -269,7 +269,7 @@ static __attribute__((noinline)) int poll_watched(shm_port *p, int budget, fy_de
     return taken;
 }
 
-/* What a poll of the control lane is about. */
+/* The sources that a poll of the control lane is about. */
 typedef struct control_poll {
     fy_deliver *deliver;
     void *context;

@@ -2,7 +2,8 @@
  *
  * The creator chooses the address: the first of a short list that is free for it. The list has only
  * addresses that lie outside the shadow memory of every sanitizer and of valgrind, and outside what
- * the kernel gives to programs, so that what is free in one process is free in all, in practice. */
+ * the kernel gives to programs. So an address that is free in one process is free in all, in
+ * practice. */
 #include "port/shm/layout.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static bool power_of_two(uint32_t n)
 }
 
 /* Sets the number of arenas and their size: one for each number, or as many of the size asked for
- * as there is room for, which ranks that are there at the same time share (arenas.c). */
+ * as there is room for. Ranks that are there at the same time share those (arenas.c). */
 static int choose_heaps(const fy_shm_options *options, fy_segment *s)
 {
     s->heap_bytes = 0;

@@ -10,7 +10,7 @@
  * the data lane that order would cost more than the rest of the send: there the target orders our
  * stores before it sleeps (fy_shm_wait), and only the compiler is held back here.
  *
- * Behind that the source sets its bit in the target's news, unless it stands there already, as it
+ * Behind that the source sets its bit in the target's `news`, unless it stands there already, as it
  * does in a stream of frames and in an exchange of them. receive.c says why that is enough. */
 #include "port/shm/port_state.h"
 
@@ -150,7 +150,7 @@ publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn
         fy_rouse(&target->helper_asleep);
 }
 
-/* What is rarely to be done after a slot was published without a fence. */
+/* The work that is rarely to be done after a slot was published without a fence. */
 static void __attribute__((noinline))
 follow_up(const shm_port *p, const outbox *o, shm_slot *slot, bool asleep, bool fences)
 {

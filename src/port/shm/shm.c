@@ -52,8 +52,8 @@ static void shm_close(fy_port *port)
     shm_port *p = state_of(port);
     const fy_segment *s = p->segment;
     fy_controls_note(s->base, p->rank, SHM_LEFT);
-    /* Who heard of a death before this rank had left waits for it. Then the death stands there
-     * since before that, and is seen here. */
+    /* A rank that heard of a death before this rank had left waits for it. Then the death stands
+     * there since before that, and is seen here. */
     if (!p->quiet || has_dead(s))
         fy_controls_tell(s->base, s->ranks);
     free_state(p);

@@ -21,7 +21,7 @@ typedef struct fy_shm_options {
     uint32_t ring_bytes; /* likewise */
 } fy_shm_options;
 
-/* What `advance` does with work that is only stood for. */
+/* How `advance` treats work that is only stood for. */
 typedef enum fy_compute { FY_COMPUTE_NONE, FY_COMPUTE_SLEEP, FY_COMPUTE_SPIN } fy_compute;
 
 typedef struct fy_segment fy_segment;

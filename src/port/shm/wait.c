@@ -1,23 +1,23 @@
 /* Sleeping and waking.
  *
  * A thread that goes to sleep sets its `asleep` word, looks once more for what it waits for, and
- * sleeps on the word. Whoever brings something publishes it, then looks at the word. One of the two
- * sees the other: on the control lane, for signals and for events because all four accesses are
- * sequentially consistent; on the data lane, where the sender's are not, because the sleeper runs
- * membarrier between its two, which makes every other processor of the job order its own.
+ * sleeps on the word. A thread that brings something publishes it, then looks at the word. One of
+ * the two sees the other. On the control lane, for signals and for events all four accesses are
+ * sequentially consistent. On the data lane the sender's are not. There the sleeper runs membarrier
+ * between its two, which makes every other processor of the job order its own.
  *
  * Where ranks share processors they may sleep often, and interrupting every processor each time
  * costs more than a fence in each send. There a rank that goes to sleep says that senders are to
  * fence (SHM_NEEDS_FENCE), runs membarrier once, and sleeps without from then on, until it has not
  * slept for a while. A sender that published without a fence looks at that once more, after the
- * look at the word: what it sees of the two is from before the membarrier, which then has made its
- * store visible, or it publishes again with a fence. tests/models/doze.pml.
+ * look at the word. Either what it sees of the two is from before the membarrier, which then has
+ * made its store visible. Or it publishes again with a fence. tests/models/doze.pml.
  *
  * How long to look before sleeping follows measurement: a few spins, then timed yields; a yield
  * that takes long means that somebody computes on this core, and looking again would cost it and
  * us. As long as yields come back at once nobody else wants the core: then looking costs no one
- * anything, and goes on for ten times what a sleep and its end take, as ranks that compute between
- * two exchanges are apart by that much. */
+ * anything. It goes on for ten times what a sleep and its end take, because ranks that compute
+ * between two exchanges are apart by that much. */
 #include "port/shm/port_state.h"
 
 #include <linux/futex.h>

@@ -1,10 +1,10 @@
-/* What a rank does, as its control block tells it, and the question that others may ask it.
+/* The activity of a rank, as its control block tells it, and the status query of others.
  *
  * The asker may be anybody who has mapped the control blocks: the launcher, `ferry why`, a rank. It
- * numbers its question in each block, counts an event there and wakes both threads, as for a
- * peer's death; who notices answers in the block, as text. Several may ask at once: a rank answers
- * the newest question, and a line that two answers share is nonsense at worst. What prints the
- * answers is in port/shm/why. */
+ * numbers its query in each block, counts an event there and wakes both threads, as for a peer's
+ * death. The thread that notices answers in the block, as text. Several may ask at the same time: a
+ * rank answers the newest query, and a line that two answers share is nonsense at worst. The code
+ * that prints the answers is in port/shm/why. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ void fy_doing_describe(const shm_rank *control, const char *lead, char *out, siz
 bool fy_shm_asked(fy_port *port)
 {
     const shm_rank *self = state_of(port)->self;
-    /* seq_cst: after the look at the events, which are counted later than the question */
+    /* seq_cst: after the look at the events, which are counted later than the query */
     return atomic_load(&self->asked) != atomic_load(&self->answered);
 }
 
@@ -54,7 +54,7 @@ void fy_shm_answer(fy_port *port, const char *text, size_t size_bytes)
 {
     shm_rank *self = state_of(port)->self;
     size_t words = sizeof(self->answer) / sizeof(self->answer[0]);
-    /* seq_cst, and the store below: the answer is to the question read here */
+    /* seq_cst, and the store below: the answer is to the query read here */
     uint32_t asked = atomic_load(&self->asked);
     for (size_t i = 0; i < words; i++) {
         uint64_t word = 0;

@@ -119,7 +119,7 @@ void fy_actor_notify(fy_sim_rank *rank, fy_lane lane)
         fy_actor_rouse(&rank->actors[FY_HELPER], (world->now_ns / quantum + 1) * quantum);
 }
 
-/* What the helper did while the application computes is taken from the same processor. */
+/* The helper's work while the application computes is taken from the same processor. */
 static void charge_application(fy_actor *helper)
 {
     fy_actor *app = &helper->rank->actors[FY_APP];

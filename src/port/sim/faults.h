@@ -70,7 +70,7 @@ typedef struct fy_faults {
     uint64_t packets, allocations[FY_FAULT_CLASSES];
 } fy_faults;
 
-/* What becomes of a packet. */
+/* How a packet fares. */
 typedef struct fy_packet_outcome {
     bool drop, dup;
     uint64_t delay_ns;

@@ -1,9 +1,9 @@
 /* Net: what a frame's way between two ranks costs, by LogGP over a topology.
  *
- * A frame of k bytes costs its sender `send`, leaves when the sender's adapter is free (it is
- * occupied for the longer of `gap` and k * `byte`), arrives `latency` + k * `byte` later, and costs
- * its receiver `receive` when it is taken. Constant after it was made. docs/simulator.md describes
- * the file format. */
+ * A frame of k bytes costs its sender `send`. It leaves when the sender's adapter is free, and
+ * occupies it for the longer of `gap` and k * `byte`. It arrives `latency` + k * `byte` later, and
+ * costs its receiver `receive` when it is taken. Constant after it was made. docs/simulator.md
+ * describes the file format. */
 #ifndef FY_NET_H
 #define FY_NET_H
 

@@ -10,8 +10,9 @@
 /* Nanoseconds of a call that finds nothing, of reading the clock, and of going to sleep. */
 enum { POLL_NS = 10, CLOCK_NS = 5, WAIT_NS = 20, REFUSED_NS = 10 };
 
-/* Polls in vain before they are taken for a waiting loop, which then looks every so often, or when
- * something comes: polls of a program that waits by polling would else be most of all events. */
+/* After so many polls in vain they are taken for a waiting loop. It then looks every so often, or
+ * when something comes. Else polls of a program that waits by polling would be most of all events.
+ */
 enum { QUIET_POLLS = 4, PAUSE_MIN_NS = 50, PAUSE_MAX_NS = 100000, PAUSE_GROWTH = 4 };
 
 static void sim_close(fy_port *port)

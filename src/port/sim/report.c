@@ -1,5 +1,5 @@
-/* What the simulator tells people: who waits for what when nothing can happen any more, what broke,
- * and what the run was. */
+/* The reports of the simulator for people: who waits for what when nothing can happen any more,
+ * what broke, and what the run was. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static size_t arrived_count(const fy_inbox *inbox)
     return count;
 }
 
-/* What the rank has said of itself; notes whom it waits for. */
+/* Prints what the rank has said of itself; notes whom it waits for. */
 static void report_answer(const fy_sim_rank *rank, fy_waiting *waiting, bool prints)
 {
     char *save = NULL, *words;

@@ -1,6 +1,6 @@
 /* Port sim, as boot sees it: a job of any size in one process, in virtual time.
  *
- * Each rank is a fiber of the calling thread. What happens depends on the options and the program
+ * Each rank is a fiber of the calling thread. A run depends on the options and the program
  * alone: equal seeds give equal runs, told by a hash over every event. docs/simulator.md. */
 #ifndef FY_SIM_H
 #define FY_SIM_H
@@ -41,7 +41,7 @@ int fy_sim_options_read(fy_sim_options *options);
 
 /* Runs all ranks to their end and returns the job's exit status: 0, that of the first rank that
  * failed, which ends the job, or FY_SIM_STUCK or FY_SIM_BROKEN after a report on standard error.
- * What ranks that did not end had allocated is not freed. FERRY_E...: nothing was started, or the
+ * Memory of ranks that did not end is not freed. FERRY_E...: nothing was started, or the
  * tape not written; fy_error_set. */
 int fy_sim_run(const fy_sim_options *options, fy_port_main *rank_main, void *arg);
 

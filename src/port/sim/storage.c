@@ -1,7 +1,7 @@
 /* Memory of the process: whether it stays within a bound, and allocations that fail.
  *
- * What ranks hold is in the process's heap with what the simulator holds for them (frames under
- * way), and all of that has to stay bounded; so what is in use in the whole heap is watched.
+ * The memory of ranks is in the process's heap, with what the simulator holds for them (frames in
+ * flight). All of that has to stay bounded, so the use of the whole heap is watched.
  *
  * Refused is what ranks allocate of Ferry's (base/alloc.h), not what the port does for them. */
 #include <dlfcn.h>

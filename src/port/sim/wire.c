@@ -1,8 +1,8 @@
 /* Wire: what happens to frames between two adapters, and the repair of it.
  *
  * A packet leaves when its sender's adapter is free and lands when its target's is. In a world with
- * faults packets are lost, doubled and overtake each other; then the receiver of a channel takes
- * numbers in order, keeps what is early, drops what it has, and acknowledges; the sender keeps
+ * faults packets are lost, doubled and overtake each other. Then the receiver of a channel takes
+ * numbers in order, keeps what is early, drops what it has, and acknowledges. The sender keeps
  * cargo until acknowledged and sends it again when its patience ends. Adapters outlive their rank:
  * what a rank sent before it left or died still arrives. */
 #include "port/sim/world.h"
@@ -44,8 +44,8 @@ static bool is_cut(const fy_world *world, int a, int b)
     return false;
 }
 
-/* What a world without memory for its packets would do is no use to anyone: the packet is lost, and
- * repaired as other losses are, or the run ends. */
+/* The behaviour of a world without memory for its packets is no use to anyone: the packet is lost,
+ * and repaired as other losses are, or the run ends. */
 static void put_packet(fy_channel *channel, fy_cargo *cargo, uint64_t number, uint64_t time_ns)
 {
     fy_world *world = channel->source->world;

@@ -1,8 +1,8 @@
 /* World: the state of a simulated job, shared by the files of port sim.
  *
  * One thread. The scheduler pops events in order and switches to the actor (application or helper
- * fiber of a rank) that one is for; an actor runs, at no cost in virtual time but what is charged
- * to its own clock, until it waits, computes, or polls. Invariants: an actor's clock is never
+ * fiber of a rank) that one is for. An actor runs until it waits, computes, or polls. That costs no
+ * virtual time but what is charged to its own clock. Invariants: an actor's clock is never
  * before the world's; the world's clock never goes back; nothing is ordered by addresses. */
 #ifndef FY_WORLD_H
 #define FY_WORLD_H

@@ -2,8 +2,8 @@
  *
  * A frame on its way is a queued message: the frame and a copy of its data. Each rank has one box
  * per lane, a list in the order of arrival. The queued messages in flight from one rank to another
- * on one lane are counted, by number and by bytes, until they are taken: that is the credit,
- * without which a fast sender would fill the memory of a slow receiver. A network that loses or
+ * on one lane are counted, by number and by bytes, until they are taken. That is the credit:
+ * without it a fast sender would fill the memory of a slow receiver. A network that loses or
  * reorders messages numbers them per (source, target, lane) and restores the order before delivery.
  *
  * One lock guards everything. A real port has a ring or a queue pair per (thread, lane, peer), so
@@ -81,9 +81,10 @@ static void unlock(template_port *p)
     pthread_mutex_unlock(&p->job->lock);
 }
 
-/* What core may know. `shares_memory` is false: alloc, release, owner and send_block are NULL, and
- * core emulates put and get over send. `wakes_helper` is for ports whose wait of the helper returns
- * when a control frame arrives; where the network cannot wake, say false and return every quantum.
+/* The properties that core may know. `shares_memory` is false: alloc, release, owner and send_block
+ * are NULL, and core emulates put and get over send. `wakes_helper` is for ports whose wait of the
+ * helper returns when a control frame arrives; where the network cannot wake, say false and return
+ * every quantum.
  */
 static void query(const fy_port *port, fy_port_info *info)
 {
@@ -166,7 +167,7 @@ static void give_back(box *b, queued *first, queued *last)
     b->head = first;
 }
 
-/* What a poll has left, in order. */
+/* Frames that a poll has left, in order. */
 typedef struct remainder {
     queued *first, *last;
 } remainder;
@@ -190,9 +191,9 @@ static bool has_left(const remainder *r, int source)
 }
 
 /* Hand over at most `budget` frames. No lock is held while `deliver` runs: it may send. A frame
- * that it leaves stays first of its source, and holds back what comes behind from there alone. What
- * comes from a network is copied out of shared or registered memory before it is checked, and
- * checked before it is delivered: no byte of a peer may crash this rank. */
+ * that it leaves stays first of its source, and holds back what comes behind from there alone. Data
+ * from a network are copied out of shared or registered memory before they are checked, and checked
+ * before they are delivered: no byte of a peer may crash this rank. */
 static int poll(fy_port *port, fy_lane lane, int budget, fy_deliver *deliver, void *context)
 {
     template_port *p = state_of(port);
@@ -368,7 +369,7 @@ static void name_handler(fy_port *port, uint16_t handler, const char *name)
     (void)name;
 }
 
-/* What was sent before is still delivered; everybody learns that this rank has left. */
+/* Frames that were sent before are still delivered; everybody learns that this rank has left. */
 static void close_port(fy_port *port)
 {
     template_port *p = state_of(port);

@@ -17,14 +17,14 @@
 #define FY_ENV_LOOPBACK_NODES "FERRY_LOOPBACK_NODES"
 #define FY_LOOPBACK_RANKS_MAX 256
 
-/* What the processes of a job share. Ranks of a node have consecutive numbers. */
+/* The state that the processes of a job share. Ranks of a node have consecutive numbers. */
 typedef struct fy_loopback_job {
     int ranks, nodes;
     int *in, *out;     /* by rank: where it reads, and where the others write to it */
     atomic_bool *left; /* by rank, in shared memory: it has left the job in order */
 } fy_loopback_job;
 
-/* What fy_port_entry's `run` does: one process per rank, FY_ENV_LOOPBACK_NODES nodes, as many as
+/* The `run` of fy_port_entry: one process per rank, FY_ENV_LOOPBACK_NODES nodes, as many as
  * ranks by default. Returns the exit status of the first rank that failed; 128 and the number of
  * the signal for one that was killed. In a rank's process it does not return. [main thread, no
  * other thread exists] */

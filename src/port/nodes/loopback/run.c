@@ -223,7 +223,8 @@ static void reap(launcher *l, int rank)
         note_end(l, rank, status);
 }
 
-/* Of several ends between two looks, one signal is kept: that of the first, which `pid` is. */
+/* If there are several ends between two looks, one signal is kept: that of the first, which `pid`
+ * is. */
 static void reap_all(launcher *l, pid_t pid)
 {
     for (int rank = 0; rank < l->job.ranks; rank++)

@@ -7,8 +7,8 @@
  * message that no receive wants yet is kept in memory. A piece for which there is no memory stays
  * in its buffer, and all that follows in the socket.
  *
- * A socket that nobody reads any more is that of a rank that has ended. What is sent to it is
- * dropped and does not fail, as under MPI: such a rank has left the job, or its launcher ends the
+ * A socket that nobody reads any more is that of a rank that has ended. Messages to it are
+ * dropped and do not fail, as under MPI: such a rank has left the job, or its launcher ends the
  * job and says who was the first. */
 #include <errno.h>
 #include <poll.h>
@@ -452,8 +452,8 @@ static void close_net(fy_nodes_net *net)
         free(net);
 }
 
-/* What this rank has sent is written first: then all of it has come where it is read until all are
- * here. */
+/* All that this rank has sent is written first: then all of it has come where it is read until all
+ * are here. */
 static void leave(fy_nodes_net *net)
 {
     wire *w = net->wire;

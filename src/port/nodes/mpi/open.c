@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "port/nodes/mpi/find.h"
 
-/* What says that a process is an MPI launcher's. */
+/* Variables that say that a process is an MPI launcher's. */
 static const char *const launcher_variables[] = {"OMPI_", "ORTE_", "PRTE_",     "PMIX_",
                                                  "PMI_",  "HYDI_", "MPI_LOCAL", NULL};
 

@@ -17,7 +17,7 @@ typedef struct fy_why {
 
 FY_SHARED extern const fy_why fy_why_table;
 
-/* What a rank has done with its place. One of another node is none that anybody here asks. */
+/* How far a rank has come with its place. One of another node is none that anybody here asks. */
 static inline uint32_t fy_why_state(const shm_rank *rank)
 {
     /* seq_cst, though any order would do */
