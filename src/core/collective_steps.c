@@ -8,7 +8,7 @@
 enum { PIECE_BYTES = 64 * 1024 };
 
 /* How long a step waits before its rank asks why, and looks at the clock, in polls. Between
- * machines steps of a second are common, and the question takes a message. */
+ * machines steps of a second are common, and to ask takes a message. */
 #define LATE_NS UINT64_C(1000000000)
 #define LATE_FAR_NS UINT64_C(10000000000)
 enum { LATE_POLLS = 4096 };

@@ -43,8 +43,8 @@ void fy_buckets_set_order(fy_buckets *buckets, bool in_order);
 ferry_schedulable *fy_buckets_first(const fy_buckets *buckets);
 ferry_schedulable *fy_buckets_last(const fy_buckets *buckets);
 
-/* Of those that are on, the one that follows `after`, which is on, or the first of the heaviest
- * bucket, if `after` is NULL; NULL when there is none: as they go but for the turns of others. */
+/* The object that follows `after`, which is on. If `after` is NULL: the first of the heaviest
+ * bucket. NULL when there is none. They go in this order, but for the turns of other buckets. */
 ferry_schedulable *fy_buckets_ahead(const fy_buckets *buckets, const ferry_schedulable *after);
 
 /* Takes off the first of the bucket whose turn it is, as a rule the heaviest; NULL when there is
