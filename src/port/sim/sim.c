@@ -168,10 +168,20 @@ static bool is_late(const fy_world *world)
     return world->options.time_limit_ns > 0 && world->now_ns >= world->options.time_limit_ns;
 }
 
+/* Whether a packet is on its way, or was lost and will be sent again: that may take long. */
+static bool is_sending(const fy_world *world)
+{
+    size_t index = 0;
+    for (const uint64_t *slot; (slot = fy_table_next(&world->channels, &index)) != NULL;)
+        if (((const fy_channel *)(uintptr_t)slot[1])->unacknowledged.first != NULL)
+            return true;
+    return false;
+}
+
 /* Whether a rank computes or is stopped, or some are cut off: then there will be more to do. */
 static bool is_held_up(const fy_world *world)
 {
-    bool held = false;
+    bool held = is_sending(world);
     for (int i = 0; i < world->rank_count && !held; i++)
         held = world->ranks[i].actors[FY_APP].state == FY_ACTOR_COMPUTING ||
                world->ranks[i].stopped_until_ns > world->now_ns;
