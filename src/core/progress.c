@@ -417,9 +417,10 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     }
     uint64_t timeout_ns = fy_ops_deadline(f);
     deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
-    /* Room at a peer is announced by nothing. */
+    /* Room at a peer is announced by nothing, and so is memory for a frame that was left. */
     enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
-    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news) {
+    if (f->slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
+        f->ops->transport.pending(f->port, FY_DATA)) {
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;
