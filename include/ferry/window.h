@@ -101,6 +101,51 @@ FERRY_API FERRY_MUST_USE int ferry_window_get(ferry_window *window, int rank, in
                                               const ferry_window_target *target,
                                               const ferry_track *track);
 
+/* Many elements in one operation. Each of these calls is as one put (get) for every element, in any
+ * order, with one end. A failure may leave some done. */
+
+/* An element of ferry_window_put_vector, and of ferry_window_get_vector. */
+typedef struct ferry_window_put_piece {
+    int64_t index;
+    ferry_window_value value;
+} ferry_window_put_piece;
+typedef struct ferry_window_get_piece {
+    int64_t index;
+    ferry_window_target target;
+} ferry_window_get_piece;
+
+/* Puts (gets) the `count` elements that `pieces` names. Borrows `pieces`; keeps the values
+ * (targets) as ferry_window_put (ferry_window_get). FERRY_EINVAL: no pieces, or one without a
+ * place. Other errors as ferry_window_put (ferry_window_get). [app thread, handlers | never blocks]
+ */
+FERRY_API FERRY_MUST_USE int ferry_window_put_vector(ferry_window *window, int rank,
+                                                     const ferry_window_put_piece *pieces,
+                                                     size_t count, const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_window_get_vector(ferry_window *window, int rank,
+                                                     const ferry_window_get_piece *pieces,
+                                                     size_t count, const ferry_track *track);
+
+/* Elements `first`, `first + step` and so on, of one size. Their values lie `data_step_bytes` apart
+ * in memory of the caller. */
+typedef struct ferry_window_range {
+    int64_t first, step;
+    size_t count;
+    size_t value_bytes; /* of each value; of a get: the room for it */
+    ptrdiff_t data_step_bytes;
+    size_t *sizes; /* of a get: the size of each value goes here; NULL: nowhere */
+} ferry_window_range;
+
+/* Puts (gets) the elements of `range`. Borrows `range`; keeps `data` and `range->sizes` as
+ * ferry_window_put (ferry_window_get). FERRY_EINVAL: no range or data, or indices or addresses that
+ * do not exist. Other errors as ferry_window_put (ferry_window_get). [app thread, handlers | never
+ * blocks] */
+FERRY_API FERRY_MUST_USE int ferry_window_put_strided(ferry_window *window, int rank,
+                                                      const ferry_window_range *range,
+                                                      const void *data, const ferry_track *track);
+FERRY_API FERRY_MUST_USE int ferry_window_get_strided(ferry_window *window, int rank,
+                                                      const ferry_window_range *range, void *data,
+                                                      const ferry_track *track);
+
 /* A change by an accumulate: element = element (reduction) value, number by number. */
 typedef struct ferry_window_change {
     ferry_type type;

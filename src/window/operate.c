@@ -28,7 +28,7 @@ int fy_window_check_rank(const ferry_window *w, const char *call, int rank)
     return 0;
 }
 
-static int check(const ferry_window *w, const char *call, int rank)
+int fy_window_check_epoch(const ferry_window *w, const char *call, int rank)
 {
     int error = fy_window_check_rank(w, call, rank);
     if (error != 0)
@@ -54,28 +54,37 @@ void fy_window_op_end(fy_window_op *op, int error)
 {
     ferry_window *w = op->window;
     uint32_t tracked = op->op;
+    fy_window_group *group = op->group;
     if (op->action.verb == FY_WINDOW_NOTHING)
         error = 0;
-    else if (tracked == 0)
+    else if (tracked == 0 && group == NULL)
         note(w, op->rank, op->action.index, error);
     if (op->serial == 0)
         w->peers[op->rank].queued--;
+    if (group != NULL)
+        group->parts[op->part] = NULL;
     fy_list_remove(&op->link);
     fy_pool_put(&fy_windows_of(w->f)->ops, op);
     fy_op_end(w->f, tracked, error);
+    if (group != NULL)
+        fy_window_group_end(group, error);
+}
+
+void fy_window_op_silence(fy_window_op *op)
+{
+    op->action.target = NULL;
+    op->action.size_out = NULL;
+    op->action.value = NULL;
+    op->action.verb = FY_WINDOW_NOTHING;
 }
 
 /* The program has given the operation up, or its target has died. */
 static void op_gone(ferry *f, void *arg, uint32_t name, int error)
 {
-    (void)f, (void)name;
+    (void)f, (void)name, (void)error;
     fy_window_op *op = arg;
     op->op = 0;
-    op->action.target = NULL;
-    op->action.size_out = NULL;
-    op->action.value = NULL;
-    op->action.verb = FY_WINDOW_NOTHING;
-    (void)error;
+    fy_window_op_silence(op);
 }
 
 /* A record of an operation, tracked if it is to be. */
@@ -162,6 +171,34 @@ static int do_now(ferry_window *w, const char *call, int rank, const fy_action *
     return error;
 }
 
+static inline bool waits(const ferry_window *w, const fy_action *what)
+{
+    return !w->direct && (what->verb == FY_WINDOW_PUT || what->verb == FY_WINDOW_ACCUMULATE);
+}
+
+int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action *what,
+                   fy_window_group *group)
+{
+    fy_array *array = w->peers[rank].array;
+    fy_window_op *op;
+    if (!waits(w, what) && array != NULL)
+        return explain(w, call, rank, what, fy_array_apply(w->f, array, rank, what));
+    int error = op_create(w, rank, what, NULL, &op);
+    if (error == 0 && waits(w, what)) {
+        fy_list_insert(&w->queue, &op->link);
+        w->peers[rank].queued++;
+    } else if (error == 0 && (error = fy_window_ask_send(op)) != 0) {
+        fy_pool_put(&fy_windows_of(w->f)->ops, op);
+    }
+    if (error != 0 || group == NULL)
+        return error;
+    op->group = group;
+    op->part = group->count;
+    group->parts[group->count++] = op;
+    group->waiting++;
+    return 0;
+}
+
 /* The element, if it is near, in an open epoch, and has a value in its word; else NULL. */
 static inline fy_slot *word_find(const ferry_window *w, int rank, int64_t index)
 {
@@ -185,7 +222,7 @@ static inline fy_slot *word_find(const ferry_window *w, int rank, int64_t index)
 static int queue_or_do(ferry_window *w, const char *call, int rank, const fy_action *what,
                        const ferry_track *track)
 {
-    return w->direct ? do_now(w, call, rank, what, track) : queue(w, rank, what, track);
+    return waits(w, what) ? queue(w, rank, what, track) : do_now(w, call, rank, what, track);
 }
 
 int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_window_value *value,
@@ -200,7 +237,7 @@ int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_windo
         atomic_store_explicit(&slot->word, word, memory_order_release);
         return 0;
     }
-    int error = check(w, "window_put", rank);
+    int error = fy_window_check_epoch(w, "window_put", rank);
     if (error != 0)
         return error;
     const fy_action what = {.verb = FY_WINDOW_PUT,
@@ -224,7 +261,7 @@ int ferry_window_get(ferry_window *w, int rank, int64_t index, const ferry_windo
             *target->size_bytes = sizeof(word);
         return 0;
     }
-    int error = check(w, "window_get", rank);
+    int error = fy_window_check_epoch(w, "window_get", rank);
     if (error != 0)
         return error;
     if (target == NULL || (target->data == NULL && target->room_bytes > 0))
@@ -297,7 +334,7 @@ int ferry_window_accumulate(ferry_window *w, int rank, int64_t index,
     if (w->direct && track == NULL && add_word(w, rank, index, change, NULL))
         return 0;
     fy_action what = {.verb = FY_WINDOW_ACCUMULATE, .index = index};
-    int error = check(w, call, rank);
+    int error = fy_window_check_epoch(w, call, rank);
     if (error == 0)
         error = read_change(w, call, change, &what);
     return error == 0 ? queue_or_do(w, call, rank, &what, track) : error;
@@ -310,7 +347,7 @@ int ferry_window_fetch(ferry_window *w, int rank, int64_t index, const ferry_win
         return 0;
     static const char call[] = "window_fetch";
     fy_action what = {.verb = FY_WINDOW_FETCH, .index = index, .target = old};
-    int error = check(w, call, rank);
+    int error = fy_window_check_epoch(w, call, rank);
     if (error == 0)
         error = read_change(w, call, change, &what);
     if (error == 0 && what.count != 1)
@@ -322,7 +359,7 @@ int ferry_window_compare_swap(ferry_window *w, int rank, int64_t index,
                               const ferry_window_swap *swap, void *old, const ferry_track *track)
 {
     static const char call[] = "window_compare_swap";
-    int error = check(w, call, rank);
+    int error = fy_window_check_epoch(w, call, rank);
     if (error != 0)
         return error;
     if (swap == NULL || swap->expected == NULL || swap->value == NULL)

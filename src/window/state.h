@@ -117,8 +117,20 @@ typedef struct fy_window_op {
     fy_action action;
     uint64_t serial; /* its name in `asked`; 0: it is queued */
     int rank;
-    uint32_t op; /* the tracked operation, or 0 */
+    uint32_t op;                   /* the tracked operation, or 0 */
+    struct fy_window_group *group; /* NULL: it is no part of an operation on many elements */
+    size_t part;                   /* its place in `group` */
 } fy_window_op;
+
+/* A tracked operation on many elements (many.c). */
+typedef struct fy_window_group {
+    ferry *f;
+    uint32_t op;
+    size_t waiting;        /* parts that have not ended, and one while the call runs */
+    int error;             /* the first */
+    size_t count;          /* of `parts` */
+    fy_window_op *parts[]; /* NULL: it has ended */
+} fy_window_group;
 
 /* A window's account of a rank. */
 typedef struct fy_window_peer {
@@ -213,6 +225,16 @@ void fy_array_unlock(ferry *f, fy_array *array, int rank);
 bool fy_action_is_right(const fy_action *what);
 /* The bytes of its numbers. */
 size_t fy_action_bytes(const fy_action *what);
+
+/* FERRY_EINVAL, FERRY_EPEER, FERRY_ESTATE: no operation can be begun towards `rank`. */
+int fy_window_check_epoch(const ferry_window *w, const char *call, int rank);
+/* Does `what`, or begins it as the next part of `group`; NULL: without a track. */
+int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action *what,
+                   fy_window_group *group);
+/* Nothing is read or written for it any more; its end is no error. */
+void fy_window_op_silence(fy_window_op *op);
+/* A part of the group has ended, or the call that begins them. */
+void fy_window_group_end(fy_window_group *group, int error);
 
 /* Ends an operation: tells its track or notes the error for the end of the epoch, and frees it. */
 void fy_window_op_end(fy_window_op *op, int error);

@@ -294,6 +294,78 @@ static void tracked(ferry *f)
     CHECK(f, ferry_window_free(w) == 0);
 }
 
+/* Waits for the end of an operation that may have ended in its call. */
+static int end_of(ferry *f, int error, ferry_op *op)
+{
+    return error == 0 ? ferry_op_wait(f, op) : error;
+}
+
+/* Many elements in one operation: each rank writes every third element of the next one, with an own
+ * value for each, and reads them back. `direct`: the window. */
+static void many(ferry *f, bool direct)
+{
+    enum { COUNT = 100 };
+    const int to = (ferry_rank(f) + 1) % ferry_ranks(f);
+    const ferry_track none = FERRY_TRACK_DEFAULTS;
+    int64_t values[COUNT][2], back[COUNT];
+    size_t sizes[COUNT];
+    ferry_op op = {0};
+    ferry_track track = none;
+    ferry_window_options options = FERRY_WINDOW_OPTIONS_DEFAULTS;
+    ferry_window *w = NULL;
+    options.direct = direct;
+    track.op = &op;
+    CHECK(f, ferry_window_create(f, &options, &w) == 0 && ferry_window_fence(w) == 0);
+    for (int i = 0; i < COUNT; i++)
+        values[i][0] = 1000 * ferry_rank(f) + i;
+    ferry_window_range range = {0, 3, COUNT, 8, sizeof(values[0]), NULL};
+    CHECK(f, ferry_window_put_strided(w, to, &range, values, &track) == 0);
+    CHECK(f, direct || ferry_op_test(f, &op) == FERRY_EAGAIN);
+    CHECK(f, ferry_window_fence(w) == 0 && ferry_op_wait(f, &op) == 0);
+    CHECK(f, ferry_window_length(w) == 3 * COUNT - 2);
+    /* From the last one back; elements between have no value. */
+    range = (ferry_window_range){-1, -1, COUNT, 8, 8, sizes};
+    memset(back, 0, sizeof(back));
+    CHECK(f, ferry_window_get_strided(w, to, &range, back, NULL) == 0);
+    CHECK(f, ferry_window_fence(w) == 0);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(f, sizes[i] == (i % 3 == 0 ? 8 : 0) &&
+                     back[i] == (i % 3 == 0 ? values[COUNT - 1 - i / 3][0] : 0));
+    ferry_window_put_piece puts[3] = {{1, {"ab", 2}}, {-9999, {"c", 1}}, {2, {NULL, 0}}};
+    int told = ferry_window_put_vector(w, to, puts, 1, &track);
+    CHECK(f, ferry_window_fence(w) == 0 && end_of(f, told, &op) == 0);
+    char text[2] = "";
+    ferry_window_get_piece gets[2] = {{1, {text, 2, &sizes[0]}}, {0, {back, 4, NULL}}};
+    CHECK(f, end_of(f, ferry_window_get_vector(w, to, gets, 1, &track), &op) == 0);
+    CHECK(f, sizes[0] == 2 && memcmp(text, "ab", 2) == 0);
+    CHECK(f, end_of(f, ferry_window_get_vector(w, to, gets, 2, &track), &op) == FERRY_ETOOLONG);
+    CHECK(f, end_of(f, ferry_window_get_vector(w, to, gets, 0, &track), &op) == 0);
+    /* One of three cannot be done, and tells so. */
+    told = ferry_window_put_vector(w, to, puts, 3, &track);
+    CHECK(f, ferry_window_fence(w) == 0);
+    CHECK(f, end_of(f, told, &op) == FERRY_ERANGE);
+    told = ferry_window_put_vector(w, to, puts, 3, NULL);
+    int later = ferry_window_fence(w);
+    CHECK(f, (told != 0 ? told : later) == FERRY_ERANGE);
+    /* What is given up changes nothing here, and in an ordered window nothing there. */
+    range = (ferry_window_range){0, 3, COUNT, 8, sizeof(values[0]), NULL};
+    for (int i = 0; i < COUNT; i++)
+        values[i][0] = -1;
+    if (!direct) {
+        CHECK(f, ferry_window_put_strided(w, to, &range, values, &track) == 0);
+        CHECK(f, ferry_op_cancel(f, &op) == 0);
+        CHECK(f, ferry_window_fence(w) == 0);
+        CHECK(f,
+              own(f, w, 3) == 1000 * ((ferry_rank(f) + ferry_ranks(f) - 1) % ferry_ranks(f)) + 1);
+    }
+    range.step = INT64_MAX;
+    CHECK(f, ferry_window_put_strided(w, to, &range, values, NULL) == FERRY_EINVAL);
+    CHECK(f, ferry_window_get_strided(w, to, NULL, back, NULL) == FERRY_EINVAL);
+    CHECK(f, ferry_window_put_vector(w, to, NULL, 1, NULL) == FERRY_EINVAL);
+    CHECK(f, ferry_window_put_vector(w, ferry_ranks(f), puts, 1, &track) == FERRY_EINVAL);
+    CHECK(f, ferry_window_free(w) == 0);
+}
+
 /* Bad calls, and attributes. */
 static void refusals(ferry *f)
 {
@@ -336,6 +408,8 @@ static int rank_main(ferry *f, int argc, char **argv)
     exclusive(f);
     growth(f);
     tracked(f);
+    many(f, false);
+    many(f, true);
     refusals(f);
     return 0;
 }

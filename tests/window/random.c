@@ -33,9 +33,14 @@ static void op_start(job *j, op *o)
     o->seen = need(j->f, o->verb == GET ? o->room : o->given.size);
     o->seen_size = SIZE_MAX;
     const ferry_window_target target = {o->seen, o->room, &o->seen_size};
+    /* Every second one as an operation on many elements that has one. */
+    const ferry_window_put_piece put = {o->index, given};
+    const ferry_window_get_piece get = {o->index, target};
+    bool many = ((uint64_t)o->index ^ (uint64_t)o->step) % 2 != 0;
     switch (o->verb) {
     case PUT:
-        o->told = ferry_window_put(j->window, rank, o->index, &given, tracked);
+        o->told = many ? ferry_window_put_vector(j->window, rank, &put, 1, tracked)
+                       : ferry_window_put(j->window, rank, o->index, &given, tracked);
         break;
     case ACCUMULATE:
         o->told = ferry_window_accumulate(j->window, rank, o->index, &change, tracked);
@@ -47,7 +52,8 @@ static void op_start(job *j, op *o)
         o->told = ferry_window_compare_swap(j->window, rank, o->index, &swap, o->seen, tracked);
         break;
     default:
-        o->told = ferry_window_get(j->window, rank, o->index, &target, tracked);
+        o->told = many ? ferry_window_get_vector(j->window, rank, &get, 1, tracked)
+                       : ferry_window_get(j->window, rank, o->index, &target, tracked);
     }
     if (o->told != 0 && o->told != o->error)
         bad(j, o, "the call fails", o->told);
