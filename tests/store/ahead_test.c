@@ -197,6 +197,44 @@ static void try_blocks(size_t bytes, uint32_t flags)
     job_close(&job);
 }
 
+static const fy_object_calls *true_calls;
+
+/* From here on the helper thread may read the image, to migrate the object. */
+static void checked_rest(ferry *f, fy_record *record)
+{
+    fy_stored *item = record->stored;
+    char why[FY_STORE_WHY_BYTES];
+    uint64_t reads = atomic_load(&item->store->reads);
+    if (record->out) {
+        CHECK(fy_stored_read(item, why));
+        CHECK(atomic_load(&item->store->reads) == reads);
+    }
+    true_calls->rest(f, record);
+}
+
+/* What goes out rests with a valid image: else whoever migrates it reads an old one from disk. */
+static void test_store_lets_rest_what_is_whole(void **state)
+{
+    (void)state;
+    test_job job;
+    account a;
+    job_open(&job, 1, 0, 0);
+    ferry *f = job.f[0];
+    set_up(f, &a, BUDGET);
+    true_calls = a.store->objects->calls;
+    fy_object_calls calls = *true_calls;
+    calls.rest = checked_rest;
+    a.store->objects->calls = &calls;
+    create_all(f, &a);
+    for (int i = 0; i < 4 * OBJECTS; i++) {
+        send_add(f, &a, a.objects[i % OBJECTS], 1);
+        (void)job_settle(&job);
+        assert_int_equal(a.last, i % OBJECTS + i / OBJECTS + 1);
+    }
+    a.store->objects->calls = true_calls;
+    job_close(&job);
+}
+
 static void test_store_copies_no_blocks(void **state)
 {
     (void)state;
@@ -216,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_store_closes_while_it_writes),
         cmocka_unit_test(test_store_reads_ahead),
         cmocka_unit_test(test_store_copies_no_blocks),
+        cmocka_unit_test(test_store_lets_rest_what_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
