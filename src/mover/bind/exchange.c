@@ -47,7 +47,7 @@ static void keep(fy_exchange *x, int source, fy_exchange_round round, int error,
     }
     fy_post *post = error ? NULL : fy_malloc(sizeof *post + size_bytes);
     x->count[round]++;
-    fy_movers_of(x->f)->news = true;
+    fy_movers_news(x->f);
     if (post != NULL) {
         *post = (fy_post){.next = x->inbox[round], .source = source, .size_bytes = size_bytes};
         if (size_bytes > 0)

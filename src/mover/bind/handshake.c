@@ -67,7 +67,7 @@ static void lose(ferry_mover *m, int source, int error)
         m->error = error;
         m->culprit = source;
     }
-    fy_movers_of(m->f)->news = true;
+    fy_movers_news(m->f);
     if (!m->under_way && m->stage == FY_STAGE_BOUND)
         fy_mover_spread(m);
 }
@@ -144,7 +144,7 @@ static void meet(ferry_mover *m, int source, const uint64_t *words, const void *
         in->told = true;
     if (out != NULL)
         out->told = true;
-    fy_movers_of(m->f)->news = true;
+    fy_movers_news(m->f);
 }
 
 /* Takes the handshake of `source` out of those kept. */

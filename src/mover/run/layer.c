@@ -32,7 +32,7 @@ ferry_mover *fy_movers_find(const fy_movers *movers, uint32_t number)
 static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
 {
     fy_ask *ask = fy_malloc(sizeof *ask + frame->size_bytes);
-    fy_movers_of(m->f)->news = true;
+    fy_movers_news(m->f);
     m->ask_count++;
     if (ask == NULL) {
         m->error = FERRY_ENOMEM;
@@ -192,7 +192,8 @@ static void peer_gone(ferry *f, int rank)
     fy_movers *movers = fy_movers_of(f);
     (void)rank;
     for (fy_link *link = movers->active.next; link != &movers->active; link = link->next)
-        movers->news |= fy_mover_is_bereft((ferry_mover *)(void *)link);
+        if (fy_mover_is_bereft((ferry_mover *)(void *)link))
+            fy_movers_news(f);
 }
 
 static const fy_kind_info kind = {deliver, NULL, "mover", 0};

@@ -202,6 +202,14 @@ typedef enum fy_mover_frame {
 
 fy_movers *fy_movers_of(const ferry *f);
 
+/* A poll shall say that something has happened, whoever waits for it: also to a rank that has told
+ * itself. */
+static inline void fy_movers_news(ferry *f)
+{
+    fy_movers_of(f)->news = true;
+    fy_layer_due(f, FY_LAYER_MOVER);
+}
+
 /* Gives `m` its number, which is used up even on failure, so that ranks keep in step; takes it out
  * again. FERRY_ENOMEM. */
 int fy_movers_enter(ferry_mover *m);
