@@ -424,14 +424,13 @@ int mesh_parts_mend(mesh_parts *p)
         if (filled < 0 || joined < 0) {
             return -1;
         }
-        for (int pass = 0; pass < SHARP_ROUNDS; pass++) {
+        int pass = 0;
+        do {
             found = blunt_corners(p, &moved);
-            if (found <= 0 || moved == 0) {
-                break;
-            }
-        }
-        if (found < 0) {
-            return -1;
+        } while (found > 0 && moved > 0 && ++pass < SHARP_ROUNDS);
+        /* If so many passes leave small corners, more rounds do not help: a finer mesh may. */
+        if (found < 0 || pass == SHARP_ROUNDS) {
+            return found;
         }
         if (found == 0 && filled == 0 && joined == 0) {
             return 0;
