@@ -23,7 +23,8 @@ enum { BAGS = 8, SPLIT_NODES = 8, CAPACITY = 64 };
 
 typedef struct options {
     const uts_tree *tree;
-    long grain; /* children made by a task */
+    long grain;     /* children made by a task */
+    double node_ns; /* spent for each node, in the simulator */
     bool sequential;
 } options;
 
@@ -160,10 +161,13 @@ static void on_search(ferry *f, ferry_object object, void *data, int source,
     if (s->error != 0)
         return; /* what is left of the tree does not matter any more */
     s->counts.tasks++;
+    uint64_t before = s->counts.nodes;
     if (!search(s->options.tree, b, s->options.grain, &s->counts)) {
         s->error = FERRY_ENOMEM;
         return;
     }
+    if (s->options.node_ns > 0)
+        ferry_compute(f, s->options.node_ns * 1e-9 * (double)(s->counts.nodes - before));
     if (b->count == 0) {
         (void)ferry_object_destroy(f, object); /* it runs here */
         return;
@@ -266,6 +270,7 @@ static int read_options(ferry *f, int argc, char **argv, options *o)
     const parameter table[] = {
         {"tree", "by its published name", .choice = &tree, .of = trees},
         {"grain", "hashes per task", 1, 1e9, .whole = &o->grain},
+        {"node-ns", "spent for each node, for the simulator", 0, 1e9, .real = &o->node_ns},
         {"sequential", "one rank, without tasks", .flag = &o->sequential},
         {0},
     };

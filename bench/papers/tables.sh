@@ -83,6 +83,13 @@ wanted preemption && awk -F, '
         printf "| %s | %.1f | %.1f |\n", order[i], makespan[order[i], 1], makespan[order[i], 0] }' \
     "$docs/preemption.csv"
 
+wanted foresight && awk -F, '
+    function error(percent) { return percent == "" ? "" : sprintf(" %+.1f%%", percent) }
+    BEGIN { print "| program | ranks | scheduler | measured, s | replayed | average of the bounds | played |"
+        print "|---|---|---|---|---|---|---|" }
+    NR > 1 { printf "| %s | %d | %s | %.2f |%s |%s |%s |\n", $1, $2, $3, $4, error($6), error($8), error($10) }' \
+    "$docs/foresight.csv"
+
 # The quantum of the shortest run, and those of the runs that are at most 1% longer.
 wanted studies && awk -F, '
     NR > 1 && $4 == "quantum" {

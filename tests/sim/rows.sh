@@ -86,6 +86,9 @@ rows_of()
             "$ferry" "$papers/synthetic" ;;
     model.csv)
         again "$1" RANKS=32 TASKS="2 4" sh "$here/model.sh" "$ferry" "$papers/synthetic" sim ;;
+    foresight.csv)
+        again "$1" PROGRAMS="mesh uts" RANKS=16 SCHEDULERS="ferry diffusion" sh "$here/foresight.sh" \
+            "$ferry" "$apps/mesh" "$papers/steps" "$apps/uts" ;;
     studies.csv) again "$1" sh "$here/studies.sh" "$ferry" ;;
     model-measured.csv)
         for shape in linear-2 linear-4 step; do
