@@ -63,10 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                      .end_ns = rank.close_ns};
     rank.rank = 0;
     check_graph(&run);
-    draw_page(out, &run, 1);
+    draw_page(out, &run, 1, NULL);
     draw_chrome(out, &run);
     draw_load(out, &run, 1);
-    (void)(trace_run_during(&run, "unit", error) && (draw_page(out, &run, 1), true));
+    (void)(trace_run_during(&run, "unit", error) && (draw_page(out, &run, 1, NULL), true));
     trace_rank_fini(&rank);
     return 0;
 }

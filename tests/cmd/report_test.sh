@@ -71,6 +71,26 @@ if python3 -c '' 2>/dev/null; then
         fail "a picture is no XML"
 fi
 
+# What was to be expected: of four equal tasks on two ranks, and of the run, which was 12 tasks.
+mkdir "$work/even"
+for rank in 0 1; do
+    printf 'ferry trace 1\nrank %s 2\ntime 0 5000000000\nt 0 0 0\ni 2000000000\nend\n' $rank \
+        >"$work/even/rank-$rank.trace"
+done
+sed -i 's/^t 0 0 0/t 0 0 0\nt 1000000000 0 0/' "$work"/even/rank-?.trace
+draws 0 "$work/even"
+grep -q 'From the first task to the end of the last it took 2000.000\.' "$work/even/report.html" ||
+    fail "the page does not say how long the tasks took"
+grep -q '<td>none</td>\(<td>2000.000</td>\)\{4\}</tr>' "$work/even/report.html" ||
+    fail "the page has not the forecast of four tasks"
+draws 0 --simulate "$work/run"
+holds report.html '<th>replayed</th>'
+holds report.html '<td>ferry</td>\(<td>[1-9][0-9]*[.][0-9]*</td>\)\{5\}</tr>'
+draws 0 --during unit -o "$work/cut" "$work/run"
+! grep -q 'to be expected' "$work/cut/report.html" || fail "a part of a run has a forecast"
+draws 1 --simulate -o "$work/cut" "$work/even" # it has no objects
+says 'expected a trace with tasks of objects'
+
 # Two runs on one scale, elsewhere; a rank without a file.
 rm "$work/run/rank-1.trace"
 draws 0 -o "$work/both" "$traces" "$work/run"

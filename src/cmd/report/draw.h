@@ -96,8 +96,23 @@ void draw_load(FILE *out, const trace_run *runs, int run_count);
 /* An svg element: what each rank did when, above it how many ranks were busy. */
 void draw_timeline(FILE *out, const trace_run *run);
 
-/* One page with the pictures and tables, which needs no other file. */
-void draw_page(FILE *out, const trace_run *runs, int run_count);
+enum { DRAW_FORECASTS = 4 };
+
+/* The times to be expected under a scheduler, in seconds. */
+typedef struct draw_forecast_row {
+    const char *scheduler;
+    double lower, average, upper, played;
+    double replayed; /* 0: it was not simulated */
+} draw_forecast_row;
+
+typedef struct draw_forecast {
+    draw_forecast_row rows[DRAW_FORECASTS];
+    int count; /* 0: nothing is known of this run */
+} draw_forecast;
+
+/* One page with the pictures and tables, which needs no other file. `forecasts`: one for each run;
+ * NULL: none. */
+void draw_page(FILE *out, const trace_run *runs, int run_count, const draw_forecast *forecasts);
 
 /* The first run in the trace event format, which Chrome's tracing page and Perfetto read. */
 void draw_chrome(FILE *out, const trace_run *run);

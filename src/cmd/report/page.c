@@ -248,7 +248,51 @@ static void put_moves(FILE *out, const trace_run *run)
     fputs("</table></div>\n", out);
 }
 
-void draw_page(FILE *out, const trace_run *runs, int run_count)
+/* From the first task of any rank to the end of the last. */
+static uint64_t measured_ns(const trace_run *run)
+{
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    for (int rank = 0; rank < run->ranks; rank++) {
+        const trace_rank *t = &run->rank[rank];
+        for (size_t i = 0; i < t->stretch_count; i++) {
+            uint64_t start_ns = t->open_ns + t->stretches[i].start_ns;
+            uint64_t end_ns = t->open_ns + trace_stretch_end(t, i);
+            if (t->stretches[i].kind != TRACE_TASK)
+                continue;
+            first_ns = start_ns < first_ns ? start_ns : first_ns;
+            last_ns = end_ns > last_ns ? end_ns : last_ns;
+        }
+    }
+    return last_ns > first_ns ? last_ns - first_ns : 0;
+}
+
+/* Measured, simulated and analytic times side by side. */
+static void put_forecast(FILE *out, const trace_run *run, const draw_forecast *forecast)
+{
+    bool simulated = forecast->count > 0 && forecast->rows[0].replayed > 0;
+    if (forecast->count == 0)
+        return;
+    fprintf(out,
+            "<h2>What was to be expected</h2><p>Milliseconds. From the first task to the end of "
+            "the last it took %.3f. The model has bounds and a played schedule from the times of "
+            "the tasks alone, all of which begin at once.%s</p><table><tr><th>scheduler</th>"
+            "<th>lower</th><th>average</th><th>upper</th><th>played</th>%s</tr>\n",
+            (double)measured_ns(run) / 1e6,
+            simulated ? " The replay knows the messages between them." : "",
+            simulated ? "<th>replayed</th>" : "");
+    for (int i = 0; i < forecast->count; i++) {
+        const draw_forecast_row *row = &forecast->rows[i];
+        fprintf(out, "<tr><td>%s</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%.3f</td>",
+                row->scheduler, row->lower * 1e3, row->average * 1e3, row->upper * 1e3,
+                row->played * 1e3);
+        if (simulated)
+            fprintf(out, "<td>%.3f</td>", row->replayed * 1e3);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+}
+
+void draw_page(FILE *out, const trace_run *runs, int run_count, const draw_forecast *forecasts)
 {
     fputs(head, out);
     fputs("<h1>What each rank did</h1>\n", out);
@@ -262,6 +306,8 @@ void draw_page(FILE *out, const trace_run *runs, int run_count)
         if (run_count > 1)
             put_facts(out, &runs[i]);
         draw_timeline(out, &runs[i]);
+        if (forecasts != NULL)
+            put_forecast(out, &runs[i], &forecasts[i]);
         put_ranks(out, &runs[i]);
         put_handlers(out, &runs[i]);
         put_objects(out, &runs[i]);

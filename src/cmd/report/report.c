@@ -8,9 +8,10 @@
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/report/draw.h"
+#include "cmd/report/forecast.h"
 
 static const char help[] =
-    "usage: ferry report [-o FOLDER] [-d HANDLER] RUN...\n"
+    "usage: ferry report [-o FOLDER] [-d HANDLER] [-s] RUN...\n"
     "\n"
     "Draws what the ranks of a run did. RUN is the folder that FERRY_TRACE named when it ran.\n"
     "Writes report.html, which holds everything, and its pictures: bars.svg and load.svg of all\n"
@@ -19,11 +20,13 @@ static const char help[] =
     "\n"
     "  -o, --output FOLDER   write there; into the first RUN by default\n"
     "  -d, --during HANDLER  draw from the first task of HANDLER to the end of its last\n"
+    "  -s, --simulate        also replay each run under four schedulers, as ferry scale does\n"
     "  -h, --help            this text\n";
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"during", required_argument, NULL, 'd'},
+    {"simulate", no_argument, NULL, 's'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -32,13 +35,15 @@ enum { RUNS_MAX = 64 };
 
 typedef struct pictures {
     const char *folder, *during; /* during: a handler; NULL: the whole run */
+    bool simulate;
     trace_run runs[RUNS_MAX];
+    draw_forecast forecasts[RUNS_MAX]; /* without rows for a run that was cut */
     int run_count;
 } pictures;
 
 static void write_page(FILE *out, const pictures *p)
 {
-    draw_page(out, p->runs, p->run_count);
+    draw_page(out, p->runs, p->run_count, p->forecasts);
 }
 
 static void write_bars(FILE *out, const pictures *p)
@@ -109,6 +114,8 @@ static bool add_run(pictures *p, const char *folder)
     p->run_count += good;
     if (good && p->during != NULL)
         good = trace_run_during(run, p->during, error);
+    else if (good)
+        good = forecast_make(folder, p->simulate, &p->forecasts[p->run_count - 1], error);
     if (!good)
         fprintf(stderr, "ferry report: %s\n", error);
     return good;
@@ -120,11 +127,14 @@ int cmd_report(int argc, char **argv)
     char name[] = "ferry report";
     int option;
     argv[0] = name;
-    while ((option = getopt_long(argc, argv, "o:d:h", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "o:d:sh", long_options, NULL)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);
             return 0;
         }
+        p.simulate = p.simulate || option == 's';
+        if (option == 's')
+            continue;
         if (option != 'o' && option != 'd')
             return wrong_usage();
         *(option == 'o' ? &p.folder : &p.during) = optarg;
