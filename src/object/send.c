@@ -267,7 +267,9 @@ int ferry_object_send(ferry *f, ferry_object object, const ferry_message *messag
     if (!is_valid(f, object, message))
         return explain(f, object, message);
     fy_entry *entry = fy_entry_find(objects, object);
-    if (track == NULL && entry != NULL && send_plain(f, objects, entry, message) == 0)
+    /* While costs are counted the long way is taken, which tells the trail. */
+    if (track == NULL && entry != NULL && objects->costs == NULL &&
+        send_plain(f, objects, entry, message) == 0)
         return 0;
     return send_any(f, object, message, track);
 }
