@@ -12,6 +12,7 @@ port/shm|0|ranks of one machine
 launch|0|starts ranks, watches them
 port/sim|2|plug-in: simulated ranks
 port/nodes|1|plug-in: several machines
+port/open|0|finds the port, the only list
 port/template|3|to begin a new port from
 core|0|handlers, operations, collectives
 memory|0|shared heap, put and get

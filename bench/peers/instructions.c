@@ -22,7 +22,7 @@
 
 #include <valgrind/callgrind.h>
 
-#include "core/place.h"
+#include "core/options.h"
 #include "core/rank.h"
 #include "port/shm/shm.h"
 

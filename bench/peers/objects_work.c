@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/place.h"
+#include "core/options.h"
 #include "core/rank.h"
 #include "peers/objects_side.h"
 #include "port/shm/shm.h"

@@ -121,6 +121,12 @@ int fy_env_number(const char *name, uint64_t *value)
     return fy_env_number_within(name, entry->min, entry->max, value);
 }
 
+uint64_t fy_env_number_or(const char *name, uint64_t otherwise)
+{
+    (void)fy_env_number(name, &otherwise);
+    return otherwise;
+}
+
 /* A variable that has these values alone, as a message lists them. */
 static const char words[][2][24] = {{"FERRY_COMPUTE", "none, sleep or spin"}};
 

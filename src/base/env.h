@@ -26,6 +26,9 @@ FY_SHARED int fy_env_number_within(const char *name, uint64_t min, uint64_t max,
  * of a wrong one. Errors as fy_env_number. */
 int fy_env_check(void);
 
+/* The number of a variable that fy_env_check has found right; `otherwise` when it is unset. */
+uint64_t fy_env_number_or(const char *name, uint64_t otherwise);
+
 /* A socket of the command that has started this process, to which it sends a byte when it has
  * opened a rank. */
 #define FY_ENV_JOB_OPENED "FERRY_JOB_OPENED"

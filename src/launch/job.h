@@ -104,6 +104,7 @@ void fy_job_signal(job *j, int number);
 
 /* launch.c: what fy_launch does. */
 int fy_job_launch(const fy_launch_plan *plan);
+int fy_threads_run(const fy_threads_plan *plan); /* fy_launch_threads */
 /* launch.c: starts a rank, which runs `argv`, or as planned when it is NULL. FERRY_ESYSTEM. */
 int fy_job_start_child(job *j, int rank, char *const argv[]);
 

@@ -43,6 +43,18 @@ typedef struct fy_launch_plan {
  * was started. In a child it does not return. [main thread, no other thread exists] */
 int fy_launch(const fy_launch_plan *plan);
 
+/* A job whose ranks are threads of this process. */
+typedef struct fy_threads_plan {
+    fy_segment *segment;    /* of the job; the ranks join it */
+    int ranks, places;      /* that are started; that the segment has */
+    fy_launch_child *child; /* runs once in each thread; its result other than 0 ends the process */
+    void *arg;
+} fy_threads_plan;
+
+/* Starts the threads, and returns when all have ended, those too that ranks have started: 0, or
+ * FERRY_ELAUNCH or FERRY_ENOMEM with fy_error_set when nothing was started. [main thread] */
+int fy_launch_threads(const fy_threads_plan *plan);
+
 /* Opens what is closed of descriptors 0 to 2, so that reading and writing still fail: else a file
  * of the job's gets one of these numbers, and what the program prints. */
 void fy_streams_reserve(void);

@@ -2,4 +2,5 @@
 
 #include "launch/job.h"
 
-const fy_launcher fy_launcher_table = {.version = FY_LAUNCHER_VERSION, .launch = fy_job_launch};
+const fy_launcher fy_launcher_table = {
+    .version = FY_LAUNCHER_VERSION, .launch = fy_job_launch, .threads = fy_threads_run};

@@ -8,11 +8,12 @@
 
 #define FY_LAUNCHER_SYMBOL "fy_launcher_table"
 
-enum { FY_LAUNCHER_VERSION = 1 };
+enum { FY_LAUNCHER_VERSION = 2 };
 
 typedef struct fy_launcher {
-    uint32_t version;                          /* first: port/plugin.h */
-    int (*launch)(const fy_launch_plan *plan); /* fy_launch */
+    uint32_t version;                            /* first: port/plugin.h */
+    int (*launch)(const fy_launch_plan *plan);   /* fy_launch */
+    int (*threads)(const fy_threads_plan *plan); /* fy_launch_threads */
 } fy_launcher;
 
 FY_SHARED extern const fy_launcher fy_launcher_table;

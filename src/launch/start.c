@@ -102,3 +102,10 @@ int fy_launch(const fy_launch_plan *plan)
         error = fy_launcher_find(&launcher);
     return error == 0 ? launcher->launch(plan) : error;
 }
+
+int fy_launch_threads(const fy_threads_plan *plan)
+{
+    const fy_launcher *launcher;
+    int error = fy_launcher_find(&launcher);
+    return error == 0 ? launcher->threads(plan) : error;
+}

@@ -25,7 +25,7 @@
 #include <ferry/error.h>
 
 /* The version of the struct of tables, and of each table. */
-#define FY_PORT_VERSION 12
+#define FY_PORT_VERSION 13
 #define FY_TRANSPORT_VERSION 2
 #define FY_HOST_VERSION 1
 #define FY_HEAP_VERSION 1
@@ -317,12 +317,16 @@ struct fy_port_ops {
     fy_diagnosis_ops diagnosis;
 };
 
+/* How `advance` treats work that is only stood for. */
+typedef enum fy_compute { FY_COMPUTE_NONE, FY_COMPUTE_SLEEP, FY_COMPUTE_SPIN } fy_compute;
+
 /* The arguments by which core starts a port. Zero and NULL mean the default of the port. */
 typedef struct fy_port_settings {
-    int ranks;                /* as FERRY_RANKS says; the port checks its own limit */
+    int ranks;                /* as FERRY_RANKS says; a port with `detect` reads it itself */
     size_t heap_bytes;        /* per rank, of alloc */
     uint32_t ring_slots;      /* per (source, target, lane, thread) */
     uint32_t ring_bytes;      /* likewise */
+    fy_compute compute;       /* where the port's time is not real, it has no meaning */
     const void *communicator; /* of the program, as ferry_options has it; lent until close */
 
     /* Says why the port does not start, as fy_error_set: a plug-in of a program that is linked to
@@ -330,22 +334,37 @@ typedef struct fy_port_settings {
     int (*error_set)(int error, const char *format, ...);
 } fy_port_settings;
 
+/* The rank of this process, as `open` gives it. `leave` is called after the port was closed, or not
+ * at all when the rank has failed. Both functions may be NULL. */
+typedef struct fy_port_rank {
+    fy_port *port;
+    void (*leave)(void *job); /* frees what is beside the port; may wait for other ranks */
+    void (*abort)(void *job, int status); /* ends a job that another launcher has started */
+    void *job;
+} fy_port_rank;
+
 /* The program of one rank. The result is the exit status of the rank. It closes the port. */
 typedef int fy_port_main(void *arg, fy_port *port);
 
-/* How core starts the port NAME that FERRY_PORT names: the plug-in ferry-port-NAME.so exports this
- * table as FY_PORT_SYMBOL. One of `run` and `open` is NULL. */
+/* How core starts a port. The plug-in ferry-port-NAME.so exports this table as FY_PORT_SYMBOL, and
+ * FERRY_PORT names it. Ports without a plug-in are in src/port/open/list.c. One of `run` and `open`
+ * may be NULL. */
 typedef struct fy_port_entry {
-    uint32_t version; /* FY_PORT_VERSION */
+    uint32_t version;   /* FY_PORT_VERSION */
+    bool tells_crashes; /* `run` says itself which rank has crashed */
 
-    /* For a port whose ranks all live in the calling process, or in processes that it forks: runs
-     * all ranks to their end and returns the exit status of the job. FERRY_E...: nothing was
-     * started; with fy_error_set. */
+    /* Whether the environment or `settings` make this process a rank of this port. NULL: only
+     * FERRY_PORT chooses the port, and then always. */
+    bool (*detect)(const fy_port_settings *settings);
+
+    /* For a port that makes its ranks, in the calling process or in processes that it forks: runs
+     * all ranks of this process to their end and returns the exit status of the job. FERRY_E...:
+     * nothing was started; with fy_error_set. */
     int (*run)(const fy_port_settings *settings, fy_port_main *rank_main, void *arg);
 
-    /* For a port whose ranks are processes that a launcher of the port starts: opens the rank of
-     * this process. `close` of the port frees everything. FERRY_E... with fy_error_set. */
-    int (*open)(const fy_port_settings *settings, fy_port **out);
+    /* Opens the rank of this process, which a launcher of the port has started. FERRY_E... with
+     * fy_error_set. */
+    int (*open)(const fy_port_settings *settings, fy_port_rank *out);
 } fy_port_entry;
 
 #define FY_PORT_SYMBOL "fy_port_table"

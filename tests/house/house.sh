@@ -66,8 +66,8 @@ rule_columns()
 }
 
 # The height of each layer; layers of one height do not know each other.
-levels='base 0 port 1 launch 2 port/nodes 3 core 4 memory 5 object 6 balance 7 mover 7 cell 7'
-levels="$levels collection 8 window 7 store 8"
+levels='base 0 port 1 launch 2 port/nodes 3 port/open 4 core 5 memory 6 object 7 balance 8 mover 8'
+levels="$levels cell 8 collection 9 window 8 store 9"
 # The order of the folders within a layer.
 inner='mover/geometry 1 mover/plan 2 mover/kernels 3 mover/run 4 mover/bind 5 mover/io 6'
 
@@ -97,6 +97,7 @@ rule_includes()
             }
             sub(/^src\//, "", path); split(path, part, "/")
             if (path ~ /^port\/nodes\//) return "port/nodes" # it starts ranks as the launcher does
+            if (path ~ /^port\/open\//) return "port/open" # it alone names ports
             return part[1]
         }
         !/^#include/ { next }
@@ -121,10 +122,12 @@ rule_includes()
             if (folder_of(FILENAME) in height && height[folder_of(name)] > height[folder_of(FILENAME)])
                 printf "%s:%d: %s of folder %s from folder %s\n", FILENAME, FNR, name,
                     folder_of(name), folder_of(FILENAME)
-            # the port for several nodes knows no binding; boot finds mpi by table.h
-            if (FILENAME ~ /^src\/port\/nodes\/[^\/]*$/ && name ~ /^port\/nodes\/.*\// &&
-                FILENAME !~ /\/table[.]h$/)
+            # the port for several nodes knows no binding
+            if (FILENAME ~ /^src\/port\/nodes\/[^\/]*$/ && name ~ /^port\/nodes\/.*\//)
                 printf "%s:%d: %s is of a binding\n", FILENAME, FNR, name
+            # no layer above port/open knows which ports there are
+            if (level[from] > level["port/open"] && name ~ /^(port\/.*\/|launch\/)/ && to != "port/open")
+                printf "%s:%d: %s is of one port\n", FILENAME, FNR, name
             if (to == from) next
             if (!(to in level) || level[to] >= level[from])
                 printf "%s:%d: %s of layer %s from layer %s\n", FILENAME, FNR, name, to, from

@@ -140,6 +140,10 @@ includes)
     spoil 'a folder of movers that knows a later one' plan_and_io
     in_nodes() { mkdir -p "$root/src/port/nodes"; to src/port/nodes/n.c '#include "port/nodes/mpi/find.h"\n'; }
     spoil 'the port for several nodes that knows a binding' in_nodes
+    core_shm() { mkdir -p "$root/src/port/shm"; to src/core/a.c '#include "port/shm/shm.h"\n'; }
+    spoil 'core that knows one port' core_shm
+    core_launch() { to src/core/a.c '#include "launch/launch.h"\n'; }
+    spoil 'core that knows the launcher' core_launch
     mkdir_cmd() { mkdir "$root/src/cmd"; to src/cmd/c.c '#include "core/a.h"\n'; }
     spoil 'the command inside a layer' mkdir_cmd
     mkdir_compat() { mkdir "$root/compat"; to compat/c.c '#include "base/b.h"\n'; }

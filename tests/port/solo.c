@@ -21,18 +21,18 @@ static void close_solo(fy_port *port)
     free(s);
 }
 
-static int open_solo(const fy_port_settings *settings, fy_port **out)
+static int open_solo(const fy_port_settings *settings, fy_port_rank *out)
 {
     if (settings->ranks != 1)
         return settings->error_set(FERRY_EINVAL, "port solo has 1 rank, not %d", settings->ranks);
     solo *s = calloc(1, sizeof(*s));
     if (s == NULL || (s->job = fy_template_job_create(1)) == NULL ||
-        fy_template_join(s->job, 0, out) != 0)
+        fy_template_join(s->job, 0, &out->port) != 0)
         return settings->error_set(FERRY_ENOMEM, "port solo: no memory"); /* its process ends */
-    s->inner = (*out)->ops;
+    s->inner = out->port->ops;
     s->ops = *s->inner;
     s->ops.transport.close = close_solo;
-    (*out)->ops = &s->ops;
+    out->port->ops = &s->ops;
     return 0;
 }
 

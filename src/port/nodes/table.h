@@ -1,15 +1,16 @@
-/* Port nodes as boot finds it: in the same file, or in the plug-in "port-nodes" (port/plugin.h). */
+/* Port nodes as port/open finds it: in the same file, or in the plug-in "port-nodes"
+ * (port/plugin.h). */
 #ifndef FY_NODES_TABLE_H
 #define FY_NODES_TABLE_H
 
 #include "base/shared.h"
-#include "port/nodes/mpi/open.h"
+#include "port/shm/shm.h"
 
 typedef struct fy_nodes_table {
     uint32_t version; /* FY_PORT_VERSION */
-    int (*open_mpi)(const fy_mpi_options *options, fy_nodes_job **job, fy_port **port);
-    void (*leave)(void *job);
-    void (*abort)(void *job, int status);
+    /* Opens the rank that an MPI library makes of this process, of a job of `announced` ranks as
+     * the launcher's environment says; 0: it says nothing. As `open` of fy_port_entry. */
+    int (*open_mpi)(const fy_port_settings *settings, uint64_t announced, fy_port_rank *out);
     /* For a rank that was started in a job over several nodes, and has joined the segment of its
      * own: has `port` say so, and reach the others. FERRY_ENOMEM with fy_error_set. */
     int (*joiner)(fy_segment *segment, fy_port *port);

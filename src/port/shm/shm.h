@@ -21,9 +21,6 @@ typedef struct fy_shm_options {
     uint32_t ring_bytes; /* likewise */
 } fy_shm_options;
 
-/* How `advance` treats work that is only stood for. */
-typedef enum fy_compute { FY_COMPUTE_NONE, FY_COMPUTE_SLEEP, FY_COMPUTE_SPIN } fy_compute;
-
 typedef struct fy_segment fy_segment;
 
 /* Makes the segment of a job. On success `*fd` is the caller's. On failure an FERRY_E code, and the

@@ -9,4 +9,4 @@ static int run(const fy_port_settings *settings, fy_port_main *rank_main, void *
     return error != 0 ? error : fy_sim_run(&options, rank_main, arg);
 }
 
-const fy_port_entry fy_port_table = {.version = FY_PORT_VERSION, .run = run};
+const fy_port_entry fy_port_table = {.version = FY_PORT_VERSION, .tells_crashes = true, .run = run};

@@ -43,14 +43,6 @@ typedef struct launcher {
 /* Ranks that come later find their place as those of Ferry's launcher do. */
 static const char *const launcher_variables[] = {"FERRY_PORT=", FY_ENV_LOOPBACK_NODES, NULL};
 
-static fy_compute compute_mode(void)
-{
-    const char *text = fy_env_get("FERRY_COMPUTE");
-    if (text == NULL || strcmp(text, "none") == 0)
-        return FY_COMPUTE_NONE;
-    return strcmp(text, "sleep") == 0 ? FY_COMPUTE_SLEEP : FY_COMPUTE_SPIN;
-}
-
 /* Closes what belongs to the others. Rank 0 reads the launcher's input. */
 static void arrange_files(const launcher *l, int rank)
 {
@@ -78,7 +70,7 @@ static int open_port(const launcher *l, int rank, fy_nodes_job **job, fy_port **
                                   .heap_bytes = l->settings->heap_bytes,
                                   .ring_slots = l->settings->ring_slots,
                                   .ring_bytes = l->settings->ring_bytes},
-                          .compute = compute_mode()};
+                          .compute = l->settings->compute};
     if (o.net == NULL)
         return fy_error_set(FERRY_ENOMEM, "open: no memory for %d ranks", l->job.ranks);
     int error = fy_nodes_begin(&o);

@@ -1,4 +1,5 @@
 #include "base/shared.h"
 #include "port/nodes/loopback/loopback.h"
 
-FY_SHARED const fy_port_entry fy_port_table = {.version = FY_PORT_VERSION, .run = fy_loopback_run};
+FY_SHARED const fy_port_entry fy_port_table = {
+    .version = FY_PORT_VERSION, .tells_crashes = true, .run = fy_loopback_run};

@@ -1,0 +1,90 @@
+/* The only place with the names of ports. A process is a rank of the port that FERRY_PORT names,
+ * where nothing but the name chooses that port. Else the first that detects its own rank has it,
+ * else the one that is named, else the first of the list. So a program never runs as N jobs of one
+ * rank. */
+#include "port/open/list.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "launch/launch.h"
+#include "port/plugin.h"
+#include "port/sim/sim.h"
+
+/* Those in the library, and those that programs linked to the static library have in them. */
+static const struct {
+    const char *name;
+    const fy_port_entry *entry; /* NULL: find gives it */
+    int (*find)(const fy_port_entry **out);
+} ports[] = {
+    {"shm", &fy_port_entry_shm, NULL},
+    {"mpi", &fy_port_entry_mpi, NULL},
+    {"sim", NULL, fy_sim_find},
+};
+
+enum { PORTS = sizeof(ports) / sizeof(ports[0]) };
+
+bool fy_port_is_named(const char *name)
+{
+    const char *port = fy_env_get("FERRY_PORT");
+    return port != NULL && strcmp(port, name) == 0;
+}
+
+static fy_compute read_compute(void)
+{
+    const char *text = fy_env_get("FERRY_COMPUTE");
+    if (text == NULL || strcmp(text, "none") == 0)
+        return FY_COMPUTE_NONE;
+    return strcmp(text, "sleep") == 0 ? FY_COMPUTE_SLEEP : FY_COMPUTE_SPIN;
+}
+
+static int find_named(const char *name, const fy_port_entry **out)
+{
+    char plugin[64], reason[400];
+    const void *table;
+    for (int i = 0; i < PORTS; i++)
+        if (strcmp(name, ports[i].name) == 0) {
+            *out = ports[i].entry;
+            return *out != NULL ? 0 : ports[i].find(out);
+        }
+    snprintf(plugin, sizeof(plugin), "port-%s", name);
+    if (fy_plugin_open(plugin, FY_PORT_SYMBOL, FY_PORT_VERSION, false, &table) == 0) {
+        *out = table;
+        return 0;
+    }
+    snprintf(reason, sizeof(reason), "%s", fy_error_text());
+    return fy_error_set(
+        FERRY_ELAUNCH,
+        "FERRY_PORT is \"%s\"; expected shm, mpi or sim, or the name of a port in a "
+        "plug-in: %s",
+        name, reason);
+}
+
+static const fy_port_entry *detect(const fy_port_settings *settings)
+{
+    for (int i = 0; i < PORTS; i++)
+        if (ports[i].entry != NULL && ports[i].entry->detect(settings))
+            return ports[i].entry;
+    return NULL;
+}
+
+int fy_port_find(fy_port_settings *settings, const fy_port_entry **out)
+{
+    const char *name = fy_env_get("FERRY_PORT");
+    const fy_port_entry *named = ports[0].entry;
+    uint64_t ranks = 1;
+    fy_streams_reserve();
+    int error = name == NULL ? 0 : find_named(name, &named);
+    if (error == 0 && named->detect == NULL) /* the others read it themselves */
+        error = fy_env_number_within(FY_ENV_RANKS, 1, INT_MAX, &ranks);
+    if (error != 0)
+        return error;
+    settings->ranks = (int)ranks;
+    settings->compute = read_compute();
+    const fy_port_entry *found = named->detect == NULL ? NULL : detect(settings);
+    *out = found != NULL ? found : named;
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* Opens the rank that an MPI library makes of this process, or a communicator of the caller's. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "launch/launch.h"
+#include "port/nodes/table.h"
+#include "port/open/list.h"
+
+static bool detect(const fy_port_settings *settings)
+{
+    const char *variable;
+    return settings->communicator != NULL || fy_env_foreign_ranks(&variable) > 1;
+}
+
+/* Says why a job of another launcher cannot be joined, and what said that it is one. */
+static int refuse(const char *variable, uint64_t announced, int error)
+{
+    char reason[400];
+    if (variable == NULL || (error != FERRY_ELAUNCH && error != FERRY_ENOTSUP))
+        return error;
+    snprintf(reason, sizeof(reason), "%s", fy_error_text());
+    return fy_error_set(error,
+                        "the environment (%s) says that this is one of %" PRIu64
+                        " ranks, but the others cannot be reached: %s",
+                        variable, announced, reason);
+}
+
+/* Refuses variables that contradict a job of an MPI library. */
+static int check(const fy_port_settings *settings, const char *variable, uint64_t announced)
+{
+    if (fy_env_get(FY_ENV_RANKS_JOIN) != NULL)
+        return fy_error_set(FERRY_ELAUNCH,
+                            "%s is set: only ranks can be joined that are processes of port shm",
+                            FY_ENV_RANKS_JOIN);
+    if (settings->communicator == NULL && fy_port_is_named("shm"))
+        return fy_error_set(FERRY_ELAUNCH,
+                            "the environment (%s) says that this is one of %" PRIu64
+                            " ranks, but FERRY_PORT=shm cannot reach the others; start it with "
+                            "\"ferry run -n %" PRIu64 "\" instead",
+                            variable, announced, announced);
+    return 0;
+}
+
+static int open_mpi(const fy_port_settings *settings, fy_port_rank *out)
+{
+    const fy_nodes_table *table;
+    const char *variable;
+    uint64_t announced = fy_env_foreign_ranks(&variable);
+    int error = check(settings, variable, announced);
+    if (error != 0)
+        return error;
+    error = fy_nodes_port_find(&table);
+    if (error == 0)
+        error = table->open_mpi(settings, announced, out);
+    return refuse(variable, announced, error);
+}
+
+const fy_port_entry fy_port_entry_mpi = {
+    .version = FY_PORT_VERSION, .detect = detect, .open = open_mpi};
