@@ -6,23 +6,7 @@
 #define FY_PROFILE_H
 
 #include "core/core.h"
-
-/* Operations that are counted beside frames sent and handled. */
-typedef enum fy_profile_kind {
-    FY_PROFILE_PUT, /* copies of the caller itself */
-    FY_PROFILE_GET,
-    FY_PROFILE_APPLICATION, /* handlers, tasks and callbacks */
-    FY_PROFILE_IDLE,
-    FY_PROFILE_AWAITING,  /* of that, while an object was on its way here: fy_profile_awaited */
-    FY_PROFILE_PACK,      /* objects that leave, and sending them, by the application thread */
-    FY_PROFILE_UNPACK,    /* and making those that arrive */
-    FY_PROFILE_SCHEDULER, /* the scheduler's functions, on the application thread */
-    FY_PROFILE_KINDS
-} fy_profile_kind;
-
-typedef struct fy_profile_row {
-    uint64_t calls, bytes, ns;
-} fy_profile_row;
+#include "core/profile_row.h"
 
 /* A wait, as far as it is not counted as awaiting. */
 typedef struct fy_idle {
@@ -31,9 +15,6 @@ typedef struct fy_idle {
 
 /* The last waits; a power of 2. */
 enum { FY_IDLES_KEPT = 1024 };
-
-/* Messages to objects are counted by how often they were forwarded; the last is for more too. */
-enum { FY_HOPS_COUNTED = 8 };
 
 typedef struct fy_profile {
     uint64_t opened_ns;

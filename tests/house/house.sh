@@ -134,6 +134,41 @@ rule_includes()
         }' >"$found"
 }
 
+# No include lies on a circle of more than three files, where a.c and a.h count as one: from what a
+# file includes there is either no way back to it, or one of at most two more includes.
+rule_circles()
+{
+    sources src | xargs awk '
+        function unit(path) { sub(/^src\//, "", path); sub(/[.][ch]$/, "", path); return path }
+        /^#include "/ {
+            from = unit(FILENAME); to = $2; gsub(/"/, "", to)
+            if (to !~ /\//) { at = from; sub(/[^\/]*$/, "", at); to = at to }
+            to = unit(to)
+            if (from == to || (from, to) in seen) next
+            seen[from, to] = 1; next_of[from] = next_of[from] " " to
+            if (!(from in line)) line[from] = FILENAME
+            where[from, to] = FILENAME ":" FNR
+        }
+        function length_of(from, to,    list, n, i, name, part, m, head) { # of the circle, 0: none
+            split("", far); far[to] = 2; list[n = 1] = to
+            for (head = 1; head <= n; head++) {
+                name = list[head]
+                if (name == from) return far[name] - 1
+                m = split(next_of[name], part, " ")
+                for (i = 1; i <= m; i++) if (!(part[i] in far)) {
+                    far[part[i]] = far[name] + 1; list[++n] = part[i]
+                }
+            }
+            return 0
+        }
+        END {
+            for (key in seen) {
+                split(key, pair, SUBSEP); n = length_of(pair[1], pair[2])
+                if (n > 3) printf "%s: %s closes a circle of %d files\n", where[key], pair[2], n
+            }
+        }' | sort >"$found"
+}
+
 # A kind of frames, FY_KIND_..., is named in the layer that defines it and in the layers above alone
 # (docs/decisions/0019).
 rule_kinds()

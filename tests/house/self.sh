@@ -149,6 +149,17 @@ includes)
     mkdir_compat() { mkdir "$root/compat"; to compat/c.c '#include "base/b.h"\n'; }
     spoil 'another interface inside a layer' mkdir_compat
     ;;
+circles)
+    circle_of()
+    {
+        for i in $(seq "$1"); do
+            echo "#include \"base/c$((i % $1 + 1)).h\"" >"$root/src/base/c$i.h"
+        done
+    }
+    circle_of 3
+    check || { cat "$top/log"; echo 'house rule circles rejects a circle of three files'; exit 1; }
+    spoil 'a circle of four files' circle_of 4
+    ;;
 kinds)
     object_kind() { mkdir -p "$root/src/object"; echo 'enum { FY_KIND_X = 3 };' >"$root/src/object/k.h"; }
     named_in_core() { object_kind; to src/core/a.c 'int fy_kind = FY_KIND_X;\n'; }

@@ -73,4 +73,7 @@ typedef struct fy_nodes_binding {
     void (*abort_closing)(int status);
 } fy_nodes_binding;
 
+/* A call of the binding that open made, `call`, has failed: FERRY_ELAUNCH with fy_error_set. */
+int fy_nodes_failed(const fy_nodes_binding *binding, const char *call, int error);
+
 #endif

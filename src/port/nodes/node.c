@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "port/nodes/open.h"
 #include "port/shm/layout.h"
 
 /* The words that each rank of a node tells the others. */

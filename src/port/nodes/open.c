@@ -23,13 +23,6 @@ struct fy_nodes_job {
     nodes_port *port; /* NULL when the port is port shm itself */
 };
 
-int fy_nodes_failed(const fy_nodes_binding *binding, const char *call, int error)
-{
-    char text[256];
-    binding->describe(error, text, sizeof(text));
-    return fy_error_set(FERRY_ELAUNCH, "open: %s: %s", call, text);
-}
-
 int fy_nodes_begin(fy_nodes_options *options)
 {
     options->quantum_us = 200;

@@ -47,7 +47,4 @@ void fy_nodes_leave(void *job);
 /* Ends the whole job at once. Takes a fy_nodes_job; returns if the binding cannot. */
 void fy_nodes_abort(void *job, int status);
 
-/* A call of the binding that open made, `call`, has failed: FERRY_ELAUNCH with fy_error_set. */
-int fy_nodes_failed(const fy_nodes_binding *binding, const char *call, int error);
-
 #endif
