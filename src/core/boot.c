@@ -33,15 +33,18 @@ static int create(fy_port *port, const ferry_options *options, ferry **out)
     return error;
 }
 
-/* A rank that cannot be created does not leave the job, which might wait for the others: its
- * process ends, and the launcher ends the rest. */
+/* A rank that cannot be created does not leave a job that would wait for the others: its process
+ * ends, and the launcher ends the rest. */
 static int open_rank(const fy_port_entry *entry, const fy_port_settings *settings,
                      const ferry_options *options, ferry **out)
 {
     fy_port_rank opened = {0};
     int error = entry->open(settings, &opened);
-    if (error == 0)
-        error = create(opened.port, options, out);
+    if (error != 0)
+        return error;
+    error = create(opened.port, options, out);
+    if (error != 0 && opened.forget != NULL)
+        opened.forget(opened.job);
     if (error != 0)
         return error;
     (*out)->after_close = opened.leave;

@@ -334,11 +334,12 @@ typedef struct fy_port_settings {
     int (*error_set)(int error, const char *format, ...);
 } fy_port_settings;
 
-/* The rank of this process, as `open` gives it. `leave` is called after the port was closed, or not
- * at all when the rank has failed. Both functions may be NULL. */
+/* The rank of this process, as `open` gives it. After the port was closed one of `leave` and
+ * `forget` is called; `forget`, if core could not make the rank. Each function may be NULL. */
 typedef struct fy_port_rank {
     fy_port *port;
-    void (*leave)(void *job); /* frees what is beside the port; may wait for other ranks */
+    void (*leave)(void *job);  /* frees what is beside the port; may wait for other ranks */
+    void (*forget)(void *job); /* likewise, and waits for nobody; NULL: the process is to end */
     void (*abort)(void *job, int status); /* ends a job that another launcher has started */
     void *job;
 } fy_port_rank;

@@ -139,7 +139,7 @@ static int keep(int error, fy_segment *segment, fy_port_rank *out)
         fy_segment_unmap(segment);
         return error;
     }
-    out->leave = unmap;
+    out->leave = out->forget = unmap;
     out->job = segment;
     return 0;
 }
@@ -216,7 +216,7 @@ static int failed(int rank)
 
 static int run_process(const place *where, const program *p)
 {
-    fy_port_rank opened;
+    fy_port_rank opened = {0};
     if (open_process(where, p->settings, &opened) != 0)
         return failed(where->launched ? where->rank : -1);
     int status = p->rank_main(p->arg, opened.port);
