@@ -125,7 +125,11 @@ static int run_self(ferry *f)
 static fy_verdict deliver_control(void *context, int source, const fy_frame *frame)
 {
     ferry *f = context;
-    return dispatch(f, f->profile != NULL ? f->profile->kinds : f->kinds, source, frame);
+    fy_verdict verdict =
+        dispatch(f, f->profile != NULL ? f->profile->kinds : f->kinds, source, frame);
+    if (verdict == FY_LEAVE) /* relaxed: see earliest_deadline */
+        atomic_store_explicit(&f->control_left, true, memory_order_relaxed);
+    return verdict;
 }
 
 int fy_control_poll(ferry *f)
@@ -420,7 +424,9 @@ static __attribute__((cold, noinline)) uint64_t earliest_deadline(ferry *f, uint
     /* Room at a peer is announced by nothing, and so is memory for a frame that was left. */
     enum { PAUSE_MIN_NS = 2000, PAUSE_MAX_NS = 500 * 1000 };
     if (f->slow_lanes != 0 || f->orphans.head != NULL || f->tags.count != 0 || f->peers.news ||
-        f->ops->transport.pending(f->port, FY_DATA)) {
+        f->ops->transport.pending(f->port, FY_DATA) ||
+        /* relaxed: what is missed now is seen after the next round, which leaves the frame again */
+        atomic_exchange_explicit(&f->control_left, false, memory_order_relaxed)) {
         patience->pause_ns = patience->pause_ns == 0             ? PAUSE_MIN_NS
                              : patience->pause_ns < PAUSE_MAX_NS ? patience->pause_ns * 2
                                                                  : PAUSE_MAX_NS;

@@ -105,12 +105,13 @@ struct ferry {
     fy_queue_set backlog; /* by rank * FY_BACKLOGS + lane, or FY_MESSAGES */
     fy_table routes;      /* of objects to which messages wait (route.c); made with the first */
     fy_credit credit;
-    atomic_bool why_asked; /* by a frame, and not told yet */
-    fy_tags tags;          /* what polls for a tag have kept */
-    fy_queue self;         /* requests of the rank to itself */
-    size_t kept_bytes;     /* of messages that the layers above keep, see fy_check_room */
-    fy_queue orphans;      /* ends of operations that found no memory for a backlog */
-    fy_pool spreads;       /* broadcasts passed on whose end is awaited (spread.c) */
+    atomic_bool why_asked;    /* by a frame, and not told yet */
+    atomic_bool control_left; /* a control frame was left where it is */
+    fy_tags tags;             /* what polls for a tag have kept */
+    fy_queue self;            /* requests of the rank to itself */
+    size_t kept_bytes;        /* of messages that the layers above keep, see fy_check_room */
+    fy_queue orphans;         /* ends of operations that found no memory for a backlog */
+    fy_pool spreads;          /* broadcasts passed on whose end is awaited (spread.c) */
 
     fy_ops ops_table;
     fy_peers peers;
