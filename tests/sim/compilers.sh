@@ -19,7 +19,7 @@ build()
     folder=$scratch/$1-$2
     cmake -S "$source" -B "$folder" -DCMAKE_C_COMPILER="$1" -DCMAKE_BUILD_TYPE="$2" \
         -DCMAKE_C_FLAGS_DEBUG= -DFERRY_TESTS=OFF -DFERRY_EXAMPLES=OFF -DFERRY_BENCH=OFF &&
-        cmake --build "$folder" --target ferry ferry_port_sim ferry_bundle --parallel 2 || return
+        cmake --build "$folder" --target ferry ferry_port_sim ferry_bundle ferry_report --parallel 2 || return
     # shellcheck disable=SC2086
     set -- "$1" -std=c11 $3 -w -D_GNU_SOURCE -I"$source/include" -I"$source/apps" \
         -L"$folder/lib" -Wl,-rpath,"$folder/lib"
