@@ -141,6 +141,10 @@ static int run(ferry *f, int argc, char **argv)
     check(f, ferry_peer_watch(f, on_peer, NULL) == 0, "watch");
     s.at = (uintptr_t)&s.word;
     check(f, ferry_broadcast(f, s.dead, &s.at, sizeof(s.at)) == 0, "broadcast");
+    /* The root has all parts when all ranks watch; others may not know that when it dies. */
+    uint8_t part = 0, parts[64];
+    int error = ferry_gather(f, s.dead, &part, sizeof(part), parts);
+    check(f, error == 0 || (error == FERRY_EPEER && ferry_rank(f) != s.dead), "gather");
     while (ferry_rank(f) == s.dead) {
         if (!planned)
             raise(SIGKILL);
