@@ -86,9 +86,9 @@ static void find_mapped(const char *call)
 }
 
 /* Atomic operations. A word that this process sees is changed by the compiler's atomics, which are
- * those of Ferry too: ferry_atomic_update does the same, in 48 ns in place of 26 (two processes add
- * to one word, bench/shmem.c). Any other word is changed by ferry_atomic_update. Words of Ferry
- * have 8 bytes, so for a word of 4 bytes a request runs change_half on its rank. */
+ * those of Ferry too. ferry_atomic_update does the same, but takes 48 ns in place of 26 (two
+ * processes add to one word, bench/shmem.c). Any other word is changed by ferry_atomic_update.
+ * Words of Ferry have 8 bytes, so for a word of 4 bytes a request runs change_half on its rank. */
 
 static uint64_t update_here(ferry_atomic_verb verb, uint64_t *word, uint64_t operand,
                             uint64_t expected)

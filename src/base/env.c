@@ -81,11 +81,11 @@ const char *fy_env_get(const char *name)
 /* The power of two that a size suffix stands for; 0 for none, -1 when it is not one. */
 static int suffix_shift(const char *suffix)
 {
-    static const char messages[] = "KMGT";
+    static const char units[] = "KMGT";
     if (*suffix == '\0')
         return 0;
-    const char *queued = suffix[1] == '\0' ? strchr(messages, *suffix) : NULL;
-    return queued == NULL ? -1 : (int)(queued - messages + 1) * 10;
+    const char *unit = suffix[1] == '\0' ? strchr(units, *suffix) : NULL;
+    return unit == NULL ? -1 : (int)(unit - units + 1) * 10;
 }
 
 int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t *value)
@@ -108,7 +108,7 @@ int fy_env_number_within(const char *name, uint64_t min, uint64_t max, uint64_t 
     if (!fits || number < min || number > max)
         return fy_error_set(FERRY_EINVAL, "%s is \"%s\"; expected a number from %llu to %llu%s",
                             name, text, (unsigned long long)min, (unsigned long long)max,
-                            shift < 0 ? "; K, M, G and T may end it" : "");
+                            shift < 0 && max >= 1024 ? "; K, M, G and T may end it" : "");
     *value = number;
     return 0;
 }
@@ -191,7 +191,7 @@ static bool is_known(const char *name, size_t length)
 
 enum { NAME_MAX_BYTES = 64 };
 
-/* Least number of inserted, removed and changed queued messages between two names. */
+/* Least number of inserted, removed and changed characters between two names. */
 static size_t distance(const char *a, size_t a_length, const char *b)
 {
     size_t row[NAME_MAX_BYTES + 1];
