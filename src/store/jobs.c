@@ -2,8 +2,8 @@
  *
  * The application thread begins jobs; threads of the disk do them, reads first: somebody waits for
  * those. They start when there is the first job for them. Without threads a write is done when it
- * is begun, and nothing is read ahead. In the simulator it is done when it is begun too, and takes
- * time of the port's clock from then on.
+ * is begun, and nothing is read ahead. In the simulator a job is done when it is begun too, and
+ * takes no time; it reads ahead, so that simulated runs try that.
  *
  * Invariants, under the lock: a job that is QUEUED is in a queue; one that is BUSY belongs to who
  * does it, with image, place and size of its item. An image is there when its job is QUEUED, BUSY

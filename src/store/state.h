@@ -41,11 +41,10 @@ typedef struct fy_job {
     fy_link link; /* of a queue, or of those that have ended */
     fy_work work;
     bool writes;
-    bool valid;        /* the image has what the object's data are */
-    bool lent;         /* who migrates the object reads the image: it stays */
-    bool orphan;       /* the object is gone */
-    int error;         /* errno of a write that has ended */
-    uint64_t ready_ns; /* simulated: when the disk has done it */
+    bool valid;  /* the image has what the object's data are */
+    bool lent;   /* who migrates the object reads the image: it stays */
+    bool orphan; /* the object is gone */
+    int error;   /* errno of a write that has ended */
     struct fy_stored *item;
 } fy_job;
 
@@ -75,8 +74,7 @@ typedef struct fy_disk {
     ssize_t (*write)(int fd, const void *buffer, size_t size_bytes, off_t offset);
     int fd;
     size_t align_bytes; /* of addresses, offsets and lengths, a power of two */
-    bool simulated;     /* no threads: a job takes time of the port's clock */
-    uint64_t free_ns;   /* simulated: when it has nothing to do any more */
+    bool simulated;     /* no threads: a job is done when it is begun, in no time */
     int limit;          /* of threads */
     fy_crew crew;
     fy_link reads, writes; /* queued */
