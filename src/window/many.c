@@ -165,22 +165,6 @@ static void put_step(const many *m, size_t i, fy_action *out)
                        .size_bytes = m->range->value_bytes};
 }
 
-int ferry_window_put_strided(ferry_window *w, int rank, const ferry_window_range *range,
-                             const void *data, const ferry_track *track)
-{
-    static const char name[] = "window_put_strided";
-    int error = check_range(w, name, range, data);
-    if (error != 0)
-        return error;
-    const many m = {.name = name,
-                    .rank = rank,
-                    .count = range->count,
-                    .source = data,
-                    .range = range,
-                    .next = put_step};
-    return run(w, &m, track);
-}
-
 static void get_step(const many *m, size_t i, fy_action *out)
 {
     const ferry_window_range *range = m->range;
@@ -191,18 +175,34 @@ static void get_step(const many *m, size_t i, fy_action *out)
                        .size_out = range->sizes == NULL ? NULL : range->sizes + i};
 }
 
+/* Runs `m`, which lacks the number of its elements. */
+static int run_range(ferry_window *w, many m, const void *data, const ferry_track *track)
+{
+    int error = check_range(w, m.name, m.range, data);
+    if (error != 0)
+        return error;
+    m.count = m.range->count;
+    return run(w, &m, track);
+}
+
+int ferry_window_put_strided(ferry_window *w, int rank, const ferry_window_range *range,
+                             const void *data, const ferry_track *track)
+{
+    const many m = {.name = "window_put_strided",
+                    .rank = rank,
+                    .source = data,
+                    .range = range,
+                    .next = put_step};
+    return run_range(w, m, data, track);
+}
+
 int ferry_window_get_strided(ferry_window *w, int rank, const ferry_window_range *range, void *data,
                              const ferry_track *track)
 {
-    static const char name[] = "window_get_strided";
-    int error = check_range(w, name, range, data);
-    if (error != 0)
-        return error;
-    const many m = {.name = name,
+    const many m = {.name = "window_get_strided",
                     .rank = rank,
-                    .count = range->count,
                     .target = data,
                     .range = range,
                     .next = get_step};
-    return run(w, &m, track);
+    return run_range(w, m, data, track);
 }
