@@ -445,6 +445,17 @@ rule_architecture()
     page=docs/architecture.svg
     sh "$tools/architecture.sh" "$root" >"$scratch/drawn" && cmp -s "$page" "$scratch/drawn" ||
         echo "$page: run sh tools/architecture.sh >$page" >"$found"
+    # Rows of "Where it happens": what, files below src, functions. Each of them is defined there.
+    awk -F '|' '/^## / { on = /Where it happens/ }
+        on && /^[|].*`/ {
+            files = ""
+            for (i = split($3, f, "`") - 1; i > 0; i -= 2) files = files " src/" f[i]
+            for (i = split($4, g, "`") - 1; i > 0; i -= 2) print g[i] files
+        }' docs/architecture.md | while read -r function files; do
+        # shellcheck disable=SC2086
+        cat $files 2>&1 | grep -qE "^[a-z_].*[ *]$function\\(" ||
+            echo "docs/architecture.md: $function is not defined in$(printf ' %s' $files)"
+    done >>"$found"
 }
 
 # English of the pages and folders that tests/house/words.list names: words.awk says what is checked.

@@ -291,6 +291,8 @@ architecture)
     spoil 'an include that the picture lacks' to src/core/a.c '#include "object/object.h"\n'
     folder() { mkdir "$root/src/new"; to src/new/n.c '#include "base/b.h"\n'; }
     spoil 'a folder without a place' folder
+    spoil 'a function that is not where the page says' to docs/architecture.md \
+        '## Where it happens\n| what | file | functions |\n|---|---|---|\n| it | `core/a.c` | `fy_b` |\n'
     ;;
 examples)
     example()
