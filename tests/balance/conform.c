@@ -12,6 +12,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
+
 enum { OBJECTS = 48, ROUNDS = 6, GENERATIONS = 3, RANKS_MAX = 64 };
 
 typedef struct account {
@@ -45,10 +47,7 @@ static double load(ferry *f, const void *data, const ferry_message *message)
 
 static void check(ferry *f, account *a, int error)
 {
-    if (error == 0)
-        return;
-    a->wrong++;
-    fprintf(stderr, "rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    a->wrong += failed(f, error);
 }
 
 static void send_task(ferry *f, account *a, uint64_t number, uint64_t generation)

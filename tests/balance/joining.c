@@ -13,7 +13,7 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { OBJECTS = 60, NAP_US = 50, RANKS_MAX = 64 };
 

@@ -11,7 +11,7 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { RANKS_MAX = 8 };
 

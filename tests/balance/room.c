@@ -9,20 +9,14 @@
 
 #include <ferry/ferry.h>
 
+#include "../sim/oracle.h"
+
 enum { OBJECTS = 40, TASKS = 5, REQUESTS = 300, BURST = 10, ANSWERS = 2, DATA_BYTES = 200 };
 
 typedef struct account {
     ferry_handler request, answer, task;
     int64_t requests, answers, tasks;
 } account;
-
-static void must(ferry *f, const char *call, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "rank %d: %s: %s\n", ferry_rank(f), call, ferry_error_message(f));
-    abort();
-}
 
 static void on_request(ferry *f, int source, const ferry_message *message)
 {
@@ -32,7 +26,7 @@ static void on_request(ferry *f, int source, const ferry_message *message)
     a->requests++;
     const ferry_message answer = {.handler = a->answer, .data = data, .size_bytes = sizeof data};
     for (int i = 0; i < ANSWERS; i++)
-        must(f, "answer", ferry_request_send(f, source, &answer, NULL));
+        must(f, ferry_request_send(f, source, &answer, NULL), "answer");
 }
 
 static void on_answer(ferry *f, int source, const ferry_message *message)
@@ -55,18 +49,18 @@ static void create_objects(ferry *f, account *a)
 {
     static const ferry_object_ops ops = {.size = sizeof ops, .name = "thing", .flat_bytes = 64};
     ferry_object_type type;
-    must(f, "type", ferry_object_type_register(f, &ops, &type));
-    must(f, "task", ferry_object_handler_register(f, "task", on_task, &a->task));
+    must(f, ferry_object_type_register(f, &ops, &type), "type");
+    must(f, ferry_object_handler_register(f, "task", on_task, &a->task), "task");
     const ferry_message task = {.handler = a->task};
     for (int i = 0; ferry_rank(f) == 1 && i < OBJECTS; i++) {
         ferry_object object;
         void *data = calloc(1, 64);
         if (data == NULL)
             abort();
-        must(f, "create", ferry_object_create(f, type, data, &object));
-        must(f, "add", ferry_balance_add(f, object, NULL));
+        must(f, ferry_object_create(f, type, data, &object), "create");
+        must(f, ferry_balance_add(f, object, NULL), "add");
         for (int j = 0; j < TASKS; j++)
-            must(f, "send", ferry_object_send(f, object, &task, NULL));
+            must(f, ferry_object_send(f, object, &task, NULL), "send");
     }
 }
 
@@ -75,20 +69,20 @@ static int rank_main(ferry *f, int argc, char **argv)
     (void)argc, (void)argv;
     account a = {0};
     ferry_user_data_set(f, &a);
-    must(f, "request", ferry_handler_register(f, "request", on_request, &a.request));
-    must(f, "answer", ferry_handler_register(f, "answer", on_answer, &a.answer));
+    must(f, ferry_handler_register(f, "request", on_request, &a.request), "request");
+    must(f, ferry_handler_register(f, "answer", on_answer, &a.answer), "answer");
     create_objects(f, &a);
-    must(f, "barrier", ferry_barrier(f));
-    must(f, "phase", ferry_balance_enable(f, true));
+    must(f, ferry_barrier(f), "barrier");
+    must(f, ferry_balance_enable(f, true), "phase");
     const ferry_message request = {.handler = a.request};
     for (int i = 0; ferry_rank(f) == 1 && i < REQUESTS; i++) {
-        must(f, "send", ferry_request_send(f, 0, &request, NULL));
+        must(f, ferry_request_send(f, 0, &request, NULL), "send");
         if (i % BURST == 0)
             (void)ferry_poll(f); /* a task runs, and meanwhile the helper lets objects go */
     }
-    must(f, "quiesce", ferry_quiesce(f));
+    must(f, ferry_quiesce(f), "quiesce");
     int64_t sums[] = {a.requests, a.answers, a.tasks};
-    must(f, "allreduce", ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 3));
+    must(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, sums, sums, 3), "allreduce");
     if (sums[0] == REQUESTS && sums[1] == REQUESTS * ANSWERS && sums[2] == OBJECTS * TASKS)
         return 0;
     fprintf(stderr, "%d requests, %d answers, %d tasks\n", (int)sums[0], (int)sums[1],

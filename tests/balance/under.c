@@ -16,6 +16,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
+
 enum { TASKS = 16, FLOOD = 3000, DATA_BYTES = 200 };
 
 /* In the shared heap; seq_cst throughout. */
@@ -37,10 +39,7 @@ typedef struct account {
 
 static void check(ferry *f, int error)
 {
-    if (error >= 0)
-        return;
-    ((account *)ferry_user_data(f))->wrong++;
-    fprintf(stderr, "rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    ((account *)ferry_user_data(f))->wrong += failed(f, error);
 }
 
 /* Without a call of Ferry's; what never comes is told by the test's time limit. */

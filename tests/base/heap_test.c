@@ -16,6 +16,7 @@
 
 #include <ferry/error.h>
 
+#include "../support/random.h"
 #include "base/clock.h"
 #include "base/heap.h"
 
@@ -48,17 +49,9 @@ static int drop(void **state)
     return 0;
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 static size_t random_size(uint64_t *seed)
 {
-    uint64_t r = next_random(seed);
+    uint64_t r = xorshift(seed);
     return (r >> 8) % ((size_t)1 << (4 + r % 18)) + 1;
 }
 
@@ -132,8 +125,8 @@ static void test_heap_answers_for_any_address(void **state)
     for (int i = 0; i < 2000; i++)
         (void)fy_heap_alloc(f->heap, random_size(&seed) / 64 + 1, 0);
     for (int i = 0; i < 1000000; i++) {
-        char *at = (char *)f->base + next_random(&seed) % fy_arena_bytes(HEAP_BYTES);
-        size_t size = (size_t)next_random(&seed);
+        char *at = (char *)f->base + xorshift(&seed) % fy_arena_bytes(HEAP_BYTES);
+        size_t size = (size_t)xorshift(&seed);
         assert_false(fy_arena_holds(&f->arena, at, size | (size_t)1 << 40));
         (void)fy_arena_block_bytes(&f->arena, at);
     }
@@ -242,7 +235,7 @@ static void test_heap_does_not_grow(void **state)
     uint64_t seed = 99;
     size_t early = 0;
     for (int i = 0; i < 100000; i++) {
-        size_t slot = next_random(&seed) % SLOTS;
+        size_t slot = xorshift(&seed) % SLOTS;
         if (blocks[slot] != NULL) {
             int error = i % 3 == 0 ? fy_arena_release(&f->arena, blocks[slot])
                                    : fy_heap_release(f->heap, blocks[slot]);
@@ -277,7 +270,7 @@ static void test_heap_of_the_dead_is_given_back(void **state)
     size_t sizes[SLOTS] = {0};
     uint64_t seed = 4711;
     for (int i = 0; i < ROUNDS; i++) {
-        size_t slot = next_random(&seed) % SLOTS;
+        size_t slot = xorshift(&seed) % SLOTS;
         if (blocks[slot] != NULL)
             assert_int_equal(fy_heap_release(f->heap, blocks[slot]), 0);
         sizes[slot] = random_size(&seed) / 4 + 1;
@@ -295,7 +288,7 @@ static void test_heap_of_the_dead_is_given_back(void **state)
             continue;
         assert_int_equal(fy_arena_release(&f->arena, blocks[slot]), 0);
         fy_arena_discard(&f->arena, blocks[slot]);
-        size_t other = slot + 1 + next_random(&seed) % SLOTS;
+        size_t other = slot + 1 + xorshift(&seed) % SLOTS;
         if (other < SLOTS && blocks[other] != NULL)
             assert_true(holds(blocks[other], sizes[other], (int)other));
         assert_int_equal(fy_arena_release(&f->arena, blocks[slot]), FERRY_EINVAL);
@@ -362,7 +355,7 @@ static void *act(void *arg)
     const fy_arena *arena = &a->f->arena;
     for (int i = 0; i < 60000 && !atomic_load(&a->x->stop); i++) {
         uint64_t put = 0;
-        if (a->owner && (next_random(&a->seed) & 1)) {
+        if (a->owner && (xorshift(&a->seed) & 1)) {
             size_t size = random_size(&a->seed) / 8 + 16;
             uint64_t *block = fy_heap_alloc(a->f->heap, size, 0);
             if (block == NULL)
@@ -371,7 +364,7 @@ static void *act(void *arg)
             memset(block + 1, (int)(size & 0xff), size - 8);
             put = (uint64_t)((char *)block - arena->base);
         }
-        size_t place = next_random(&a->seed) % 256;
+        size_t place = xorshift(&a->seed) % 256;
         uint64_t got = atomic_exchange(&a->x->place[place], put);
         if (got == 0)
             continue;

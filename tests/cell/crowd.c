@@ -12,7 +12,7 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { LIMIT = 1024, PATIENCE_NS = 1000000 };
 

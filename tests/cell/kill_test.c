@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../support/busy.h"
+#include "../support/must.h"
 #include "base/error.h"
 #include "cell/state.h"
 #include "port/shm/layout.h"
@@ -41,15 +43,6 @@ typedef struct worker {
     int count;
     bool handlers;
 } worker;
-
-static void must(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "kill_test: process %d: %s: %s (%s)\n", (int)getpid(), what, strerror(errno),
-            fy_error_text());
-    abort();
-}
 
 static ferry_parcel make(worker *w)
 {
@@ -334,8 +327,11 @@ int main(int argc, char **argv)
     /* As many as asked for; else as many of the usual as a busy machine has time for. */
     time_t end = time(NULL) + PATIENCE_S;
     uint64_t in_handlers = 0;
-    for (long done = 0; done < kills && (argc > 1 || done == 0 || time(NULL) < end); seed++)
+    long done = 0;
+    for (; done < kills && (argc > 1 || done == 0 || time(NULL) < end); seed++)
         done += run_job(s, seed, &in_handlers);
+    if (done < kills)
+        left_out("%ld of %ld kills", done, kills);
     printf("%llu were killed in handlers\n", (unsigned long long)in_handlers);
     return 0;
 }

@@ -10,6 +10,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
+
 enum { HELD_MAX = 10, OPEN_MAX = 8, TOKENS = 6, WORDS_MAX = 40 };
 enum { TOKEN_CELL = 30, PLAIN_CELL = 32, FULL = 5 };
 
@@ -45,14 +47,6 @@ static void failed(const work *w, const char *text, int line)
 }
 
 #define CHECK(w, condition) ((condition) ? (void)0 : failed(w, #condition, __LINE__))
-
-static uint64_t below(work *w, uint64_t count)
-{
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return (w->random >> 11) % count;
-}
 
 static size_t words_of(uint64_t id)
 {
@@ -135,15 +129,16 @@ static void got(work *w, ferry_parcel parcel, bool taken, const uint64_t *known)
 static ferry_cell any_cell(work *w, bool tokens)
 {
     const int ranks = ferry_ranks(w->f);
-    return (ferry_cell){(int)below(w, (uint64_t)ranks),
-                        (tokens ? TOKEN_CELL : PLAIN_CELL) + (int)below(w, 2)};
+    return (ferry_cell){(int)draw(&w->random, (uint64_t)ranks),
+                        (tokens ? TOKEN_CELL : PLAIN_CELL) + (int)draw(&w->random, 2)};
 }
 
 /* Takes or reads, and waits for it. */
 static void fetch(work *w, bool takes, bool tokens)
 {
     ferry_parcel out = {0};
-    uint64_t known[TOKENS + 1], timeout_ns = below(w, 3) == 0 ? 1000 + below(w, 100000) : 0;
+    uint64_t known[TOKENS + 1],
+        timeout_ns = draw(&w->random, 3) == 0 ? 1000 + draw(&w->random, 100000) : 0;
     memcpy(known, w->known, sizeof(known));
     int error = takes ? ferry_cell_dequeue(w->f, any_cell(w, tokens), &out, timeout_ns)
                       : ferry_cell_read(w->f, any_cell(w, tokens), &out, timeout_ns);
@@ -163,7 +158,8 @@ static void fetch_start(work *w, bool takes, bool tokens)
     open_op *o = &w->open[at];
     const ferry_track track = {.size = sizeof(track),
                                .op = &o->op,
-                               .timeout_ns = below(w, 2) == 0 ? 1000 + below(w, 200000) : 0};
+                               .timeout_ns =
+                                   draw(&w->random, 2) == 0 ? 1000 + draw(&w->random, 200000) : 0};
     *o = (open_op){.used = true, .takes = takes, .tokens = tokens, .out = {77}};
     memcpy(o->known, w->known, sizeof(o->known));
     ferry_cell cell = any_cell(w, tokens);
@@ -184,10 +180,10 @@ static void settle(work *w, open_op *o, bool given_up)
 
 static void test_or_cancel(work *w)
 {
-    open_op *o = &w->open[below(w, OPEN_MAX)];
+    open_op *o = &w->open[draw(&w->random, OPEN_MAX)];
     if (!o->used)
         return;
-    if (below(w, 4) == 0) {
+    if (draw(&w->random, 4) == 0) {
         CHECK(w, ferry_op_cancel(w->f, &o->op) == 0);
         settle(w, o, true);
         return;
@@ -207,7 +203,7 @@ static void add_token(work *w)
     check_held(w, &h);
     const ferry_track track = FERRY_TRACK_DEFAULTS;
     ferry_cell cell = any_cell(w, true);
-    int error = below(w, 2) == 0
+    int error = draw(&w->random, 2) == 0
                     ? ferry_cell_enqueue_start(w->f, cell, h.parcel, FERRY_GIVE, &track)
                     : ferry_cell_enqueue(w->f, cell, h.parcel, FERRY_GIVE, FERRY_FOREVER);
     CHECK(w, error == 0);
@@ -215,21 +211,21 @@ static void add_token(work *w)
 
 static void add_plain(work *w, bool replaces)
 {
-    if (w->plain_count == 0 || below(w, 2) == 0)
+    if (w->plain_count == 0 || draw(&w->random, 2) == 0)
         got(w, make(w, ++w->created << 12 | (uint64_t)(ferry_rank(w->f) + TOKENS + 1)), true,
             w->known);
-    int at = (int)below(w, (uint64_t)w->plain_count), error;
+    int at = (int)draw(&w->random, (uint64_t)w->plain_count), error;
     held h = w->plain[at];
-    ferry_hold hold = below(w, 2) == 0 ? FERRY_GIVE : FERRY_KEEP;
+    ferry_hold hold = draw(&w->random, 2) == 0 ? FERRY_GIVE : FERRY_KEEP;
     const ferry_track track = {.size = sizeof(track)};
     ferry_cell cell = any_cell(w, false);
     check_held(w, &h);
     if (replaces)
         error = ferry_cell_write(w->f, cell, h.parcel, hold);
-    else if (below(w, 3) == 0)
+    else if (draw(&w->random, 3) == 0)
         error = ferry_cell_enqueue_start(w->f, cell, h.parcel, hold, &track);
     else
-        error = ferry_cell_enqueue(w->f, cell, h.parcel, hold, 1 + below(w, 50000));
+        error = ferry_cell_enqueue(w->f, cell, h.parcel, hold, 1 + draw(&w->random, 50000));
     CHECK(w, error == 0 || error == FERRY_ETIMEDOUT);
     /* While the call waited, nothing has changed what this rank holds. */
     if (error == 0 && hold == FERRY_GIVE)
@@ -247,8 +243,8 @@ static void drop_plain(work *w)
 
 static void step(work *w)
 {
-    const bool tokens = below(w, 2) == 0;
-    switch (below(w, 16)) {
+    const bool tokens = draw(&w->random, 2) == 0;
+    switch (draw(&w->random, 16)) {
     case 0:
     case 1:
         fetch(w, true, tokens);
@@ -276,18 +272,18 @@ static void step(work *w)
         drop_plain(w);
         break;
     case 12:
-        if (below(w, 3) == 0)
+        if (draw(&w->random, 3) == 0)
             CHECK(w, ferry_cell_clear(w->f, any_cell(w, false)) == 0);
-        else if (below(w, 2) == 0)
+        else if (draw(&w->random, 2) == 0)
             add_plain(w, true);
         break;
     case 13:
         if (w->token_count > 0)
-            change(w, &w->tokens[below(w, (uint64_t)w->token_count)]);
+            change(w, &w->tokens[draw(&w->random, (uint64_t)w->token_count)]);
         break;
     case 14:
         if (w->plain_count > 0)
-            change(w, &w->plain[below(w, (uint64_t)w->plain_count)]);
+            change(w, &w->plain[draw(&w->random, (uint64_t)w->plain_count)]);
         break;
     default:
         ferry_poll(w->f);

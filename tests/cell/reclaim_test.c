@@ -22,6 +22,7 @@
 #include <ferry/memory.h>
 #include <ferry/object.h>
 
+#include "../support/must.h"
 #include "base/error.h"
 #include "core/rank.h"
 #include "port/shm/layout.h"
@@ -53,15 +54,6 @@ typedef struct actor {
     bool settled;                       /* the object is here */
     unsigned char *first[FY_RANKS_MAX]; /* where the first block of a dead rank was */
 } actor;
-
-static void must(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "reclaim_test: process %d: %s: %s (%s)\n", (int)getpid(), what, strerror(errno),
-            fy_error_text());
-    abort();
-}
 
 static void on_take(ferry *f, int source, const ferry_message *message)
 {

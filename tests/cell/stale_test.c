@@ -10,20 +10,13 @@
 #include <ferry/cell.h>
 #include <ferry/memory.h>
 
+#include "../support/must.h"
 #include "base/error.h"
 #include "core/rank.h"
 #include "port/shm/layout.h"
 #include "ranks.h"
 
 enum { BYTES = 1000, HEADER_BYTES = 64, WORDS = (BYTES + HEADER_BYTES) / 4, LOCKED = 2 };
-
-static void must(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "stale_test: %s (%s)\n", what, fy_error_text());
-    abort();
-}
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {

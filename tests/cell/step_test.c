@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/must.h"
 #include "cell/state.h"
 #include "port/shm/layout.h"
 #include "ranks.h"
@@ -43,14 +44,6 @@ static fy_segment *segment;
 static ferry *survivor;
 static int next_rank;
 static long stride, start; /* which instructions */
-
-static void must(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "step_test: %s: %s\n", what, strerror(errno));
-    abort();
-}
 
 static ferry_parcel make(ferry *f, unsigned char value)
 {

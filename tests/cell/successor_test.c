@@ -10,6 +10,7 @@
 #include <ferry/cell.h>
 #include <ferry/member.h>
 
+#include "../support/must.h"
 #include "base/error.h"
 #include "core/rank.h"
 #include "port/shm/layout.h"
@@ -24,14 +25,6 @@ typedef struct newcomer {
     char text[200];
     _Atomic bool done;
 } newcomer;
-
-static void must(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "successor_test: %s (%s)\n", what, fy_error_text());
-    abort();
-}
 
 static ferry *open_rank(fy_segment *segment, int rank)
 {

@@ -15,7 +15,7 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { LEFT = 1, STRANGE = 3 };
 

@@ -11,17 +11,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../support/random.h"
 #include "launch/join.h"
 
 enum { ROUNDS = 3000, SILENT = 8, BYTES_MAX = 4096, PATIENCE_MS = 30000 };
-
-static uint64_t next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static void must(bool condition, const char *what)
 {
@@ -80,11 +73,11 @@ static size_t spoil(uint64_t *random, const join_hello *right, char *bytes)
 {
     size_t size = sizeof(*right);
     memcpy(bytes, right, size);
-    if (next(random) % 4 == 0) {
-        size = next(random) % (2 * size);
+    if (xorshift(random) % 4 == 0) {
+        size = xorshift(random) % (2 * size);
         return size == sizeof(*right) ? size - 1 : size;
     }
-    bytes[next(random) % size] ^= (char)(1 << next(random) % 8);
+    bytes[xorshift(random) % size] ^= (char)(1 << xorshift(random) % 8);
     return size;
 }
 
@@ -101,9 +94,9 @@ int main(int argc, char **argv)
     close(file);
     for (int i = 0; i < ROUNDS; i++) {
         int fd = call(argv[1]);
-        size_t size = next(&random) % (i % 64 == 0 ? sizeof(bytes) : 2 * sizeof(right));
+        size_t size = xorshift(&random) % (i % 64 == 0 ? sizeof(bytes) : 2 * sizeof(right));
         for (size_t at = 0; at < size; at++)
-            bytes[at] = (char)next(&random);
+            bytes[at] = (char)xorshift(&random);
         if (i % 2 == 0)
             size = spoil(&random, &right, bytes);
         send_with_files(fd, bytes, size, i % 5 == 0);

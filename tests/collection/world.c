@@ -9,6 +9,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
+
 enum { SIDE_I = 6, SIDE_J = 4, TILES = SIDE_I * SIDE_J, MITES = 40, FIRST = 3, RANKS = 32 };
 
 /* Of each rank. */
@@ -45,14 +47,6 @@ static void failed(ferry *f, const char *text, int line)
 
 #define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
 
-static uint64_t below(world *w, uint64_t count)
-{
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return (w->random >> 11) % count;
-}
-
 static uint64_t number_of(ferry_index index)
 {
     return (uint64_t)(index.at[0] * SIDE_J + index.at[1]);
@@ -69,14 +63,15 @@ static uint32_t around(ferry_index of, ferry_index *out)
 static void wander(ferry *f, const ferry_element *e)
 {
     world *w = world_of(f);
-    if (below(w, 3) == 0)
-        CHECK(f, ferry_object_move(f, e->object, (int)below(w, (uint64_t)ferry_ranks(f))) == 0);
+    if (draw(&w->random, 3) == 0)
+        CHECK(f, ferry_object_move(f, e->object, (int)draw(&w->random, (uint64_t)ferry_ranks(f))) ==
+                     0);
 }
 
 static void send_pings(world *w)
 {
-    for (uint64_t n = below(w, 4); n > 0; n--) {
-        uint64_t to = below(w, TILES);
+    for (uint64_t n = draw(&w->random, 4); n > 0; n--) {
+        uint64_t to = draw(&w->random, TILES);
         ferry_message message = {.handler = w->ping, .word_count = 1, .words = {w->sent[to]++}};
         ferry_index index = ferry_index_of((int64_t)to / SIDE_J, (int64_t)to % SIDE_J, 0);
         CHECK(w->f, ferry_collection_send(w->tiles, index, &message, NULL) == 0);
@@ -96,7 +91,7 @@ static void send_poke(world *w)
     track.completed = track.failed = poke_ended;
     track.completed_arg = track.failed_arg = w;
     ferry_message message = {.handler = w->poke};
-    ferry_index to = ferry_index_of((int64_t)below(w, MITES), 0, 0);
+    ferry_index to = ferry_index_of((int64_t)draw(&w->random, MITES), 0, 0);
     int error = ferry_collection_send(w->mites, to, &message, &track);
     CHECK(w->f, error == 0 || error == FERRY_ENOENT);
     w->pokes += error == 0;
@@ -113,11 +108,11 @@ static void tile_go(ferry_element *e, uint64_t number)
     needs.messages = around(e->index, to);
     needs.from = number % 3 != 1 ? to : NULL;
     needs.reduction = number % 4 == 3;
-    bool asks_first = below(w, 2) == 0;
+    bool asks_first = draw(&w->random, 2) == 0;
     if (asks_first)
         CHECK(f, ferry_step_next(e, &needs) == 0);
     for (uint32_t n = 0; n < needs.messages; n++) {
-        size_t size = (size_t)below(w, sizeof data);
+        size_t size = (size_t)draw(&w->random, sizeof data);
         memset(data, (int)number, sizeof data);
         ferry_message message = {.word_count = 2,
                                  .words = {number, number_of(e->index)},
@@ -162,7 +157,7 @@ static void tile_step(ferry *f, ferry_element *e, const ferry_inputs *in)
         sum.handler = w->total;
         CHECK(f, ferry_element_contribute(e, &sum) == 0);
     }
-    ferry_compute(f, (double)below(w, 50) * 1e-6);
+    ferry_compute(f, (double)draw(&w->random, 50) * 1e-6);
     send_pings(w);
     if (w->mites != NULL)
         send_poke(w);
@@ -242,13 +237,13 @@ static void mite_step(ferry *f, ferry_element *e, const ferry_inputs *in)
     if (m->rounds == w->steps)
         return;
     bool changes = m->rounds + 1 < w->steps;
-    for (uint64_t n = below(w, 3); changes && n > 0; n--) {
+    for (uint64_t n = draw(&w->random, 3); changes && n > 0; n--) {
         uint64_t rounds = m->rounds;
-        ferry_index to = ferry_index_of((int64_t)below(w, MITES), 0, 0);
+        ferry_index to = ferry_index_of((int64_t)draw(&w->random, MITES), 0, 0);
         CHECK(f, ferry_collection_insert(e->collection, e, to, &rounds, sizeof rounds) == 0);
     }
-    if (changes && e->index.at[0] >= FIRST && below(w, 4) == 0) {
-        if (below(w, 2) == 0)
+    if (changes && e->index.at[0] >= FIRST && draw(&w->random, 4) == 0) {
+        if (draw(&w->random, 2) == 0)
             CHECK(f, ferry_collection_remove(e->collection, e->index) == 0);
         else
             CHECK(f, ferry_object_destroy(f, e->object) == 0);

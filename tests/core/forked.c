@@ -13,7 +13,7 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { MESSAGES = 30, TEXT_BYTES = 4096, PATIENCE_S = 20 };
 

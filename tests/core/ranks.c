@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../support/busy.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -110,8 +111,7 @@ bool next_part(test_parts *parts)
     if (parts->begun == 0)
         parts->start_ns = now;
     if (parts->begun > 0 && parts->begun < parts->most && now - parts->start_ns >= patience_ns) {
-        fprintf(stderr, "SKIPPED: the machine is busy: %d of %d parts\n", parts->begun,
-                parts->most);
+        left_out("%d of %d parts", parts->begun, parts->most);
         return false;
     }
     return parts->begun++ < parts->most;

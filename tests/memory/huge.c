@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { BYTES = 4096, FORMS = 8 };
 

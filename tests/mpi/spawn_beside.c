@@ -11,15 +11,9 @@
 
 #include <ferry/ferry.h>
 
-enum { MORE = 2 };
+#include "../support/check.h"
 
-static void check(ferry *f, bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "%s (%s)\n", what, ferry_error_message(f));
-    exit(1); /* without MPI_Finalize: the launcher ends the job */
-}
+enum { MORE = 2 };
 
 static int world_size(void)
 {

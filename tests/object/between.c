@@ -12,6 +12,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
+
 enum { BYTES_MAX = 1 << 20 };
 
 typedef struct thing {
@@ -32,10 +34,7 @@ static const unsigned char bytes[BYTES_MAX];
 
 static void check(ferry *f, int error)
 {
-    if (error >= 0)
-        return;
-    ((account *)ferry_user_data(f))->wrong++;
-    fprintf(stderr, "between: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    ((account *)ferry_user_data(f))->wrong += failed(f, error);
 }
 
 static void on_take(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)

@@ -19,6 +19,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
 #include "resident.h"
 
 enum { RANKS_MAX = 64, BYTES_MAX = 1000 };
@@ -73,10 +74,7 @@ static void on_request(ferry *f, int source, const ferry_message *m)
 
 static void check(ferry *f, int error)
 {
-    if (error >= 0)
-        return;
-    ((account *)ferry_user_data(f))->wrong++;
-    fprintf(stderr, "brood: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    ((account *)ferry_user_data(f))->wrong += failed(f, error);
 }
 
 static void set_up(ferry *f, account *a)

@@ -11,6 +11,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
+
 enum { MESSAGES = 300, RANKS_MAX = 16, BALLAST_BYTES = 1 << 20 };
 
 typedef struct thing {
@@ -68,10 +70,7 @@ static void destroy_carried(ferry *f, void *data)
 
 static void check(ferry *f, int error)
 {
-    if (error == 0)
-        return;
-    ((account *)ferry_user_data(f))->wrong++;
-    fprintf(stderr, "rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    ((account *)ferry_user_data(f))->wrong += failed(f, error);
 }
 
 /* Words: number, and whether the object is the shared one. */

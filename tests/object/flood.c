@@ -18,6 +18,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
 #include "resident.h"
 
 enum { OBJECTS_MAX = 16, RANKS_MAX = 32, BYTES_MAX = 65536, STAY = 37, REST = 256 };
@@ -40,10 +41,7 @@ static const unsigned char bytes[BYTES_MAX];
 
 static void check(ferry *f, int error)
 {
-    if (error >= 0)
-        return;
-    ((account *)ferry_user_data(f))->wrong++;
-    fprintf(stderr, "flood: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    ((account *)ferry_user_data(f))->wrong += failed(f, error);
 }
 
 static void on_take(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)

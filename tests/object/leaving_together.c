@@ -13,7 +13,8 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
+#include "../support/random.h"
 
 enum { OBJECTS = 3, MESSAGES = 4 };
 
@@ -29,14 +30,6 @@ typedef struct state {
     int64_t handled, reports;
     bool left;
 } state;
-
-static uint64_t draw(uint64_t *random, uint64_t bound)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (*random >> 11) % bound;
-}
 
 static void visit(ferry *f, ferry_object object, void *data, int source, const ferry_message *m)
 {

@@ -11,6 +11,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
+
 enum { OBJECTS = 6, ROUNDS = 6, MESSAGES = 60, RANKS_MAX = 64, BYTES = 700 };
 
 typedef struct thing {
@@ -27,14 +29,6 @@ typedef struct account {
     uint64_t *numbers;     /* of the next message to each */
     int count;
 } account;
-
-static uint64_t draw(account *a)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return a->random;
-}
 
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
@@ -59,11 +53,11 @@ static void destroy(ferry *f, void *data)
 static void send_to(ferry *f, account *a, int target, uint64_t hops)
 {
     unsigned char data[BYTES];
-    size_t size_bytes = draw(a) % 3 == 0 ? draw(a) % BYTES : 0;
+    size_t size_bytes = xorshift(&a->random) % 3 == 0 ? xorshift(&a->random) % BYTES : 0;
     uint64_t number = a->numbers[target]++;
     memset(data, (int)(number & 0xff), size_bytes);
     ferry_message message = {.handler = a->handler,
-                             .word_count = (uint8_t)(2 + draw(a) % 3),
+                             .word_count = (uint8_t)(2 + xorshift(&a->random) % 3),
                              .tag = (int32_t)number,
                              .words = {number, hops, 2, 3},
                              .data = data,
@@ -102,9 +96,9 @@ static void handle(ferry *f, ferry_object object, void *data, int source,
     t->handled++;
     a->handled++;
     if (message->words[1] > 0)
-        send_to(f, a, (int)(draw(a) % (uint64_t)a->count), message->words[1] - 1);
-    if (draw(a) % 4 == 0 &&
-        ferry_object_move(f, object, (int)(draw(a) % (uint64_t)ferry_ranks(f))) != 0)
+        send_to(f, a, (int)(xorshift(&a->random) % (uint64_t)a->count), message->words[1] - 1);
+    if (xorshift(&a->random) % 4 == 0 &&
+        ferry_object_move(f, object, (int)(xorshift(&a->random) % (uint64_t)ferry_ranks(f))) != 0)
         a->wrong++;
 }
 
@@ -148,15 +142,15 @@ static bool round_is_right(ferry *f, account *a, int round)
     if (ferry_balance_enable(f, round % 2 == 1) != 0)
         a->wrong++;
     for (int i = 0; i < MESSAGES; i++) {
-        int target = (int)(draw(a) % (uint64_t)a->count);
-        send_to(f, a, target, draw(a) % 4);
+        int target = (int)(xorshift(&a->random) % (uint64_t)a->count);
+        send_to(f, a, target, xorshift(&a->random) % 4);
         /* Most are elsewhere: then it must say so. */
-        if (draw(a) % 8 == 0) {
-            int to = (int)(draw(a) % (uint64_t)ferry_ranks(f));
+        if (xorshift(&a->random) % 8 == 0) {
+            int to = (int)(xorshift(&a->random) % (uint64_t)ferry_ranks(f));
             int error = ferry_object_move(f, a->objects[target], to);
             a->wrong += error != 0 && error != FERRY_ENOENT;
         }
-        if (draw(a) % 5 == 0)
+        if (xorshift(&a->random) % 5 == 0)
             (void)ferry_poll(f);
     }
     if (ferry_quiesce(f) != 0)

@@ -11,6 +11,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
 #include "object/object.h"
 
 enum { PER_ROUND = 50, MESSAGES = 3, LOOK_NS = 1000 * 1000 };
@@ -22,14 +23,6 @@ typedef struct account {
     uint64_t sent, ended; /* tracked messages */
     int64_t alive;
 } account;
-
-static uint64_t draw(account *a)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return a->random;
-}
 
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {
@@ -51,9 +44,10 @@ static void handle(ferry *f, ferry_object object, void *data, int source,
     account *a = ferry_user_data(f);
     (void)data;
     (void)source;
-    int error = message->words[0] != 0
-                    ? ferry_object_destroy(f, object)
-                    : ferry_object_move(f, object, (int)(draw(a) % (uint64_t)ferry_ranks(f)));
+    int error =
+        message->words[0] != 0
+            ? ferry_object_destroy(f, object)
+            : ferry_object_move(f, object, (int)(xorshift(&a->random) % (uint64_t)ferry_ranks(f)));
     a->wrong += error != 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/failed.h"
 #include "core/profile.h"
 #include "object/kinds.h"
 
@@ -28,10 +29,7 @@ typedef struct account {
 
 static void check(ferry *f, int error)
 {
-    if (error >= 0)
-        return;
-    ((account *)ferry_user_data(f))->wrong++;
-    fprintf(stderr, "rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    ((account *)ferry_user_data(f))->wrong += failed(f, error);
 }
 
 static size_t packed_size(ferry *f, const void *data)

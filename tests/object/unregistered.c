@@ -12,7 +12,7 @@
 
 #include <ferry/ferry.h>
 
-#include "../programs/check.h"
+#include "../support/check.h"
 
 enum { RANKS = 4, MESSAGES = 3, LARGE_BYTES = 200000 };
 

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/busy.h"
+#include "../support/random.h"
+
 #define MS UINT64_C(1000000)
 
 /* A sanitizer looks at each byte. */
@@ -120,8 +123,8 @@ bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t mos
         return true;
     if (round < LEAST || !is_late(port, start_ns))
         return false;
-    fy_skipped(port, "the machine is busy: %llu of %llu rounds", (unsigned long long)round,
-               (unsigned long long)most);
+    left_out("%llu of %llu rounds on rank %d", (unsigned long long)round, (unsigned long long)most,
+             fy_info_of(port).rank);
     return true;
 }
 
@@ -193,8 +196,7 @@ static void grow(fy_port *port, size_t size_max_bytes, bool lent)
     uint64_t start = port->ops->host.now(port), number = 0;
     for (size_t size = 0; size <= size_max_bytes; size = next_size(size)) {
         if (size > SIZE_SURE_BYTES && is_late(port, start)) {
-            fy_skipped(port, "the machine is busy: sizes from %zu to %zu bytes", size,
-                       size_max_bytes);
+            left_out("sizes from %zu to %zu bytes on rank %d", size, size_max_bytes, info.rank);
             break;
         }
         fy_frame frame = numbered(number, FY_DATA);
@@ -364,7 +366,7 @@ static void wakes(fy_port *port)
     uint64_t sent[FY_LANES] = {0}, got = 0;
     uint64_t start = port->ops->host.now(port);
     for (uint64_t round = 0; t.last == 0; round++) {
-        seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+        (void)xorshift(&seed);
         if ((round & 1) == (uint64_t)info.rank) {
             if (fy_is_enough(port, start, round, ROUNDS))
                 break;

@@ -20,6 +20,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
 #include "base/heap_arena.h"
 #include "cell/state.h"
 #include "core/board.h"
@@ -53,14 +54,6 @@ typedef struct work {
     uint64_t *window[RANKS];
 } work;
 
-static uint64_t below(work *w, uint64_t count)
-{
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return (w->random >> 11) % count;
-}
-
 /* An error that an operation has reported is a clear end. */
 static void stop(const work *w, const char *call, int error)
 {
@@ -79,47 +72,49 @@ static void must(const work *w, const char *call, int error)
 static uint64_t *place_of(work *w, area where)
 {
     const fy_segment *s = w->segment;
-    uint32_t rank = (uint32_t)below(w, RANKS);
+    uint32_t rank = (uint32_t)draw(&w->random, RANKS);
     const fy_arena arena = arena_at(s, rank);
     const fy_board *board = board_at(s, rank);
-    size_t spans = 8, span = below(w, spans);
+    size_t spans = 8, span = draw(&w->random, spans);
     _Atomic uint64_t *registry = (_Atomic uint64_t *)(uintptr_t)board->registry;
     switch (where) {
     case CONTROLS: /* not the names and the answer, which are text */
         return (uint64_t *)rank_at(s->base, rank) +
-               below(w, offsetof(shm_rank, name) / sizeof(uint64_t));
+               draw(&w->random, offsetof(shm_rank, name) / sizeof(uint64_t));
     case BOARDS: /* the cells in use, and what is before them */
         return (uint64_t *)board_at(s, rank) +
-               below(w, (offsetof(fy_board, cells) + (CELL + 1) * sizeof(fy_cell)) / 8);
+               draw(&w->random, (offsetof(fy_board, cells) + (CELL + 1) * sizeof(fy_cell)) / 8);
     case MEETINGS: /* lines of calls, what is called by frames, and who waits */
         return (uint64_t *)(void *)((char *)board_at(s, rank) + FY_BOARD_CORE_OFFSET) +
-               below(w, MEETING_WORDS);
+               draw(&w->random, MEETING_WORDS);
     case RINGS: {
-        shm_ring *ring = ring_at(s, rank, (uint32_t)below(w, RANKS), (uint32_t)below(w, 2));
-        if (below(w, 3) == 0)
-            return (uint64_t *)ring + below(w, sizeof(*ring) / 8);
-        return (uint64_t *)&ring_slots(ring)[below(w, s->ring_slots / 4)];
+        shm_ring *ring =
+            ring_at(s, rank, (uint32_t)draw(&w->random, RANKS), (uint32_t)draw(&w->random, 2));
+        if (draw(&w->random, 3) == 0)
+            return (uint64_t *)ring + draw(&w->random, sizeof(*ring) / 8);
+        return (uint64_t *)&ring_slots(ring)[draw(&w->random, s->ring_slots / 4)];
     }
     case TABLES: {
-        if (below(w, 3) == 0)
-            return (uint64_t *)(void *)arena.base + below(w, sizeof(arena_head) / 8 + spans);
-        if (below(w, 2) == 0)
-            return (uint64_t *)info_of(&arena, span) + below(w, sizeof(span_info) / 8);
+        if (draw(&w->random, 3) == 0)
+            return (uint64_t *)(void *)arena.base +
+                   draw(&w->random, sizeof(arena_head) / 8 + spans);
+        if (draw(&w->random, 2) == 0)
+            return (uint64_t *)info_of(&arena, span) + draw(&w->random, sizeof(span_info) / 8);
         /* The records of a run of small blocks. */
         uint64_t tag = *tag_of(&arena, span);
         uint32_t size_class = (uint32_t)(tag >> 8) & 0xff;
         bool beside = (tag & 0xff) == RUN_SMALL && tag >> 16 == 0 && size_class < CLASS_COUNT &&
                       fy_class_bytes(size_class) < RUN_BLOCK_BYTES;
-        return beside
-                   ? (uint64_t *)(void *)data_of(&arena, span) +
-                         below(w, fy_run_blocks(size_class) < 16 ? fy_run_blocks(size_class) : 16)
-                   : (uint64_t *)info_of(&arena, span) + below(w, sizeof(span_info) / 8);
+        return beside ? (uint64_t *)(void *)data_of(&arena, span) +
+                            draw(&w->random,
+                                 fy_run_blocks(size_class) < 16 ? fy_run_blocks(size_class) : 16)
+                      : (uint64_t *)info_of(&arena, span) + draw(&w->random, sizeof(span_info) / 8);
     }
     default:
         for (uint32_t i = 0; registry != NULL && i < 64; i++) {
-            uint64_t at = registry[below(w, 8)];
+            uint64_t at = registry[draw(&w->random, 8)];
             if (at != 0 && at - (uintptr_t)s->base < s->total_bytes)
-                return (uint64_t *)(uintptr_t)at + below(w, offsetof(fy_parcel, holds) / 8);
+                return (uint64_t *)(uintptr_t)at + draw(&w->random, offsetof(fy_parcel, holds) / 8);
         }
         return NULL;
     }
@@ -127,12 +122,12 @@ static uint64_t *place_of(work *w, area where)
 
 static void scribble(work *w)
 {
-    for (uint64_t count = 1 + below(w, WORDS); count > 0; count--) {
+    for (uint64_t count = 1 + draw(&w->random, WORDS); count > 0; count--) {
         uint64_t *at = place_of(w, w->where);
         if (at == NULL)
             continue;
         uint64_t old = *at, value = 0;
-        switch (below(w, 6)) {
+        switch (draw(&w->random, 6)) {
         case 0:
             value = w->random;
             break;
@@ -142,10 +137,10 @@ static void scribble(work *w)
             value = UINT64_MAX;
             break;
         case 3:
-            value = below(w, 16);
+            value = draw(&w->random, 16);
             break;
         case 4:
-            value = old ^ UINT64_C(1) << below(w, 64);
+            value = old ^ UINT64_C(1) << draw(&w->random, 64);
             break;
         default:
             value = at[1];
@@ -172,9 +167,9 @@ static void scribble_states(work *w, bool begin)
         shm_rank *control = rank_at(w->segment->base, rank);
         for (uint32_t i = 0; begin && i < SHM_CHANNELS; i++)
             control->open[i][0] = 0;
-        if (begin || below(w, 2) == 0)
+        if (begin || draw(&w->random, 2) == 0)
             continue;
-        uint32_t value = SHM_DEAD + 1 + (uint32_t)below(w, 8);
+        uint32_t value = SHM_DEAD + 1 + (uint32_t)draw(&w->random, 8);
         fprintf(stderr, "scribble: states: %u instead of %u of rank %u\n", value, control->state,
                 rank);
         control->state = value;
@@ -198,13 +193,13 @@ static void send_some(work *w)
 {
     static const size_t sizes[] = {0, 8, 100, 3000, 40000};
     static _Thread_local unsigned char bytes[40000];
-    int rank = (int)below(w, RANKS);
-    unsigned char value = (unsigned char)below(w, 256);
+    int rank = (int)draw(&w->random, RANKS);
+    unsigned char value = (unsigned char)draw(&w->random, 256);
     const ferry_message message = {.handler = w->handler,
                                    .word_count = 1,
                                    .words = {value},
                                    .data = bytes,
-                                   .size_bytes = sizes[below(w, 5)]};
+                                   .size_bytes = sizes[draw(&w->random, 5)]};
     memset(bytes, value, message.size_bytes);
     must(w, "request", ferry_request_send(w->f, rank, &message, NULL));
     w->sent++;
@@ -212,16 +207,17 @@ static void send_some(work *w)
 
 static void use_heap(work *w)
 {
-    void **held = &w->blocks[below(w, HELD)];
+    void **held = &w->blocks[draw(&w->random, HELD)];
     if (*held != NULL)
         must(w, "free", ferry_free(w->f, *held));
     *held = NULL;
-    must(w, "alloc", ferry_alloc(w->f, 1 + below(w, UINT64_C(1) << below(w, 19)), held));
+    must(w, "alloc",
+         ferry_alloc(w->f, 1 + draw(&w->random, UINT64_C(1) << draw(&w->random, 19)), held));
 }
 
 static void use_memory(work *w)
 {
-    int rank = (int)below(w, RANKS);
+    int rank = (int)draw(&w->random, RANKS);
     uint64_t mine[4], own = (uint64_t)ferry_rank(w->f);
     uint64_t *at = w->window[rank] + own * 4;
     for (int i = 0; i < 4; i++)
@@ -234,19 +230,19 @@ static void use_memory(work *w)
 
 static void use_cells(work *w)
 {
-    const ferry_cell cell = {(int)below(w, RANKS), CELL};
+    const ferry_cell cell = {(int)draw(&w->random, RANKS), CELL};
     ferry_parcel parcel;
     uint64_t *data;
     size_t size;
     int error;
-    if (below(w, 2) == 0) {
+    if (draw(&w->random, 2) == 0) {
         must(w, "create", ferry_parcel_create(w->f, 64, &parcel, (void **)&data));
         for (int i = 0; i < 8; i++)
             data[i] = w->random;
         error = ferry_cell_enqueue(w->f, cell, parcel, FERRY_GIVE, 0);
     } else {
-        error = below(w, 2) == 0 ? ferry_cell_dequeue(w->f, cell, &parcel, 0)
-                                 : ferry_cell_read(w->f, cell, &parcel, 0);
+        error = draw(&w->random, 2) == 0 ? ferry_cell_dequeue(w->f, cell, &parcel, 0)
+                                         : ferry_cell_read(w->f, cell, &parcel, 0);
         if (error == FERRY_EAGAIN)
             return;
         const uint64_t *read = error == 0 ? ferry_parcel_data(w->f, parcel, &size) : NULL;
@@ -294,7 +290,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     must(w, "allreduce", ferry_allreduce(f, FERRY_INT64, FERRY_SUM, mine, all, RANKS));
     for (int i = 0; i < RANKS; i++)
         w->window[i] = (uint64_t *)(uintptr_t)all[i];
-    uint64_t when = below(w, ROUNDS);
+    uint64_t when = draw(&w->random, ROUNDS);
     for (uint64_t i = 0; i < ROUNDS; i++) {
         send_some(w);
         for (int j = 0; j < 4; j++)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../support/random.h"
 #include "port/shm/port_state.h"
 
 typedef struct job {
@@ -60,25 +61,17 @@ static fy_verdict read_all(void *context, int source, const fy_frame *frame)
     return FY_TAKEN;
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 /* Mostly noise, with sizes and places near the bounds, where mistakes live. */
 static void write_noise(shm_slot *slot, uint64_t *seed)
 {
-    uint64_t r = next_random(seed);
+    uint64_t r = xorshift(seed);
     slot->kind = (uint8_t)r;
     slot->count_place = (uint8_t)(r >> 8 & 0x77);
     slot->handler = (uint16_t)(r >> 16);
-    slot->position = (uint32_t)next_random(seed) & (r & 1 << 30 ? 0xffff : 0xffffffff);
-    slot->size = next_random(seed) >> (next_random(seed) % 64);
+    slot->position = (uint32_t)xorshift(seed) & (r & 1 << 30 ? 0xffff : 0xffffffff);
+    slot->size = xorshift(seed) >> (xorshift(seed) % 64);
     for (int i = 0; i < FY_FRAME_WORDS; i++)
-        slot->words[i] = next_random(seed);
+        slot->words[i] = xorshift(seed);
 }
 
 /* Goal: whatever a source writes into its slots, the receiver does not crash, reads nothing outside
@@ -127,9 +120,9 @@ static void test_shm_survives_damaged_progress(void **state)
     static char data[5000];
     uint64_t seed = 1;
     for (int i = 0; i < 20000; i++) {
-        atomic_store(&ring->head, next_random(&seed) >> (next_random(&seed) % 64));
-        atomic_store(&ring->bytes_head, next_random(&seed) >> (next_random(&seed) % 64));
-        fy_frame frame = {.data = data, .size_bytes = next_random(&seed) % sizeof(data)};
+        atomic_store(&ring->head, xorshift(&seed) >> (xorshift(&seed) % 64));
+        atomic_store(&ring->bytes_head, xorshift(&seed) >> (xorshift(&seed) % 64));
+        fy_frame frame = {.data = data, .size_bytes = xorshift(&seed) % sizeof(data)};
         int error = from->ops->transport.send(from, FY_APP, FY_DATA, 1, &frame);
         assert_true(error == 0 || error == FERRY_EAGAIN);
     }

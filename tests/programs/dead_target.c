@@ -13,7 +13,7 @@
 #include <ferry/two_sided.h>
 #include <ferry/window.h>
 
-#include "check.h"
+#include "../support/check.h"
 
 typedef struct state {
     ferry_handler request;

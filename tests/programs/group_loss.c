@@ -12,20 +12,14 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/check.h"
+
 enum { LAST_CALL = 1000, RANKS_MAX = 16 };
 
 typedef struct state {
     int gone; /* ranks of which this one was told */
     int64_t in[RANKS_MAX], out[RANKS_MAX];
 } state;
-
-static void check(ferry *f, bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "group_loss: rank %d: %s: %s\n", ferry_rank(f), what, ferry_error_message(f));
-    ferry_abort(f, 1, "group_loss failed");
-}
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 {

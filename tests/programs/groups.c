@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "check.h"
+#include "../support/check.h"
 
 enum { GROUPS = 5, CALLS = 12, RANKS_MAX = 64 };
 

@@ -8,7 +8,8 @@
 
 #include <ferry/ferry.h>
 
-#include "check.h"
+#include "../support/check.h"
+#include "../support/random.h"
 
 enum { MESSAGES = 20, LIFE = 6 };
 
@@ -19,20 +20,12 @@ typedef struct state {
     int joined;
 } state;
 
-static uint64_t draw(state *s, uint64_t bound)
-{
-    s->random ^= s->random << 13;
-    s->random ^= s->random >> 7;
-    s->random ^= s->random << 17;
-    return (s->random >> 11) % bound;
-}
-
 /* A request goes to a rank that this one knows to be there, from there to another, and so on. */
 static void send_one(ferry *f, state *s, uint64_t life)
 {
     int target;
     do
-        target = (int)draw(s, (uint64_t)ferry_ranks(f));
+        target = (int)draw(&s->random, (uint64_t)ferry_ranks(f));
     while (ferry_peer_is_gone(f, target));
     const ferry_message m = {.handler = s->wander, .word_count = 1, .words = {life}};
     s->sent++;
@@ -94,7 +87,7 @@ static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
 /* The first member has `count` more started, or has another do so. */
 static void grow(ferry *f, state *s, int count)
 {
-    int who = ferry_member_rank(f, (int)draw(s, (uint64_t)ferry_member_count(f)));
+    int who = ferry_member_rank(f, (int)draw(&s->random, (uint64_t)ferry_member_count(f)));
     if (who == ferry_rank(f))
         spawn(f, count);
     else

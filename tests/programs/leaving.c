@@ -11,7 +11,8 @@
 
 #include <ferry/ferry.h>
 
-#include "check.h"
+#include "../support/check.h"
+#include "../support/random.h"
 
 enum { OBJECTS = 4, MESSAGES = 5, RANKS_MAX = 64, LATE = 20, LATE_BYTES = 50000 };
 
@@ -30,14 +31,6 @@ typedef struct state {
     uint64_t random, reports;
     int64_t late_sent, late_done, late_failed;
 } state;
-
-static uint64_t draw(uint64_t *random, uint64_t bound)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (*random >> 11) % bound;
-}
 
 static void visit(ferry *f, ferry_object object, void *data, int source,
                   const ferry_message *message)

@@ -13,7 +13,7 @@
 
 #include <ferry/ferry.h>
 
-#include "check.h"
+#include "../support/check.h"
 
 enum { RANKS_MAX = 32, ROUNDS = 4, SMALL = 1500, ADDS = 100, TRIP_BYTES = 100000 };
 

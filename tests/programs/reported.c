@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "../support/check.h"
 
 enum { ROUNDS = 12, RANKS_MAX = 64 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "../support/check.h"
 
 enum { RANKS_MAX = 16, TOLD = 5 };
 

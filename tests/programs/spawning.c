@@ -12,7 +12,7 @@
 
 #include <ferry/ferry.h>
 
-#include "check.h"
+#include "../support/check.h"
 
 enum { RANKS_MAX = 64, FAILED = 2 };
 

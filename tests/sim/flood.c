@@ -14,8 +14,9 @@
 #include <ferry/ferry.h>
 
 #include "../object/resident.h"
+#include "oracle.h"
 
-enum { WRONG_STATUS = 3, BYTES_MAX = 4096 };
+enum { BYTES_MAX = 4096 };
 
 typedef struct counts {
     ferry_handler request, answer;
@@ -24,14 +25,6 @@ typedef struct counts {
 } counts;
 
 static const unsigned char data[BYTES_MAX];
-
-static void must(ferry *f, int error, const char *what)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "flood: rank %d: %s: %s\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(WRONG_STATUS);
-}
 
 static void send_to(ferry *f, int rank, ferry_handler handler)
 {

@@ -9,6 +9,8 @@
 
 #include <ferry/ferry.h>
 
+#include "oracle.h"
+
 enum { PARTICLES = 32, AXES = 3, HEAVY = 4 };
 
 typedef struct chunk {
@@ -22,14 +24,6 @@ typedef struct job {
     ferry_handler step, part;
     int64_t parts;
 } job;
-
-static void must(ferry *f, const char *call, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "rank %d: %s: %s\n", ferry_rank(f), call, ferry_error_message(f));
-    exit(1);
-}
 
 static void on_part(ferry *f, ferry_object object, void *data, int source,
                     const ferry_message *message)
@@ -57,7 +51,7 @@ static void on_step(ferry *f, ferry_object object, void *data, int source,
             c->at[a][k] += 1e-6 * c->pull[a][k];
     const ferry_message part = {.handler = j->part, .data = c->at, .size_bytes = sizeof c->at};
     for (int i = 0; i < j->chunks; i++)
-        must(f, "send", ferry_object_send(f, j->names[i], &part, NULL));
+        must(f, ferry_object_send(f, j->names[i], &part, NULL), "send");
 }
 
 static void create_chunks(ferry *f, const job *j, int per_rank, ferry_object *mine)
@@ -65,7 +59,7 @@ static void create_chunks(ferry *f, const job *j, int per_rank, ferry_object *mi
     static const ferry_object_ops ops = {
         .size = sizeof ops, .name = "chunk", .flat_bytes = sizeof(chunk)};
     ferry_object_type type;
-    must(f, "type", ferry_object_type_register(f, &ops, &type));
+    must(f, ferry_object_type_register(f, &ops, &type), "type");
     for (int i = 0; i < per_rank; i++) {
         chunk *c = calloc(1, sizeof *c);
         if (c == NULL)
@@ -74,11 +68,11 @@ static void create_chunks(ferry *f, const job *j, int per_rank, ferry_object *mi
         for (int a = 0; a < PARTICLES; a++)
             for (int k = 0; k < AXES; k++)
                 c->at[a][k] = (double)((c->index * 37 + (uint64_t)(a * AXES + k) * 11) % 101);
-        must(f, "create", ferry_object_create(f, type, c, &mine[i]));
-        must(f, "add", ferry_balance_add(f, mine[i], 0));
+        must(f, ferry_object_create(f, type, c, &mine[i]), "create");
+        must(f, ferry_balance_add(f, mine[i], 0), "add");
     }
-    must(f, "allgather", ferry_allgather(f, mine, sizeof *mine * (size_t)per_rank, j->names));
-    must(f, "barrier", ferry_barrier(f));
+    must(f, ferry_allgather(f, mine, sizeof *mine * (size_t)per_rank, j->names), "allgather");
+    must(f, ferry_barrier(f), "barrier");
 }
 
 static int rank_main(ferry *f, int argc, char **argv)
@@ -90,18 +84,18 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (mine == NULL || j.names == NULL)
         abort();
     ferry_user_data_set(f, &j);
-    must(f, "step", ferry_object_handler_register(f, "step", on_step, &j.step));
-    must(f, "part", ferry_object_handler_register(f, "part", on_part, &j.part));
+    must(f, ferry_object_handler_register(f, "step", on_step, &j.step), "step");
+    must(f, ferry_object_handler_register(f, "part", on_part, &j.part), "part");
     create_chunks(f, &j, per_rank, mine);
-    must(f, "balance", ferry_balance_enable(f, true));
+    must(f, ferry_balance_enable(f, true), "balance");
     const ferry_message step = {.handler = j.step};
     for (int s = 0; s < j.steps; s++) {
         for (int i = 0; i < per_rank; i++)
-            must(f, "send", ferry_object_send(f, mine[i], &step, NULL));
-        must(f, "quiesce", ferry_quiesce(f));
+            must(f, ferry_object_send(f, mine[i], &step, NULL), "send");
+        must(f, ferry_quiesce(f), "quiesce");
     }
     int64_t parts;
-    must(f, "allreduce", ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &j.parts, &parts, 1));
+    must(f, ferry_allreduce(f, FERRY_INT64, FERRY_SUM, &j.parts, &parts, 1), "allreduce");
     free(mine);
     free(j.names);
     if (parts == (int64_t)j.chunks * j.chunks * j.steps)

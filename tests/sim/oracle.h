@@ -9,6 +9,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
+
 /* Of the job: a promise was broken; there was no memory, where that may be. */
 enum { WRONG_STATUS = 3, LACK_STATUS = 4 };
 
@@ -34,15 +36,6 @@ static inline uint64_t first_random(int rank)
     const char *seed = getenv("FERRY_SIM_SEED");
     uint64_t number = seed == NULL ? 1 : strtoull(seed, NULL, 10) * 2 + 1;
     return (number * 1000003 + (uint64_t)rank) * 0x9e3779b97f4a7c15u + 1;
-}
-
-/* Below `bound`. */
-static inline uint64_t draw(uint64_t *random, uint64_t bound)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return (*random >> 11) % bound;
 }
 
 #endif

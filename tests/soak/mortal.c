@@ -11,6 +11,8 @@
 #include <ferry/collective.h>
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
+
 enum { PENDING_MAX = 16, LONG_BYTES = 200000, RUN_NS = 25 * 1000 * 1000 };
 
 typedef struct state {
@@ -24,14 +26,6 @@ typedef struct state {
     char in[PENDING_MAX][LONG_BYTES]; /* what is received or got */
     bool taken[PENDING_MAX];
 } state;
-
-static uint64_t draw(state *s, uint64_t bound)
-{
-    s->random ^= s->random << 13;
-    s->random ^= s->random >> 7;
-    s->random ^= s->random << 17;
-    return (s->random >> 11) % bound;
-}
 
 /* One operation, and the buffer it uses. */
 typedef struct watch {
@@ -130,7 +124,7 @@ static void on_mark(ferry *f, int source, const ferry_message *message)
 /* Receives a message, long or short, that `rank` is asked to send. */
 static int exchange(state *s, int rank, int slot, const ferry_track *track)
 {
-    size_t size = draw(s, 2) == 0 ? draw(s, 100) : draw(s, LONG_BYTES);
+    size_t size = draw(&s->random, 2) == 0 ? draw(&s->random, 100) : draw(&s->random, LONG_BYTES);
     int error = ferry_receive(s->f, rank, slot, s->in[slot], LONG_BYTES, track);
     if (error != 0)
         return error;
@@ -142,7 +136,7 @@ static int exchange(state *s, int rank, int slot, const ferry_track *track)
 
 static void start_one(state *s)
 {
-    int rank = (int)draw(s, (uint64_t)ferry_ranks(s->f));
+    int rank = (int)draw(&s->random, (uint64_t)ferry_ranks(s->f));
     int slot = free_slot(s);
     if (slot == PENDING_MAX || rank == ferry_rank(s->f) || ferry_peer_is_gone(s->f, rank))
         return;
@@ -151,10 +145,10 @@ static void start_one(state *s)
     if (w == NULL)
         return;
     s->taken[slot] = true;
-    size_t size = draw(s, LONG_BYTES);
+    size_t size = draw(&s->random, LONG_BYTES);
     const ferry_message mark = {.handler = s->mark, .data = s->out, .size_bytes = size};
     int error;
-    switch (draw(s, 4)) {
+    switch (draw(&s->random, 4)) {
     case 0:
         error = ferry_request_send(s->f, rank, &mark, &track);
         break;

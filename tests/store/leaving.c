@@ -12,6 +12,7 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/check.h"
 #include "store/state.h"
 
 enum { OBJECTS = 8, BYTES = 1000, LOST = 2 };
@@ -22,15 +23,6 @@ typedef struct account {
     ferry_object objects[OBJECTS];
     int touched, ended, left, errors[OBJECTS];
 } account;
-
-static void check(ferry *f, bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "leaving: rank %d: %s is wrong: %s\n", ferry_rank(f), what,
-            ferry_error_message(f));
-    exit(1);
-}
 
 static void *unpack(ferry *f, ferry_object object, const void *buffer, size_t size_bytes)
 {

@@ -11,6 +11,8 @@
 
 #include <ferry/ferry.h>
 
+#include "../support/random.h"
+
 enum { OBJECTS = 200, ROUNDS = 3, MESSAGES = 300, BYTES = 2000, BYTES_MAX = 8000 };
 
 typedef struct thing {
@@ -27,14 +29,6 @@ typedef struct account {
     int count;
     uint64_t sum, counted;
 } account;
-
-static uint64_t draw(account *a)
-{
-    a->random ^= a->random << 13;
-    a->random ^= a->random >> 7;
-    a->random ^= a->random << 17;
-    return a->random;
-}
 
 static size_t packed_size(ferry *f, const void *data)
 {
@@ -91,8 +85,8 @@ static bool is_whole(const thing *t)
 
 static void send_one(ferry *f, account *a, uint64_t hops)
 {
-    ferry_object target = a->objects[draw(a) % (uint64_t)a->count];
-    uint64_t value = draw(a) & 0xffff;
+    ferry_object target = a->objects[xorshift(&a->random) % (uint64_t)a->count];
+    uint64_t value = xorshift(&a->random) & 0xffff;
     ferry_message message = {.handler = a->handler, .word_count = 2, .words = {value, hops}};
     int error = ferry_object_send(f, target, &message, NULL);
     if (error == FERRY_EAGAIN)
@@ -112,12 +106,13 @@ static void handle(ferry *f, ferry_object object, void *data, int source,
     a->handled++;
     t->sum += message->words[0];
     t->count++;
-    if (draw(a) % 8 == 0 && t->size_bytes + 80 <= BYTES_MAX) {
+    if (xorshift(&a->random) % 8 == 0 && t->size_bytes + 80 <= BYTES_MAX) {
         fill(t, t->size_bytes / 8, t->size_bytes / 8 + 10);
         t->size_bytes += 80;
     }
-    if (draw(a) % 10 == 0 && ferry_ranks(f) > 1)
-        a->wrong += ferry_object_move(f, object, (int)(draw(a) % (uint64_t)ferry_ranks(f))) != 0;
+    if (xorshift(&a->random) % 10 == 0 && ferry_ranks(f) > 1)
+        a->wrong += ferry_object_move(f, object,
+                                      (int)(xorshift(&a->random) % (uint64_t)ferry_ranks(f))) != 0;
     if (message->words[1] != 0)
         send_one(f, a, message->words[1] - 1);
 }
@@ -155,7 +150,8 @@ static void make_objects(ferry *f, account *a, ferry_store *store, ferry_object_
         thing *t = malloc(sizeof *t + BYTES_MAX);
         if (t == NULL)
             exit(2);
-        *t = (thing){.size_bytes = BYTES + draw(a) % 50 * 8, .seed = draw(a)};
+        *t = (thing){.size_bytes = BYTES + xorshift(&a->random) % 50 * 8,
+                     .seed = xorshift(&a->random)};
         fill(t, 0, t->size_bytes / 8);
         a->alive++;
         ferry_object *object = &a->objects[ferry_rank(f) * each + i];
