@@ -63,7 +63,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@sh tools/need.sh test
 	@$(configure)
 	@$(compile)
-	@$(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
+	@TESTS_WHOLE=1 $(ctest) --label-exclude 'variant|house|install' --repeat until-fail:$(SOAK)
 	@$(BUILD)/tests/soak $(BUILD) $(KILLS)
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
 	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_crashing $(KILLS)

@@ -458,6 +458,15 @@ rule_architecture()
     done >>"$found"
 }
 
+# No test passes by its text alone: CTest's PASS_REGULAR_EXPRESSION ignores the exit status.
+rule_statuses()
+{
+    find tests examples apps bench \( -name CMakeLists.txt -o -name '*.cmake' \) 2>/dev/null |
+        xargs awk '/PASS_REGULAR_EXPRESSION/ {
+            printf "%s:%d: takes no account of the exit status; use ferry_expect_test\n", FILENAME, FNR
+        }' /dev/null >"$found"
+}
+
 # English of the pages and folders that tests/house/words.list names: words.awk says what is checked.
 rule_words()
 {

@@ -294,6 +294,10 @@ architecture)
     spoil 'a function that is not where the page says' to docs/architecture.md \
         '## Where it happens\n| what | file | functions |\n|---|---|---|\n| it | `core/a.c` | `fy_b` |\n'
     ;;
+statuses)
+    spoil 'a test that looks at the text alone' to tests/CMakeLists.txt \
+        'set_tests_properties(a PROPERTIES PASS_REGULAR_EXPRESSION right)\n'
+    ;;
 examples)
     example()
     {
