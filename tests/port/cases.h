@@ -37,6 +37,7 @@ bool fy_is_enough(fy_port *port, uint64_t start_ns, uint64_t round, uint64_t mos
 /* Says what this rank leaves out of a case. */
 __attribute__((format(printf, 2, 3))) void fy_skipped(fy_port *port, const char *format, ...);
 
-fy_case fy_case_alike, fy_case_memory;
+fy_case fy_case_alike, fy_case_memory, fy_case_boards, fy_case_keeps, fy_case_changes,
+    fy_case_tells;
 
 #endif

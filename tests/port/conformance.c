@@ -385,9 +385,9 @@ static void wakes(fy_port *port)
     fy_tally_meet(&t, 1);
 }
 
-/* Goal: a wait ends at its deadline and at `wake`, and does not end long before for no reason.
- * Method: wait for 20 ms with nothing to come, in few waits; then wake oneself and wait for ever.
- */
+/* Goal: a wait ends at its deadline and at `wake`, and does not end long before for no reason. The
+ * clock never goes back. Method: wait for 20 ms with nothing to come, in few waits; then wake
+ * oneself and wait for ever. */
 static void deadline(fy_port *port)
 {
     enum { WAITS_MAX = 20 }; /* one is usual */
@@ -401,6 +401,9 @@ static void deadline(fy_port *port)
     port->ops->transport.wake(port, FY_APP);
     port->ops->transport.wait(port, FY_APP, UINT64_MAX);
     fy_expect(port->ops->host.cpu(port) > 0);
+    uint64_t before = port->ops->host.now(port), ns = fy_info_of(port).virtual_time ? MS : 0;
+    port->ops->host.advance(port, MS);
+    fy_expect(port->ops->host.now(port) >= before + ns);
 }
 
 /* The helper of `helper_answers`: returns each control frame to its source. */
@@ -548,6 +551,10 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_tells_who_left", leaves, 3},
     {"test_port_hears_out_who_left", is_heard_out, 3},
     {"test_port_shares_memory", fy_case_memory, 2},
+    {"test_port_has_boards", fy_case_boards, 3},
+    {"test_port_releases_what_was_kept", fy_case_keeps, 2},
+    {"test_port_tells_of_changes", fy_case_changes, 3},
+    {"test_port_tells_what_it_does", fy_case_tells, 2},
     {"test_port_refuses_wrong_arguments", refusals, 1},
     {NULL, NULL, 0},
 };

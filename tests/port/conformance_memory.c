@@ -65,3 +65,87 @@ void fy_case_memory(fy_port *port)
     t.last = 0;
     fy_tally_meet(&t, 1);
 }
+
+/* Goal: the ranks of a node see each other's boards, empty at first, and wake each other. Method:
+ * each writes the last word of its own; then rank 0 writes on those of the others, who sleep. */
+void fy_case_boards(fy_port *port)
+{
+    enum { LAST = FY_BOARD_BYTES / 8 - 1 };
+    tally t = {.port = port};
+    fy_port_info info = fy_info_of(port);
+    if (port->ops->heap.board == NULL) {
+        fy_skipped(port, "the port has no boards");
+        return;
+    }
+    _Atomic uint64_t *own = port->ops->heap.board(port, info.rank);
+    fy_expect(own != NULL && own[0] == 0 && own[LAST] == 0);
+    own[LAST] = (uint64_t)info.rank + 100;
+    fy_tally_meet(&t, 1);
+    for (int rank = 0; rank < info.ranks; rank++) {
+        _Atomic uint64_t *board = port->ops->heap.board(port, rank);
+        fy_expect(board == NULL || board[LAST] == (uint64_t)rank + 100);
+        if (info.rank != 0 || rank == 0 || board == NULL)
+            continue;
+        board[0] = 1;
+        port->ops->heap.rouse(port, rank);
+    }
+    while (info.rank != 0 && port->ops->heap.board(port, 0) != NULL && own[0] == 0)
+        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+    fy_tally_meet(&t, 2);
+}
+
+/* Rank 0 of fy_case_keeps, when rank 1 has left: its block is `theirs`. */
+static void see_released(fy_port *port, void *const kept[2], void *own, void *theirs)
+{
+    const fy_heap_ops *heap = &port->ops->heap;
+    fy_expect(heap->owner(port, FY_APP, kept[0], 1000) == 0);
+    fy_expect(heap->owner(port, FY_APP, theirs, 1000) == 1);
+    port->ops->members.bury(port, 1);
+    fy_expect(heap->owner(port, FY_APP, kept[0], 1) == -1);
+    fy_expect(heap->owner(port, FY_APP, kept[1], 1) == -1);
+    fy_expect(heap->owner(port, FY_APP, own, 1000) == 0);
+    fy_expect(heap->owner(port, FY_APP, theirs, 1000) == 1);
+    port->ops->heap.free_gone(port, 1);
+    fy_expect(heap->owner(port, FY_APP, theirs, 1) == -1);
+    fy_expect(heap->release(port, own) == 0);
+}
+
+static fy_verdict take_address(void *context, int source, const fy_frame *frame)
+{
+    (void)source;
+    *(uint64_t *)context = frame->words[0];
+    return FY_TAKEN;
+}
+
+/* Goal: what is kept for a rank is released when it has gone and was buried, what it had allocated
+ * for all is released when the client says so, and nothing else is. Method: rank 1 allocates,
+ * sends the address and leaves. */
+void fy_case_keeps(fy_port *port)
+{
+    tally t = {.port = port};
+    fy_port_info info = fy_info_of(port);
+    if (!info.shares_memory || port->ops->heap.keep_for == NULL) {
+        fy_skipped(port, "the port shares no memory");
+        return;
+    }
+    if (info.rank == 1) {
+        void *block = port->ops->heap.alloc(port, 1000, FY_KEEP_ALL);
+        const fy_frame frame = {.kind = 1, .word_count = 1, .words = {(uintptr_t)block}};
+        fy_expect(block != NULL);
+        fy_tally_send(&t, FY_DATA, 0, &frame);
+        return;
+    }
+    char outside;
+    uint64_t theirs = 0;
+    char *kept[2] = {port->ops->heap.alloc(port, 1000, -1), port->ops->heap.alloc(port, 1000, 1)};
+    void *own = port->ops->heap.alloc(port, 1000, -1);
+    fy_expect(kept[0] != NULL && kept[1] != NULL && own != NULL);
+    fy_expect(port->ops->heap.keep_for(port, kept[0], 1) == 0);
+    fy_expect(port->ops->heap.keep_for(port, kept[0] + 8, 1) == FERRY_EINVAL);
+    fy_expect(port->ops->heap.keep_for(port, &outside, 1) == FERRY_EINVAL);
+    while (theirs == 0)
+        port->ops->transport.poll(port, FY_DATA, 16, take_address, &theirs);
+    while (port->ops->members.peer(port, 1) != FY_PEER_LEFT)
+        port->ops->transport.wait(port, FY_APP, UINT64_MAX);
+    see_released(port, (void *const[]){kept[0], kept[1]}, own, (void *)(uintptr_t)theirs);
+}

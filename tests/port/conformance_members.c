@@ -1,0 +1,95 @@
+/* Ranks that leave, and what a rank tells of itself. */
+#include "cases.h"
+
+#include <string.h>
+
+/* What a port does that nobody can see from outside of this rank. */
+static void call_alone(fy_port *port)
+{
+    const fy_port_ops *ops = port->ops;
+    if (ops->members.endure != NULL) {
+        ops->members.endure(port, true);
+        ops->members.endure(port, false);
+    }
+    if (ops->members.withdraw != NULL)
+        fy_expect(!ops->members.withdraw(port));
+    int first = -7;
+    if (ops->members.spawn_ranks != NULL) {
+        int error = ops->members.spawn_ranks(port, 1, NULL, &first);
+        fy_expect((error == FERRY_ENOTSUP || error == FERRY_ENOMEM) && first == -7);
+    }
+}
+
+/* Goal: a rank that leaves changes the word of the others; one that has said that it ends quietly
+ * is seen to have left by those who look; neither has failed. A rank that the job began with has
+ * nothing to withdraw from, and a job without a launcher starts no ranks. Method: rank 1 leaves,
+ * and rank 2 quietly, when rank 0 has read its word. */
+void fy_case_changes(fy_port *port)
+{
+    tally t = {.port = port};
+    const fy_port_ops *ops = port->ops;
+    fy_port_info info = fy_info_of(port);
+    const _Atomic uint32_t *word = ops->members.changes == NULL ? NULL : ops->members.changes(port);
+    uint32_t before = word == NULL ? 0 : atomic_load_explicit(word, memory_order_relaxed);
+    call_alone(port);
+    fy_tally_meet(&t, 1);
+    if (info.rank == 2 && ops->members.end_quietly != NULL)
+        ops->members.end_quietly(port);
+    if (info.rank != 0)
+        return;
+    while (ops->members.peer(port, 1) != FY_PEER_LEFT)
+        ops->transport.wait(port, FY_APP, UINT64_MAX);
+    fy_expect(word == NULL || atomic_load_explicit(word, memory_order_relaxed) != before);
+    while (ops->members.peer(port, 2) != FY_PEER_LEFT)
+        ops->transport.wait(port, FY_APP, ops->host.now(port) + 1000000);
+    for (int rank = 1; rank < info.ranks; rank++) {
+        int outcome = ops->members.outcome == NULL ? -1 : ops->members.outcome(port, rank);
+        fy_expect(outcome == -1 || outcome == 0);
+    }
+    if (ops->members.bury != NULL)
+        ops->members.bury(port, 1);
+    fy_expect(ops->members.peer(port, 1) == FY_PEER_LEFT);
+}
+
+static void expect_description(fy_port *port, const char *text)
+{
+    char whole[256] = "", part[6];
+    if (port->ops->diagnosis.describe == NULL)
+        return;
+    port->ops->diagnosis.describe(port, whole, sizeof(whole));
+    fy_expect(strstr(whole, text) != NULL);
+    port->ops->diagnosis.describe(port, part, sizeof(part));
+    fy_expect(strlen(part) < sizeof(part) && strncmp(part, whole, strlen(part)) == 0);
+}
+
+/* Goal: a rank describes what it does, with the name of the handler. A rank that is asked wakes,
+ * and is asked no longer when it has answered. Method: rank 0 asks all; its frame says whether the
+ * port has reached them. */
+void fy_case_tells(fy_port *port)
+{
+    tally t = {.port = port};
+    const fy_port_ops *ops = port->ops;
+    fy_port_info info = fy_info_of(port);
+    ops->diagnosis.name_handler(port, 5, "knead");
+    ops->diagnosis.doing(port, FY_DOING_HANDLER, 5, ops->host.now(port));
+    expect_description(port, "\"knead\"");
+    ops->diagnosis.doing(port, FY_DOING_BARRIER, 0, 0);
+    expect_description(port, "in a barrier");
+    fy_expect(ops->diagnosis.asked == NULL || !ops->diagnosis.asked(port));
+    fy_tally_meet(&t, 1);
+    if (info.rank == 0) {
+        bool all = ops->diagnosis.ask != NULL && ops->diagnosis.ask(port, false);
+        const fy_frame told = {.kind = KIND_LAST, .word_count = 1, .words = {all}};
+        for (int rank = 0; rank < info.ranks; rank++)
+            fy_tally_send(&t, FY_DATA, rank, &told);
+    }
+    while (t.tellers == 0)
+        fy_tally_poll(&t);
+    while (t.told != 0 && !ops->diagnosis.asked(port))
+        ops->transport.wait(port, FY_APP, UINT64_MAX);
+    if (t.told != 0) {
+        ops->diagnosis.answer(port, "kneads\n", 7);
+        fy_expect(!ops->diagnosis.asked(port));
+    }
+    fy_tally_meet(&t, 2);
+}
