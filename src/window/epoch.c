@@ -1,8 +1,9 @@
 /* The three synchronisations of a window.
  *
- * Fence: every rank waits for the answers of its gets, a barrier, every rank carries out its queue
- * and waits for the answers, a barrier. So no put takes effect before a get of any rank. A direct
- * window has no queue and needs the first barrier alone.
+ * Fence: every rank waits for the answers of its gets. The ranks meet, and learn whether any has
+ * puts. If so, every rank carries out its own and waits for the answers, and a barrier follows. So
+ * no put takes effect before a get of any rank. In a direct window no put waits, so one barrier is
+ * all.
  * Post and start: the same in small. A rank that completes tells its targets that it is ready.
  * When all ranks that a target has posted to are ready, it tells them to go. They carry out their
  * queues and tell that they have done so. The target does its part in polls.
@@ -50,23 +51,49 @@ int fy_window_barrier(ferry_window *w)
     return ferry_collective_run(w->f, &what);
 }
 
+/* Opens the epochs of fences, which never close. */
+static void open_all(ferry_window *w)
+{
+    w->fenced = true;
+    for (int rank = 0; rank < w->ranks; rank++)
+        fy_window_open_note(w, rank);
+}
+
+/* A barrier, after which each rank knows whether any has puts. */
+static int meet(ferry_window *w, bool *puts)
+{
+    const int64_t own = w->words > 0 || !fy_list_empty(&w->queue);
+    int64_t most = 0;
+    ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
+    what.kind = FERRY_ALLREDUCE;
+    what.type = FERRY_INT64;
+    what.reduction = FERRY_MAX;
+    what.count = 1;
+    what.in = &own;
+    what.out = &most;
+    what.group = w->group;
+    const int error = ferry_collective_run(w->f, &what);
+    *puts = most != 0;
+    return error;
+}
+
 int ferry_window_fence(ferry_window *w)
 {
+    bool puts = false;
     int error = fy_window_check(w, "window_fence");
     if (error != 0)
         return error;
     fy_window_settle(w, -1);
-    error = fy_window_barrier(w);
+    error = w->direct ? fy_window_barrier(w) : meet(w, &puts);
     if (error != 0) {
         fy_window_give_up(w, -1, error);
-    } else if (!w->direct) {
+    } else if (puts) {
         fy_window_carry_out(w, -1);
         fy_window_settle(w, -1);
         error = fy_window_barrier(w);
     }
-    w->fenced = true;
-    for (int rank = 0; rank < w->ranks; rank++)
-        fy_window_open_note(w, rank);
+    if (!w->fenced)
+        open_all(w);
     return finish(w, "window_fence", error);
 }
 

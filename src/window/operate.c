@@ -2,10 +2,10 @@
  *
  * Gets, fetches and swaps are done in the call where the memory is shared, else asked of the
  * target. Puts and accumulates wait in the queue of the window until their epoch ends, unless the
- * window is direct. An operation
- * that waits has a record, which ends once: by its answer, by the death of its target, or when its
- * window gives it up. Cancelled or timed out it keeps its record, and touches no memory of the
- * program any more. */
+ * window is direct; those of 8 bytes without a track wait as words (words.c). An operation that
+ * waits in the queue has a record, which ends once: by its answer, by the death of its target, or
+ * when its window gives it up. Cancelled or timed out it keeps its record, and touches no memory of
+ * the program any more. */
 #include <string.h>
 
 #include "core/reduce.h"
@@ -41,7 +41,7 @@ int fy_window_check_epoch(const ferry_window *w, const char *call, int rank)
     return 0;
 }
 
-static void note(ferry_window *w, int rank, int64_t index, int error)
+void fy_window_note(ferry_window *w, int rank, int64_t index, int error)
 {
     if (error == 0 || w->error != 0)
         return;
@@ -58,7 +58,7 @@ void fy_window_op_end(fy_window_op *op, int error)
     if (op->action.verb == FY_WINDOW_NOTHING)
         error = 0;
     else if (tracked == 0 && group == NULL)
-        note(w, op->rank, op->action.index, error);
+        fy_window_note(w, op->rank, op->action.index, error);
     if (op->serial == 0)
         w->peers[op->rank].queued--;
     if (group != NULL)
@@ -204,19 +204,37 @@ static inline fy_slot *word_find(const ferry_window *w, int rank, int64_t index)
 {
     if ((unsigned)rank >= (unsigned)w->ranks || !w->peers[rank].open)
         return NULL;
-    fy_array *array = w->peers[rank].array;
-    const uint64_t at = (uint64_t)index; /* a negative one is beyond every length */
-    /* acquire: pairs with the release of who made the array longer */
-    if (at >= atomic_load_explicit(&array->length, memory_order_acquire))
-        return NULL;
-    const unsigned segment = fy_segment_of(at);
-    /* acquire: pairs with segment_add */
-    fy_slot *slot = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
+    return fy_array_word(w->peers[rank].array, index);
+}
+
+/* Keeps a put or a sum for the end of the epoch. False: there is no memory. */
+static inline bool word_keep(ferry_window *w, int rank, int64_t index, const void *value, bool adds)
+{
+    fy_window_peer *peer = &w->peers[rank];
+    if (peer->word_count == peer->word_room && !fy_window_words_grow(peer))
+        return false;
+    fy_window_word *word = &peer->words[peer->word_count++];
+    word->index = index;
+    memcpy(&word->value, value, sizeof(word->value));
+    word->adds = adds;
+    w->words++;
+    return true;
+}
+
+/* Puts 8 bytes into the word of an element, or keeps them until the epoch ends; false if that
+ * cannot be. */
+static inline bool put_word(ferry_window *w, int rank, int64_t index, const void *value)
+{
+    fy_slot *slot = word_find(w, rank, index);
     if (slot == NULL)
-        return NULL;
-    slot += at - fy_segment_first(segment);
-    /* acquire: pairs with the release in store */
-    return atomic_load_explicit(&slot->form, memory_order_acquire) == FY_FORM_WORD ? slot : NULL;
+        return false;
+    if (!w->direct)
+        return word_keep(w, rank, index, value, false);
+    uint64_t word;
+    memcpy(&word, value, sizeof(word));
+    /* release: pairs with the acquire of who reads it */
+    atomic_store_explicit(&slot->word, word, memory_order_release);
+    return true;
 }
 
 static int queue_or_do(ferry_window *w, const char *call, int rank, const fy_action *what,
@@ -228,15 +246,9 @@ static int queue_or_do(ferry_window *w, const char *call, int rank, const fy_act
 int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_window_value *value,
                      const ferry_track *track)
 {
-    fy_slot *slot;
-    if (w->direct && track == NULL && value != NULL && value->data != NULL &&
-        value->size_bytes == sizeof(uint64_t) && (slot = word_find(w, rank, index)) != NULL) {
-        uint64_t word;
-        memcpy(&word, value->data, sizeof(word));
-        /* release: pairs with the acquire of who reads it */
-        atomic_store_explicit(&slot->word, word, memory_order_release);
+    if (track == NULL && value != NULL && value->data != NULL &&
+        value->size_bytes == sizeof(uint64_t) && put_word(w, rank, index, value->data))
         return 0;
-    }
     int error = fy_window_check_epoch(w, "window_put", rank);
     if (error != 0)
         return error;
@@ -307,14 +319,18 @@ static int read_change(ferry_window *w, const char *call, const ferry_window_cha
     return 0;
 }
 
-/* A sum of a 64-bit number, if it can be done here. */
+/* Whether it is the sum of a 64-bit number. */
+static inline bool adds_word(const ferry_window_change *change)
+{
+    return change != NULL && change->value != NULL && change->count == 1 &&
+           change->reduction == FERRY_SUM &&
+           (change->type == FERRY_INT64 || change->type == FERRY_UINT64);
+}
+
+/* A sum, if it can be done here. */
 static inline bool add_word(const ferry_window *w, int rank, int64_t index,
                             const ferry_window_change *change, void *old)
 {
-    if (change == NULL || change->value == NULL || change->count != 1 ||
-        change->reduction != FERRY_SUM ||
-        (change->type != FERRY_INT64 && change->type != FERRY_UINT64))
-        return false;
     fy_slot *slot = word_find(w, rank, index);
     if (slot == NULL)
         return false;
@@ -331,7 +347,10 @@ int ferry_window_accumulate(ferry_window *w, int rank, int64_t index,
                             const ferry_window_change *change, const ferry_track *track)
 {
     static const char call[] = "window_accumulate";
-    if (w->direct && track == NULL && add_word(w, rank, index, change, NULL))
+    if (track == NULL && adds_word(change) &&
+        (w->direct ? add_word(w, rank, index, change, NULL)
+                   : word_find(w, rank, index) != NULL &&
+                         word_keep(w, rank, index, change->value, true)))
         return 0;
     fy_action what = {.verb = FY_WINDOW_ACCUMULATE, .index = index};
     int error = fy_window_check_epoch(w, call, rank);
@@ -343,7 +362,7 @@ int ferry_window_accumulate(ferry_window *w, int rank, int64_t index,
 int ferry_window_fetch(ferry_window *w, int rank, int64_t index, const ferry_window_change *change,
                        void *old, const ferry_track *track)
 {
-    if (track == NULL && add_word(w, rank, index, change, old))
+    if (track == NULL && adds_word(change) && add_word(w, rank, index, change, old))
         return 0;
     static const char call[] = "window_fetch";
     fy_action what = {.verb = FY_WINDOW_FETCH, .index = index, .target = old};
@@ -400,6 +419,7 @@ static void carry_out(fy_window_op *op)
 
 void fy_window_carry_out(ferry_window *w, int rank)
 {
+    fy_window_words_end(w, rank, 0);
     if (rank >= 0 && w->peers[rank].queued == 0)
         return;
     for (fy_link *link = w->queue.next, *next; link != &w->queue; link = next) {
@@ -412,6 +432,7 @@ void fy_window_carry_out(ferry_window *w, int rank)
 
 void fy_window_give_up(ferry_window *w, int rank, int error)
 {
+    fy_window_words_end(w, rank, error);
     for (fy_link *link = w->queue.next, *next; link != &w->queue; link = next) {
         fy_window_op *op = (fy_window_op *)(void *)link;
         next = link->next;

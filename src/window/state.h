@@ -132,12 +132,21 @@ typedef struct fy_window_group {
     fy_window_op *parts[]; /* NULL: it has ended */
 } fy_window_group;
 
+/* A put or a sum of 8 bytes that waits for the end of its epoch, without a track. */
+typedef struct fy_window_word {
+    int64_t index;
+    uint64_t value;
+    bool adds;
+} fy_window_word;
+
 /* A window's account of a rank. */
 typedef struct fy_window_peer {
     fy_array *array; /* where this rank reaches it */
     uint32_t id;     /* of the window there; 0: the rank is not of the window */
     uint32_t posts;  /* that no start has used */
     uint32_t queued, asked;
+    fy_window_word *words; /* that wait for the end of their epoch (words.c) */
+    size_t word_count, word_room;
     uint8_t locked;  /* fy_held */
     bool started;    /* it is a target of ferry_window_start */
     bool go;         /* it lets the puts be done */
@@ -170,6 +179,7 @@ struct ferry_window {
     int ranks;             /* of `peers` */
     uint32_t id;
     fy_link queue;      /* of fy_window_op */
+    size_t words;       /* that wait, of all peers */
     uint32_t asked;     /* operations that other ranks have been asked for */
     uint32_t exposures; /* ranks that have not completed */
     bool direct;        /* puts do not wait for the end of their epoch */
@@ -217,6 +227,23 @@ void fy_array_free(ferry *f, fy_array *array);
  * while it changed this element, which has no value now. */
 int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what);
 
+/* The element, if it has a value in its word; else NULL. */
+static inline fy_slot *fy_array_word(fy_array *array, int64_t index)
+{
+    const uint64_t at = (uint64_t)index; /* a negative one is beyond every length */
+    /* acquire: pairs with the release of who made the array longer */
+    if (at >= atomic_load_explicit(&array->length, memory_order_acquire))
+        return NULL;
+    const unsigned segment = fy_segment_of(at);
+    /* acquire: pairs with segment_add */
+    fy_slot *slot = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
+    if (slot == NULL)
+        return NULL;
+    slot += at - fy_segment_first(segment);
+    /* acquire: pairs with the release in store */
+    return atomic_load_explicit(&slot->form, memory_order_acquire) == FY_FORM_WORD ? slot : NULL;
+}
+
 /* Takes the lock for `rank` if no other live rank has it against that; else notes who waits. */
 bool fy_array_lock(ferry *f, fy_array *array, int rank, fy_held kind);
 void fy_array_unlock(ferry *f, fy_array *array, int rank);
@@ -235,6 +262,14 @@ int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action 
 void fy_window_op_silence(fy_window_op *op);
 /* A part of the group has ended, or the call that begins them. */
 void fy_window_group_end(fy_window_group *group, int error);
+
+/* Keeps the first error of an operation without a track for the end of the epoch. */
+void fy_window_note(ferry_window *w, int rank, int64_t index, int error);
+
+/* Makes room for another word of `peer`. False: there is no memory. */
+bool fy_window_words_grow(fy_window_peer *peer);
+/* Carries out the words that wait towards `rank` (-1: all); with an error they end with that. */
+void fy_window_words_end(ferry_window *w, int rank, int error);
 
 /* Ends an operation: tells its track or notes the error for the end of the epoch, and frees it. */
 void fy_window_op_end(fy_window_op *op, int error);

@@ -51,6 +51,8 @@ static void window_free(ferry_window *w, bool alone)
         fy_array_free(w->f, w->array);
     fy_list_remove(&w->link);
     free(w->attributes);
+    for (int rank = 0; w->peers != NULL && rank < w->ranks; rank++)
+        free(w->peers[rank].words);
     free(w->peers);
     free(w);
 }

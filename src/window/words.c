@@ -1,0 +1,65 @@
+/* Puts and sums of 8 bytes that wait for the end of their epoch.
+ *
+ * Each rank that can be reached has a list here: index and number, in the order of the calls. A
+ * word needs nothing of the program any more and nobody can cancel it, so it has no record. The
+ * element had a word when the call was made. If it has got a value of another size since, the
+ * operation goes the way of all others. */
+#include "base/alloc.h"
+#include "window/state.h"
+
+enum { WORDS_FIRST = 64 };
+
+bool fy_window_words_grow(fy_window_peer *peer)
+{
+    const size_t room = peer->word_room == 0 ? WORDS_FIRST : 2 * peer->word_room;
+    if (room > SIZE_MAX / sizeof(*peer->words))
+        return false;
+    fy_window_word *more = fy_realloc(peer->words, room * sizeof(*more));
+    if (more == NULL)
+        return false;
+    peer->words = more;
+    peer->word_room = room;
+    return true;
+}
+
+static int apply(ferry_window *w, int rank, const fy_window_word *word)
+{
+    fy_array *array = w->peers[rank].array;
+    fy_slot *slot = fy_array_word(array, word->index);
+    if (slot == NULL) {
+        const fy_action what = {.verb = word->adds ? FY_WINDOW_ACCUMULATE : FY_WINDOW_PUT,
+                                .type = FERRY_UINT64,
+                                .reduction = FERRY_SUM,
+                                .index = word->index,
+                                .value = &word->value,
+                                .count = 1,
+                                .size_bytes = sizeof(word->value)};
+        return fy_array_apply(w->f, array, rank, &what);
+    }
+    /* acq_rel, release: pair with the acquire of who uses the element next */
+    if (word->adds)
+        (void)atomic_fetch_add_explicit(&slot->word, word->value, memory_order_acq_rel);
+    else
+        atomic_store_explicit(&slot->word, word->value, memory_order_release);
+    return 0;
+}
+
+static void end(ferry_window *w, int rank, int error)
+{
+    fy_window_peer *peer = &w->peers[rank];
+    if (error == 0 && !fy_window_is_alive(w->f, rank))
+        error = FERRY_EPEER;
+    for (size_t i = 0; i < peer->word_count; i++) {
+        const fy_window_word *word = &peer->words[i];
+        fy_window_note(w, rank, word->index, error == 0 ? apply(w, rank, word) : error);
+    }
+    w->words -= peer->word_count;
+    peer->word_count = 0;
+}
+
+void fy_window_words_end(ferry_window *w, int rank, int error)
+{
+    const int first = rank < 0 ? 0 : rank, last = rank < 0 ? w->ranks - 1 : rank;
+    for (int r = first; r <= last && w->words > 0; r++)
+        end(w, r, error);
+}
