@@ -13,7 +13,7 @@ list is made from the headers by `sh tools/functions.sh >docs/reference/function
 END
 for header in error core member collective two_sided background memory object balance mover_region \
     mover_plan mover \
-    mover_blocks mover_file cell collection window store trace launch; do
+    mover_blocks mover_file cell collection window window_blocks store trace launch; do
     [ -f "include/ferry/$header.h" ] || continue
     order="${order-} include/ferry/$header.h"
 done

@@ -24,5 +24,6 @@
 #include <ferry/trace.h>
 #include <ferry/two_sided.h>
 #include <ferry/window.h>
+#include <ferry/window_blocks.h>
 
 #endif

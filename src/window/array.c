@@ -17,6 +17,12 @@
 
 enum { ALIGNMENT = 64, SPINS = 64 };
 
+/* The memory of a view. */
+typedef struct fy_view {
+    struct fy_view *next;
+    _Alignas(ALIGNMENT) char bytes[];
+} fy_view;
+
 static void *take_memory(ferry *f, size_t size_bytes, int owner)
 {
     const fy_head *head = fy_head_of(f);
@@ -83,6 +89,13 @@ fy_array *fy_array_create(ferry *f, uint32_t ranks)
     return array;
 }
 
+/* For the holder of the lock. */
+static inline uint32_t form_of(const fy_slot *slot)
+{
+    /* relaxed: the lock orders it */
+    return atomic_load_explicit(&slot->form, memory_order_relaxed);
+}
+
 static uint64_t segment_count(unsigned segment)
 {
     return segment == 0 ? UINT64_C(1) << FY_SEGMENT_BITS : fy_segment_first(segment);
@@ -94,8 +107,13 @@ void fy_array_free(ferry *f, fy_array *array)
         /* relaxed: nobody else uses the array any more */
         fy_slot *slots = atomic_load_explicit(&array->segments[s], memory_order_relaxed);
         for (uint64_t i = 0; slots != NULL && i < segment_count(s); i++)
-            give_memory(f, slots[i].block);
+            if (form_of(&slots[i]) != FY_FORM_VIEW)
+                give_memory(f, slots[i].block);
         give_memory(f, slots);
+    }
+    for (fy_view *view = array == NULL ? NULL : array->views, *next; view != NULL; view = next) {
+        next = view->next;
+        give_memory(f, view);
     }
     give_memory(f, array);
 }
@@ -116,57 +134,59 @@ static fy_slot *segment_add(ferry *f, fy_array *array, int owner, unsigned segme
     return there;
 }
 
-/* The element, made if need be; NULL with an error, or with 0 if there is none and none is to be.
+/* The element, made if need be. */
+static int make(ferry *f, fy_array *array, int owner, uint64_t index, fy_slot **out)
+{
+    const unsigned segment = fy_segment_of(index);
+    if (segment >= FY_SEGMENTS)
+        return FERRY_ENOMEM;
+    *out = fy_array_slot(array, index);
+    if (*out == NULL) {
+        fy_slot *slots = segment_add(f, array, owner, segment);
+        if (slots == NULL)
+            return FERRY_ENOMEM;
+        *out = slots + (index - fy_segment_first(segment));
+    }
+    uint64_t length = atomic_load_explicit(&array->length, memory_order_relaxed);
+    /* release: the segment is there before the length says so */
+    while (index >= length &&
+           !atomic_compare_exchange_weak_explicit(&array->length, &length, index + 1,
+                                                  memory_order_acq_rel, memory_order_relaxed))
+        ;
+    return 0;
+}
+
+/* The element that `what` names; NULL with an error, or with 0 if there is none and none is to be.
  */
 static int find(ferry *f, fy_array *array, int owner, const fy_action *what, fy_slot **out)
 {
     /* acquire: pairs with the release of who made the array longer */
-    uint64_t length = atomic_load_explicit(&array->length, memory_order_acquire);
+    const uint64_t length = atomic_load_explicit(&array->length, memory_order_acquire);
     uint64_t index = (uint64_t)what->index;
-    bool reads = what->verb == FY_WINDOW_GET;
+    const bool reads = what->verb == FY_WINDOW_GET;
     *out = NULL;
     if (what->index < 0) {
         if (-index > length)
             return reads ? 0 : FERRY_ERANGE;
         index += length;
     }
-    if (reads && index >= length)
-        return 0;
-    unsigned segment = fy_segment_of(index);
-    if (segment >= FY_SEGMENTS)
-        return FERRY_ENOMEM;
-    /* acquire: pairs with segment_add */
-    fy_slot *slots = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
-    if (slots == NULL && !reads) {
-        slots = segment_add(f, array, owner, segment);
-        if (slots == NULL)
-            return FERRY_ENOMEM;
-    }
-    /* release: the segment is there before the length says so */
-    while (!reads && index >= length &&
-           !atomic_compare_exchange_weak_explicit(&array->length, &length, index + 1,
-                                                  memory_order_acq_rel, memory_order_acquire))
-        ;
-    *out = slots == NULL ? NULL : &slots[index - fy_segment_first(segment)];
+    if (!reads)
+        return make(f, array, owner, index, out);
+    if (index < length)
+        *out = fy_array_slot(array, index);
     return 0;
-}
-
-static inline bool is_word(const fy_slot *slot)
-{
-    /* acquire: pairs with the release in store */
-    return atomic_load_explicit(&slot->form, memory_order_acquire) == FY_FORM_WORD;
 }
 
 /* Whether a value of `size_bytes` is to be in the block. The caller holds the lock. */
 static inline bool in_block(const fy_slot *slot, size_t size_bytes)
 {
-    /* relaxed: the lock orders it */
-    return size_bytes >= sizeof(slot->few) ||
-           atomic_load_explicit(&slot->form, memory_order_relaxed) != FY_FORM_LOCKED;
+    return size_bytes >= sizeof(slot->few) || form_of(slot) != FY_FORM_LOCKED;
 }
 
 static inline unsigned char *bytes_of(fy_slot *slot)
 {
+    if (form_of(slot) == FY_FORM_VIEW)
+        return slot->place;
     if (!in_block(slot, slot->size - 1))
         return slot->few;
     return (unsigned char *)slot->block + fy_block_head(slot->block->room_bytes);
@@ -188,13 +208,23 @@ static int make_room(ferry *f, int owner, fy_slot *slot, size_t size_bytes)
     return 0;
 }
 
+/* Replaces the value of an element of a view. */
+static int store_view(fy_slot *slot, const void *value, size_t size_bytes)
+{
+    if (value == NULL || size_bytes != slot->size - 1)
+        return FERRY_EINVAL;
+    memcpy(slot->place, value, size_bytes);
+    return 0;
+}
+
 /* Replaces the value, also one in the word. */
 static int store(ferry *f, int owner, fy_slot *slot, const void *value, size_t size_bytes)
 {
-    const bool was_word = is_word(slot);
+    const uint32_t form = form_of(slot);
+    if (form == FY_FORM_VIEW)
+        return store_view(slot, value, size_bytes);
     /* release: who finds the form finds the value */
-    if (value != NULL && size_bytes == sizeof(uint64_t) && !was_word &&
-        atomic_load_explicit(&slot->form, memory_order_relaxed) == FY_FORM_LOCKED) {
+    if (value != NULL && size_bytes == sizeof(uint64_t) && form == FY_FORM_LOCKED) {
         uint64_t word;
         memcpy(&word, value, sizeof(word));
         atomic_store_explicit(&slot->word, word, memory_order_relaxed);
@@ -210,7 +240,7 @@ static int store(ferry *f, int owner, fy_slot *slot, const void *value, size_t s
         if (size_bytes > 0)
             memcpy(bytes_of(slot), value, size_bytes);
     }
-    if (was_word)
+    if (form == FY_FORM_WORD)
         atomic_store_explicit(&slot->form, FY_FORM_BLOCK, memory_order_release);
     return 0;
 }
@@ -257,37 +287,37 @@ static int swap(ferry *f, int owner, fy_slot *slot, const fy_action *what)
 }
 
 /* Combines the word with numbers of 8 bytes together; returns what it was. */
-static uint64_t combine_word(fy_slot *slot, const fy_action *what)
+static uint64_t combine_word(_Atomic uint64_t *number, const fy_action *what)
 {
     uint64_t value, before, after;
     memcpy(&value, what->value, sizeof(value));
     /* acq_rel, here and below: what one rank wrote before it is seen by the next one after it */
     if (what->reduction == FERRY_REPLACE)
-        return atomic_exchange_explicit(&slot->word, value, memory_order_acq_rel);
+        return atomic_exchange_explicit(number, value, memory_order_acq_rel);
     if (what->reduction == FERRY_SUM && (what->type == FERRY_INT64 || what->type == FERRY_UINT64))
-        return atomic_fetch_add_explicit(&slot->word, value, memory_order_acq_rel);
-    before = atomic_load_explicit(&slot->word, memory_order_relaxed);
+        return atomic_fetch_add_explicit(number, value, memory_order_acq_rel);
+    before = atomic_load_explicit(number, memory_order_relaxed);
     do
         fy_reduce((ferry_type)what->type, (ferry_reduction)what->reduction, &after, &before, &value,
                   what->count);
-    while (!atomic_compare_exchange_weak_explicit(&slot->word, &before, after, memory_order_acq_rel,
+    while (!atomic_compare_exchange_weak_explicit(number, &before, after, memory_order_acq_rel,
                                                   memory_order_relaxed));
     return before;
 }
 
-static uint64_t swap_word(fy_slot *slot, const fy_action *what)
+static uint64_t swap_word(_Atomic uint64_t *number, const fy_action *what)
 {
     uint64_t before, after;
     memcpy(&before, what->expected, sizeof(before));
     memcpy(&after, what->value, sizeof(after));
     /* acq_rel: as above */
-    (void)atomic_compare_exchange_strong_explicit(&slot->word, &before, after, memory_order_acq_rel,
+    (void)atomic_compare_exchange_strong_explicit(number, &before, after, memory_order_acq_rel,
                                                   memory_order_acquire);
     return before;
 }
 
-/* Does it without the lock, if the value is in the word and stays there. */
-static bool apply_word(fy_slot *slot, const fy_action *what, int *error)
+/* Does it without the lock, if the value has 8 bytes and keeps them. */
+static bool apply_word(_Atomic uint64_t *number, const fy_action *what, int *error)
 {
     uint64_t word = 0;
     if (what->verb == FY_WINDOW_PUT) {
@@ -295,19 +325,19 @@ static bool apply_word(fy_slot *slot, const fy_action *what, int *error)
             return false;
         memcpy(&word, what->value, sizeof(word));
         /* release: as above */
-        atomic_store_explicit(&slot->word, word, memory_order_release);
+        atomic_store_explicit(number, word, memory_order_release);
         return true;
     }
     if (what->verb == FY_WINDOW_GET) {
         /* acquire: as above */
-        word = atomic_load_explicit(&slot->word, memory_order_acquire);
+        word = atomic_load_explicit(number, memory_order_acquire);
         if (what->size_out != NULL)
             *what->size_out = sizeof(word);
         *error = what->room_bytes < sizeof(word) ? FERRY_ETOOLONG : 0;
     } else if (what->size_bytes != sizeof(word)) {
         *error = FERRY_EINVAL;
     } else {
-        word = what->verb == FY_WINDOW_SWAP ? swap_word(slot, what) : combine_word(slot, what);
+        word = what->verb == FY_WINDOW_SWAP ? swap_word(number, what) : combine_word(number, what);
     }
     if (*error == 0 && what->target != NULL)
         memcpy(what->target, &word, sizeof(word));
@@ -329,6 +359,15 @@ static int apply_locked(ferry *f, int owner, fy_slot *slot, const fy_action *wha
     }
 }
 
+/* Removes a value that is in doubt; in a view it becomes zero bytes. */
+static void spoil(fy_slot *slot)
+{
+    if (form_of(slot) == FY_FORM_VIEW)
+        memset(slot->place, 0, slot->size - 1);
+    else
+        slot->size = 0;
+}
+
 int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
 {
     fy_slot *slot;
@@ -337,17 +376,80 @@ int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what)
         return error;
     if (slot == NULL)
         return load(NULL, what);
-    if (is_word(slot) && apply_word(slot, what, &error))
+    _Atomic uint64_t *number = fy_slot_word(slot);
+    if (number != NULL && apply_word(number, what, &error))
         return error;
     bool dead = lock_take(f, &slot->lock);
-    if (dead && !is_word(slot)) {
-        slot->size = 0;
+    number = fy_slot_word(slot);
+    if (dead && number == NULL) {
+        spoil(slot);
         error = FERRY_EPEER;
-    } else if (!is_word(slot) || !apply_word(slot, what, &error)) {
+    } else if (number == NULL || !apply_word(number, what, &error)) {
         error = apply_locked(f, owner, slot, what);
     }
     lock_give(&slot->lock);
     return error;
+}
+
+/* Takes the locks of elements until one has a value, or there is no memory. `*locked`: how many. */
+static int lock_empty(ferry *f, fy_array *array, int owner, fy_extent extent, uint64_t *locked)
+{
+    fy_slot *slot;
+    *locked = 0;
+    int error = make(f, array, owner, extent.first + extent.count - 1, &slot); /* longer once */
+    for (; *locked < extent.count && error == 0; ++*locked) {
+        error = make(f, array, owner, extent.first + *locked, &slot);
+        if (error != 0)
+            return error;
+        if (lock_take(f, &slot->lock) && fy_slot_word(slot) == NULL)
+            spoil(slot);
+        if (form_of(slot) == FY_FORM_WORD || slot->size != 0) {
+            lock_give(&slot->lock);
+            return FERRY_EINVAL;
+        }
+    }
+    return error;
+}
+
+/* Gives the locks back; with `place`, when the elements have their values there. */
+static void unlock_all(ferry *f, fy_array *array, fy_extent extent, char *place)
+{
+    for (uint64_t i = 0; i < extent.count; i++) {
+        fy_slot *slot = fy_array_slot(array, extent.first + i);
+        if (place != NULL) {
+            give_memory(f, slot->block);
+            slot->place = place + i * extent.value_bytes;
+            slot->size = 1 + extent.value_bytes;
+            /* release: who finds the form finds the place */
+            atomic_store_explicit(&slot->form, FY_FORM_VIEW, memory_order_release);
+        }
+        lock_give(&slot->lock);
+    }
+}
+
+/* A rank holds one lock at most unless it makes a view of its own array, so no two wait for each
+ * other. */
+int fy_array_view(ferry *f, fy_array *array, int owner, fy_extent extent, uint64_t *taken,
+                  void **out)
+{
+    const size_t size_bytes = extent.count * extent.value_bytes;
+    fy_view *view = take_memory(f, sizeof(*view) + size_bytes, owner);
+    if (view == NULL)
+        return FERRY_ENOMEM;
+    memset(view->bytes, 0, size_bytes);
+    uint64_t locked;
+    int error = lock_empty(f, array, owner, extent, &locked);
+    *taken = extent.first + locked;
+    extent.count = locked;
+    unlock_all(f, array, extent, error == 0 ? view->bytes : NULL);
+    if (error != 0) {
+        give_memory(f, view);
+        return error;
+    }
+    view->next = array->views;
+    array->views = view;
+    *out = view->bytes;
+    return 0;
 }
 
 bool fy_action_is_right(const fy_action *what)

@@ -199,8 +199,8 @@ int fy_window_part(ferry_window *w, const char *call, int rank, const fy_action 
     return 0;
 }
 
-/* The element, if it is near, in an open epoch, and has a value in its word; else NULL. */
-static inline fy_slot *word_find(const ferry_window *w, int rank, int64_t index)
+/* The word of an element that is near and in an open epoch; else NULL. */
+static inline _Atomic uint64_t *word_find(const ferry_window *w, int rank, int64_t index)
 {
     if ((unsigned)rank >= (unsigned)w->ranks || !w->peers[rank].open)
         return NULL;
@@ -225,15 +225,15 @@ static inline bool word_keep(ferry_window *w, int rank, int64_t index, const voi
  * cannot be. */
 static inline bool put_word(ferry_window *w, int rank, int64_t index, const void *value)
 {
-    fy_slot *slot = word_find(w, rank, index);
-    if (slot == NULL)
+    _Atomic uint64_t *number = word_find(w, rank, index);
+    if (number == NULL)
         return false;
     if (!w->direct)
         return word_keep(w, rank, index, value, false);
     uint64_t word;
     memcpy(&word, value, sizeof(word));
     /* release: pairs with the acquire of who reads it */
-    atomic_store_explicit(&slot->word, word, memory_order_release);
+    atomic_store_explicit(number, word, memory_order_release);
     return true;
 }
 
@@ -263,11 +263,11 @@ int ferry_window_put(ferry_window *w, int rank, int64_t index, const ferry_windo
 int ferry_window_get(ferry_window *w, int rank, int64_t index, const ferry_window_target *target,
                      const ferry_track *track)
 {
-    fy_slot *slot;
+    _Atomic uint64_t *number;
     if (track == NULL && target != NULL && target->data != NULL &&
-        target->room_bytes >= sizeof(uint64_t) && (slot = word_find(w, rank, index)) != NULL) {
+        target->room_bytes >= sizeof(uint64_t) && (number = word_find(w, rank, index)) != NULL) {
         /* acquire: pairs with the release of who wrote it */
-        const uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+        const uint64_t word = atomic_load_explicit(number, memory_order_acquire);
         memcpy(target->data, &word, sizeof(word));
         if (target->size_bytes != NULL)
             *target->size_bytes = sizeof(word);
@@ -331,13 +331,13 @@ static inline bool adds_word(const ferry_window_change *change)
 static inline bool add_word(const ferry_window *w, int rank, int64_t index,
                             const ferry_window_change *change, void *old)
 {
-    fy_slot *slot = word_find(w, rank, index);
-    if (slot == NULL)
+    _Atomic uint64_t *number = word_find(w, rank, index);
+    if (number == NULL)
         return false;
     uint64_t word;
     memcpy(&word, change->value, sizeof(word));
     /* acq_rel: what a rank wrote before its sum is seen by the next one after its own */
-    word = atomic_fetch_add_explicit(&slot->word, word, memory_order_acq_rel);
+    word = atomic_fetch_add_explicit(number, word, memory_order_acq_rel);
     if (old != NULL)
         memcpy(old, &word, sizeof(word));
     return true;
@@ -348,9 +348,9 @@ int ferry_window_accumulate(ferry_window *w, int rank, int64_t index,
 {
     static const char call[] = "window_accumulate";
     if (track == NULL && adds_word(change) &&
-        (w->direct ? add_word(w, rank, index, change, NULL)
-                   : word_find(w, rank, index) != NULL &&
-                         word_keep(w, rank, index, change->value, true)))
+        (w->direct
+             ? add_word(w, rank, index, change, NULL)
+             : word_find(w, rank, index) != NULL && word_keep(w, rank, index, change->value, true)))
         return 0;
     fy_action what = {.verb = FY_WINDOW_ACCUMULATE, .index = index};
     int error = fy_window_check_epoch(w, call, rank);

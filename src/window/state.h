@@ -34,11 +34,13 @@ typedef enum fy_window_verb {
 
 /* How an element keeps its value. It changes to FY_FORM_WORD with the first value of 8 bytes, and
  * from there to FY_FORM_BLOCK with the first other one; never back. So an operation on the word
- * that began before that change counts as done before it: nobody uses the word after it. */
+ * that began before that change counts as done before it: nobody uses the word after it. An element
+ * without a value changes to FY_FORM_VIEW, and stays so. */
 typedef enum fy_form {
     FY_FORM_LOCKED, /* by the holder of `lock` alone; less than 8 bytes are in `few` */
     FY_FORM_WORD,   /* 8 bytes in `word`, which every rank changes by atomic operations */
     FY_FORM_BLOCK,  /* by the holder of `lock` alone, in the block */
+    FY_FORM_VIEW, /* at `place`, of one size for good; 8 bytes as in `word`, else as in the block */
 } fy_form;
 
 /* An element. `lock` is 1 + the rank that works on it, or 0; the holder alone changes the form, and
@@ -52,7 +54,10 @@ typedef struct fy_slot {
         _Atomic uint64_t word;
         unsigned char few[sizeof(uint64_t)];
     };
-    struct fy_block *block;
+    union {
+        struct fy_block *block;
+        void *place;
+    };
 } fy_slot;
 
 typedef struct fy_block {
@@ -79,7 +84,8 @@ typedef struct fy_array {
     _Atomic uint32_t lock; /* of `holders`; as of an element */
     uint32_t ranks;
     _Atomic(fy_slot *) segments[FY_SEGMENTS];
-    uint8_t holders[]; /* by rank: what it has of ferry_window_lock (fy_held) */
+    struct fy_view *views; /* the owner's list */
+    uint8_t holders[];     /* by rank: what it has of ferry_window_lock (fy_held) */
 } fy_array;
 
 /* Segment of an element, and the first element of a segment. */
@@ -219,29 +225,54 @@ static inline bool fy_window_is_alive(const ferry *f, int rank)
     return rank == head->rank || head->ops->members.peer(head->port, rank) == FY_PEER_ALIVE;
 }
 
+/* `count` elements of one size. */
+typedef struct fy_extent {
+    uint64_t first, count;
+    size_t value_bytes;
+} fy_extent;
+
 /* An empty array of this rank; NULL without memory. */
 fy_array *fy_array_create(ferry *f, uint32_t ranks);
 void fy_array_free(ferry *f, fy_array *array);
+
+/* Makes a view of `count` elements from `first` on, of `value_bytes` each. `owner` is this rank.
+ * FERRY_EINVAL: element `*taken` has a value; FERRY_ENOMEM. Then no element has changed. */
+int fy_array_view(ferry *f, fy_array *array, int owner, fy_extent extent, uint64_t *taken,
+                  void **out);
 
 /* Does `what` with the array of `owner`, atomically towards others. FERRY_EPEER: a rank has died
  * while it changed this element, which has no value now. */
 int fy_array_apply(ferry *f, fy_array *array, int owner, const fy_action *what);
 
-/* The element, if it has a value in its word; else NULL. */
-static inline fy_slot *fy_array_word(fy_array *array, int64_t index)
+/* The number that ranks change by atomic operations; NULL: the element has no value of that kind.
+ */
+static inline _Atomic uint64_t *fy_slot_word(fy_slot *slot)
+{
+    /* acquire: pairs with the release that gave the element its form */
+    const uint32_t form = atomic_load_explicit(&slot->form, memory_order_acquire);
+    if (form == FY_FORM_WORD)
+        return &slot->word;
+    return form == FY_FORM_VIEW && slot->size == 1 + sizeof(uint64_t) ? slot->place : NULL;
+}
+
+/* The element, which is within `array`; NULL: it never had a value. */
+static inline fy_slot *fy_array_slot(fy_array *array, uint64_t index)
+{
+    const unsigned segment = fy_segment_of(index);
+    /* acquire: pairs with segment_add */
+    fy_slot *slots = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
+    return slots == NULL ? NULL : slots + (index - fy_segment_first(segment));
+}
+
+/* The word of an element; NULL: there is none. */
+static inline _Atomic uint64_t *fy_array_word(fy_array *array, int64_t index)
 {
     const uint64_t at = (uint64_t)index; /* a negative one is beyond every length */
     /* acquire: pairs with the release of who made the array longer */
     if (at >= atomic_load_explicit(&array->length, memory_order_acquire))
         return NULL;
-    const unsigned segment = fy_segment_of(at);
-    /* acquire: pairs with segment_add */
-    fy_slot *slot = atomic_load_explicit(&array->segments[segment], memory_order_acquire);
-    if (slot == NULL)
-        return NULL;
-    slot += at - fy_segment_first(segment);
-    /* acquire: pairs with the release in store */
-    return atomic_load_explicit(&slot->form, memory_order_acquire) == FY_FORM_WORD ? slot : NULL;
+    fy_slot *slot = fy_array_slot(array, at);
+    return slot == NULL ? NULL : fy_slot_word(slot);
 }
 
 /* Takes the lock for `rank` if no other live rank has it against that; else notes who waits. */

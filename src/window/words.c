@@ -25,8 +25,8 @@ bool fy_window_words_grow(fy_window_peer *peer)
 static int apply(ferry_window *w, int rank, const fy_window_word *word)
 {
     fy_array *array = w->peers[rank].array;
-    fy_slot *slot = fy_array_word(array, word->index);
-    if (slot == NULL) {
+    _Atomic uint64_t *number = fy_array_word(array, word->index);
+    if (number == NULL) {
         const fy_action what = {.verb = word->adds ? FY_WINDOW_ACCUMULATE : FY_WINDOW_PUT,
                                 .type = FERRY_UINT64,
                                 .reduction = FERRY_SUM,
@@ -38,9 +38,9 @@ static int apply(ferry_window *w, int rank, const fy_window_word *word)
     }
     /* acq_rel, release: pair with the acquire of who uses the element next */
     if (word->adds)
-        (void)atomic_fetch_add_explicit(&slot->word, word->value, memory_order_acq_rel);
+        (void)atomic_fetch_add_explicit(number, word->value, memory_order_acq_rel);
     else
-        atomic_store_explicit(&slot->word, word->value, memory_order_release);
+        atomic_store_explicit(number, word->value, memory_order_release);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* Goal: the death of a rank within an epoch wedges nobody and is told. Method: the last rank kills
  * itself, by the argument: 0 in a fence epoch, 1 with the exclusive lock of rank 0, 2 after
  * ferry_window_post, 3 after ferry_window_start; 4: no rank, for the swarm; 5 at any time in a
- * large put. The others must come back with FERRY_EPEER, or with the lock, and can use the element.
- */
+ * large put, 6 the same into a view. The others must come back with FERRY_EPEER, or with the lock,
+ * and can use the element. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,31 +87,37 @@ static void end_now(int signal)
     (void)raise(SIGKILL);
 }
 
+enum { ELEMENT_BYTES = 2 << 20 };
+
 /* Changes one element of rank 0 without end, until a timer ends it. */
-static _Noreturn void put_until_death(ferry *f, ferry_window *w)
+static _Noreturn void put_until_death(ferry *f, ferry_window *w, bool view)
 {
-    enum { SHARE_US = 700, FIRST_US = 3000, ELEMENT_BYTES = 2 << 20 };
+    enum { SHARE_US = 700, FIRST_US = 3000 };
     const struct itimerval soon = {{0, 0}, {0, FIRST_US + getpid() % 16 * SHARE_US}};
     unsigned char *bytes = calloc(1, ELEMENT_BYTES);
     CHECK(f, bytes != NULL && signal(SIGALRM, end_now) != SIG_ERR);
     CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 0) == 0);
     CHECK(f, setitimer(ITIMER_REAL, &soon, NULL) == 0);
     for (size_t i = 0;; i++) {
-        const ferry_window_value large = {bytes, ELEMENT_BYTES - i % 2 * ELEMENT_BYTES / 2};
+        const size_t less = view ? 0 : i % 2 * ELEMENT_BYTES / 2;
+        const ferry_window_value large = {bytes, ELEMENT_BYTES - less};
         CHECK(f, ferry_window_put(w, 0, 0, &large, NULL) == 0);
         CHECK(f, ferry_window_flush(w, 0) == 0);
     }
 }
 
 /* The element of a rank that died in its put has a value or none, and can be used. */
-static void in_put(ferry *f, ferry_window *w, int victim)
+static void in_put(ferry *f, ferry_window *w, int victim, bool view)
 {
     const ferry_window_change add = {FERRY_INT64, FERRY_SUM, &one, 1};
     int64_t number = 0;
     size_t size = 0;
+    void *memory = NULL;
+    if (view && ferry_rank(f) == 0)
+        CHECK(f, ferry_window_view(w, 0, 1, ELEMENT_BYTES, &memory) == 0);
     CHECK(f, ferry_barrier(f) == 0);
     if (ferry_rank(f) == victim)
-        put_until_death(f, w);
+        put_until_death(f, w, view);
     CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 0) == 0);
     for (int error = 0; error != FERRY_EPEER;) {
         const ferry_window_target target = {NULL, 0, &size};
@@ -121,9 +127,10 @@ static void in_put(ferry *f, ferry_window *w, int victim)
         CHECK(f, error == FERRY_ESTATE || error == FERRY_EPEER);
         (void)ferry_wait(f, 100000);
     }
+    CHECK(f, !view || size == ELEMENT_BYTES);
     CHECK(f, ferry_window_put(w, 0, 0, NULL, NULL) == 0);
     int error = ferry_window_unlock(w, 0);
-    CHECK(f, error == 0 || error == FERRY_EPEER);
+    CHECK(f, error == (view ? FERRY_EINVAL : 0) || error == FERRY_EPEER);
     CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 0) == 0);
     error = ferry_window_fetch(w, 0, 1 + ferry_rank(f), &add, &number, NULL);
     CHECK(f, error == 0 && number == 0);
@@ -181,8 +188,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         return end_together(f);
     if (mode == 4)
         at_any_time(f, w);
-    else if (mode == 5)
-        in_put(f, w, victim);
+    else if (mode >= 5)
+        in_put(f, w, victim, mode == 6);
     else if (mode == 0)
         in_fence(f, w, victim);
     else if (mode == 1)
