@@ -29,11 +29,11 @@ static int by_order(const void *a, const void *b)
 
 /* Copies within the rank come first, those in next and those out last, each by the other rank
  * counted from this one. -1: entry `i` of the plan concerns others alone. */
-static int order_of(const ferry_mover *m, size_t i)
+static int order_of(const ferry *f, const fy_planned *plan, size_t i)
 {
-    const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
-    const int source = fy_block_owner(&m->source->blocks, fy_plan_source(m->plan, i));
-    const int target = fy_block_owner(&m->target->blocks, fy_plan_target(m->plan, i));
+    const int all = ferry_ranks(f), self = ferry_rank(f);
+    const int source = fy_block_owner(&plan->source->blocks, fy_plan_source(plan->entries, i));
+    const int target = fy_block_owner(&plan->target->blocks, fy_plan_target(plan->entries, i));
     if (target == self)
         return (source - self + all) % all;
     return source == self ? all + (target - self + all) % all : -1;
@@ -43,33 +43,35 @@ static int order_of(const ferry_mover *m, size_t i)
 static int sort_copies(ferry_mover *m)
 {
     const int all = ferry_ranks(m->f), self = ferry_rank(m->f);
-    const size_t most = m->plan->count + 1;
+    const size_t most = m->plan.entries->count + 1;
     sorted_copy *sorted = fy_malloc(most * sizeof *sorted);
-    m->copies = fy_malloc(most * sizeof *m->copies);
-    m->in.ranks = fy_malloc(most * sizeof *m->in.ranks);
-    m->out.ranks = fy_malloc(most * sizeof *m->out.ranks);
-    if (sorted == NULL || m->copies == NULL || m->in.ranks == NULL || m->out.ranks == NULL) {
+    m->plan.copies = fy_malloc(most * sizeof *m->plan.copies);
+    m->bound.in.ranks = fy_malloc(most * sizeof *m->bound.in.ranks);
+    m->bound.out.ranks = fy_malloc(most * sizeof *m->bound.out.ranks);
+    if (sorted == NULL || m->plan.copies == NULL || m->bound.in.ranks == NULL ||
+        m->bound.out.ranks == NULL) {
         free(sorted);
         return FERRY_ENOMEM;
     }
     size_t count = 0;
-    for (size_t i = 0; i < m->plan->count; i++) {
-        const int order = order_of(m, i);
+    for (size_t i = 0; i < m->plan.entries->count; i++) {
+        const int order = order_of(m->f, &m->plan, i);
         if (order >= 0)
-            sorted[count++] = (sorted_copy){.order = order, .index = (uint32_t)i, .plan = m->plan};
+            sorted[count++] =
+                (sorted_copy){.order = order, .index = (uint32_t)i, .plan = m->plan.entries};
     }
     qsort(sorted, count, sizeof *sorted, by_order);
     for (size_t i = 0; i < count; i++) {
         const int order = sorted[i].order;
-        fy_direction *direction = order < all ? &m->in : &m->out;
-        m->copies[i] = sorted[i].index;
+        fy_direction *direction = order < all ? &m->bound.in : &m->bound.out;
+        m->plan.copies[i] = sorted[i].index;
         if (order == 0)
-            m->own_count++;
+            m->bound.own_count++;
         else
             direction->ranks[direction->count++] = (order + self) % all;
     }
-    m->in.copies = m->copies + m->own_count;
-    m->out.copies = m->in.copies + m->in.count;
+    m->bound.in.copies = m->plan.copies + m->bound.own_count;
+    m->bound.out.copies = m->bound.in.copies + m->bound.in.count;
     free(sorted);
     return 0;
 }
@@ -89,11 +91,11 @@ static uint64_t hash_copy(const ferry_plan_entry *c, int source, int target)
 
 static uint64_t hash_end(const ferry_mover *m, const fy_link_end *end, bool outward)
 {
-    const fy_direction *direction = outward ? &m->out : &m->in;
+    const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
     const int self = ferry_rank(m->f);
     uint64_t sum = 0;
     for (size_t i = end->first; i < end->first + end->count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan, direction->copies[i]);
+        const ferry_plan_entry copy = ferry_plan_at(m->plan.entries, direction->copies[i]);
         sum += hash_copy(&copy, outward ? self : end->rank, outward ? end->rank : self);
     }
     return sum;
@@ -109,13 +111,13 @@ static size_t piece_bytes(const ferry_plan_entry *copy, size_t element_bytes)
     return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
 }
 
-static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool outward)
+static size_t packed_bytes(const fy_planned *plan, const fy_direction *direction,
+                           const fy_link_end *end)
 {
-    const fy_direction *direction = outward ? &m->out : &m->in;
     size_t bytes = 0;
     for (size_t i = end->first; i < end->first + end->count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan, direction->copies[i]);
-        bytes += piece_bytes(&copy, m->element_bytes);
+        const ferry_plan_entry copy = ferry_plan_at(plan->entries, direction->copies[i]);
+        bytes += piece_bytes(&copy, plan->element_bytes);
     }
     return bytes;
 }
@@ -123,24 +125,26 @@ static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool ou
 /* The moves of a packed link: out of the grids at the source, into them at the target. */
 static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
-    const fy_direction *direction = outward ? &m->out : &m->in;
-    const size_t element = m->source->element_bytes;
+    const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
+    const size_t element = m->plan.source->element_bytes;
     end->move_count = end->count;
     end->moves = fy_calloc(end->count, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     char *at = end->buffer;
     for (size_t i = 0; i < end->count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan, direction->copies[end->first + i]);
+        const ferry_plan_entry copy =
+            ferry_plan_at(m->plan.entries, direction->copies[end->first + i]);
         ferry_region dense;
         ferry_plan_entry pack, unpack;
         fy_copy_split(&copy, &dense, &pack, &unpack);
         ferry_grid piece = ferry_grid_over(dense, element, at);
-        int error = outward
-                        ? fy_move_init(&end->moves[i], &m->axes, &pack, &piece,
-                                       ferry_xarray_grid(m->source, copy.source), &m->copying)
-                        : fy_move_init(&end->moves[i], &m->axes, &unpack,
-                                       ferry_xarray_grid(m->target, copy.target), &piece, &m->how);
+        int error =
+            outward ? fy_move_init(&end->moves[i], &m->bound.axes, &pack, &piece,
+                                   ferry_xarray_grid(m->plan.source, copy.source), &m->plan.copying)
+                    : fy_move_init(&end->moves[i], &m->bound.axes, &unpack,
+                                   ferry_xarray_grid(m->plan.target, copy.target), &piece,
+                                   &m->plan.how);
         if (error)
             return error;
         at += piece_bytes(&copy, element);
@@ -157,15 +161,17 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
     const ferry_grid *grid = NULL;
     int32_t block = -1;
     for (size_t i = 0; i < end->count; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan, m->in.copies[end->first + i]);
+        const ferry_plan_entry copy =
+            ferry_plan_at(m->plan.entries, m->bound.in.copies[end->first + i]);
         if (grid == NULL || copy.source != block)
             grid = fy_link_offer(end, copy.source);
         block = copy.source;
-        if (grid == NULL || grid->element_bytes != m->target->element_bytes ||
+        if (grid == NULL || grid->element_bytes != m->plan.target->element_bytes ||
             !ferry_region_contains(grid->region, copy.from) || !fy_grid_is_known(m->f, grid))
             return FERRY_EINVAL;
-        int error = fy_move_init(&end->moves[i], &m->axes, &copy,
-                                 ferry_xarray_grid(m->target, copy.target), grid, &m->how);
+        int error =
+            fy_move_init(&end->moves[i], &m->bound.axes, &copy,
+                         ferry_xarray_grid(m->plan.target, copy.target), grid, &m->plan.how);
         if (error)
             return error;
     }
@@ -188,25 +194,27 @@ static int by_copy(const void *a, const void *b)
 static int init_sequence(ferry_mover *m)
 {
     size_t count = 0;
-    step *steps = fy_malloc((m->own_count + m->in.count + 1) * sizeof *steps);
-    m->sequence = fy_calloc(m->own_count + m->in.count + 1, sizeof *m->sequence);
-    if (steps == NULL || m->sequence == NULL) {
+    step *steps = fy_malloc((m->bound.own_count + m->bound.in.count + 1) * sizeof *steps);
+    m->bound.sequence =
+        fy_calloc(m->bound.own_count + m->bound.in.count + 1, sizeof *m->bound.sequence);
+    if (steps == NULL || m->bound.sequence == NULL) {
         free(steps);
         return FERRY_ENOMEM;
     }
-    for (size_t i = 0; i < m->own_count; i++)
-        steps[count++] =
-            (step){.plan = m->plan, .index = m->copies[i], .step = {.move = &m->own_moves[i]}};
-    for (size_t e = 0; e < m->in.end_count; e++)
-        for (size_t i = 0; i < m->in.ends[e].count; i++)
-            steps[count++] =
-                (step){.plan = m->plan,
-                       .index = m->in.copies[m->in.ends[e].first + i],
-                       .step = {.move = &m->in.ends[e].moves[i], .end = &m->in.ends[e]}};
+    for (size_t i = 0; i < m->bound.own_count; i++)
+        steps[count++] = (step){.plan = m->plan.entries,
+                                .index = m->plan.copies[i],
+                                .step = {.move = &m->bound.own_moves[i]}};
+    for (size_t e = 0; e < m->bound.in.end_count; e++)
+        for (size_t i = 0; i < m->bound.in.ends[e].count; i++)
+            steps[count++] = (step){
+                .plan = m->plan.entries,
+                .index = m->bound.in.copies[m->bound.in.ends[e].first + i],
+                .step = {.move = &m->bound.in.ends[e].moves[i], .end = &m->bound.in.ends[e]}};
     qsort(steps, count, sizeof *steps, by_copy);
     for (size_t i = 0; i < count; i++)
-        m->sequence[i] = steps[i].step;
-    m->sequence_count = count;
+        m->bound.sequence[i] = steps[i].step;
+    m->bound.sequence_count = count;
     free(steps);
     return 0;
 }
@@ -218,11 +226,12 @@ static int by_block(const void *a, const void *b)
 }
 
 /* The grids that a link out reads, each once. */
-static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer *out)
+static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
+                          const fy_link_end *end, fy_offer *out)
 {
     size_t listed = 0, count = 0;
     for (size_t i = end->first; i < end->first + end->count; i++) {
-        const int32_t block = fy_plan_source(m->plan, m->out.copies[i]);
+        const int32_t block = fy_plan_source(plan->entries, direction->copies[i]);
         if (listed == 0 || out[listed - 1].block != block)
             out[listed++] = (fy_offer){.block = block};
     }
@@ -231,47 +240,49 @@ static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer
         if (count == 0 || out[count - 1].block != out[i].block)
             out[count++].block = out[i].block;
     for (size_t i = 0; i < count; i++)
-        out[i].grid = *ferry_xarray_grid(m->source, (int32_t)out[i].block);
+        out[i].grid = *ferry_xarray_grid(plan->source, (int32_t)out[i].block);
     return count;
 }
 
-static const fy_binding regions = {.bytes = packed_bytes,
-                                   .packed = init_packed,
-                                   .direct = init_direct,
-                                   .hash = hash_end,
-                                   .offers = list_offers,
-                                   .sequence = init_sequence};
+static const fy_mover_form regions = {.bytes = packed_bytes,
+                                      .packed = init_packed,
+                                      .direct = init_direct,
+                                      .hash = hash_end,
+                                      .offers = list_offers,
+                                      .sequence = init_sequence};
 
 static int init_own(ferry_mover *m)
 {
-    m->own_moves = fy_calloc(m->own_count + 1, sizeof *m->own_moves);
-    if (m->own_moves == NULL)
+    m->bound.own_moves = fy_calloc(m->bound.own_count + 1, sizeof *m->bound.own_moves);
+    if (m->bound.own_moves == NULL)
         return FERRY_ENOMEM;
     int error = 0;
-    for (size_t i = 0; i < m->own_count && error == 0; i++) {
-        const ferry_plan_entry copy = ferry_plan_at(m->plan, m->copies[i]);
-        error = fy_move_init(&m->own_moves[i], &m->axes, &copy,
-                             ferry_xarray_grid(m->target, copy.target),
-                             ferry_xarray_grid(m->source, copy.source), &m->how);
+    for (size_t i = 0; i < m->bound.own_count && error == 0; i++) {
+        const ferry_plan_entry copy = ferry_plan_at(m->plan.entries, m->plan.copies[i]);
+        error = fy_move_init(&m->bound.own_moves[i], &m->bound.axes, &copy,
+                             ferry_xarray_grid(m->plan.target, copy.target),
+                             ferry_xarray_grid(m->plan.source, copy.source), &m->plan.how);
     }
     /* Combining may depend on the order, and `ordered` goes by that of the copies. */
-    if (error == 0 && m->how.row == NULL && !m->options.ordered)
-        error = fy_moves_pair(m->own_moves, m->own_count);
+    if (error == 0 && m->plan.how.row == NULL && !m->plan.options.ordered)
+        error = fy_moves_pair(m->bound.own_moves, m->bound.own_count);
     return error;
 }
 
 static int check(ferry_mover *m, const ferry_plan *plan)
 {
-    const bool disjoint = m->options.check && m->options.operation.reduction == FERRY_REPLACE;
-    if (m->source->element_bytes != m->target->element_bytes)
+    const bool disjoint =
+        m->plan.options.check && m->plan.options.operation.reduction == FERRY_REPLACE;
+    if (m->plan.source->element_bytes != m->plan.target->element_bytes)
         return fy_fail(m->f, FERRY_EINVAL, "mover_bind: elements of %zu bytes to %zu",
-                       m->source->element_bytes, m->target->element_bytes);
-    int error = fy_combine_init(&m->how, &m->options.operation, m->target->element_bytes);
+                       m->plan.source->element_bytes, m->plan.target->element_bytes);
+    int error =
+        fy_combine_init(&m->plan.how, &m->plan.options.operation, m->plan.target->element_bytes);
     if (error)
         return fy_fail(m->f, error, "%s", ferry_error_message(NULL));
-    (void)fy_combine_init(&m->copying, NULL, m->source->element_bytes);
-    return ferry_plan_check(m->f, plan, &m->source->blocks, m->source->ghosts, &m->target->blocks,
-                            m->target->ghosts, disjoint);
+    (void)fy_combine_init(&m->plan.copying, NULL, m->plan.source->element_bytes);
+    return ferry_plan_check(m->f, plan, &m->plan.source->blocks, m->plan.source->ghosts,
+                            &m->plan.target->blocks, m->plan.target->ghosts, disjoint);
 }
 
 static uint64_t points_of(const ferry_plan *plan, const uint32_t *copies, size_t count)
@@ -298,26 +309,26 @@ int fy_mover_analyse(ferry_mover *m, const ferry_plan *plan)
     int error = check(m, plan);
     if (error)
         return error;
-    m->plan = plan;
+    m->plan.entries = plan;
     error = plan->count > UINT32_MAX ? FERRY_ENOMEM : 0;
     if (error == 0)
         error = sort_copies(m);
     if (error == 0)
-        error = fy_direction_init(&m->in);
+        error = fy_direction_init(&m->bound.in);
     if (error == 0)
-        error = fy_direction_init(&m->out);
+        error = fy_direction_init(&m->bound.out);
     if (error == 0)
         error = init_own(m);
     if (error == 0)
         error = fy_mover_open(m);
     if (error == 0)
-        error =
-            fy_copies_make(&m->kept, plan, m->copies, m->own_count + m->in.count + m->out.count);
+        error = fy_copies_make(&m->plan.kept, plan, m->plan.copies,
+                               m->bound.own_count + m->bound.in.count + m->bound.out.count);
     if (error)
         return fy_fail(m->f, error, "mover_bind: no memory for %zu copies", plan->count);
-    m->own_points = points_of(plan, m->copies, m->own_count);
-    sum_points(plan, &m->in);
-    sum_points(plan, &m->out);
+    m->bound.own_points = points_of(plan, m->plan.copies, m->bound.own_count);
+    sum_points(plan, &m->bound.in);
+    sum_points(plan, &m->bound.out);
     return 0;
 }
 
@@ -329,9 +340,9 @@ int ferry_mover_bind(ferry *f, const ferry_plan *plan, ferry_xarray *source, fer
     ferry_mover *m;
     int error = fy_mover_make(f, &regions, options, &m);
     if (error == 0) {
-        m->source = source;
-        m->target = target;
-        m->element_bytes = target->element_bytes;
+        m->plan.source = source;
+        m->plan.target = target;
+        m->plan.element_bytes = target->element_bytes;
         error = fy_mover_analyse(m, plan);
     }
     return fy_mover_connect(f, options, m, error, out);

@@ -296,7 +296,7 @@ int ferry_blocks_send(ferry_blocks *set, const ferry_message *message)
 {
     if (fy_in_handler(set->f))
         return fy_fail(set->f, FERRY_ESTATE, "blocks_send: not allowed inside a handler");
-    if (fy_mover_any_under_way(set->f, set->arrays))
+    if (fy_mover_any_in_flight(set->f, set->arrays))
         return fy_fail(set->f, FERRY_ESTATE, "blocks_send: a mover of the xarrays is in flight");
     const ferry_xarray *x = set->items[0];
     int error = 0;

@@ -206,13 +206,13 @@ static size_t name_all(ferry *f, ferry_xarray *x, int32_t *out)
     const fy_arrays self = {.items = &x, .count = 1};
     size_t count = 0;
     for (ferry_mover *m = NULL; (m = fy_movers_next(f, self, m)) != NULL;) {
-        fy_copies_walk walk = {.list = &m->kept};
+        fy_copies_walk walk = {.list = &m->plan.kept};
         if (out == NULL)
-            count += (size_t)((m->source == x) + (m->target == x)) * m->kept.count;
+            count += (size_t)((m->plan.source == x) + (m->plan.target == x)) * m->plan.kept.count;
         while (out != NULL && fy_copies_next(&walk)) {
-            if (m->source == x)
+            if (m->plan.source == x)
                 out[count++] = walk.copy.source;
-            if (m->target == x)
+            if (m->plan.target == x)
                 out[count++] = walk.copy.target;
         }
     }
@@ -258,9 +258,9 @@ void fy_arrays_prune(ferry *f, fy_arrays arrays)
     for (size_t i = 0; i < arrays.count; i++)
         prune(f, arrays.items[i]);
     for (ferry_mover *m = NULL; (m = fy_movers_next(f, arrays, m)) != NULL;) {
-        if (!fy_arrays_have(arrays, m->source))
-            prune(f, m->source);
-        if (!fy_arrays_have(arrays, m->target))
-            prune(f, m->target);
+        if (!fy_arrays_have(arrays, m->plan.source))
+            prune(f, m->plan.source);
+        if (!fy_arrays_have(arrays, m->plan.target))
+            prune(f, m->plan.target);
     }
 }

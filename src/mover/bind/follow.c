@@ -44,11 +44,11 @@ static bool tells(const following *w, size_t index, int rank)
     const ferry_mover *m = w->m;
     const int32_t source_block = fy_plan_source(&w->known, index);
     const int32_t target_block = fy_plan_target(&w->known, index);
-    const bool reads = fy_block_owner(&m->source->blocks, source_block) == rank;
-    if (!reads && fy_block_owner(&m->target->blocks, target_block) != rank)
+    const bool reads = fy_block_owner(&m->plan.source->blocks, source_block) == rank;
+    if (!reads && fy_block_owner(&m->plan.target->blocks, target_block) != rank)
         return false;
-    const int source = old_owner(w, m->source, source_block);
-    const int target = old_owner(w, m->target, target_block);
+    const int source = old_owner(w, m->plan.source, source_block);
+    const int target = old_owner(w, m->plan.target, target_block);
     return source != rank && target != rank && (reads ? source : target) == ferry_rank(m->f);
 }
 
@@ -56,13 +56,13 @@ static bool touches(void *arg, const ferry_plan_entry *copy)
 {
     const ferry_mover *m = arg;
     const int self = ferry_rank(m->f);
-    return fy_block_owner(&m->source->blocks, copy->source) == self ||
-           fy_block_owner(&m->target->blocks, copy->target) == self;
+    return fy_block_owner(&m->plan.source->blocks, copy->source) == self ||
+           fy_block_owner(&m->plan.target->blocks, copy->target) == self;
 }
 
 static int list_known(following *w)
 {
-    fy_copies_walk walk = {.list = &w->m->kept};
+    fy_copies_walk walk = {.list = &w->m->plan.kept};
     int error = 0;
     while (error == 0 && fy_copies_next(&walk))
         error = ferry_plan_add(&w->known, &walk.copy);
@@ -84,8 +84,8 @@ static int tell(following *w, int rank)
             continue;
         told_copy *t = &told[count++];
         fy_plan_read(&w->known, i, &t->copy);
-        t->source = *ferry_floorplan_block(&m->source->blocks, t->copy.source);
-        t->target = *ferry_floorplan_block(&m->target->blocks, t->copy.target);
+        t->source = *ferry_floorplan_block(&m->plan.source->blocks, t->copy.source);
+        t->target = *ferry_floorplan_block(&m->plan.target->blocks, t->copy.target);
     }
     /* Even after an error: the other waits for a word, and will find that copies are missing. */
     int sent = fy_mover_send(w->m, rank, FY_MOVER_ASK, 0, 0, told, count * sizeof *told);
@@ -128,12 +128,13 @@ static int learn(const ferry_mover *m, ferry_xarray *x)
 {
     fy_changes known = {0};
     int error = 0;
-    for (const fy_ask *ask = m->asks; ask != NULL && x->blocks.numbers != NULL; ask = ask->next) {
+    for (const fy_ask *ask = m->bound.asks; ask != NULL && x->blocks.numbers != NULL;
+         ask = ask->next) {
         const told_copy *told = (const told_copy *)(const void *)ask->pairs;
         for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++) {
-            if (m->source == x)
+            if (m->plan.source == x)
                 error = learn_block(m, x, told[i].copy.source, &told[i].source, &known);
-            if (m->target == x && error == 0)
+            if (m->plan.target == x && error == 0)
                 error = learn_block(m, x, told[i].copy.target, &told[i].target, &known);
         }
     }
@@ -146,21 +147,21 @@ static int learn(const ferry_mover *m, ferry_xarray *x)
 static int hear(following *w, int expected)
 {
     ferry_mover *m = w->m;
-    while (m->ask_count < expected && m->error == 0) {
+    while (m->bound.ask_count < expected && m->run.error == 0) {
         (void)ferry_wait(m->f, FY_LOOK_NS);
-        if (m->ask_count < expected && fy_mover_any_dead(m->f))
+        if (m->bound.ask_count < expected && fy_mover_any_dead(m->f))
             return FERRY_EPEER;
     }
-    int error = m->error;
-    for (const fy_ask *ask = m->asks; ask != NULL && error == 0; ask = ask->next) {
+    int error = m->run.error;
+    for (const fy_ask *ask = m->bound.asks; ask != NULL && error == 0; ask = ask->next) {
         const told_copy *told = (const told_copy *)(const void *)ask->pairs;
         for (size_t i = 0; i < ask->size_bytes / sizeof *told && error == 0; i++)
             error = ferry_plan_add(&w->known, &told[i].copy);
     }
     if (error == 0)
-        error = learn(m, m->source);
-    if (error == 0 && m->target != m->source)
-        error = learn(m, m->target);
+        error = learn(m, m->plan.source);
+    if (error == 0 && m->plan.target != m->plan.source)
+        error = learn(m, m->plan.target);
     return error;
 }
 
@@ -170,7 +171,7 @@ static int exchange(following *w)
 {
     ferry_mover *m = w->m;
     const bool *marks = w->outcome->marks;
-    int error = m->error != 0 ? m->error : list_known(w);
+    int error = m->run.error != 0 ? m->run.error : list_known(w);
     (void)partners(w, false);
     for (int rank = 0; rank < ferry_ranks(m->f); rank++) {
         int told = !marks[rank] ? 0
@@ -191,17 +192,16 @@ static int follow(ferry_mover *m, fy_arrays arrays, const fy_outcome *outcome)
 {
     following w = {.m = m, .arrays = arrays, .outcome = outcome};
     int error = exchange(&w);
-    fy_mover_drop_asks(m);
     fy_mover_unlink(m);
     m->round++;
     if (error == 0)
         error = fy_mover_analyse(m, &w.known);
     if (error == 0)
         error = fy_mover_link(m);
-    m->plan = NULL;
+    m->plan.entries = NULL;
     ferry_plan_fini(&w.known);
     if (error) {
-        m->error = error;
+        m->run.error = error;
         fy_handshakes_refuse(m->f, m->number, error);
     }
     return error;
@@ -217,12 +217,12 @@ int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome)
     return error;
 }
 
-bool fy_mover_any_under_way(ferry *f, fy_arrays arrays)
+bool fy_mover_any_in_flight(ferry *f, fy_arrays arrays)
 {
     const fy_movers *movers = fy_movers_of(f);
     for (const fy_link *link = movers->active.next; link != &movers->active; link = link->next) {
         const ferry_mover *m = (const ferry_mover *)(const void *)link;
-        if (fy_arrays_have(arrays, m->source) || fy_arrays_have(arrays, m->target))
+        if (fy_arrays_have(arrays, m->plan.source) || fy_arrays_have(arrays, m->plan.target))
             return true;
     }
     return false;

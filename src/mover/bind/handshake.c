@@ -63,12 +63,12 @@ static void refuse(ferry *f, int rank, uint64_t name, int error)
 
 static void lose(ferry_mover *m, int source, int error)
 {
-    if (m->error == 0) {
-        m->error = error;
-        m->culprit = source;
+    if (m->run.error == 0) {
+        m->run.error = error;
+        m->bound.culprit = source;
     }
     fy_movers_news(m->f);
-    if (!m->under_way && m->stage == FY_STAGE_BOUND)
+    if (!m->run.in_flight && m->bound.stage == FY_STAGE_BOUND)
         fy_mover_spread(m);
 }
 
@@ -99,7 +99,7 @@ static int take_offers(fy_link_end *end, const uint64_t *words, const fy_offer *
  */
 static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const fy_handshake *ours)
 {
-    m->explained = m->error == 0;
+    m->bound.explained = m->run.error == 0;
     if (theirs->sent_count == ours->expected_count && theirs->expected_count == ours->sent_count)
         return fy_fail(m->f, FERRY_EINVAL,
                        "mover_bind: the plans differ: this rank and rank %d have as many copies "
@@ -118,8 +118,8 @@ static int differ(ferry_mover *m, int source, const fy_handshake *theirs, const 
 static void meet(ferry_mover *m, int source, const uint64_t *words, const void *data,
                  size_t size_bytes)
 {
-    fy_link_end *in = fy_direction_find(&m->in, source);
-    fy_link_end *out = fy_direction_find(&m->out, source);
+    fy_link_end *in = fy_direction_find(&m->bound.in, source);
+    fy_link_end *out = fy_direction_find(&m->bound.out, source);
     const fy_handshake ours = handshake_of(in, out);
     fy_handshake handshake = {0};
     int error = 0;
@@ -189,11 +189,11 @@ void fy_handshake_take(ferry *f, int source, const fy_frame *frame)
             keep(f, source, frame);
         else
             refuse(f, source, frame->words[0], FERRY_EINVAL);
-    } else if (m->error != 0) {
-        refuse(f, source, frame->words[0], m->error);
-    } else if (round > m->round || (round == m->round && m->stage == FY_STAGE_ALONE)) {
+    } else if (m->run.error != 0) {
+        refuse(f, source, frame->words[0], m->run.error);
+    } else if (round > m->round || (round == m->round && m->bound.stage == FY_STAGE_ALONE)) {
         keep(f, source, frame);
-    } else if (round == m->round && m->stage == FY_STAGE_HANDSHAKE) {
+    } else if (round == m->round && m->bound.stage == FY_STAGE_HANDSHAKE) {
         meet(m, source, frame->words, frame->data, frame->size_bytes);
     } else {
         refuse(f, source, frame->words[0], FERRY_EINVAL);
@@ -248,7 +248,8 @@ static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *o
     memcpy(data, &handshake, sizeof handshake);
     size_t count = 0;
     if (lists)
-        count = m->binding->offers(m, out, (fy_offer *)(void *)(data + sizeof handshake));
+        count = m->plan.form->offers(&m->plan, &m->bound.out, out,
+                                     (fy_offer *)(void *)(data + sizeof handshake));
     const uint64_t channel = out == NULL ? 0 : (uint64_t)(uintptr_t)out->channel + out->mode;
     const uint64_t buffer = out == NULL ? 0 : (uint64_t)(uintptr_t)out->buffer;
     int error = fy_mover_send(m, rank, FY_MOVER_HANDSHAKE, channel, buffer, data,
@@ -260,18 +261,19 @@ static int handshake(ferry_mover *m, const fy_link_end *in, const fy_link_end *o
 static int handshake_all(ferry_mover *m)
 {
     int error = 0;
-    for (size_t i = 0; i < m->in.end_count && error == 0; i++)
-        error = handshake(m, &m->in.ends[i], fy_direction_find(&m->out, m->in.ends[i].rank));
-    for (size_t i = 0; i < m->out.end_count && error == 0; i++)
-        if (fy_direction_find(&m->in, m->out.ends[i].rank) == NULL)
-            error = handshake(m, NULL, &m->out.ends[i]);
+    for (size_t i = 0; i < m->bound.in.end_count && error == 0; i++)
+        error = handshake(m, &m->bound.in.ends[i],
+                          fy_direction_find(&m->bound.out, m->bound.in.ends[i].rank));
+    for (size_t i = 0; i < m->bound.out.end_count && error == 0; i++)
+        if (fy_direction_find(&m->bound.in, m->bound.out.ends[i].rank) == NULL)
+            error = handshake(m, NULL, &m->bound.out.ends[i]);
     return error;
 }
 
 /* The first end that has not been shaken hands with. */
-static const fy_link_end *waits_for(const ferry_mover *m)
+static const fy_link_end *waits_for(const fy_bound *bound)
 {
-    const fy_direction *directions[] = {&m->in, &m->out};
+    const fy_direction *directions[] = {&bound->in, &bound->out};
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < directions[way]->end_count; i++)
             if (!directions[way]->ends[i].told)
@@ -288,29 +290,29 @@ static bool is_dead(ferry *f, int rank)
 /* The error that came while handshakes were awaited. */
 static int explain(const ferry_mover *m)
 {
-    if (m->explained)
-        return m->error;
-    if (m->error == FERRY_EINVAL)
-        return fy_fail(m->f, m->error,
+    if (m->bound.explained)
+        return m->run.error;
+    if (m->run.error == FERRY_EINVAL)
+        return fy_fail(m->f, m->run.error,
                        "mover_bind: rank %d failed to bind it, or the plans differ in copies that "
                        "the two ranks share",
-                       m->culprit);
-    if (m->error == FERRY_EPEER)
-        return fy_fail(m->f, m->error, "mover_bind: a rank that it needs is dead or has left");
-    return m->error ? fy_fail(m->f, m->error, "mover_bind: %s on rank %d", ferry_strerror(m->error),
-                              m->culprit)
-                    : 0;
+                       m->bound.culprit);
+    if (m->run.error == FERRY_EPEER)
+        return fy_fail(m->f, m->run.error, "mover_bind: a rank that it needs is dead or has left");
+    return m->run.error ? fy_fail(m->f, m->run.error, "mover_bind: %s on rank %d",
+                                  ferry_strerror(m->run.error), m->bound.culprit)
+                        : 0;
 }
 
 int fy_mover_handshake(ferry_mover *m)
 {
     const fy_link_end *end;
-    m->stage = FY_STAGE_HANDSHAKE;
+    m->bound.stage = FY_STAGE_HANDSHAKE;
     int error = handshake_all(m);
     if (error)
         lose(m, ferry_rank(m->f), error);
     meet_early(m);
-    while (m->error == 0 && (end = waits_for(m)) != NULL) {
+    while (m->run.error == 0 && (end = waits_for(&m->bound)) != NULL) {
         (void)ferry_wait(m->f, FY_LOOK_NS);
         if (!end->told && is_dead(m->f, end->rank))
             lose(m, end->rank, FERRY_EPEER);
@@ -340,11 +342,11 @@ void fy_parting_take(ferry *f, int source, uint64_t name)
         return;
     }
     ferry_mover *m = fy_movers_find(movers, number_of(name));
-    if (m == NULL || m->round != round_of(name) || m->remains == NULL)
+    if (m == NULL || m->round != round_of(name) || m->bound.remains == NULL)
         return;
-    for (size_t i = 0; i < m->remains->count; i++)
-        if (m->remains->ranks[i] == source)
-            m->remains->ranks[i] = -1;
+    for (size_t i = 0; i < m->bound.remains->count; i++)
+        if (m->bound.remains->ranks[i] == source)
+            m->bound.remains->ranks[i] = -1;
 }
 
 void fy_loss_take(ferry *f, int source, uint64_t name, int error)
@@ -360,15 +362,16 @@ void fy_mover_part(ferry_mover *m)
     ferry *f = m->f;
     fy_movers *movers = fy_movers_of(f);
     const uint64_t name = fy_mover_name(m->number, m->round);
-    for (size_t i = 0; i < m->in.end_count && !m->spread; i++)
-        if (m->in.ends[i].told && m->in.ends[i].channel != NULL)
-            (void)fy_mover_tell(f, m->in.ends[i].rank, FY_MOVER_DONE, name, 0);
-    fy_remains *remains = m->remains;
+    for (size_t i = 0; i < m->bound.in.end_count && !m->run.spread; i++)
+        if (m->bound.in.ends[i].told && m->bound.in.ends[i].channel != NULL)
+            (void)fy_mover_tell(f, m->bound.in.ends[i].rank, FY_MOVER_DONE, name, 0);
+    fy_remains *remains = m->bound.remains;
     if (remains == NULL)
         return;
     size_t left = 0;
     for (size_t i = 0; i < remains->count; i++) {
-        if (remains->ranks[i] >= 0 && (m->stage == FY_STAGE_ALONE || is_dead(f, remains->ranks[i])))
+        if (remains->ranks[i] >= 0 &&
+            (m->bound.stage == FY_STAGE_ALONE || is_dead(f, remains->ranks[i])))
             remains->ranks[i] = -1;
         left += remains->ranks[i] >= 0;
     }
@@ -379,8 +382,8 @@ void fy_mover_part(ferry_mover *m)
         remains->next = movers->remains;
         movers->remains = remains;
     }
-    m->remains = NULL;
-    m->channels = NULL;
+    m->bound.remains = NULL;
+    m->bound.channels = NULL;
 }
 
 void fy_handshakes_close(fy_movers *movers)

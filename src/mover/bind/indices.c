@@ -37,7 +37,7 @@ static fy_pair pair_of(int64_t ghost, int64_t original, bool back)
 
 static int check_ghost(const ferry_mover *m, const ferry_ghost *ghost, size_t i, bool back)
 {
-    const ferry_grid *grid = back ? &m->source_grid : &m->target_grid;
+    const ferry_grid *grid = back ? &m->plan.source_grid : &m->plan.target_grid;
     if (ghost->owner < 0 || ghost->owner >= ferry_ranks(m->f))
         return fy_fail(m->f, FERRY_EINVAL, "mover_bind_ghosts: ghost %zu is of rank %d of %d", i,
                        ghost->owner, ferry_ranks(m->f));
@@ -54,10 +54,10 @@ static int check_ghost(const ferry_mover *m, const ferry_ghost *ghost, size_t i,
 static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const ferry_grid *target,
                      const ferry_grid *source, fy_move *out)
 {
-    const ptrdiff_t element = (ptrdiff_t)m->element_bytes;
+    const ptrdiff_t element = (ptrdiff_t)m->plan.element_bytes;
     const fy_axis axis = {.count = count};
-    *out = (fy_move){.kind = FY_MOVE_LIST, .unit = m->element_bytes, .dims = 1};
-    out->axis = fy_axes_keep(&m->axes, &axis, 1);
+    *out = (fy_move){.kind = FY_MOVE_LIST, .unit = m->plan.element_bytes, .dims = 1};
+    out->axis = fy_axes_keep(&m->bound.axes, &axis, 1);
     if (out->axis != NULL)
         out->table = fy_malloc((2 * count + 1) * sizeof *out->table);
     if (out->table == NULL)
@@ -74,23 +74,24 @@ static int list_move(ferry_mover *m, const fy_pair *pairs, size_t count, const f
     return 0;
 }
 
-static size_t packed_bytes(const ferry_mover *m, const fy_link_end *end, bool outward)
+static size_t packed_bytes(const fy_planned *plan, const fy_direction *direction,
+                           const fy_link_end *end)
 {
-    (void)outward;
-    return end->count * m->element_bytes;
+    (void)direction;
+    return end->count * plan->element_bytes;
 }
 
 static int init_packed(ferry_mover *m, fy_link_end *end, bool outward)
 {
-    const fy_direction *direction = outward ? &m->out : &m->in;
+    const fy_direction *direction = outward ? &m->bound.out : &m->bound.in;
     end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
     const ferry_grid packed = {.data = end->buffer};
     const fy_pair *pairs = direction->pairs + end->first;
     end->move_count = 1;
-    return list_move(m, pairs, end->count, outward ? &packed : &m->target_grid,
-                     outward ? &m->source_grid : &packed, &end->moves[0]);
+    return list_move(m, pairs, end->count, outward ? &packed : &m->plan.target_grid,
+                     outward ? &m->plan.source_grid : &packed, &end->moves[0]);
 }
 
 static int init_direct(ferry_mover *m, fy_link_end *end)
@@ -100,35 +101,38 @@ static int init_direct(ferry_mover *m, fy_link_end *end)
     end->moves = fy_calloc(1, sizeof *end->moves);
     if (end->moves == NULL)
         return FERRY_ENOMEM;
-    if (grid == NULL || grid->element_bytes != m->element_bytes || !fy_grid_is_known(m->f, grid))
+    if (grid == NULL || grid->element_bytes != m->plan.element_bytes ||
+        !fy_grid_is_known(m->f, grid))
         return FERRY_EINVAL;
     for (size_t i = end->first; i < end->first + end->count; i++)
-        if (!has_index(grid, m->in.pairs[i].source))
+        if (!has_index(grid, m->bound.in.pairs[i].source))
             return FERRY_EINVAL;
-    return list_move(m, m->in.pairs + end->first, end->count, &m->target_grid, grid,
+    return list_move(m, m->bound.in.pairs + end->first, end->count, &m->plan.target_grid, grid,
                      &end->moves[0]);
 }
 
-static size_t list_offers(const ferry_mover *m, const fy_link_end *end, fy_offer *out)
+static size_t list_offers(const fy_planned *plan, const fy_direction *direction,
+                          const fy_link_end *end, fy_offer *out)
 {
+    (void)direction;
     (void)end;
-    out[0] = (fy_offer){.grid = m->source_grid, .block = 0};
+    out[0] = (fy_offer){.grid = plan->source_grid, .block = 0};
     return 1;
 }
 
 /* Own pairs, then those of the other ranks by number. */
 static int init_sequence(ferry_mover *m)
 {
-    m->sequence = fy_calloc(m->in.end_count + 2, sizeof *m->sequence);
-    if (m->sequence == NULL)
+    m->bound.sequence = fy_calloc(m->bound.in.end_count + 2, sizeof *m->bound.sequence);
+    if (m->bound.sequence == NULL)
         return FERRY_ENOMEM;
-    if (m->own_count > 0)
-        m->sequence[m->sequence_count++] = (fy_step){.move = m->own_moves};
+    if (m->bound.own_count > 0)
+        m->bound.sequence[m->bound.sequence_count++] = (fy_step){.move = m->bound.own_moves};
     for (int pass = 0, self = ferry_rank(m->f); pass < 2; pass++)
-        for (size_t i = 0; i < m->in.end_count; i++)
-            if ((m->in.ends[i].rank > self) == (pass == 1))
-                m->sequence[m->sequence_count++] =
-                    (fy_step){.move = m->in.ends[i].moves, .end = &m->in.ends[i]};
+        for (size_t i = 0; i < m->bound.in.end_count; i++)
+            if ((m->bound.in.ends[i].rank > self) == (pass == 1))
+                m->bound.sequence[m->bound.sequence_count++] =
+                    (fy_step){.move = m->bound.in.ends[i].moves, .end = &m->bound.in.ends[i]};
     return 0;
 }
 
@@ -140,12 +144,12 @@ static uint64_t count_pairs(const ferry_mover *m, const fy_link_end *end, bool o
     return end->count;
 }
 
-static const fy_binding indices = {.bytes = packed_bytes,
-                                   .packed = init_packed,
-                                   .direct = init_direct,
-                                   .hash = count_pairs,
-                                   .offers = list_offers,
-                                   .sequence = init_sequence};
+static const fy_mover_form indices = {.bytes = packed_bytes,
+                                      .packed = init_packed,
+                                      .direct = init_direct,
+                                      .hash = count_pairs,
+                                      .offers = list_offers,
+                                      .sequence = init_sequence};
 
 /* Sorts the ghosts into the near direction and the rank's own move. */
 static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction *near)
@@ -155,9 +159,9 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
     fy_pair *own = fy_malloc((ghosts->count + 1) * sizeof *own);
     near->pairs = fy_malloc((ghosts->count + 1) * sizeof *near->pairs);
     near->ranks = fy_malloc((ghosts->count + 1) * sizeof *near->ranks);
-    m->own_moves = fy_calloc(1, sizeof *m->own_moves);
+    m->bound.own_moves = fy_calloc(1, sizeof *m->bound.own_moves);
     if (sorted == NULL || own == NULL || near->pairs == NULL || near->ranks == NULL ||
-        m->own_moves == NULL)
+        m->bound.own_moves == NULL)
         error = FERRY_ENOMEM;
     for (size_t i = 0; i < ghosts->count && error == 0; i++) {
         error = check_ghost(m, &ghosts->items[i], i, ghosts->back);
@@ -166,12 +170,12 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
     }
     if (error == 0)
         qsort(sorted, ghosts->count, sizeof *sorted, by_owner);
-    const ferry_grid *originals = ghosts->back ? &m->target_grid : &m->source_grid;
+    const ferry_grid *originals = ghosts->back ? &m->plan.target_grid : &m->plan.source_grid;
     for (size_t i = 0; i < ghosts->count && error == 0; i++) {
         const ferry_ghost *g = &sorted[i].ghost;
         fy_pair pair = pair_of(g->local, g->remote, ghosts->back);
         if (g->owner == self) {
-            own[m->own_points++] = pair;
+            own[m->bound.own_points++] = pair;
             if (!has_index(originals, g->remote))
                 error = fy_fail(m->f, FERRY_EINVAL,
                                 "mover_bind_ghosts: no original with index "
@@ -182,9 +186,10 @@ static int take_ghosts(ferry_mover *m, const ferry_ghosts *ghosts, fy_direction 
             near->pairs[near->count++] = pair;
         }
     }
-    if (error == 0 && m->own_points > 0) {
-        error = list_move(m, own, m->own_points, &m->target_grid, &m->source_grid, m->own_moves);
-        m->own_count = error == 0;
+    if (error == 0 && m->bound.own_points > 0) {
+        error = list_move(m, own, m->bound.own_points, &m->plan.target_grid, &m->plan.source_grid,
+                          m->bound.own_moves);
+        m->bound.own_count = error == 0;
     }
     free(sorted);
     free(own);
@@ -217,10 +222,10 @@ static int by_source(const void *a, const void *b)
 /* Makes the far direction of what was asked. */
 static int take_asks(ferry_mover *m, int count, bool back, fy_direction *far)
 {
-    const ferry_grid *originals = back ? &m->target_grid : &m->source_grid;
+    const ferry_grid *originals = back ? &m->plan.target_grid : &m->plan.source_grid;
     const fy_ask **asks = fy_malloc(((size_t)count + 1) * sizeof *asks);
     size_t total = 0, found = 0;
-    for (const fy_ask *ask = m->asks; ask != NULL && asks != NULL && found < (size_t)count;
+    for (const fy_ask *ask = m->bound.asks; ask != NULL && asks != NULL && found < (size_t)count;
          ask = ask->next) {
         asks[found++] = ask;
         total += ask->count;
@@ -265,11 +270,11 @@ static int exchange(ferry_mover *m, const fy_direction *near, int count)
                                  end->count * sizeof *near->pairs);
         error = error ? error : sent;
     }
-    while (m->ask_count < count && error == 0) {
+    while (m->bound.ask_count < count && error == 0) {
         int waited = ferry_wait(m->f, FY_LOOK_NS);
         error = waited < 0 ? waited : fy_mover_any_dead(m->f) ? FERRY_EPEER : 0;
     }
-    return error ? error : m->error;
+    return error ? error : m->run.error;
 }
 
 static void sum_points(fy_direction *direction)
@@ -304,14 +309,14 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
     if (error == 0)
         error = check_grids(m, source, target);
     if (error == 0) {
-        m->source_grid = *source;
-        m->target_grid = *target;
-        m->element_bytes = target->element_bytes;
-        error = fy_combine_init(&m->how, &m->options.operation, m->element_bytes);
-        (void)fy_combine_init(&m->copying, NULL, m->element_bytes);
+        m->plan.source_grid = *source;
+        m->plan.target_grid = *target;
+        m->plan.element_bytes = target->element_bytes;
+        error = fy_combine_init(&m->plan.how, &m->plan.options.operation, m->plan.element_bytes);
+        (void)fy_combine_init(&m->plan.copying, NULL, m->plan.element_bytes);
     }
-    fy_direction *near = m == NULL ? NULL : ghosts->back ? &m->out : &m->in;
-    fy_direction *far = m == NULL ? NULL : ghosts->back ? &m->in : &m->out;
+    fy_direction *near = m == NULL ? NULL : ghosts->back ? &m->bound.out : &m->bound.in;
+    fy_direction *far = m == NULL ? NULL : ghosts->back ? &m->bound.in : &m->bound.out;
     if (error == 0)
         error = take_ghosts(m, ghosts, near);
     error = m == NULL ? fy_mover_agree(f, error) : count_asks(m, near, error, &count);
@@ -324,8 +329,8 @@ int ferry_mover_bind_ghosts(ferry *f, const ferry_ghosts *ghosts, const ferry_gr
         error = fy_mover_agree(f, error);
     }
     if (error == 0) {
-        sum_points(&m->in);
-        sum_points(&m->out);
+        sum_points(&m->bound.in);
+        sum_points(&m->bound.out);
     }
     return fy_mover_connect(f, options, m, error, out);
 }

@@ -22,7 +22,7 @@ bool fy_grid_is_known(ferry *f, const ferry_grid *grid)
 static bool are_known(const ferry_mover *m, const fy_link_end *end)
 {
     fy_offer *offers = fy_malloc((end->count + 1) * sizeof *offers);
-    size_t count = offers != NULL ? m->binding->offers(m, end, offers) : 0;
+    size_t count = offers != NULL ? m->plan.form->offers(&m->plan, &m->bound.out, end, offers) : 0;
     bool known = offers != NULL;
     for (size_t i = 0; i < count && known; i++)
         known = fy_grid_is_known(m->f, &offers[i].grid);
@@ -44,7 +44,7 @@ static bool shares_memory(ferry *f, int rank)
 /* Both ends of a link find the same. */
 static bool travels_packed(const ferry_mover *m, const fy_link_end *end)
 {
-    return m->options.messages || !shares_memory(m->f, end->rank);
+    return m->plan.options.messages || !shares_memory(m->f, end->rank);
 }
 
 static fy_link_mode mode_of(const ferry_mover *m, const fy_link_end *end)
@@ -89,12 +89,12 @@ int fy_direction_init(fy_direction *direction)
 /* The counters of all links out and the slots of the staged ones, in one piece of the heap. */
 static int alloc_channels(ferry_mover *m)
 {
-    const size_t count = m->out.end_count;
-    size_t bytes = count * sizeof *m->channels;
+    const size_t count = m->bound.out.end_count;
+    size_t bytes = count * sizeof *m->bound.channels;
     for (size_t i = 0; i < count; i++) {
-        fy_link_end *end = &m->out.ends[i];
+        fy_link_end *end = &m->bound.out.ends[i];
         const size_t line = _Alignof(fy_channel);
-        end->bytes = m->binding->bytes(m, end, true);
+        end->bytes = m->plan.form->bytes(&m->plan, &m->bound.out, end);
         end->slot_bytes = (end->bytes + line - 1) / line * line;
         end->mode = mode_of(m, end);
         if (end->mode == FY_LINK_STAGED)
@@ -107,28 +107,29 @@ static int alloc_channels(ferry_mover *m)
         free(remains);
         return error;
     }
-    m->channels = memset(channels, 0, bytes);
+    m->bound.channels = memset(channels, 0, bytes);
     *remains = (fy_remains){
-        .number = m->number, .round = m->round, .channels = m->channels, .count = count};
+        .number = m->number, .round = m->round, .channels = m->bound.channels, .count = count};
     for (size_t i = 0; i < count; i++)
-        remains->ranks[i] = m->out.ends[i].mode == FY_LINK_MESSAGES ? -1 : m->out.ends[i].rank;
-    m->remains = remains;
+        remains->ranks[i] =
+            m->bound.out.ends[i].mode == FY_LINK_MESSAGES ? -1 : m->bound.out.ends[i].rank;
+    m->bound.remains = remains;
     return 0;
 }
 
 static int open_out(ferry_mover *m)
 {
-    if (m->out.end_count == 0)
+    if (m->bound.out.end_count == 0)
         return 0;
     int error = alloc_channels(m);
     if (error)
         return error;
-    char *slots = (char *)(m->channels + m->out.end_count);
-    for (size_t i = 0; i < m->out.end_count && error == 0; i++) {
-        fy_link_end *end = &m->out.ends[i];
-        end->hash = m->binding->hash(m, end, true);
+    char *slots = (char *)(m->bound.channels + m->bound.out.end_count);
+    for (size_t i = 0; i < m->bound.out.end_count && error == 0; i++) {
+        fy_link_end *end = &m->bound.out.ends[i];
+        end->hash = m->plan.form->hash(m, end, true);
         if (end->mode != FY_LINK_MESSAGES)
-            end->channel = &m->channels[i];
+            end->channel = &m->bound.channels[i];
         if (end->mode == FY_LINK_DIRECT)
             continue;
         if (end->mode == FY_LINK_STAGED) {
@@ -137,7 +138,7 @@ static int open_out(ferry_mover *m)
         } else if ((end->buffer = fy_calloc(end->bytes, 1)) == NULL) {
             return FERRY_ENOMEM;
         }
-        error = m->binding->packed(m, end, true);
+        error = m->plan.form->packed(m, end, true);
     }
     return error;
 }
@@ -147,10 +148,10 @@ static int open_out(ferry_mover *m)
 static int open_in(ferry_mover *m)
 {
     const size_t line = _Alignof(fy_channel);
-    for (size_t i = 0; i < m->in.end_count; i++) {
-        fy_link_end *end = &m->in.ends[i];
-        end->hash = m->binding->hash(m, end, false);
-        end->bytes = m->binding->bytes(m, end, false);
+    for (size_t i = 0; i < m->bound.in.end_count; i++) {
+        fy_link_end *end = &m->bound.in.ends[i];
+        end->hash = m->plan.form->hash(m, end, false);
+        end->bytes = m->plan.form->bytes(&m->plan, &m->bound.in, end);
         end->slot_bytes = (end->bytes + line - 1) / line * line;
         end->mode = travels_packed(m, end) ? FY_LINK_MESSAGES : FY_LINK_DIRECT;
         if (end->mode == FY_LINK_MESSAGES && (end->buffer = fy_calloc(end->bytes, 1)) == NULL)
@@ -184,18 +185,18 @@ static int connect_in(ferry_mover *m, fy_link_end *end)
         port->ops->heap.owner(port, FY_APP, end->channel, sizeof *end->channel) < 0)
         return FERRY_EINVAL;
     if (end->mode == FY_LINK_DIRECT)
-        return m->binding->direct(m, end);
+        return m->plan.form->direct(m, end);
     if (end->mode == FY_LINK_STAGED &&
         port->ops->heap.owner(port, FY_APP, end->buffer, FY_SLOTS * end->slot_bytes) < 0)
         return FERRY_EINVAL;
-    return m->binding->packed(m, end, false);
+    return m->plan.form->packed(m, end, false);
 }
 
 static int connect(ferry_mover *m)
 {
     int error = fy_mover_handshake(m);
-    for (size_t i = 0; i < m->in.end_count && error == 0; i++) {
-        fy_link_end *end = &m->in.ends[i];
+    for (size_t i = 0; i < m->bound.in.end_count && error == 0; i++) {
+        fy_link_end *end = &m->bound.in.ends[i];
         error = connect_in(m, end);
         if (error)
             error =
@@ -204,8 +205,8 @@ static int connect(ferry_mover *m)
         free(end->offers);
         end->offers = NULL;
     }
-    if (error == 0 && m->options.ordered)
-        error = m->binding->sequence(m);
+    if (error == 0 && m->plan.options.ordered)
+        error = m->plan.form->sequence(m);
     return error;
 }
 
@@ -221,7 +222,7 @@ int fy_mover_agree(ferry *f, int error)
                    "the call failed on rank %d: %s", (int)(uint32_t)worst, ferry_strerror(theirs));
 }
 
-int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
+int fy_mover_make(ferry *f, const fy_mover_form *form, const ferry_mover_options *options,
                   ferry_mover **out)
 {
     ferry_mover *m = *out = fy_calloc(1, sizeof *m);
@@ -231,36 +232,36 @@ int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options
     }
     m->f = f;
     m->round = 1;
-    m->binding = binding;
+    m->plan.form = form;
     fy_list_init(&m->active);
     if (fy_movers_enter(m))
         return fy_fail(f, FERRY_ENOMEM, "mover_bind: no memory");
-    return fy_mover_read(f, "mover_bind: ferry_mover_options", options, &m->options,
-                         sizeof m->options);
+    return fy_mover_read(f, "mover_bind: ferry_mover_options", options, &m->plan.options,
+                         sizeof m->plan.options);
 }
 
 /* Memory that binding alone needs. */
 static void forget_copies(ferry_mover *m)
 {
-    fy_direction *directions[] = {&m->in, &m->out};
+    fy_direction *directions[] = {&m->bound.in, &m->bound.out};
     for (int way = 0; way < 2; way++) {
         free(directions[way]->ranks);
         directions[way]->ranks = NULL;
         directions[way]->copies = NULL;
     }
-    free(m->copies);
-    m->copies = NULL;
-    m->plan = NULL;
+    free(m->plan.copies);
+    m->plan.copies = NULL;
+    m->plan.entries = NULL;
 }
 
 int fy_mover_link(ferry_mover *m)
 {
     int error = connect(m);
     if (error) {
-        m->error = error;
+        m->run.error = error;
         fy_mover_spread(m);
     } else {
-        m->stage = FY_STAGE_BOUND;
+        m->bound.stage = FY_STAGE_BOUND;
         forget_copies(m);
     }
     return error;
@@ -307,41 +308,36 @@ static void fini_direction(fy_direction *direction)
     *direction = (fy_direction){0};
 }
 
-void fy_mover_drop_asks(ferry_mover *m)
+/* Forgets what others asked at binding. */
+static void drop_asks(fy_bound *bound)
 {
-    for (fy_ask *ask = m->asks, *next; ask != NULL; ask = next) {
+    for (fy_ask *ask = bound->asks, *next; ask != NULL; ask = next) {
         next = ask->next;
         free(ask);
     }
-    m->asks = NULL;
-    m->ask_count = 0;
 }
 
 void fy_mover_unlink(ferry_mover *m)
 {
-    for (size_t i = 0; m->own_moves != NULL && i < m->own_count; i++)
-        fy_move_fini(&m->own_moves[i]);
-    free(m->own_moves);
+    for (size_t i = 0; m->bound.own_moves != NULL && i < m->bound.own_count; i++)
+        fy_move_fini(&m->bound.own_moves[i]);
+    free(m->bound.own_moves);
+    free(m->bound.sequence);
     forget_copies(m);
-    fy_copies_fini(&m->kept);
+    fy_copies_fini(&m->plan.kept);
     fy_mover_part(m);
-    fini_direction(&m->in);
-    fini_direction(&m->out);
-    fy_axes_fini(&m->axes);
-    free(m->sequence);
-    m->own_moves = NULL;
-    m->sequence = NULL;
-    m->own_count = m->sequence_count = 0;
-    m->own_points = 0;
-    m->stage = FY_STAGE_ALONE;
-    m->movements += m->epoch;
-    m->epoch = 0;
+    drop_asks(&m->bound);
+    fini_direction(&m->bound.in);
+    fini_direction(&m->bound.out);
+    fy_axes_fini(&m->bound.axes);
+    m->bound = (fy_bound){0};
+    m->run.movements += m->run.epoch;
+    m->run.epoch = 0;
 }
 
 void fy_mover_destroy(ferry_mover *m)
 {
     fy_mover_unlink(m);
-    fy_mover_drop_asks(m);
     free(m);
 }
 
@@ -350,7 +346,7 @@ int ferry_mover_free(ferry_mover *m)
     if (m == NULL)
         return 0;
     ferry *f = m->f;
-    if (m->under_way)
+    if (m->run.in_flight)
         return fy_fail(f, FERRY_ESTATE, "mover_free: the mover is in flight");
     if (fy_in_handler(f))
         return fy_fail(f, FERRY_ESTATE, "mover_free: not allowed inside a handler or callback");

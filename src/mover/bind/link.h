@@ -7,9 +7,9 @@
 
 /* The differences between movers over regions and over indices. Errors: FERRY_ENOMEM, FERRY_EINVAL.
  */
-struct fy_binding {
-    /* Bytes that the copies of an end take when packed. */
-    size_t (*bytes)(const ferry_mover *m, const fy_link_end *end, bool outward);
+struct fy_mover_form {
+    /* Bytes that the copies of an end of `direction` take when packed. */
+    size_t (*bytes)(const fy_planned *plan, const fy_direction *direction, const fy_link_end *end);
     /* Makes the moves of an end whose copies travel packed, to or from its buffer. */
     int (*packed)(ferry_mover *m, fy_link_end *end, bool outward);
     /* Makes the moves of an end that reads the grids its source offered. */
@@ -18,7 +18,8 @@ struct fy_binding {
     uint64_t (*hash)(const ferry_mover *m, const fy_link_end *end, bool outward);
     /* Lists the grids that an end out reads by block, each once, at most as many as it has copies.
      */
-    size_t (*offers)(const ferry_mover *m, const fy_link_end *end, fy_offer *out);
+    size_t (*offers)(const fy_planned *plan, const fy_direction *direction, const fy_link_end *end,
+                     fy_offer *out);
     /* Makes the sequence of an ordered mover. */
     int (*sequence)(ferry_mover *m);
 };
@@ -28,7 +29,7 @@ enum { FY_LOOK_NS = 50 * 1000 * 1000 };
 bool fy_mover_any_dead(ferry *f);
 
 /* Makes a mover without copies and enters its number; `*out` may be set on failure too, or NULL. */
-int fy_mover_make(ferry *f, const fy_binding *binding, const ferry_mover_options *options,
+int fy_mover_make(ferry *f, const fy_mover_form *form, const ferry_mover_options *options,
                   ferry_mover **out);
 
 /* Makes the ends of a direction whose ranks, one per copy, are there. FERRY_ENOMEM. */
@@ -55,11 +56,8 @@ void fy_handshakes_refuse(ferry *f, uint32_t number, int error);
 /* Parts from the neighbours: nobody uses the links, and the channels go when the last is done. */
 void fy_mover_part(ferry_mover *m);
 
-/* Frees copies, links and moves: the mover is as before its analysis. Nobody may use them. */
+/* Frees copies, links, moves and asks: the mover is as before its analysis. Nobody may use them. */
 void fy_mover_unlink(ferry_mover *m);
-
-/* Forgets what others asked at binding. */
-void fy_mover_drop_asks(ferry_mover *m);
 
 /* The part of binding over regions that needs nobody else. Keeps `plan` until fy_mover_link.
  * FERRY_EINVAL, FERRY_ENOMEM. */
@@ -80,7 +78,7 @@ typedef struct fy_outcome {
 int fy_mover_follow(ferry *f, fy_arrays arrays, const fy_outcome *outcome);
 
 /* Whether a mover of `arrays` is in flight. */
-bool fy_mover_any_under_way(ferry *f, fy_arrays arrays);
+bool fy_mover_any_in_flight(ferry *f, fy_arrays arrays);
 
 /* Connects the links, unless there was an `error`. Gives the mover or destroys it; `m` may be NULL
  * with an error. With options.check all ranks agree. */

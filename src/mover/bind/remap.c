@@ -20,7 +20,7 @@ static int check(const ferry_xarray *x, const int32_t *owners)
     if (x->mobile)
         return fy_mover_fail(x->f, FERRY_EINVAL,
                              "xarray_remap: the blocks are objects, which ferry_object_move moves");
-    if (fy_mover_any_under_way(x->f, self))
+    if (fy_mover_any_in_flight(x->f, self))
         return fy_mover_fail(x->f, FERRY_ESTATE, "xarray_remap: a mover is in flight");
     for (size_t i = 0; i < x->blocks.count; i++)
         if ((x->blocks.numbers == NULL || x->blocks.blocks[i].owner == ferry_rank(x->f)) &&

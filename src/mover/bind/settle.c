@@ -13,7 +13,7 @@
 void fy_blocks_set_astray(const ferry_blocks *set, bool astray)
 {
     for (ferry_mover *m = NULL; (m = fy_movers_next(set->f, set->arrays, m)) != NULL;)
-        m->astray = astray;
+        m->run.astray = astray;
 }
 
 ferry_object *fy_blocks_place(const ferry_blocks *set, int32_t number)
@@ -347,7 +347,7 @@ int ferry_blocks_settle(ferry_blocks *set, size_t *moved)
             return error;
         sums[3] = find(set, &here, &sums[1], &sums[5]) != 0;
         sums[0] = sums[3] ? 0 : here;
-        sums[2] = fy_mover_any_under_way(f, set->arrays);
+        sums[2] = fy_mover_any_in_flight(f, set->arrays);
         sums[4] = set->nameless;
         error = ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, sums, sums, 6);
         if (error)

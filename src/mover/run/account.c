@@ -10,36 +10,36 @@ static size_t direct_ends(const fy_direction *direction)
 }
 
 /* As fy_mover_send_packed cuts them. */
-static uint64_t messages_of(const ferry_mover *m, const fy_link_end *end)
+static uint64_t messages_of(const fy_planned *plan, const fy_link_end *end)
 {
-    const size_t each = m->options.packet_bytes > 0 ? m->options.packet_bytes : end->bytes;
+    const size_t packet = plan->options.packet_bytes, each = packet > 0 ? packet : end->bytes;
     if (end->mode != FY_LINK_MESSAGES || end->bytes == 0)
         return 0;
     return end->bytes / each + (end->bytes % each != 0);
 }
 
-static uint64_t messages(const ferry_mover *m, const fy_direction *direction)
+static uint64_t messages(const fy_planned *plan, const fy_direction *direction)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < direction->end_count; i++)
-        count += messages_of(m, &direction->ends[i]);
+        count += messages_of(plan, &direction->ends[i]);
     return count;
 }
 
 int ferry_mover_stats_get(const ferry_mover *m, ferry_mover_stats *out)
 {
-    const ferry_mover_stats stats = {.neighbours_in = m->in.end_count,
-                                     .neighbours_out = m->out.end_count,
-                                     .copies_local = m->own_count,
-                                     .copies_in = m->in.count,
-                                     .bytes_local = m->own_points * m->element_bytes,
-                                     .bytes_in = m->in.points * m->element_bytes,
-                                     .bytes_out = m->out.points * m->element_bytes,
-                                     .direct_in = direct_ends(&m->in),
-                                     .direct_out = direct_ends(&m->out),
-                                     .movements = m->movements + m->epoch,
-                                     .messages_in = messages(m, &m->in),
-                                     .messages_out = messages(m, &m->out)};
+    const ferry_mover_stats stats = {.neighbours_in = m->bound.in.end_count,
+                                     .neighbours_out = m->bound.out.end_count,
+                                     .copies_local = m->bound.own_count,
+                                     .copies_in = m->bound.in.count,
+                                     .bytes_local = m->bound.own_points * m->plan.element_bytes,
+                                     .bytes_in = m->bound.in.points * m->plan.element_bytes,
+                                     .bytes_out = m->bound.out.points * m->plan.element_bytes,
+                                     .direct_in = direct_ends(&m->bound.in),
+                                     .direct_out = direct_ends(&m->bound.out),
+                                     .movements = m->run.movements + m->run.epoch,
+                                     .messages_in = messages(&m->plan, &m->bound.in),
+                                     .messages_out = messages(&m->plan, &m->bound.out)};
     return fy_write_sized(m->f, "mover_stats_get: ferry_mover_stats", out, &stats, sizeof stats);
 }
 
@@ -53,13 +53,13 @@ static ferry_mover_pair pair_of(const ferry_mover *m, const fy_link_end *end, bo
                               .target = outward ? end->rank : self,
                               .way = ways[end->mode],
                               .copies = end->count,
-                              .bytes = end->points * m->element_bytes,
-                              .messages = messages_of(m, end)};
+                              .bytes = end->points * m->plan.element_bytes,
+                              .messages = messages_of(&m->plan, end)};
 }
 
 size_t ferry_mover_pairs_get(const ferry_mover *m, ferry_mover_pair *out, size_t capacity)
 {
-    const fy_direction *directions[] = {&m->in, &m->out};
+    const fy_direction *directions[] = {&m->bound.in, &m->bound.out};
     size_t count = 0;
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < directions[way]->end_count; i++, count++)

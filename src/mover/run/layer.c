@@ -33,18 +33,18 @@ static void take_ask(ferry_mover *m, int source, const fy_frame *frame)
 {
     fy_ask *ask = fy_malloc(sizeof *ask + frame->size_bytes);
     fy_movers_news(m->f);
-    m->ask_count++;
+    m->bound.ask_count++;
     if (ask == NULL) {
-        m->error = FERRY_ENOMEM;
+        m->run.error = FERRY_ENOMEM;
         return;
     }
-    *ask = (fy_ask){.next = m->asks,
+    *ask = (fy_ask){.next = m->bound.asks,
                     .rank = source,
                     .count = frame->size_bytes / sizeof(fy_pair),
                     .size_bytes = frame->size_bytes};
     if (ask->size_bytes > 0)
         memcpy(ask->pairs, frame->data, ask->size_bytes);
-    m->asks = ask;
+    m->bound.asks = ask;
 }
 
 /* Keeps a piece of packed copies. The source is never more than one movement ahead. */
@@ -61,7 +61,7 @@ static void take_data(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
         end->arrived++;
         end->arrived_bytes = 0;
     }
-    if (m->under_way)
+    if (m->run.in_flight)
         (void)fy_mover_advance(m);
 }
 
@@ -70,7 +70,7 @@ static void take_ack(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
     if (frame->words[1] != end->acked + 1 || frame->words[1] > end->sent)
         return;
     end->acked++;
-    if (m->under_way)
+    if (m->run.in_flight)
         (void)fy_mover_advance(m);
 }
 
@@ -78,7 +78,7 @@ static void take_ack(ferry_mover *m, fy_link_end *end, const fy_frame *frame)
 static void take_packed(ferry_mover *m, int source, const fy_frame *frame)
 {
     const bool acks = frame->aux == FY_MOVER_ACK;
-    fy_link_end *end = fy_direction_find(acks ? &m->out : &m->in, source);
+    fy_link_end *end = fy_direction_find(acks ? &m->bound.out : &m->bound.in, source);
     if (end == NULL || frame->words[0] != fy_mover_name(m->number, m->round))
         return;
     if (acks)
@@ -237,7 +237,7 @@ ferry_mover *fy_movers_next(ferry *f, fy_arrays arrays, const ferry_mover *after
         if ((after != NULL && m->number <= after->number) ||
             (next != NULL && m->number > next->number))
             continue;
-        if (fy_arrays_have(arrays, m->source) || fy_arrays_have(arrays, m->target))
+        if (fy_arrays_have(arrays, m->plan.source) || fy_arrays_have(arrays, m->plan.target))
             next = m;
     }
     return next;

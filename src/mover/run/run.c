@@ -18,7 +18,8 @@ enum { LOOKS = 200 };
 
 bool fy_mover_is_done(const ferry_mover *m)
 {
-    return m->error != 0 || (!m->own_left && m->in.left_count == 0 && m->out.left_count == 0);
+    return m->run.error != 0 ||
+           (!m->run.own_left && m->bound.in.left_count == 0 && m->bound.out.left_count == 0);
 }
 
 /* After counters have moved: wakes the other end if it sleeps. */
@@ -31,66 +32,66 @@ static void wake(ferry_mover *m, int rank, const _Atomic uint32_t *sleeps)
 }
 
 /* Where a link's copies of this movement lie, counted from its buffer. */
-static ptrdiff_t slot_of(const ferry_mover *m, const fy_link_end *end)
+static ptrdiff_t slot_of(uint64_t epoch, const fy_link_end *end)
 {
-    return end->mode == FY_LINK_STAGED ? (ptrdiff_t)(m->epoch % FY_SLOTS * end->slot_bytes) : 0;
+    return end->mode == FY_LINK_STAGED ? (ptrdiff_t)(epoch % FY_SLOTS * end->slot_bytes) : 0;
 }
 
 static void pack(ferry_mover *m, fy_link_end *end)
 {
     for (size_t i = 0; i < end->move_count; i++)
-        fy_move_run(&end->moves[i], &m->copying, slot_of(m, end), 0);
+        fy_move_run(&end->moves[i], &m->plan.copying, slot_of(m->run.epoch, end), 0);
 }
 
 /* Packs into the next slot, once the target is done with it. */
 static bool stage(ferry_mover *m, fy_link_end *end)
 {
-    if (end->acked + FY_SLOTS < m->epoch)
+    if (end->acked + FY_SLOTS < m->run.epoch)
         /* acquire: the slot has been read; pairs with the release in say_taken */
         end->acked = atomic_load_explicit(&end->channel->taken, memory_order_acquire);
-    if (end->acked + FY_SLOTS < m->epoch)
+    if (end->acked + FY_SLOTS < m->run.epoch)
         return false;
     pack(m, end);
-    end->sent = m->epoch;
+    end->sent = m->run.epoch;
     return true;
 }
 
 /* Says that the grids, or a slot, hold the data of this movement; the caller wakes. */
-static void say_ready(ferry_mover *m, fy_link_end *end)
+static void say_ready(uint64_t epoch, fy_link_end *end)
 {
     /* release: the data is written; pairs with the acquire in arrived */
-    atomic_store_explicit(&end->channel->ready, m->epoch, memory_order_release);
+    atomic_store_explicit(&end->channel->ready, epoch, memory_order_release);
 }
 
 static void publish(ferry_mover *m)
 {
     bool any = false;
-    for (size_t i = 0; i < m->out.end_count; i++) {
-        fy_link_end *end = &m->out.ends[i];
+    for (size_t i = 0; i < m->bound.out.end_count; i++) {
+        fy_link_end *end = &m->bound.out.ends[i];
         if (end->mode == FY_LINK_DIRECT || (end->mode == FY_LINK_STAGED && stage(m, end))) {
-            say_ready(m, end);
+            say_ready(m->run.epoch, end);
             any = true;
         }
     }
     if (!any)
         return;
     atomic_thread_fence(memory_order_seq_cst);
-    for (size_t i = 0; i < m->out.end_count; i++)
-        if (m->out.ends[i].channel != NULL)
-            wake(m, m->out.ends[i].rank, &m->out.ends[i].channel->target_sleeps);
+    for (size_t i = 0; i < m->bound.out.end_count; i++)
+        if (m->bound.out.ends[i].channel != NULL)
+            wake(m, m->bound.out.ends[i].rank, &m->bound.out.ends[i].channel->target_sleeps);
 }
 
 void fy_mover_send_packed(ferry_mover *m, fy_link_end *end)
 {
-    size_t each = m->options.packet_bytes > 0 ? m->options.packet_bytes : end->bytes;
+    size_t each = m->plan.options.packet_bytes > 0 ? m->plan.options.packet_bytes : end->bytes;
     for (size_t at = 0; at < end->bytes; at += each) {
         size_t bytes = end->bytes - at < each ? end->bytes - at : each;
         int error =
-            fy_mover_send(m, end->rank, FY_MOVER_DATA, m->epoch, at, end->buffer + at, bytes);
+            fy_mover_send(m, end->rank, FY_MOVER_DATA, m->run.epoch, at, end->buffer + at, bytes);
         if (error != 0)
-            m->error = error;
+            m->run.error = error;
     }
-    end->sent = m->epoch;
+    end->sent = m->run.epoch;
 }
 
 static void send(ferry_mover *m, fy_link_end *end)
@@ -102,45 +103,45 @@ static void send(ferry_mover *m, fy_link_end *end)
 
 static void send_all(ferry_mover *m)
 {
-    for (size_t i = 0; i < m->out.end_count; i++)
-        if (m->out.ends[i].mode == FY_LINK_MESSAGES)
-            send(m, &m->out.ends[i]);
+    for (size_t i = 0; i < m->bound.out.end_count; i++)
+        if (m->bound.out.ends[i].mode == FY_LINK_MESSAGES)
+            send(m, &m->bound.out.ends[i]);
 }
 
 /* Whether the source of a link has the data of this movement ready. */
-static bool arrived(const ferry_mover *m, const fy_link_end *end)
+static bool arrived(uint64_t epoch, const fy_link_end *end)
 {
     if (end->channel == NULL)
-        return end->arrived >= m->epoch;
+        return end->arrived >= epoch;
     /* acquire: pairs with the release in publish */
-    return atomic_load_explicit(&end->channel->ready, memory_order_acquire) >= m->epoch;
+    return atomic_load_explicit(&end->channel->ready, memory_order_acquire) >= epoch;
 }
 
 static bool taken(ferry_mover *m, fy_link_end *end)
 {
-    if (end->mode == FY_LINK_STAGED && end->sent < m->epoch && stage(m, end)) {
-        say_ready(m, end);
+    if (end->mode == FY_LINK_STAGED && end->sent < m->run.epoch && stage(m, end)) {
+        say_ready(m->run.epoch, end);
         atomic_thread_fence(memory_order_seq_cst);
         wake(m, end->rank, &end->channel->target_sleeps);
     }
     if (end->mode == FY_LINK_DIRECT)
         /* acquire: the target has read the grids; pairs with the release in say_taken */
-        return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->epoch;
-    if (end->mode == FY_LINK_MESSAGES && end->sent < m->epoch && end->acked == end->sent)
+        return atomic_load_explicit(&end->channel->taken, memory_order_acquire) >= m->run.epoch;
+    if (end->mode == FY_LINK_MESSAGES && end->sent < m->run.epoch && end->acked == end->sent)
         fy_mover_send_packed(m, end);
-    return end->sent == m->epoch;
+    return end->sent == m->run.epoch;
 }
 
 static void say_taken(ferry_mover *m, fy_link_end *end)
 {
     if (end->channel == NULL) {
-        int error = fy_mover_send(m, end->rank, FY_MOVER_ACK, m->epoch, 0, NULL, 0);
+        int error = fy_mover_send(m, end->rank, FY_MOVER_ACK, m->run.epoch, 0, NULL, 0);
         if (error != 0)
-            m->error = error;
+            m->run.error = error;
         return;
     }
     /* release: the grids have been read; pairs with the acquire in taken */
-    atomic_store_explicit(&end->channel->taken, m->epoch, memory_order_release);
+    atomic_store_explicit(&end->channel->taken, m->run.epoch, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
     wake(m, end->rank, &end->channel->source_sleeps);
 }
@@ -148,84 +149,84 @@ static void say_taken(ferry_mover *m, fy_link_end *end)
 static void run_end(ferry_mover *m, fy_link_end *end)
 {
     for (size_t i = 0; i < end->move_count; i++)
-        fy_move_run(&end->moves[i], &m->how, 0, slot_of(m, end));
+        fy_move_run(&end->moves[i], &m->plan.how, 0, slot_of(m->run.epoch, end));
     say_taken(m, end);
 }
 
 /* With options.ordered: nothing runs before all is there, then everything in order. */
 static int advance_ordered(ferry_mover *m)
 {
-    for (size_t i = 0; i < m->in.left_count; i++)
-        if (!arrived(m, &m->in.ends[m->in.left[i]]))
+    for (size_t i = 0; i < m->bound.in.left_count; i++)
+        if (!arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
             return 0;
-    for (size_t i = 0; i < m->sequence_count; i++)
-        fy_move_run(m->sequence[i].move, &m->how, 0,
-                    m->sequence[i].end ? slot_of(m, m->sequence[i].end) : 0);
-    for (size_t i = 0; i < m->in.end_count; i++)
-        say_taken(m, &m->in.ends[i]);
-    m->in.left_count = 0;
+    for (size_t i = 0; i < m->bound.sequence_count; i++)
+        fy_move_run(m->bound.sequence[i].move, &m->plan.how, 0,
+                    m->bound.sequence[i].end ? slot_of(m->run.epoch, m->bound.sequence[i].end) : 0);
+    for (size_t i = 0; i < m->bound.in.end_count; i++)
+        say_taken(m, &m->bound.in.ends[i]);
+    m->bound.in.left_count = 0;
     return 1;
 }
 
 static int advance_in(ferry_mover *m)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < m->in.left_count; i++) {
-        fy_link_end *end = &m->in.ends[m->in.left[i]];
-        if (arrived(m, end))
+    for (size_t i = 0; i < m->bound.in.left_count; i++) {
+        fy_link_end *end = &m->bound.in.ends[m->bound.in.left[i]];
+        if (arrived(m->run.epoch, end))
             run_end(m, end);
         else
-            m->in.left[kept++] = m->in.left[i];
+            m->bound.in.left[kept++] = m->bound.in.left[i];
     }
-    int count = (int)(m->in.left_count - kept);
-    m->in.left_count = kept;
+    int count = (int)(m->bound.in.left_count - kept);
+    m->bound.in.left_count = kept;
     return count;
 }
 
 static int advance_out(ferry_mover *m)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < m->out.left_count; i++)
-        if (!taken(m, &m->out.ends[m->out.left[i]]))
-            m->out.left[kept++] = m->out.left[i];
-    int count = (int)(m->out.left_count - kept);
-    m->out.left_count = kept;
+    for (size_t i = 0; i < m->bound.out.left_count; i++)
+        if (!taken(m, &m->bound.out.ends[m->bound.out.left[i]]))
+            m->bound.out.left[kept++] = m->bound.out.left[i];
+    int count = (int)(m->bound.out.left_count - kept);
+    m->bound.out.left_count = kept;
     return count;
 }
 
 static void set_flags(ferry_mover *m, uint32_t value)
 {
-    m->flagged = value != 0;
+    m->run.flagged = value != 0;
     /* relaxed: ordered by the fence in fy_mover_would_miss when set; a late clear costs a frame */
-    for (size_t i = 0; i < m->in.end_count; i++)
-        if (m->in.ends[i].channel != NULL)
-            atomic_store_explicit(&m->in.ends[i].channel->target_sleeps, value,
+    for (size_t i = 0; i < m->bound.in.end_count; i++)
+        if (m->bound.in.ends[i].channel != NULL)
+            atomic_store_explicit(&m->bound.in.ends[i].channel->target_sleeps, value,
                                   memory_order_relaxed);
-    for (size_t i = 0; i < m->out.end_count; i++)
-        if (m->out.ends[i].channel != NULL)
-            atomic_store_explicit(&m->out.ends[i].channel->source_sleeps, value,
+    for (size_t i = 0; i < m->bound.out.end_count; i++)
+        if (m->bound.out.ends[i].channel != NULL)
+            atomic_store_explicit(&m->bound.out.ends[i].channel->source_sleeps, value,
                                   memory_order_relaxed);
 }
 
 /* The copies within the rank; an ordered movement has them in its sequence. */
 static int run_own(ferry_mover *m)
 {
-    m->own_left = false;
-    if (m->sequence != NULL)
-        return m->in.end_count == 0 ? advance_ordered(m) : 0;
-    fy_moves_run(m->own_moves, m->own_count, &m->how);
+    m->run.own_left = false;
+    if (m->bound.sequence != NULL)
+        return m->bound.in.end_count == 0 ? advance_ordered(m) : 0;
+    fy_moves_run(m->bound.own_moves, m->bound.own_count, &m->plan.how);
     return 1;
 }
 
 /* Brings the slots of the next movement here, which their targets have read: packing would wait
  * for each line, and now there is time to. */
-static void fetch_slots(const ferry_mover *m)
+static void fetch_slots(const fy_direction *out, uint64_t epoch)
 {
-    for (size_t i = 0; i < m->out.end_count; i++) {
-        const fy_link_end *end = &m->out.ends[i];
+    for (size_t i = 0; i < out->end_count; i++) {
+        const fy_link_end *end = &out->ends[i];
         if (end->mode != FY_LINK_STAGED)
             continue;
-        const char *slot = end->buffer + (m->epoch + 1) % FY_SLOTS * end->slot_bytes;
+        const char *slot = end->buffer + (epoch + 1) % FY_SLOTS * end->slot_bytes;
         for (size_t at = 0; at < end->slot_bytes; at += _Alignof(fy_channel))
             fy_fetch_to_write(slot + at);
     }
@@ -234,56 +235,57 @@ static void fetch_slots(const ferry_mover *m)
 int fy_mover_advance(ferry_mover *m)
 {
     int count = 0;
-    if (m->flagged)
+    if (m->run.flagged)
         set_flags(m, 0);
-    if (m->own_left && m->options.deferred)
+    if (m->run.own_left && m->plan.options.deferred)
         send_all(m); /* first, as others wait for it */
-    if (m->own_left) {
+    if (m->run.own_left) {
         count += run_own(m);
-        fetch_slots(m);
+        fetch_slots(&m->bound.out, m->run.epoch);
     }
-    if (m->in.left_count > 0)
-        count += m->sequence != NULL ? advance_ordered(m) : advance_in(m);
-    if (m->out.left_count > 0)
+    if (m->bound.in.left_count > 0)
+        count += m->bound.sequence != NULL ? advance_ordered(m) : advance_in(m);
+    if (m->bound.out.left_count > 0)
         count += advance_out(m);
     return count;
 }
 
-static bool waits_for_gone(const ferry_mover *m, const fy_direction *direction)
+static bool waits_for_gone(ferry *f, const fy_direction *direction)
 {
     for (size_t i = 0; i < direction->left_count; i++)
-        if (ferry_peer_is_gone(m->f, direction->ends[direction->left[i]].rank))
+        if (ferry_peer_is_gone(f, direction->ends[direction->left[i]].rank))
             return true;
     return false;
 }
 
 bool fy_mover_is_bereft(ferry_mover *m)
 {
-    if (fy_mover_is_done(m) || (!waits_for_gone(m, &m->in) && !waits_for_gone(m, &m->out)))
+    if (fy_mover_is_done(m) ||
+        (!waits_for_gone(m->f, &m->bound.in) && !waits_for_gone(m->f, &m->bound.out)))
         return false;
     /* Counters that it had published before it left still count. */
     (void)fy_mover_advance(m);
     if (!fy_mover_is_done(m))
-        m->error = FERRY_EPEER;
+        m->run.error = FERRY_EPEER;
     return true;
 }
 
 bool fy_mover_would_miss(ferry_mover *m)
 {
-    if (fy_mover_is_done(m) || m->own_left)
+    if (fy_mover_is_done(m) || m->run.own_left)
         return true;
     set_flags(m, 1);
     /* seq_cst: between the flags and the last look; pairs with the fences in publish, say_taken */
     atomic_thread_fence(memory_order_seq_cst);
-    for (size_t i = 0; i < m->in.left_count && m->sequence == NULL; i++)
-        if (arrived(m, &m->in.ends[m->in.left[i]]))
+    for (size_t i = 0; i < m->bound.in.left_count && m->bound.sequence == NULL; i++)
+        if (arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]))
             return true;
-    for (size_t i = 0; i < m->out.left_count; i++)
-        if (taken(m, &m->out.ends[m->out.left[i]]))
+    for (size_t i = 0; i < m->bound.out.left_count; i++)
+        if (taken(m, &m->bound.out.ends[m->bound.out.left[i]]))
             return true;
-    bool all = m->sequence != NULL && m->in.left_count > 0;
-    for (size_t i = 0; i < m->in.left_count && all; i++)
-        all = arrived(m, &m->in.ends[m->in.left[i]]);
+    bool all = m->bound.sequence != NULL && m->bound.in.left_count > 0;
+    for (size_t i = 0; i < m->bound.in.left_count && all; i++)
+        all = arrived(m->run.epoch, &m->bound.in.ends[m->bound.in.left[i]]);
     if (all)
         return true;
     return fy_mover_is_bereft(m);
@@ -291,69 +293,69 @@ bool fy_mover_would_miss(ferry_mover *m)
 
 void fy_mover_spread(ferry_mover *m)
 {
-    const fy_direction *directions[] = {&m->in, &m->out};
-    if (m->spread)
+    const fy_direction *directions[] = {&m->bound.in, &m->bound.out};
+    if (m->run.spread)
         return;
-    m->spread = true;
+    m->run.spread = true;
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < directions[way]->end_count; i++)
             (void)fy_mover_send(m, directions[way]->ends[i].rank, FY_MOVER_LOST,
-                                (uint64_t)(int64_t)m->error, 0, NULL, 0);
+                                (uint64_t)(int64_t)m->run.error, 0, NULL, 0);
 }
 
 void fy_mover_finish(ferry_mover *m)
 {
-    if (m->flagged)
+    if (m->run.flagged)
         set_flags(m, 0);
-    if (m->error)
+    if (m->run.error)
         fy_mover_spread(m);
-    m->under_way = false;
+    m->run.in_flight = false;
     fy_list_remove(&m->active);
-    if (m->op != 0)
-        fy_op_end(m->f, m->op, m->error);
-    m->op = 0;
+    if (m->run.op != 0)
+        fy_op_end(m->f, m->run.op, m->run.error);
+    m->run.op = 0;
 }
 
 static int report(const ferry_mover *m)
 {
-    if (m->error == 0 || m->error == FERRY_EPEER)
-        return m->error == 0
+    if (m->run.error == 0 || m->run.error == FERRY_EPEER)
+        return m->run.error == 0
                    ? 0
-                   : fy_fail(m->f, m->error, "mover: a rank that it needs is dead or has left");
-    return fy_fail(m->f, m->error,
+                   : fy_fail(m->f, m->run.error, "mover: a rank that it needs is dead or has left");
+    return fy_fail(m->f, m->run.error,
                    "mover: it is lost: binding it, moving, or following blocks to new owners "
                    "failed here or on a rank that it connects");
 }
 
 int ferry_mover_start(ferry_mover *m, const ferry_track *track)
 {
-    if (m->under_way)
+    if (m->run.in_flight)
         return fy_fail(m->f, FERRY_ESTATE, "mover_start: the mover is in flight");
-    if (m->error)
+    if (m->run.error)
         return report(m);
-    if (m->astray)
+    if (m->run.astray)
         return fy_fail(m->f, FERRY_ESTATE,
                        "mover_start: blocks of its xarrays may be elsewhere; "
                        "call ferry_blocks_settle first");
     if (track != NULL) {
-        int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->op);
+        int error = fy_op_start(m->f, track, ferry_rank(m->f), 0, 0, &m->run.op);
         if (error)
             return error;
-        fy_op_aside(m->f, m->op);
+        fy_op_aside(m->f, m->run.op);
     }
-    m->epoch++;
-    m->under_way = true;
+    m->run.epoch++;
+    m->run.in_flight = true;
     publish(m);
-    if (!m->options.deferred)
+    if (!m->plan.options.deferred)
         send_all(m);
-    for (size_t i = 0; i < m->out.end_count; i++)
-        m->out.left[i] = i;
-    m->out.left_count = m->out.end_count;
-    for (size_t i = 0; i < m->in.end_count; i++)
-        m->in.left[i] = i;
-    m->in.left_count = m->in.end_count;
-    m->own_left = true;
-    if (!m->options.deferred)
+    for (size_t i = 0; i < m->bound.out.end_count; i++)
+        m->bound.out.left[i] = i;
+    m->bound.out.left_count = m->bound.out.end_count;
+    for (size_t i = 0; i < m->bound.in.end_count; i++)
+        m->bound.in.left[i] = i;
+    m->bound.in.left_count = m->bound.in.end_count;
+    m->run.own_left = true;
+    if (!m->plan.options.deferred)
         (void)fy_mover_advance(m);
     (void)fy_mover_is_bereft(m);
     fy_list_insert(&fy_movers_of(m->f)->active, &m->active);
@@ -370,11 +372,11 @@ static void look(ferry_mover *m)
 
 int ferry_mover_wait(ferry_mover *m)
 {
-    if (!m->under_way)
+    if (!m->run.in_flight)
         return report(m);
     if (fy_in_handler(m->f))
         return fy_fail(m->f, FERRY_ESTATE, "mover_wait: not allowed inside a handler or callback");
-    while (m->under_way) {
+    while (m->run.in_flight) {
         look(m);
         if (fy_mover_is_done(m))
             fy_mover_finish(m);
@@ -386,15 +388,15 @@ int ferry_mover_wait(ferry_mover *m)
 
 int ferry_mover_test(ferry_mover *m)
 {
-    if (!m->under_way)
+    if (!m->run.in_flight)
         return report(m);
     if (!fy_in_handler(m->f))
         (void)ferry_poll(m->f);
     else
         (void)fy_mover_advance(m);
-    if (m->under_way && !fy_mover_is_done(m))
+    if (m->run.in_flight && !fy_mover_is_done(m))
         return FERRY_EAGAIN;
-    if (m->under_way)
+    if (m->run.in_flight)
         fy_mover_finish(m);
     return report(m);
 }
