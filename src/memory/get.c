@@ -11,45 +11,10 @@
  * piece, address and size of the whole. GOT: aux and the first two words alike, and an error. */
 enum { GET_WORDS = 4, GOT_WORDS = 3, OUTSTANDING_MAX = 4 };
 
-static fy_pending_get *find(const fy_memory *m, uint32_t index, uint32_t generation)
-{
-    bool found =
-        index < m->get_count && m->gets[index].open && m->gets[index].generation == generation;
-    return found ? &m->gets[index] : NULL;
-}
-
-/* A record for a get; its address holds until the next one is taken. */
-static fy_pending_get *take_record(fy_memory *m)
-{
-    if (m->free_get != 0) {
-        fy_pending_get *get = &m->gets[m->free_get - 1];
-        m->free_get = get->next_free;
-        return get;
-    }
-    if (m->get_count == m->get_capacity) {
-        uint32_t capacity = m->get_capacity == 0 ? 16 : m->get_capacity * 2;
-        fy_pending_get *gets = fy_realloc(m->gets, capacity * sizeof(*gets));
-        if (gets == NULL)
-            return NULL;
-        m->gets = gets;
-        m->get_capacity = capacity;
-    }
-    m->gets[m->get_count] = (fy_pending_get){0};
-    return &m->gets[m->get_count++];
-}
-
-static void give_record(fy_memory *m, fy_pending_get *get)
-{
-    get->open = false;
-    get->generation++;
-    get->next_free = m->free_get;
-    m->free_get = (uint32_t)(get - m->gets) + 1;
-}
-
 /* Asks for pieces until enough are in flight. Never waits. `call`: as for fy_send_paced. */
 static int ask(ferry *f, fy_pending_get *get, const char *call)
 {
-    uint64_t index = (uint64_t)(get - fy_memory_of(f)->gets);
+    uint64_t index = get->slot.index;
     bool more = true;
     while (more && get->outstanding < OUTSTANDING_MAX) {
         size_t left = get->size_bytes - get->asked;
@@ -57,10 +22,10 @@ static int ask(ferry *f, fy_pending_get *get, const char *call)
         const fy_frame frame = {.kind = FY_KIND_GET,
                                 .word_count = GET_WORDS,
                                 .tag = get->tag,
-                                .aux = get->generation,
+                                .aux = get->slot.generation,
                                 .words = {index | (uint64_t)piece << 32, get->asked,
                                           (uintptr_t)get->source, get->size_bytes}};
-        int error = fy_send_checked(f, get->rank, &frame, call);
+        int error = fy_send_checked(f, get->slot.rank, &frame, call);
         if (error != 0)
             return error;
         get->outstanding++;
@@ -73,22 +38,19 @@ static int ask(ferry *f, fy_pending_get *get, const char *call)
 int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how *how)
 {
     fy_memory *m = fy_memory_of(f);
-    fy_pending_get *get = take_record(m);
+    fy_pending_get *get = fy_slot_take(&m->gets, rank, how->op);
     if (get == NULL)
         return fy_fail(f, FERRY_ENOMEM, "get: no memory for another pending get");
-    *get = (fy_pending_get){.target = what->target,
+    *get = (fy_pending_get){.slot = get->slot,
+                            .target = what->target,
                             .source = what->source,
                             .size_bytes = what->size_bytes,
-                            .rank = rank,
-                            .generation = get->generation,
-                            .op = how->op,
                             .guard = how->guard,
-                            .tag = how->tag,
-                            .open = true};
+                            .tag = how->tag};
     int error = ask(f, get, how->op == how->guard ? "get" : NULL);
     /* With a piece in flight the rest is asked for when it comes. */
     if (error != 0 && get->outstanding == 0) {
-        give_record(m, get);
+        fy_slot_give(&m->gets, get->slot.index);
         return error;
     }
     return 0;
@@ -188,10 +150,10 @@ static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
         return;
     if (frame->words[2] != 0)
         get->error =
-            fy_memory_refused(f, "get", get->rank, (uintptr_t)get->source, get->size_bytes);
+            fy_memory_refused(f, "get", get->slot.rank, (uintptr_t)get->source, get->size_bytes);
     else if (!fits)
-        get->error =
-            fy_fail(f, FERRY_EINVAL, "get: rank %d answered with a piece not asked for", get->rank);
+        get->error = fy_fail(f, FERRY_EINVAL, "get: rank %d answered with a piece not asked for",
+                             get->slot.rank);
     else if (piece > 0)
         memcpy(get->target + offset, frame->data, piece);
 }
@@ -199,9 +161,8 @@ static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
 fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_memory *m = fy_memory_of(f);
-    fy_pending_get *get = find(m, (uint32_t)frame->words[0], frame->aux);
-    if (frame->word_count != GOT_WORDS || get == NULL || get->rank != source ||
-        get->outstanding == 0) {
+    fy_pending_get *get = fy_slot_find(&m->gets, source, (uint32_t)frame->words[0], frame->aux);
+    if (frame->word_count != GOT_WORDS || get == NULL || get->outstanding == 0) {
         fy_bad_frame(f, source, frame, "the answer to no get");
         return FY_TAKEN;
     }
@@ -210,9 +171,9 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
     int error = get->asked < get->size_bytes && get->error == 0 ? ask(f, get, NULL) : 0;
     if (get->outstanding > 0)
         return FY_TAKEN;
-    uint32_t op = get->op;
+    uint32_t op = get->slot.op;
     error = get->error != 0 ? get->error : error;
-    give_record(m, get);
+    fy_slot_give(&m->gets, get->slot.index);
     fy_op_end(f, op, error);
     return FY_TAKEN;
 }

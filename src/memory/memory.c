@@ -12,6 +12,8 @@ static int open_memory(ferry *f, const ferry_options *options)
     if (m == NULL)
         return fy_fail(f, FERRY_ENOMEM, "open: no memory for the memory layer");
     fy_layer_state_set(f, FY_LAYER_MEMORY, m);
+    m->gets.item_bytes = sizeof(fy_pending_get);
+    m->words.item_bytes = sizeof(fy_word_wait);
     fy_transfer_pool_init(&m->follows);
     fy_group_pool_init(&m->groups);
     return 0;
@@ -24,7 +26,7 @@ static void close_memory(ferry *f)
         if (m->regions.items[i].allocated)
             free((void *)m->regions.items[i].base);
     free(m->regions.items);
-    free(m->gets);
+    free(m->gets.items);
     free(m->words.items);
     fy_pool_fini(&m->follows);
     fy_pool_fini(&m->groups);

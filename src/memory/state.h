@@ -12,6 +12,7 @@
 #include "core/profile.h"
 #include "core/tags.h"
 #include "memory/regions.h"
+#include "memory/slots.h"
 
 /* Kinds of frames. */
 enum {
@@ -26,45 +27,31 @@ enum {
 /* Data for ranges that are not reached directly travels in pieces of at most this size. */
 enum { FY_PIECE_BYTES = 32 * 1024 };
 
-/* A get that pieces are asked for, named by index and generation. */
+/* A get that pieces are asked for. */
 typedef struct fy_pending_get {
+    fy_slot slot;
     unsigned char *target;
-    const void *source; /* on `rank`: a number here, never followed */
+    const void *source; /* on the other rank: a number here, never followed */
     size_t size_bytes, asked;
-    int rank;
     int error; /* of the pieces so far */
     uint32_t outstanding;
-    uint32_t generation;
-    uint32_t op;
     uint32_t guard; /* the operation without which nothing is written any more */
     int32_t tag;    /* or FY_NO_TAG */
-    uint32_t next_free;
-    bool open; /* pieces may come */
 } fy_pending_get;
 
-/* A call that waits for a word from another rank, named by index and generation. */
+/* A call that waits for a word. */
 typedef struct fy_word_wait {
+    fy_slot slot;
     uint64_t *out; /* may be NULL */
-    int rank;
-    uint32_t op, generation, next_free;
-    bool open;
 } fy_word_wait;
-
-typedef struct fy_words {
-    fy_word_wait *items;
-    uint32_t count, capacity;
-    uint32_t free_item; /* index + 1; 0 for none */
-} fy_words;
 
 typedef struct fy_memory {
     fy_regions regions;
-    fy_pending_get *gets;
-    uint32_t get_count, get_capacity;
-    uint32_t free_get; /* index + 1; 0 for none */
-    fy_pool follows;   /* what is run after a transfer (transfer.c) */
-    fy_pool groups;    /* gets of several pieces (pieces.c) */
-    fy_words words;    /* calls that wait for a word (word.c) */
-    int lines_logged;  /* about untracked operations that failed */
+    fy_slots gets;    /* of fy_pending_get (get.c) */
+    fy_slots words;   /* of fy_word_wait (word.c) */
+    fy_pool follows;  /* what is run after a transfer (transfer.c) */
+    fy_pool groups;   /* gets of several pieces (pieces.c) */
+    int lines_logged; /* about untracked operations that failed */
 } fy_memory;
 
 static inline fy_memory *fy_memory_of(const ferry *f)

@@ -1,6 +1,6 @@
 /* Calls that another rank answers with one word: atomic changes of its words, allocation and
  * freeing. In the shared heap of a node the caller makes the change itself. The request names the
- * call that waits by index and generation, never by an address. */
+ * call that waits by its slot. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -13,33 +13,6 @@ enum { WORD_ALLOC = 16, WORD_FREE, WORD_ANSWER, QUERY_WORDS = 4, ANSWER_WORDS = 
 
 #define NOBODY UINT32_MAX /* waits */
 
-static fy_word_wait *take_wait(fy_words *w)
-{
-    if (w->free_item != 0) {
-        fy_word_wait *wait = &w->items[w->free_item - 1];
-        w->free_item = wait->next_free;
-        return wait;
-    }
-    if (w->count == w->capacity) {
-        uint32_t capacity = w->capacity == 0 ? 16 : w->capacity * 2;
-        fy_word_wait *items = fy_realloc(w->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return NULL;
-        w->items = items;
-        w->capacity = capacity;
-    }
-    w->items[w->count] = (fy_word_wait){0};
-    return &w->items[w->count++];
-}
-
-static void give_wait(fy_words *w, fy_word_wait *wait)
-{
-    wait->open = false;
-    wait->generation++;
-    wait->next_free = w->free_item;
-    w->free_item = (uint32_t)(wait - w->items) + 1;
-}
-
 /* A request on its way to `rank`. */
 typedef struct query {
     const char *name;
@@ -50,7 +23,7 @@ typedef struct query {
 
 static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track)
 {
-    fy_words *w = &fy_memory_of(f)->words;
+    fy_slots *w = &fy_memory_of(f)->words;
     fy_frame frame = {.kind = FY_KIND_WORD,
                       .word_count = QUERY_WORDS,
                       .handler = q->verb,
@@ -62,22 +35,21 @@ static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track
         int error = fy_memory_start(f, q->rank, &about, sizeof(uint64_t), track, &op);
         if (error != 0)
             return error;
-        fy_word_wait *wait = take_wait(w);
+        fy_word_wait *wait = fy_slot_take(w, q->rank, op);
         if (wait == NULL) {
             fy_op_drop(f, op);
             return fy_fail(f, FERRY_ENOMEM, "%s: no memory to wait for the answer", q->name);
         }
-        index = (uint32_t)(wait - w->items);
-        *wait = (fy_word_wait){
-            .out = out, .rank = q->rank, .op = op, .generation = wait->generation, .open = true};
-        frame.aux = wait->generation;
+        wait->out = out;
+        index = wait->slot.index;
+        frame.aux = wait->slot.generation;
         frame.words[3] = index;
     }
     (void)fy_op_hold(f, op, true);
     int error = fy_send_paced(f, q->rank, &frame, q->name);
     (void)fy_op_hold(f, op, false);
     if (error != 0 && index != NOBODY) {
-        give_wait(w, &w->items[index]);
+        fy_slot_give(w, index);
         fy_op_drop(f, op);
     }
     return error;
@@ -238,19 +210,17 @@ static fy_verdict take_query(ferry *f, int source, const fy_frame *frame)
 
 static void take_answer(ferry *f, int source, const fy_frame *frame)
 {
-    fy_words *w = &fy_memory_of(f)->words;
-    uint64_t index = frame->words[0];
-    fy_word_wait *wait = index < w->count ? &w->items[index] : NULL;
-    if (frame->word_count != ANSWER_WORDS || wait == NULL || !wait->open ||
-        wait->generation != frame->aux || wait->rank != source) {
+    fy_slots *w = &fy_memory_of(f)->words;
+    const fy_word_wait *wait = fy_slot_find(w, source, frame->words[0], frame->aux);
+    if (frame->word_count != ANSWER_WORDS || wait == NULL) {
         fy_bad_frame(f, source, frame, "the answer to no question");
         return;
     }
     int64_t error = (int64_t)frame->words[2];
-    uint32_t op = wait->op;
+    uint32_t op = wait->slot.op;
     if (error == 0 && wait->out != NULL && fy_op_is_pending(f, op))
         *wait->out = frame->words[1];
-    give_wait(w, wait);
+    fy_slot_give(w, wait->slot.index);
     fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
 }
 

@@ -1,0 +1,49 @@
+#include "memory/slots.h"
+
+#include "base/alloc.h"
+
+static fy_slot *slot_at(const fy_slots *slots, uint64_t index)
+{
+    return (fy_slot *)(void *)(slots->items + index * slots->item_bytes);
+}
+
+void *fy_slot_take(fy_slots *slots, int rank, uint32_t op)
+{
+    uint32_t index = slots->free_item - 1, generation = 0;
+    if (slots->free_item != 0) {
+        generation = slot_at(slots, index)->generation;
+        slots->free_item = slot_at(slots, index)->next_free;
+    } else {
+        index = slots->count;
+        if (index == slots->capacity) {
+            uint32_t capacity = index == 0 ? 16 : index * 2;
+            unsigned char *items = fy_realloc(slots->items, capacity * slots->item_bytes);
+            if (items == NULL)
+                return NULL;
+            slots->items = items;
+            slots->capacity = capacity;
+        }
+        slots->count++;
+    }
+    fy_slot *slot = slot_at(slots, index);
+    *slot =
+        (fy_slot){.rank = rank, .op = op, .index = index, .generation = generation, .open = true};
+    return slot;
+}
+
+void *fy_slot_find(const fy_slots *slots, int rank, uint64_t index, uint32_t generation)
+{
+    if (index >= slots->count)
+        return NULL;
+    fy_slot *slot = slot_at(slots, index);
+    return slot->open && slot->generation == generation && slot->rank == rank ? slot : NULL;
+}
+
+void fy_slot_give(fy_slots *slots, uint32_t index)
+{
+    fy_slot *slot = slot_at(slots, index);
+    slot->open = false;
+    slot->generation++;
+    slot->next_free = slots->free_item;
+    slots->free_item = index + 1;
+}
