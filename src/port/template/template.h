@@ -2,7 +2,10 @@
  *
  * Its ranks are threads of one process that put copies of frames into each other's boxes, under one
  * lock. Nothing uses it but the conformance suite, which a new port passes as well
- * (tests/port/conformance.h). template.c says at each operation what a network has to think of. */
+ * (tests/port/conformance.h). template.c says at each operation what a network has to think of.
+ *
+ * It has one node. A network between nodes needs no port but a binding of port nodes, and
+ * port/nodes/loopback is the template of these. */
 #ifndef FY_TEMPLATE_H
 #define FY_TEMPLATE_H
 
