@@ -223,7 +223,7 @@ static void measure_synthetic(const bench_options *options, int index)
             values[count++] = share_wanted ? share : makespan;
     }
     bench_row row = {.name = name_of(NULL, index),
-                     .peer = share_wanted ? "none" : "limit",
+                     .peer = share_wanted ? "none" : "reference",
                      .unit = share_wanted ? "%" : "ms",
                      .ours = bench_median(values, count),
                      .theirs = share_wanted ? -1 : bound_ms(s),
@@ -252,7 +252,7 @@ static void measure_simulated(const bench_options *options, int index)
     const char *found = ran ? strstr(output, "makespan ") : NULL;
     bool told = found && sscanf(found, "makespan %lf ms, bound %lf", &makespan, &bound) == 2;
     bench_row row = {.name = name_of(NULL, index),
-                     .peer = "limit",
+                     .peer = "reference",
                      .unit = "ms",
                      .ours = told ? makespan : -1,
                      .theirs = told ? bound : -1,
@@ -266,7 +266,7 @@ static void measure_simulated(const bench_options *options, int index)
 static double wake_us(int runs)
 {
     static const bench_launcher limit = {
-        .peer = "limit", .program = "peers/limit", .ranks_variable = "BENCH_RANKS"};
+        .peer = "reference", .program = "peers/limit", .ranks_variable = "BENCH_RANKS"};
     bench_side side = {.launcher = &limit, .ranks = 2};
     bench_job job = {.kind = BENCH_WAKE, .count = 20};
     double values[1000];
@@ -294,7 +294,7 @@ static void measure_response(const bench_options *options, int index)
             values[count++] = value / r->unit_ns;
     }
     bench_row row = {.name = r->name,
-                     .peer = timed ? "limit" : "none",
+                     .peer = timed ? "reference" : "none",
                      .unit = r->unit,
                      .ours = bench_median(values, count),
                      .theirs = timed ? wake_us(options->runs) : -1,

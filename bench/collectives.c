@@ -13,7 +13,7 @@ static const bench_launcher launchers[] = {
     {.peer = "mpich",
      .program = "peers/collectives_mpich",
      .prefix = BENCH_MPICH,
-     .environment = {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}},
+     .oversubscribed = {"-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "1"}},
 };
 
 #define ROW(case_name, what, count, bytes)                                                         \

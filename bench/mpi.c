@@ -1,9 +1,9 @@
 /* Port mpi: what Ferry adds to the same exchange in plain MPI. Ferry's ranks are started by the
  * library's own mpirun and use MPI between them, as ranks on different nodes do: without the shared
- * memory that they would take on one. The limit is the exchange by the calls that anything over MPI
- * needs which does not know what comes next, and whose threads take turns: a receive from any rank,
- * posted before, and looked at again and again; a send that does not wait. docs/lab/port-mpi.md
- * says where the bound comes from. */
+ * memory that they would take on one. The reference is the exchange by the calls that anything over
+ * MPI needs which does not know what comes next, and whose threads take turns: a receive from any
+ * rank, posted before, and looked at again and again; a send that does not wait.
+ * docs/lab/port-mpi.md says where the bound comes from. */
 #include "common/compare.h"
 #include "common/launchers.h"
 
@@ -14,7 +14,7 @@ static const bench_launcher open_mpi[] = {
      .program = "peers/ferry",
      .prefix = BENCH_OPEN_MPI,
      .environment = {"FERRY_MPI_SHM=0"}},
-    {.peer = "limit",
+    {.peer = "reference",
      .program = "peers/openmpi",
      .prefix = BENCH_OPEN_MPI,
      .environment = {"BENCH_POSTED=1"}},
@@ -26,7 +26,7 @@ static const bench_launcher mpich[] = {
      .program = "peers/ferry",
      .prefix = BENCH_MPICH,
      .environment = {"FERRY_MPI_SHM=0"}},
-    {.peer = "limit",
+    {.peer = "reference",
      .program = "peers/mpich",
      .prefix = BENCH_MPICH,
      .environment = {"BENCH_POSTED=1"}},

@@ -83,7 +83,7 @@ typedef enum bench_kind {
     BENCH_WINDOW_FETCH, /* both ranks add count times to one number of rank 1 */
     BENCH_WINDOW_FENCE, /* count fences of all ranks */
     BENCH_WINDOW_SWAP,  /* count times: both ranks put size bytes to each other, and a fence */
-    BENCH_MEMORY,       /* private memory of the ranks, mean of them, bytes */
+    BENCH_MEMORY,       /* memory of the ranks (PSS), mean of them, bytes */
     BENCH_LIBRARY,      /* bytes of the libraries that rank 0 has mapped, beyond libc */
     BENCH_KINDS
 } bench_kind;

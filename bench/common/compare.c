@@ -242,7 +242,7 @@ static bench_target target_of(const bench_case *which, const char *peer)
 {
     for (int i = 0; i < BENCH_TARGETS_MAX && which->aims[i].peer; i++) {
         const bench_aim *a = &which->aims[i];
-        if (strcmp(a->peer, peer) == 0 || (strcmp(a->peer, "*") == 0 && strcmp(peer, "limit")))
+        if (strcmp(a->peer, peer) == 0 || (strcmp(a->peer, "*") == 0 && strcmp(peer, "reference")))
             return (bench_target){a->bound, a->value};
     }
     return (bench_target){BENCH_NONE, 0};

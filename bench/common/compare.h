@@ -25,7 +25,7 @@ typedef enum bench_unit {
     BENCH_PERCENT
 } bench_unit;
 
-/* A bound on ours, or on ours / theirs for `peer`; "*" is every peer but the limit. */
+/* A bound on ours, or on ours / theirs for `peer`; "*" is every peer but the reference. */
 typedef struct bench_aim {
     const char *peer;
     bench_bound bound;

@@ -137,19 +137,19 @@ static void follow(bench_team *team, uint32_t turn)
     }
 }
 
-static double private_bytes(void)
+/* A page that several ranks share counts for each of them in part. */
+static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
     char line[256];
-    double sum = 0;
+    double bytes = 0;
     unsigned long kib;
     while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "Private_Clean: %lu", &kib) == 1 ||
-            sscanf(line, "Private_Dirty: %lu", &kib) == 1)
-            sum += (double)kib * 1024;
+        if (sscanf(line, "Pss: %lu", &kib) == 1)
+            bytes = (double)kib * 1024;
     if (file)
         fclose(file);
-    return sum;
+    return bytes;
 }
 
 static bool is_libc(const char *path)
@@ -182,7 +182,7 @@ static double measure_memory(void *context, const bench_job *job)
 {
     bench_team *team = context;
     (void)job;
-    team->board->values[team->rank] = private_bytes();
+    team->board->values[team->rank] = resident_bytes();
     if (team->rank != 0) {
         return 0;
     }

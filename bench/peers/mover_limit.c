@@ -1,5 +1,5 @@
-/* The limit of the movers benchmark: each rank copies the same bytes with the same strides within
- * its own memory, by plain loops and memcpy, and waits for nobody. */
+/* The reference of the movers benchmark: each rank copies the same bytes with the same strides
+ * within its own memory, by plain loops and memcpy, and waits for nobody. */
 #include "common/team.h"
 #include "peers/mover_work.h"
 

@@ -33,10 +33,10 @@ expect()
 }
 
 head='{"bench":"fake","case":"one-8B","ours":'
-expect 0 "${head}1.5,\"theirs\":3,\"peer\":\"limit\",\"unit\":\"us\",\"ratio\":0.5,\"runs\":3}"
+expect 0 "${head}1.5,\"theirs\":3,\"peer\":\"reference\",\"unit\":\"us\",\"ratio\":0.5,\"runs\":3}"
 expect 0 "${head}1.5,\"theirs\":null,\"peer\":\"ucx\",\"unit\":\"us\",\"ratio\":null,\"runs\":0}"
-expect 1 "${head}1.5,\"theirs\":3,\"peer\":\"limit\",\"unit\":\"us\",\"ratio\":2,\"runs\":3}"
-expect 1 "${head}nan,\"theirs\":3,\"peer\":\"limit\",\"unit\":\"us\",\"ratio\":0.5,\"runs\":3}"
-expect 1 "${head}null,\"theirs\":3,\"peer\":\"limit\",\"unit\":\"us\",\"ratio\":null,\"runs\":3}"
-expect 1 "${head}1.5,\"peer\":\"limit\",\"unit\":\"us\",\"ratio\":0.5,\"runs\":3}"
-expect 1 "{\"bench\":\"fake\",\"case\":\"two\",\"ours\":1,\"theirs\":1,\"peer\":\"limit\",\"unit\":\"us\",\"ratio\":1,\"runs\":3}"
+expect 1 "${head}1.5,\"theirs\":3,\"peer\":\"reference\",\"unit\":\"us\",\"ratio\":2,\"runs\":3}"
+expect 1 "${head}nan,\"theirs\":3,\"peer\":\"reference\",\"unit\":\"us\",\"ratio\":0.5,\"runs\":3}"
+expect 1 "${head}null,\"theirs\":3,\"peer\":\"reference\",\"unit\":\"us\",\"ratio\":null,\"runs\":3}"
+expect 1 "${head}1.5,\"peer\":\"reference\",\"unit\":\"us\",\"ratio\":0.5,\"runs\":3}"
+expect 1 "{\"bench\":\"fake\",\"case\":\"two\",\"ours\":1,\"theirs\":1,\"peer\":\"reference\",\"unit\":\"us\",\"ratio\":1,\"runs\":3}"
