@@ -167,7 +167,7 @@ void fy_plan_scan(ferry *f, fy_collective *c)
     for (int distance = 1, round = 0; distance < c->ranks; distance *= 2, round++) {
         int to = c->ranks - distance > c->self ? c->self + distance : -1;
         int from = c->self - distance;
-        /* Up the line first: rank 0 waits for nobody, so no circle can form. */
+        /* Up the line first: rank 0 waits for nobody, so no deadlock can form. */
         if (from >= 0 && p.large)
             fy_plan_send(f, c, from, p.tag + TAG_READY, NULL, 0);
         if (to >= 0)

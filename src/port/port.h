@@ -297,7 +297,7 @@ typedef struct fy_diagnosis_ops {
 
     /* Asks all ranks; with `print`, waits a moment for their answers instead and writes them to
      * standard error. False: it reaches some of them only, or NULL: none. Then they print what the
-     * client asks them by frames, and the port logs what circles of waiting there are. `asked` and
+     * client asks them by frames, and the port logs what deadlocks there are. `asked` and
      * `answer` are NULL where nobody asks. [application thread] */
     bool (*ask)(fy_port *port, bool print);
 

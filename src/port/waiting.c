@@ -50,7 +50,8 @@ static bool leads_back(const fy_waiting *all, uint32_t count, uint32_t start, ui
     return false;
 }
 
-int fy_waiting_circle(const fy_waiting *all, uint32_t count, uint32_t start, char *out, size_t size)
+int fy_waiting_deadlock(const fy_waiting *all, uint32_t count, uint32_t start, char *out,
+                        size_t size)
 {
     uint32_t *from = calloc((size_t)count * 2, sizeof(*from)), *way = from + count, length = 0;
     int lowest = -1;
@@ -71,10 +72,10 @@ int fy_waiting_circle(const fy_waiting *all, uint32_t count, uint32_t start, cha
     return lowest;
 }
 
-/* An index that is in a circle. Depth first, and each once: `next` has 1 + the index that is looked
- * at next from there, 0 where none was, and `left` when all were. */
-static bool find_circle(const fy_waiting *all, uint32_t count, uint32_t *next, uint32_t *way,
-                        uint32_t *out)
+/* An index that is in a deadlock. Depth first, and each once: `next` has 1 + the index that is
+ * looked at next from there, 0 where none was, and `left` when all were. */
+static bool find_deadlock(const fy_waiting *all, uint32_t count, uint32_t *next, uint32_t *way,
+                          uint32_t *out)
 {
     const uint32_t left = UINT32_MAX;
     uint32_t depth = 0;
@@ -97,10 +98,10 @@ static bool find_circle(const fy_waiting *all, uint32_t count, uint32_t *next, u
     return false;
 }
 
-bool fy_waiting_any_circle(const fy_waiting *all, uint32_t count, char *out, size_t size)
+bool fy_waiting_any_deadlock(const fy_waiting *all, uint32_t count, char *out, size_t size)
 {
     uint32_t *next = calloc((size_t)count * 2, sizeof(*next)), start = 0;
-    bool found = next != NULL && find_circle(all, count, next, next + count, &start);
+    bool found = next != NULL && find_deadlock(all, count, next, next + count, &start);
     free(next);
-    return found && fy_waiting_circle(all, count, start, out, size) >= 0;
+    return found && fy_waiting_deadlock(all, count, start, out, size) >= 0;
 }

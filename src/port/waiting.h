@@ -1,7 +1,7 @@
-/* Waiting: which ranks wait for which, as they answer a status query (core/why.h), and whether that
- * goes round in a circle. Each rank tells of one moment of its own, not of one for all: a circle
- * that is there twice is one. For a process that has heard several ranks: the launcher, a node, the
- * simulator. */
+/* Waiting: which ranks wait for which, as they answer a status query (core/why.h), and whether
+ * there is a deadlock. Each rank tells of a moment of its own, and the moments differ: ranks that
+ * wait for each other in two answers, one after the other, are in a deadlock. For a process that
+ * has heard several ranks: the launcher, a node, the simulator. */
 #ifndef FY_WAITING_H
 #define FY_WAITING_H
 
@@ -26,12 +26,13 @@ FY_SHARED int fy_waiting_read(fy_waiting *waiting, char *line, char **words);
 /* Whether a rank in a call of all waits for another, which is not in it. */
 bool fy_waiting_misses(const fy_waiting *waiting, const fy_waiting *other);
 
-/* Writes a shortest circle that `all[start]` is in: "rank 0 waits for rank 2, which waits for rank
- * 0". Returns the lowest rank in it, or -1 when there is none. */
-FY_SHARED int fy_waiting_circle(const fy_waiting *all, uint32_t count, uint32_t start, char *out,
-                                size_t size);
+/* Writes a shortest deadlock that `all[start]` is in: "rank 0 waits for rank 2, which waits for
+ * rank 0". Returns the lowest rank in it, or -1 when there is none. */
+FY_SHARED int fy_waiting_deadlock(const fy_waiting *all, uint32_t count, uint32_t start, char *out,
+                                  size_t size);
 
 /* Writes one, wherever it is. False: there is none. */
-FY_SHARED bool fy_waiting_any_circle(const fy_waiting *all, uint32_t count, char *out, size_t size);
+FY_SHARED bool fy_waiting_any_deadlock(const fy_waiting *all, uint32_t count, char *out,
+                                       size_t size);
 
 #endif

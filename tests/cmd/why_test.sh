@@ -60,7 +60,7 @@ waits for rank 1, which has not sent what is to be received from it, tag 7
 waits for rank 0, which has not sent what is to be received from it, tag 7
 rank 2 (process [0-9]*): in a barrier
 ranks in a barrier wait for rank 0 1$
-a circle: rank 0 waits for rank 1, which waits for rank 0
+deadlock: rank 0 waits for rank 1, which waits for rank 0
 L
 begin "$ferry" run -n 3 "$program" receive
 until_told "$ferry" why $job
@@ -108,13 +108,13 @@ cat >"$work/wanted" <<'L'
 rank 0 (process [0-9]*): in a barrier
 waits for rank 1, which has not sent its part of ferry_barrier of 2 ranks, first 0$
 waits for rank 0, which has not sent its part of ferry_barrier of 2 ranks, first 1$
-a circle: rank 0 waits for rank 1, which waits for rank 0
+deadlock: rank 0 waits for rank 1, which waits for rank 0
 L
 begin "$ferry" run -n 3 "$program" groups
 until_told "$ferry" why $job
 cat >"$work/wanted" <<'L'
 rank 1: sim:   waits for rank 0, which has not sent its part of ferry_barrier of 2 ranks, first 1$
-sim: a circle: rank 0 waits for rank 1, which waits for rank 0
+sim: deadlock: rank 0 waits for rank 1, which waits for rank 0
 L
 # What the job holds when it is ended is no leak.
 ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" timeout 60 "$ferry" sim -n 3 "$program" groups \

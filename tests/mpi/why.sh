@@ -37,7 +37,7 @@ cat >"$work/wanted" <<'L'
 rank 0 (process [0-9]*): waiting for messages$
 waits for rank 1, which has not sent what is to be received from it, tag 7
 rank 2 (process [0-9]*): in a barrier
-a circle: rank 0 waits for rank 1, which waits for rank 0
+deadlock: rank 0 waits for rank 1, which waits for rank 0
 L
 sh "$run" "$mpirun" 3 "$program" receive >"$work/err" 2>&1 &
 job=$!
@@ -63,10 +63,10 @@ job=$!
 until_told cat "$work/err"
 end_job
 
-# Each rank is a node of its own: whichever is asked, it knows the circle it is in.
+# Each rank is a node of its own: whichever is asked, it knows the deadlock it is in.
 cat >"$work/wanted" <<'L'
 the job has 3; those elsewhere share no memory
-in a circle: rank [0-2] waits for rank [0-2], which waits for rank [0-2]
+in a deadlock: rank [0-2] waits for rank [0-2], which waits for rank [0-2]
 L
 for how in "receive 2" between; do
     # shellcheck disable=SC2086
@@ -76,8 +76,8 @@ for how in "receive 2" between; do
     end_job
 done
 
-# A stalled call has it logged, once each time, by the lowest rank of the circle.
-echo 'rank [01]: a circle: rank [01] waits for rank 2, which waits for rank [01]' >"$work/wanted"
+# A stalled call has it logged, once each time, by the lowest rank in the deadlock.
+echo 'rank [01]: deadlock: rank [01] waits for rank 2, which waits for rank [01]' >"$work/wanted"
 FERRY_MPI_SHM=0 FERRY_STALL_S=1 sh "$run" "$mpirun" 3 "$program" quiesce >"$work/err" 2>&1 &
 job=$!
 until_told cat "$work/err"

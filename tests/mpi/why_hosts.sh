@@ -1,7 +1,7 @@
 #!/bin/sh
 # Goal: a job over two nodes says why it hangs: SIGUSR1 to mpirun prints what the ranks of both do,
 # by their numbers in the job, and the job goes on; ferry why prints what those of one do. Both tell
-# of a circle of waiting between the two nodes.
+# of a deadlock between the two nodes.
 # Method: a job of two_hosts.sh that hangs in a known way is asked until what must come has come.
 # Usage: why_hosts.sh MPIRUN FERRY HANG_PROGRAM
 mpirun=$1 ferry=$2 program=$3
@@ -44,15 +44,15 @@ job=$!
 while kill -0 $job 2>/dev/null; do
     launcher=$(below $job) && "$ferry" why "$launcher" >"$work/why" 2>&1
     told "$work/why" "ferry: what 2 ranks of this machine do" "the job has 4; those elsewhere" \
-        "in a circle: rank [02] waits for rank [02], which waits for rank [02]" && break
+        "in a deadlock: rank [02] waits for rank [02], which waits for rank [02]" && break
     sleep 0.05
 done
 # MPI has begun on all, so none ends of the signal.
 while kill -0 $job 2>/dev/null; do
     told "$work/out" "rank 0 (process [0-9]*): waiting for messages" \
         "rank 2, which has not sent what is to be received from it, tag 7" \
-        "a circle: rank 0 waits for rank 2, which waits for rank 0" \
-        "a circle: rank 2 waits for rank 0, which waits for rank 2" \
+        "deadlock: rank 0 waits for rank 2, which waits for rank 0" \
+        "deadlock: rank 2 waits for rank 0, which waits for rank 2" \
         "rank 1 (process [0-9]*): in a barrier" "rank 3 (process [0-9]*): in a barrier" && exit 0
     kill -USR1 "$launcher"
     sleep 0.2

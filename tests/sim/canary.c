@@ -57,7 +57,7 @@ static bool receives(ferry *f, int rank)
 }
 
 /* The last rank and the last but two each wait for what the other does after that. */
-static int circle(ferry *f)
+static int deadlock(ferry *f)
 {
     int last = ferry_ranks(f) - 1, other = 2 * last - 2 - ferry_rank(f);
     if ((other == last || other == last - 2) && !receives(f, other))
@@ -107,8 +107,8 @@ static int rank_main(ferry *f, int argc, char **argv)
         return hasty(f, &a);
     if (strcmp(what, "stuck") == 0)
         return stuck(f, &a);
-    if (strcmp(what, "circle") == 0)
-        return circle(f);
+    if (strcmp(what, "deadlock") == 0)
+        return deadlock(f);
     if (strcmp(what, "restless") == 0)
         return restless(f, &a);
     if (strcmp(what, "spinning") == 0)

@@ -25,11 +25,11 @@ expect()
 
 expect 120 'rank 1: sim: waits in ferry_wait' "$ferry" sim -n 3 "$canary" stuck
 expect 120 'rank 2: sim: waits in barrier' "$ferry" sim -n 3 "$canary" stuck
-expect 120 'rank 2: sim:   waits for rank 0, which has not sent' "$ferry" sim -n 3 "$canary" circle
-expect 120 'sim: a circle: rank 0 waits for rank 2, which waits for rank 0$' \
-    "$ferry" sim -n 3 "$canary" circle
-expect 120 'sim: a circle: rank 97 waits for rank 99, which waits for rank 97$' \
-    "$ferry" sim -n 100 "$canary" circle
+expect 120 'rank 2: sim:   waits for rank 0, which has not sent' "$ferry" sim -n 3 "$canary" deadlock
+expect 120 'sim: deadlock: rank 0 waits for rank 2, which waits for rank 0$' \
+    "$ferry" sim -n 3 "$canary" deadlock
+expect 120 'sim: deadlock: rank 97 waits for rank 99, which waits for rank 97$' \
+    "$ferry" sim -n 100 "$canary" deadlock
 expect 120 'nothing was done for 10 s' "$ferry" sim -n 3 "$canary" restless
 expect 120 'nothing was done for 10 s' "$ferry" sim -n 3 "$canary" spinning
 expect 120 'the time limit has passed' "$ferry" sim -n 3 --time-limit 1ms "$canary" restless

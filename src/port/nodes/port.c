@@ -434,7 +434,7 @@ static void free_port(nodes_port *p)
 {
     fy_nodes_slots_free(p);
     fy_nodes_departures_free(p);
-    free(p->circles.all);
+    free(p->deadlocks.all);
     fy_nodes_endpoint_fini(p, &p->self);
     free(p->place);
     free((void *)p->far);

@@ -53,7 +53,7 @@ enum { TAG_FRAME = 0x4600, TAG_PAYLOAD = 0x4700 }; /* plus the lane */
 #define WIRE_FOLLOWS 1u /* the payload is a message of its own */
 #define WIRE_NOTICE 2u  /* no frame: only `taken` counts, and `aux`, a `notices` */
 #define WIRE_ROUTED 4u  /* a route follows the head */
-#define WIRE_WAITS 8u   /* with WIRE_NOTICE: what its source waits for, see circle.c */
+#define WIRE_WAITS 8u   /* with WIRE_NOTICE: what its source waits for, see deadlock.c */
 
 /* The kinds of a notice about its source. */
 typedef enum notices {
@@ -172,16 +172,16 @@ typedef struct departure {
 enum { SMALL, LARGE, CLASSES };
 #define SMALL_BYTES 1024u
 
-/* The waits that ranks have told of (circle.c). */
-typedef struct circles {
+/* The waits that ranks have told of (deadlock.c). */
+typedef struct deadlocks {
     uint32_t round, told; /* the newest round, and that in which this rank has told last */
     bool logs;            /* what is found in it is logged */
-    bool found, notices;  /* a circle; something was told since the last look for one */
+    bool found, notices;  /* a deadlock; something was told since the last look for one */
     uint64_t begun_ns;
     fy_waiting *all;            /* by rank, of this round; NULL before the first */
-    char circle[512];           /* that this rank is in */
+    char deadlock[512];         /* that this rank is in */
     char text[FY_ANSWER_BYTES]; /* what this rank has answered */
-} circles;
+} deadlocks;
 
 /* In nodes_port.far: on how many lanes the rank counts as gone, whether it died, whether it has
  * come, and whether something between it and this rank was lost. Also on how many lanes its goodbye
@@ -227,7 +227,7 @@ typedef struct nodes_port {
     uint64_t pause_ns;      /* of the application thread's wait */
     uint64_t quantum_ns;    /* of the helper that serves the control lane; constant */
     _Atomic bool came;      /* a frame, since that wait last looked */
-    circles circles;
+    deadlocks deadlocks;
     fy_port_ops ops; /* its table, with the name that the binding gives the port */
 } nodes_port;
 
@@ -340,7 +340,7 @@ void fy_nodes_take_notices(nodes_port *p, int source, uint32_t what);
  * them fail with FERRY_EPEER, and collectives with them. Logs it, once. */
 void fy_nodes_cut_off(nodes_port *p, int process, const char *what);
 
-/* circle.c. A notice with WIRE_WAITS has come; the others are the table's, without the lock. */
+/* deadlock.c. A notice with WIRE_WAITS has come; the others are the table's, without the lock. */
 void fy_nodes_heard(nodes_port *p, int source, const wire *head, const unsigned char *words);
 bool fy_nodes_asked(fy_port *port);
 void fy_nodes_answer(fy_port *port, const char *text, size_t size_bytes);

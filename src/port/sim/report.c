@@ -84,11 +84,11 @@ static void report_answer(const fy_sim_rank *rank, fy_waiting *waiting, bool pri
     }
 }
 
-static void report_circle(const fy_waiting *all, uint32_t count)
+static void report_deadlock(const fy_waiting *all, uint32_t count)
 {
-    char circle[512];
-    if (fy_waiting_any_circle(all, count, circle, sizeof(circle)))
-        fy_log_line(-1, "sim: a circle: %s", circle);
+    char deadlock[512];
+    if (fy_waiting_any_deadlock(all, count, deadlock, sizeof(deadlock)))
+        fy_log_line(-1, "sim: deadlock: %s", deadlock);
 }
 
 static void report_rank(const fy_world *world, const fy_sim_rank *rank)
@@ -123,7 +123,7 @@ void fy_report_stuck(const fy_world *world, const char *why)
     }
     if (lines > LINES_MAX)
         fy_log_line(-1, "sim: and %d more", lines - LINES_MAX);
-    report_circle(all, count);
+    report_deadlock(all, count);
     free(all);
 }
 

@@ -131,11 +131,11 @@ static void print_missing(void *base, const fy_waiting *all, uint32_t ranks, uin
         fputs("\n", out);
 }
 
-static void print_circle(const fy_waiting *all, uint32_t ranks, FILE *out)
+static void print_deadlock(const fy_waiting *all, uint32_t ranks, FILE *out)
 {
-    char circle[512];
-    if (fy_waiting_any_circle(all, ranks, circle, sizeof(circle)))
-        fprintf(out, "  a circle: %s\n", circle);
+    char deadlock[512];
+    if (fy_waiting_any_deadlock(all, ranks, deadlock, sizeof(deadlock)))
+        fprintf(out, "  deadlock: %s\n", deadlock);
 }
 
 /* Written at once: what ranks of several machines print goes through one launcher. */
@@ -175,7 +175,7 @@ static void print(const fy_controls *controls, int fd)
     }
     for (uint32_t rank = 0; rank < ranks; rank++)
         print_missing(base, all, ranks, rank, out);
-    print_circle(all, ranks, out);
+    print_deadlock(all, ranks, out);
     if (fclose(out) == 0)
         write_all(fd, text, length);
     free(text);

@@ -1,8 +1,9 @@
 /* Deadlocks that reach over nodes. Nobody here can read what a rank elsewhere told, so all tell
  * each other. A rank that is asked begins a round, or is in one that it has heard of, and sends to
- * all what it waits for, in a notice. A rank that finds itself in a circle adds that to its answer.
- * In a round that a stalled call began nobody prints answers, so the lowest rank of the circle logs
- * it. Thus only ranks in the circle are needed. They wait, so they look for messages.
+ * all what it waits for, in a notice. A rank that finds itself in a deadlock adds that to its
+ * answer. In a round that a stalled call began nobody prints answers, so the lowest rank in the
+ * deadlock logs it. Thus only ranks in the deadlock are needed. They wait, so they look for
+ * messages.
  *
  * Queries at the same time on several nodes begin rounds of one number, which are one. A new query
  * within ROUND_NS is answered by what the last round has shown. */
@@ -20,7 +21,7 @@ _Static_assert(FY_AWAITED_MAX * sizeof(int32_t) == WORDS_BYTES, "a notice has ro
 
 static void begin_round(nodes_port *p, uint32_t number, bool logs)
 {
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     if (c->all == NULL)
         c->all = calloc((size_t)p->ranks, sizeof(*c->all)); /* without: none is found here */
     else
@@ -31,15 +32,15 @@ static void begin_round(nodes_port *p, uint32_t number, bool logs)
     c->logs = logs;
     c->begun_ns = fy_clock_now_ns();
     c->found = c->notices = false;
-    c->circle[0] = '\0';
+    c->deadlock[0] = '\0';
 }
 
 static void answer_here(nodes_port *p)
 {
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     char text[FY_ANSWER_BYTES];
-    int length = snprintf(text, sizeof(text), "%s%s%s%s", c->found ? "in a circle: " : "",
-                          c->circle, c->found ? "\n" : "", c->text);
+    int length = snprintf(text, sizeof(text), "%s%s%s%s", c->found ? "in a deadlock: " : "",
+                          c->deadlock, c->found ? "\n" : "", c->text);
     size_t used = length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1;
     p->near->ops->diagnosis.answer(p->near, text, used);
 }
@@ -47,7 +48,7 @@ static void answer_here(nodes_port *p)
 /* Tells all that are there what this rank waits for, as its answer says. */
 static void tell_all(nodes_port *p)
 {
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     const shm_rank *self =
         rank_at(p->node->segment->base, (uint32_t)fy_node_place(p->node, p->node->self));
     fy_waiting own = {
@@ -80,7 +81,7 @@ static void tell_all(nodes_port *p)
 
 void fy_nodes_heard(nodes_port *p, int source, const wire *head, const unsigned char *words)
 {
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     if (head->word_count != FY_FRAME_WORDS)
         return;
     if ((int32_t)(head->aux - c->round) > 0)
@@ -96,29 +97,29 @@ void fy_nodes_heard(nodes_port *p, int source, const wire *head, const unsigned 
     fy_nodes_rouse_self(p);
 }
 
-static void look_for_circle(nodes_port *p)
+static void look_for_deadlock(nodes_port *p)
 {
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     c->notices = false;
     if (c->found || c->all == NULL || !c->all[p->rank].answered)
         return;
-    int lowest = fy_waiting_circle(c->all, (uint32_t)p->ranks, (uint32_t)p->rank, c->circle,
-                                   sizeof(c->circle));
+    int lowest = fy_waiting_deadlock(c->all, (uint32_t)p->ranks, (uint32_t)p->rank, c->deadlock,
+                                     sizeof(c->deadlock));
     c->found = lowest >= 0;
     if (c->found)
         answer_here(p);
     if (lowest == p->rank && c->logs)
-        fy_log_line(p->rank, "a circle: %s", c->circle);
+        fy_log_line(p->rank, "deadlock: %s", c->deadlock);
 }
 
 bool fy_nodes_asked(fy_port *port)
 {
     nodes_port *p = port_of(port);
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     bool asked = p->near->ops->diagnosis.asked(p->near);
     lock(p);
     if (!asked && c->notices)
-        look_for_circle(p);
+        look_for_deadlock(p);
     asked = asked || c->told != c->round;
     unlock(p);
     return asked;
@@ -127,7 +128,7 @@ bool fy_nodes_asked(fy_port *port)
 void fy_nodes_answer(fy_port *port, const char *text, size_t size_bytes)
 {
     nodes_port *p = port_of(port);
-    circles *c = &p->circles;
+    deadlocks *c = &p->deadlocks;
     lock(p);
     size_t kept = size_bytes < sizeof(c->text) ? size_bytes : sizeof(c->text) - 1;
     memcpy(c->text, text, kept);
@@ -140,13 +141,13 @@ void fy_nodes_answer(fy_port *port, const char *text, size_t size_bytes)
     unlock(p);
 }
 
-/* Asks nobody's program: core does, by frames. Has circles logged. */
+/* Asks nobody's program: core does, by frames. Has deadlocks logged. */
 bool fy_nodes_ask(fy_port *port, bool print)
 {
     nodes_port *p = port_of(port);
     (void)print;
     lock(p);
-    begin_round(p, p->circles.round + 1, true);
+    begin_round(p, p->deadlocks.round + 1, true);
     fy_nodes_rouse_self(p);
     unlock(p);
     return false;
