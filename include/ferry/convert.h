@@ -8,13 +8,13 @@
 extern "C" {
 #endif
 
-/* How a copy converts: an integer made by adding up what holds. 0: both sides are little-endian
- * with longs of 8 bytes. */
+/* How a copy converts: the sum of the constants that apply. 0: both sides are little-endian with
+ * longs of 8 bytes. */
 typedef enum ferry_conversion {
     FERRY_CONVERT_FROM_BIG = 1,   /* the source is big-endian */
-    FERRY_CONVERT_TO_BIG = 2,     /* the target is */
+    FERRY_CONVERT_TO_BIG = 2,     /* the target is big-endian */
     FERRY_CONVERT_FROM_LONG4 = 4, /* the source's longs have 4 bytes */
-    FERRY_CONVERT_TO_LONG4 = 8,   /* the target's have */
+    FERRY_CONVERT_TO_LONG4 = 8,   /* the target's longs have 4 bytes */
 } ferry_conversion;
 
 /* One side of a copy. */
@@ -40,10 +40,9 @@ FERRY_API FERRY_MUST_USE int ferry_fields_copy(ferry *f, ferry_extent target, fe
 
 /* The conversion from the data format of rank `from` to that of rank `to`, to `*conversion`. All
  * ranks of a job have one format today, since Ferry does not convert its own frames: the conversion
- * is 0. Others are for data that come from elsewhere.
- * FERRY_EAGAIN: the format of a rank on another node is not known yet, it has been asked for; poll
- * and call again. FERRY_EPEER: such a rank has gone before it told. [app thread, handlers | never
- * blocks] cds.txt 4 (transtab). */
+ * is 0. Others are for data that come from elsewhere. FERRY_EAGAIN: the format of a rank on another
+ * node is not known yet and was asked for; poll and call again. FERRY_EPEER: that rank has gone
+ * before it answered. [app thread, handlers | never blocks] cds.txt 4 (transtab). */
 FERRY_API FERRY_MUST_USE int ferry_conversion_find(ferry *f, int from, int to, int *conversion);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 /* Core: ranks, requests that run code where they arrive, progress, tracking, collectives.
  *
- * A rank is a `ferry *`, as ferry_open gives it or ferry_main passes it. Functions do not check
- * whether it is NULL or closed; only ferry_close and ferry_error_message take NULL. There is no
- * state outside it: a process may hold many. One application thread per rank calls everything here;
- * handlers and callbacks run on it, one at a time, inside the calls marked "polls". Requests of one
- * rank to another are handled in the order sent, each exactly once, or their failure is reported.
- * dmcs.txt 3-4, prema.txt B. */
+ * A rank is a `ferry *`: ferry_open gives it, or ferry_main passes it. Only ferry_close and
+ * ferry_error_message accept NULL; no function checks whether it is closed. All state is in it, so
+ * a process may hold many ranks. One application thread of each rank makes all calls here. Handlers
+ * and callbacks run on this thread, one at a time, inside the calls marked "polls". Requests of one
+ * rank to another are handled in the order sent, each exactly once, or fail with a report. dmcs.txt
+ * 3-4, prema.txt B. */
 #ifndef FERRY_CORE_H
 #define FERRY_CORE_H
 
@@ -27,11 +27,12 @@ extern "C" {
 
 /* Start and stop. */
 
-/* How a rank is opened. Zero means the default; the variable named overrides it. */
+/* How a rank is opened. Each field names its environment variable, which overrides it, and its
+ * default, which zero stands for. */
 typedef struct ferry_options {
-    size_t size; /* sizeof(ferry_options) */
-    size_t
-        heap_bytes; /* shared heap of this rank, reserved not committed; FERRY_HEAP_BYTES; 16 GiB */
+    size_t size;       /* sizeof(ferry_options) */
+    size_t heap_bytes; /* of this rank's shared heap, reserved, not committed; FERRY_HEAP_BYTES; 16
+                          GiB */
     uint32_t ring_slots; /* requests in flight per peer and lane, a power of two from 2 to 65,536;
                             FERRY_RING_SLOTS; 256 */
     uint32_t ring_bytes; /* payload bytes in flight per peer and lane, a power of two from 1 KiB to
@@ -40,67 +41,67 @@ typedef struct ferry_options {
     void *user_data;          /* what ferry_user_data returns; lends until ferry_close */
     const void *communicator; /* the address of an MPI_Comm of a program that has initialised MPI:
                                  the job is its ranks; borrows; NULL: all ranks of the launcher */
-    size_t backlog_bytes;     /* limit of what waits for one peer here; docs/limits.md;
+    size_t backlog_bytes;     /* limit of what waits here for one peer; docs/limits.md;
                                  FERRY_BACKLOG_BYTES; 256 KiB */
-    const char *directory;    /* how ranks learn where objects are: "lazy", who asks; "home", their
-                                 creator too; "eager", all; or the path of a shared object with a
-                                 ferry_directory_protocol (object.h), with a '/' in it. The same on
-                                 all; FERRY_DIRECTORY; "lazy" */
-    uint64_t stall_ns; /* ferry_quiesce prints what every rank does when nothing has changed for so
-                          long, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
+    const char *directory; /* which ranks are told where objects are: "lazy": senders; "home": also
+                              the creator; "eager": all; or the path, with a '/', of a shared object
+                              with a ferry_directory_protocol (directory.h). The same on all ranks;
+                              FERRY_DIRECTORY; "lazy" */
+    uint64_t stall_ns;    /* if nothing has changed for so long, ferry_quiesce prints what each rank
+                             does, as `ferry why` does; FERRY_STALL_S, in seconds; 0: never */
     size_t waiting_bytes; /* limit of all that waits on this rank; docs/limits.md;
                              FERRY_WAITING_BYTES; a quarter of the machine's memory */
 } ferry_options;
 
-/* The initialiser of a struct whose first field is its size. Begin with it: a program and a library
- * that know different fields then still understand each other. Zero is the default of a field. */
+/* The initialiser of a struct whose first field is its size. Begin with it: then a program works
+ * with a library that knows other fields. Zero is the default of each field. */
 #define FERRY_OPTIONS_DEFAULTS                                                                     \
     {                                                                                              \
         sizeof(ferry_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0                            \
     }
 
-/* The program of one rank. Its return value is the rank's exit status: the low 8 bits, or 1 if they
- * are 0 and the value is not. */
+/* The program of one rank. Its return value gives the rank's exit status: its low 8 bits, or 1 if
+ * these are 0 and the value is not. */
 typedef int ferry_rank_main(ferry *f, int argc, char **argv);
 
 /* Runs `rank_main` once per rank and returns the exit status for main: the first that is not 0.
- * Alone it is one rank. Under `ferry run` or a known launcher it is the rank that the launcher made
- * it. With FERRY_RANKS=N in the environment it starts N ranks on this machine itself. Each rank is
- * opened with `options` (NULL: defaults), which are borrowed. If the environment announces ranks
- * that cannot be reached, prints why and returns non-zero. Call it once, first thing in main,
- * before any thread exists. [main thread | polls | may block] dmcs.txt 3.1. */
+ * Under `ferry run` or another known launcher this process is one rank of the launcher's job. A
+ * program started alone is one rank, or starts N ranks on this machine if the environment has
+ * FERRY_RANKS=N. Each rank is opened with `options` (NULL: defaults), which are borrowed. If the
+ * environment announces ranks that cannot be reached, it prints why and does not return 0. Call it
+ * once, first in main, before any thread exists. [main thread | polls | may block] dmcs.txt 3.1. */
 FERRY_API int ferry_main(int argc, char **argv, ferry_rank_main *rank_main,
                          const ferry_options *options);
 
-/* Opens the rank that this process is, inside a program that keeps its own main. Collective over
- * the job. `options` may be NULL; borrows it. Gives `*out`, freed with ferry_close. FERRY_ELAUNCH:
- * the environment announces ranks that cannot be reached; see ferry_error_message(NULL). [app
- * thread | may block] dmcs.txt 3.1, prema.txt B.2.1. */
+/* Opens this process's rank, in a program that keeps its own main. Collective over the job.
+ * `options` may be NULL; borrows it. Gives `*out`, freed with ferry_close. FERRY_ELAUNCH: the
+ * environment announces ranks that cannot be reached; see ferry_error_message(NULL). [app thread |
+ * may block] dmcs.txt 3.1, prema.txt B.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_open(const ferry_options *options, ferry **out);
 
-/* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective.
- * Ranks that have left are not waited for. FERRY_EPEER: one has died, and the program has not said
- * that it goes on (ferry_peer_watch). FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM:
- * the file of FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is
- * closed; ferry_error_message(NULL) says why. [app thread, not in handlers | polls | may block] */
+/* Finishes what this rank has sent, waits until every rank closes, frees `f`. Collective. Ranks
+ * that have left are not waited for. FERRY_EPEER: a rank has died, and not every rank has called
+ * ferry_peer_watch. FERRY_ELOST, FERRY_EINVAL: as ferry_quiesce. FERRY_ESYSTEM: the file of
+ * FERRY_TRACE or FERRY_PROFILE could not be written whole. In all cases the rank is closed;
+ * ferry_error_message(NULL) says why. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_close(ferry *f);
 
-/* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, that of
- * the headers: structs with a size grow in both directions. Lends for ever. [any thread | never
- * blocks]
- */
+/* The version of the library as text, such as "0.1.0". It may differ from FERRY_VERSION, the
+ * version of the headers: structs with a size allow that. Lends for ever. [any thread | never
+ * blocks] */
 FERRY_API const char *ferry_version(void);
 
-/* Ends the whole job at once, on every port, with exit status `status` (1 to 255; any other number
- * counts as 1). Prints a line with this rank's number and `reason`, which may be NULL. Writes out
- * this process's open files. The other ranks are killed. Does not return. [app thread, handlers] */
+/* Ends the whole job immediately, on every port, with exit status `status` (1 to 255; any other
+ * number counts as 1). Prints a line with this rank's number and `reason`, which may be NULL.
+ * Writes out this process's open files. The other ranks are killed. Does not return. [app thread,
+ * handlers] */
 FERRY_API void ferry_abort(ferry *f, int status, const char *reason) __attribute__((noreturn));
 
 /* This rank's number, from 0, and how many ranks the job has. [any thread | never blocks] */
 FERRY_API int ferry_rank(const ferry *f);
 FERRY_API int ferry_ranks(const ferry *f);
 
-/* The application's own pointer, kept for it. [app thread | never blocks] */
+/* Returns, or sets, a pointer that Ferry keeps for the program. [app thread | never blocks] */
 FERRY_API void *ferry_user_data(const ferry *f);
 FERRY_API void ferry_user_data_set(ferry *f, void *user_data);
 
@@ -110,21 +111,21 @@ FERRY_API void ferry_user_data_set(ferry *f, void *user_data);
  * thread] */
 FERRY_API uint64_t ferry_now(const ferry *f);
 
-/* Stands for work of `seconds`: the simulator advances the rank's clock by it; a real port returns
- * at once, sleeps or spins as FERRY_COMPUTE says ("none", the default; "sleep"; "spin"). Control
- * messages are served meanwhile, as during any task. [app thread, handlers | may block | does not
- * poll] */
+/* Stands for work of `seconds`: the simulator advances the rank's clock by it. A real port returns
+ * immediately (FERRY_COMPUTE=none, the default), sleeps (sleep) or spins (spin). Control messages
+ * are served meanwhile, as during any task. [app thread, handlers | may block | does not poll] */
 FERRY_API void ferry_compute(ferry *f, double seconds);
 
 /* Tracking. */
 
-/* An operation that can be tested and waited for: the papers' status. All zero means none. */
+/* An operation that can be tested and waited for: the papers' status. All zero names no
+ * operation. */
 typedef struct ferry_op {
     uint64_t word;
 } ferry_op;
 
-/* A function known to every rank by the same number, from 1. All zero names none: a call that needs
- * a handler refuses it with FERRY_EINVAL. */
+/* A function that every rank knows by the same number, from 1. All zero names no handler: a call
+ * that needs one returns FERRY_EINVAL. */
 typedef struct ferry_handler {
     uint16_t index;
 } ferry_handler;
@@ -148,54 +149,57 @@ typedef struct ferry_receipt {
     int error; /* 0, or why it failed or timed out */
     int rank;  /* the other rank. An object message: where the object was last known. A receive from
                   any rank: FERRY_ANY_RANK until it has met a message. A collective: this rank */
-    int tag;   /* the message's; after a receive with a wildcard the true one */
-    size_t size_bytes; /* payload; of a message that was too long for its receive, all of it */
+    int tag;   /* of the message, also after a receive of any tag */
+    size_t
+        size_bytes; /* of the payload; of the whole message, if it was too long for its receive */
     ferry_event event;
     int local_rank;
     ferry_handler handler;   /* of a request or an object message; else 0 */
     ferry_object object;     /* of an object message */
     void *local_address;     /* data sent, put or received into, or the target of a get */
-    uint64_t remote_address; /* of a put or get: on `rank`, to name, not to follow; else 0 */
-    size_t size_max;         /* of the receive; set when the message was too long for it */
-    const char *reason;      /* `error` in words, with the values; "" when that is 0 */
+    uint64_t remote_address; /* of a put or get: an address on `rank`; else 0 */
+    size_t size_max;         /* room of the receive; set if the message was too long for it */
+    const char *reason;      /* `error` in words, with the values; "" if it is 0 */
 } ferry_receipt;
 
-/* Called with the `..._arg` of its ferry_track when the step it stands for has come. Runs on the
- * application thread inside a call that polls, as a handler does and never beside one; may start
- * operations, may not wait. Borrows `receipt`. progressive-messages.txt 5.1.1, 5.1.4. */
+/* A callback of a ferry_track. Called with its `..._arg` when its event has come. It runs as a
+ * handler does: on the application thread, inside a call that polls, never beside a handler. It may
+ * start operations and may not wait. Borrows `receipt`. progressive-messages.txt 5.1.1, 5.1.4. */
 typedef void ferry_track_fn(ferry *f, void *arg, const ferry_receipt *receipt);
 
-/* The time-out of the papers, for a `timeout_ns`. */
+/* The timeout of the papers, as a value for `timeout_ns`. */
 #define FERRY_TIMEOUT_DEFAULT_NS UINT64_C(1000000000)
 
-/* How to learn what became of an operation: the papers' schedule. Any field may be zero. A tracked
- * operation ends in exactly one of completed, timed out and failed, after at most one submitted.
- * This holds also when the peer dies, memory runs out, or the rank is closed. The end comes in a
- * call that polls (but see ferry_background_begin), never in the call that starts the operation.
- * The struct is copied, so one may serve many operations; what it points to must live until they
- * end. progressive-messages.txt 4, 5.1.1. */
+/* Tells the caller the outcome of an operation: the papers' schedule. Any field may be zero. A
+ * tracked operation ends exactly once: completed, timed out or failed. Submitted comes at most
+ * once. This holds also if the peer dies, memory runs out, or the rank is closed. Events come in
+ * calls that poll (but see ferry_background_begin), never in the call that starts the operation.
+ * Ferry copies the struct, so one may serve many operations. The memory it points to must live
+ * until they end. progressive-messages.txt 4, 5.1.1. */
 typedef struct ferry_track {
     size_t size; /* sizeof(ferry_track) */
-    /* The data sent may be reused. Only an operation that sends data of the program reports it: not
-     * a get, a receive, a remote word or a collective. It comes before completed. It comes after
-     * failed or timed_out where the target could still read the data: see ferry_request_send. */
+    /* The data sent may be reused. Only operations that send data of the program report it: not a
+     * get, a receive, an atomic update or a collective. It comes before completed. If an operation
+     * fails or times out while the target may still read the data, it comes after that. */
     ferry_track_fn *submitted;
     void *submitted_arg;
-    /* The target's Ferry has it, and its handler, if any, has returned (but see `arrival`). */
+    /* The operation has arrived at the target, and its handler, if any, has returned (but see
+     * `arrival`). */
     ferry_track_fn *completed;
     void *completed_arg;
-    ferry_track_fn *failed; /* it will never complete */
+    ferry_track_fn *failed; /* the operation will never complete */
     void *failed_arg;
     ferry_op *op; /* set on return to a handle for ferry_op_test and ferry_op_wait, which end it */
-    /* No end came within `timeout_ns`, which is noticed by polls, never early; 0: no time-out. The
-     * operation is cancelled here, and later events are silenced; at the target it may still take
-     * effect. Without `timed_out` it fails, with FERRY_ETIMEDOUT. */
+    /* The operation has not ended within `timeout_ns` (0: no timeout). Polls notice that, never
+     * early. The operation is cancelled here and reports no later end; at the target it may still
+     * take effect. If `timed_out` is NULL, the operation fails with FERRY_ETIMEDOUT. */
     ferry_track_fn *timed_out;
     void *timed_out_arg;
     uint64_t timeout_ns;
-    /* A request completes when the target's Ferry has it, before its handler runs, whatever the
-     * target polls for. So does a put or get with a handler of the other rank, and a message to an
-     * object when the rank that has the object takes it or keeps it. Other operations as always. */
+    /* A request completes when it has arrived at the target, before its handler runs, whatever tag
+     * the target polls for. So does a put or get with a handler on the other rank. A message to an
+     * object completes when the rank of the object runs it or keeps it. Other operations do not
+     * change. */
     bool arrival;
 } ferry_track;
 
@@ -206,28 +210,29 @@ typedef struct ferry_track {
 
 /* The states of an operation: the papers' status. */
 typedef enum ferry_op_status {
-    FERRY_OP_NONE,    /* it names no operation: none has begun, or its end was taken */
+    FERRY_OP_NONE,    /* no operation: none has begun, or its end was taken */
     FERRY_OP_PENDING, /* it has not ended */
-    FERRY_OP_ENDED,   /* it has; ferry_op_test and ferry_op_wait take its end */
+    FERRY_OP_ENDED,   /* it has ended; ferry_op_test and ferry_op_wait take its end */
 } ferry_op_status;
 
-/* The ferry_op_status of `op`, which stays as it is. FERRY_EINVAL: it names no operation that is
- * still open. [app thread, handlers | never blocks | does not poll] prema.txt C.2.4 (status). */
+/* Returns the ferry_op_status of `op`, and changes nothing. FERRY_EINVAL: `op` names no operation
+ * that is still open. [app thread, handlers | never blocks | does not poll] prema.txt C.2.4
+ * (status). */
 FERRY_API FERRY_MUST_USE int ferry_op_state(ferry *f, ferry_op op);
 
-/* Whether `*op` has ended. When it has: sets `*op` to none and returns its end (0 or its error);
- * else FERRY_EAGAIN. None counts as ended well; ferry_op_state tells it apart. [app thread,
- * handlers | never blocks | does not poll] prema.txt C.2.4 (status). */
+/* If `*op` has ended, sets it to none and returns 0 or the error of the operation. If it has not
+ * ended, returns FERRY_EAGAIN. If `*op` is none already, returns 0; ferry_op_state tells the two
+ * cases apart. [app thread, handlers | never blocks | does not poll] prema.txt C.2.4 (status). */
 FERRY_API FERRY_MUST_USE int ferry_op_test(ferry *f, ferry_op *op);
 
-/* Polls until `*op` has ended, then as ferry_op_test. FERRY_ESTATE inside a handler, which may only
- * test. [app thread, not in handlers | polls | may block] */
+/* Polls until `*op` has ended, then as ferry_op_test. FERRY_ESTATE: inside a handler, which may
+ * only test. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_op_wait(ferry *f, ferry_op *op);
 
 /* Gives up waiting for `*op` and sets it to none. An operation that has not ended fails with
  * FERRY_ECANCELED here. It may still take effect at the target, but nothing is written to this
- * rank's memory any more. None, and an operation that has ended, stay as they are. FERRY_EINVAL: no
- * such operation. [app thread, handlers | never blocks | does not poll] */
+ * rank's memory any more. If `*op` is none or has ended, nothing changes. FERRY_EINVAL: no such
+ * operation. [app thread, handlers | never blocks | does not poll] */
 FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 
 /* Requests. */
@@ -237,19 +242,19 @@ FERRY_API int ferry_op_cancel(ferry *f, ferry_op *op);
 typedef struct ferry_message {
     ferry_handler handler;
     uint8_t word_count; /* 0 to FERRY_WORDS_MAX */
-    int32_t tag;        /* for ferry_poll_tag; 0 when it does not matter; not FERRY_ANY_TAG */
+    int32_t tag;        /* for ferry_poll_tag; 0 if it does not matter; not FERRY_ANY_TAG */
     uint64_t words[FERRY_WORDS_MAX];
     const void *data; /* in a handler: borrowed, 8-byte aligned, gone when the handler returns */
     size_t size_bytes;
 } ferry_message;
 
-/* Runs at the target. May send, allocate, put, get and create; may not wait: calls marked "not in
- * handlers" return FERRY_ESTATE. */
+/* A handler of requests, which runs at the target. It may send, allocate, put, get and create. It
+ * may not wait: calls marked "not in handlers" return FERRY_ESTATE. */
 typedef void ferry_request_fn(ferry *f, int source, const ferry_message *message);
 
 /* Registers `fn`. Every rank registers the same handlers in the same order; the first request after
- * the last registration checks that. `name` shows in logs, traces and reports; copied, cut at 31
- * bytes. FERRY_ENOMEM: more than 1,023 handlers. [app thread | never blocks] dmcs.txt 3.2,
+ * the last registration checks that. Logs, traces and reports show `name`, which is copied and cut
+ * at 31 bytes. FERRY_ENOMEM: more than 1,023 handlers. [app thread | never blocks] dmcs.txt 3.2,
  * prema.txt B.2.2. */
 FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
                                                     ferry_request_fn *fn, ferry_handler *out);
@@ -264,15 +269,16 @@ FERRY_API FERRY_MUST_USE int ferry_handler_register(ferry *f, const char *name,
 FERRY_API FERRY_MUST_USE int ferry_request_send(ferry *f, int rank, const ferry_message *message,
                                                 const ferry_track *track);
 
-/* As ferry_request_send, and returns when the request has arrived: when the Ferry of `rank` runs
- * its handler, or keeps it because the rank polls for another tag. To wait for the handler, send it
- * with a `track` that has an `op`, and wait for that. Polls meanwhile, so ranks that send so to
- * each other, or around a ring, all come back. Errors as ferry_request_send, and those of its
- * `track`. [app thread, not in handlers | polls | may block] dmcs.txt 3.1, prema.txt B.2.4. */
+/* As ferry_request_send, and returns when the request has arrived: when `rank` runs its handler, or
+ * keeps it because it polls for another tag. To wait for the end of the handler, use
+ * ferry_request_send with a `track` that has an `op`, and wait for that. It polls meanwhile, so
+ * ranks that call it for each other, or around a ring, all return. Errors as ferry_request_send,
+ * and those of its `track`. [app thread, not in handlers | polls | may block] dmcs.txt 3.1,
+ * prema.txt B.2.4. */
 FERRY_API FERRY_MUST_USE int ferry_request_sync(ferry *f, int rank, const ferry_message *message);
 
-/* Runs `message->handler` on every rank but the caller: those that the caller knows (member.h) and
- * that have not gone when it arrives. The handlers see the caller as source. It is no collective.
+/* Runs `message->handler` on every other rank that the caller knows (member.h) and that has not
+ * gone when the message arrives. The handlers see the caller as source. This is no collective.
  * Broadcasts of one rank run in the order sent, unless ranks come or go between them; other
  * requests may overtake them. `track` reports completed when every handler has returned,
  * FERRY_EPEER when a rank that passes the message on has died. FERRY_EAGAIN: docs/limits.md. Else
@@ -289,10 +295,10 @@ FERRY_API int ferry_poll(ferry *f);
 
 /* As ferry_poll, without tasks, for requests, messages to objects, puts and gets with `tag`;
  * FERRY_ANY_TAG is every tag. Requests with another tag are kept, in order, for later polls. Any
- * poll carries out a put or get without a tag, but a put stays after requests of its rank that are
- * kept. FERRY_EAGAIN: nothing was run, and more is kept than allowed (docs/limits.md); poll for the
- * other tags. FERRY_ESTATE: inside a handler. [app thread, not in handlers | polls | never blocks]
- * prema.txt B.2.6. */
+ * poll carries out a put or get without a tag; but while earlier requests of its rank are kept, a
+ * put waits for them. FERRY_EAGAIN: nothing was run, and more is kept than allowed
+ * (docs/limits.md); poll for the other tags. FERRY_ESTATE: inside a handler. [app thread, not in
+ * handlers | polls | never blocks] prema.txt B.2.6. */
 FERRY_API int ferry_poll_tag(ferry *f, int32_t tag);
 
 /* As ferry_poll, but sleeps until there was something to do or `timeout_ns` have passed
@@ -303,20 +309,20 @@ FERRY_API int ferry_wait(ferry *f, uint64_t timeout_ns);
 /* Collectives. More of them in collective.h. */
 /* Every rank calls the same collectives in the same order, with the same root, type, reduction and
  * size. They poll while they wait. FERRY_EINVAL: an argument is wrong, or ranks disagree; the
- * message names both calls. FERRY_EPEER: a rank has died, or has ended before the others; the
- * message says which, and how. docs/messages.md says how a program goes on. Or the root is no
- * member. FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the first
- * ferry_quiesce of a rank that has joined. FERRY_ENOMEM: no memory for another call. [app thread,
- * not in handlers | polls | may block] */
+ * message names both calls. FERRY_EPEER: a rank has died or ended before the others (the message
+ * says which, and how), or the root is no member; docs/messages.md says how a program goes on.
+ * FERRY_ELOST: as ferry_quiesce. FERRY_ESTATE: inside a handler, or before the first ferry_quiesce
+ * of a rank that has joined. FERRY_ENOMEM: no memory for another call. [app thread, not in handlers
+ * | polls | may block] */
 
-/* Returns when every rank has called it. Two close together are safe. dmcs.txt 3.6. */
+/* Returns when every rank has called it. One barrier may follow another directly. dmcs.txt 3.6. */
 FERRY_API int ferry_barrier(ferry *f);
 
 /* Copies `size_bytes` at `data` on `root` to `data` on every rank. */
 FERRY_API int ferry_broadcast(ferry *f, int root, void *data, size_t size_bytes);
 
-/* The type of a value: of reductions, movers, files and descriptors. Reductions and movers take
- * those above FERRY_INT16; the others are for ferry_fields_copy (convert.h) alone. */
+/* The type of a value: of reductions, movers, files and descriptors. Reductions and movers take the
+ * types from FERRY_DOUBLE to FERRY_BYTE; the others are for ferry_fields_copy (convert.h) alone. */
 typedef enum ferry_type {
     FERRY_DOUBLE,
     FERRY_FLOAT,
@@ -337,15 +343,15 @@ typedef enum ferry_reduction {
     FERRY_MIN,     /* a NaN wins over every number, as in FERRY_MAX */
     FERRY_MAX,
     FERRY_PRODUCT,
-    FERRY_AND, /* of bits, as FERRY_OR and FERRY_XOR: not of FERRY_DOUBLE and FERRY_FLOAT */
+    FERRY_AND, /* FERRY_AND, FERRY_OR, FERRY_XOR: of bits, not for FERRY_DOUBLE and FERRY_FLOAT */
     FERRY_OR,
     FERRY_XOR,
     FERRY_USER, /* a function of the program */
 } ferry_reduction;
 
 /* Combines `count` values at `in` over all ranks, in the order of ranks, into `out` on every rank.
- * The result has the same bits on every rank, and in every run with as many ranks. Integers wrap
- * around; a NaN wins over every number. `in` and `out` may be the same. */
+ * The result has the same bits on every rank, and in every run with the same number of ranks.
+ * Integers wrap around; a NaN wins over every number. `in` and `out` may be the same. */
 FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reduction, const void *in,
                               void *out, size_t count);
 
@@ -358,10 +364,11 @@ FERRY_API int ferry_allreduce(ferry *f, ferry_type type, ferry_reduction reducti
  * prema.txt 5.1 (termination). */
 FERRY_API int ferry_quiesce(ferry *f);
 
-/* Has the ferry_quiesce that this rank is in return soon, on this rank alone, so that it can leave
- * (ferry_leave) or do what handlers may not. The others' goes on, and does not end before this rank
- * has called ferry_quiesce again, which takes it up, or is gone. When it has ended already it
- * returns 0. Outside it does nothing. [handlers, tasks | never blocks] cds.txt 6. */
+/* Makes the ferry_quiesce that this rank is in return FERRY_ECANCELED soon, on this rank alone. The
+ * rank can then leave (ferry_leave) or do what handlers may not. On the other ranks ferry_quiesce
+ * goes on. It ends only after this rank has called ferry_quiesce again, and so joined it, or has
+ * gone. If it has ended already, this rank's call returns 0. Outside ferry_quiesce this call does
+ * nothing. [handlers, tasks | never blocks] cds.txt 6. */
 FERRY_API void ferry_quiesce_break(ferry *f);
 
 /* Account. */
@@ -377,13 +384,13 @@ typedef struct ferry_stats {
     uint64_t task_cpu_ns; /* processor time inside tasks */
     uint64_t idle_ns;     /* waiting with nothing to do */
     /* The rest of the time inside calls that poll: scheduling, packing, sending, and handlers
-     * shorter than a microsecond. Handlers and this are counted from the first task or
-     * ferry_trace_start on; before, no clock is read for them. */
+     * shorter than a microsecond. Handlers and this are counted only from the first task or
+     * ferry_trace_start on: before that, no clock is read for them. */
     uint64_t runtime_ns;
     uint64_t helper_ns; /* processor time of the helper thread */
-    /* Processor time behind runtime_ns, which also counts what other programs took meanwhile: read
-     * at tasks, at sleeps and for this account only, and divided by wall time among what happened
-     * between. */
+    /* Processor time of runtime_ns. That is wall time, so it also contains what other programs
+     * took. This is an estimate: the clock is read at tasks, at sleeps and for this account only,
+     * and what it shows is divided in the ratio of wall times. */
     uint64_t runtime_cpu_ns;
 } ferry_stats;
 
@@ -393,7 +400,8 @@ typedef struct ferry_stats {
     }
 
 /* Writes this rank's account to `*out`, which begins as FERRY_STATS_DEFAULTS. FERRY_EINVAL: `out`
- * is NULL or its size is none; nothing was written. [app thread | never blocks] */
+ * is NULL, or its size is not that of a ferry_stats; nothing was written. [app thread | never
+ * blocks] */
 FERRY_API int ferry_stats_get(ferry *f, ferry_stats *out);
 
 #ifdef __cplusplus

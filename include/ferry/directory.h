@@ -10,23 +10,24 @@ extern "C" {
 #endif
 
 /* Directory protocols, for writers of one. A protocol decides which ranks are told where an object
- * is, besides the ranks between which it moves: so it trades messages of its own against forwards.
- * A message finds its object under any protocol, since its creator and each rank that has sent it
- * on know where to. All ranks of a job have the same protocol: "lazy", "home", "eager", or one in a
- * shared object, whose path has a '/' in it; named by FERRY_DIRECTORY or ferry_options. prema.txt
+ * is, besides the two ranks of each move. So it can spend messages of its own to save forwards. A
+ * message finds its object under any protocol: the creator and each rank that the object has left
+ * know where it went. All ranks of a job have the same protocol: "lazy", "home", "eager", or one in
+ * a shared object, whose path has a '/' in it; named by FERRY_DIRECTORY or ferry_options. prema.txt
  * 4.2.4.1, C.2.1. */
 typedef struct ferry_directory_protocol {
     size_t size; /* sizeof(ferry_directory_protocol) */
     const char *name;
-    /* `object` has come to live on this rank, by its move number `movement`. May be NULL. */
+    /* Move number `movement` has brought `object` to this rank. May be NULL. */
     void (*arrived)(ferry *f, ferry_object object, uint32_t movement);
     /* A message of rank `origin` has found `object` on this rank after `hops` forwards, one at
-     * least. `movement` brought the object here; it may have gone on since. */
+     * least. Move `movement` brought the object here; it may have moved again since. */
     void (*found)(ferry *f, ferry_object object, uint32_t movement, int origin, uint32_t hops);
-    /* This rank, the object's home, has learnt from `place` that the object is there. May be NULL.
-     */
+    /* This rank is the home of `object`. It has learnt from rank `place` that the object is there.
+     * May be NULL. */
     void (*learnt)(ferry *f, ferry_object object, uint32_t movement, int place);
-    /* Every rank keeps what the home tells it, asked or not, and hears of the object's end. */
+    /* Every rank keeps what the home tells it, even if it has not asked, and is told when the
+     * object is destroyed. */
     bool everyone;
 } ferry_directory_protocol;
 
@@ -39,10 +40,10 @@ typedef struct ferry_directory_protocol {
 #define FERRY_DIRECTORY_SYMBOL "ferry_directory_plugin"
 
 /* Tells `rank` that move number `movement` has brought `object` to `place`. A rank that knows a
- * later move drops this. Call it with the numbers that a function of the protocol was given, with
- * this rank as the place or, in `learnt`, the place given. To this rank itself it does nothing; a
- * rank or a place that is none is logged. [app thread, inside the functions of a protocol | never
- * blocks] */
+ * later move drops this. Call it with the `movement` that a function of the protocol was given.
+ * `place` is this rank or, in `learnt`, the place given. If `rank` is this rank, nothing happens. A
+ * `rank` or `place` that does not exist is logged. [app thread, inside the functions of a protocol
+ * | never blocks] */
 FERRY_API void ferry_directory_tell(ferry *f, int rank, ferry_object object, uint32_t movement,
                                     int place);
 

@@ -39,13 +39,13 @@ enum ferry_error {
     FERRY_ELOST = -61,   /* a message was dropped: the job's work cannot be complete any more */
 };
 
-/* Name of an error code, such as "FERRY_EINVAL"; "FERRY_E(?)" for a number that is none. Lends for
- * ever. [any thread | never blocks] */
+/* The name of an error code, such as "FERRY_EINVAL"; "FERRY_E(?)" if the number is no error code.
+ * Lends for ever. [any thread | never blocks] */
 FERRY_API const char *ferry_strerror(int error);
 
-/* Says which values were wrong in the last call on `f` that failed, or on this thread when `f` is
- * NULL (calls that have no handle yet, such as ferry_open). Never NULL; lends until the next
- * failing call. [app thread | never blocks] */
+/* Says what was wrong, with the values, in the last call on `f` that failed. If `f` is NULL: in the
+ * last call of this thread that has no rank yet, such as ferry_open. Never NULL; lends until the
+ * next failing call. [app thread | never blocks] */
 FERRY_API const char *ferry_error_message(const ferry *f);
 
 #ifdef __cplusplus
