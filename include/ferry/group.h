@@ -1,10 +1,10 @@
-/* Group: some ranks of the job, in an order, that make collective calls together.
+/* Group: a list of ranks that make collective calls together, as MPI's communicators.
  *
- * A group has its ranks for as long as it lives: one that dies or leaves is not replaced, and from
- * then on calls over the group fail with FERRY_EPEER. The ranks that are left make a new group. A
- * rank may be in any number of groups. NULL stands for all members (member.h), wherever a group is
- * taken. `ferry_collective` (collective.h) takes a group. Ranks keep their numbers: a root is a
- * rank of the job. */
+ * The ranks of a group never change. If one of them dies or leaves, later calls over the group fail
+ * with FERRY_EPEER, and the other ranks can make a new group. A rank may be in any number of
+ * groups. Each argument that is a group may be NULL: all members (member.h). `ferry_collective`
+ * (collective.h) takes a group. Ranks keep their numbers: a root is a rank of the job. A rank's
+ * *place* is its index in the group. */
 #ifndef FERRY_GROUP_H
 #define FERRY_GROUP_H
 
@@ -19,28 +19,29 @@ typedef struct ferry_group ferry_group;
 /* The colour of a rank that is to be in no group. */
 #define FERRY_NO_COLOUR (-1)
 
-/* Makes groups of the ranks of `parent`: one for each `colour`, from 0, of the ranks that pass it,
- * ordered by `key`, and for equal keys as in `parent`. Gives `*out`, freed with ferry_group_free;
- * NULL for a rank that passes FERRY_NO_COLOUR. Every rank of `parent` calls it. When it fails on
- * one rank of a new group, that group fails on all of them. FERRY_EINVAL: another colour below 0.
- * Other errors as ferry_allreduce. [app thread, not in handlers | polls | may block] */
+/* Divides the ranks of `parent` into groups. Ranks that pass the same `colour` (0 or above) are one
+ * group, ordered by `key` and, for equal keys, as in `parent`. Gives `*out`, freed with
+ * ferry_group_free; NULL for a rank that passes FERRY_NO_COLOUR. Every rank of `parent` calls it.
+ * If the call fails on one rank of a new group, it fails on all ranks of that group. FERRY_EINVAL:
+ * another colour below 0. Other errors as ferry_allreduce. [app thread, not in handlers | polls |
+ * may block] */
 FERRY_API FERRY_MUST_USE int ferry_group_split(ferry *f, ferry_group *parent, int colour, int key,
                                                ferry_group **out);
 
 /* Makes the group of the `count` ranks at `ranks`, in that order. Every rank of `parent` calls it
- * with the same list; `*out` is NULL for those that are not in it. Borrows `ranks`. FERRY_EPEER: a
- * listed rank has died or left. FERRY_EINVAL: a rank that is not in `parent` or is listed twice, or
- * lists that differ. Other errors as ferry_group_split. [app thread, not in handlers | polls | may
- * block] */
+ * with the same list; `*out` is NULL on ranks that are not in the list. Borrows `ranks`.
+ * FERRY_EPEER: a listed rank has died or left. FERRY_EINVAL: a listed rank is not in `parent` or is
+ * listed twice, or the lists differ. Other errors as ferry_group_split. [app thread, not in
+ * handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_group_create(ferry *f, ferry_group *parent, const int *ranks,
                                                 int count, ferry_group **out);
 
-/* Frees `group`, on this rank alone. Started calls over it go on. NULL is left in peace. Groups
- * that are left at ferry_close are freed there. [app thread, not in handlers | never blocks] */
+/* Frees `group` on this rank alone. Started calls over it go on. NULL is ignored. ferry_close frees
+ * the groups that are left. [app thread, not in handlers | never blocks] */
 FERRY_API void ferry_group_free(ferry *f, ferry_group *group);
 
-/* How many ranks `group` has; the rank whose place is `place`, from 0; the place of `rank`. -1:
- * there is none. [app thread | never blocks] */
+/* How many ranks `group` has; the rank at `place`, from 0; the place of `rank`. -1: there is no
+ * such place or rank. [app thread | never blocks] */
 FERRY_API int ferry_group_count(const ferry *f, const ferry_group *group);
 FERRY_API int ferry_group_rank(const ferry *f, const ferry_group *group, int place);
 FERRY_API int ferry_group_place(const ferry *f, const ferry_group *group, int rank);
