@@ -1,11 +1,12 @@
 /* Collections: objects that a program addresses by an index, and steps of such objects.
  *
- * An element is an ordinary object with an index of 1 to 3 dimensions. A sender names the index. A
- * map says on which rank an element begins. That rank, the home of the index, knows its name.
+ * An element is an ordinary object with an index of 1 to 3 dimensions. Senders name the index. A
+ * map says on which rank an element begins. That rank is the home of the index and knows the
+ * element's name.
  *
- * A message to an index that has no element yet waits until there is one. A message to an index
- * whose element was removed fails at its sender. Messages from one rank to one index are handled in
- * the order sent. While there are collections no rank leaves or joins. docs/guide/collections.md */
+ * If an index has no element yet, messages to it wait until there is one. If its element was
+ * removed, they fail at their senders. Messages from one rank to one index are handled in the order
+ * sent. While there are collections, no rank may leave or join. docs/guide/collections.md */
 #ifndef FERRY_COLLECTION_H
 #define FERRY_COLLECTION_H
 
@@ -38,73 +39,75 @@ static inline bool ferry_index_equal(ferry_index a, ferry_index b)
     return a.at[0] == b.at[0] && a.at[1] == b.at[1] && a.at[2] == b.at[2];
 }
 
-/* An element where it is. Handlers of messages to elements are registered with
+/* An element, on the rank where it is. Handlers of messages to elements are registered with
  * ferry_object_handler_register; their `data` is a `ferry_element *`. The program changes what
  * `data` points to, and may replace `data`, which the type's `destroy` frees. */
 typedef struct ferry_element {
     ferry_collection *collection;
     ferry_index index;
-    ferry_object object; /* its name; for ferry_object_move and the like */
-    void *data;          /* what `make` or the type's `unpack` gave */
+    ferry_object object; /* the name of the element; for ferry_object_move and the like */
+    void *data;          /* what `make` or the type's `unpack` returned */
 } ferry_element;
 
 /* Where elements begin. */
 typedef enum ferry_map {
     FERRY_MAP_DEFAULT, /* FERRY_MAP_BLOCK with extents, else FERRY_MAP_HASH */
     FERRY_MAP_BLOCK,   /* a box of indices for each rank */
-    FERRY_MAP_CYCLIC,  /* round the ranks, the last dimension fastest */
+    FERRY_MAP_CYCLIC,  /* the ranks in turn, the last dimension fastest */
     FERRY_MAP_CURVE,   /* equal pieces of a space-filling curve (Z order) */
     FERRY_MAP_HASH,    /* spread by a hash of the index */
 } ferry_map;
 
-/* Says on which rank the element of `index` begins: the same on every rank, and each time. Calls
- * nothing of Ferry's. */
+/* Returns the rank on which the element of `index` begins: the same on every rank and in every
+ * call. It makes no calls to Ferry. */
 typedef int ferry_map_fn(void *arg, ferry_index index, int ranks);
 
 /* Makes the data of an element that begins on this rank. `element->data` is NULL, and its object
  * has no name yet. `bytes` are those of ferry_collection_insert; NULL in ferry_collection_create.
- * May send, and say what the first step needs. NULL: it could not. */
+ * It may send, and call ferry_step_next for the first step. It returns NULL if it cannot make the
+ * data. */
 typedef void *ferry_make_fn(ferry *f, ferry_element *element, void *arg, const void *bytes,
                             size_t size_bytes);
 
 /* One message of a step. Lent until the step returns. */
 typedef struct ferry_input {
     ferry_index from; /* the element that sent it */
-    bool from_rank;   /* no element sent it, but rank `source` */
+    bool from_rank;   /* rank `source` sent it, not an element */
     int source;
-    const ferry_message *message; /* its first two words, and its data */
+    const ferry_message *message; /* its first two words and its data */
 } ferry_input;
 
-/* The messages and the values of a step. Inputs come in the order of ferry_step.from. Without such
- * a list they come in the order of their senders' indices. So the order is the same in each run. */
+/* The messages and the values of a step. The messages stand in the order of ferry_step.from or,
+ * without such a list, in the order of their senders' indices. So the order is the same in each
+ * run. */
 typedef struct ferry_inputs {
     uint64_t step; /* its number, from 0 */
     size_t count;
     const ferry_input *inputs;
-    const void *reduced; /* the reduction that the step has waited for; NULL: none */
+    const void *reduced; /* the result of the reduction that the step needed; NULL: none */
     size_t reduced_count;
 } ferry_inputs;
 
-/* Runs a step of an element. To go on it calls ferry_step_next; else it was the last step. */
+/* Runs a step of an element. If it does not call ferry_step_next, this was the element's last
+ * step. */
 typedef void ferry_step_fn(ferry *f, ferry_element *element, const ferry_inputs *inputs);
 
 /* Describes a collection. It is the same on every rank. Zero is the default of each field. */
 typedef struct ferry_collection_options {
-    size_t size;                 /* sizeof(ferry_collection_options) */
-    int dims;                    /* 1 to 3; 0 means 1 */
-    int64_t extents[3];          /* elements 0 to extents - 1 in each dimension are made by
-                                    ferry_collection_create; all 0: it makes none, and any index may
-                                    be inserted */
+    size_t size;        /* sizeof(ferry_collection_options) */
+    int dims;           /* 1 to 3; 0 means 1 */
+    int64_t extents[3]; /* ferry_collection_create makes the elements 0 to extents - 1 in each
+                           dimension; all 0: it makes none, and any index may be inserted */
     const ferry_object_ops *ops; /* of an element's data; not FERRY_OBJECT_SHARED */
     ferry_make_fn *make;
     void *make_arg;
     ferry_map map;
-    ferry_map_fn *map_fn; /* not NULL: the map */
+    ferry_map_fn *map_fn; /* not NULL: used in place of `map` */
     void *map_arg;
     ferry_step_fn *step;                  /* of elements with steps */
     const ferry_balance_options *balance; /* of each element; borrowed; NULL: defaults */
     bool fixed;                           /* the scheduler does not move elements */
-    size_t value_bytes;                   /* not 0: reductions are of values of this size, */
+    size_t value_bytes;                   /* not 0: reductions combine values of this size, */
     ferry_combine_fn *combine;            /* by this function, in any order */
     void *combine_arg;
 } ferry_collection_options;
@@ -124,23 +127,24 @@ FERRY_API FERRY_MUST_USE int
 ferry_collection_create(ferry *f, const ferry_collection_options *options, ferry_collection **out);
 
 /* Waits as ferry_quiesce, then destroys all elements and frees `c`. Collective. Messages that wait
- * for elements fail with FERRY_ECANCELED. An error of ferry_quiesce is returned; `c` is freed all
- * the same. [app thread, not in handlers | polls | may block] */
+ * for elements fail with FERRY_ECANCELED. If ferry_quiesce fails, its error is returned, and `c` is
+ * freed too. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_collection_destroy(ferry_collection *c);
 
-/* Has the element of `index` made on its home from `size_bytes` at `bytes`, which are borrowed. If
- * the index has an element the call does nothing. `by`: the element that asks, whose handler runs;
- * the new one takes part in its current reduction and later ones. NULL: in those that have not
- * begun. FERRY_EINVAL: the index lies outside the extents. Else as ferry_request_send. [app thread,
- * handlers | may block outside handlers | polls when it blocks] */
+/* Asks the home of `index` to make its element from `size_bytes` at `bytes`, which are borrowed. If
+ * the index has an element, the call does nothing. `by` is the element whose handler makes the
+ * call, or NULL. The new element takes part in reductions from the current one of `by` on; if `by`
+ * is NULL, from the first that has not begun. FERRY_EINVAL: the index lies outside the extents.
+ * Else as ferry_request_send. [app thread, handlers | may block outside handlers | polls when it
+ * blocks] */
 FERRY_API FERRY_MUST_USE int ferry_collection_insert(ferry_collection *c, ferry_element *by,
                                                      ferry_index index, const void *bytes,
                                                      size_t size_bytes);
 
-/* Destroys the element of `index` after the messages that this rank has sent to it. A message to
- * the index fails from then on, until it is inserted again. Without an element it waits for one, as
- * a message does. An element may also end itself by ferry_object_destroy. [app thread, handlers |
- * may block outside handlers | polls when it blocks] */
+/* Destroys the element of `index` after the messages that this rank has sent to it. Later messages
+ * to the index fail, until it is inserted again. If the index has no element yet, the call takes
+ * effect when there is one. An element may also destroy itself with ferry_object_destroy. [app
+ * thread, handlers | may block outside handlers | polls when it blocks] */
 FERRY_API FERRY_MUST_USE int ferry_collection_remove(ferry_collection *c, ferry_index index);
 
 /* Sends `message` to the element of `index`, wherever it is; as ferry_object_send. If the index has
@@ -157,22 +161,22 @@ typedef struct ferry_section {
 } ferry_section;
 
 /* Sends `message` once to each element of `section` (NULL: to all) that its home knows when the
- * message comes there. Elements that move meanwhile get it too. Such messages of one rank come in
- * the order sent. They have no order with those of ferry_collection_send. The handler's `source` is
+ * message arrives there. Elements that move meanwhile get it too. Such messages of one rank arrive
+ * in the order sent, but in no order with those of ferry_collection_send. The handler's `source` is
  * the home. Errors as ferry_request_send. [app thread, handlers | may block and poll outside
  * handlers] */
 FERRY_API FERRY_MUST_USE int ferry_collection_send_section(ferry_collection *c,
                                                            const ferry_section *section,
                                                            const ferry_message *message);
 
-/* The next element that is on this rank and that no handler of another object holds; NULL after the
- * last. Begin with NULL. In no order. Lends until the next call that polls: until then the
- * scheduler leaves the element here. Do not create, insert or destroy meanwhile. [app thread,
- * handlers | never blocks] */
+/* The element after `after` on this rank, in no particular order. Begin with NULL; NULL is returned
+ * after the last. It leaves out elements whose handlers run, except the caller's own. Lends until
+ * the next call that polls: until then the scheduler does not move the element. Do not create,
+ * insert or destroy meanwhile. [app thread, handlers | never blocks] */
 FERRY_API ferry_element *ferry_collection_next(ferry_collection *c, const ferry_element *after);
 
-/* The home of `index`: where its element begins. FERRY_EINVAL: it lies outside. [app thread,
- * handlers | never blocks] */
+/* The home of `index`: the rank where its element begins. FERRY_EINVAL: it lies outside the
+ * extents. [app thread, handlers | never blocks] */
 FERRY_API int ferry_collection_home(const ferry_collection *c, ferry_index index);
 
 /* The rank that `c` belongs to. [app thread, handlers | never blocks] */
@@ -180,7 +184,7 @@ FERRY_API ferry *ferry_collection_rank(const ferry_collection *c);
 
 /* Reductions. */
 
-/* Where the result of a reduction goes, besides to steps that wait for it. */
+/* Where the result of a reduction goes, besides to the steps that wait for it. */
 typedef enum ferry_reduced {
     FERRY_REDUCED_NOWHERE,
     FERRY_REDUCED_ELEMENT, /* a message to the element of `index` */
@@ -188,7 +192,7 @@ typedef enum ferry_reduced {
     FERRY_REDUCED_RANKS,   /* a request handler on every rank */
 } ferry_reduced;
 
-/* The part of one element in a reduction. All but `values` is the same for all elements. */
+/* The part of one element in a reduction. All fields but `values` are the same for all elements. */
 typedef struct ferry_contribution {
     size_t size;               /* sizeof(ferry_contribution) */
     const void *values;        /* borrowed; with `count` 0 the reduction is a barrier */
@@ -196,7 +200,8 @@ typedef struct ferry_contribution {
     ferry_type type;           /* of a value, unless the collection has `value_bytes` */
     ferry_reduction reduction; /* likewise */
     ferry_reduced to;
-    ferry_handler handler; /* gets the values as data, and the reduction's number as word */
+    ferry_handler
+        handler; /* gets the values as data, and the reduction's number as its first word */
     ferry_index index;
     int rank;
 } ferry_contribution;
@@ -208,8 +213,8 @@ typedef struct ferry_contribution {
     }
 
 /* Adds the values of `element`, whose handler runs, to its next reduction. Reduction n is complete
- * when every element has called this n + 1 times, wherever it was then. Values are combined in any
- * order. FERRY_ESTATE: its step waits for the reduction before. [app thread, handlers | never
+ * when every element has made this call n + 1 times, on any rank. Values are combined in any order.
+ * FERRY_ESTATE: a step of the element waits for its last reduction. [app thread, handlers | never
  * blocks] */
 FERRY_API FERRY_MUST_USE int ferry_element_contribute(ferry_element *element,
                                                       const ferry_contribution *contribution);
@@ -219,10 +224,10 @@ FERRY_API FERRY_MUST_USE int ferry_element_contribute(ferry_element *element,
 /* The needs of a step. */
 typedef struct ferry_step {
     size_t size;             /* sizeof(ferry_step) */
-    uint32_t messages;       /* this many of the step's number */
-    const ferry_index *from; /* not NULL: one from each of these elements */
-    bool reduction;          /* the result of the reduction to which it contributed last */
-    uint64_t number;         /* of the step, if it is larger than the next */
+    uint32_t messages;       /* how many messages with the step's number */
+    const ferry_index *from; /* not NULL: the elements that send one each */
+    bool reduction;  /* also the result of the reduction to which the element contributed last */
+    uint64_t number; /* number of the step, if it is larger than the next; else 0 */
 } ferry_step;
 
 #define FERRY_STEP_DEFAULTS                                                                        \
@@ -230,26 +235,26 @@ typedef struct ferry_step {
         sizeof(ferry_step), 0, NULL, false, 0                                                      \
     }
 
-/* Says what the next step of `element` needs: in its handler, its step or `make`. The first is
- * number 0. The step runs as soon as all is there, as a task of its own or in that of the last
- * message. FERRY_ESTATE: its next step waits already, or the collection has no `step`. [app thread,
- * handlers | never blocks] */
+/* Says what the next step of `element` needs. Call it in a handler or step of the element, or in
+ * `make`. The first step has number 0. The step runs when all that it needs has arrived, as a task
+ * of its own or in the task of the last message. FERRY_ESTATE: the element has a next step already,
+ * or the collection has no `step`. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_step_next(ferry_element *element, const ferry_step *needs);
 
 /* Sends `message` to step `number` of the element of `index` from `element` (NULL: from this rank).
- * It has no handler and two words at most. One that comes before its step waits in the element. One
- * that comes after its step, or that the step does not need, is an error that
- * ferry_collection_check tells. Else as ferry_collection_send. [app thread, handlers | may block
- * and poll outside handlers] */
+ * The message has no handler and two words at most. If it comes before its step, it waits in the
+ * element. If it comes after its step, or the step does not need it, ferry_collection_check reports
+ * an error. Else as ferry_collection_send. [app thread, handlers | may block and poll outside
+ * handlers] */
 FERRY_API FERRY_MUST_USE int ferry_step_send(ferry_collection *c, const ferry_element *element,
                                              ferry_index index, uint64_t number,
                                              const ferry_message *message,
                                              const ferry_track *track);
 
-/* After ferry_quiesce: says whether anything waits that will not come. Collective. FERRY_ESTATE, on
- * every rank: a step lacks messages, a message has no element or no step, or a reduction is
- * incomplete; the message names the element and what it misses. [app thread, not in handlers |
- * polls | may block] */
+/* After ferry_quiesce: checks that no step, message or reduction waits for ever. Collective.
+ * FERRY_ESTATE, on every rank: a step lacks messages, a message has no element or no step, or a
+ * reduction is incomplete; the message names the element and what it misses. [app thread, not in
+ * handlers | polls | may block] */
 FERRY_API int ferry_collection_check(ferry_collection *c);
 
 #ifdef __cplusplus

@@ -16,17 +16,17 @@ extern "C" {
 
 /* Operations belong to epochs. A rank opens an epoch with ferry_window_fence, ferry_window_start or
  * ferry_window_lock. Puts and accumulates take effect when the epoch ends, or in
- * ferry_window_flush: after all gets of the epoch, so that those see the arrays as they were. Gets,
- * fetches and swaps take effect when they are carried out, at the latest when the epoch ends.
- * Accumulates, fetches and swaps of one element are atomic towards every other operation on it. */
+ * ferry_window_flush. They do so after all gets of the epoch, so gets see the arrays as they were.
+ * Gets, fetches and swaps take effect at the latest when the epoch ends. Accumulates, fetches and
+ * swaps are atomic: no other operation on the element sees a part of them. */
 
-/* In a direct window (ferry_window_options) puts and accumulates take effect as gets do, in no
- * order with the gets of their epoch. A put of 8 bytes is then one store, and a fence is one
- * barrier.
+/* In a direct window (ferry_window_options) puts and accumulates take effect at the latest when the
+ * epoch ends, in no order with the gets of their epoch. In shared memory a put of 8 bytes is then
+ * one store, and a fence is one barrier.
  *
- * In shared memory the caller carries an operation out itself, and the target need not poll.
- * Elsewhere the target carries it out in a poll. If a rank dies, operations on its array fail with
- * FERRY_EPEER, and so does the call that ends their epoch. */
+ * In shared memory the caller performs an operation itself, and the target need not poll. Elsewhere
+ * the target performs it in a poll. If a rank dies, operations on its array fail with FERRY_EPEER,
+ * and so does the call that ends their epoch. */
 typedef struct ferry_window ferry_window;
 
 /* The value of an element. NULL data: no value. */
@@ -41,7 +41,7 @@ typedef struct ferry_window_options {
     ferry_group *group;               /* kept until ferry_window_free; NULL: all members */
     const ferry_window_value *values; /* the array of this rank at first; borrowed */
     size_t count;                     /* of `values` */
-    bool direct; /* puts do not wait for the end of their epoch; the same on all ranks */
+    bool direct; /* puts do not wait for the end of their epoch; the same value on all ranks */
 } ferry_window_options;
 
 #define FERRY_WINDOW_OPTIONS_DEFAULTS                                                              \
@@ -56,36 +56,34 @@ typedef struct ferry_window_options {
 FERRY_API FERRY_MUST_USE int ferry_window_create(ferry *f, const ferry_window_options *options,
                                                  ferry_window **out);
 
-/* Frees the window and this rank's array. Every rank of the group calls it, outside start, post and
- * lock epochs; puts that no fence has carried out are cancelled. NULL is left in peace.
- * FERRY_ESTATE: such an epoch is open; nothing was freed. FERRY_EPEER: a rank is gone; the handle
- * is freed, and the array's memory is released when this rank closes. Windows that are left at
- * ferry_close are freed there. [app thread, not in handlers | polls | may block] */
+/* Frees the window and this rank's array. Every rank of the group calls it, outside epochs of
+ * start, post and lock. Puts that no fence has performed are cancelled. NULL is ignored.
+ * FERRY_ESTATE: such an epoch is open; nothing was freed. FERRY_EPEER: a rank has gone; the window
+ * is freed, and the array's memory when this rank closes. ferry_close frees the windows that are
+ * left. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_window_free(ferry_window *window);
 
 /* How many elements the array of this rank has. [app thread, handlers | never blocks] */
 FERRY_API uint64_t ferry_window_length(const ferry_window *window);
 
-/* Copies element `index` of this rank to `target`, in no epoch: as ferry_window_get does without
- * track. [app thread, handlers | never blocks] A.1.4 (object). */
+/* Copies element `index` of this rank to `target` immediately; no epoch is needed. Sizes and errors
+ * as ferry_window_get. [app thread, handlers | never blocks] A.1.4 (object). */
 FERRY_API FERRY_MUST_USE int ferry_window_read(ferry_window *window, int64_t index, void *target,
                                                size_t room_bytes, size_t *size_bytes);
 
-/* Operations. FERRY_EINVAL: no rank of the window. FERRY_ESTATE: no epoch is open towards `rank`.
- * FERRY_EPEER: it is gone. The end of an operation with `track` is told by that alone. The call
- * that ends the epoch tells a later failure of an operation without `track`. None reports
- * submitted. */
+/* Operations. FERRY_EINVAL: `rank` is not in the window. FERRY_ESTATE: no epoch is open towards
+ * `rank`. FERRY_EPEER: it has gone. If an operation has a `track`, only that reports its end. If it
+ * has none, the call that ends the epoch returns its error. No operation reports submitted. */
 
-/* Replaces element `index` of `rank` by the `size_bytes` at `value`; NULL: by no value. Keeps
- * `value` until the epoch ends, or `track` reports the end. FERRY_ERANGE, later, in a direct window
- * also here: a negative index lies before the array. FERRY_ENOMEM, here or later. [app thread,
- * handlers | never blocks] A.1.2.
- */
+/* Replaces the value of element `index` of `rank` by a copy of `value`. NULL: the element then has
+ * no value. Keeps `value` until the epoch ends, or `track` reports the end. FERRY_ERANGE, reported
+ * later, in a direct window also here: a negative index lies before the array. FERRY_ENOMEM, here
+ * or later. [app thread, handlers | never blocks] A.1.2. */
 FERRY_API FERRY_MUST_USE int ferry_window_put(ferry_window *window, int rank, int64_t index,
                                               const ferry_window_value *value,
                                               const ferry_track *track);
 
-/* Where ferry_window_get puts a value, for which there are `room_bytes`. */
+/* Where ferry_window_get stores a value: `room_bytes` at `data`. */
 typedef struct ferry_window_target {
     void *data;
     size_t room_bytes;
@@ -101,8 +99,8 @@ FERRY_API FERRY_MUST_USE int ferry_window_get(ferry_window *window, int rank, in
                                               const ferry_window_target *target,
                                               const ferry_track *track);
 
-/* Many elements in one operation. Each of these calls is as one put (get) for every element, in any
- * order, with one end. A failure may leave some done. */
+/* Many elements in one operation. Each of these calls does one put (get) for every element, in any
+ * order, and ends once. If it fails, some may be done. */
 
 /* An element of ferry_window_put_vector, and of ferry_window_get_vector. */
 typedef struct ferry_window_put_piece {
@@ -115,9 +113,9 @@ typedef struct ferry_window_get_piece {
 } ferry_window_get_piece;
 
 /* Puts (gets) the `count` elements that `pieces` names. Borrows `pieces`; keeps the values
- * (targets) as ferry_window_put (ferry_window_get). FERRY_EINVAL: no pieces, or one without a
- * place. Other errors as ferry_window_put (ferry_window_get). [app thread, handlers | never blocks]
- */
+ * (targets) as ferry_window_put (ferry_window_get). FERRY_EINVAL: `pieces` is NULL, or a piece has
+ * no memory. Other errors as ferry_window_put (ferry_window_get). [app thread, handlers | never
+ * blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_put_vector(ferry_window *window, int rank,
                                                      const ferry_window_put_piece *pieces,
                                                      size_t count, const ferry_track *track);
@@ -154,18 +152,17 @@ typedef struct ferry_window_change {
     size_t count; /* of numbers at `value` */
 } ferry_window_change;
 
-/* Combines element `index` of `rank` with a value. An element without a value takes `value`. Keeps
- * `what->value` as ferry_window_put does. FERRY_EINVAL, later, in a direct window also here: the
- * element has another size than `count` numbers. Other errors as ferry_window_put. [app thread,
- * handlers | never blocks] A.1.2.
- */
+/* Combines element `index` of `rank` with a value. If the element has no value, it gets `value`.
+ * Keeps `what->value` as ferry_window_put does. FERRY_EINVAL, reported later, in a direct window
+ * also here: the element's size is not that of `count` numbers. Other errors as ferry_window_put.
+ * [app thread, handlers | never blocks] A.1.2. */
 FERRY_API FERRY_MUST_USE int ferry_window_accumulate(ferry_window *window, int rank, int64_t index,
                                                      const ferry_window_change *what,
                                                      const ferry_track *track);
 
-/* As an accumulate of one number that takes effect like a get: copies the number before it to
- * `old`, which is kept as a get's target; 0 when there was no value. `what->value` is borrowed.
- * [app thread, handlers | never blocks] */
+/* Accumulates one number and copies the number that was there before to `old`; 0 if there was no
+ * value. It takes effect as a get does. Keeps `old` as ferry_window_get keeps its target; borrows
+ * `what->value`. [app thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_fetch(ferry_window *window, int rank, int64_t index,
                                                 const ferry_window_change *what, void *old,
                                                 const ferry_track *track);
@@ -176,23 +173,23 @@ typedef struct ferry_window_swap {
     size_t size_bytes; /* 1 to 8 */
 } ferry_window_swap;
 
-/* Compares and swaps element `index` of `rank`; else as ferry_window_fetch. An element without a
- * value counts as bytes of 0. FERRY_EINVAL, here or later: the element has another size. [app
+/* Compares and swaps element `index` of `rank`. If the element has no value, its bytes count as 0.
+ * Else as ferry_window_fetch. FERRY_EINVAL, here or later: the element has another size. [app
  * thread, handlers | never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_window_compare_swap(ferry_window *window, int rank,
                                                        int64_t index, const ferry_window_swap *what,
                                                        void *old, const ferry_track *track);
 
 /* Synchronisation. These calls return the first error of the operations without track that they
- * end. FERRY_EPEER: a rank has died; what it was to do or had to do has failed, and puts that had
- * not been carried out are cancelled. FERRY_ESTATE: inside a handler, or no such epoch is open.
- * [app thread, not in handlers | polls | may block, unless it is said otherwise] */
+ * end. FERRY_EPEER: a rank has died; operations by it and on its array have failed, and puts that
+ * were not performed are cancelled. FERRY_ESTATE: inside a handler, or no such epoch is open. [app
+ * thread, not in handlers | polls | may block, unless a function says otherwise] */
 
 /* Ends the epoch that the last fence began, for all ranks, and begins the next. Every rank of the
  * group calls it. All gets of all ranks take effect before all puts and accumulates. A.1.4. */
 FERRY_API int ferry_window_fence(ferry_window *window);
 
-/* Opens the array of this rank to the `count` ranks at `ranks`, which are borrowed. Never blocks.
+/* Opens the array of this rank to the `count` ranks at `ranks`, which is borrowed. Never blocks.
  * A.1.4. */
 FERRY_API int ferry_window_post(ferry_window *window, const int *ranks, int count);
 
@@ -201,12 +198,12 @@ FERRY_API int ferry_window_post(ferry_window *window, const int *ranks, int coun
 FERRY_API int ferry_window_start(ferry_window *window, const int *ranks, int count);
 
 /* Ends the epoch that ferry_window_start began. At each target, all gets take effect before all
- * puts; so it returns when all ranks that the target has posted to have called it. The target need
- * not be in ferry_window_wait, but has to poll. A.1.4. */
+ * puts. So it returns only when all ranks to which the target has posted have called it. The target
+ * must poll, but need not be in ferry_window_wait. A.1.4. */
 FERRY_API int ferry_window_complete(ferry_window *window);
 
-/* Returns when all ranks of the last ferry_window_post have completed: their operations are done.
- * ferry_window_test polls once, and returns 1 when they have and 0 when not. A.1.4. */
+/* Returns when all ranks of the last ferry_window_post have called ferry_window_complete: their
+ * operations are done. ferry_window_test polls once, and returns 1 if they have, else 0. A.1.4. */
 FERRY_API int ferry_window_wait(ferry_window *window);
 FERRY_API int ferry_window_test(ferry_window *window);
 
@@ -215,19 +212,19 @@ typedef enum ferry_window_lock_kind {
     FERRY_WINDOW_EXCLUSIVE, /* no other rank has the lock */
 } ferry_window_lock_kind;
 
-/* Begins an epoch towards the array of `rank`, which need do nothing for it. Returns when this rank
- * has the lock. A lock of a rank that dies is free again. A.1.4. */
+/* Begins an epoch towards the array of `rank`, which makes no call for it. Returns when this rank
+ * has the lock. If a rank dies, its locks are free again. A.1.4. */
 FERRY_API int ferry_window_lock(ferry_window *window, ferry_window_lock_kind kind, int rank);
 
-/* Carries out what this rank has begun towards `rank`, and ends the epoch. A.1.4. */
+/* Performs all operations of this rank on `rank`, and ends the epoch. A.1.4. */
 FERRY_API int ferry_window_unlock(ferry_window *window, int rank);
 
-/* Carries out what this rank has begun towards `rank`, in an epoch of ferry_window_lock. */
+/* Performs all operations of this rank on `rank` so far, in an epoch of ferry_window_lock. */
 FERRY_API int ferry_window_flush(ferry_window *window, int rank);
 
-/* Attributes: what the program keeps with a window on this rank. `key` is any address of its own.
- * FERRY_ENOMEM: nothing changed. Get: NULL when there is none. Delete: FERRY_ENOENT when there is
- * none. [app thread, handlers | never blocks] A.1.3. */
+/* Attributes: pointers that the program keeps with a window, on this rank. `key` is any address of
+ * the program. FERRY_ENOMEM: nothing changed. If there is no such attribute, get returns NULL and
+ * delete FERRY_ENOENT. [app thread, handlers | never blocks] A.1.3. */
 FERRY_API FERRY_MUST_USE int ferry_window_attribute_set(ferry_window *window, const void *key,
                                                         void *value);
 FERRY_API void *ferry_window_attribute_get(const ferry_window *window, const void *key);
