@@ -1,10 +1,10 @@
-/* Blocks as mobile objects: blocks of xarrays get names, handlers and, if wanted, a scheduler that
- * moves them. The xarrays' movers stay valid.
+/* Blocks as mobile objects: blocks of xarrays get names and handlers, and a scheduler may move
+ * them. The xarrays' movers stay valid.
  *
  * A set of blocks has one object for each block number of one or several xarrays with the same
- * floor plan. The object's data are the grids of that block. Its handlers run where it lives, on
- * its grids. After messages and moves ferry_blocks_settle finds where the blocks are. The xarrays
- * and their movers follow; only copies whose blocks changed owners are planned again.
+ * floor plan. The object's data are the grids of that block. Its handlers run on the rank where it
+ * is, on its grids. After messages and moves, ferry_blocks_settle finds where the blocks are and
+ * updates the xarrays and their movers. Only copies whose blocks changed owners are planned again.
  * kelp-data-mover.txt 5, prema.txt 4.2. */
 #ifndef FERRY_MOVER_BLOCKS_H
 #define FERRY_MOVER_BLOCKS_H
@@ -22,44 +22,43 @@ typedef struct ferry_block_data {
     uint32_t set;      /* the library's */
     uint32_t count;    /* of grids */
     uint32_t flags;    /* the library's */
-    ferry_grid *grids; /* of each xarray, in the order given, with ghost cells */
+    ferry_grid *grids; /* one for each xarray, in the order given, with ghost cells */
 } ferry_block_data;
 
 typedef struct ferry_blocks ferry_blocks;
 
-/* Makes an object of each block of the `count` arrays, which have one floor plan (of shares: one
- * whose blocks here are the same) and grids of their own. Collective, in the same order as other
- * collectives and as ferry_object_type_register. Borrows `arrays`, keeps the xarrays themselves
- * until ferry_blocks_destroy; they may be remapped no more. Gives `*out`. FERRY_EINVAL: no arrays,
- * other floor plans, grids of the caller's, or an xarray that is in another set; FERRY_ENOMEM;
- * after an error on one rank the call fails on all. [app thread, not in handlers | polls | may
- * block] */
+/* Makes an object of each block of the `count` arrays. They have the same floor plan (of shares:
+ * the same blocks on this rank) and grids of their own. Collective; it counts in the orders of
+ * collectives and of ferry_object_type_register. Borrows `arrays`, keeps the xarrays until
+ * ferry_blocks_destroy; until then ferry_xarray_remap refuses them. Gives `*out`. FERRY_EINVAL: no
+ * arrays, different floor plans, grids of the caller, or an xarray of another set. FERRY_ENOMEM. An
+ * error on one rank is one on all. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_create(ferry *f, ferry_xarray *const *arrays,
                                                  size_t count, ferry_blocks **out);
 
-/* The name of the object of block number `block`, wherever it is: to send it messages, to move it
- * and, on the rank where it is, to let a scheduler have it (ferry_balance_add). None when there is
- * no such block or, with a share of a floor plan, when it was neither here nor in the first
- * xarray's share at the last ferry_blocks_settle. [app thread, handlers | never blocks] */
+/* The name of the object of block number `block`, on any rank. Use it to send messages, to move the
+ * object and, on its rank, for ferry_balance_add. All zero: there is no such block or, with a share
+ * of a floor plan, the block was neither here nor in the first xarray's share at the last
+ * ferry_blocks_settle. [app thread, handlers | never blocks] */
 FERRY_API ferry_object ferry_blocks_object(const ferry_blocks *blocks, int32_t block);
 
-/* Sends `message` to the objects of the blocks that were here at the last ferry_blocks_settle. From
- * now to the next one the xarrays' movers cannot be started, because blocks may be anywhere, and
- * handlers alone touch the grids. Errors as ferry_object_send without track, and FERRY_ESTATE: a
- * mover of the xarrays is in flight. [app thread, not in handlers | polls | may block] */
+/* Sends `message` to the objects of the blocks that were here at the last ferry_blocks_settle.
+ * Until the next ferry_blocks_settle blocks may be anywhere: the xarrays' movers cannot start, and
+ * only handlers may use the grids. FERRY_ESTATE: a mover of the xarrays is in flight. Other errors
+ * as ferry_object_send without track. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_send(ferry_blocks *blocks, const ferry_message *message);
 
-/* Waits as ferry_quiesce until all messages have been handled and no block is in flight. Then
- * updates the xarrays on every rank: `x->local`, `x->grids` and owners. Movers go on without new
- * plans. Collective. Sets `*moved` (if not NULL) to the number of blocks that changed owners.
- * FERRY_ESTATE: a mover is in flight on some rank. FERRY_ENOMEM, on all: the xarrays are as before,
- * and movers cannot start until another call succeeds. FERRY_EPEER. Movers that could not follow
- * report it, as after ferry_xarray_remap. [app thread, not in handlers | polls | may block] */
+/* Waits as ferry_quiesce does until all messages have been handled and no block is in flight. Then
+ * updates the xarrays on every rank: `x->local`, `x->grids` and owners. Movers need no new plans.
+ * Collective. Sets `*moved` (if not NULL) to the number of blocks that changed owners.
+ * FERRY_ESTATE: a mover is in flight on some rank. FERRY_ENOMEM, on all ranks: the xarrays are as
+ * before, and movers cannot start until another call succeeds. FERRY_EPEER. Movers that could not
+ * follow fail as after ferry_xarray_remap. [app thread, not in handlers | polls | may block] */
 FERRY_API FERRY_MUST_USE int ferry_blocks_settle(ferry_blocks *blocks, size_t *moved);
 
-/* Settles, and makes an end of the objects: the xarrays keep the grids, where they are. Collective.
- * NULL is nothing, on every rank. Errors as ferry_blocks_settle; the set is gone all the same only
- * when it succeeds. [app thread, not in handlers | polls | may block] */
+/* Does ferry_blocks_settle, then ends the objects. The xarrays keep the grids where they are.
+ * Collective. NULL, on every rank, is ignored. Errors as ferry_blocks_settle; after an error the
+ * set is still there. [app thread, not in handlers | polls | may block] */
 FERRY_API int ferry_blocks_destroy(ferry_blocks *blocks);
 
 #ifdef __cplusplus

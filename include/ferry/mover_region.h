@@ -1,11 +1,11 @@
 /* Regions: boxes of indices in 1 to 6 dimensions, and their calculus.
  *
- * Points and regions are values: nothing here allocates but the lists at the end. Both corners of a
- * region belong to it. A region with a high below its low in any dimension is empty. So is one of
- * no dimensions or of too many. An empty region has size 0 and equals every other empty one.
- * Coordinates lie within +-FERRY_COORDINATE_MAX. A coordinate that would pass the limit is set to
- * it, so no call overflows. The last dimension runs fastest wherever there is an order.
- * kelp-data-mover.txt 2. */
+ * Points and regions are values: only the lists at the end allocate. Both corners of a region
+ * belong to it. A region is empty if in any dimension its high is below its low, or if it has no
+ * dimensions or too many. An empty region has size 0 and equals every other empty one. Coordinates
+ * lie within +-FERRY_COORDINATE_MAX. A coordinate that would pass the limit is set to it, so no
+ * call overflows. The last dimension runs fastest wherever there is an order. kelp-data-mover.txt
+ * 2. */
 #ifndef FERRY_MOVER_REGION_H
 #define FERRY_MOVER_REGION_H
 
@@ -61,13 +61,13 @@ static inline bool ferry_region_is_empty(ferry_region r)
     return false;
 }
 
-/* Number of indices along dimension `d`; 0 when it has none. */
+/* Number of indices along dimension `d`. */
 static inline uint64_t ferry_region_extent(ferry_region r, int d)
 {
     return r.high.at[d] < r.low.at[d] ? 0 : (uint64_t)r.high.at[d] - (uint64_t)r.low.at[d] + 1;
 }
 
-/* Whether `p` is in the region, both of as many dimensions. */
+/* Whether `p`, which has the dimensions of the region, is in it. */
 static inline bool ferry_region_contains_point(ferry_region r, ferry_point p)
 {
     if (r.dims <= 0 || r.dims > FERRY_DIMS_MAX)
@@ -78,8 +78,8 @@ static inline bool ferry_region_contains_point(ferry_region r, ferry_point p)
     return true;
 }
 
-/* Goes to the next point of `r` in order; false after the last. Start with `*p = r.low` when `r` is
- * not empty. */
+/* Moves `*p` to the next point of `r`, in order. False: it was the last. Start with `*p = r.low`,
+ * if `r` is not empty. */
 static inline bool ferry_region_next(const ferry_region *r, ferry_point *p)
 {
     for (int d = r->dims - 1; d >= 0; d--) {
@@ -94,18 +94,18 @@ static inline bool ferry_region_next(const ferry_region *r, ferry_point *p)
 
 /* The calculus. [any thread | never blocks] kelp-data-mover.txt Table 1, Figure 2. */
 
-/* The region from `low` to `high`, both included; empty when `dims` is not 1 to FERRY_DIMS_MAX.
- * Borrows `dims` coordinates each. */
+/* The region from `low` to `high`, both included. Empty if `dims` is not 1 to FERRY_DIMS_MAX.
+ * Borrows `dims` coordinates of each. */
 FERRY_API ferry_region ferry_region_make(int dims, const int64_t *low, const int64_t *high);
 
 /* The region from 0 with `extents` indices in each dimension. Borrows `extents`. */
 FERRY_API ferry_region ferry_region_sized(int dims, const int64_t *extents);
 
-/* Number of points; UINT64_MAX when there are more. */
+/* Number of points, at most UINT64_MAX. */
 FERRY_API uint64_t ferry_region_size(ferry_region r);
 
 /* `r` wider by `width` at both ends of each dimension; negative widths narrow it. The corners of an
- * empty region move as those of any other, so that growing undoes shrinking. */
+ * empty region move too, so growing undoes shrinking. */
 FERRY_API ferry_region ferry_region_grow(ferry_region r, ferry_point width);
 
 /* `r` narrower by `width` at both ends of each dimension. */
@@ -114,10 +114,10 @@ FERRY_API ferry_region ferry_region_shrink(ferry_region r, ferry_point width);
 /* `r` moved by `distance`. */
 FERRY_API ferry_region ferry_region_shift(ferry_region r, ferry_point distance);
 
-/* The points of both; empty when dimensions differ. */
+/* The points that lie in both. Empty if the dimensions differ. */
 FERRY_API ferry_region ferry_region_intersect(ferry_region a, ferry_region b);
 
-/* The smallest region that contains both; when one is empty, the other. Empty when dimensions
+/* The smallest region that contains both. If one is empty, the other. Empty if the dimensions
  * differ. */
 FERRY_API ferry_region ferry_region_bound(ferry_region a, ferry_region b);
 
@@ -125,35 +125,35 @@ FERRY_API ferry_region ferry_region_bound(ferry_region a, ferry_region b);
  * for 2 * FERRY_DIMS_MAX. Returns how many. */
 FERRY_API int ferry_region_difference(ferry_region a, ferry_region b, ferry_region *out);
 
-/* Whether `inner` lies inside `outer`; an empty one lies in all. */
+/* Whether `inner` lies inside `outer`. An empty region lies in every region. */
 FERRY_API bool ferry_region_contains(ferry_region outer, ferry_region inner);
 
 /* Whether both have the same points. */
 FERRY_API bool ferry_region_equal(ferry_region a, ferry_region b);
 
-/* The coarse points with a fine point in `r`, `ratio` fine ones to a coarse one per dimension: each
- * coordinate divided, rounded down. A ratio below 1 counts as 1. */
+/* The coarse points that contain a point of `r`, with `ratio` fine points per coarse point in each
+ * dimension: each coordinate is divided and rounded down. A ratio below 1 counts as 1. */
 FERRY_API ferry_region ferry_region_coarsen(ferry_region r, ferry_point ratio);
 
-/* The fine points of the coarse points in `r`. */
+/* The fine points that the coarse points in `r` contain. */
 FERRY_API ferry_region ferry_region_refine(ferry_region r, ferry_point ratio);
 
 /* `r` with its dimensions in another order: dimension `d` of the result is `axis[d]` of `r`. Empty
- * when `axis` is no permutation. Borrows `axis`. */
+ * if `axis` is no permutation. Borrows `axis`. */
 FERRY_API ferry_region ferry_region_permute(ferry_region r, const int8_t *axis);
 
-/* Writes a region as "[0:9,0:4]", low and high of each dimension, like snprintf: returns the length
- * needed, cuts at `size_bytes`. Empty regions of no dimensions are "[]". */
+/* Writes a region as "[0:9,0:4]", low and high of each dimension, like snprintf: cuts at
+ * `size_bytes` and returns the length needed. A region without dimensions is "[]". */
 FERRY_API int ferry_region_format(ferry_region r, char *buffer, size_t size_bytes);
 
-/* Reads what ferry_region_format writes; blanks may stand between. FERRY_EINVAL: it is no region,
+/* Reads what ferry_region_format writes; blanks are allowed. FERRY_EINVAL: the text is no region,
  * or a coordinate is beyond the limit. Borrows `text`. */
 FERRY_API FERRY_MUST_USE int ferry_region_parse(const char *text, ferry_region *out);
 
 /* Writes the first `dims` coordinates of a point as "(1,2,3)", like snprintf. */
 FERRY_API int ferry_point_format(ferry_point p, int dims, char *buffer, size_t size_bytes);
 
-/* Reads what ferry_point_format writes, and how many coordinates there were. FERRY_EINVAL. */
+/* Reads what ferry_point_format writes. Sets `*dims` to the number of coordinates. FERRY_EINVAL. */
 FERRY_API FERRY_MUST_USE int ferry_point_parse(const char *text, ferry_point *out, int *dims);
 
 /* Lists. [any thread, one at a time per list | never blocks] */
@@ -165,17 +165,17 @@ typedef struct ferry_regions {
     size_t count, capacity;
 } ferry_regions;
 
-/* Frees the items; the list is empty then. */
+/* Frees the items. The list is then empty. */
 FERRY_API void ferry_regions_fini(ferry_regions *list);
 
 /* Appends `r` unless it is empty. FERRY_ENOMEM. */
 FERRY_API FERRY_MUST_USE int ferry_regions_add(ferry_regions *list, ferry_region r);
 
-/* Takes the points of `r` out of every item; disjoint items stay disjoint. FERRY_ENOMEM: the list
+/* Removes the points of `r` from every item. Disjoint items stay disjoint. FERRY_ENOMEM: the list
  * is unchanged. */
 FERRY_API FERRY_MUST_USE int ferry_regions_subtract(ferry_regions *list, ferry_region r);
 
-/* The sum of the items' sizes; UINT64_MAX when it is more. */
+/* The sum of the items' sizes, at most UINT64_MAX. */
 FERRY_API uint64_t ferry_regions_size(const ferry_regions *list);
 
 #ifdef __cplusplus
