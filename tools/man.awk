@@ -106,7 +106,7 @@ function dissect(s,    k, one)
     references = ""
     errors_as = ""
     errors = 0
-    if (match(s, /\[(as|app|any|main|the|either) [^\]]*\]/)) {
+    if (match(s, /\[(as|app|any|main|the|either|handlers,) [^\]]*\]/)) {
         contract = substr(s, RSTART + 1, RLENGTH - 2)
         s = trim(substr(s, 1, RSTART - 1)) " " trim(substr(s, RSTART + RLENGTH))
         s = trim(s)

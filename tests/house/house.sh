@@ -209,6 +209,8 @@ rule_contracts()
             echo "include/ferry: $name has no comment" >>"$found"
         grep -q '^.SH CONTRACT' "$page" ||
             echo "include/ferry: $name has no [thread contract]" >>"$found"
+        ! grep -qE '^[^.].*\[[a-z][^]]* [|] ' "$page" ||
+            echo "include/ferry: $name has a [thread contract] that man.awk misreads" >>"$found"
     done
 }
 
