@@ -9,8 +9,10 @@
 #include "core/rank.h"
 #include "core/why.h"
 
-/* How long what a dead peer has sent is waited for while this rank has no quiet moment. */
-enum { BUSY_NS = 20 * 1000 * 1000 };
+/* How long what a dead peer has sent is waited for while this rank has no quiet moment. A rank may
+ * be stopped for as long between two looks, so a few thousand looks are due as well while frames of
+ * the dead wait. Frames that this rank cannot take wait no longer. */
+enum { BUSY_NS = 20 * 1000 * 1000, BUSY_LOOKS = 4096 };
 
 /* The number that a rank that is gone adds to gone_mark: the sum of well-mixed numbers is the same
  * in whatever order they went. */
@@ -211,8 +213,10 @@ int fy_peers_look(ferry *f)
             f->ops->members.peer(f->port, rank) == FY_PEER_ALIVE)
             continue;
         fy_set_add(peers->going, rank);
-        if (!peers->news)
+        if (!peers->news) {
             peers->news_ns = f->ops->host.now(f->port);
+            peers->looks = 0;
+        }
         peers->news = true;
         fy_rest_due(f);
     }
@@ -242,10 +246,11 @@ static void bury(ferry *f, int rank)
     forget(f, rank);
 }
 
-/* Whether a rank that has left has nothing more to say: what it sent may not be lost. */
+/* Whether a rank that has gone has nothing more to say: what it sent may not be lost. */
 static bool is_heard(const ferry *f, int rank)
 {
-    return f->ops->members.silent == NULL || f->ops->members.peer(f->port, rank) != FY_PEER_LEFT ||
+    bool dead = f->ops->members.peer(f->port, rank) == FY_PEER_DEAD;
+    return f->ops->members.silent == NULL || (dead && f->peers.looks > BUSY_LOOKS) ||
            f->ops->members.silent(f->port, rank);
 }
 
@@ -256,6 +261,7 @@ int fy_peers_bury(ferry *f)
     if (!quiet && f->ops->host.now(f->port) - peers->news_ns < BUSY_NS)
         return 0;
     peers->news = false;
+    peers->looks++;
     int count = 0;
     /* The dead first: others may have left because of them. */
     for (int pass = 0; pass < 2; pass++)

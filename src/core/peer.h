@@ -36,6 +36,7 @@ typedef struct fy_peers {
     uint64_t news_ns;
     const _Atomic uint32_t *changes; /* the port's, or 0 for ever */
     uint32_t changes_seen;
+    uint32_t looks;    /* rounds, since the first of these went, that could have buried them */
     ferry_peer_fn *fn; /* the application's */
     void *arg;
 } fy_peers;
