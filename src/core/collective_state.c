@@ -19,6 +19,14 @@ int fy_collectives_init(ferry *f)
     return f->collectives.group == NULL ? FERRY_ENOMEM : fy_meet_init(f);
 }
 
+/* `rank` has gone: from the members or a group of the program. A rank that is leaving may have made
+ * calls with the members that this rank has yet to make, and all before it went. */
+static void lose(const ferry *f, fy_group *group, int rank, bool died)
+{
+    bool leaves = group->id == 0 && fy_peer_leaves(f, rank);
+    fy_group_lose(group, rank, died, leaves ? f->leaves->last[rank] : group->number);
+}
+
 int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
 {
     fy_collectives *all = &f->collectives;
@@ -28,7 +36,7 @@ int fy_collectives_regroup(ferry *f, const uint64_t *set, uint32_t number)
     /* Others that were not gone for the root may be gone here since. */
     for (int i = 0; i < group->size; i++)
         if (fy_peer_is_gone(f, fy_group_rank(group, i)))
-            group->dead = fy_group_rank(group, i);
+            lose(f, group, fy_group_rank(group, i), !fy_peer_leaves(f, fy_group_rank(group, i)));
     group->number = group->failed = number;
     fy_group_drop(all->group);
     all->group = group;
@@ -54,11 +62,11 @@ void fy_collectives_made(ferry *f)
 
 void fy_collectives_lose(ferry *f, int rank, bool died)
 {
-    fy_group_lose(f->collectives.group, rank, died);
+    lose(f, f->collectives.group, rank, died);
     for (fy_group *group = f->collectives.groups; group != NULL; group = group->next)
-        fy_group_lose(group, rank, died);
+        lose(f, group, rank, died);
     for (const fy_collective *c = f->collectives.first; c != NULL; c = c->next)
-        fy_group_lose(c->group, rank, died);
+        lose(f, c->group, rank, died);
 }
 
 static void free_record(fy_collective *c)

@@ -121,7 +121,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
     fy_collective_look_lost(f, c);
-    if (c->group->left != 0)
+    if (c->group->left != 0 && (int32_t)(c->number - c->group->last) > 0)
         fy_collective_lack(f, c, c->group->left - 1);
     return c;
 }

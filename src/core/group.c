@@ -58,14 +58,16 @@ int fy_group_place(const fy_group *group, int rank)
     return -1;
 }
 
-void fy_group_lose(fy_group *group, int rank, bool died)
+void fy_group_lose(fy_group *group, int rank, bool died, uint32_t last)
 {
     if (fy_group_place(group, rank) < 0)
         return;
-    if (died)
+    if (died) {
         group->dead = rank;
-    else
+    } else if (group->left == 0 || (int32_t)(last - group->last) < 0) {
         group->left = rank + 1;
+        group->last = last;
+    }
 }
 
 bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks)

@@ -30,12 +30,13 @@ struct ferry_group {
     fy_collective_call done_call;
     uint32_t users;
     int size;
-    int self;    /* this rank's place; -1: it is no member yet */
-    int dead;    /* a member that has died, and is gone; -1: none */
-    int left;    /* 1 + a member that has left, and is gone; 0: none */
-    int quitter; /* 1 + a rank that has given the group up while it was made; 0: none */
-    bool all;    /* every number of the job is a member's: places are ranks */
-    int ranks[]; /* by place, with id 0 ascending; none with `all` */
+    int self;      /* this rank's place; -1: it is no member yet */
+    int dead;      /* a member that has died, and is gone; -1: none */
+    int left;      /* 1 + a member that has left, and is gone; 0: none */
+    uint32_t last; /* with `left`: no call after this has the part of all */
+    int quitter;   /* 1 + a rank that has given the group up while it was made; 0: none */
+    bool all;      /* every number of the job is a member's: places are ranks */
+    int ranks[];   /* by place, with id 0 ascending; none with `all` */
 };
 
 static inline int fy_group_rank(const fy_group *group, int place)
@@ -73,8 +74,8 @@ void fy_group_drop(fy_group *group);
 int fy_group_place(const fy_group *group, int rank);
 
 /* Notes that `rank`, if it is a member, has gone. If it died, no call of the group finishes any
- * more. If it left, no later call begins: it may have done its part in those that run. */
-void fy_group_lose(fy_group *group, int rank, bool died);
+ * more. If it left, no call after number `last` begins: it has done its part in those before. */
+void fy_group_lose(fy_group *group, int rank, bool died, uint32_t last);
 
 bool fy_group_is(const fy_group *group, const uint64_t *set, int ranks);
 

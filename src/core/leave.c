@@ -1,13 +1,14 @@
 #include "core/leave.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "core/rank.h"
 
 enum { LEAVE_WORDS = 3 };
 
-/* words: kind; of SUCCESSOR: whose, who; of MAY: how many objects went there. */
+/* words: kind; of SUCCESSOR: whose, who; of MAY: how many objects went there; of ASK, as the last
+ * word: the last call that the source makes with the members. */
 typedef enum leave_kind {
     LEAVE_ASK,       /* the source is leaving: may it? */
     LEAVE_MAY,       /* the answer */
@@ -19,41 +20,24 @@ static int make_leaves(ferry *f)
 {
     if (f->leaves != NULL)
         return 0;
-    size_t words = fy_set_words(f->ranks);
-    fy_leaves *l = fy_calloc(1, sizeof(*l));
-    uint64_t *sets = fy_calloc(6 * words, sizeof(*sets));
-    int32_t *successors = fy_malloc((size_t)f->ranks * sizeof(*successors));
-    uint32_t *promised = fy_calloc((size_t)f->ranks, sizeof(*promised));
-    if (l == NULL || sets == NULL || successors == NULL || promised == NULL) {
-        free(l);
-        free(sets);
-        free(successors);
-        free(promised);
+    size_t words = fy_set_words(f->ranks), ranks = (size_t)f->ranks;
+    fy_leaves *l = fy_calloc(1, sizeof(*l) + 6 * words * sizeof(uint64_t) +
+                                    ranks * (2 * sizeof(uint32_t) + sizeof(*f->successors)));
+    if (l == NULL)
         return FERRY_ENOMEM;
-    }
-    for (int rank = 0; rank < f->ranks; rank++)
-        successors[rank] = -1;
+    uint64_t *sets = (uint64_t *)(l + 1);
+    uint32_t *promised = (uint32_t *)(sets + 6 * words);
+    f->successors = (int32_t *)(promised + 2 * ranks);
+    memset(f->successors, -1, ranks * sizeof(*f->successors));
     *l = (fy_leaves){.leaving = sets,
                      .waiting = sets + words,
                      .asked = {sets + 2 * words, sets + 3 * words},
                      .answered = {sets + 4 * words, sets + 5 * words},
-                     .promised = promised};
+                     .promised = promised,
+                     .last = promised + ranks};
     f->leaves = l;
     f->due |= FY_DUE_ALWAYS;
-    f->successors = successors;
     return 0;
-}
-
-void fy_leaves_fini(ferry *f)
-{
-    if (f->leaves == NULL)
-        return;
-    free(f->leaves->leaving);
-    free(f->successors);
-    free(f->leaves->promised);
-    free(f->leaves);
-    f->leaves = NULL;
-    f->successors = NULL;
 }
 
 bool fy_peer_leaves(const ferry *f, int rank)
@@ -87,11 +71,12 @@ static int send(ferry *f, int rank, leave_kind kind, int whose, int who)
     return fy_send(f, FY_DATA, rank, &frame);
 }
 
-static void note_leaving(ferry *f, int rank)
+static void note_leaving(ferry *f, int rank, uint32_t last)
 {
     fy_leaves *l = f->leaves;
     if (fy_set_has(l->leaving, rank))
         return;
+    l->last[rank] = last;
     fy_set_add(l->leaving, rank);
     fy_set_add(l->waiting, rank);
     l->waiting_count++;
@@ -123,7 +108,7 @@ fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_LEAVE;
     switch ((leave_kind)frame->words[0]) {
     case LEAVE_ASK:
-        note_leaving(f, source);
+        note_leaving(f, source, (uint32_t)who);
         break;
     case LEAVE_SUCCESSOR:
         if (!note_successor(f, (int)whose, (int)who))
@@ -180,7 +165,7 @@ void fy_leave_tell(ferry *f, int rank)
 
 /* Asks all, or `only` when it is not -1, that have not been asked in this step; whether all have
  * answered. Those that have just joined are asked too. */
-static bool all_answered(ferry *f, fy_leave_step step, int successor, int only)
+static bool all_answered(ferry *f, fy_leave_step step, int word, int only)
 {
     fy_leaves *l = f->leaves;
     bool all = true;
@@ -188,8 +173,7 @@ static bool all_answered(ferry *f, fy_leave_step step, int successor, int only)
         if (rank == f->rank || fy_peer_is_gone(f, rank) || (only >= 0 && rank != only))
             continue;
         if (!fy_set_has(l->asked[step], rank) &&
-            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->rank,
-                 successor) == 0)
+            send(f, rank, step == FY_LEAVE_ASKS ? LEAVE_ASK : LEAVE_SUCCESSOR, f->rank, word) == 0)
             fy_set_add(l->asked[step], rank);
         all = all && fy_set_has(l->answered[step], rank);
     }
@@ -241,7 +225,7 @@ static void part(ferry *f)
     fy_patience patience = {0};
     for (int named = -1;; fy_progress_wait(f, true, FERRY_FOREVER, &patience)) {
         fy_peers_look(f);
-        if (!all_answered(f, FY_LEAVE_ASKS, 0, -1))
+        if (!all_answered(f, FY_LEAVE_ASKS, (int)f->collectives.group->number, -1))
             continue;
         bool stands = named >= 0 && !fy_peer_is_gone(f, named);
         int successor = stands ? named : fy_peer_taker(f, f->rank);

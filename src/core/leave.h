@@ -18,16 +18,15 @@
 
 typedef enum fy_leave_step { FY_LEAVE_ASKS, FY_LEAVE_NAMES, FY_LEAVE_STEPS } fy_leave_step;
 
-/* Made when the first is leaving. */
+/* Made, in one allocation with what it points to, when the first is leaving. */
 typedef struct fy_leaves {
     uint64_t *leaving; /* a bit per rank, this one included */
     uint64_t *waiting; /* of the others, who has no answer yet */
     uint64_t *asked[FY_LEAVE_STEPS], *answered[FY_LEAVE_STEPS]; /* of this rank's own leaving */
     uint32_t *promised; /* objects that each has sent, in all */
+    uint32_t *last;     /* the last call that each leaving rank makes with the members */
     int waiting_count;
 } fy_leaves;
-
-void fy_leaves_fini(ferry *f);
 
 fy_verdict fy_leave_deliver(ferry *f, int source, const fy_frame *frame);
 

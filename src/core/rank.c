@@ -56,7 +56,7 @@ static void free_core(ferry *f)
     fy_ops_fini(f);
     fy_peers_fini(f);
     fy_handlers_fini(f);
-    fy_leaves_fini(f);
+    free(f->leaves);
     fy_quiesce_fini(f);
     fy_collectives_fini(f);
     fy_trace_fini(&f->trace);
