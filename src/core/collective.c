@@ -134,7 +134,8 @@ static void tell_all(ferry *f, const fy_collective *c, int error, const abort_no
 void fy_collective_disagree(ferry *f, fy_collective *c, int rank, const fy_collective_call *other)
 {
     const abort_note note = {{f->rank, rank}, {c->call, *other}};
-    if (c->call.signature != other->signature) {
+    /* A rank that goes another way may have registered other handlers because of that. */
+    if (c->call.what == other->what && c->call.signature != other->signature) {
         fy_loss_compare(f, rank, c->number);
         return;
     }
@@ -462,14 +463,18 @@ void fy_collective_look_lost(ferry *f, fy_collective *c)
                         "rank %d has given up the group while it was made", group->quitter - 1);
 }
 
-/* Ends a call that can never finish, since a rank that it waits for has gone. All that a peer sent
- * before it went has been delivered. */
+/* Ends a call that can never finish, since a rank that it waits for or sends to has gone. All that
+ * a peer sent before it went has been delivered. */
 static void look_missing(ferry *f, fy_collective *c)
 {
-    bool waits = c->at < c->step_count && c->steps[c->at].kind == FY_STEP_AWAIT;
-    int source = waits ? c->posts[c->steps[c->at].rank].source : f->rank;
-    if (fy_peer_is_gone(f, source))
-        fy_collective_lack(f, c, source);
+    const fy_step *step = &c->steps[c->at];
+    int rank = f->rank;
+    if (c->at < c->step_count && step->kind == FY_STEP_AWAIT)
+        rank = c->posts[step->rank].source;
+    else if (c->at < c->step_count && step->kind == FY_STEP_SEND)
+        rank = step->rank;
+    if (fy_peer_is_gone(f, rank))
+        fy_collective_lack(f, c, rank);
 }
 
 void fy_collectives_fail_lost(ferry *f)

@@ -32,12 +32,10 @@ static bool send_pieces(ferry *f, fy_collective *c, const fy_step *step)
                                           c->call.signature, c->group->id},
                                 .data = (const unsigned char *)step->from + c->sent,
                                 .size_bytes = piece};
-        c->error = fy_send(f, FY_DATA, step->rank, &frame);
-        if (c->error == FERRY_EPEER) { /* before a poll has seen it: later calls fail too */
-            fy_loss_of_rank(f, step->rank, false);
-            fy_group_lose(c->group, step->rank,
-                          f->ops->members.peer(f->port, step->rank) == FY_PEER_DEAD);
-        }
+        int error = fy_send(f, FY_DATA, step->rank, &frame);
+        if (error == FERRY_EPEER) /* what came from there is read before the call fails */
+            return false;
+        c->error = error;
         c->sent += piece;
     } while (c->error == 0 && c->sent < step->size_bytes);
     c->sent = 0;

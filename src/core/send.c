@@ -162,8 +162,12 @@ static __attribute__((noinline)) int send_or_keep(ferry *f, fy_lane lane, int ra
     int error = f->ops->transport.send(f->port, FY_APP, lane, rank, frame);
     if (error == 0)
         return 0;
-    return error == FERRY_EAGAIN ? keep_copy(f, (int)lane, rank, frame, call)
-                                 : port_failed(f, rank, error);
+    if (error == FERRY_EAGAIN)
+        return keep_copy(f, (int)lane, rank, frame, call);
+    /* No call fails for one of these, and one that has failed keeps its message. */
+    bool unsaid =
+        lane == FY_CONTROL || frame->kind == FY_KIND_COLLECTIVE || frame->kind == FY_KIND_LOSS;
+    return error == FERRY_EPEER && unsaid ? error : port_failed(f, rank, error);
 }
 
 typedef int send_fn(ferry *f, int rank, const fy_frame *frame, const char *call);

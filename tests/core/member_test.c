@@ -201,11 +201,30 @@ static void test_member_closes_beside_one_that_leaves(void **state)
     }
 }
 
+/* What the library sends by itself finds that the other has gone. */
+static void test_member_that_left_spoils_no_message(void **state)
+{
+    const fy_frame frames[] = {{.kind = FY_KIND_REFUSAL}, {.kind = FY_KIND_COLLECTIVE}};
+    char message[FY_ERROR_BYTES];
+    test_job job;
+    (void)state;
+    job_open(&job, 2, 0, 0);
+    fy_rank_destroy(job.f[1]);
+    job.ranks = 1;
+    assert_int_equal(ferry_broadcast(job.f[0], 7, message, 1), FERRY_EINVAL);
+    strcpy(message, ferry_error_message(job.f[0]));
+    assert_int_equal(fy_send(job.f[0], FY_CONTROL, 1, &frames[0]), FERRY_EPEER);
+    assert_int_equal(fy_send(job.f[0], FY_DATA, 1, &frames[1]), FERRY_EPEER);
+    assert_string_equal(ferry_error_message(job.f[0]), message);
+    job_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_member_collectives_among_those_left),
         cmocka_unit_test(test_member_closes_beside_one_that_leaves),
+        cmocka_unit_test(test_member_that_left_spoils_no_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
