@@ -24,7 +24,7 @@ typedef struct inbox {
     shm_slot *slots;
     shm_ring *ring;        /* NULL until adopted */
     _Atomic uint64_t head; /* the other thread reads it in `pending` */
-    uint64_t published;
+    uint64_t publish_at;   /* the head of which the source is told, at the latest */
     uint64_t bytes_head, bytes_published;
     uint64_t copied_head, copied_published;
     const _Atomic uint32_t *turn; /* of the next slot */

@@ -24,6 +24,8 @@
  * at all rings (wait.c, fy_shm_pending). */
 #include "port/shm/port_state.h"
 
+#include <string.h>
+
 #include "base/log.h"
 
 /* A frame as it arrived, and where its payload was. */
@@ -37,14 +39,15 @@ typedef struct arrival {
 /* Tells the producer how far we are, and wakes it when it waits for that. */
 void fy_shm_publish(shm_port *p, inbox *in)
 {
-    in->published = atomic_load_explicit(&in->head, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
+    in->publish_at = head + p->slot_mask / 4 + 1;
     in->bytes_published = in->bytes_head;
     in->copied_published = in->copied_head;
     /* seq_cst: before the look at `stalled`; as release they pair with read_progress: we are done
      * with what they count */
     atomic_store_explicit(&in->ring->bytes_head, in->bytes_head, memory_order_release);
     atomic_store_explicit(&in->ring->copied_head, in->copied_head, memory_order_release);
-    atomic_store(&in->ring->head, in->published);
+    atomic_store(&in->ring->head, head);
     if (atomic_load(&in->ring->stalled) && atomic_exchange(&in->ring->stalled, 0)) {
         shm_rank *source = rank_at(p->segment->base, in->source);
         fy_shm_signal(source, FY_APP);
@@ -132,7 +135,7 @@ static inline void advance_head(shm_port *p, inbox *in, uint64_t head)
 {
     /* relaxed: `pending` of the other thread may see any of our values */
     atomic_store_explicit(&in->head, head, memory_order_relaxed);
-    if (head - in->published > p->slot_mask / 4)
+    if (head >= in->publish_at)
         fy_shm_publish(p, in);
 }
 
@@ -162,7 +165,8 @@ tell_lost(fy_deliver *deliver, void *context, const inbox *in)
     (void)deliver(context, (int)in->source, &lost);
 }
 
-/* The next slot is not full, but its turn is wrong, or a later one is full. */
+/* The next slot is not full, but its turn is wrong, or a later one is full: looks at the one after
+ * it from now on. */
 static void __attribute__((cold, noinline))
 lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
 {
@@ -173,28 +177,30 @@ lose(shm_port *p, inbox *in, uint32_t turn, fy_deliver *deliver, void *context)
                 (unsigned)(head >> p->slot_shift) + 1);
     in->overtaken = false;
     advance_head(p, in, head + 1);
+    inbox_note_next(p, in);
     tell_lost(deliver, context, in);
 }
 
-/* Copies a slot out of shared memory whose frame is words alone. False: it is another. */
+/* A slot begins, after its turn, as a frame does. */
+enum { HEAD_BYTES = offsetof(fy_frame, words) };
+#define ALIKE(of_slot, of_frame)                                                                   \
+    (offsetof(shm_slot, of_slot) - offsetof(shm_slot, kind) == offsetof(fy_frame, of_frame))
+_Static_assert(ALIKE(kind, kind) && ALIKE(count_place, word_count) && ALIKE(handler, handler) &&
+                   ALIKE(op, op) && ALIKE(tag, tag) && ALIKE(aux, aux) && ALIKE(position, words) &&
+                   SHM_NOWHERE == 0,
+               "the head of a slot without payload is that of its frame");
+
+/* Copies a slot out of shared memory whose frame is words alone: what a frame has of payload is 0
+ * in `out` already. False: it is another. */
 static inline bool read_plain(const shm_slot *slot, fy_frame *out)
 {
-    uint8_t count_place = slot->count_place;
-    if (count_place > FY_FRAME_WORDS || slot->size != 0)
+    if (slot->size != 0)
         return false;
-    _Static_assert(SHM_NOWHERE == 0, "then the place adds nothing to the count");
-    *out = (fy_frame){
-        .kind = slot->kind,
-        .word_count = count_place,
-        .handler = slot->handler,
-        .op = slot->op,
-        .tag = slot->tag,
-        .aux = slot->aux,
-        .words = {slot->words[0], slot->words[1], slot->words[2], slot->words[3]},
-    };
+    memcpy(out, (const char *)slot + offsetof(shm_slot, kind), HEAD_BYTES);
+    memcpy(out->words, slot->words, sizeof out->words);
     /* The compiler may not read the slot again. */
     __asm__ volatile("" : "+m"(*out)::"memory");
-    return true;
+    return out->word_count <= FY_FRAME_WORDS;
 }
 
 /* The frame of a slot that is another than words alone; the verdict. One that makes no sense is
@@ -218,29 +224,39 @@ static __attribute__((noinline)) fy_verdict take_any(shm_port *p, inbox *in, con
 static __attribute__((noinline)) int drain(shm_port *p, inbox *in, int budget, fy_deliver *deliver,
                                            void *context)
 {
+    fy_frame frame;
     int taken = 0;
+    uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
+    const shm_slot *slot = &in->slots[head & p->slot_mask];
+    uint32_t full = (uint32_t)(head >> p->slot_shift) + 1;
+    frame.data = NULL;
+    frame.size_bytes = 0;
+    frame.block = false;
     for (; taken < budget; taken++) {
-        uint64_t head = atomic_load_explicit(&in->head, memory_order_relaxed);
-        const shm_slot *slot = &in->slots[head & p->slot_mask];
         /* acquire: pairs with the store in send.c's publish */
         uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
-        uint32_t lap = (uint32_t)(head >> p->slot_shift);
-        if (turn != lap + 1) {
-            if (turn != lap || in->overtaken)
-                lose(p, in, turn, deliver, context);
-            break;
+        if (turn != full) {
+            if (turn == full - 1 && !in->overtaken)
+                break;
+            lose(p, in, turn, deliver, context);
+            return taken;
         }
-        fy_frame frame;
         bool plain = read_plain(slot, &frame);
         fy_verdict verdict = plain ? deliver(context, (int)in->source, &frame)
                                    : take_any(p, in, slot, deliver, context);
         if (verdict == FY_LEAVE)
             break;
-        advance_head(p, in, head + 1);
+        advance_head(p, in, ++head);
         if (!plain)
             publish_payload(p, in);
+        slot++;
+        if ((head & p->slot_mask) == 0) {
+            slot = in->slots;
+            full++;
+        }
     }
-    inbox_note_next(p, in);
+    in->turn = &slot->turn;
+    in->idle = full - 1;
     return taken;
 }
 

@@ -127,6 +127,12 @@ static inline void claim(const outbox *o, uint32_t slot_mask)
 #endif
 }
 
+static inline bool needs_fence(const outbox *o)
+{
+    /* relaxed: after the look at `app_asleep`, which acquires; see wait.c */
+    return atomic_load_explicit(&o->target->state, memory_order_relaxed) & SHM_NEEDS_FENCE;
+}
+
 static inline bool is_noted(const shm_port *p, const outbox *o, memory_order order)
 {
     return atomic_load_explicit(o->noted, order) >> p->rank % 64 & 1;
@@ -150,16 +156,16 @@ publish_fenced(const shm_port *p, const outbox *o, shm_slot *slot, uint32_t turn
         fy_rouse(&target->helper_asleep);
 }
 
-/* The work that is rarely to be done after a slot was published without a fence. */
-static void __attribute__((noinline))
-follow_up(const shm_port *p, const outbox *o, shm_slot *slot, bool asleep, bool fences)
+/* The work that is rarely to be done after a slot was published without a fence. A target that has
+ * woken since the first look will look at its rings. */
+static void __attribute__((noinline)) follow_up(const shm_port *p, const outbox *o, shm_slot *slot)
 {
-    /* relaxed: this thread has just written it */
-    uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_relaxed);
-    if (asleep)
+    /* seq_cst and relaxed, as the first look; the turn: this thread has just written it */
+    if (atomic_load(&o->target->app_asleep))
         fy_rouse(&o->target->app_asleep);
-    else if (fences)
-        publish_fenced(p, o, slot, turn, FY_DATA);
+    else if (needs_fence(o))
+        publish_fenced(p, o, slot, atomic_load_explicit(&slot->turn, memory_order_relaxed),
+                       FY_DATA);
     if (!is_noted(p, o, memory_order_relaxed))
         fy_shm_note(o->news, p->rank);
 }
@@ -174,13 +180,10 @@ static inline void publish_plain(const shm_port *p, outbox *o, shm_slot *slot)
     atomic_store_explicit(&slot->turn, turn, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     /* seq_cst: after the turn's store, see above; pairs with the stores in wait.c */
-    bool asleep = atomic_load(&o->target->app_asleep);
-    /* relaxed: after the look at `app_asleep`, which acquires; see wait.c */
-    uint32_t state = atomic_load_explicit(&o->target->state, memory_order_relaxed);
-    bool fences = (state & SHM_NEEDS_FENCE) != 0;
     /* relaxed: one that is just being taken away is seen late, which receive.c allows for */
-    if (asleep || fences || !is_noted(p, o, memory_order_relaxed))
-        follow_up(p, o, slot, asleep, fences);
+    if (atomic_load(&o->target->app_asleep) || needs_fence(o) ||
+        !is_noted(p, o, memory_order_relaxed))
+        follow_up(p, o, slot);
 }
 
 /* Publishes the slot that was filled, and wakes. */
