@@ -6,13 +6,14 @@
 #include "base/alloc.h"
 
 enum { POOLED_BYTES = 64, CHUNK_QUEUED = 64 };
+enum { POOLED_SIZE = sizeof(fy_queued_message) + POOLED_BYTES };
 
 int fy_message_store_init(fy_message_store *store, size_t limit_bytes, size_t full_bytes,
                           size_t *kept_bytes)
 {
     *store = (fy_message_store){
         .limit_bytes = limit_bytes, .full_bytes = full_bytes, .kept_bytes = kept_bytes};
-    fy_pool_init(&store->pool, sizeof(fy_queued_message) + POOLED_BYTES, CHUNK_QUEUED);
+    fy_pool_init(&store->pool, POOLED_SIZE, CHUNK_QUEUED);
     return fy_table_init(&store->held, sizeof(fy_held));
 }
 
@@ -34,13 +35,19 @@ fy_held *fy_held_find(fy_message_store *store, int origin)
     return store->last[origin & 1] = slot;
 }
 
-static size_t bytes_of(const fy_queued_message *queued)
+static inline size_t bytes_of(const fy_queued_message *queued)
 {
-    return sizeof *queued + (queued->pooled ? POOLED_BYTES : queued->message.size_bytes);
+    return queued->pooled ? POOLED_SIZE : sizeof *queued + queued->message.size_bytes;
+}
+
+static inline void hold(fy_message_store *store, fy_held *held, size_t bytes)
+{
+    held->bytes += bytes;
+    store->unsettled |= held->tokens == 0 && (held->bytes > store->limit_bytes || store->full);
 }
 
 /* When too much is kept every origin of more has an account, which gets it a token. */
-static inline bool count(fy_message_store *store, int origin, size_t bytes, bool task)
+static bool count(fy_message_store *store, int origin, size_t bytes, bool task)
 {
     *store->kept_bytes += bytes;
     store->full |= *store->kept_bytes > store->full_bytes;
@@ -51,14 +58,12 @@ static inline bool count(fy_message_store *store, int origin, size_t bytes, bool
         *store->kept_bytes -= bytes;
         return false;
     }
-    held->bytes += task ? 0 : bytes;
-    store->unsettled |= held->tokens == 0 && (held->bytes > store->limit_bytes || store->full);
+    hold(store, held, task ? 0 : bytes);
     return true;
 }
 
-static inline void discount(fy_message_store *store, fy_queued_message *queued)
+static inline void discount(fy_message_store *store, const fy_queued_message *queued)
 {
-    queued->counted = false;
     fy_held *held = fy_held_of(store, queued->envelope.origin); /* there is one */
     held->bytes -= bytes_of(queued);
     store->unsettled |= held->tokens != 0 && held->bytes <= store->limit_bytes / 2 && !store->full;
@@ -66,6 +71,7 @@ static inline void discount(fy_message_store *store, fy_queued_message *queued)
 
 void fy_queued_discount(fy_message_store *store, fy_queued_message *queued)
 {
+    queued->counted = false;
     discount(store, queued);
 }
 
@@ -89,8 +95,24 @@ static inline void copy_message(ferry_message *to, const ferry_message *from)
     to->size_bytes = from->size_bytes;
 }
 
-fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
-                                  uint64_t since_ns, bool task)
+static inline void fill(fy_queued_message *queued, const ferry_message *message, uint64_t since_ns,
+                        bool pooled, bool task)
+{
+    queued->next = NULL;
+    queued->load = 0;
+    queued->since_ns = since_ns;
+    queued->pooled = pooled;
+    queued->counted = !task;
+    queued->overdue = false;
+    queued->token = false;
+    copy_message(&queued->message, message);
+    queued->message.data = NULL;
+}
+
+static __attribute__((cold, noinline)) fy_queued_message *make_any(fy_message_store *store,
+                                                                   int origin,
+                                                                   const ferry_message *message,
+                                                                   uint64_t since_ns, bool task)
 {
     size_t size_bytes = message->size_bytes;
     bool pooled = size_bytes <= POOLED_BYTES;
@@ -100,21 +122,31 @@ fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const fer
         pooled ? fy_pool_get(&store->pool) : fy_malloc(sizeof(fy_queued_message) + size_bytes);
     if (queued == NULL)
         return NULL;
-    queued->next = NULL;
-    queued->load = 0;
-    queued->since_ns = since_ns;
-    queued->pooled = pooled;
-    queued->counted = !task;
-    queued->overdue = false;
-    queued->token = false;
-    copy_message(&queued->message, message);
-    queued->message.data = size_bytes == 0 ? NULL : queued + 1;
+    fill(queued, message, since_ns, pooled, task);
     if (!count(store, origin, bytes_of(queued), task)) {
         release(store, queued);
         return NULL;
     }
     if (size_bytes != 0)
-        memcpy(queued + 1, message->data, size_bytes);
+        queued->message.data = memcpy(queued + 1, message->data, size_bytes);
+    return queued;
+}
+
+/* As make_any, of words alone, while nothing is full and the origin was asked for last. */
+fy_queued_message *fy_queued_make(fy_message_store *store, int origin, const ferry_message *message,
+                                  uint64_t since_ns, bool task)
+{
+    fy_held *held = store->last[origin & 1];
+    size_t kept_bytes = *store->kept_bytes + POOLED_SIZE;
+    if (message->size_bytes != 0 || store->pool.free_items == NULL || store->full ||
+        kept_bytes > store->full_bytes ||
+        (!task && (held == NULL || held->origin_plus_1 != (uint64_t)origin + 1)))
+        return make_any(store, origin, message, since_ns, task);
+    *store->kept_bytes = kept_bytes;
+    if (!task)
+        hold(store, held, POOLED_SIZE);
+    fy_queued_message *queued = fy_pool_get(&store->pool);
+    fill(queued, message, since_ns, true, task);
     return queued;
 }
 

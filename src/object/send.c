@@ -215,16 +215,17 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
 }
 
 /* For an object that is here. FERRY_EAGAIN: send_any says what is in the way. */
-static inline int keep_plain(ferry *f, const fy_envelope *envelope, fy_record *record,
+static inline int keep_plain(ferry *f, fy_objects *objects, const fy_entry *entry,
                              const ferry_message *message)
 {
-    fy_objects *objects = fy_objects_of(f);
+    fy_record *record = entry->record;
     if ((fy_in_handler(f) || *fy_carried_of(f) != 0) && fy_message_check(f) != 0)
         return FERRY_EAGAIN;
     fy_queued_message *queued =
-        fy_queued_create(&objects->messages, envelope, message, fy_stamp(f), record->scheduled);
+        fy_queued_make(&objects->messages, objects->rank, message, fy_stamp(f), record->scheduled);
     if (queued == NULL)
         return FERRY_EAGAIN;
+    queued->envelope = envelope_of(f, entry, entry->movement, 0);
     if (fy_record_deposit(f, record, queued) != 0) {
         fy_queued_destroy(&objects->messages, queued);
         return FERRY_EAGAIN;
@@ -244,11 +245,11 @@ static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
         fy_wire_extra_bytes(message) != 0 ||
         (!fy_in_handler(f) && fy_message_pace(f, object.word, rank, message->size_bytes)))
         return FERRY_EAGAIN;
-    const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
     int error;
     if (entry->record != NULL) {
-        error = keep_plain(f, &envelope, entry->record, message);
+        error = keep_plain(f, objects, entry, message);
     } else {
+        const fy_envelope envelope = envelope_of(f, entry, entry->movement, 0);
         fy_frame frame;
         fy_wire_write(&frame, &envelope, message);
         error = fy_message_send(f, rank, true, &frame);
