@@ -6,7 +6,7 @@
 enum { LOWEST_EXPONENT = 999, HEAVY_TURNS = 31 }; /* of 2^-24, as a double has it */
 
 /* A double's exponent and the first bit behind it count half octaves; of 0 they are 0. */
-static inline int bucket_of(const fy_buckets *buckets, double load)
+static inline uint32_t bucket_of(const fy_buckets *buckets, double load)
 {
     if (buckets->in_order)
         return 0;
@@ -15,7 +15,7 @@ static inline int bucket_of(const fy_buckets *buckets, double load)
     int64_t bucket = (bits >> 51) - 2 * LOWEST_EXPONENT;
     if (bucket < 0)
         return 0;
-    return bucket < FY_BUCKETS ? (int)bucket : FY_BUCKETS - 1;
+    return bucket < FY_BUCKETS ? (uint32_t)bucket : FY_BUCKETS - 1;
 }
 
 static double counted(const fy_buckets *buckets, double load)
@@ -25,7 +25,7 @@ static double counted(const fy_buckets *buckets, double load)
 
 static void link_last(fy_buckets *buckets, ferry_schedulable *item)
 {
-    int at = bucket_of(buckets, item->load);
+    uint32_t at = bucket_of(buckets, item->load);
     fy_bucket *bucket = &buckets->buckets[at];
     item->mark = counted(buckets, item->load);
     item->prev = bucket->last;
@@ -42,7 +42,7 @@ static void link_last(fy_buckets *buckets, ferry_schedulable *item)
 
 static void unlink_from(fy_buckets *buckets, ferry_schedulable *item)
 {
-    int at = bucket_of(buckets, item->mark);
+    uint32_t at = bucket_of(buckets, item->mark);
     fy_bucket *bucket = &buckets->buckets[at];
     if (item->prev == NULL)
         bucket->first = item->next;
@@ -124,9 +124,9 @@ ferry_schedulable *fy_buckets_last(const fy_buckets *buckets)
 __attribute__((cold)) ferry_schedulable *fy_buckets_ahead(const fy_buckets *buckets,
                                                           const ferry_schedulable *after)
 {
-    int at = after == NULL ? FY_BUCKETS : bucket_of(buckets, after->mark);
+    uint32_t at = after == NULL ? FY_BUCKETS : bucket_of(buckets, after->mark);
     ferry_schedulable *item = after == NULL ? NULL : after->next;
-    while (item == NULL && --at >= 0)
+    while (item == NULL && at-- > 0)
         item = buckets->buckets[at].first;
     return item;
 }
