@@ -50,7 +50,8 @@ int fy_put_pieces(ferry *f, int rank, const ferry_piece *what, const fy_put_how 
     return fy_send_paced(f, rank, &frame, how->part == FY_PUT_WHOLE ? "put" : NULL);
 }
 
-static int put_slowly(ferry *f, int rank, const ferry_piece *what, const ferry_track *track)
+static __attribute__((noinline)) int put_slowly(ferry *f, int rank, const ferry_piece *what,
+                                                const ferry_track *track)
 {
     size_t size_bytes = what->size_bytes;
     int error = fy_memory_check(f, "put", rank, what->target, what->source, size_bytes);
