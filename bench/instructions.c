@@ -1,21 +1,42 @@
 /* Instructions per operation, counted by callgrind: no other program on the machine changes them.
  * The benchmark compares each figure with its budget, which instructions.budgets holds beside the
- * goal. bench/peers/instructions.c says what each case is. */
+ * goal, and with what a peer executes for the same. bench/peers/instructions.c says what each case
+ * is, instructions_mpi.c and instructions_ucx.c what a peer does instead. --quick leaves the peers
+ * out. */
 #include "common/report.h"
 #include "common/side.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CASES_MAX = 32, NAME_BYTES = 32, PATH_BYTES = 512 };
+enum { CASES_MAX = 32, NAME_BYTES = 32, PATH_BYTES = 512, WORDS_MAX = 8 };
+
+/* A program that counts, and how it is started. */
+typedef struct counter {
+    const char *name, *program;
+    const char *prefix[WORDS_MAX];
+} counter;
+
+static const counter counters[] = {
+    {"ferry", "peers/instructions", {NULL}},
+    {"ucx", "peers/instructions_ucx", {NULL}},
+    {"openmpi",
+     "peers/instructions_openmpi",
+     {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"}},
+    {"mpich", "peers/instructions_mpich", {"mpirun.mpich", "-n", "2"}},
+};
+
+enum { OURS, COUNTERS = sizeof counters / sizeof *counters };
 
 typedef struct figure {
     char name[NAME_BYTES];
-    double budget, goal, counted; /* 0: there is no goal; negative: it was not counted */
+    double budget, goal;      /* 0: there is no goal */
+    double counted[COUNTERS]; /* negative: it was not */
 } figure;
 
 typedef struct figures {
@@ -32,7 +53,9 @@ static bool read_budgets(figures *all)
         return false;
     while (all->count < CASES_MAX && fgets(line, sizeof line, file) != NULL) {
         figure *f = &all->list[all->count];
-        *f = (figure){.counted = -1};
+        *f = (figure){0};
+        for (int i = 0; i < COUNTERS; i++)
+            f->counted[i] = -1;
         if (line[0] != '#' && sscanf(line, "%31s %lf %lf", f->name, &f->budget, &f->goal) >= 2)
             all->count++;
     }
@@ -46,21 +69,30 @@ static const char *name_of(const void *context, int index)
     return index < all->count ? all->list[index].name : NULL;
 }
 
-/* Runs the side under callgrind, which writes into `folder`. False: it failed, or is not here. */
-static bool run_callgrind(const bench_options *options, const figures *all, const char *folder)
+/* Runs a side under callgrind, which writes into `folder`. False: it failed, or is not here. */
+static bool run_callgrind(const bench_options *options, const figures *all, const counter *c,
+                          const char *folder)
 {
     char out[PATH_BYTES], side[PATH_BYTES];
-    const char *argv[CASES_MAX + 8] = {"valgrind", "--tool=callgrind", "--instr-atstart=no",
-                                       "--collect-atstart=no"};
-    int n = 4;
-    snprintf(out, sizeof out, "--callgrind-out-file=%s/out", folder);
-    bench_path("peers/instructions", side, sizeof side);
+    const char *argv[WORDS_MAX + CASES_MAX + 8];
+    int n = 0;
+    snprintf(out, sizeof out, "--callgrind-out-file=%s/out.%%p", folder);
+    bench_path(c->program, side, sizeof side);
+    while (n < WORDS_MAX && c->prefix[n] != NULL) {
+        argv[n] = c->prefix[n];
+        n++;
+    }
+    argv[n++] = "valgrind";
+    argv[n++] = "--tool=callgrind";
+    argv[n++] = "--instr-atstart=no";
+    argv[n++] = "--collect-atstart=no";
     argv[n++] = out;
     argv[n++] = side;
     argv[n++] = "nothing";
     for (int i = 0; i < all->count; i++)
         if (bench_wanted(options, all->list[i].name))
             argv[n++] = all->list[i].name;
+    argv[n] = NULL;
     pid_t child = fork();
     if (child == 0) {
         int log = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -73,8 +105,8 @@ static bool run_callgrind(const bench_options *options, const figures *all, cons
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* One file of callgrind's, which is about one case. */
-static void read_dump(figures *all, const char *path)
+/* One file of callgrind's, which is about one case of a counter. */
+static void read_dump(figures *all, int which, const char *path)
 {
     char line[256], name[NAME_BYTES] = "";
     double operations = 0, begun = 0, total = 0;
@@ -92,45 +124,67 @@ static void read_dump(figures *all, const char *path)
         all->empty = total / begun;
     for (int i = 0; i < all->count; i++)
         if (strcmp(name, all->list[i].name) == 0)
-            all->list[i].counted = (total - begun * all->empty) / operations;
+            all->list[i].counted[which] = (total - begun * all->empty) / operations;
 }
 
-/* In order, as callgrind numbers them: that of "nothing" is the first. Removes them. */
-static void read_dumps(figures *all, const char *folder)
+/* Reads and removes what callgrind has written. It numbers the cases of a process, in the order in
+ * which the glob has them: that of "nothing" is the first. */
+static void read_dumps(figures *all, int which, const char *folder)
 {
-    char path[PATH_BYTES];
-    for (int i = 1; i <= CASES_MAX; i++) {
-        snprintf(path, sizeof path, "%s/out.%d", folder, i);
-        if (access(path, R_OK) != 0)
-            break;
-        read_dump(all, path);
-        (void)unlink(path);
+    char pattern[PATH_BYTES];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/out.*", folder);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        read_dump(all, which, found.gl_pathv[i]);
+        (void)unlink(found.gl_pathv[i]);
     }
-    snprintf(path, sizeof path, "%s/out", folder);
-    (void)unlink(path);
+    globfree(&found);
+}
+
+static void count_all(const bench_options *options, figures *all)
+{
+    char folder[] = "/tmp/ferry-instructions-XXXXXX";
+    if (mkdtemp(folder) == NULL) {
+        perror(folder);
+        return;
+    }
+    bool peers = !options->quick && !options->smoke;
+    for (int i = 0; i < (peers ? COUNTERS : OURS + 1); i++) {
+        (void)run_callgrind(options, all, &counters[i], folder);
+        read_dumps(all, i, folder);
+    }
     (void)rmdir(folder);
 }
 
 static void report(const bench_options *options, const figure *f)
 {
-    bool here = f->counted >= 0;
+    bool here = f->counted[OURS] >= 0;
     bench_row row = {.name = f->name,
                      .peer = "budget",
                      .unit = "instr",
-                     .ours = f->counted,
+                     .ours = f->counted[OURS],
                      .theirs = f->budget,
                      .runs = here,
                      .state = here ? "any" : "valgrind did not run"};
     if (f->goal > 0)
         row.target = (bench_target){BENCH_OURS_MAX, f->goal};
     bench_report(options, "instructions", &row);
+    for (int i = OURS + 1; i < COUNTERS; i++) {
+        if (f->counted[i] < 0)
+            continue;
+        row.peer = counters[i].name;
+        row.theirs = f->counted[i];
+        row.target = (bench_target){BENCH_RATIO_MAX, 1};
+        bench_report(options, "instructions", &row);
+    }
 }
 
 int main(int argc, char **argv)
 {
     static figures all;
     bench_options options;
-    char folder[] = "/tmp/ferry-instructions-XXXXXX";
     if (!read_budgets(&all)) {
         fprintf(stderr, "instructions: no budgets in %s\n", BENCH_BUDGETS);
         return 1;
@@ -139,12 +193,7 @@ int main(int argc, char **argv)
     int status = bench_options_read(argc, argv, &about, &options);
     if (status >= 0)
         return status;
-    if (mkdtemp(folder) == NULL) {
-        perror(folder);
-        return 1;
-    }
-    (void)run_callgrind(&options, &all, folder);
-    read_dumps(&all, folder);
+    count_all(&options, &all);
     bench_report_head(&options, "instructions");
     for (int i = 0; i < all.count; i++)
         if (bench_wanted(&options, all.list[i].name))
