@@ -236,15 +236,11 @@ static int finish(plan *p, const mesh_parts *parts)
     return 0;
 }
 
-/* One attempt with a coarse mesh of about so many triangles. Returns 1 if it was too coarse. */
-static int try_decompose(plan *p, double triangles)
+/* Makes parts of the coarse mesh. Returns 1 if it is too coarse for them. */
+static int make_parts(plan *p, const mesh_sizing *density, bool keep_narrow)
 {
     mesh_parts parts;
-    mesh_sizing density = *p->sizing;
-    if (p->options->count > 1 && make_coarse(p, triangles, &density) != 0) {
-        return -1;
-    }
-    if (mesh_parts_init(&parts, p->out->coarse, p->options->count, &density) != 0) {
+    if (mesh_parts_init(&parts, p->out->coarse, p->options->count, density, keep_narrow) != 0) {
         mesh_parts_fini(&parts);
         return mesh_fail_memory(p->log);
     }
@@ -255,6 +251,17 @@ static int try_decompose(plan *p, double triangles)
     }
     mesh_parts_fini(&parts);
     return rc;
+}
+
+/* One attempt with a coarse mesh of about so many triangles. Returns 1 if it was too coarse. */
+static int try_decompose(plan *p, double triangles)
+{
+    mesh_sizing density = *p->sizing;
+    if (p->options->count > 1 && make_coarse(p, triangles, &density) != 0) {
+        return -1;
+    }
+    int rc = make_parts(p, &density, false);
+    return rc == 1 ? make_parts(p, &density, true) : rc;
 }
 
 int mesh_decompose(const mesh_pslg *pslg, const mesh_sizing *sizing,

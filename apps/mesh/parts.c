@@ -1,10 +1,12 @@
 /* Groups, and the mending of parts.
  *
  * Where the input turns by less than a right angle the triangles of that corner form one group: a
- * cut that ended there would make a smaller angle. After the partition three defects are mended in
- * turn until none is left: a part in several pieces loses the lesser ones to a neighbour, a run of
- * triangles that gives a part a corner below 45 degrees goes to the part beside it, an empty part
- * takes half of the heaviest. */
+ * cut that ended there would make a smaller angle. If parts cannot be mended, triangles that the
+ * grid left narrow stay with those beside them too: no cut through a needle is blunt.
+ *
+ * After the partition three defects are mended in turn until none is left: a part in several pieces
+ * loses the lesser ones to a neighbour, a run of triangles that gives a part a corner below 45
+ * degrees goes to the part beside it, an empty part takes half of the heaviest. */
 #include "parts.h"
 
 #include <math.h>
@@ -12,6 +14,8 @@
 #include <string.h>
 
 #define GROUP_CORNER (3.14159265358979323846 / 2.0)
+/* Triangles of the coarse mesh have larger corners, unless the input or the grid forbids it. */
+#define NARROW_CORNER (25.0 / 180.0 * 3.14159265358979323846)
 #define MEND_ROUNDS 40
 #define SHARP_ROUNDS 30
 /* After so many passes, islands move as a whole. Coastlines need about 40. */
@@ -61,6 +65,23 @@ static int join_corners(const mesh_sub *s, int32_t *parent)
     return 0;
 }
 
+/* Joins narrow triangles and those beside them in `parent`. */
+static void join_narrow(const mesh_sub *s, int32_t *parent)
+{
+    for (int32_t t = 0; t < s->head.tri_count; t++) {
+        bool narrow = false;
+        for (int32_t i = 0; i < 3; i++) {
+            narrow = narrow || mesh_corner_angle(s, (mesh_corner){t, i}) < NARROW_CORNER;
+        }
+        for (int32_t i = 0; i < 3 && narrow; i++) {
+            int32_t n = mesh_across(s, t, i);
+            if (n >= 0) {
+                parent[find_root(parent, n)] = find_root(parent, t);
+            }
+        }
+    }
+}
+
 static void weigh_groups(mesh_parts *p, const mesh_sizing *density)
 {
     const mesh_sub *s = p->coarse;
@@ -80,7 +101,8 @@ static void weigh_groups(mesh_parts *p, const mesh_sizing *density)
     }
 }
 
-int mesh_parts_init(mesh_parts *p, mesh_sub *coarse, int32_t count, const mesh_sizing *density)
+int mesh_parts_init(mesh_parts *p, mesh_sub *coarse, int32_t count, const mesh_sizing *density,
+                    bool keep_narrow)
 {
     size_t tris = (size_t)coarse->head.tri_count;
     *p = (mesh_parts){.coarse = coarse, .count = count};
@@ -96,6 +118,9 @@ int mesh_parts_init(mesh_parts *p, mesh_sub *coarse, int32_t count, const mesh_s
         join_corners(coarse, parent) != 0) {
         free(parent);
         return -1;
+    }
+    if (keep_narrow) {
+        join_narrow(coarse, parent);
     }
     for (int32_t t = 0; t < coarse->head.tri_count; t++) {
         if (find_root(parent, t) == t) {

@@ -29,8 +29,10 @@ typedef struct mesh_parts {
     uint32_t dice;        /* breaks cycles of repairs that undo each other */
 } mesh_parts;
 
-/* Groups the coarse mesh's triangles; `density` weighs area. -1 out of memory. */
-int mesh_parts_init(mesh_parts *p, mesh_sub *coarse, int32_t count, const mesh_sizing *density);
+/* Groups the coarse mesh's triangles; `density` weighs area. With `keep_narrow` a triangle with a
+ * narrow corner is in one group with those beside it. -1 out of memory. */
+int mesh_parts_init(mesh_parts *p, mesh_sub *coarse, int32_t count, const mesh_sizing *density,
+                    bool keep_narrow);
 void mesh_parts_fini(mesh_parts *p);
 
 /* Fills p->part. -1 out of memory. */
