@@ -280,9 +280,9 @@ static inline uint32_t *fy_carried_of(ferry *f)
     return &((fy_head *)(void *)f)->carried;
 }
 
-/* Outside handlers: polls, and runs tasks, until a message of `size_bytes` to `object`, which is on
- * `rank`, may be sent and has room. Whether it has looked at what came. */
-bool fy_message_pace(ferry *f, uint64_t object, int rank, size_t size_bytes);
+/* Outside handlers: polls, and runs tasks, until a message to `object`, which is on `rank`, may be
+ * sent and has room. Whether it has looked at what came. */
+bool fy_message_pace(ferry *f, uint64_t object, int rank);
 
 /* Where messages of this rank's own to an object wait, and what their sender knew of its place: a
  * slot of a table (route.c). */

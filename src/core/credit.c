@@ -20,6 +20,11 @@ void fy_credit_waive(ferry *f)
     f->credit.waived = true;
 }
 
+bool fy_credit_is_withdrawn(const ferry *f)
+{
+    return !fy_credit_is_plenty(f) && !f->credit.waived;
+}
+
 size_t fy_credit_bytes(const ferry *f)
 {
     return f->options.backlog_bytes;

@@ -34,7 +34,7 @@ typedef struct fy_credit {
     uint32_t epoch;      /* under the control lock */
     atomic_int tokens;   /* it must not while there are any; written under the control lock */
     bool waived;         /* the rank closes or leaves, and sends all it has */
-    size_t unseen_bytes; /* of messages, since the control lane was looked at */
+    size_t unseen_bytes; /* of messages sent since the control lane was looked at */
 } fy_credit;
 
 /* How far ferry_close has come: not begun, before its first and before its last meeting. */
@@ -230,11 +230,23 @@ void fy_credit_renew(ferry *f);
 /* Credit is asked for no more. [application thread] */
 void fy_credit_waive(ferry *f);
 
-static inline bool fy_credit_is_withdrawn(const ferry *f)
+/* Counts a message that has gone to the port. */
+static inline void fy_credit_count(ferry *f, const fy_frame *frame)
+{
+    enum { MESSAGE_BYTES = 256 };
+    f->credit.unseen_bytes += MESSAGE_BYTES + frame->size_bytes;
+}
+
+/* A token may have come that this rank has not seen: a handler that goes on sending does not poll.
+ * So beyond what credit stands for messages wait for the next look at the control lane too. */
+static inline bool fy_credit_is_plenty(const ferry *f)
 {
     /* relaxed: whoever sends looks again and again; nothing stands behind the word */
-    return atomic_load_explicit(&f->credit.tokens, memory_order_relaxed) > 0 && !f->credit.waived;
+    return atomic_load_explicit(&f->credit.tokens, memory_order_relaxed) <= 0 &&
+           f->credit.unseen_bytes <= f->options.backlog_bytes;
 }
+
+bool fy_credit_is_withdrawn(const ferry *f);
 
 /* Whether frames for `rank` wait for room. */
 bool fy_has_backlog(const ferry *f, fy_lane lane, int rank);

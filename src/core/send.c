@@ -232,13 +232,14 @@ int fy_message_send(ferry *f, int rank, bool own, const fy_frame *frame)
         return FERRY_ENOMEM;
     /* As below, where nothing is in the way. */
     if (f->profile == NULL && f->slow_lanes == 0 && rank != f->rank &&
-        (!own || !fy_credit_is_withdrawn(f)))
+        (!own || fy_credit_is_plenty(f)))
         error = f->ops->transport.send(f->port, FY_APP, FY_DATA, rank, frame);
     if (error != 0)
         error = send_message_slowly(f, rank, own, frame);
     if (error != 0)
         return error;
     peer->work_sent++;
+    fy_credit_count(f, frame);
     return 0;
 }
 
@@ -263,10 +264,8 @@ static __attribute__((noinline)) bool pace(ferry *f, uint64_t object, int rank, 
     const fy_route *route = fy_route_find(f, object);
     if (route != NULL)
         rank = route->rank;
-    if (look) {
-        f->credit.unseen_bytes = 0;
+    if (look)
         (void)fy_control_look(f);
-    }
     if (!must_wait(f, rank))
         return look;
     fy_doing before = fy_account_enter(f, f->account.base);
@@ -277,12 +276,11 @@ static __attribute__((noinline)) bool pace(ferry *f, uint64_t object, int rank, 
     return true;
 }
 
-bool fy_message_pace(ferry *f, uint64_t object, int rank, size_t size_bytes)
+bool fy_message_pace(ferry *f, uint64_t object, int rank)
 {
-    enum { MESSAGE_BYTES = 256, PARTS = 8 };
-    f->credit.unseen_bytes += MESSAGE_BYTES + size_bytes;
+    enum { PARTS = 8 };
     bool look = f->credit.unseen_bytes >= f->options.backlog_bytes / PARTS;
-    return (look || f->slow_lanes != 0 || fy_credit_is_withdrawn(f)) && pace(f, object, rank, look);
+    return (look || f->slow_lanes != 0 || !fy_credit_is_plenty(f)) && pace(f, object, rank, look);
 }
 
 static __attribute__((cold)) int send_slowly(ferry *f, int rank, const fy_frame *frame)
@@ -441,14 +439,15 @@ __attribute__((cold)) int fy_messages_release(ferry *f, int rank)
 static int flush_queue(ferry *f, fy_queue *queue)
 {
     int count = 0;
-    if (queue->key % FY_BACKLOGS == FY_MESSAGES &&
-        (fy_credit_is_withdrawn(f) || waiting(f, FY_DATA, queue->head->rank) != NULL))
+    bool messages = queue->key % FY_BACKLOGS == FY_MESSAGES;
+    if (messages && waiting(f, FY_DATA, queue->head->rank) != NULL)
         return 0;
-    while (queue->head != NULL) {
+    while (queue->head != NULL && !(messages && fy_credit_is_withdrawn(f))) {
         const fy_packet *head = queue->head;
         int error = f->ops->transport.send(f->port, FY_APP, head->lane, head->rank, &head->frame);
         if (error == FERRY_EAGAIN || error == FERRY_ENOMEM)
             break;
+        fy_credit_count(f, &head->frame);
         drop_first(f, queue);
         count++;
     }

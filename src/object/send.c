@@ -183,13 +183,13 @@ static __attribute__((noinline)) fy_entry *first_entry(ferry *f, ferry_object ob
 
 /* Outside handlers: waits until the message has room. Whether it has looked what there is, which
  * may have moved the object. */
-static bool pace(ferry *f, ferry_object object, int rank, size_t size_bytes)
+static bool pace(ferry *f, ferry_object object, int rank)
 {
     if (fy_objects_of(f)->messages.unsettled) {
         fy_held_settle(f, false);
         fy_layer_due(f, FY_LAYER_OBJECT);
     }
-    return rank >= 0 && fy_message_pace(f, object.word, rank, size_bytes);
+    return rank >= 0 && fy_message_pace(f, object.word, rank);
 }
 
 static __attribute__((cold, noinline)) fy_entry *look_up(ferry *f, ferry_object object, int *rank)
@@ -205,7 +205,7 @@ send_any(ferry *f, ferry_object object, const ferry_message *message, const ferr
 {
     int rank;
     fy_entry *entry = look_up(f, object, &rank);
-    if (!fy_in_handler(f) && pace(f, object, rank, message->size_bytes))
+    if (!fy_in_handler(f) && pace(f, object, rank))
         entry = look_up(f, object, &rank);
     if (rank < 0)
         return no_object(f, object);
@@ -243,7 +243,7 @@ static inline int send_plain(ferry *f, fy_objects *objects, fy_entry *entry,
     int rank = fy_object_place(objects, object, entry);
     if (rank < 0 || fy_head_of(f)->slow_lanes != 0 || objects->messages.unsettled ||
         fy_wire_extra_bytes(message) != 0 ||
-        (!fy_in_handler(f) && fy_message_pace(f, object.word, rank, message->size_bytes)))
+        (!fy_in_handler(f) && fy_message_pace(f, object.word, rank)))
         return FERRY_EAGAIN;
     int error;
     if (entry->record != NULL) {

@@ -6,10 +6,12 @@
  * (ferry sim --memory).
  *   main     the upper half of the ranks sends, the objects move among the lower half
  *   handler  as main, from a handler, which may not wait: only who gets the flood is watched
+ *   slow     as handler, but the handler takes its time, so that no ring is ever full, and rank 1
+ *            stands still for a while when it has the object: rank 0 passes on to it meanwhile
  *   all      every rank sends to objects that move among all
  *
- * Run as flood main|handler|all COUNT BYTES LIMIT_KIB, on at least 2 ranks; COUNT messages of BYTES
- * from each sender to each object. LIMIT_KIB 0: memory is not watched. */
+ * Run as flood main|handler|slow|all COUNT BYTES LIMIT_KIB, on at least 2 ranks; COUNT messages of
+ * BYTES from each sender to each object. LIMIT_KIB 0: memory is not watched. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,8 @@
 #include "../support/failed.h"
 #include "resident.h"
 
-enum { OBJECTS_MAX = 16, RANKS_MAX = 32, BYTES_MAX = 65536, STAY = 37, REST = 256 };
+enum { OBJECTS_MAX = 16, RANKS_MAX = 32, BYTES_MAX = 65536, STAY = 37, REST = 256, SLOW = 16 };
+static const struct timespec pause = {.tv_nsec = 1000 * 1000}, stop = {.tv_sec = 1};
 
 typedef struct thing {
     uint64_t next[RANKS_MAX]; /* number of the message due from each rank */
@@ -35,6 +38,7 @@ typedef struct account {
     int movers; /* objects stay on ranks below */
     uint64_t count, wrong;
     size_t size_bytes;
+    bool slow, stopped;
 } account;
 
 static const unsigned char bytes[BYTES_MAX];
@@ -54,6 +58,10 @@ static void on_take(ferry *f, ferry_object object, void *data, int source, const
                 m->words[0], source, m->size_bytes);
     }
     ferry_compute(f, 2e-6);
+    if (a->slow && !a->stopped && ferry_rank(f) == 1) {
+        a->stopped = true;
+        nanosleep(&stop, NULL);
+    }
     if (++t->handled % REST == 0)
         nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
     if (t->handled % STAY == 0)
@@ -64,6 +72,8 @@ static void send_all(ferry *f)
 {
     account *a = ferry_user_data(f);
     for (uint64_t i = 0; i < a->count; i++) {
+        if (a->slow && i % SLOW == SLOW - 1)
+            nanosleep(&pause, NULL);
         const ferry_message message = {.handler = a->take,
                                        .word_count = 1,
                                        .words = {i},
@@ -120,15 +130,18 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     int ranks = ferry_ranks(f);
     if (argc != 5 || ranks < 2 || ranks > RANKS_MAX) {
-        fprintf(stderr, "usage: flood main|handler|all COUNT BYTES LIMIT_KIB, on 2 to %d ranks\n",
+        fprintf(stderr,
+                "usage: flood main|handler|slow|all COUNT BYTES LIMIT_KIB, on 2 to %d ranks\n",
                 RANKS_MAX);
         return 2;
     }
-    bool all = strcmp(argv[1], "all") == 0, handler = strcmp(argv[1], "handler") == 0;
+    bool all = strcmp(argv[1], "all") == 0, slow = strcmp(argv[1], "slow") == 0;
+    bool handler = slow || strcmp(argv[1], "handler") == 0;
     account a = {.object_count = all ? 3 : 1,
                  .movers = all ? ranks : ranks / 2,
                  .count = strtoull(argv[2], NULL, 10),
-                 .size_bytes = strtoul(argv[3], NULL, 10) % (BYTES_MAX + 1)};
+                 .size_bytes = strtoul(argv[3], NULL, 10) % (BYTES_MAX + 1),
+                 .slow = slow};
     uint64_t limit_kib = strtoull(argv[4], NULL, 10);
     bool sends = all || ferry_rank(f) >= a.movers;
     ferry_user_data_set(f, &a);
