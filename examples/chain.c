@@ -90,7 +90,6 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_object_type_register(f, &ops, &type));
     check(f, ferry_object_handler_register(f, "edge", take, &r.handler));
     check(f, ferry_balance_enable(f, true));
-
     for (int i = ferry_rank(f); i < CHUNKS; i += ferry_ranks(f)) {
         chunk *c = calloc(1, sizeof *c);
         if (c == NULL)
@@ -101,9 +100,9 @@ static int rank_main(ferry *f, int argc, char **argv)
         check(f, ferry_object_create(f, type, c, &r.names[i]));
         check(f, ferry_balance_add(f, r.names[i], NULL));
     }
-    /* Each name is 0 on all ranks but one. */
+    /* Each name is 0 on all ranks but one. Every rank has all names before the first task runs. */
     check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_OR, r.names, r.names, CHUNKS));
-    check(f, ferry_barrier(f)); /* every rank has the names before the first task runs */
+    check(f, ferry_barrier(f));
     const ferry_message start = {.handler = r.handler, .word_count = 2, .words = {0, START}};
     for (int i = ferry_rank(f); i < CHUNKS; i += ferry_ranks(f))
         check(f, ferry_object_send(f, r.names[i], &start, NULL));

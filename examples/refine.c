@@ -57,13 +57,12 @@ static ferry_mover *bind(ferry *f, ferry_xarray *from, ferry_xarray *to, ferry_r
 /* Each cell of `region` becomes `factor` x itself + `flow` x what flows in. Returns their sum. */
 static double advance(const ferry_xarray *u, ferry_region region, double factor, double flow)
 {
-    double next[SIZE * SIZE], sum = 0;
+    double next[SIZE * SIZE], *n = next, sum = 0;
     for (size_t b = 0; b < u->local_count; b++) {
         ferry_region own = ferry_floorplan_block(&u->blocks, u->local[b])->region;
         ptrdiff_t row = u->grids[b].stride[0] / (ptrdiff_t)sizeof(double);
-        for (int write = 0; write < 2 && ferry_region_contains(region, own); write++) {
+        for (int write = 0; write < 2 && ferry_region_contains(region, own); write++, n = next) {
             ferry_point p = own.low;
-            double *n = next;
             do {
                 double *c = ferry_grid_at(&u->grids[b], p);
                 if (write)

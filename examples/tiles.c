@@ -106,12 +106,10 @@ static int rank_main(ferry *f, int argc, char **argv)
     options.ops = &tiles;
     options.make = make;
     options.step = step;
-    bool failed = ferry_balance_enable(f, true) != 0 ||
-                  ferry_collection_create(f, &options, &c) != 0 || ferry_quiesce(f) != 0 ||
-                  ferry_collection_check(c) != 0;
-    if (failed)
-        fprintf(stderr, "%s\n", ferry_error_message(f));
-    return failed;
+    if (ferry_balance_enable(f, true) != 0 || ferry_collection_create(f, &options, &c) != 0 ||
+        ferry_quiesce(f) != 0 || ferry_collection_check(c) != 0)
+        ferry_abort(f, 1, ferry_error_message(f));
+    return 0;
 }
 
 int main(int argc, char **argv)

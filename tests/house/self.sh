@@ -309,7 +309,7 @@ examples)
     clean
     example
     check || { cat "$top/log"; echo "house rule examples complains of a right one"; exit 1; }
-    spoil 'an example of 121 lines' example to examples/one.c "$(lines 118)"
+    spoil 'an example of 120 lines' example to examples/one.c "$(lines 117)"
     spoil 'an example without a comment' example replace examples/one.c '1,3d'
     spoil 'an example with a header of its own' example to examples/one.c '#include "two.h"\n'
     spoil 'an example that no guide names' example replace docs/guide/one.md d
