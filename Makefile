@@ -1,5 +1,5 @@
-# The front door. `make` builds; `make help` lists the rest. CMake does the work; this file finds
-# out what the machine lacks (tools/need.sh) and knows the order of things.
+# `make` builds; `make help` lists the rest. CMake does the work; this file finds out what the
+# machine lacks (tools/need.sh) and knows the order of things.
 BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
@@ -68,7 +68,7 @@ soak: ## repeat the release tests SOAK times (default 20), then kill ranks in KI
 	@sh tests/soak/traffic.sh $(BUILD)/tests/sim_traffic $(TRAFFIC_S)
 	@ulimit -c 0; $(BUILD)/tests/crashes $(BUILD)/tests/program_crashing $(KILLS)
 	@$(BUILD)/tests/mesh_fuzz_polygons apps/data/jutland.poly $(POLYGONS)
-	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_crowd 50000000
+	@FERRY_RANKS=16 FERRY_HEAP_BYTES=256M $(BUILD)/tests/cell_fairness 50000000
 	@seed=$$(date +%s) && $(BUILD)/tests/cell_kill_test 5000 $$seed && $(BUILD)/tests/cell_step_test 7 $$seed && \
 		$(BUILD)/tests/scribble 2000 $$seed && \
 		FERRY_RANKS=5 $(BUILD)/tests/test_cell_mixed 1000000 $$seed && \

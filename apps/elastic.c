@@ -1,15 +1,16 @@
 /* Elastic: a task farm that grows while many tasks wait and shrinks while few do.
  *
  * Rank 0 owns the tasks, which come in waves; the others work. When more than --long tasks wait for
- * each worker the owner has a rank started (ferry_spawn), as long as the job has numbers for more;
- * when nothing waits all workers but one are told to leave, one by one (ferry_leave). The next wave
- * comes when they have. A worker that dies gives its task back: what it had said is known before
- * its death is, so each result counts once. With --told the owner tells deaths with their time.
- * When the owner dies there is no result, and the exit status is 3 (0 with --orphan, for tests).
- * Here a task is to count the primes in a range.
+ * each worker, the owner has a rank started (ferry_spawn), as long as the job has numbers for more.
+ * When nothing waits, all workers but one are told to leave, one by one (ferry_leave). The next
+ * wave comes when they have. A worker that dies gives its task back: what it had said is known
+ * before its death is, so each result counts once. With --told the owner tells deaths with their
+ * time. When the owner dies there is no result, and the exit status is 3 (0 with --orphan, for
+ * tests). Here a task is to count the primes in a range.
  *
- *     ferry run -n 2 -m 12 build/apps/elastic
- *     FERRY_RANKS_MAX=12 mpirun -n 2 build/apps/elastic */
+ *      ferry run -n 2 -m 12 build/apps/elastic
+ *      FERRY_RANKS_MAX=12 mpirun -n 2 build/apps/elastic
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,15 @@
 /* Network sort, as in dmcs.txt 5.2: integers in random order, cut into chunks that are spread over
  * the ranks, sorted by comparing neighbours in stages.
  *
- * A chunk is an object. At each stage it sends its values to one of its neighbours in the array,
- * left and right in turn, gets the neighbour's, and keeps the lower or the upper half of both;
- * after as many stages as there are chunks all is in order. Nothing waits for all: a chunk goes on
- * when its neighbour's values are there, and keeps what comes early. In the mobile variant it moves
- * to a random rank after each stage. At the end the values are checked: they are in order, and the
- * same as at the beginning.
+ * A chunk is an object. At each stage it sends its values to its left or its right neighbour in the
+ * array, in turn, and gets the neighbour's. It keeps the lower or the upper half of both. After as
+ * many stages as there are chunks all is in order. Nothing waits for all: a chunk goes on when its
+ * neighbour's values are there, and keeps what comes early. In the mobile variant it moves to a
+ * random rank after each stage. At the end the values are checked: they are in order, and the same
+ * as at the beginning.
  *
- *     netsort [static|mobile] [CHUNKS] [VALUES PER CHUNK] */
+ *      netsort [static|mobile] [CHUNKS] [VALUES PER CHUNK]
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

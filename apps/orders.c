@@ -20,11 +20,11 @@
 enum { EXCHANGE = 1, ORDERS_MAX = 100000, DELAYED_MAX = 1024, OPEN_MAX = 16 };
 enum { TIMEOUT_NS = 30000000, DELAY_NS = 8000000, PRICE_NS = 1000000, VIEW_NS = 100000000 };
 
-typedef enum fate { OPEN, FILLED, REJECTED, LATENT, FAILED, FATES } fate;
+typedef enum outcome { OPEN, FILLED, REJECTED, LATENT, FAILED, OUTCOMES } outcome;
 
 typedef struct order {
     struct state *state;
-    fate fate, report;
+    outcome outcome, report;
 } order;
 
 /* At the exchange: a report to send later. */
@@ -37,7 +37,7 @@ typedef struct state {
     ferry *f;
     ferry_handler order, cancel, price, done;
     order *orders;
-    int orders_max, sent, counts[FATES];
+    int orders_max, sent, counts[OUTCOMES];
     uint64_t prices, last_price;
     delayed delayed[DELAYED_MAX];
     int delayed_count, managers_done;
@@ -61,7 +61,7 @@ static uint64_t random_below(state *s, uint64_t n)
 
 /* The exchange. */
 
-static void report(state *s, int rank, int id, fate what)
+static void report(state *s, int rank, int id, outcome what)
 {
     note_error(s, ferry_send(s->f, rank, id, &what, sizeof what, NULL));
 }
@@ -149,9 +149,9 @@ static void on_price(ferry *f, int source, const ferry_message *message)
     s->last_price = message->words[0];
 }
 
-static void settle(order *o, fate what)
+static void settle(order *o, outcome what)
 {
-    o->fate = what;
+    o->outcome = what;
     o->state->counts[OPEN]--;
     o->state->counts[what]++;
 }

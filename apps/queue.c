@@ -1,13 +1,13 @@
-/* Queue: a linked list whose elements move between ranks while messages run along it
- * (prema.txt, appendix C).
+/* Queue: a linked list whose elements move between ranks while messages run along it (prema.txt,
+ * appendix C).
  *
- *     ferry run -n 4 build/apps/queue [ELEMENTS] [ROUNDS]
+ *      ferry run -n 4 build/apps/queue [ELEMENTS] [ROUNDS]
  *
  * Rank 0 makes all elements; each is linked to the next by its name. A round sends a message with 0
- * to the first; every element adds its value and passes the sum on, and the last tells rank 0.
- * Elements that have passed a sum on go to the next rank, half of them as the library moves them,
- * half taken out, carried by a request and put in again by the program, so that each round finds
- * the list elsewhere. The sums are the check. */
+ * to the first; every element adds its value and passes the sum on, and the last tells rank 0. An
+ * element that has passed a sum on goes to the next rank, so each round finds the list elsewhere.
+ * The library moves half of them. The program takes the other half out, carries them by a request,
+ * and puts them in again. The sums are the check. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void on_total(ferry *f, int source, const ferry_message *message)
     s->sums++;
 }
 
-/* What a request brings of an element: the element, and what the library must know of it. */
+/* A request brings this of an element: the element, and what the library must know of it. */
 typedef struct parcel {
     element element;
     uint64_t info[];

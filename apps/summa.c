@@ -1,8 +1,8 @@
-/* SUMMA: C = A B on a grid of ranks. Every step, movers bring a panel of columns of A to all ranks
- * of a row and a panel of rows of B to all ranks of a column, while the ranks still multiply the
- * panels of the step before.
+/* SUMMA: C = A B on a grid of ranks. In every step, movers bring a panel of columns of A to all
+ * ranks of a row, and a panel of rows of B to all ranks of a column. Meanwhile the ranks multiply
+ * the panels of the step before.
  *
- *   ferry run -n 4 build/apps/summa [N [PANEL]]
+ * ferry run -n 4 build/apps/summa [N [PANEL]]
  *
  * The panels are xarrays whose blocks overlap: each rank has its own copy of what its row or column
  * shares. Checks every element of C against a closed form. */

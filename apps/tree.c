@@ -138,7 +138,7 @@ static ferry_object create_tree(ferry *f, int depth)
     return root;
 }
 
-/* What the leaves below a node add up to, without objects and messages. */
+/* The sum of the leaves below a node, without objects and messages. */
 static uint64_t expected_sum(uint64_t number, int depth, uint64_t from_parent)
 {
     uint64_t value = compute(number, from_parent);

@@ -1,7 +1,7 @@
 /* Balancing: the synthetic benchmark of prema.txt 7.1 with tasks that sleep, for each scheduler
- * against what the best balancer without knowledge of costs could reach; what the runtime takes of
- * a run; and how soon a scheduler answers while a task runs. docs/lab/balancing.md says where the
- * bounds come from. */
+ * against what the best balancer without knowledge of costs could reach. Also: the runtime's share
+ * of a run, and how soon a scheduler answers while a task runs. docs/lab/balancing.md says where
+ * the bounds come from. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int scheduler_of(int index)
     return index < EVERYWHERE ? index / SETTINGS : others[index - EVERYWHERE].scheduler;
 }
 
-/* What the program peers/response says after a task of either sort, and its unit. */
+/* The lines that the program peers/response prints after a task of either kind, and their units. */
 static const struct response {
     const char *name, *task, *word, *unit;
     double unit_ns, target;

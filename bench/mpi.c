@@ -1,8 +1,8 @@
 /* Port mpi: what Ferry adds to the same exchange in plain MPI. Ferry's ranks are started by the
  * library's own mpirun and use MPI between them, as ranks on different nodes do: without the shared
- * memory that they would take on one. The reference is the exchange by the calls that anything over
- * MPI needs which does not know what comes next, and whose threads take turns: a receive from any
- * rank, posted before, and looked at again and again; a send that does not wait.
+ * memory that they would take on one. The reference is the exchange by the calls that any library
+ * over MPI needs if it does not know what comes next and its threads take turns. These are a
+ * receive from any rank, posted before and tested again and again, and a send that does not wait.
  * docs/lab/port-mpi.md says where the bound comes from. */
 #include "common/compare.h"
 #include "common/launchers.h"

@@ -1,9 +1,9 @@
 /* Store: a rank with four times the data that its memory holds, against what computing and disk
  * take alone. docs/lab/store.md says what each case is.
  *
- * Each side runs in a process of its own: computing in memory, the store, the store without what it
- * knows of the future (FERRY_STORE_BLIND), and a mapped file whose pages this program throws out,
- * least recently used first, as a system that swaps does. */
+ * Each side runs in a process of its own. The sides are computing in memory, the store, the store
+ * without what it knows of the future (FERRY_STORE_BLIND), and a mapped file. This program throws
+ * the file's pages out, least recently used first, as a system that swaps does. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ typedef struct load {
     bool one_by_one; /* each task is sent when the one before has ended */
 } load;
 
-/* What a side has measured. */
+/* The measurements of a side. */
 typedef struct figures {
     double seconds;
     uint64_t sum;                /* of the data, which all sides must have */
@@ -308,7 +308,7 @@ static void say(const bench_options *o, const char *name, const char *peer, cons
     bench_report(o, "store", &row);
 }
 
-/* What the runs of a case have found, each kind of figure for itself. */
+/* The results of the runs of a case, each kind of figure for itself. */
 typedef struct samples {
     double seconds[SIDES][RUNS_MAX], alone[RUNS_MAX], hidden[RUNS_MAX], slower[RUNS_MAX];
     double read_bytes[SIDES][RUNS_MAX], rss[SIDES][RUNS_MAX];

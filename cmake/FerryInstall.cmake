@@ -1,7 +1,7 @@
 # make install: headers, libraries, the command, a CMake package, a pkg-config file and man pages.
 include(CMakePackageConfigHelpers)
 
-# What is installed, and no more.
+# This is installed, and nothing else.
 get_property(plugins GLOBAL PROPERTY FERRY_PLUGINS)
 add_custom_target(installed DEPENDS ferry ferry_data ferry_static ferry_shmem
   ferry_shmem_static ferry_armci ferry_armci_static ferry_command man ${plugins})

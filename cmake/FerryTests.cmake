@@ -1,12 +1,12 @@
-# What tests of all folders share.
+# Shared by the tests of all folders.
 enable_testing() # COST, in seconds or so, has the longest begin first
 
-# FERRY_THREADS of programs that are run with ranks as processes and as threads of one process:
-# where jobs are made, which is what tells the two apart (ferry_job_ways), and above that
-# (ferry_ways); and of programs that are run one way (ferry_way). Sanitized processes cost much, so
-# AddressSanitizer runs what is above as threads. ThreadSanitizer sees no process but its own: what
-# ranks do to each other it sees where they are threads, and what a rank's helper does it sees there
-# too. So it runs those alone, and nothing in which there is one thread.
+# FERRY_THREADS of programs that are run with ranks as processes and as threads of one process.
+# Programs that make jobs differ in both ways (ferry_job_ways); others are above that (ferry_ways);
+# some programs are run one way (ferry_way). Sanitized processes cost much, so AddressSanitizer runs
+# the programs above as threads. ThreadSanitizer sees no process but its own. It sees what ranks do
+# to each other, and what a rank's helper does, if ranks are threads. So it runs those alone, and
+# nothing in which there is one thread.
 set(ferry_job_ways 0 1)
 set(ferry_ways 0 1)
 set(ferry_way 0)

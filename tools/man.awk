@@ -3,9 +3,10 @@
 #   awk -f tools/man.awk -v out=DIR -v version=0.1.0 include/ferry/*.h
 #
 # A comment belongs to the declarations that follow it without a blank line. A comment that stands
-# alone introduces a section: what it says, and its errors, belong to each function of the section, and
-# so does its contract in brackets to those that have none of their own. Functions that share a comment
-# share a page. Error codes have a page, ferry_errors(3), and explain errors that a comment only names.
+# alone introduces a section. Its text and its errors belong to each function of the section, and
+# its contract in brackets to those that have none of their own. Functions that share a comment
+# share a page. Error codes have a page, ferry_errors(3), and explain errors that a comment only
+# names.
 
 function trim(s)
 {
@@ -315,7 +316,7 @@ function see_also(p, text,    n, word, i, w, list, seen)
     return list ".BR ferry (7),\n.BR ferry (1)"
 }
 
-# What a section says beyond its title, which is one short sentence.
+# The text of a section beyond its title, which is one short sentence.
 function preamble(    k)
 {
     k = sentence_length(body)
@@ -350,7 +351,7 @@ function meaning(name, text)
     return text != "" ? text : code_text[name] "."
 }
 
-# What a function gives back: what its comment says of that, else what its kind of function gives.
+# The return value of a function: what its comment says of it, else what its kind of function gives.
 function print_value(p, file, summary,    type, n, one, i, said)
 {
     type = page_synopsis[p]

@@ -38,7 +38,8 @@ int64_t amr_below(const solver *s, int64_t tile, int d);
 /* The mover of the ghost cells of `x`, on a level of `cells` along an edge. */
 ferry_mover *amr_bind_halo(const solver *s, ferry_xarray *x, int64_t cells);
 
-/* What moves between the levels: means down, ghost cells up, values at edges where flow leaves. */
+/* Binds what moves between the levels: means down, ghost cells up, values at edges where flow
+ * leaves. */
 void amr_bind_levels(solver *s);
 void amr_free_levels(solver *s);
 

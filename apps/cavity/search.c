@@ -1,4 +1,4 @@
-/* What a rank does with the triangles it holds for events of any rank: walks to a point, and
+/* The work of a rank on the triangles it holds, for events of any rank: walks to a point, and
  * searches for the triangles of a cavity. */
 #include "cavity.h"
 
@@ -35,7 +35,7 @@ void cavity_send(mesher *m, int rank, const ferry_message *message)
     cavity_check(m->f, ferry_request_send(m->f, rank, message, NULL));
 }
 
-/* Of some triangles of this rank the one nearest to p; NULL if there is none. */
+/* The nearest to p of some triangles of this rank; NULL if there is none. */
 static const slot *near_to(mesher *m, mesh_point p)
 {
     const slot *best = NULL;
@@ -66,8 +66,8 @@ static triangle_id towards(const triangle *t, mesh_point p)
 }
 
 /* In a Delaunay triangulation, steps across an edge that has the point on its other side always
- * arrive. While another rank has not heard of a change yet the walk may go in circles; it leaves
- * this rank in each of them, so the news comes. */
+ * arrive. While another rank has not heard of a change yet the walk may go in circles. It leaves
+ * this rank in each of them, so word of the change comes. */
 void walk(mesher *m, uint64_t number, uint64_t attempt, mesh_point p, triangle_id from)
 {
     const int here = ferry_rank(m->f);
@@ -134,7 +134,7 @@ bool search_run(mesher *m, search *s)
             return false; /* the younger event gives way, or ends; the lock of an earlier attempt
                              of this one is being undone by the rank where it ran */
         else
-            conflict = id; /* an older event has it, or the news of it has not come here */
+            conflict = id; /* an older event has it, or its end is not known here yet */
     }
     search_answer(m, s, conflict);
     return true;

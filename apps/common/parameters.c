@@ -24,7 +24,7 @@ static bool is_argument(const parameter *o)
     return isupper((unsigned char)o->name[0]);
 }
 
-/* What `o` takes, in words. */
+/* The values that `o` takes, in words. */
 static void expected(const parameter *o, char *out, size_t size_bytes)
 {
     if (o->take != NULL) {
@@ -139,7 +139,7 @@ static error_t take(int key, char *text, struct argp_state *state)
     return read_value(o, text) ? 0 : refuse(r, state, o, text);
 }
 
-/* What --help says of `o`: of a number also its range and its default. */
+/* The text of --help for `o`; for a number also its range and its default. */
 static const char *describe(const parameter *o, char *out, size_t size_bytes)
 {
     if (o->whole == NULL && o->real == NULL)
@@ -168,7 +168,8 @@ static bool takes_next(const parameter *table, const char *word)
     return o->name != NULL && o->flag == NULL;
 }
 
-/* Options of one letter, of which there are none: argp would not say what was given. */
+/* Whether there is an option of one character. There are no such options, and argp would not say
+ * which was given. */
 static bool has_short_option(ferry *f, int argc, char **argv, const parameter *table)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -1,4 +1,4 @@
-/* Which triangles between the segments are land; pslg.h has the rule. Internal to cdt.c. */
+/* Decides which triangles between the segments are land; pslg.h has the rule. Internal to cdt.c. */
 #ifndef MESH_CDT_LAND_H
 #define MESH_CDT_LAND_H
 

@@ -1,6 +1,6 @@
-/* Order matters: constrained edges are marked first, by following each input
- * segment and each cut from midpoint to midpoint down to edges of the mesh;
- * then every other edge must be Delaunay, and every border must be marked. */
+/* Order matters. Constrained edges are marked first, by following each input segment and each cut
+ * from midpoint to midpoint down to edges of the mesh. Then every other edge must be Delaunay, and
+ * every border must be marked. */
 #include "check.h"
 
 #include "box_tree.h"
@@ -95,9 +95,8 @@ static int remember_stuck(checker *c, mesh_point a, mesh_point b)
     return 0;
 }
 
-/* What must lie on the two sides of a chain of edges: a sub-domain, nothing
- * (-1), or anything (-2).
- */
+/* A chain of edges and what must lie on its two sides: a sub-domain, nothing (-1), or anything
+ * (-2). */
 typedef struct chain {
     uint32_t mark;
     int32_t left, right;

@@ -1,8 +1,8 @@
 /* Verifies a refined mesh without trusting what made it.
  *
- * Of each sub-domain only the points and the corners of the triangles are used.
- * Neighbours, edges and the domain itself (check_domain.c) are found again
- * here, with predicates of this module's own. Threads: no shared state. */
+ * The checker uses only the points and the corners of the triangles of each sub-domain. It finds
+ * neighbours, edges and the domain itself (check_domain.c) again, with predicates of this module's
+ * own. Threads: no shared state. */
 #ifndef MESH_CHECK_H
 #define MESH_CHECK_H
 

@@ -1,11 +1,10 @@
-/* Half-edge 2 s runs from a to b along segment s, 2 s + 1 back; the face of a
- * half-edge is on its left. Turning at each end to the next half-edge clockwise
- * gives cycles: one counter-clockwise around each bounded face, and one
- * clockwise around each connected set of segments, which belongs to the face
- * that set lies in: the one right of the first segment to its left. Faces are
- * the unions of cycles so found. A step across a segment from face to face
- * changes the winding numbers of its rings; steps that cross no wall join faces
- * to zones. pslg.h says which faces are land. */
+/* Half-edge 2 s runs from a to b along segment s, 2 s + 1 back; the face of a half-edge is on its
+ * left. Turning at each end to the next half-edge clockwise gives cycles. There is one
+ * counter-clockwise cycle around each bounded face, and one clockwise cycle around each connected
+ * set of segments. The clockwise one belongs to the face that the set lies in: the one right of the
+ * first segment to its left. Faces are the unions of these cycles. A step across a segment from
+ * face to face changes the winding numbers of its rings; steps that cross no wall join faces to
+ * zones. pslg.h says which faces are land. */
 #include "check_domain.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-/* What the polygon is, found from its segments alone: faces between segments,
- * by following half-edges, and which of them the mesh must fill. Internal to
- * the checker. */
+/* Finds the polygon from its segments alone: faces between segments, by following half-edges, and
+ * which of them the mesh must fill. Internal to the checker. */
 #ifndef MESH_CHECK_DOMAIN_H
 #define MESH_CHECK_DOMAIN_H
 

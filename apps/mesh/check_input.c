@@ -1,8 +1,8 @@
-/* Segments know the line of the file that they come from, and must lie near
- * that segment. Places beside the file's segments, at distances from a few
- * grains to the whole width, must be land in the mesh if and only if they are
- * land in the file: rings that wind around a place, the innermost of them, and
- * whether a hole point has the same one. */
+/* Segments know the line of the file that they come from, and must lie near that segment. The check
+ * tests places beside the file's segments, at distances from a few grains to the whole width. A
+ * place must be land in the mesh if and only if it is land in the file. The file decides by the
+ * rings that wind around the place, the innermost of them, and whether a hole point has the same
+ * one. */
 #include "check_input.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
 /* Cuts the domain into sub-domains.
  *
- * A coarse mesh of good quality is made first; its triangles are grouped into `count` parts, by
+ * A coarse mesh of good quality is made first. Its triangles are grouped into `count` parts, by
  * METIS when it is there and by recursive bisection otherwise; edges between parts are the cuts.
- * Corners of parts are never small (no cut ends within a right angle of the input, and no part
- * keeps a corner of less than 45 degrees next to a cut if that can be avoided), so cuts add no
- * small angles. Parts are connected where the domain is, and numbered along a Hilbert curve:
- * consecutive ones are neighbours, so ranks can take contiguous ranges. Threads: no shared state.
- * The same input gives the same decomposition on every rank. */
+ * Corners of parts are never small, so cuts add no small angles. No cut ends within a right angle
+ * of the input, and no part keeps a corner of less than 45 degrees next to a cut if that can be
+ * avoided. Parts are connected where the domain is, and numbered along a Hilbert curve: consecutive
+ * ones are neighbours, so ranks can take contiguous ranges. Threads: no shared state. The same
+ * input gives the same decomposition on every rank. */
 #ifndef MESH_DECOMPOSE_H
 #define MESH_DECOMPOSE_H
 

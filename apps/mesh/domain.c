@@ -1,6 +1,6 @@
 /* Sub-domains as objects: how they travel, and what their messages do.
  *
- * A sub-domain has at most one "refine" message under way: `refining` says so, and travels with it.
+ * A sub-domain has at most one "refine" message in flight: `refining` says so, and travels with it.
  * A split that comes meanwhile only marks triangles; they are refined together with the rest. */
 #include "program.h"
 
@@ -15,7 +15,7 @@ typedef struct domain {
     bool counted;  /* its first refinement is done and was reported */
 } domain;
 
-/* What stands before the packed sub-domain. */
+/* The head of a packed sub-domain. */
 typedef struct domain_head {
     uint32_t refining, counted;
 } domain_head;

@@ -1,5 +1,5 @@
-/* See kernel.h for the idea. Slots of removed triangles are used again at once by the new ones (a
- * closed cavity of k triangles becomes k + 2, an open one k + 1), so the arrays stay dense and a
+/* kernel.h has the idea. The new triangles use the slots of removed ones immediately: a closed
+ * cavity of k triangles becomes k + 2, an open one k + 1. So the arrays stay dense, and a
  * sub-domain packs by copying them. */
 #include "kernel.h"
 

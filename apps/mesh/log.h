@@ -12,7 +12,7 @@ typedef struct mesh_log {
      * NULL. */
     void (*note)(void *arg, const char *line);
     void *arg;
-    /* What was wrong with which values, naming file and line; set when a call fails. */
+    /* Set when a call fails: the error, with its values, file and line. */
     char error[MESH_ERROR_MAX];
 } mesh_log;
 

@@ -1,9 +1,9 @@
 /* The map: on the left the domain, on the right a panel with the title, a magnified part, the
  * legend and the scale bar.
  *
- * Sub-domains are filled outlines in their rank's colour, neighbours told apart by paler shades;
- * the triangles' edges are drawn over them, each sub-domain's in one path with relative coordinates
- * of a tenth of a pixel, which takes some fifteen bytes per edge. */
+ * Sub-domains are filled outlines in their rank's colour; paler shades tell neighbours apart. The
+ * triangles' edges are drawn over them, each sub-domain's in one path with relative coordinates of
+ * a tenth of a pixel, which takes some fifteen bytes per edge. */
 #include "output.h"
 #include "sink.h"
 
@@ -237,8 +237,8 @@ static const mesh_sub *find_finest(const map *m, double *area)
     return best;
 }
 
-/* What is worth a closer look in a sub-domain: a piece it shares, best with another rank; otherwise
- * any border. */
+/* The part of a sub-domain that is worth a closer look: a piece it shares, best with another rank;
+ * otherwise any border. */
 static mesh_point find_sight(const map *m, const mesh_sub *sub)
 {
     int best_score = -1;

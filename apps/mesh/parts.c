@@ -4,9 +4,10 @@
  * cut that ended there would make a smaller angle. If parts cannot be mended, triangles that the
  * grid left narrow stay with those beside them too: no cut through a needle is blunt.
  *
- * After the partition three defects are mended in turn until none is left: a part in several pieces
- * loses the lesser ones to a neighbour, a run of triangles that gives a part a corner below 45
- * degrees goes to the part beside it, an empty part takes half of the heaviest. */
+ * After the partition three defects are mended in turn until none is left:
+ * - a part in several pieces loses the lesser ones to a neighbour
+ * - a run of triangles that gives a part a corner below 45 degrees goes to the part beside it
+ * - an empty part takes half of the heaviest */
 #include "parts.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@
 
 #include <ferry/ferry.h>
 
-/* What ranks must agree on before they begin; broadcast as it stands. */
+/* Ranks must agree on this before they begin; broadcast as it stands. */
 typedef struct mesh_start {
     int32_t failed; /* rank 0 has said why */
     int32_t subdomains;
@@ -24,7 +24,7 @@ typedef struct mesh_start {
     double point_cost_s;
 } mesh_start;
 
-/* What a rank has done while the mesh was refined. Sent to rank 0 as it stands. */
+/* The work of a rank while the mesh was refined. Sent to rank 0 as it stands. */
 typedef struct mesh_account {
     ferry_stats stats; /* of the refinement alone */
     uint64_t splits;

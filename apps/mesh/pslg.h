@@ -1,18 +1,19 @@
 /* The input on the integer grid: a planar straight-line graph that is clean.
  *
  * Invariants of a mesh_pslg that was created:
- *   - points are distinct multiples of MESH_GRAIN with a margin to the border of the grid;
- *   - segments are distinct, have two different ends, and touch others in common ends alone;
- *   - where two segments meet at less than 60 degrees they have (almost) equal length near their
- *     common end, if the grid leaves room, so that halving keeps them equal: refinement needs that.
+ * - points are distinct multiples of MESH_GRAIN with a margin to the border of the grid;
+ * - segments are distinct, have two different ends, and touch others in common ends alone;
+ * - where two segments meet at less than 60 degrees they have (almost) equal length near their
+ *   common end, if the grid leaves room, so that halving keeps them equal: refinement needs that.
  *
- * What is land (docs/decisions/0005-integer-geometry.md):
- *   - Segments that follow each other in the file, each from the end of the one before, and that
- *     come back to their first vertex are a ring. A ring covers a place if it winds around it.
- *   - All other segments are walls. A ring that touches a wall counts as walls too.
- *   - A place is land if a ring covers it, or if walls enclose it.
- *   - A hole point makes the places empty that have the same innermost ring and lie between the
- *     same walls.
+ * The places that are land (docs/decisions/0005-integer-geometry.md):
+ * - Segments that follow each other in the file, each from the end of the one before, and that come
+ *   back to their first vertex are a ring. A ring covers a place if it winds around it.
+ * - All other segments are walls. A ring that touches a wall counts as walls too.
+ * - A place is land if a ring covers it, or if walls enclose it.
+ * - A hole point makes the places empty that have the same innermost ring and lie between the same
+ *   walls.
+ *
  * Threads: no shared state. */
 #ifndef MESH_PSLG_H
 #define MESH_PSLG_H
@@ -56,9 +57,9 @@ typedef struct mesh_pslg {
     char *name;
 } mesh_pslg;
 
-/* Snaps `poly` (borrowed) to the grid and cleans it, as decision 0005 says. Each repair is a note:
- * points that coincide are merged, a segment is led through points that it passes closer than half
- * a grain, segments that fall together become one, spikes and parts thinner than the grid vanish.
+/* Snaps `poly` (borrowed) to the grid and cleans it, as decision 0005 says. Each repair is a note.
+ * Points that coincide are merged. A segment is led through points that it passes closer than half
+ * a grain. Segments that fall together become one. Spikes and parts thinner than the grid vanish.
  * Gives *out (free with mesh_pslg_fini), or returns -1 with log->error naming the lines: segments
  * that cross by more than a grain, a ring of fewer than three distinct points, a hole point on a
  * segment. */

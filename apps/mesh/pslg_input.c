@@ -1,4 +1,4 @@
-/* What is taken from the file: where the grid lies, vertices, rings, hole points. */
+/* Takes from the file: where the grid lies, vertices, rings, hole points. */
 #include "pslg_work.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Segments that fell together become one. Of each ring it remembers how often the ring passes in
- * either direction. If all rings go back as often as forth and no wall lies there, the segment
- * separates nothing and vanishes: a spike, or a part of the input that is thinner than the grid. */
+/* Segments that fell together become one. It remembers how often each ring passes in either
+ * direction. If all rings go back as often as forth and no wall lies there, the segment separates
+ * nothing and vanishes: a spike, or a part of the input that is thinner than the grid. */
 #include "pslg_work.h"
 
 #include <stdlib.h>

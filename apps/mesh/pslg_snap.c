@@ -2,8 +2,8 @@
  *
  * A hot point is the centre of a square whose side is a grain. A segment that passes through the
  * square is led through the point. Every end and every crossing of segments lies in the square of a
- * hot point, and so the pieces between hot points touch in common ends alone: a segment may come to
- * lie on another one, but never crosses over a point or a segment.
+ * hot point. So the pieces between hot points touch in common ends alone: a segment may come to lie
+ * on another one, but never crosses over a point or a segment.
  *
  * A piece may pass near a hot point whose square the whole segment missed. Further rounds lead the
  * pieces through the squares that they pass, until none does, or to the last round. Each round

@@ -1,4 +1,4 @@
-/* What the steps of mesh_pslg_create share. Internal.
+/* Shared by the steps of mesh_pslg_create. Internal.
  *
  * Each input vertex has two places: its `fine` place on the grid itself, and its `hot` point, the
  * multiple of MESH_GRAIN that the fine place rounds to. Links are pieces of input segments. */

@@ -6,10 +6,12 @@
  * whose circle holds the point. If a piece lies between, or the point lies in a piece's diametral
  * circle, the piece is halved instead and the triangle looked at again.
  *
- * Why it ends: a triangle thin because two pieces meet at a smaller angle is left alone; input
- * segments that meet at small angles start with pieces of equal length (pslg.c), so that halving
- * one side of such a corner never feeds on the other; and pieces that cannot be halved on the grid,
- * and edges below MESH_LENGTH_MIN, are left as they are whatever happens. */
+ * Why it ends:
+ * - A triangle that is thin because two pieces meet at a smaller angle is left alone.
+ * - Input segments that meet at small angles start with pieces of equal length (pslg.c), so that
+ *   halving one side of such a corner never feeds on the other.
+ * - Pieces that cannot be halved on the grid, and edges below MESH_LENGTH_MIN, are left as they are
+ *   whatever happens. */
 #include "kernel.h"
 
 #include <math.h>

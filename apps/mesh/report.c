@@ -1,4 +1,4 @@
-/* What rank 0 tells people about a run. */
+/* The report of rank 0 about a run. */
 #include "program.h"
 #include "sink.h"
 

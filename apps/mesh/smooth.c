@@ -1,7 +1,7 @@
-/* Straightens cuts: where exactly two cuts meet away from the input, the point between them moves
- * towards the line through its neighbours, again and again, as long as the triangles around it stay
- * fair and no part gets a small corner. The triangulation is made Delaunay again when sub-domains
- * are cut out. */
+/* Straightens cuts. Where exactly two cuts meet away from the input, the point between them moves
+ * towards the line through its neighbours. This is repeated as long as the triangles around the
+ * point stay fair and no part gets a small corner. The triangulation is made Delaunay again when
+ * sub-domains are cut out. */
 #include "parts.h"
 
 #include <stdlib.h>

@@ -102,9 +102,9 @@ int mesh_sub_refine(mesh_sub *sub, const mesh_sizing *sizing, const mesh_quality
 /* The index of the shared edge `id` in `edge`; -1 if there is none. */
 int32_t mesh_sub_shared(const mesh_sub *sub, int32_t id);
 
-/* Does what a neighbour's split says: halves that piece here too, and first the pieces above it if
- * news of them is still under way. A split that was done already changes nothing. New triangles are
- * queued for mesh_sub_refine. Returns the number of pieces halved, or -1 if it names no shared edge
+/* Applies a neighbour's split: halves that piece here too, and first the pieces above it if word of
+ * them is still in flight. A split that was done already changes nothing. New triangles are queued
+ * for mesh_sub_refine. Returns the number of pieces halved, or -1 if the split names no shared edge
  * of this sub-domain, no possible piece, or memory ran out. */
 int mesh_sub_apply_split(mesh_sub *sub, int32_t edge, uint32_t path);
 

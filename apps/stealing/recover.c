@@ -131,8 +131,8 @@ int recover_meet(state *s)
         error = ferry_quiesce(s->f);
     free(marks);
     s->frozen = false;
-    /* Whoever told what it knew before it knew of a death makes this meeting void, for all alike:
-     * the second ferry_quiesce ends only when all know of the same deaths, or behind all that was
+    /* If a rank gave its counts before it knew of a death, this exchange is void, for all alike.
+     * The second ferry_quiesce ends only when all know of the same deaths, or after all that was
      * told. */
     if (error != 0 || s->deaths != s->deaths_min || s->deaths != s->deaths_max)
         return error;

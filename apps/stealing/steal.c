@@ -183,7 +183,8 @@ int steal_send(state *s, int rank, const ferry_message *message)
     return error;
 }
 
-/* Who misses a report waits for the unit for ever: each is sent as soon as there is memory. */
+/* A rank that misses a report waits for the unit for ever, so each is sent as soon as there is
+ * memory. */
 static void tell_all(state *s, int unit)
 {
     const ferry_message message = {

@@ -1,12 +1,12 @@
 /* UTS: unbalanced tree search. Counts the nodes of a tree that nobody knows before it is searched,
  * in tasks of about a microsecond that the balancer moves.
  *
- *     ferry run -n 2 build/apps/uts --tree T3
+ *      ferry run -n 2 build/apps/uts --tree T3
  *
  * An object is a bag of nodes still to be searched. Its task searches a few of them, deepest first,
- * and then sends itself the next; a bag that has enough gives the half that is nearest to the root,
- * below which most is to be expected, to a new object, as long as the rank has few. --sequential
- * searches without Ferry. The size that was published is the check. */
+ * and then sends itself the next. As long as its rank has few bags, a bag that has enough nodes
+ * gives half of them to a new object: those nearest to the root, below which most is to be
+ * expected. --sequential searches without Ferry. The size that was published is the check. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ typedef struct options {
     bool sequential;
 } options;
 
-/* What a rank has seen. */
+/* The counts of a rank. */
 typedef struct counts {
     uint64_t nodes, leaves, depth_max, tasks;
 } counts;

@@ -1,6 +1,6 @@
 /* Tree: the trees of the unbalanced tree search benchmark (Olivier et al., UTS). Each node is a
  * hash of its parent's and of its number among the children, and its hash alone decides how many
- * children it has: a tree can be searched in any order and anywhere, and its size is known only
+ * children it has. So a tree can be searched in any order and anywhere, and its size is known only
  * when all of it has been seen. */
 #ifndef UTS_TREE_H
 #define UTS_TREE_H

@@ -18,7 +18,7 @@ enum { BENCH_RANKS_MAX = 64, BENCH_BLOB_BYTES = 8192, BENCH_VARIABLE_BYTES = 64 
 /* Name of the environment variable that holds the board's path. */
 #define BENCH_BOARD_VARIABLE "BENCH_BOARD"
 
-/* What a team can be asked to measure. Every rank of it takes part. */
+/* The measurements that a team can be asked for. Every rank of it takes part. */
 typedef enum bench_kind {
     BENCH_REQUEST, /* count round trips of a message of size bytes between ranks 0 and 1 */
     BENCH_RATE,    /* a stream of count small messages from 0 to 1, and one answer */

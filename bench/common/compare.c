@@ -19,7 +19,7 @@ typedef struct comparison {
     int ranks; /* of the teams that run */
 } comparison;
 
-/* What one side of the present case does. */
+/* The work of one side of the present case. */
 typedef struct entry {
     bench_side *side;
     bool takes_part;

@@ -60,9 +60,9 @@ typedef struct bench_group {
             (int)(sizeof(those) / sizeof *(those))                                                 \
     }
 
-/* What main() of a benchmark does: reads the command line, measures the cases that it asks for,
- * group by group up to an empty one and from few ranks to many, and reports each. Returns the exit
- * status. */
+/* The main() of a benchmark: reads the command line, measures the cases that it asks for, group by
+ * group up to an empty one and from few ranks to many, and reports each. Returns the exit status.
+ */
 int bench_compare_main(int argc, char **argv, const char *bench, const bench_group *groups);
 
 /* "near 61 ns", "far 275 ns" for a hand-off. */

@@ -16,7 +16,7 @@ typedef struct bench_options {
     const char *cases[64];
 } bench_options;
 
-/* What a target says, and of what. */
+/* The quantity that a target bounds, and the kind of bound. */
 typedef enum bench_bound {
     BENCH_NONE,
     BENCH_RATIO_MAX, /* ours / theirs */
@@ -42,7 +42,7 @@ typedef struct bench_row {
 /* Lends the name of a case until the next call; NULL behind the last. */
 typedef const char *bench_namer(const void *context, int index);
 
-/* What the command line is read for. */
+/* The options of the command line. */
 typedef struct bench_about {
     const char *bench;
     bench_namer *name_of;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Section 7.0 of cds.txt over networks, as CSV: a region passed to and fro between cells of two
-# ranks, on simulated networks of the rates of the paper's (10 Mb/s Ethernet, 100 Mb/s FDDI, 800
-# Mb/s HiPPI, 40 us each) and on gigabit Ethernet. Within a node bench/cells measures it. NETS says
+# ranks. The simulated networks have the rates of the paper's (10 Mb/s Ethernet, 100 Mb/s FDDI, 800
+# Mb/s HiPPI, 40 us each), or are gigabit Ethernet. Within a node bench/cells measures it. NETS says
 # which.
 set -eu
 ferry=$1 handoff=$2

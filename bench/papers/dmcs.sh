@@ -1,9 +1,9 @@
 #!/bin/sh
 # Tables V, VI, VIII and IX of dmcs.txt, as CSV, on a simulated 100 Mb/s Ethernet: dmcs.sh FERRY
-# APPS. RANKS says on how many ranks, WAYS which sorts.
+# APPS. RANKS says on how many ranks, WAYS which of these:
 #   cavity   the distributed Delaunay triangulation, verified: each new triangle counts as 324 us,
 #            what the paper's two processors take for a tetrahedron; a twentieth of its elements
-#   static, mobile   the network sort of 64 chunks of 256 numbers
+#   static, mobile   the sorting network on 64 chunks of 256 numbers
 # runtime_*: what FERRY_PROFILE counts for sending, taking and the runtime itself, of the rank with
 # least, the mean, and of the rank with most. distributed_*: cavities on several ranks, per cent.
 set -eu

@@ -1,7 +1,7 @@
 /* Figure 4.17 of prema.txt: the round trip of a message that is forwarded 0, 1, 2, ... times.
  *
  * For each number of hops a new object is made on rank 1 and moves on as many times, each time to
- * the next rank; its messages for that are its own, so nobody else learns where it is. Then rank 0,
+ * the next rank. Its messages for that are its own, so nobody else learns where it is. Then rank 0,
  * which believes it to be where it was made, sends it one message, and its handler answers. One
  * line per number: hops, microseconds. Usage: ferry sim -n RANKS ... hops; RANKS - 2 hops at most.
  */

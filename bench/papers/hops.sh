@@ -1,8 +1,8 @@
 #!/bin/sh
-# Figures 4.17 and 4.18 of prema.txt, as CSV: hops.sh FERRY HOPS prints the round trip of a message
-# that is forwarded so often, on the simulated Ethernet of 2004 (hops.c); hops.sh FERRY STEPS
-# histogram how many messages to objects were forwarded how often in the loosely synchronous
-# benchmark of 512 sub-domains, 20 steps, on 32 ranks.
+# Figures 4.17 and 4.18 of prema.txt, as CSV. hops.sh FERRY HOPS prints the round trip of a message
+# that is forwarded so often, on the simulated Ethernet of 2004 (hops.c). hops.sh FERRY STEPS
+# histogram prints how many messages to objects were forwarded how often. It runs the loosely
+# synchronous benchmark of 512 sub-domains, 20 steps, on 32 ranks.
 set -eu
 ferry=$1 program=$2
 if [ "${3:-}" = histogram ]; then

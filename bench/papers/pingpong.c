@@ -1,17 +1,18 @@
-/* Tables II-IV and Figure 5 of dmcs.txt, Figures 4.3-4.5, 4.15 and 4.16 of prema.txt: how long a
- * call that sends takes, and half of the round trip, for requests of each form and for messages to
- * an object.
+/* Tables II-IV and Figure 5 of dmcs.txt, Figures 4.3-4.5, 4.15 and 4.16 of prema.txt. Measures how
+ * long a call that sends takes, and half of the round trip, for requests of each form and for
+ * messages to an object.
  *
- *     ferry run -n 2 pingpong LABEL [ROUNDS]
+ *      ferry run -n 2 pingpong LABEL [ROUNDS]
  *
  * Two ranks send to each other in turn, in one form:
- *   words0 .. words4   a request with so many words
- *   nonblocking        a request with data, and a status that is waited for after the answer
- *   blocking           a request with data; on return the data may be reused
- *   synchronous        a request with data that waits until the other rank has handled it
- *   put                a put with a handler, which waits for nothing
- *   object             a message to an object on the other rank, with a copy of its data
- *   object-lent        the same with a status: the data stay as they are until it says so
+ *      words0 .. words4   a request with so many words
+ *      nonblocking        a request with data, and a status that is waited for after the answer
+ *      blocking           a request with data; on return the data may be reused
+ *      synchronous        a request with data that waits until the other rank has handled it
+ *      put                a put with a handler, which waits for nothing
+ *      object             a message to an object on the other rank, with a copy of its data
+ *      object-lent        the same with a status: the data stay as they are until it says so
+ *
  * Rank 0 prints LABEL, form, bytes, microseconds in the call, how many of these were in MPI (if
  * mpi_time.c is loaded), and microseconds of half a round trip: medians over ROUNDS. */
 #include <dlfcn.h>

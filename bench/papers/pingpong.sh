@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tables II-IV of dmcs.txt and Figures 4.3-4.5, 4.15 and 4.16 of prema.txt, as CSV: what pingpong.c
-# measures on the simulated Ethernet of 2004, or, with "here", on this machine: in shared memory and
-# over Open MPI without it. PREFIX (say, "chrt -r 1") goes before each measured run.
+# Tables II-IV of dmcs.txt and Figures 4.3-4.5, 4.15 and 4.16 of prema.txt, as CSV. pingpong.c
+# measures them on the simulated Ethernet of 2004, or, with "here", on this machine: in shared
+# memory and over Open MPI without it. PREFIX (say, "chrt -r 1") goes before each measured run.
 set -eu
 ferry=$1 pingpong=$2
 echo "network,form,bytes,call_us,mpi_us,half_round_us"

@@ -1,17 +1,18 @@
 /* Progressive: the work-stealing loop of progressive-messages.txt 3.4 in its three disciplines, as
  * programs really are on Ferry; figure 6.1-6.3 with protocols instead of a model.
  *
- *     ferry sim -n 256 --net FILE progressive --discipline driven --threshold 100
+ *      ferry sim -n 256 --net FILE progressive --discipline driven --threshold 100
  *
  * A rank whose load is below the threshold asks a random one, which answers with half of its tasks
- * when it has more than twice as much as the asker. What is sent is kept until its arrival is known
- * (the acknowledgement of the thesis); a lost portion would be put back.
- *   passing      messages are looked at between tasks; who has sent a message waits until its
- *                arrival is acknowledged.
- *   driven       handlers run within tasks, at polls; who has sent still waits.
- *   progressive  handlers run within tasks, and nobody waits: the acknowledgement is an event.
- * A unit of the thesis is a millisecond here; a task looks at the network every half of it.
- * Rank 0 prints discipline, threshold, ranks, speed-up and messages sent, separated by commas. */
+ * when it has more than twice as much as the asker. The sender keeps the tasks until their arrival
+ * is known (the acknowledgement of the thesis); a lost portion would be put back.
+ * - passing: messages are looked at between tasks. A sender waits until its message is
+ *   acknowledged.
+ * - driven: handlers run within tasks, at polls; a sender still waits.
+ * - progressive: handlers run within tasks, and nobody waits: the acknowledgement is an event.
+ *
+ * A unit of the thesis is a millisecond here; a task looks at the network every half of it. Rank 0
+ * prints discipline, threshold, ranks, speed-up and messages sent, separated by commas. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,7 +258,7 @@ static void run_task(ferry *f, state *s)
     s->last_ns = ferry_now(f);
 }
 
-/* What message passing does between tasks: requests and responses that have come. */
+/* The part of message passing between tasks: handles the requests and responses that have come. */
 static void look_at_messages(ferry *f, state *s)
 {
     poll(f, s);

@@ -1,8 +1,8 @@
 /* Progressive model: the simulation of progressive-messages.txt 6.1, as the thesis has it.
  *
- *     progressive_model > model.csv
+ *      progressive_model > model.csv
  *
- * A step takes one task from every rank's queue and adds its length to the rank's clock; then every
+ * A step takes one task from every rank's queue and adds its length to the rank's clock. Then every
  * rank whose queue is worth less than the threshold picks a rank at random and balances with it, in
  * one of three ways. The speed-up is the sum of all tasks over the latest clock. The listing of the
  * thesis contradicts its text in two places, so there are two versions of it. As printed: a target

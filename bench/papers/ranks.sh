@@ -1,7 +1,7 @@
 #!/bin/sh
 # Figures 7.1-7.4 and 7.7-7.10 of prema.txt rank by rank, as CSV: how long each rank worked in the
-# synthetic benchmark (synthetic.sh has its conditions). What is left of the makespan it was idle.
-# RANKS, HEAVY, TASKS and SCHEDULERS say which.
+# synthetic benchmark (synthetic.sh has its conditions). Each rank was idle for the rest of the
+# makespan. RANKS, HEAVY, TASKS and SCHEDULERS say which.
 set -eu
 ferry=$1 synthetic=$2
 echo "ranks,tasks,heavy,scheduler,rank,busy_s,makespan_s"

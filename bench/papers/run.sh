@@ -4,7 +4,7 @@
 #     make && bench/papers/run.sh [FOLDER]
 #
 # BUILD is the build folder. ONLY says which files, by name without .csv. The scripts of the single
-# files take further variables. What depends on the machine is not among them: ping.sh,
+# files take further variables. Experiments that depend on the machine are not among them: ping.sh,
 # `pingpong.sh ... here`, `model.sh ... run` and validate.sh.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

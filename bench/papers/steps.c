@@ -1,15 +1,15 @@
-/* Steps: the loosely synchronous benchmark of prema.txt 7.5. A domain of 512 sub-domains; in the
- * first time step all of them are refined, in each later one some are refined and as many
+/* Steps: the loosely synchronous benchmark of prema.txt 7.5. A domain of 512 sub-domains. In the
+ * first time step all of them are refined. In each later one some are refined and as many
  * coarsened, next to each other, at a place that moves on: where the work is changes with each
  * step. Sub-domains that are refined tell their neighbours of split segments.
  *
- *     ferry run -n 8 build/bench/papers/steps --steps 10 --percent 10
+ *      ferry run -n 8 build/bench/papers/steps --steps 10 --percent 10
  *
- * With --trace N each rank records step N alone, and how it spent it is printed: of a long run a
- * look at one step that is slow.
+ * With --trace N each rank records step N alone, and prints how it spent it: to look at one slow
+ * step of a long run.
  *
- * Steps end with ferry_quiesce. What was done is counted, and compared for each step with what it
- * had to be by its end, so that a step that ended early would be found out. */
+ * Steps end with ferry_quiesce. The program counts what was done, and compares it for each step
+ * with what must be done by its end, so that a step that ended early would be found out. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ typedef struct options {
     bool balance;
 } options;
 
-/* What a rank, or all, did. */
+/* The work of a rank, or of all. */
 typedef struct counts {
     uint64_t refined, coarsened, splits;
 } counts;
@@ -57,7 +57,7 @@ static void check(ferry *f, int error)
     exit(1);
 }
 
-/* What a task takes is known as far as its kind tells; the library counts in any unit. */
+/* The kind of a task tells how long it takes; the library counts in any unit. */
 static double part_load(ferry *f, const void *data, const ferry_message *message)
 {
     const state *s = ferry_user_data(f);
@@ -212,7 +212,7 @@ static bool is_complete(ferry *f, const options *o, long step, const counts *don
 /* A rank records as many stretches; neighbouring ones shorter than this become one. */
 enum { INTERVALS = 4096, RESOLUTION_NS = 10 * 1000 };
 
-/* What begins now is step `step`. */
+/* Begins to trace step `step`. */
 static void start_trace(ferry *f, const options *o, long step)
 {
     if (step == o->trace)

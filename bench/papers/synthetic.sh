@@ -1,8 +1,8 @@
 #!/bin/sh
-# Figures 7.1-7.4 and 7.7-7.10 of prema.txt, one line per experiment, as CSV: the synthetic
-# benchmark on a simulated 100 Mb/s Ethernet of 2004, tasks of 1 and 2 s, every scheduler, with the
-# helper thread (preemption) and without. Times are medians over five seeds. RANKS, HEAVY, TASKS and
-# SCHEDULERS say which.
+# Figures 7.1-7.4 and 7.7-7.10 of prema.txt, one line per experiment, as CSV. They are the synthetic
+# benchmark on a simulated 100 Mb/s Ethernet of 2004, with tasks of 1 and 2 s, under every
+# scheduler, with the helper thread (preemption) and without. Times are medians over five seeds.
+# RANKS, HEAVY, TASKS and SCHEDULERS say which.
 set -eu
 ferry=$1 synthetic=$2
 seeds="1 2 3 4 5"

@@ -1,10 +1,10 @@
 /* AMR: advection on two levels of refinement, a program of the movers benchmark.
  *
  * A periodic square of n^2 tiles; where the solution is steep a tile has a fine block, on the same
- * rank. Coarse cells below fine ones hold their mean; where flow leaves a fine block, the coarse
- * cell behind takes the flux of the fine side, so that nothing is lost. Every few steps blocks
- * appear, vanish, and go to other ranks, by weight, when the heaviest has a tenth too much. What
- * travels between tiles and between ranks is a side's own. */
+ * rank. Coarse cells below fine ones hold their mean. Where flow leaves a fine block, the coarse
+ * cell beside it takes the flux of the fine side, so that nothing is lost. Every few steps blocks
+ * appear, vanish, and go to other ranks, by weight, when the heaviest has a tenth too much. Each
+ * side of the benchmark moves data between tiles and between ranks in its own way. */
 #ifndef BENCH_APPS_AMR_H
 #define BENCH_APPS_AMR_H
 
@@ -33,7 +33,7 @@ typedef struct bench_amr {
     void (*most)(void *arg, int64_t *values, int count); /* maxima over all ranks */
     double (*sum)(void *arg, double value);
     /* Brings tiles and fine blocks to new owners, makes and drops fine blocks, sets owner and fine,
-     * and prepares what fills ghosts and edges. What is in new blocks does not matter. */
+     * and prepares what fills ghosts and edges. The content of new blocks does not matter. */
     void (*change)(void *arg, const int *owner, const char *fine);
     void *arg;
 } bench_amr;

@@ -24,7 +24,7 @@ typedef struct line {
 
 enum { RING = 65536, SHARE_ROOM = 1024, SHARE_COUNT = 1000000 };
 
-/* What a cell is compared with where many ranks use it. */
+/* A cell is compared with this where many ranks use it. */
 typedef struct ring {
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied;
@@ -32,7 +32,7 @@ typedef struct ring {
     uint64_t words[RING];
 } ring;
 
-/* What all ranks see. */
+/* All ranks see this. */
 typedef struct lines {
     line call, reply, own[2], drawn;
     uint64_t woken_ns;

@@ -1,6 +1,6 @@
-/* What both sides of the benchmark of collectives share: buffers, and the loop that is timed.
- * `size` is what one rank gives to one other: of a broadcast and an allreduce all of it, of the
- * others one piece. Roots change from operation to operation, so each rank waits for each other. */
+/* Shared by both sides of the benchmark of collectives: buffers, and the loop that is timed. `size`
+ * is what one rank gives to one other: of a broadcast and an allreduce all of it, of the others one
+ * piece. Roots change from operation to operation, so each rank waits for each other. */
 #ifndef BENCH_COLLECTIVES_SIDE_H
 #define BENCH_COLLECTIVES_SIDE_H
 

@@ -153,7 +153,7 @@ static void on_submitted(ferry *f, void *arg, const ferry_receipt *receipt)
     ++*(uint64_t *)arg;
 }
 
-/* What is waited for of an operation: that the buffer is free, or its end. */
+/* The event of an operation that is waited for: that the buffer is free, or its end. */
 static ferry_track track_of(state *s, bool completion, ferry_op *op)
 {
     return (ferry_track){.size = sizeof(ferry_track),
@@ -193,8 +193,8 @@ static void swap(unsigned char **a, unsigned char **b)
     *b = was;
 }
 
-/* There and back. What goes back is what has come: data that nobody has written since they were
- * last sent would be in the receiver's cache still. `out` has room for two. */
+/* There and back. The answer is the data that has come: data that nobody has written since they
+ * were last sent would be in the receiver's cache still. `out` has room for two. */
 static double pong(state *s, const bench_job *job, unsigned char *out, bool completion, bool late)
 {
     uint64_t warm = bench_warmup(job), start = 0;

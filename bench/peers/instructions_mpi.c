@@ -7,8 +7,8 @@
  *   request-8B-sent    MPI_Send
  *   request-8B-taken   MPI_Recv from any rank of a message that is there; -batch: of many
  *
- * What waits for the other process is left out, since how often it looks is no measure: a send of
- * 1 KiB waits with Open MPI, and the flush of a put or a get with MPICH. */
+ * Calls that wait for the other process are left out, since how often they look is no measure. With
+ * Open MPI a send of 1 KiB waits, with MPICH the flush of a put or a get. */
 #include <mpi.h>
 
 #include <stdatomic.h>

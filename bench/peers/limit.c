@@ -1,19 +1,18 @@
 /* Limit: what the machine itself allows, measured with bare processes over one shared mapping.
  *
- *   request up to 32 B   hand-off of one cache line
- *   request of 64 B      one slot of a ring, with an indirect call of a handler
- *   larger requests      write to shared memory, hand a flag over, copy out
- *   rate-8B              the ring, streaming
- *   rate-1KiB, buffers   two copies, pipelined through a shared ring of chunks
- *   put, get             memcpy to and from shared memory
- *   barrier, allreduce   hand-off, for two ranks
- *   ring                 flags, waiting by sched_yield; beside computing processes by futex
- *   wake                 futex
+ *      request up to 32 B   hand-off of one cache line
+ *      request of 64 B      one slot of a ring, with an indirect call of a handler
+ *      larger requests      write to shared memory, hand a flag over, copy out
+ *      rate-8B              the ring, streaming
+ *      rate-1KiB, buffers   two copies, pipelined through a shared ring of chunks
+ *      put, get             memcpy to and from shared memory
+ *      barrier, allreduce   hand-off, for two ranks
+ *      ring                 flags, waiting by sched_yield; beside computing processes by futex
+ *      wake                 futex
  *
- * With BENCH_WAY set it is another peer, for buffers alone, whose target reads what it got: "pipe"
- * is the two copies, "attach" one copy by the target out of the source's memory, as MPI libraries
- * do.
- */
+ * With BENCH_WAY set it is another peer, for buffers alone, whose target reads what it got. "pipe"
+ * is the two copies. "attach" is one copy by the target out of the source's memory, as MPI
+ * libraries do. */
 #include "common/team.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Ferry's side of AMR: each level is an xarray over the program's memory, as the peer's blocks are,
- * and a new one when its blocks change: those that stay are where they were, and a mover brings the
- * others. */
+/* Ferry's side of AMR. Each level is an xarray over the program's memory, as the peer's blocks are,
+ * and a new one when its blocks change. The blocks that stay are where they were, and a mover
+ * brings the others. */
 #include <ferry/ferry.h>
 #include <ferry/mover.h>
 
@@ -124,7 +124,7 @@ static double sum(void *arg, double value)
     return value;
 }
 
-/* What is made anew at each change; the fine blocks' values are needed longer. */
+/* Frees what is made anew at each change; the fine blocks' values are needed longer. */
 static void free_levels(solver *s)
 {
     bench_check(s->f, ferry_mover_free(s->halo[1]));

@@ -165,7 +165,7 @@ static void end_hidden(void *arg)
     end_packed(arg);
 }
 
-/* What the library does by itself while the program computes. */
+/* The part that the library does by itself while the program computes. */
 static double exposed_halo(void *context, const bench_job *job)
 {
     const state *s = context;

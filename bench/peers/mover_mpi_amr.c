@@ -1,6 +1,6 @@
 /* MPI's side of AMR, by hand. After each change every rank lists what it copies within its memory,
- * packs for each other rank, and unpacks from it: one message per neighbour and movement, which is
- * in flight while the copies within are made. */
+ * packs for each other rank, and unpacks from it. There is one message per neighbour and movement,
+ * which is in flight while the copies within are made. */
 #include <mpi.h>
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ typedef struct pieces {
     int count, capacity, values;
 } pieces;
 
-/* What one movement does. */
+/* The parts of one movement. */
 typedef struct movement {
     pieces within, *in, *out; /* per rank */
     double **in_buffer, **out_buffer;

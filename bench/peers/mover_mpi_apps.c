@@ -1,5 +1,5 @@
-/* MPI's side of the programs, by hand. What is contiguous is sent from where it lies; inner planes
- * are wrapped round, and the next panel travels, while messages are in flight. */
+/* MPI's side of the programs, by hand. Contiguous data is sent from where it lies. Inner planes are
+ * wrapped round, and the next panel travels, while messages are in flight. */
 #include <mpi.h>
 
 #include <stdio.h>

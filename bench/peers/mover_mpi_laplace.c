@@ -9,7 +9,7 @@
 #include "peers/mover_apps.h"
 #include "peers/mover_mpi_side.h"
 
-/* What this rank and another exchange. */
+/* The exchange of this rank and another. */
 typedef struct link {
     int rank;
     int ghost_first, ghost_count; /* here, of the other's nodes */

@@ -6,7 +6,7 @@
 
 #include "common/team.h"
 
-/* What a team's context points at. */
+/* The context of a team points at this. */
 typedef struct bench_mpi_state {
     int rank, ranks;
     bool types; /* derived datatypes take the place of packing */

@@ -1,7 +1,7 @@
 /* The MPI side, built once with each MPI library that is installed. Each job is written the way
  * that library does best: receives are posted before the data comes, one-sided operations go to
- * memory that MPI allocated. What goes there and back is what has come, as on Ferry's side: data
- * that nobody has written since they were last sent would be in the receiver's cache still. */
+ * memory that MPI allocated. The answer is the data that has come, as on Ferry's side: data that
+ * nobody has written since they were last sent would be in the receiver's cache still. */
 #include <mpi.h>
 
 #include "common/team.h"
@@ -379,7 +379,7 @@ static int serve(bench_board *board)
     return s.sum == 1 ? 2 : 0;
 }
 
-/* What tests a receive again and again may do so by two threads in turn (BENCH_POSTED). */
+/* Two threads may take turns to test a receive again and again (BENCH_POSTED). */
 int main(int argc, char **argv)
 {
     int level = getenv("BENCH_POSTED") ? MPI_THREAD_SERIALIZED : MPI_THREAD_SINGLE;

@@ -69,7 +69,7 @@ static double update(void *context, const bench_job *job)
         fy_location_frame(s->f, 0, &frame);
     }
     uint64_t end = bench_now();
-    /* The last of them, for all: the news were believed. */
+    /* The last of them, for all: the places that were told were believed. */
     if (fy_entry_find(fy_objects_of(s->f), (ferry_object){frame.words[0]})->movement !=
         (uint32_t)frame.words[1])
         exit(1);

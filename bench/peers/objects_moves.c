@@ -214,7 +214,7 @@ static double carry(void *context, const bench_job *job)
     return (double)(end - start);
 }
 
-/* What hands over at least: word of where it is. */
+/* The least that a handover needs: word of where the object is. */
 static double tell(void *context, const bench_job *job)
 {
     bench_job small = *job;

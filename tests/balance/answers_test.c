@@ -1,6 +1,6 @@
-/* What schedulers do when answers are lost or late, and when they wait for the end of a task, since
- * nothing preempts it. Those where all answer at once are in policies_test.c and
- * coordinators_test.c. */
+/* The decisions of schedulers when answers are lost or late, and when the scheduler waits for the
+ * end of a task, since nothing preempts it. policies_test.c and coordinators_test.c test those
+ * where all ranks answer immediately. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,8 +64,9 @@ static void test_pauses_grow_to_their_bound(void **state)
     world_close(w);
 }
 
-/* Goal: who does not answer within TIMEOUT_US counts as having nothing; answers to an earlier
- * question are not taken for those to a later one. Method: rank 2 of 3 answers, rank 1 never. */
+/* Goal: a rank that does not answer within TIMEOUT_US counts as having nothing. Answers to an
+ * earlier query are not taken for answers to a later one. Method: rank 2 of 3 answers, rank 1
+ * never. */
 static void test_diffusion_goes_on_without_answers(void **state)
 {
     (void)state;
@@ -129,8 +130,8 @@ static void test_diffusion_does_not_wait_for_tasks(void **state)
     world_close(w);
 }
 
-/* Goal: a question that is not answered within TIMEOUT_US counts as refused, and a refusal that
- * comes later not as one of what was asked meanwhile. Method: rank 0 of 3 asks both. */
+/* Goal: a work request that is not answered within TIMEOUT_US counts as refused. A refusal that
+ * comes later does not count as one of a later request. Method: rank 0 of 3 asks both. */
 static void test_stealing_goes_on_without_answers(void **state)
 {
     (void)state;
@@ -147,10 +148,9 @@ static void test_stealing_goes_on_without_answers(void **state)
     world_close(w);
 }
 
-/* Goal: a rank says it has what it has promised to take; it goes on to offer what is left; in a
- * long task it asks less and less often; a promise that is not kept is forgotten when its task has
- * ended.
- */
+/* Goal: a rank counts what it has promised to take as its own. It goes on to offer what is left. In
+ * a long task it asks less and less often. A promise that is not kept is forgotten when its task
+ * has ended. */
 static void test_sender_keeps_and_forgets_promises(void **state)
 {
     (void)state;

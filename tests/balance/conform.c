@@ -1,8 +1,8 @@
-/* Goal: under every scheduler all tasks run exactly once, quiescence is reached, nothing is lost,
- * and the memory in use does not grow with the number of migrations; with balancing off none moves,
- * with balancing on some do.
- * Method: all objects begin on rank 0; tasks of different length send further tasks to other
- * objects; counts are summed outside the runtime. Repeated with balancing switched off and on.
+/* Goal: under every scheduler all tasks run exactly once, quiescence is reached, and nothing is
+ * lost. The memory in use does not grow with the number of migrations. With balancing off no object
+ * moves, with balancing on some do. Method: all objects begin on rank 0; tasks of different length
+ * send further tasks to other objects; counts are summed outside the runtime. Repeated with
+ * balancing switched off and on.
  *
  * Run as FERRY_RANKS=N FERRY_SCHEDULER=NAME [FERRY_THREADS=1] conform [rests]. With `rests` the
  * scheduler is one that moves nothing, and is to move nothing. */

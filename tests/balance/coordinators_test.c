@@ -1,5 +1,6 @@
-/* What the schedulers decide in which some ranks know of all (prema.txt 5.4.2; docs/balancing.md),
- * one rule at a time: lists that are told around, masters, and the coordinators of the default. */
+/* The decisions of schedulers in which some ranks know of all others (prema.txt 5.4.2;
+ * docs/balancing.md), one rule at a time: lists that ranks pass on, masters, and the coordinators
+ * of the default scheduler. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,7 @@ static void test_multilist_goes_by_the_priority_for_the_asker(void **state)
         assert_int_equal(world_words(w, since, HEAD_ASK, 3, 0), 1);
         assert_true(things[0]->rank == 0 && things[1]->rank == 3);
         assert_true(things[2]->rank == 2 && things[3]->rank == 1);
-        /* What is best for each now stands elsewhere than before. */
+        /* The best object for each is now at another place than before. */
         for (int i = 2; i < 4; i++) {
             assert_non_null(world_run(w, i));
             world_run_last(w, i);
@@ -361,10 +362,10 @@ static void begin_with(world *w, int rank, int count, double load)
     assert_non_null(world_run(w, rank));
 }
 
-/* Goal: a rank with lighter work than another, and less of it, gets one of its heavy objects before
- * it runs out, and another when it has begun that one; none while somebody else has nothing to do,
- * nor the last. Nobody is asked in vain. Method: two ranks, of which one has heavy objects; a third
- * is idle, or not there; the coordinator stands on either. */
+/* Goal: a rank with lighter work than another, and less of it, gets one of the other's heavy
+ * objects before it runs out, and another when it has begun that one. It gets none while a third
+ * rank has nothing to do, and not the last. Nobody is asked in vain. Method: two ranks, of which
+ * one has heavy objects; a third is idle, or not there; the coordinator is on either. */
 static void test_ferry_trades_heavy_for_light(void **state)
 {
     static const struct {
@@ -460,9 +461,10 @@ static void test_ferry_trades_again_after_a_refusal(void **state)
     world_close(w);
 }
 
-/* Goal: a rank that had nothing and gets a task from elsewhere waits for more for a thousandth of a
- * task, up to 100 us, and then begins with the heaviest; but begins at once what it has asked for,
- * and when it does not know yet what tasks take. Method: tasks of 50 ms and of 1 s. */
+/* Goal: a rank had nothing and gets a task from elsewhere. It waits for more for a thousandth of a
+ * task, up to 100 us, and then begins with the heaviest. It begins immediately with what it has
+ * asked for, and when it does not know yet how long tasks take. Method: tasks of 50 ms and of 1 s.
+ */
 static void test_ferry_lets_tasks_settle(void **state)
 {
     static const struct {

@@ -1,7 +1,7 @@
-/* Goal: ranks that join in the midst of a quiescence get tasks in it, without another balance
- * phase, whatever the scheduler; when ranks leave, or die, those that stay go on balancing; each
- * task runs once where nobody dies. Method: tasks send themselves on until every rank that is there
- * has run one and has said so to rank 0, which then broadcasts the end; rounds in which a task has
+/* Goal: ranks that join during a quiescence get tasks in it, without another balance phase,
+ * whatever the scheduler. When ranks leave, or die, those that stay go on balancing. If nobody
+ * dies, each task runs once. Method: tasks send themselves on until every rank that is there has
+ * run one and has said so to rank 0, which then broadcasts the end. Rounds in which a task has
  * ranks started, and rounds in which ranks leave or kill themselves, follow each other. A rank that
  * gets no task lets the test hang.
  *
@@ -17,7 +17,7 @@
 
 enum { OBJECTS = 60, NAP_US = 50, RANKS_MAX = 64 };
 
-/* What rank 0 tells the members between rounds. */
+/* Rank 0 tells the members this between rounds. */
 typedef struct plan {
     int32_t leaver; /* a rank, or -1 */
     int32_t last;   /* whether the next round is the last */
@@ -28,7 +28,7 @@ typedef struct state {
     ferry_handler work, worked, over, spawn, die, account;
     uint64_t sent, ran; /* on this rank; on rank 0 also on those that have left */
     bool told, finished, leaves;
-    /* Of rank 0: */
+    /* On rank 0: */
     ferry_object objects[OBJECTS];
     bool worked_by[RANKS_MAX];
     int awaited; /* ranks that are to join or to die */

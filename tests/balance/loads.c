@@ -1,8 +1,8 @@
 /* Goal: the scheduler sees the loads that the load callback gives now: also after a task of the
- * object has changed them. The callback is not called more often than that needs.
- * Method: each task of an object makes the others of that object heavier. A scheduler compares the
- * load of each object that it is given with what the test computes: exactly while few tasks wait;
- * with many tasks the load may be as old as a sixteenth of them.
+ * object has changed them. The callback is not called more often than that needs. Method: each task
+ * of an object makes the others of that object heavier. A scheduler compares the load of each
+ * object that it is given with what the test computes. While few tasks wait the loads are equal.
+ * With many tasks the load may be as old as a sixteenth of them.
  *
  * Run as FERRY_SCHEDULER=comparing FERRY_RANKS=N loads. */
 #include <math.h>

@@ -1,8 +1,8 @@
-/* Goal: a rank that joins while the job balances hears from the schedulers of all others what they
- * told it before it had one, and its own scheduler is told who is there. Method: a scheduler of the
- * test's own tells each rank that it hears of. That of the rank that joins is not made before all
- * others have told it in vain; a task does not end before all have told it once more, and by then
- * the scheduler has been told of them.
+/* Goal: a rank joins while the job balances. It hears from the schedulers of all others what they
+ * told it before it had a scheduler, and its own scheduler is told who is there. Method: a
+ * scheduler of the test's own sends a word to each rank that it hears of. The joining rank makes
+ * its scheduler only after all others have sent it a word in vain. A task does not end before all
+ * have sent it another word, and by then its scheduler has been told of them.
  *
  * Run as FERRY_RANKS=N FERRY_RANKS_MAX=N+1 FERRY_THREADS=1 FERRY_SCHEDULER=census newcomer. */
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { RANKS_MAX = 8 };
 
-/* Of the rank that joins, which is the last; seq_cst throughout. */
+/* The state of the rank that joins, which is the last; seq_cst throughout. */
 static _Atomic bool named[RANKS_MAX]; /* to the scheduler of each rank */
 static _Atomic bool told[RANKS_MAX];  /* its scheduler by that of each rank, once it was made */
 static _Atomic bool made, welcomed;

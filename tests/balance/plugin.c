@@ -23,7 +23,7 @@ typedef struct account {
     uint64_t ran;
 } account;
 
-/* What the schedulers of all ranks of this process heard. */
+/* Counts of what the schedulers of all ranks of this process heard. */
 static _Atomic int told, woken, wrong;
 static _Atomic bool rang[RANKS_MAX]; /* by rank: its alarm, since its task was picked */
 

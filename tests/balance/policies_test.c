@@ -1,6 +1,6 @@
-/* What each scheduler decides (prema.txt 5.4.2; docs/balancing.md), one rule at a time: conform.c
- * shows that nothing is lost under any of them, this that each is the one it says it is. Those in
- * which some ranks know of all are in coordinators_test.c. */
+/* The decisions of each scheduler (prema.txt 5.4.2; docs/balancing.md), one rule at a time.
+ * conform.c shows that nothing is lost under any of them; this test shows that each does what its
+ * description says. Those in which some ranks know of all others are in coordinators_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -300,7 +300,7 @@ static void test_stealing_takes_several_short_ones(void **state)
 
 /* Goal: of those it refused a victim tells the first that it has work again; when that has work of
  * its own, the next. Method: ranks 1 and 2 are refused by 0, then 1 gets work, then 0. */
-static void test_stealing_tells_the_next_beggar(void **state)
+static void test_stealing_names_a_victim_to_the_next_asker(void **state)
 {
     (void)state;
     world *w = world_open(&fy_scheduler_stealing, 3, "");
@@ -488,7 +488,7 @@ int main(void)
         cmocka_unit_test(test_sender_commits_first_and_pings),
         cmocka_unit_test(test_stealing_asks_one_after_the_other),
         cmocka_unit_test(test_stealing_takes_several_short_ones),
-        cmocka_unit_test(test_stealing_tells_the_next_beggar),
+        cmocka_unit_test(test_stealing_names_a_victim_to_the_next_asker),
         cmocka_unit_test(test_gradient_spreads_proximity),
         cmocka_unit_test(test_gradient_is_low_at_its_mark),
         cmocka_unit_test(test_gradient_reaches_far_and_forgets),

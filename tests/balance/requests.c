@@ -1,11 +1,11 @@
-/* Goal: the program chooses its scheduler and is told what it may not; a scheduler sees the
- * loads, the priorities, the granularity and the dependencies of objects, also after they have
- * moved; while balancing is off it moves none.
- * Method: a scheduler that checks each item it is given, over objects with static priorities, with
- * dependencies, and with callbacks. It sends away all that it sees first, which come back, since
- * balancing is off; and each object to the rank that it wants most, once balancing is on. Then
- * those that others depend on have moved, and in the end they are destroyed. Last, a barrier has to
- * run the task for which the last rank waits before it comes. */
+/* Goal: the program chooses its scheduler and is told which choices are errors. A scheduler sees
+ * the loads, the priorities, the granularity and the dependencies of objects, also after they have
+ * moved; while balancing is off it moves none. Method: a scheduler checks each item that it is
+ * given, over objects with static priorities, with dependencies, and with callbacks. First it sends
+ * away all that it sees; these objects come back, since balancing is off. Once balancing is on, it
+ * sends each object to the rank that it prefers. Then those that others depend on have moved, and
+ * at the end they are destroyed. Last, a barrier has to run the task for which the last rank waits
+ * before it comes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { TASKS = 8, OBJECTS = 3, RANKS_MAX = 8, LOAD = 7, STATIC_LOAD = 4 };
  * depends on the first. */
 enum { STATIC, NEAR, CALLING };
 
-/* What a rank knows: all are where they were made, all have moved, the third are gone. */
+/* A rank knows which is true: all are where they were made, all have moved, the third are gone. */
 enum { AT_HOME, SETTLED, ALONE };
 
 typedef struct account {
@@ -39,7 +39,7 @@ static ferry_object made[RANKS_MAX][OBJECTS]; /* by each rank */
 static _Atomic int stages[RANKS_MAX];
 static _Atomic uint64_t arrivals[RANKS_MAX]; /* that were told to the scheduler */
 
-/* What the priority callback was told last, on each rank. */
+/* The last values given to the priority callback, on each rank. */
 static struct {
     double granularity, load;
     uint32_t dependencies;
@@ -72,7 +72,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
     return item;
 }
 
-/* Which of this rank's objects; OBJECTS: none. */
+/* The index of an object of this rank; OBJECTS: it is none of them. */
 static int which_is(int rank, const ferry_schedulable *item)
 {
     int which = 0;
@@ -110,7 +110,8 @@ static void check_at_home(ferry_scheduling *s, const ferry_schedulable *item)
         unlike += ferry_scheduling_priority(s, item, ferry_scheduling_ranks(s)) != item->load;
 }
 
-/* What it depends on has gone to the last rank, and is known to be there until it is destroyed. */
+/* The object that it depends on has gone to the last rank, and is known to be there until it is
+ * destroyed. */
 static void check_near(ferry_scheduling *s, const ferry_schedulable *item)
 {
     int rank = ferry_scheduling_rank(s), last = ferry_scheduling_ranks(s) - 1;
@@ -184,7 +185,7 @@ static void message(ferry_scheduling *s, void *state, int source,
     (void)s, (void)state, (void)source, (void)words;
 }
 
-/* Of each pending task its own: what its message says. The last is no load. */
+/* Each pending task has a load of its own, which its message says. The last is not a valid load. */
 static double load_of(ferry *f, const void *data, const ferry_message *m)
 {
     (void)f, (void)data;

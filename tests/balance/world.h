@@ -34,7 +34,7 @@ typedef struct thing {
     bool choosy;
 } thing;
 
-/* What is in flight, and all that was: words, or an object. */
+/* A message that is in flight or was: words, or an object. */
 typedef struct mail {
     int from, to;
     uint64_t words[FERRY_SCHEDULER_WORDS];

@@ -195,7 +195,8 @@ static void test_heap_returns_pages_that_stay_free(void **state)
     }
 }
 
-/* What the pages take when those that hold no block have been given back, as for want of room. */
+/* The bytes of the pages in use after the pages that hold no block were given back, as they are
+ * when memory is short. */
 static size_t needed_bytes(const fixture *f)
 {
     assert_null(fy_heap_alloc(f->heap, f->arena.span_count * FY_HEAP_SPAN_BYTES, 0));

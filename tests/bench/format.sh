@@ -1,7 +1,8 @@
 #!/bin/sh
 # One benchmark, each case once: format.sh PROGRAM. Each line of --smoke --json must be one object
-# of the eight members that docs/performance.md names, each case of --list must have one, no other
-# may; a case of Ferry's own must have a figure; bad options must be refused in words.
+# of the eight members that docs/performance.md names. Each case of --list must have one line, and
+# there may be no other. A case of Ferry's own must have a figure. Bad options must be refused with
+# a message.
 set -u
 program=$1
 name=$(basename "$program")

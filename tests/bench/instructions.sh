@@ -1,7 +1,7 @@
 #!/bin/sh
-# What operations execute stays within bench/instructions.budgets, with 5% room:
-# instructions.sh PROGRAM BUDGETS CONFIG COMPILER. A budget of nothing is passed, so that the test is
-# known to notice. Status 77: it cannot be said here.
+# The instructions that operations execute stay within bench/instructions.budgets, with 5% room:
+# instructions.sh PROGRAM BUDGETS CONFIG COMPILER. A budget of nothing must fail, which shows that
+# the test can. Status 77: they cannot be counted here.
 set -u
 program=$1 budgets=$2 config=$3 compiler=$4
 room=1.05

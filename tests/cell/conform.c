@@ -125,7 +125,8 @@ static void owners_modify(ferry *f, int count)
     CHECK(f, ferry_barrier(f) == 0);
 }
 
-/* What is added is what the parcel contained at the start of the operation, wherever it waits. */
+/* The content of the parcel at the start of the operation is added, wherever the operation waits.
+ */
 static void waits_to_be_added(ferry *f)
 {
     const ferry_cell own = {ferry_rank(f), 27};
@@ -237,7 +238,7 @@ static void exactly_once(ferry *f, int count)
     CHECK(f, sum == total * (total - 1) / 2);
 }
 
-/* Who waits gets what comes later, each in its turn. */
+/* Waiting operations get the parcels that come later, in the order in which they began to wait. */
 static void waiting(ferry *f, int count)
 {
     const ferry_cell cell = {0, 23};
@@ -373,7 +374,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     send_and_recv(f);
     handlers(f, (uint64_t)count);
     CHECK(f, ferry_barrier(f) == 0);
-    /* What was read is kept while it may be read again. */
+    /* A parcel that was read is kept while it may be read again. */
     size_t alive = ferry_parcel_count(f);
     CHECK(f, alive <= 2);
     CHECK(f, ferry_barrier(f) == 0);

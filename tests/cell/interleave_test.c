@@ -19,7 +19,8 @@
 
 enum { RANKS = 3, OPS_MAX = 6, DEPTH_MAX = 64, WORDS = 5, POLLS = 3 };
 
-/* What a rank does. An operation that takes one up waits until the start before it has ended. */
+/* The actions of a rank. An operation that takes a parcel waits until the start before it has
+ * ended. */
 typedef enum action {
     END,
     READ,     /* starts to read */

@@ -1,10 +1,10 @@
-/* Goal: ranks that are killed at any time while they work on cells wedge no cell, and nothing they
- * held, or were about to free, is lost or freed twice. Method: processes do random operations on a
- * few cells; one after the other is killed at a random time; the survivors go on, and at the end
- * empty the cells and count. In every other job the cells have handlers with high and low water
- * marks and two priorities, which work on cells too, so that ranks die in handlers and while they
- * set alarms; no alarm of theirs may be lost, or keep the survivors from a quiescence. The seed and
- * the number of kills are arguments. */
+/* Goal: ranks may be killed at any time while they work on cells. No cell is blocked, and what the
+ * dead ranks held, or were about to free, is neither lost nor freed twice. Method: processes do
+ * random operations on a few cells; one after the other is killed at a random time. The survivors
+ * go on, empty the cells at the end, and count. In every other job the cells have handlers with
+ * high and low water marks and two priorities. The handlers work on cells too, so ranks die in
+ * handlers and while they set alarms. No alarm of a dead rank may be lost or keep the survivors
+ * from a quiescence. The seed and the number of kills are arguments. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 enum { RANKS = 8, SURVIVORS = 2, CELLS = 3, HELD_MAX = 6, PATIENCE_S = 60 };
 enum { HIGH = 2, LOW = 1 }; /* marks */
 
-/* What the processes tell each other. */
+/* The processes tell each other this. */
 typedef struct shared {
     _Atomic uint32_t stop, arrived[4];
     _Atomic uint64_t handled; /* runs of handlers */

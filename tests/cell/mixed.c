@@ -15,7 +15,7 @@
 enum { HELD_MAX = 10, OPEN_MAX = 8, TOKENS = 6, WORDS_MAX = 40 };
 enum { TOKEN_CELL = 30, PLAIN_CELL = 32, FULL = 5 };
 
-/* What a rank holds. */
+/* The parcels that a rank holds. */
 typedef struct held {
     ferry_parcel parcel;
     uint64_t id, version;
@@ -307,7 +307,7 @@ static void close_all(work *w)
         add_token(w);
     while (w->plain_count > 0)
         drop_plain(w);
-    /* What still waits for room gets it. */
+    /* Operations that still wait for room get it. */
     for (int i = 0; i < 2; i++)
         CHECK(w, ferry_cell_limit_set(w->f, PLAIN_CELL + i, FERRY_CELL_LIMIT) == 0);
     CHECK(w, ferry_quiesce(w->f) == 0);
@@ -349,7 +349,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     for (long i = 0; i < count; i++)
         step(w);
     close_all(w);
-    /* What was read is kept while it may be read again. */
+    /* A parcel that was read is kept while it may be read again. */
     CHECK(w, ferry_parcel_count(f) <= (size_t)4 * (size_t)ferry_ranks(f));
     if (ferry_rank(f) == 0)
         fprintf(stderr, "mixed %ld %" PRIu64 ": %" PRId64 " given up, %" PRId64 " with a parcel\n",

@@ -1,10 +1,11 @@
-/* Goal: memory that dead ranks held is given back: rank after rank joins, allocates, shares, sends
- * and is killed, and the job's memory does not grow by what they had: what they allocated, an
- * object that had moved to them, and what was sent to them and they had not taken, which are in the
- * memory of others; and what it had from ferry_alloc, when that is freed for it. Method: one rank
- * survives them all; the pages of the job's segment are counted after each death that it has seen.
- * The arguments are the number of deaths, and how many heaps there are: when fewer than ranks,
- * those of the dead are used again, and what the survivor holds of the dead keeps what it was. */
+/* Goal: memory that dead ranks held is given back. It was allocated by them, was part of an object
+ * that had moved to them, or was sent to them and not taken yet (then it is in the memory of
+ * others). Memory from ferry_alloc is given back when a survivor frees it for the dead rank.
+ * Method: one rank survives all others. Rank after rank joins, allocates, shares, sends and is
+ * killed. The survivor counts the pages of the job's segment after each death that it has seen;
+ * they must not grow. The arguments are the number of deaths and the number of heaps. If there are
+ * fewer heaps than ranks, those of dead ranks are used again, and what the survivor holds of a dead
+ * rank keeps its content. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,11 +37,11 @@ enum {
     PLAIN_BYTES = 40000,
     UNTAKEN = 15, /* messages that a rank has not taken when it dies */
     PATIENCE_S = 60,
-    /* What a rank's number costs for good: its control block and board, the tables of its heap. */
+    /* A rank's number costs this for good: its control block, its board, the tables of its heap. */
     KEPT_BYTES = 32 * 1024,
 };
 
-/* What the processes tell each other. */
+/* The processes tell each other this. */
 typedef struct shared {
     _Atomic uint32_t ready, met, sent, buried, stop, reused;
     unsigned char *plain[PLAIN]; /* of the rank that is to die */
@@ -93,7 +94,7 @@ static void welcome(ferry *f, actor *me)
     me->newcomer = 0;
 }
 
-/* What is said to be for a rank that was there before reaches nobody who is there now. */
+/* A parcel that is sent to a rank that had this number before reaches nobody who has it now. */
 static void put_too_late(ferry *f, actor *me, int dead)
 {
     shared *s = me->s;
@@ -111,7 +112,8 @@ static void put_too_late(ferry *f, actor *me, int dead)
     me->first[dead] = s->plain[0];
 }
 
-/* What a dead rank had from ferry_alloc is there until it is freed for the dead. */
+/* Memory that a dead rank got from ferry_alloc exists until a survivor frees it for the dead rank.
+ */
 static void free_plain(ferry *f, shared *s, int dead)
 {
     for (int i = 0; i < PLAIN; i++)

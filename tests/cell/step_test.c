@@ -27,7 +27,7 @@
 
 enum { RANKS = 48, NUMBER = 5, BEFORE = 3 };
 
-/* What the child does. */
+/* The operation of the child. */
 typedef struct scenario {
     const char *name;
     void (*prepare)(ferry *f);
@@ -381,7 +381,7 @@ static void test_death_in_the_way_of_a_write_is_survived(void **state)
             run_scenario(&scenarios[i], true);
 }
 
-static void test_death_beside_that_of_a_maker_is_survived(void **state)
+static void test_death_beside_that_of_a_creator_is_survived(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_death_at_any_step_is_survived),
         cmocka_unit_test(test_death_in_the_way_of_a_write_is_survived),
-        cmocka_unit_test(test_death_beside_that_of_a_maker_is_survived),
+        cmocka_unit_test(test_death_beside_that_of_a_creator_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

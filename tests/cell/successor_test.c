@@ -1,7 +1,7 @@
-/* Goal: a rank that joins gets the heap of one that has died, whose last parcel was released when
- * everybody had long heard of the death. Method: ranks 0 and 1 of one process and two heaps; rank 0
- * has a parcel of rank 1, which is declared dead, and lets go of it later; then rank 2 joins in a
- * thread, while rank 0 waits as programs do. */
+/* Goal: a rank that joins gets the heap of a dead rank, whose last parcel was released long after
+ * all ranks had heard of the death. Method: ranks 0 and 1 of one process and two heaps. Rank 0 has
+ * a parcel of rank 1, which is declared dead, and releases it later. Then rank 2 joins in a thread,
+ * while rank 0 waits as programs do. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 enum { BYTES = 1000 };
 
-/* What the newcomer's thread has and says. */
+/* The state of the thread of the rank that joins, and its result. */
 typedef struct newcomer {
     fy_segment *segment;
     fy_port *port;

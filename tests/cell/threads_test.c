@@ -390,7 +390,7 @@ static void overwrite(ferry *f, void *arg)
 /* Goal: a lock that was written over, with whatever number, wedges nobody: not with one's own, not
  * with that of a rank that lives, nor with what is no rank's. Method: each rank has one of its
  * cells and a parcel name each of these, and works on them. */
-static void test_overwritten_locks_wedge_nobody(void **state)
+static void test_overwritten_locks_block_nobody(void **state)
 {
     (void)state;
     static _Atomic uint32_t met;
@@ -405,7 +405,7 @@ int main(void)
         cmocka_unit_test(test_changes_are_isolated),
         cmocka_unit_test(test_histories_have_an_order),
         cmocka_unit_test(test_waiting_ends_when_it_should),
-        cmocka_unit_test(test_overwritten_locks_wedge_nobody),
+        cmocka_unit_test(test_overwritten_locks_block_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-# What the tests of the command share: a scratch folder $work, commands whose output lies in
+# Shared by the tests of the command: a scratch folder $work, commands whose output lies in
 # $work/out and $work/err, jobs whose output lies in $work/NAME.out and $work/NAME.err. Sourced; the
 # test ends with ends_well.
 work=$(mktemp -d) || exit 1

@@ -1,9 +1,8 @@
-/* Goal: no bytes make the readers of `ferry model` crash or hang, every error says what was
- * expected, and what the model says of any tasks holds together: no other cut fits better, the two
- * classes have the work of the tasks, bounds are in order, and no schedule ends before the work is
- * done or after all of it on one rank.
- * Method: libFuzzer calls this with bytes (FERRY_FUZZ); without it the program makes lists of
- * times, and changes them, from a fixed seed. */
+/* Goal: no bytes make the readers of `ferry model` crash or hang, and every error says what was
+ * expected. The model's results for any tasks are consistent: no other cut fits better, the two
+ * classes have the work of all tasks, and bounds are in order. No schedule ends before the work is
+ * done, or later than all of it on one rank. Method: libFuzzer calls this with bytes (FERRY_FUZZ).
+ * Without libFuzzer the program makes lists of times, and changes them, from a fixed seed. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What `ferry scale` makes of the trace holds together: every send is for an object, the tasks are
- * those of the objects, and the longest chain is no longer than all tasks. */
+/* The graph that `ferry scale` makes of the trace is consistent: every send is for an object, the
+ * tasks are those of the objects, and the longest chain is no longer than all tasks. */
 static void check_graph(const trace_run *run)
 {
     scale_graph g;

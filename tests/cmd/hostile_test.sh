@@ -42,7 +42,7 @@ says out 'rank 1: rank 0 says 42'
 expect 1 sh -c '"$@" >&-' sh "$ferry" info
 says err 'standard output cannot be written'
 
-# Nobody reads what ranks print. The launcher obeys signals and notices deaths all the same.
+# Nobody reads what ranks print. The launcher still follows signals and notices deaths.
 mkfifo "$work/pipe"
 blocked()
 {

@@ -57,7 +57,7 @@ static void meet(ferry *f, state *s, int count)
     fflush(stdout);
 }
 
-/* What another program than the job's may do. Each way ends with an error. */
+/* A program other than the job's may do this. Each way ends with an error. */
 static int be_strange(ferry *f, state *s, const char *mode)
 {
     if (strcmp(mode, "nothing") != 0)

@@ -85,7 +85,7 @@ done
 expect 0 "$ferry" model "$traces"
 says out '^2 ranks'
 
-# What is wrong is named.
+# Errors name what is wrong.
 wrong() { # STATUS PATTERN ARGUMENT...
     status=$1 pattern=$2
     shift 2
@@ -131,10 +131,10 @@ sed 's/^ferry-trace.*/ferry-trace 999/;1s/[0-9][0-9]*/999/' "$traces/rank-0.trac
 expect 1 "$ferry" model "$work"
 says err 'xpected'
 
-# What calibrate writes has every parameter, and model and sim take it. The last five belong to the
-# program, and a helper that is woken has no quantum. Older files have the parts of a start-up only.
-# Others take processors from the ranks that are measured, so one of three runs must do.
-# measured: every parameter of the machine has a figure above 0.
+# The file that calibrate writes has every parameter, and model and sim take it. The last five
+# belong to the program, and a helper that is woken has no quantum. Older files have the parts of a
+# start-up only. Others take processors from the ranks that are measured, so one of three runs must
+# do. measured: every parameter of the machine has a figure above 0.
 measured()
 {
     for name in startup byte poll switch reply decide uninstall pack unpack install \

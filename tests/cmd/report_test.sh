@@ -5,7 +5,7 @@
 ferry=$1
 program=$2
 traces=$3
-fate=$4
+outcome=$4
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -60,7 +60,7 @@ holds trace.json '"name":"unit"'
 [ "$(grep -c '"thread_name"' "$work/run/trace.json")" -eq 3 ] || fail "not a thread per rank"
 [ "$(grep -c 'src=\|href=\|@import' "$work/run/report.html")" -eq 0 ] ||
     fail "the page needs other files"
-# Of two runs side by side the end of a long command is shown: what tells them apart.
+# If two runs stand side by side, the end of a long command is shown: it tells them apart.
 draws 0 -o "$work/both" "$work/run" "$work/run"
 [ "$(grep -c '…[^<]*--light 1<title>[^<]*--tasks 4 --light 1<' "$work/both/bars.svg")" -eq 2 ] ||
     fail "a long command does not end as it should"
@@ -71,7 +71,7 @@ if python3 -c '' 2>/dev/null; then
         fail "a picture is no XML"
 fi
 
-# What was to be expected: of four equal tasks on two ranks, and of the run, which was 12 tasks.
+# The forecast: of four equal tasks on two ranks, and of the run, which was 12 tasks.
 mkdir "$work/even"
 for rank in 0 1; do
     printf 'ferry trace 1\nrank %s 2\ntime 0 5000000000\nt 0 0 0\ni 2000000000\nend\n' $rank \
@@ -250,7 +250,7 @@ draws 1 "$work/bad"
 says 'bad/rank-1.trace:6: more lines'
 
 # Objects that were destroyed in the run still have their kind.
-FERRY_TRACE=$work/fates FERRY_RANKS=3 timeout 60 "$fate" 4 >"$work/out" 2>"$work/err" ||
+FERRY_TRACE=$work/outcomes FERRY_RANKS=3 timeout 60 "$outcome" 4 >"$work/out" 2>"$work/err" ||
     fail "the run with objects that are destroyed: $?"
 [ "$(cat "$work"/fates/rank-*.trace | awk '$1 == "object" && $3 > 0 && $NF == "-"' | wc -l)" -eq 0 ] ||
     fail "an object that handled messages has no kind"
@@ -278,7 +278,7 @@ for rank in 0 1 2 3 4 5; do
 done
 grep -q ', waiting [0-9.]*%, idle' "$work/crowd/load.svg" || fail "load.svg does not show waiting"
 
-# What cannot be written whole is a failure: of the run, and of the job.
+# A file that cannot be written whole is a failure: of the run, and of the job.
 run() { timeout 60 env FERRY_RANKS=2 "$@" "$program" --tasks 2 >"$work/out" 2>"$work/err"; }
 if [ -w /dev/full ]; then
     run FERRY_PROFILE=/dev/full && fail "a run whose profile cannot be written ends with 0"

@@ -67,7 +67,7 @@ expect 0 env FERRY_PORT=mpi "$ferry" run -n 2 "$program" leave
 lines err 1
 says err 'FERRY_PORT is "mpi" and is ignored: .* use mpirun or srun'
 
-# What cannot be written is told.
+# A file that cannot be written is reported.
 if [ -w /dev/full ]; then
     for arguments in info --help --version 'report --help'; do
         # shellcheck disable=SC2086

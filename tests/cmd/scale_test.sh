@@ -113,7 +113,7 @@ trace "x $a -2 0 8" "x $b -2 0 8" "x $c -1 0 8" "x $a 0 0 2000000000 10 0" "x $c
 expect 0 "$ferry" scale "$work/made" -n 3 -S none
 says out '3  none  *3[.0-9]* s' # b's message comes first here
 
-# What the trail lacks comes from the accounts: here two tasks of 1 s together.
+# Tasks that the trail lacks come from the accounts: here two tasks of 1 s together.
 trace "x $a -2 0 8" "x $a 0 0 1000000000 10 0" "object $a 3 2000000000 0 0 0 0 0 0 0 cell" \
     'stat trail_missed 4'
 expect 0 "$ferry" scale "$work/made" -n 1 -S none
@@ -179,7 +179,7 @@ for ranks in 0 -1 x 2,,3 2, 65537; do
     wrong 2 "n $ranks: expected at most 32 numbers from 1 to 65536" -n "$ranks" "$work/simulated"
 done
 wrong 2 'on how many ranks? Expected -n' "$work/simulated"
-# What a simulation that is ended had allocated is not freed: that is no leak.
+# A simulation that is ended does not free its memory: that is no leak.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 wrong 2 'there is no scheduler "absent"' -n 2 -S absent "$work/simulated"
 wrong 2 'expected at most 32 names of schedulers' -n 2 -S ferry,, "$work/simulated"

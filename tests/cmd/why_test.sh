@@ -116,14 +116,14 @@ cat >"$work/wanted" <<'L'
 rank 1: sim:   waits for rank 0, which has not sent its part of ferry_barrier of 2 ranks, first 1$
 sim: deadlock: rank 0 waits for rank 1, which waits for rank 0
 L
-# What the job holds when it is ended is no leak.
+# Memory that the job holds when it is ended is no leak.
 ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" timeout 60 "$ferry" sim -n 3 "$program" groups \
     >"$work/out" 2>&1
 status=$?
 [ $status -eq 120 ] || fail "status $status: sim groups"
 holds_all "$work/out" || fail "sim: not all was told: $(cat "$work/wanted")"
 
-# Each sort of operation, and how many there are beside those that are told.
+# Each kind of operation, and how many there are beside those that are told.
 cat >"$work/wanted" <<'L'
 waits for rank 1, which has not handled a message to object [0-9a-f]*, handler "refine"$
 waits for rank 1, which has not ended an operation of 100 bytes, tag 5$
@@ -145,7 +145,8 @@ for how in linger busy; do
 done
 
 # A job that hangs ends when nothing has been done for 10 s, though the waves of its quiescence go
-# on; and not while a rank computes, is stopped or cut off, however often the others ask for work.
+# on. It does not end while a rank computes, is stopped or cut off, however often the others ask for
+# work.
 cat >"$work/wanted" <<'L'
 stuck at 10[.][0-9]* s, seed 0: nothing was done for 10 s, however often the ranks looked
 rank 0: sim:   3 messages wait for object 0000100000000001, the oldest for 10[.]00 s

@@ -1,8 +1,8 @@
 /* Goal: nothing is lost, doubled or out of order while elements move, come and go. Method: tiles
  * run steps with messages of their neighbours and reductions. They move at random, and send to each
  * other in numbered order. Mites are inserted and removed at random while their reductions run, and
- * get tracked messages. What each has is counted and compared in the end. Arguments: steps, seed.
- */
+ * get tracked messages. At the end the test counts and compares what each element has. Arguments:
+ * steps, seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { SIDE_I = 6, SIDE_J = 4, TILES = SIDE_I * SIDE_J, MITES = 40, FIRST = 3, RANKS = 32 };
 
-/* Of each rank. */
+/* The state of each rank. */
 typedef struct world {
     ferry *f;
     ferry_collection *tiles, *mites;

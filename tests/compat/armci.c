@@ -1,7 +1,7 @@
 /* Goal: ARMCI's calls do what they say, between processes that see each other's memory, by messages
  * and on nodes of their own. Method: every process writes patterns to its neighbour by each form of
- * put and reads them back by each form of get; all add to process 0 in every type, where the sums
- * are known; then words, mutexes, groups, messages and reductions. */
+ * put and reads them back by each form of get. All add to process 0 in every type, where the sums
+ * are known. Then come words, mutexes, groups, messages and reductions. */
 #include <armci.h>
 
 #include <complex.h>
@@ -32,7 +32,7 @@ static void fill(int salt)
     memset(back, 0, BYTES);
 }
 
-/* What the process before this one has written to this one. */
+/* Compares what the process before this one has written to this one. */
 static void check_written(int first, int bytes, int salt)
 {
     int before = (me + count - 1) % count;

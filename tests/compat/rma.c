@@ -90,7 +90,7 @@ static void signals(double *heap, uint64_t *signal)
     shmem_barrier_all();
 }
 
-/* What programs ask about PEs and addresses. */
+/* Queries of PEs and addresses. */
 static void queries(long *heap)
 {
     int me = shmem_my_pe(), n = shmem_n_pes(), right = (me + 1) % n, major, minor, provided;

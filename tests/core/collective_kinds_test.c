@@ -1,6 +1,6 @@
-/* Goal: every sort of collective, waiting and started, with built-in and own operations, gives what
- * collective.h says. Method: ranks are threads; results against plain loops over all ranks' values.
- */
+/* Goal: every kind of collective, waiting and started, with built-in and own operations, gives what
+ * collective.h says. Method: ranks are threads; results are compared with plain loops over all
+ * ranks' values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static void compose(void *arg, void *into, const void *low, const void *high, si
     }
 }
 
-/* What ranks [0, ranks) come to at `index`. */
+/* The combined value of ranks [0, ranks) at `index`. */
 static uint64_t expected(int ranks, size_t index, uint64_t salt, bool own)
 {
     uint64_t all = value_of(0, index, salt);
@@ -153,7 +153,7 @@ static void run_sorts(ferry *f, void *arg)
     free_buffers(&b);
 }
 
-static void test_collective_sorts_give_their_results(void **state)
+static void test_collective_kinds_give_their_results(void **state)
 {
     (void)state;
     for (int ranks = 1; ranks <= 9; ranks++) {
@@ -315,7 +315,7 @@ static void test_collective_ends_when_a_rank_has_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collective_sorts_give_their_results),
+        cmocka_unit_test(test_collective_kinds_give_their_results),
         cmocka_unit_test(test_collectives_started_together),
         cmocka_unit_test(test_collective_short_forms),
         cmocka_unit_test(test_collective_forms_must_agree),

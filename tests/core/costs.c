@@ -1,6 +1,7 @@
-/* What it costs is known, in the simulator's time: an object takes 3 ms to pack, 5 to unpack, and 7
- * for each message. Ranks 0 and 2 have one each, which move to rank 1 at once; rank 2 sends the
- * other's a message before and one after that, which is forwarded. For profile_test.sh. */
+/* A program whose costs are known in the simulator's time: an object takes 3 ms to pack, 5 ms to
+ * unpack, and 7 ms for each message. Ranks 0 and 2 have one object each. Both objects move to rank
+ * 1 at the start. Rank 2 sends one message to rank 0's object before, and one after, which is
+ * forwarded. For profile_test.sh. */
 #include <stdio.h>
 #include <stdlib.h>
 

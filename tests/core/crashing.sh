@@ -1,12 +1,12 @@
 #!/bin/sh
 # Goal: no rank is told of success after another was lost with its work. Method: one rank of
-# tests/programs/crashing.c ends in many ways at many places; a result of a round must come after the
-# parts of all ranks, and the job must not end with 0 unless all results were written.
-# crashing.sh RANKS LIMIT_S COMMAND... : the command that runs the program, without its arguments.
-# Every rank that fails names the rank that was lost first, and how it ended. With
-# CRASHING_CAUSES=untold, between nodes, it names how only if the lost rank told so itself. What
-# ferry_object_send and ferry_request_send say is not checked: they name the rank that they send to.
-# Ranks write to a file: a launcher that ends a job may lose or mix what they print.
+# tests/programs/crashing.c ends in many ways at many places. A result of a round must come after
+# the parts of all ranks. The job must not end with 0 unless all results were written. crashing.sh
+# RANKS LIMIT_S COMMAND... : the command that runs the program, without its arguments. Every rank
+# that fails names the rank that was lost first, and how it ended. With CRASHING_CAUSES=untold,
+# between nodes, it names how only if the lost rank told so itself. The errors of ferry_object_send
+# and ferry_request_send are not checked: they name the rank that they send to. Ranks write to a
+# file: a launcher that ends a job may lose or mix what they print.
 set -u
 CRASHING_LOG=$(mktemp)
 export CRASHING_LOG

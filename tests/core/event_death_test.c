@@ -120,7 +120,7 @@ static void test_event_none_comes_of_a_call_that_fails(void **state)
     assert_true(count > 1);
 }
 
-/* What the function was given stands on the program's stack, say. */
+/* The argument of the function may be on the program's stack. */
 static void test_event_closing_tells_of_no_death(void **state)
 {
     (void)state;

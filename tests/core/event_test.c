@@ -17,7 +17,7 @@
 #include "port/shm/layout.h"
 #include "ranks.h"
 
-/* What callbacks have said. */
+/* The callbacks count here what they were told. */
 typedef struct witness {
     int counts[4];
     ferry_receipt last;
@@ -425,8 +425,9 @@ static void test_event_withdrawn_message_leaves_its_receive(void **state)
     job_close(&s.job);
 }
 
-/* What lies in the shared heap is copied from there without the source's doing, also when there are
- * more of them than marks, which the rest do without; and not when it was given up. */
+/* The target copies messages that lie in the shared heap from there; their source does nothing. If
+ * there are more of them than marks, the rest go without marks. A message that was cancelled is not
+ * copied. */
 static void test_event_shared_messages_are_copied_by_the_target(void **state)
 {
     (void)state;

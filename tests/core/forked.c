@@ -17,7 +17,7 @@
 
 enum { MESSAGES = 30, TEXT_BYTES = 4096, PATIENCE_S = 20 };
 
-/* What a child does: from POLL on it may not. */
+/* The calls of a child: from POLL on they are errors. */
 typedef enum deed {
     LEAVE_QUIETLY,
     EXIT,

@@ -121,7 +121,7 @@ static void test_group_short_forms(void **state)
         run_ranks(ranks, 0, 0, run_short_forms, NULL);
 }
 
-/* What one rank alone gets wrong is refused before it sends anything. */
+/* If one rank alone makes a mistake, the call refuses it before it sends anything. */
 static void run_misuse(ferry *f, void *arg)
 {
     (void)arg;

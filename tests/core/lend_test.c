@@ -51,7 +51,7 @@ static void on_message(ferry *f, ferry_object name, void *data, int source,
     look(message);
 }
 
-/* What is free may be written at once. */
+/* A buffer that is free may be written immediately. */
 static void on_event(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     static const char names[] = "sctf";

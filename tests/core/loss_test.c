@@ -1,5 +1,5 @@
-/* Goal: what is lost is told of to all: dropped requests, damaged frames and handlers that differ
- * fail ferry_quiesce and collectives on every rank, with the reason; so does a rank that is in
+/* Goal: all ranks are told of a loss. Dropped requests, damaged frames and handlers that differ
+ * fail ferry_quiesce and collectives on every rank, with the reason. So does a rank that is in
  * another call. Method: ranks as threads; frames that no rank sends are put in by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +27,8 @@ typedef struct failing_rank {
     pthread_t thread;
 } failing_rank;
 
-/* What is lost fails ferry_close too. Without an error to expect the rank is freed, as is that of a
- * program whose main function fails; not before all have seen what they look for. */
+/* A loss fails ferry_close too. If no error is expected, the rank is freed, as is that of a program
+ * whose main function fails. No rank is freed before all have seen what they look for. */
 static void *run_failing_rank(void *arg)
 {
     const failing_rank *r = arg;
@@ -87,7 +87,7 @@ static void expect(ferry *f, int error, int expected, const char *text)
     CHECK(strstr(ferry_error_message(f), text) != NULL);
 }
 
-/* What stays lost. */
+/* The loss is reported again by each later call. */
 static void expect_all(ferry *f, int expected, const char *text)
 {
     uint64_t value = 1, all[RANKS];
@@ -497,7 +497,7 @@ static void test_loss_reason_is_repeated_at_the_end(void **state)
     job_close(&job);
 }
 
-/* What rank 0 tells when it ends with status 3. `dead`: it has been told that rank 2 died. */
+/* Rank 0 says this when it ends with status 3. `dead`: it has been told that rank 2 died. */
 static void expect_end(bool dead, bool goes_on, const char *error, const char *expected)
 {
     test_job job;

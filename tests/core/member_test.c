@@ -201,7 +201,7 @@ static void test_member_closes_beside_one_that_leaves(void **state)
     }
 }
 
-/* What the library sends by itself finds that the other has gone. */
+/* Frames that the library sends by itself find that their target has gone. */
 static void test_member_that_left_spoils_no_message(void **state)
 {
     const fy_frame frames[] = {{.kind = FY_KIND_REFUSAL}, {.kind = FY_KIND_COLLECTIVE}};

@@ -136,7 +136,7 @@ static void test_held_requests_keep_their_place_without_memory(void **state)
     job_close(&job);
 }
 
-/* What a rank keeps a copy of, for itself or to pass on, comes from a pool up to this size. */
+/* A copy that a rank keeps, for itself or to pass on, comes from a pool up to this size. */
 enum { KEPT_MAX_BYTES = 100 };
 
 /* One of each: a request of words, of data short and long, tracked; short ones to oneself and to

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Goal: FERRY_PROFILE reports what a run did, its parts fit together, and each time is counted where
-# it belongs. Method: runs the program in $1, whose ranks send each other a known number of
-# requests, and the one in $2, which puts and gets a known number of bytes, with FERRY_THREADS as each of the
-# arguments behind $5; looks at the report's rows and sums. The program in $3 balances, so that its
-# helpers poll the control lane: frames of that lane must have no rows of handling, which only
-# application threads may write. The program in $5 takes known times in the simulator of $4.
+# it belongs. Method: runs three programs, with FERRY_THREADS as each of the arguments after $5, and
+# looks at the report's rows and sums. The ranks of the program in $1 send each other a known number
+# of requests. The one in $2 puts and gets a known number of bytes. The program in $3 balances, so
+# that its helpers poll the control lane: frames of that lane must have no rows of handling, which
+# only application threads may write. The program in $5 takes known times in the simulator of $4.
 set -u
 storm=$1
 ring=$2
@@ -44,8 +44,8 @@ sums() {
         /^[0-9]/ { s += $2; h += $3; b += $4; wall += $9 }
         /^[0-9]/ && ($5 + $7 + $8 > 100.5 || $5 < 0 || $6 < 0) { bad = $0 }
         /^[0-9]/ { runtime[$1] = $5; cpu[$1] = $6 }
-        # Of processor time there is also the helper thread, here in ms; $8 ms are $9 % of the run.
-        # All are rounded, which is much of a run of few ms.
+        # Processor time includes the helper thread, here in ms; $8 ms are $9 % of the run. All are
+        # rounded, which is much of a run of few ms.
         /^ +[0-9]/ && $8 > 0.001 {
             helper = ($7 + 0.0005) / ($8 - 0.0005) * ($9 + 0.00005)
             if (cpu[$1] > runtime[$1] + 0.011 + helper) bad = $0
@@ -102,7 +102,7 @@ has '^messages to objects by forwards:  0: 1  1: 1$'
 
 FERRY_PROFILE=1 FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" || fail "status $?"
 grep -q '^ferry profile: 2 ranks' "$folder/err" || fail "nothing on standard error"
-# What cannot be written is told before the run, by name.
+# A file that cannot be written is reported before the run, by name.
 for name in FERRY_PROFILE=$folder/none/report FERRY_TRACE=$folder/none/run FERRY_TRACE=$folder/err; do
     for port in shm sim; do
         env "$name" FERRY_PORT=$port FERRY_RANKS=2 timeout 60 "$storm" 2>"$folder/err" >"$folder/out" &&

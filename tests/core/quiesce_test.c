@@ -49,7 +49,7 @@ static void blow(ferry *f, int source, const ferry_message *message)
     atomic_fetch_sub(&s->oracle->under_way, 1);
 }
 
-/* Who was told to return does what it likes, and more work too, before it goes on. */
+/* A rank that was told to return does as it likes before it goes on: it makes more work, too. */
 static void take_up(ferry *f, storm *s)
 {
     int error;
@@ -100,7 +100,7 @@ static void test_quiesce_is_never_early(void **state)
 /* Goal: a rank that leaves a quiescence for a while (ferry_quiesce_break) is waited for, and
  * nothing that it sends meanwhile is missed; the numbers of the quiescences stay the same
  * everywhere. */
-static void test_quiesce_waits_for_who_broke_it(void **state)
+static void test_quiesce_waits_for_the_rank_that_broke_it(void **state)
 {
     (void)state;
     for (int ranks = 1; ranks <= 8; ranks++) {
@@ -177,7 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiesce_is_never_early),
         cmocka_unit_test(test_quiesce_repeats_without_barriers),
-        cmocka_unit_test(test_quiesce_waits_for_who_broke_it),
+        cmocka_unit_test(test_quiesce_waits_for_the_rank_that_broke_it),
         cmocka_unit_test(test_quiesce_waits_for_a_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 enum { LOG_MAX = 4096 };
 
-/* What handlers and callbacks of a rank have seen. */
+/* The handlers and callbacks of a rank count here what they have seen. */
 typedef struct seen {
     ferry_handler note, echo, burst;
     int count;

@@ -25,7 +25,7 @@
 
 enum { FDS_MAX = 256, FAILINGS_MIN = 8 };
 
-/* What of a run may be left behind. */
+/* The things that a run may leave behind. */
 typedef struct belongings {
     long blocks;
     int fds, mappings;
@@ -57,7 +57,7 @@ static void check_belongings(const belongings *before, long failing)
     CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-/* What is required of a rank's errors. */
+/* Whether a rank's error is as required. */
 static bool is_told(const ferry *f, int error)
 {
     return error < 0 && error >= -100 && ferry_error_message(f)[0] != '\0';
@@ -96,7 +96,7 @@ static void test_open_alone_with_failing_calls(void **state)
     CHECK(failing > FAILINGS_MIN);
 }
 
-/* Of a job of two ranks: who meets a failing call, and whether it did. */
+/* For a job of two ranks: the rank whose call is to fail, and whether it did. */
 typedef struct job_plan {
     int victim; /* -1: the launcher */
     long failing;

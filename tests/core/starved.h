@@ -6,7 +6,7 @@
 #include <ferry/ferry.h>
 
 /* One session: sets up two ranks that have just been opened, with calls that may fail, and has them
- * work. What they refer to lives until the next session begins. */
+ * work. Everything that the ranks refer to lives until the next session begins. */
 typedef void starved_session(ferry *f[2]);
 
 /* Runs the session under `scheduler` with no allocation failing, then with the first, second, ...

@@ -17,7 +17,7 @@
 
 enum { LOG_MAX = 8192, OTHER = 1, WANTED = 2, DATA_BYTES = 4096 };
 
-/* What has happened on any rank, in order. */
+/* The events of all ranks, in order. */
 typedef struct entry {
     char what; /* r: request, m: memory handler, l: local one, c: completed, f: failed */
     uint64_t word;
@@ -149,7 +149,7 @@ static void expect(const char *order)
 }
 
 /* Goal: the wanted request is found behind 8 MiB of others, which stay in order. */
-static void test_tags_are_found_behind_much_else(void **state)
+static void test_tags_are_found_after_many_others(void **state)
 {
     enum { COUNT = 2048 };
     (void)state;
@@ -308,7 +308,7 @@ static void test_tags_put_is_answered_before_its_handler(void **state)
 
 /* Goal: a put keeps its place behind requests of its source that are kept. Method: tracked or not;
  * each handler sees memory as it was when its request was sent. */
-static void test_tags_put_stays_behind_kept_requests(void **state)
+static void test_tags_put_stays_after_kept_requests(void **state)
 {
     (void)state;
     for (int tracked = 0; tracked < 2; tracked++) {
@@ -432,7 +432,7 @@ static void test_tags_without_memory(void **state)
         assert_int_equal(entries[i].word, order[i]);
 }
 
-/* What the threads of the last test count. */
+/* The threads of the last test count here. */
 typedef struct counts {
     ferry_handler handler;
     int handled[4];
@@ -481,12 +481,12 @@ static void test_tags_sync_does_not_wait_for_its_tag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_TWO(test_tags_are_found_behind_much_else),
+        WITH_TWO(test_tags_are_found_after_many_others),
         WITH_TWO(test_tags_kept_are_bounded_and_told),
         WITH_TWO(test_tags_kept_requests_have_arrived),
         cmocka_unit_test(test_tags_kept_messages_have_arrived),
         WITH_TWO(test_tags_put_is_answered_before_its_handler),
-        WITH_TWO(test_tags_put_stays_behind_kept_requests),
+        WITH_TWO(test_tags_put_stays_after_kept_requests),
         WITH_TWO(test_tags_reads_see_kept_puts),
         WITH_TWO(test_tags_of_puts_and_gets),
         WITH_TWO(test_tags_wrong_put_fails_though_kept),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Goal: programs built for an older or a newer Ferry run with this library. Method: copies the
-# public headers of the sources in $1, gives each struct that begins with its size one field more
-# ($3 is "more"), one field less ("fewer"), or leaves it ("same"), compiles program.c against the
+# public headers of the sources in $1. Gives each struct that begins with its size one field more
+# ($3 is "more"), one field less ("fewer"), or leaves it ("same"). Compiles program.c against the
 # copy as C11 and as C++17, both without a warning, and runs it with the library in $2. A newer
 # program also sets each new field, which the library has to refuse. CC and CXX are the compilers.
 set -eu

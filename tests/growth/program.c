@@ -136,7 +136,7 @@ static ferry_scheduler policy(void)
     return p;
 }
 
-/* What a plug-in gives; no call takes it. */
+/* A plug-in gives this struct; no call takes it. */
 static void directory(ferry *f)
 {
     ferry_directory_protocol protocol = FERRY_DIRECTORY_PROTOCOL_DEFAULTS;

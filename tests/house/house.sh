@@ -134,8 +134,8 @@ rule_includes()
         }' >"$found"
 }
 
-# No include lies on a circle of more than three files, where a.c and a.h count as one: from what a
-# file includes there is either no way back to it, or one of at most two more includes.
+# No include lies on a circle of more than three files, where a.c and a.h count as one. Either no
+# way leads from what a file includes back to it, or one of at most two more includes.
 rule_circles()
 {
     sources src | xargs awk '
@@ -214,8 +214,8 @@ rule_contracts()
     done
 }
 
-# Each example is a program of less than 120 lines that can be copied out alone: a comment on top says
-# how to compile and run it, it includes Ferry and the C library alone, and a guide or the README
+# Each example is a program of less than 120 lines that can be copied out alone. A comment on top says
+# how to compile and run it. It includes Ferry and the C library alone, and a guide or the README
 # names it.
 rule_examples()
 {
@@ -389,9 +389,9 @@ rule_conditionals()
 }
 
 # Every variable of the environment that the library reads, and every option of the command, is in
-# ferry(1). What the launcher tells the ranks it starts is no user's business: FERRY_JOB_...
-# docs/reference/environment.md has a row for each variable that src/base/env.c knows, with the range
-# of its numbers, and no other row.
+# ferry(1). FERRY_JOB_... are exceptions: the launcher sets them for its ranks, and users need not
+# know. docs/reference/environment.md has a row for each variable that src/base/env.c knows, with
+# the range of its numbers, and no other row.
 rule_variables()
 {
     sources src | xargs grep -noE '"FERRY_[A-Z_]+"' |
@@ -475,7 +475,8 @@ rule_words()
     while read -r path; do
         case $path in \#* | '') continue ;; esac
         # shellcheck disable=SC2086
-        find $path \( -name '*.md' -o -name '*.[ch]' \)
+        find $path \( -name '*.md' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.cmake' -o \
+            -name CMakeLists.txt -o -path 'tools/*' -a -type f \)
     done <tests/house/words.list | sort -u |
         xargs -r awk -f "$here/words.awk" docs/glossary.md >"$found"
 }
@@ -512,9 +513,9 @@ registered_tests()
         { for (name in defined) if ($0 ~ "[(]" name "[,)]") print name }'
 }
 
-# What docs/coverage.md names exists: functions in the public headers; tests as registered_tests
-# says, or models that make verify checks. obj/absent of the build has a line for each optional
-# package that is missing: its name, and an expression for the tests that it would have.
+# Names in docs/coverage.md exist: functions in the public headers; tests as registered_tests says,
+# or models that make verify checks. obj/absent of the build has a line for each optional package
+# that is missing: its name, and an expression for the tests that it would have.
 rule_coverage()
 {
     cat "$build/obj/absent" >"$scratch/absent" 2>/dev/null

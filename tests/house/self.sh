@@ -65,7 +65,7 @@ END
     sh "$here/../../tools/functions.sh" "$root" >"$root/docs/reference/functions.md"
     sh "$here/../../tools/architecture.sh" "$root" >"$root/docs/architecture.svg"
     mkdir -p "$root/tests/house"
-    printf '# paths\ndocs/page.md\nsrc/core\n' >"$root/tests/house/words.list"
+    printf '# paths\ndocs/page.md\nsrc/core\ntests\n' >"$root/tests/house/words.list"
     printf '## Retired words\n| wish | work request |\n| kind (of) | type |\n| sort | kind |\n' >"$root/docs/glossary.md"
     printf '# A page\n\nWhat is it? `wish` is code, of a kind.\n' >"$root/docs/page.md"
     touch "$root/README.md"
@@ -267,6 +267,10 @@ words)
     spoil 'a page of 101 columns' page "$(printf '%0101d' 0)"
     spoil 'a comment with a retired word' to src/core/a.c '/* Sends\n * a wish. */\n'
     spoil 'a long sentence in a comment' to src/core/a.c "/* $long. */\n"
+    spoil 'a retired word in a script' to tests/a.sh '#!/bin/sh\n# Sends\n# a wish.\n'
+    spoil 'a long sentence in a build file' to tests/CMakeLists.txt "# $long.\n"
+    spoil "a row of a comment's table that is no sentence" to src/core/a.c \
+        "/* Rows:\n *   one    $long.\n */\n"
     ;;
 commits)
     commit() { git -C "$root" -c user.name=a -c user.email=a@b commit -qm "$1" --allow-empty; }

@@ -1,4 +1,5 @@
-# Words: checks the English of pages (.md) and of comments (.c, .h) by docs/glossary.md.
+# Words: checks the English of pages (.md) and of comments (.c, .h; lines that begin with # in other
+# files: scripts, CMake) by docs/glossary.md.
 #
 #     awk -f words.awk docs/glossary.md FILE...
 #
@@ -8,7 +9,12 @@
 # Whoever or Of, and does not end with a question mark. A line of a page with more than 100 columns,
 # tables and links excepted. Code, in fences or backticks, is not looked at; LINE is the block's first.
 
-FNR == 1 { flush(); fenced = comment = retiring = 0; page = FILENAME ~ /[.]md$/ }
+FNR == 1 {
+    flush()
+    fenced = comment = retiring = 0
+    page = FILENAME ~ /[.]md$/
+    script = FILENAME !~ /[.](md|c|h|in)$/
+}
 
 # The glossary, when it comes first.
 FNR == NR && /^## Retired words/ { retiring = 1 }
@@ -24,6 +30,15 @@ FNR == 1 { skipped = 0 }
 /^## Retired words/ { skipped = 1 } # the table itself
 skipped { next }
 
+script {
+    if ($0 !~ /^ *# /) { flush(); next }
+    text = $0
+    sub(/^ *# /, "", text)
+    if (text ~ /^  / || text ~ /^- /) flush() # a sample or a list
+    add(text, FNR)
+    next
+}
+
 !page {
     text = $0
     if (!comment) {
@@ -36,7 +51,10 @@ skipped { next }
     if (ends) text = substr(text, 1, ends - 1)
     sub(/^ *[*] ?/, "", text)
     if (text ~ /^ *$/ || text ~ /^     /) flush() # a blank line or a sample ends a paragraph
-    else { if (text ~ /^ *- /) flush(); add(text, FNR) }
+    else {
+        if (text ~ /^ *- / || text ~ /^  +[^ ].*[^.;:?!]  +[^ ]/) flush() # a list, or a table's row
+        add(text, FNR)
+    }
     if (ends) { comment = 0; flush() }
     next
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Goal: what make install gives is complete. Method: install the build in $2 of the sources in $1
-# under a temporary prefix, build a program against it with CMake and with pkg-config (shared and
-# static) outside the source tree, run it, and look for the command and the man pages.
+# Goal: make install gives all that users need. Method: install the build in $2 of the sources in $1
+# under a temporary prefix. Build a program against it with CMake and with pkg-config (shared and
+# static) outside the source tree, and run it. Look for the command and the man pages.
 set -eu
 source=$1 build=$2 libdir=$3
 scratch=$(mktemp -d)
@@ -85,7 +85,7 @@ done
 [ -f "$prefix/share/man/man1/ferry.1" ] || fail "no man page for the command"
 [ -f "$prefix/share/man/man7/ferry.7" ] || fail "no man page that gives an overview"
 man3=$prefix/share/man/man3
-# What a header says of all functions of a section is on the page of each.
+# If a header says something of all functions of a section, the page of each says it.
 for words in 'says how long to wait' FERRY_EAGAIN FERRY_ESTATE FERRY_EPEER 'RETURN VALUE'; do
     grep -q "$words" "$man3/ferry_cell_dequeue.3" || fail "\"$words\" is not in ferry_cell_dequeue(3)"
 done

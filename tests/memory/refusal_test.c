@@ -1,8 +1,8 @@
-/* Goal: what handlers start by puts, gets, remote words, transfers and two-sided messages is
- * bounded by waiting_bytes: beyond, it is refused whole, with the promised error; all that was
- * accepted arrives, and then more is accepted. Method: ranks driven by one thread, so that the
+/* Goal: waiting_bytes bounds what handlers start by puts, gets, remote words, transfers and
+ * two-sided messages. An operation beyond it is refused whole, with the promised error. All that
+ * was accepted arrives, and then more is accepted. Method: one thread drives all ranks, so the
  * target takes nothing while a handler floods it; registered memory goes by frames. Each operation
- * has a place of its own, by its number, so that it shows what has become of it. */
+ * writes at a place of its own, by its number, which shows what has become of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -380,8 +380,8 @@ static void test_floods_of_handlers_are_refused(void **state)
     }
 }
 
-/* What needs no room is done, whatever waits: also where the strides lead from one block of the
- * heap into another. */
+/* An operation that needs no room is done, whatever waits: also where the strides lead from one
+ * block of the heap into another. */
 static void copy_at_once(ferry *f)
 {
     const unsigned char *last = source + SIZE - 4 * WORD;
@@ -404,7 +404,7 @@ static void flood_and_copy(ferry *f, int from, const ferry_message *message)
     const ferry_piece piece = {target, source, WORD};
     flood(f, from, message);
     copy_at_once(f);
-    /* What handlers may not do at all, they may not later either. */
+    /* Calls that handlers may never make fail now too. */
     CHECK(ferry_get_vector(f, 1, &piece, 1, NULL) == FERRY_ESTATE);
     CHECK(ferry_get(f, 1, target, source, WORD, NULL) == FERRY_ESTATE);
 }

@@ -14,7 +14,7 @@
 
 enum { SIZE = 100000, STEPS_MAX = 64 };
 
-/* What happened, in order, on any rank. */
+/* The events of all ranks, in order. */
 typedef struct step {
     char what; /* r: remote handler, l: local handler, c: completed, f: failed */
     int rank, peer;
@@ -260,8 +260,8 @@ static void test_transfer_cancelled_writes_nothing(void **state)
     drop_target(far);
 }
 
-/* Goal: memory is allocated and freed elsewhere. Method: by the answer to a question, and on the
- * rank itself; sizes that no heap has. */
+/* Goal: memory is allocated and freed elsewhere. Method: a rank asks another for memory, and
+ * allocates on itself; sizes that no heap has. */
 static void test_remote_alloc_and_free(void **state)
 {
     (void)state;

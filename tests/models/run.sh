@@ -7,8 +7,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-# check MODEL [-DMUTANT]: prints Spin's verdict, "errors: 0" or another number. Of a model that says
-# what has to come in the end (ltl), first without that.
+# check MODEL [-DMUTANT]: prints Spin's verdict, "errors: 0" or another number. If a model says what
+# has to come at the end (ltl), it is checked first without that.
 check()
 {
     model=$1

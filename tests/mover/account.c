@@ -1,10 +1,10 @@
-/* Goal: what a mover says of its links is what it does: per pair of ranks the copies, bytes and
- * messages, whichever way they go, over regions and over indices, and again after blocks have
- * changed owners. Entries of FERRY_SAMPLE count the points that they bring.
- * Method: a program of any number of ranks with one block each in a ring, whose halos and samples
- * can be counted by hand; the plan's own account beside the mover's. With a number of rounds as the
- * argument it prints the messages that the movers say they have sent, which account_test.sh
- * compares with those that the runtime has counted. */
+/* Goal: the account that a mover gives of its links is true: the copies, bytes and messages for
+ * each pair of ranks. This holds whichever way they go, over regions and over indices, and after
+ * blocks have changed owners. Entries of FERRY_SAMPLE count the points that they bring. Method: a
+ * program of any number of ranks with one block each in a ring, whose halos and samples can be
+ * counted by hand; the plan's own account beside the mover's. With a number of rounds as the
+ * argument it prints the messages that the movers say they have sent. account_test.sh compares
+ * these with those that the runtime has counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void check_pairs(ferry *f, const ferry_mover *m, const ferry_plan_stats *
     free(pairs);
 }
 
-/* What the movements of `m` have put on the wire from here. */
+/* Counts the frames that the movements of `m` have sent from here. */
 static void count_frames(const ferry_mover *m)
 {
     ferry_mover_stats stats = FERRY_MOVER_STATS_DEFAULTS;

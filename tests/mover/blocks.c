@@ -1,11 +1,11 @@
-/* Goal: blocks that are objects may move in every way, by the program, by their handlers, by a
- * scheduler, and after settling xarrays, ghost cells and movers are as if they had been there
- * always; mistakes are refused and leave everything usable.
- * Method: a program of any number of ranks. Two arrays are a set, a third stands beside it. In each
- * round every block gets a message whose handler fills it with the round's values; some move
- * themselves, the scheduler moves others. After settling, a halo within an array of the set and
- * copies within the set, out of it and into it must bring what they would bring at rest. Floor
- * plans are whole, or in every second game shares. The first argument is the seed. */
+/* Goal: blocks that are objects may move in every way: by the program, by their handlers, by a
+ * scheduler. After settling, xarrays, ghost cells and movers are as if the blocks had always been
+ * where they are. Mistakes are refused and leave everything usable. Method: a program of any number
+ * of ranks. Two arrays are a set, a third stands beside it. In each round every block gets a
+ * message whose handler fills it with the round's values. Some blocks move themselves, the
+ * scheduler moves others. After settling, the test makes a halo within an array of the set, and
+ * copies within the set, out of it and into it. They must bring what they would bring at rest.
+ * Floor plans are whole, or in every second game shares. The first argument is the seed. */
 #include <string.h>
 
 #include <ferry/mover_blocks.h>
@@ -25,7 +25,7 @@ typedef struct state {
     uint64_t seed, handled, sent; /* here; in all */
 } state;
 
-/* What a handler is told. */
+/* The message of a round to a handler. */
 typedef struct round_message {
     int32_t round, moves;
 } round_message;
@@ -48,7 +48,7 @@ static ferry_floorplan deal(ferry *f, dice *d, ferry_region domain)
     return out;
 }
 
-/* Of two plans, the share of the first with what is near it and the second. */
+/* The share of the first plan, with the blocks near it in the first and in the second plan. */
 static ferry_floorplan share_beside(ferry *f, const ferry_floorplan *whole,
                                     const ferry_floorplan *other, const ferry_halo *halo)
 {

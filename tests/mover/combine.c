@@ -1,8 +1,8 @@
 /* Goal: movers that combine bring the minimum, the maximum, or what the program's operation makes,
- * within a rank and between ranks, by every way; ordered ones apply an operation that depends on
+ * within a rank and between ranks, by every way. Ordered movers apply an operation that depends on
  * the order in the order that mover.h states, on any number of ranks. Deferred movements end while
- * the program does not call Ferry, by the thread of ferry_background_begin.
- * Method: a program of any number of ranks. Several blocks write one cell; the same by hand. */
+ * the program does not call Ferry, by the thread of ferry_background_begin. Method: a program of
+ * any number of ranks. Several blocks write one cell; the same by hand. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static double combined(const ferry_operation *operation, double a, double b)
     }
 }
 
-/* What source block `i` holds. */
+/* The content of source block `i`. */
 static double value_at(int i)
 {
     return (i * 5 + 3) % SOURCES + 1;

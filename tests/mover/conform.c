@@ -1,9 +1,9 @@
-/* Goal: whatever way a mover takes (straight through the shared heap, by messages, in packets, from
- * the caller's memory), every movement brings exactly what the plan says, over and over, with
- * several movers in flight and ranks that are late.
- * Method: a program of any number of ranks, which are processes or threads. Each cell holds a
- * number made of its coordinates and the round; after each movement every cell of every grid is
- * compared with what it must hold. The first argument is the seed. */
+/* Goal: every movement brings exactly what the plan says, whatever way the mover takes: straight
+ * through the shared heap, by messages, in packets, from the caller's memory. This holds over and
+ * over, with several movers in flight and ranks that are late. Method: a program of any number of
+ * ranks, which are processes or threads. Each cell holds a number made of its coordinates and the
+ * round; after each movement every cell of every grid is compared with what it must hold. The first
+ * argument is the seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

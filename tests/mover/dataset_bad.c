@@ -1,8 +1,7 @@
 /* Goal: HDF5 files and blocks that do not fit are refused, with what was expected, and an earlier
- * file stays; no change of a file's bytes makes reading it crash or hang, or fail without a word.
+ * file stays. No change of a file's bytes makes reading it crash, hang, or fail without a message.
  * Method: a program of any number of ranks that makes bad files with the HDF5 library, and changes
- * good ones from a seed. Arguments: where the files are, how many are changed, the seed.
- */
+ * good ones from a seed. Arguments: where the files are, how many are changed, the seed. */
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -218,7 +217,7 @@ static void write_bad_shares(ferry *f, const char *path)
     ferry_xarray_destroy(x);
 }
 
-/* What cannot be written leaves the earlier file, and no other. */
+/* A write that fails leaves the earlier file, and no other. */
 static void write_badly(ferry *f, const char *path)
 {
     char other[600];

@@ -1,8 +1,8 @@
 /* Goal: when memory fails inside a mover call, the call fails on every rank, nothing hangs or
- * leaks, and the next one works. Method: a session of two ranks that shares a floor plan, binds,
- * moves, binds and moves over indices, gives blocks to other ranks, makes them objects, and writes
- * and reads a file, is repeated with the first, second, ... allocation of the mover layer failing,
- * on one rank and then on the other, until none is left to fail, with whole floor plans and with
+ * leaks, and the next one works. Method: a session of two ranks shares a floor plan, binds, moves,
+ * binds and moves over indices, gives blocks to other ranks, makes them objects, and writes and
+ * reads a file. It is repeated with the first, second, ... allocation of the mover layer failing,
+ * on one rank and then on the other, until none is left to fail; with whole floor plans and with
  * shares. The layer is linked into this program with its allocations renamed. */
 #include <string.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
-/* Goal: a checkpoint brings every value back on any decomposition, is refused when any byte of it
- * has changed or it is cut, and a failing write leaves the earlier one; pictures have the sizes
- * they say.
- * Method: a program of any number of ranks; values made of coordinates. The arguments are a folder
- * and what else to do: "absent" where the plug-in for HDF5 cannot be found, "show" or "show-hdf5"
- * to leave pictures there for open_pictures.py, "keep" and "resume" to write a checkpoint in one
- * job and to read it in others. */
+/* Goal: a checkpoint brings every value back on any decomposition. It is refused when any byte of
+ * it has changed or it is cut. A failing write leaves the earlier one. Pictures have the sizes that
+ * they state. Method: a program of any number of ranks; values made of coordinates. The first
+ * argument is a folder. The second says what else to do:
+ * - absent: the plug-in for HDF5 cannot be found
+ * - show, show-hdf5: leave pictures in the folder for open_pictures.py
+ * - keep, resume: write a checkpoint in one job, and read it in others */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +169,7 @@ static void pictures(ferry *f, const char *path)
     ferry_xarray_destroy(x);
 }
 
-/* What open_pictures.py opens, of which it knows the values. */
+/* The pictures that open_pictures.py opens; it knows their values. */
 static void show(ferry *f, const char *folder, bool hdf5)
 {
     char path[512];

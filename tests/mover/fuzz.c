@@ -1,10 +1,13 @@
-/* Goal: no bytes of a file, of a text or of another rank make the mover crash, hang, or take what
- * is none; what is refused is refused with a message, and what comes after works.
- * Method: from a seed. "text" changes texts of regions and points. "file" changes a checkpoint, a
- * byte, a field or a length at a time, half of the times with checksums that fit again, and reads
- * it. "frames" has the last rank send the first frames of every kind with contents that are random
- * or nearly right, before, while and after they make shares of floor plans and movers together. The
- * arguments are what to do, how often or, ending in s, how many seconds, and the seed. */
+/* Goal: no bytes of a file, of a text or of another rank make the mover crash, hang, or accept what
+ * is not valid. A refusal has a message, and what comes after it works. Method: from a seed. The
+ * first argument says what to do:
+ * - text changes texts of regions and points.
+ * - file changes a checkpoint, a byte, a field or a length at a time, and reads it; half of the
+ *   times with checksums that fit again.
+ * - frames has the last rank send the first frames of every kind with contents that are random or
+ *   nearly right: before, while and after the ranks make shares of floor plans and movers together.
+ *
+ * The other arguments are how often or, ending in s, how many seconds, and the seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +179,7 @@ static void send_odd(ferry *f, dice *d)
                              ? movers->next_exchange + dice_next(d) % 2
                              : fy_mover_name(movers->next - (uint32_t)(dice_next(d) % 2), 1);
     if (frame.aux == FY_MOVER_POST && dice_between(d, 0, 3) > 0) {
-        /* What a share has: a region, then two halves of a word. */
+        /* The parts of a share: a region, then two halves of a word. */
         ferry_region *r = (ferry_region *)(void *)data;
         *r = dice_region(d, 2, 20, true);
         r->dims = dice_between(d, 0, 3) > 0 ? 2 : (int32_t)odd(d);
@@ -267,7 +270,7 @@ static void nothing(ferry *f, int source, const ferry_message *message)
     (void)message;
 }
 
-/* What was sent has been handled when a request behind it has. */
+/* A message has been handled when a request that was sent after it has. */
 static void drain(ferry *f, ferry_handler behind)
 {
     const ferry_message message = {.handler = behind};

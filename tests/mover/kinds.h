@@ -28,7 +28,8 @@ static inline bool has_points(const kind *k)
     return strstr(k->full, "PointData") != NULL;
 }
 
-/* Of cells VTK has three in a picture; of points, none for a last axis with one point. */
+/* VTK has three axes of cells in a picture. It has three axes of points, but none for a last axis
+ * with one point. */
 static inline int array_dims(const kind *k)
 {
     if (has_points(k))

@@ -1,4 +1,4 @@
-/* What is wrong with motion plans: builders refuse what cannot be planned, and checks name it. */
+/* Errors in motion plans: builders refuse what cannot be planned, and checks name it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

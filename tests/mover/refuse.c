@@ -95,7 +95,8 @@ static void mistakes(ferry *f)
     ferry_floorplan_fini(&blocks);
 }
 
-/* Movers over indices. What is wrong on one rank fails on all, and on that one says what. */
+/* Movers over indices. An error of one rank fails the call on all, and that rank says what it is.
+ */
 static void bad_ghosts(ferry *f)
 {
     enum { CELLS = 8 };

@@ -1,11 +1,13 @@
 /* Goal: with a share of a floor plan a rank plans, moves, remaps and saves just what it does with
- * the whole one, and keeps no more than its own blocks and those near.
- * Method: a program of any number of ranks. Random tiles with random owners, periodic or not, as a
- * table that every rank has, numbered rank by rank, and as shares of the same; plans from both must
+ * the whole one, and keeps no more than its own blocks and those near. Method: a program of any
+ * number of ranks. Tiles are random and have random owners, periodic or not. They are given as a
+ * table that every rank has, numbered rank by rank, and as shares of the same. Plans from both must
  * have the same entries, and movements over the shares leave what they should. The first argument
- * is the seed, the second a folder. With "measure N [faces]" instead: N blocks in a cube, what a
- * rank takes and keeps for the plan of a halo with corners, or of faces alone, and what it takes
- * when every sixteenth block goes to the next rank. */
+ * is the seed, the second a folder.
+ *
+ * With "measure N [faces]" instead: N blocks in a cube. It prints what a rank takes and keeps for
+ * the plan of a halo with corners, or of faces alone. It also prints what it takes when every
+ * sixteenth block goes to the next rank. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +95,7 @@ static ferry_mover *bind_unchecked(ferry *f, ferry_plan *plan, ferry_xarray *x)
     return m;
 }
 
-/* What wants whole plans says so, and owners that are none are refused on every rank. */
+/* A call that needs whole plans says so, and owners that do not exist are refused on every rank. */
 static void check_refusals(ferry *f, ferry_xarray *x)
 {
     ferry_floorplan none;

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Goal: traces of programs with movers are whole and are drawn: the time of ranks whose movers wait
-# is idle or the runtime's, blocks that are objects have accounts, and each that changes ranks is a
-# move. Method: the program in $2, whose movers send messages, and the one in $3, whose blocks the
-# scheduler moves after each task, traced and drawn by the command in $1, with FERRY_THREADS as each
-# of the other arguments.
+# Goal: traces of programs with movers are whole and are drawn. The time of ranks whose movers wait
+# is idle or the runtime's. Blocks that are objects have accounts. Each block that changes ranks is
+# a move. Method: the movers of the program in $2 send messages; the scheduler moves the blocks of
+# the one in $3 after each task. The command in $1 draws their traces. FERRY_THREADS is each of the
+# other arguments.
 set -u
 ferry=$1
 account=$2

@@ -1,8 +1,12 @@
-/* A job of which the last rank ends as the argument says, while the others wait for it: killed,
- * vanish (status 0 without ferry_close), status (its main function returns 3). With room for more
- * ranks, one that rank 0 has started, all of whose others wait for ever: spawn-killed,
- * spawn-status, spawn-late (it has left the job before); or rank 0 itself when that one has
- * come: starter. */
+/* A job whose last rank ends as the argument says, while the others wait for it:
+ * - killed
+ * - vanish: status 0 without ferry_close
+ * - status: its main function returns 3
+ *
+ * With room for more ranks, rank 0 starts one, and all others wait for ever:
+ * - spawn-killed, spawn-status: the new rank ends so
+ * - spawn-late: it has left the job before
+ * - starter: rank 0 itself ends when the new rank has come */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

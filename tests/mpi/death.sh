@@ -37,7 +37,7 @@ for way in spawn-killed spawn-status spawn-late starter; do
     try $way 1 4
     try $way 0 6
 done
-# What the launcher says of a rank that it does not know is not enough.
+# The launcher's message of a rank that it does not know is not enough.
 case $(FERRY_RANKS_MAX=4 "$run" "$mpirun" 3 "$program" spawn-killed $$ 2>&1) in
 *"rank 3 (process "*" was killed by SIGKILL"*"; the job ends"*) ;;
 *) echo "FAILED: spawn-killed is not told of"; failed=1 ;;

@@ -1,13 +1,14 @@
 /* A table of an MPI library's calls, one of which fails. It stands in front of the real plug-in, in
- * a folder that comes first in FERRY_PLUGIN_PATH. FAILING_BINDING is the real plug-in's file,
- * FAILING_PLAN is WHAT:COUNT:RANK: at this rank the COUNTth call of that sort fails, once:
+ * a folder that comes first in FERRY_PLUGIN_PATH. FAILING_BINDING is the real plug-in's file.
+ * FAILING_PLAN is WHAT:COUNT:RANK: at this rank the COUNTth call of that kind fails, once:
  *
- *   send     a message is not sent
- *   receive  a receive of a payload is not posted
- *   come     a message of any source is lost
- *   payload  a payload is lost
- *   short    a payload is shorter than said
- *   reap     MPI fails to end a send */
+ *      send     a message is not sent
+ *      receive  a receive of a payload is not posted
+ *      come     a message of any source is lost
+ *      payload  a payload is lost
+ *      short    a payload is shorter than said
+ *      reap     MPI fails to end a send
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

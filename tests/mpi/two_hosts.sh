@@ -1,11 +1,11 @@
 #!/bin/sh
 # Goal: a job over two nodes: shared memory within each, TCP between them. Method: two network
-# namespaces joined by a veth pair stand for two hosts; Open MPI's launch agent enters them instead
+# namespaces joined by a veth pair stand for two hosts. Open MPI's launch agent enters them instead
 # of calling ssh, and names each as a host, so that MPI takes them for two nodes.
 #
 # two_hosts.sh MPIRUN PROGRAM [ARGUMENT...] runs the program on four ranks, two per host. Exits with
-# its status, or with 77 and a reason where namespaces are not allowed. What it makes bears its
-# process number and is removed at its end, however that comes.
+# its status, or with 77 and a reason where namespaces are not allowed. The names of everything that
+# it makes have its process number. They are removed at its end, however that comes.
 set -u
 mpirun=$1
 shift

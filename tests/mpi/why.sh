@@ -1,8 +1,8 @@
 #!/bin/sh
-# Goal: a job that mpirun has started says why it hangs: `ferry why`, by the number of mpirun or of a
-# rank; SIGUSR1 to mpirun; and, where its ranks share no memory, when ferry_quiesce makes no
-# progress. Circles of waiting are found over ranks that share no memory too.
-# Method: a job that hangs in a known way is asked until what must come has come.
+# Goal: a job that mpirun has started says why it hangs. It does when `ferry why` has the number of
+# mpirun or of a rank, or when mpirun gets SIGUSR1. If its ranks share no memory it does also when
+# ferry_quiesce makes no progress. Deadlocks are found over ranks that share no memory too. Method:
+# a job that hangs in a known way is asked until what must come has come.
 # Usage: why.sh MPIRUN FERRY HANG_PROGRAM
 mpirun=$1 ferry=$2 program=$3
 run=$(dirname "$0")/mpirun.sh

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Goal: a job over two nodes says why it hangs: SIGUSR1 to mpirun prints what the ranks of both do,
-# by their numbers in the job, and the job goes on; ferry why prints what those of one do. Both tell
-# of a deadlock between the two nodes.
-# Method: a job of two_hosts.sh that hangs in a known way is asked until what must come has come.
+# Goal: a job over two nodes says why it hangs. SIGUSR1 to mpirun prints what the ranks of both do,
+# by their numbers in the job, and the job goes on. ferry why prints what those of one node do. Both
+# tell of a deadlock between the two nodes. Method: a job of two_hosts.sh that hangs in a known way
+# is asked until what must come has come.
 # Usage: why_hosts.sh MPIRUN FERRY HANG_PROGRAM
 mpirun=$1 ferry=$2 program=$3
 work=$(mktemp -d) || exit 1

@@ -112,8 +112,8 @@ static void send_on(ferry *f, account *a)
     free(data);
 }
 
-/* What was changed on its way, or came to another rank, changes nothing: with each of its bits the
- * other way round, with some bytes more, fewer or none, and from the wrong rank. */
+/* If the information was changed on its way, or came to another rank, the call changes nothing. The
+ * test flips each of its bits, adds and cuts bytes, gives none, and names the wrong rank. */
 static void refuse_wrong_info(ferry *f, account *a, const ferry_move_info *info, int source)
 {
     unsigned char data[1], *bytes = calloc(2, info->size_bytes);

@@ -1,5 +1,6 @@
-/* A directory protocol in a shared object that tells much, also what it may not: after each move
- * the home and two ranks that have not asked; and a rank and a place that are none. */
+/* A directory protocol in a shared object that tells much, also what it may not. After each move it
+ * tells the home and two ranks that have not asked. It tells a rank and a place that do not exist.
+ */
 #include <ferry/directory.h>
 
 static void learnt(ferry *f, ferry_object object, uint32_t movement, int place)

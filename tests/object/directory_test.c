@@ -272,9 +272,9 @@ static void test_forwarders_shorten_the_way(void **state)
     world_close(&w);
 }
 
-/* Goal: news that are older than what is known change nothing. Method: an old place is told again
- * after the object has moved on. */
-static void test_stale_news_are_dropped(void **state)
+/* Goal: a place that is older than what is known changes nothing. Method: an old place is told
+ * again after the object has moved on. */
+static void test_stale_locations_are_dropped(void **state)
 {
     (void)state;
     world w;
@@ -391,8 +391,9 @@ static void post_late(world *w, int rank, int to, ferry_object object, uint32_t 
 }
 
 /* Goal: a rank that has forgotten an object fails a message which comes for it afterwards, instead
- * of waiting for the object. Method: a message on old news reaches it after the end. */
-static void test_messages_behind_the_end_fail(void **state)
+ * of waiting for the object. Method: a message that follows an old place reaches it after the end.
+ */
+static void test_messages_after_the_end_fail(void **state)
 {
     (void)state;
     world w;
@@ -473,7 +474,7 @@ static void test_messages_to_what_a_dead_rank_held_fail(void **state)
 
 /* Goal: closing destroys an object that has left one rank and is not yet installed on the other.
  * Method: the ranks close while one is in flight; world_close counts who is alive. */
-static void test_closing_destroys_what_is_under_way(void **state)
+static void test_closing_destroys_objects_in_flight(void **state)
 {
     (void)state;
     world w;
@@ -483,8 +484,8 @@ static void test_closing_destroys_what_is_under_way(void **state)
     world_close(&w);
 }
 
-/* Goal: news that no rank would send change nothing. */
-static void test_malformed_news_are_dropped(void **state)
+/* Goal: places that no rank would send change nothing. */
+static void test_malformed_locations_are_dropped(void **state)
 {
     (void)state;
     world w;
@@ -536,11 +537,11 @@ static int looks_while_waiting(ferry *f)
     return looks;
 }
 
-/* Goal: an object whose kind a rank has not registered yet waits there, with its messages, and one
- * that still waits when all close is dropped; the rank sleeps meanwhile, and takes in others.
- * Method: two of a second kind, which rank 0 alone has at first, go to ranks 1 and 2; rank 1
- * registers it later, rank 2 never, where one of the first kind comes behind it. */
-static void test_objects_wait_for_their_kind(void **state)
+/* Goal: an object whose type a rank has not registered yet waits there, with its messages. One that
+ * still waits when all close is dropped. The rank sleeps meanwhile, and takes in others. Method:
+ * two objects of a second type, which rank 0 alone has at first, go to ranks 1 and 2. Rank 1
+ * registers it later, rank 2 never; there an object of the first type comes after it. */
+static void test_objects_wait_for_their_type(void **state)
 {
     (void)state;
     world w;
@@ -582,15 +583,15 @@ int main(void)
         cmocka_unit_test(test_each_protocol_conforms),
         cmocka_unit_test(test_only_lazy_tells_the_creator),
         cmocka_unit_test(test_forwarders_shorten_the_way),
-        cmocka_unit_test(test_stale_news_are_dropped),
-        cmocka_unit_test(test_objects_wait_for_their_kind),
+        cmocka_unit_test(test_stale_locations_are_dropped),
+        cmocka_unit_test(test_objects_wait_for_their_type),
         cmocka_unit_test(test_the_end_is_forgotten_by_all),
         cmocka_unit_test(test_successors_forget_what_has_ended),
-        cmocka_unit_test(test_messages_behind_the_end_fail),
+        cmocka_unit_test(test_messages_after_the_end_fail),
         cmocka_unit_test(test_messages_wait_for_what_comes),
         cmocka_unit_test(test_messages_to_what_a_dead_rank_held_fail),
-        cmocka_unit_test(test_closing_destroys_what_is_under_way),
-        cmocka_unit_test(test_malformed_news_are_dropped),
+        cmocka_unit_test(test_closing_destroys_objects_in_flight),
+        cmocka_unit_test(test_malformed_locations_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

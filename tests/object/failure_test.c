@@ -163,8 +163,7 @@ static void test_each_allocation_of_objects_may_fail(void **state)
     starve("none", session, 30);
 }
 
-/* What a migration frame is made from: an object with a pending queued message, from several ranks.
- */
+/* Makes a migration frame from an object with a pending queued message, from several ranks. */
 static size_t make_migration(ferry *f, account *a, unsigned char *block, size_t size_max)
 {
     ferry_object object;

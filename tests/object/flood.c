@@ -1,14 +1,15 @@
-/* Goal: memory stays bounded when ranks flood objects that move all the time, nothing of the flood
- * is lost or out of order, and ranks that flood each other do not wait for ever.
- * Method: objects move on after every few messages, and are slower than who sends to them: messages
- * wait for objects that are in flight, for others before them, and at ranks that pass them on. Each
- * process watches the most memory that it ever had resident; under the simulator that does
- * (ferry sim --memory).
- *   main     the upper half of the ranks sends, the objects move among the lower half
- *   handler  as main, from a handler, which may not wait: only who gets the flood is watched
- *   slow     as handler, but the handler takes its time, so that no ring is ever full, and rank 1
- *            stands still for a while when it has the object: rank 0 passes on to it meanwhile
- *   all      every rank sends to objects that move among all
+/* Goal: memory stays bounded when ranks flood objects that move all the time. Nothing of the flood
+ * is lost or out of order. Ranks that flood each other do not wait for ever. Method: objects move
+ * on after every few messages, and are slower than their senders. Messages wait for objects that
+ * are in flight, for others before them, and at ranks that pass them on. Each process watches the
+ * most memory that it ever had resident; under the simulator, the simulator does (ferry sim
+ * --memory).
+ *
+ *      main     the upper half of the ranks sends, the objects move among the lower half
+ *      handler  as main, from a handler, which may not wait: only the target is watched
+ *      slow     as handler, but the handler is slow, so that no ring is ever full, and rank 1
+ * stands still for a while when it has the object: rank 0 passes on to it meanwhile all      every
+ * rank sends to objects that move among all
  *
  * Run as flood main|handler|slow|all COUNT BYTES LIMIT_KIB, on at least 2 ranks; COUNT messages of
  * BYTES from each sender to each object. LIMIT_KIB 0: memory is not watched. */

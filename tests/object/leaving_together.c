@@ -93,7 +93,7 @@ static void send_all(ferry *f, state *s, uint64_t *random)
     }
 }
 
-/* Of the ranks that stay, the first asks all objects what they have got. */
+/* The first of the ranks that stay asks all objects what they have got. */
 static void check_reports(ferry *f, state *s, int known)
 {
     const ferry_message m = {.handler = s->report};

@@ -2,7 +2,7 @@
  * Method: every rank sends numbered messages to every object; handlers check the numbers against
  * the object's own account, move the object at random and send on. Sums over all ranks, counted
  * outside the runtime, must agree after each quiescence. Odd rounds balance scheduled objects as
- * well. What is freed because its object has left says where to.
+ * well. If memory is freed because its object has left, it says where the object went.
  *
  * Run as FERRY_RANKS=N [FERRY_THREADS=1] order [seed]. */
 #include <stdio.h>

@@ -10,8 +10,8 @@
 
 enum { TAG = 5, CELL = 3 };
 
-/* What a handler sends needs room, and without room memory, which the end of its own operation must
- * not lack. */
+/* The message of a handler needs room. Without room it needs memory, which the end of its own
+ * operation must not lack. */
 static void reply(ferry *f)
 {
     scene *s = ferry_user_data(f);

@@ -33,7 +33,7 @@ typedef struct scene {
 
 void scene_open(scene *s, uint32_t ring_slots);
 
-/* What rank 0 starts; `wrong`: so that it is refused. */
+/* Rank 0 starts the operation; `wrong`: so that it is refused. */
 typedef int start_fn(scene *s, const ferry_track *track, bool wrong);
 
 typedef struct operation {

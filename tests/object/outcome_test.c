@@ -1,9 +1,8 @@
 /* Goal: whatever operation is tracked and whatever becomes of it, it has exactly one end, of the
- * right sort and for the right reason, after at most one submitted. Method: a table of operations
- * from rank 0 to rank 1 (outcome.c) and the outcomes below, each with each, on a job of two ranks
- * that one thread drives, so that it says who polls when and when allocations fail. Memory of rank
- * 1 that is read and written is registered, outside the shared heap: such operations go by frames.
- */
+ * right kind and for the right reason, after at most one submitted. Method: a table of operations
+ * from rank 0 to rank 1 (outcome.c) and the outcomes below, each with each. One thread drives both
+ * ranks of the job, so it says who polls when and when allocations fail. Memory of rank 1 that is
+ * read and written is registered, outside the shared heap: such operations go by frames. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -22,7 +21,7 @@
 
 enum { FAILING_MAX = 128 };
 
-/* What the callbacks of the operation have seen. */
+/* The callbacks of the operation have seen this. */
 static struct {
     int counts[FERRY_FAILED + 1];
     ferry_receipt last;
@@ -157,9 +156,9 @@ static void look_and_destroy(void)
     CHECK(ferry_object_destroy(s.job.f[1], s.object) == 0);
 }
 
-/* What has to wait behind another message has arrived as well; what becomes of it later is not
- * reported: that message's handler destroys the object. */
-static void test_outcome_arrives_behind_others(void **state)
+/* A message that has to wait after another one has arrived as well. Its later outcome is not
+ * reported: the handler of the other message destroys the object. */
+static void test_outcome_arrives_after_others(void **state)
 {
     enum { MESSAGES = 5 };
     (void)state;
@@ -286,8 +285,8 @@ static void test_outcome_peer_dies(void **state)
     }
 }
 
-/* What goes to a rank that is dead already fails at once or by its track; unless nothing is asked
- * of that rank. */
+/* An operation for a rank that is dead already fails immediately or by its track, unless it asks
+ * nothing of that rank. */
 static void test_outcome_peer_is_dead(void **state)
 {
     (void)state;
@@ -326,7 +325,7 @@ static void test_outcome_shut_down(void **state)
     }
 }
 
-/* What comes after the end finds nobody. */
+/* An event that comes after the end reaches nobody. */
 static void test_outcome_cancelled(void **state)
 {
     (void)state;
@@ -350,7 +349,8 @@ static void test_outcome_timed_out(void **state)
     for (const operation *o = operations; o < operations + operation_count; o++) {
         ferry_track track = watched;
         track.timed_out = see;
-        /* What is here already completes in the first poll, however late that is. */
+        /* An operation whose message is here already completes in the first poll, however late that
+         * is. */
         track.timeout_ns = o->waits ? UINT64_C(3600000000000) : 1000;
         start(o, &track);
         while (ends() == 0)
@@ -533,7 +533,7 @@ int main(void)
         cmocka_unit_test(test_outcome_no_memory_once),
         cmocka_unit_test(test_outcome_no_memory_for_long),
         cmocka_unit_test(test_outcome_handlers_take_all_memory),
-        cmocka_unit_test(test_outcome_arrives_behind_others),
+        cmocka_unit_test(test_outcome_arrives_after_others),
         cmocka_unit_test(test_outcome_of_the_synchronous_form),
         cmocka_unit_test(test_outcome_collective_fails_for_all),
         cmocka_unit_test(test_outcome_destroyed_without_memory),

@@ -190,7 +190,7 @@ static void test_piggyback_runs_before_what_waited(void **state)
 
 /* Goal: an object whose kind is yet to be registered waits, and nothing behind it does. Method: it
  * is followed by a request; its kind is registered later. */
-static void test_piggyback_waits_for_its_kind(void **state)
+static void test_piggyback_waits_for_its_type(void **state)
 {
     (void)state;
     test_job job;
@@ -352,7 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_piggybacks_go_to_and_fro),
         cmocka_unit_test(test_piggyback_runs_before_what_waited),
-        cmocka_unit_test(test_piggyback_waits_for_its_kind),
+        cmocka_unit_test(test_piggyback_waits_for_its_type),
         cmocka_unit_test(test_piggyback_waits_for_memory),
         cmocka_unit_test(test_piggyback_keeps_to_its_tag),
         cmocka_unit_test(test_each_allocation_of_piggybacks_may_fail),

@@ -86,7 +86,7 @@ static void run_round(ferry *f, account *a, ferry_object *all)
         for (int i = 0; i < count; i++)
             send_to(f, a, all[i], turn == MESSAGES / 2 && i % ranks == rank);
     a->wrong += ferry_quiesce(f) != 0;
-    /* What the directory hears runs no handler, so it ends no wait. */
+    /* The directory learns of the end without a handler, so no wait ends. */
     while (a->ended < a->sent || fy_objects_of(f)->directory.count != 0)
         a->wrong += ferry_wait(f, LOOK_NS) < 0;
 }

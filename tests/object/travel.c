@@ -209,8 +209,8 @@ static void large_ones_are_copied_once(ferry *f, account *a, ferry_object_type t
     a->wrong += a->unpacked - before != (ferry_rank(f) == 0 ? 4 : 5);
 }
 
-/* What a rank waits for objects that are in flight is a part of its idle time: of all waits, what
- * lies behind the leaving of one elsewhere that then came, and no part of it twice. */
+/* The time that a rank waits for objects in flight is a part of its idle time. A wait counts from
+ * when the object left its rank until it came here. No time counts twice. */
 static void waits_count_once(ferry *f, account *a)
 {
     fy_profile *p = fy_head_of(f)->profile;
@@ -223,7 +223,7 @@ static void waits_count_once(ferry *f, account *a)
     *saved = *p;
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
         p->idles[p->idle_count++ % FY_IDLES_KEPT] = waits[i];
-    /* What was before is not to be met. */
+    /* The waits before are not to be looked at. */
     p->idles[(p->idle_count - 4) % FY_IDLES_KEPT] = (fy_idle){0, 0};
     for (size_t i = 0; i < sizeof left_ns / sizeof *left_ns; i++) {
         fy_profile_awaited(f, left_ns[i]);

@@ -1,9 +1,9 @@
-/* Goal: a rank leaves that has got objects of kinds it has not registered, and nothing is lost: not
- * the objects, nor messages that came with them, wait for them or come later, nor the ends of those
- * that are tracked; also where the next rank comes to know the kinds only afterwards. Method: rank
- * 0 sends objects of each sort, and messages for them, to rank 1, which knows none of them, and
- * leaves when it has got all. Only when that is known, rank 2, the next, registers the kinds, and
- * rank 3 sends messages. Each object counts what it gets, in order.
+/* Goal: a rank leaves that has got objects of types it has not registered, and nothing is lost. The
+ * objects are not lost, nor messages that came with them, wait for them or come later, nor the ends
+ * of tracked messages. This holds too if the next rank registers the types only afterwards. Method:
+ * rank 0 sends objects of each type, and messages for them, to rank 1, which has registered none of
+ * them, and leaves when it has got all. Only when that is known, rank 2, the next, registers the
+ * types, and rank 3 sends messages. Each object counts what it gets, in order.
  *
  * Run with FERRY_RANKS=4. */
 #include <stdio.h>
@@ -118,7 +118,7 @@ static void await(ferry *f, const bool *flag)
         check(f, ferry_poll(f) >= 0, "poll");
 }
 
-/* What waits for SELF, when it has handled the message that moves it, is not tracked. */
+/* A message that waits for SELF after SELF handled the message that moves it is not tracked. */
 static void send_away(ferry *f, state *s)
 {
     for (int i = 0; i < SORTS; i++) {

@@ -1,4 +1,4 @@
-/* What cases of the conformance suite have in common. A tally is one rank's, and that of one
+/* The parts that cases of the conformance suite share. A tally is one rank's, and that of one
  * thread. */
 #ifndef FY_CASES_H
 #define FY_CASES_H
@@ -7,7 +7,7 @@
 
 #define KIND_LAST 255 /* the frames that end a case */
 
-/* What a rank has received. */
+/* The frames that a rank has received. */
 typedef struct tally {
     fy_port *port;
     uint64_t next[FY_LANES][64]; /* next number expected of each source */

@@ -320,10 +320,9 @@ static void poll_by_news(tally *t, fy_lane lane, uint64_t wanted, const _Atomic 
     fy_expect(empty < 1000);
 }
 
-/* Goal: a port that says where there are news says so of each frame, and says no longer that there
- * are any when all is taken. Method: two ranks send, now and then after a pause, so that their
- * frames come while rank 0 takes the one before; it polls only when told, takes few at a time and
- * leaves some. */
+/* Goal: a port that says where something has come says so of each frame, and no longer says so when
+ * all is taken. Method: two ranks send, now and then after a pause, so that their frames come while
+ * rank 0 takes the one before. Rank 0 polls only when told, takes few at a time and leaves some. */
 static void news(fy_port *port)
 {
     enum { FRAMES = 30000 };
@@ -355,8 +354,8 @@ static void delay(fy_port *port, uint64_t ns)
 }
 
 /* Goal: no wake-up is lost. Method: two ranks pass a frame to and fro, on a random lane, with
- * random delays around the time that it takes to fall asleep; each waits for ever. Whose turn it is
- * to send ends it. */
+ * random delays around the time that it takes to fall asleep; each waits for ever. The rank whose
+ * turn it is to send ends it. */
 static void wakes(fy_port *port)
 {
     enum { ROUNDS = 8000 };
@@ -544,12 +543,12 @@ const fy_conformance fy_conformance_cases[] = {
     {"test_port_reads_what_it_is_lent", lends, 2},
     {"test_port_bounds_a_flood", flood, 2},
     {"test_port_keeps_what_is_left", leaving, 3},
-    {"test_port_says_what_is_new", news, 3},
+    {"test_port_names_the_sources_of_new_frames", news, 3},
     {"test_port_loses_no_wake_up", wakes, 2},
     {"test_port_keeps_deadlines", deadline, 1},
     {"test_port_wakes_the_helper", helper_answers, 2},
     {"test_port_tells_who_left", leaves, 3},
-    {"test_port_hears_out_who_left", is_heard_out, 3},
+    {"test_port_delivers_all_of_a_rank_that_left", is_heard_out, 3},
     {"test_port_shares_memory", fy_case_memory, 2},
     {"test_port_has_boards", fy_case_boards, 3},
     {"test_port_releases_what_was_kept", fy_case_keeps, 2},

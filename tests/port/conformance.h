@@ -1,8 +1,8 @@
-/* What every port must do, written against port.h alone.
+/* The cases that every port must pass, written against port.h alone.
  *
- * A case runs once per rank, all ranks at once. A harness makes the ranks (threads, processes, ...)
- * of its port and calls the case on each; the case ends by itself, and says with fy_expect what was
- * wrong. */
+ * A case runs once per rank, all ranks at the same time. A harness makes the ranks (threads,
+ * processes, ...) of its port and calls the case on each. The case ends by itself, and reports
+ * errors with fy_expect. */
 #ifndef FY_CONFORMANCE_H
 #define FY_CONFORMANCE_H
 

@@ -32,7 +32,7 @@ static fy_frame alike(uint64_t number)
     return frame;
 }
 
-/* What has come of these on one lane. */
+/* The frames of these that came on one lane. */
 typedef struct alikes {
     uint64_t next, goal; /* the goal is known from the last */
 } alikes;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What a port does that nobody can see from outside of this rank. */
+/* Calls operations whose effects nobody can see from outside of this rank. */
 static void call_alone(fy_port *port)
 {
     const fy_port_ops *ops = port->ops;

@@ -6,7 +6,7 @@
 /* Blocks of each sort that rank 0 hands to rank 1. */
 enum { BLOCKS = 300 };
 
-/* What rank 1 does with the address that rank 0 sends it. */
+/* Rank 1 uses the address that rank 0 sends it. */
 static fy_verdict use_block(void *context, int source, const fy_frame *frame)
 {
     fy_port *port = ((tally *)context)->port;

@@ -56,8 +56,8 @@ static void meet_all(void)
     }
 }
 
-/* Which member of the cases' communicators a rank is: from the first and the last in turn, so that
- * two of them are on two nodes when there are two. */
+/* The member of the cases' communicators that a rank is: from the first and the last in turn, so
+ * that two of them are on two nodes when there are two. */
 static int member(int rank, int ranks)
 {
     return rank < (ranks + 1) / 2 ? 2 * rank : 2 * (ranks - 1 - rank) + 1;

@@ -1,13 +1,14 @@
 /* Goal: a rank that writes into shared memory where it should not hangs nobody, crashes nobody else
- * and makes nothing vanish without a word. Method: jobs of three ranks send, allocate, free, put,
- * get and work on cells; rank 1 writes a few wrong words into control blocks, boards, heap tables,
- * rings, the headers of parcels or what ranks say to each other in collectives. A job may end well,
- * with all that it has done checked, or with an error that says what was wrong. It may not stop,
- * lose messages silently, or have another rank die of a signal. What is written into data, or into
- * a frame in a ring, is not noticed: none is written there.
+ * and makes nothing vanish without a message. Method: jobs of three ranks send, allocate, free,
+ * put, get and work on cells. Rank 1 writes a few wrong words into control blocks, boards, heap
+ * tables, rings, the headers of parcels or what ranks say to each other in collectives. A job may
+ * end well, with all that it has done checked, or with an error that says what was wrong. It may
+ * not stop, lose messages silently, or have another rank die of a signal. Wrong words in data, or
+ * in a frame in a ring, would not be noticed: none is written there.
  *
- *     scribble JOBS [SEED [AREA]]   runs so many jobs
- *     scribble job SEED AREA        is one rank of one */
+ *      scribble JOBS [SEED [AREA]]   runs so many jobs
+ *      scribble job SEED AREA        is one rank of one
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -148,8 +149,9 @@ static void scribble(work *w)
         fprintf(stderr, "scribble: %s: 0x%zx: 0x%llx instead of 0x%llx\n", area_names[w->where],
                 (size_t)((char *)at - w->segment->base), (unsigned long long)value,
                 (unsigned long long)old);
-        /* Of a slot the turn alone, since the rest is the frame, and no turn that it could have:
-         * that makes a frame of what is there. Of a parcel the lock, but not its references. */
+        /* In a slot it writes the turn alone, since the rest is the frame. It writes no turn that
+         * the slot could have: that would make a frame of the bytes there. In a parcel it writes
+         * the lock, but not the references. */
         if (w->where == RINGS)
             *(volatile uint32_t *)at = (uint32_t)value | 0x10000;
         else if (w->where == PARCELS)
@@ -159,8 +161,8 @@ static void scribble(work *w)
     }
 }
 
-/* Of the control blocks, what ranks say of themselves, where nothing else ends the job: at its
- * begin that they have opened rings, before its end that they are there. */
+/* Writes what ranks say of themselves in the control blocks, when nothing else ends the job: at the
+ * begin that they have opened rings, before the end that they are there. */
 static void scribble_states(work *w, bool begin)
 {
     for (uint32_t rank = 0; rank < RANKS; rank++) {
@@ -331,7 +333,7 @@ static bool read_log(int fd, pid_t pid, char *log, int *status)
     }
 }
 
-/* What was wrong with a job; NULL: nothing. */
+/* The error of a job; NULL: it has none. */
 static const char *judge(bool ended, int status, const char *log)
 {
     if (!ended)

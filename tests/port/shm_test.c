@@ -1,4 +1,4 @@
-/* What is particular to port shm: damaged frames, strange segments, places in the job. */
+/* The parts that port shm alone has: damaged frames, strange segments, places in the job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static int drop(void **state)
     return 0;
 }
 
-/* What came, and a sum over all its payload, so that every byte is read. */
+/* The frames that came, and a sum over all their payload, so that every byte is read. */
 typedef struct received {
     uint64_t frames, sum;
 } received;
@@ -180,9 +180,10 @@ static void test_shm_is_crowded_by_those_who_are_there(void **state)
     free(ports);
 }
 
-/* Goal: the heap of one who has gone serves the next only when all know and nothing lives there,
- * fresh; what comes late for the old one does not reach the new one; somebody who is stopped or
- * dies while he gives it back holds nobody up, and what he was asked is done. */
+/* Goal: the heap of a dead rank serves the next rank only when all know of the death and nothing
+ * lives in the heap, and is fresh then. A frame that comes late for the old rank does not reach the
+ * new one. A rank that is stopped or dies while it gives the heap back holds nobody up, and its
+ * work is done. */
 static void test_shm_uses_heaps_of_the_dead_again(void **state)
 {
     const fy_shm_options options = {

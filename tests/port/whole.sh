@@ -3,7 +3,7 @@
 # the members of the tables from port.h, and looks for each in the suite, as table.operation.
 set -u
 cd "$1" || exit 1
-# What a case cannot call: it ends the job. tests/core/CMakeLists.txt has tests of it (abort).
+# A case cannot call this, which ends the job. tests/core/CMakeLists.txt has tests of it (abort).
 except=' members.abort '
 missing=0 count=0
 for table in transport host heap members diagnosis; do

@@ -1,8 +1,12 @@
 /* Goal: ferry_close closes the rank whatever has failed before, on every rank, and says why it
- * fails. Method: a program that keeps its own main; one rank makes another call than the others, in
- * one of several ways, and all close. Run as ferry run -n 3 closing HOW: early (rank 1 closes, the
- * others gather), collection (they make a collection), start (they start the gather), kind (rank 1
- * makes another call), root (ranks name different roots), number (all name a rank that is none). */
+ * fails. Method: a program that keeps its own main. One rank makes another call than the others, in
+ * one of several ways, and all close. Run as ferry run -n 3 closing HOW:
+ * - early: rank 1 closes, the others gather
+ * - collection: rank 1 closes, the others make a collection
+ * - start: rank 1 closes, the others start the gather
+ * - kind: rank 1 makes another call
+ * - root: ranks name different roots
+ * - number: all name a rank that does not exist */
 #include <stdio.h>
 #include <string.h>
 

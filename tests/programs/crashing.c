@@ -1,11 +1,11 @@
-/* Goal: no rank of a program that did not say that it goes on after deaths is told of success after
- * a rank was lost with its work. Method: the program works in rounds: requests, tasks of objects
- * that are balanced, then every kind of collective. Each rank writes "enter ROUND RANK" before it
- * gives its part to the collectives of a round, and "result ROUND RANK" when all calls of the round
- * have returned 0: a result must come after the parts of all. One rank ends in the way and at the
- * place that the arguments name.
+/* Goal: if a program did not say that it goes on after deaths, no rank of it is told of success
+ * after a rank was lost with its work. Method: the program works in rounds: requests, tasks of
+ * objects that are balanced, then every kind of collective. Each rank writes "enter ROUND RANK"
+ * before it gives its part to the collectives of a round. It writes "result ROUND RANK" when all
+ * calls of the round have returned 0. A result must come after the parts of all. One rank ends in
+ * the way and at the place that the arguments name.
  *
- *     crashing HOW WHERE RANK
+ *      crashing HOW WHERE RANK
  *
  * HOW: none segv abort exit3 exit0 _exit0 kill return3 return0 abort7 (ferry_abort). WHERE: main
  * handler task barrier allreduce gather broadcast quiesce close phase. Exit status 9: a call has

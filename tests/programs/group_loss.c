@@ -1,10 +1,11 @@
 /* Goal: if a rank of a group is killed or leaves while others are in collectives of the group,
- * these fail with FERRY_EPEER, calls of a group without that rank go on, and the ranks that are
- * left make a new group, which works. Method: all ranks repeat collectives of several kinds over a
- * group of all ranks. The last rank kills itself or leaves before a call, or in a handler while
- * others wait.
+ * these fail with FERRY_EPEER. Calls of a group without that rank go on. The ranks that are left
+ * make a new group, which works. Method: all ranks repeat collectives of several kinds over a group
+ * of all ranks. The last rank kills itself or leaves before a call, or in a handler while others
+ * wait.
  *
- *     group_loss kill|handler|leave CALLS */
+ *      group_loss kill|handler|leave CALLS
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -75,7 +75,7 @@ static void compose(void *arg, void *into, const void *low, const void *high, si
     }
 }
 
-/* What places below `end` come to, for `to`. */
+/* The combined values of the places below `end`, for `to`. */
 static uint64_t combined(const call *c, int end, int to, size_t i)
 {
     uint64_t all = value(c->salt, 0, to, i);

@@ -1,8 +1,8 @@
 /* Goal: a job grows while it runs. Method: in each round some rank, in its program or in a handler,
- * has more ranks started, until there is room for none (a node may have used up its share before
- * others have, and passes on what it cannot start); a round ends with a quiescence, which must
- * take in those that were started, messages to and from them included, and with collectives, which
- * must be theirs too. Run with FERRY_RANKS and FERRY_RANKS_MAX. */
+ * has more ranks started, until there is room for none. A node may have used up its share before
+ * others have; it passes on what it cannot start. A round ends with a quiescence and with
+ * collectives. Both must take in the ranks that were started, and the quiescence the messages to
+ * and from them. Run with FERRY_RANKS and FERRY_RANKS_MAX. */
 #include <stdio.h>
 #include <stdlib.h>
 

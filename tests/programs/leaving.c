@@ -1,10 +1,10 @@
-/* Goal: ranks leave a running job and nothing is lost: objects that were there or made there are
- * reached by their names as before, each message is handled once and in order, also those that were
- * in flight, and quiescence and collectives go on among those that stay. Method: all ranks send to
- * all objects, which move at random in their handlers; in each round one or two ranks leave in the
- * midst of it, the creators of many among them; each object knows in the end what it must have got.
- * The others send requests with data to the one that leaves, also while it does: each has one end.
- * Arguments: a number that makes runs differ. */
+/* Goal: ranks leave a running job and nothing is lost. Objects that were there or made there are
+ * reached by their names as before. Each message is handled once and in order, also if it was in
+ * flight. Quiescence and collectives go on among the ranks that stay. Method: all ranks send to all
+ * objects, which move at random in their handlers. In the middle of each round one or two ranks
+ * leave, many of them creators of objects. Each object knows at the end what it must have got. The
+ * others send requests with data to the rank that leaves, also while it leaves: each request has
+ * one end. Arguments: a number that makes runs differ. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum { OBJECTS = 4, MESSAGES = 5, RANKS_MAX = 64, LATE = 20, LATE_BYTES = 50000 };
 
-/* What an object has seen. */
+/* An object counts here what it has seen. */
 typedef struct walker {
     uint64_t handled, random;
     uint32_t last[RANKS_MAX]; /* by source */

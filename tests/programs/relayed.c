@@ -1,10 +1,9 @@
-/* Goal: ranks that join a job over several nodes are ranks like others to those of every node:
- * requests and large payloads come once, whole and in order, also when many are in flight; puts,
- * gets and remote words reach their memory; objects with much data go to them and come back;
- * collectives count them; one that leaves, and one that is killed while it sends as fast as it can,
- * are told of everywhere, and the others go on. Method: rank 0 and the last rank start one each,
- * from two nodes where there are two; then steps between quiescences. Run with room for two ranks
- * more. */
+/* Goal: ranks that join a job over several nodes are ranks like others to those of every node.
+ * Requests and large payloads come once, whole and in order, also when many are in flight. Puts,
+ * gets and remote words reach their memory. Objects with much data go to them and come back.
+ * Collectives count them. If one leaves, or is killed while it sends as fast as it can, all ranks
+ * are told, and the others go on. Method: rank 0 and the last rank start one each, from two nodes
+ * where there are two; then steps between quiescences. Run with room for two ranks more. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,7 +252,8 @@ static void open_state(ferry *f, state *s)
     check(f, ferry_peer_watch(f, on_peer, s) == 0, "on_peer");
 }
 
-/* What all members do; then the last but one leaves, and is told of. False: it was this one. */
+/* All members do this; then the last but one leaves, and the others are told. False: this rank
+ * left. */
 static bool live(ferry *f, state *s, int started)
 {
     count_members(f, started + 2);

@@ -33,7 +33,7 @@ static void on_end(ferry *f, void *arg, const ferry_receipt *receipt)
     ((state *)arg)->ended++;
 }
 
-/* Of an operation that may time out, or is cancelled. */
+/* For an operation that may time out, or is cancelled. */
 static void on_any(ferry *f, void *arg, const ferry_receipt *receipt)
 {
     check(f,

@@ -1,8 +1,8 @@
-/* Goal: ranks that are started later are ranks like others, wherever the job's own launcher comes
- * from: requests, puts, gets, objects and collectives reach every member from every other, a second
- * start finds the first one's ranks there, one of them may start more, leave or die while the
- * others go on, and one that ends before it has opened Ferry is told of as dead. Method: steps
- * between quiescences, which newcomers enter where they come. Run with room for 2n + 4 ranks,
+/* Goal: ranks that are started later are ranks like others, whichever launcher the job has.
+ * Requests, puts, gets, objects and collectives reach every member from every other. A second start
+ * finds the ranks of the first one there. One of the new ranks may start more, leave or die while
+ * the others go on. One that ends before it has opened Ferry is reported as dead. Method: steps
+ * between quiescences, which new ranks enter where they come. Run with room for 2n + 4 ranks,
  * started with n > 1. */
 #include <signal.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
-/* Goal: whatever ranks poll for, what one rank sends to another runs in the order sent among what
- * has the same tag, and under polls for any tag among all; puts keep their place among requests;
- * whoever waits for an arrival never waits for a tag. Method: all ranks send at random, from their
- * programs and from handlers: requests of all sizes, tracked, with arrival and synchronous;
- * broadcasts; puts with handlers; puts and gets with a tag and without. In each round one rank
- * polls for one tag alone until all others have told it that they are done. Each message carries
- * what its source has sent before; the target compares.
+/* Goal: whatever ranks poll for, requests from one rank to another run in the order sent among
+ * those with the same tag, and under polls for any tag among all. Puts keep their place among
+ * requests. A rank that waits for an arrival never waits for a tag. Method: all ranks send at
+ * random, from their programs and from handlers: requests of all sizes, tracked, with arrival and
+ * synchronous; broadcasts; puts with handlers; puts and gets with a tag and without. In each round
+ * one rank polls for one tag alone until all others have told it that they are done. Each message
+ * says what its source has sent before; the target compares.
  *
- * Where gets are among it, puts without a tag may come before requests that are kept (tags.h): then
- * only the gets are compared with them.
+ * If there are gets, puts without a tag may come before requests that are kept (tags.h): then only
+ * the gets are compared with the requests.
  *
  * Run as tags [ROUNDS [SENDINGS [SEED]]]; under the simulator the seed is its. */
 #include <stdbool.h>
@@ -27,15 +27,15 @@ enum {
     SLOTS = 2 * TAGS + 1,
 };
 
-/* What is sent from the program and from handlers comes in two orders: a call may poll first. */
+/* Messages from the program and from handlers come in two orders: a call may poll first. */
 enum { FROM_MAIN, FROM_HANDLER, STREAMS };
 
-/* What one stream has sent to one rank. */
+/* The messages of one stream to one rank. */
 typedef struct sent {
     uint32_t all, by_tag[TAGS + 1], plain_put, tagged_put[TAGS + 1];
 } sent;
 
-/* What has come of it. */
+/* The same, as the target has seen them. */
 typedef struct seen {
     uint32_t by_tag[TAGS + 1];
     uint32_t low; /* all below have come */

@@ -6,7 +6,7 @@ ferry=$1 canary=$2
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 failures=0
-# What a run that is ended had allocated is not freed: that is no leak of its program.
+# A run that is ended does not free its memory: that is no leak of its program.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 
 # expect STATUS PATTERN COMMAND...: the command's status, and a line of its output.

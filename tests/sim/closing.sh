@@ -1,12 +1,12 @@
 #!/bin/sh
-# Goal: what closing costs a rank does not grow with the others, and a rank that dies while they close
-# is noticed by all that still wait. Method: frames of a small program on 256 and 1,024 ranks; then a
-# death at every 100 ns of its end, and one that is heard of while others leave a program that goes
-# on after deaths: no run waits for ever.
+# Goal: the cost of closing for a rank does not grow with the number of the others. If a rank dies
+# while they close, all that still wait notice. Method: counts frames of a small program on 256 and
+# 1,024 ranks. Then a rank dies at every 100 ns of its end, and one that is heard of while others
+# leave a program that goes on after deaths. No run waits for ever.
 set -u
 ferry=$1 hello=$2 goes_on=$3
 failures=0
-# What a run that is ended had allocated is not freed: that is no leak of its program.
+# A run that is ended does not free its memory: that is no leak of its program.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 
 # frames RANKS: of the program on so many ranks.

@@ -6,7 +6,7 @@ ferry=$1 canary=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
-# What a run that is ended had allocated is not freed: that is no leak of its program.
+# A run that is ended does not free its memory: that is no leak of its program.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 
 expect()
@@ -73,7 +73,7 @@ wait $swarm
 [ -z "$(ls -A "$folder/tmp")" ] || { echo "a swarm that is ended leaves files"; failures=1; }
 expect 0 '0 of 3 seeds failed' env TMPDIR=/dev/null "$ferry" swarm -n 2 --seeds 1..3 "$canary"
 
-# Of runs that take long it tells how far it is, and shrinking ends: with the best until then.
+# If runs take long it tells how far it is, and shrinking ends: with the best until then.
 expect 1 'ferry swarm: running seed 1; 1 runs were begun so far' \
     "$ferry" swarm -n 2 --no-shrink --seeds 1..1 sh -c 'sleep 11; exit 1'
 expect 1 'faults are left, and the time for shrinking is over' "$ferry" swarm -n 4 --effort 1 \

@@ -1,11 +1,10 @@
-/* Goal: two waves of termination in a row have to be balanced, and by the same sum: one alone, and
- * two by different sums, may be so while a message is in flight.
- * Method: messages that cross waves, each at its time (crossing.net). Waves are held up by rank 4,
- * which computes from 10 ms to 30 and from 31 to 51, and have asked rank 1 before what comes there
- * at 20 and at 40 ms. So what rank 1 sends then it counts in the next wave only, but rank 4 counts
- * at once that it has handled the most of that: 4 messages that are sent at the start, 4 that were
- * handled by 30 ms; 8 and 8 by 51. Of what is left one is in flight until 220 ms. For the simulator
- * alone.
+/* Goal: quiescence needs two waves in a row that are balanced, and by the same sum. One wave alone,
+ * and two by different sums, may be balanced while a message is in flight. Method: messages that
+ * cross waves, each at its time (crossing.net). Rank 4 holds waves up: it computes from 10 ms to 30
+ * and from 31 to 51, after it asked rank 1 and before messages come there at 20 and at 40 ms. So
+ * rank 1 counts what it sends then in the next wave only. But rank 4 immediately counts that it has
+ * handled most of that: 4 messages are sent at the start, 4 were handled by 30 ms; 8 and 8 by 51.
+ * One message of the rest is in flight until 220 ms. For the simulator alone.
  *
  * Run as ferry sim -n 5 --net crossing.net crossing. */
 #include <stdio.h>
@@ -15,7 +14,7 @@
 
 enum { WRONG_STATUS = 3, BUSY = 4, LATE = 3 };
 
-/* What a handler does. */
+/* The actions of a handler. */
 enum { COMPUTE_MS, SEND_BUSY, SEND_LATE, WORDS };
 
 static int under_way; /* on any rank */

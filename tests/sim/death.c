@@ -1,9 +1,9 @@
-/* Goal: what Ferry promises when ranks die: those that live are told once, of no rank that lives
- * and behind all that those sent; each tracked request ends once, as failed only when its target is
- * gone; requests between the living are handled exactly once and in order; a quiescence covers them
- * all, and ends; other collectives end with 0 or FERRY_EPEER; ferry_close ends.
- * Method: every rank sends at random from its program and from handlers, in rounds that end with a
- * quiescence; the account of what was sent and handled stands outside the ranks. For the simulator
+/* Goal: what Ferry promises when ranks die. Those that live are told once, of no rank that lives,
+ * and after all messages of the dead rank. Each tracked request ends once, as failed only when its
+ * target is gone. Requests between the living are handled exactly once and in order. A quiescence
+ * covers them all, and ends. Other collectives end with 0 or FERRY_EPEER; ferry_close ends. Method:
+ * every rank sends at random from its program and from handlers, in rounds that end with a
+ * quiescence. The account of what was sent and handled stands outside the ranks. For the simulator
  * alone. Run as ferry sim -n N -f die=... death, or ferry swarm --all. */
 #include "oracle.h"
 

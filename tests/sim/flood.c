@@ -1,9 +1,9 @@
 /* Goal: memory stays bounded when ranks flood one that is slow, and when handlers answer a peer
- * that takes no answers; nothing is lost meanwhile. Method: all ranks send requests to the first as
- * fast as they can, or at a pace at which they never find their ring full and so never poll, many
- * times what the bound holds; the handler answers each. The simulator
- * watches what is in use (ferry sim --memory); as processes, each watches the most memory that it
- * ever had resident. The program counts.
+ * that takes no answers; nothing is lost meanwhile. Method: all ranks send requests to the first,
+ * many times what the bound holds. They send as fast as they can, or at a pace at which they never
+ * find their ring full and so never poll. The handler answers each. The simulator watches the
+ * memory in use (ferry sim --memory). As processes, each watches the most memory that it ever had
+ * resident. The program counts.
  *
  * Run as ferry sim -n N --memory BYTES flood REQUESTS BYTES [PACE_US], or as FERRY_RANKS=N flood
  * REQUESTS BYTES PACE_US LIMIT_KIB. */

@@ -1,15 +1,15 @@
 /* Goal: in a program that has not said that it goes on after deaths (ferry_peer_watch), no rank is
  * told of success when work was lost with a rank, and none waits for ever. After the first
  * collective that fails on a rank, every collective, ferry_quiesce and ferry_close of that rank
- * fail, with FERRY_EPEER and a reason; the job ends with another status than 0.
- * Method: the seed draws a sequence of collectives of all kinds, quiescences and phases of the
- * balancer, the same on every rank, and what each rank sends between them, from its main function,
- * from handlers and from tasks of objects that move. Ranks die at drawn times. The oracle stands
- * outside the ranks, in memory that all of them share: who has begun each call, and how many
- * messages of each round were sent and handled. A rank that fails stops with a status, returns 0,
- * or goes on with the calls, which must fail too.
+ * fail, with FERRY_EPEER and a reason; the job ends with another status than 0. Method: the seed
+ * draws the same sequence of collectives of all kinds, quiescences and phases of the balancer on
+ * every rank. It also draws what each rank sends between them: from its main function, from
+ * handlers and from tasks of objects that move. Ranks die at drawn times. The oracle stands outside
+ * the ranks, in memory that all of them share: who has begun each call, and how many messages of
+ * each round were sent and handled. A rank that fails stops with a status, returns 0, or goes on
+ * with the calls, which must fail too.
  *
- *     ferry sim -n N lost     FERRY_RANKS=N lost SEED (ranks are killed by timers)
+ *      ferry sim -n N lost     FERRY_RANKS=N lost SEED (ranks are killed by timers)
  *
  * Exit status: 0 when all promises were kept, 3 when one was not. */
 #include <signal.h>
@@ -25,7 +25,7 @@
 enum { RANKS_MAX = 16, CALLS_MAX = 64, OBJECTS = 3, WORDS_MAX = 1500, DEATHS_MAX = 2 };
 enum { WAIT_NS = 1000000, LIMIT_S = 60 };
 
-/* What a rank does after a call has failed. */
+/* The ways in which a rank goes on after a call has failed. */
 typedef enum after { STOPS, RETURNS, GOES_ON, AFTERS } after;
 
 typedef struct plan {
@@ -409,7 +409,7 @@ static void choose_plan(uint64_t seed, int ranks, bool processes)
                 .large = draw(&random, 2) == 0,
                 .balances = draw(&random, 2) == 0,
                 .after = (after)draw(&random, AFTERS)};
-    /* Of simulated ranks `ferry swarm --all` has another one die. */
+    /* `ferry swarm --all` has another simulated rank die. */
     p->deaths = (int)draw(&random, DEATHS_MAX + 1);
     for (int i = 0; i < p->deaths; i++) {
         uint64_t most_ns = (processes ? 1000000 : 20000) * (1 + draw(&random, 40));
@@ -435,7 +435,7 @@ static void plan_deaths(void)
         abort();
 }
 
-/* What the job's status says must be true. */
+/* Whether the job's status is true. */
 static int judge(int status, int ranks, bool processes)
 {
     unsigned all = bit(ranks) - 1, failed = atomic_load(&t->failed);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Goal: tests find a safeguard that is switched off. Method: each mutant is a source with one line
 # changed, which test programs are linked with before the library. One of the programs must fail.
-# This script fails when a mutant survives, when its line is no longer there, or when a program fails
-# with the unchanged sources. Two areas have a table each:
+# This script fails when a mutant survives, when its line is no longer there, or when a program
+# fails with the unchanged sources. Two areas have a table each:
 #
 # - swarm (below "mutant port_order"): an unchanged `ferry swarm` runs the programs of this folder
 #   with 200 seeds, or as many as the table says. Some mutants never end: a limit of virtual time
@@ -10,8 +10,8 @@
 # - loss (below "find=loss"): core/loss.c and its callers, which tell of deaths and other losses.
 #   tests/core/loss_test.c and tests/core/crashing.sh must find them.
 #
-# Not in the table of losses are lines whose loss another one makes up for: the look of meet.c and of
-# fy_progress while a collective waits, and that of a quiescence at its start and later.
+# The table of losses leaves out lines that another line makes up for. These are the look of meet.c
+# and of fy_progress while a collective waits, and that of a quiescence at its start and later.
 #
 # `make test` runs the quick ones; `make soak` all.
 #

@@ -11,7 +11,7 @@
 
 #include "../support/random.h"
 
-/* Of the job: a promise was broken; there was no memory, where that may be. */
+/* Exit statuses of the job: a promise was broken; memory ran out, where that may be. */
 enum { WRONG_STATUS = 3, LACK_STATUS = 4 };
 
 static inline _Noreturn void wrong(ferry *f, const char *what, uint64_t a, uint64_t b)

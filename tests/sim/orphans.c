@@ -1,12 +1,12 @@
-/* Goal: what Ferry promises when ranks die that hold objects: each message to an object ends once,
- * as completed only when its handler has run, as failed only when somebody is gone; no message is
- * handled twice or before one that was sent earlier; no object is doubled, and none is lost but
- * with a rank that dies; a quiescence covers all that the living have sent, and ends, and what a
- * rank sent has been reported then. Method: every
- * rank sends tracked messages at random to objects that move at random, from its program and from
- * handlers, in rounds that end with a quiescence; the account of what was sent, handled and ended,
- * and of where the objects are, stands outside the ranks. For the simulator alone. Run as ferry sim
- * -n N -f die=... orphans, or ferry swarm --all. */
+/* Goal: what Ferry promises when ranks die that hold objects. Each message to an object ends once,
+ * as completed only when its handler has run, as failed only when somebody is gone. No message is
+ * handled twice or before one that was sent earlier. No object is doubled, and none is lost but
+ * with a rank that dies. A quiescence covers all that the living have sent, and ends; the ends of
+ * all that a rank sent have been reported then. Method: every rank sends tracked messages at random
+ * to objects that move at random, from its program and from handlers, in rounds that end with a
+ * quiescence. The account stands outside the ranks: what was sent, handled and ended, and where the
+ * objects are. For the simulator alone. Run as ferry sim -n N -f die=... orphans, or ferry swarm
+ * --all. */
 #include <string.h>
 
 #include "oracle.h"
@@ -229,8 +229,8 @@ static void destroy(ferry *f, void *data)
     free(data);
 }
 
-/* What the living sent up to this round is handled by now, or never will be, and what this rank
- * sent has been reported. */
+/* All messages of the living up to this round are handled by now, or never will be, and the ends of
+ * this rank's have been reported. */
 static void close_round(ferry *f, const account *a)
 {
     for (watch *w = truth.watches; w != NULL; w = w->next) {
@@ -241,7 +241,7 @@ static void close_round(ferry *f, const account *a)
     }
 }
 
-/* Who is gone may be told after that: the simulator says when it never is. */
+/* A death may be told after the collective; the simulator says if it never is. */
 static void check_collective(ferry *f, int error)
 {
     if (error != 0 && error != FERRY_EPEER)

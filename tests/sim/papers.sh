@@ -1,8 +1,8 @@
 #!/bin/sh
 # Goal: the programs of bench/papers say what docs/papers/README.md says. Method: the model has all
-# its rows, with who waits for nothing never behind who waits; on 16 simulated ranks each discipline
-# runs every task and gains what the page shows; each scheduler, on 64, does as the tables say; the
-# default does not lose time with messages that are no load.
+# its rows, and the discipline that waits for nothing never gains less than the one that waits. On
+# 16 simulated ranks each discipline runs every task and gains what the page shows. Each scheduler,
+# on 64, does as the tables say. The default does not lose time with messages that are no load.
 set -eu
 ferry=$1 papers=$2 net=$3/bench/papers/thesis.net
 "$papers/progressive_model" | awk -F, '

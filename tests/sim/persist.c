@@ -1,12 +1,11 @@
 /* Goal: the default scheduler follows loads that persist from step to step. Method: rank 0 begins
  * steps of tiles whose loads are declared. Each rank counts the work of each step that it ran, and
- * the tiles that it ran where they did not run their step before.
- *
- *     persist double       from step CHANGE on the tiles of one rank cost twice as much: three
- * steps later no rank has more than LIMIT of the mean of a step persist stationary   tiles cost 1
- * to 7 units, always the same: from step SETTLED on none moves persist drift        an eighth of
- * the ring costs eight times as much, and moves on by a tile per step: all takes no longer than
- * FOLLOWED of the mean of all ranks */
+ * the tiles that it ran where they did not run their step before. The argument says which loads:
+ * - double: from step CHANGE on the tiles of one rank cost twice as much. Three steps later no rank
+ *   has more than LIMIT of the mean of a step.
+ * - stationary: tiles cost 1 to 7 units, always the same. From step SETTLED on none moves.
+ * - drift: an eighth of the ring costs eight times as much, and moves on by a tile per step. All
+ *   takes no longer than FOLLOWED of the mean of all ranks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

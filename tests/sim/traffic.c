@@ -1,16 +1,17 @@
-/* Goal: nothing hangs and nothing is lost, whatever is sent to objects that move: messages of 0
- * bytes to 1 MiB, from handlers and from main programs, answers that multiply, objects that their
- * handlers, main programs and a scheduler move and that main programs carry with a delay, under
- * each directory, with limits from a few bytes to the defaults.
- * Method: the seed draws all of that. The oracle stands outside the runtime, in memory that all
- * ranks share, whether they are simulated or processes: it knows of each (source, object) what was
- * sent, and what was handled last, and looks at both after each quiescence. What hangs is ended by
- * the simulator, or by a limit of time.
+/* Goal: nothing hangs and nothing is lost, whatever is sent to objects that move, under each
+ * directory, with limits from a few bytes to the defaults. Messages have 0 bytes to 1 MiB, come
+ * from handlers and from main programs, and cause answers that multiply. Handlers, main programs
+ * and a scheduler move the objects; main programs also carry them with a delay. Method: the seed
+ * draws all of that. The oracle stands outside the runtime, in memory that all ranks share, whether
+ * they are simulated or processes. It knows what was sent and what was handled last for each
+ * (source, object), and compares both after each quiescence. The simulator, or a limit of time,
+ * ends a run that hangs.
  *
- * Two streams of a source are told apart, what its main program and what its handlers send, since a
- * call of the main program may poll before it sends.
+ * Each source has two streams, from its main program and from its handlers, since a call of the
+ * main program may poll before it sends.
  *
- *     traffic [SEED [ROUNDS]]     ferry sim -n N traffic; FERRY_RANKS=N traffic SEED */
+ *      traffic [SEED [ROUNDS]]     ferry sim -n N traffic; FERRY_RANKS=N traffic SEED
+ */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -22,10 +23,10 @@
 enum { RANKS_MAX = 16, OBJECTS_MAX = 12, CARRIED_MAX = 16 };
 enum { FROM_MAIN, FROM_HANDLER, STREAMS };
 
-/* What a message counts at least, among those of a round: moves take along all that wait. */
+/* A message counts at least this, among those of a round: moves take along all that wait. */
 enum { LEAST_BYTES = 2048 };
 
-/* What the seed draws for the whole job. */
+/* The seed draws this for the whole job. */
 typedef struct plan {
     uint64_t seed, rounds, steps;
     uint64_t objects;     /* in all */
@@ -98,7 +99,7 @@ static void default_to(const char *name, const char *value)
     choose(random, (const uint64_t[]){__VA_ARGS__},                                                \
            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* What the environment does not say already is drawn. */
+/* Limits that the environment does not give are drawn. */
 static void choose_limits(uint64_t *random)
 {
     static const char *const backlogs[] = {"", "", "1", "64", "256", "4096", "65536"};

@@ -1,8 +1,8 @@
-/* Goal: waves of termination do not go round and round while a message is long on its way, and the
- * announcement is not late for that: at most 4 waves begin once nothing is left. Method: chains of
- * requests, and one from the first rank to the last, which may be far away (waves.net); the account
- * of what is in flight stands outside the ranks, and the count of waves is read from the root. For
- * the simulator alone.
+/* Goal: while a message is long on its way, waves of termination do not follow each other without
+ * end. The announcement is not late for that: at most 4 waves begin once nothing is left. Method:
+ * chains of requests, and one from the first rank to the last, which may be far away (waves.net).
+ * The account of what is in flight stands outside the ranks; the count of waves is read from the
+ * root. For the simulator alone.
  *
  * Run as ferry sim -n N waves CHAINS WAVES_MAX LATE_NS_MAX. */
 #include <inttypes.h>

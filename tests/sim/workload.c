@@ -1,13 +1,13 @@
-/* Goal: what Ferry promises holds on any number of simulated ranks, whatever the network does:
- * requests and messages to moving objects are handled exactly once and in order, no object is lost
- * or doubled, each tracked operation ends once, messages to destroyed objects fail at their sender,
- * puts and gets arrive, and a quiescence is declared when nothing is left and not before.
- * Method: every rank sends at random from its program and from handlers. The oracle stands outside
- * the runtime: all ranks share this process, so one global account sees each sending and each
- * handling at once. It is for the simulator alone, one thread.
+/* Goal: what Ferry promises holds on any number of simulated ranks, whatever the network does.
+ * Requests and messages to moving objects are handled exactly once and in order. No object is lost
+ * or doubled. Each tracked operation ends once. Messages to destroyed objects fail at their sender.
+ * Puts and gets arrive. A quiescence is declared when nothing is left and not before. Method: every
+ * rank sends at random from its program and from handlers. The oracle stands outside the runtime:
+ * all ranks share this process, so one global account sees each sending and each handling
+ * immediately. It is for the simulator alone, one thread.
  *
- * Where memory is refused (ferry sim -f malloc=...) calls that did nothing are repeated, and what
- * cannot be ends the job with LACK_STATUS.
+ * Where memory is refused (ferry sim -f malloc=...) calls that did nothing are repeated. A call
+ * that cannot be repeated ends the job with LACK_STATUS.
  *
  * Run as ferry sim -n N workload [ROUNDS [MESSAGES [CHAIN]]]. */
 #include <string.h>

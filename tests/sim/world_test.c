@@ -1,4 +1,4 @@
-/* What the port's clock, network and faults make of a run, through the port's table alone. */
+/* The effects of the port's clock, network and faults on a run, through the port's table alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "port/sim/sim.h"
 
-/* What a case notes while it runs; the test looks at it afterwards. */
+/* Notes of a case while it runs; the test looks at them afterwards. */
 typedef struct notes {
     uint64_t at_ns[8];
     int count;

@@ -1,10 +1,10 @@
-/* Goal: ranks that are killed, and launchers, at any time, hang nobody and leave nothing behind;
- * programs that go on lose nothing, and are told soon. Method: starts programs over and over, kills
- * one or two of their ranks (now and then the launcher) at random times within the run, and looks
- * at how each ends, at what its survivors say, and for processes that are left: this process is
- * where orphans go. Prints how long after a kill survivors had the event.
+/* Goal: ranks and launchers that are killed at any time hang nobody and leave nothing behind.
+ * Programs that go on lose nothing, and are told soon. Method: starts programs over and over and
+ * kills one or two of their ranks (now and then the launcher) at random times within the run. It
+ * looks at how each ends, at what its survivors say, and for processes that are left: orphans
+ * become children of this process. Prints how long after a kill survivors had the event.
  *
- *     soak DIRECTORY RUNS [SEED [PROGRAM]]
+ *      soak DIRECTORY RUNS [SEED [PROGRAM]]
  *
  * DIRECTORY is the build directory. A run that fails ends the soak, with what repeats it. */
 #include <errno.h>
@@ -36,8 +36,8 @@ typedef struct program {
 
 static const program programs[] = {
     {"start", "examples/hello", {NULL}, 0},
-    {"close", "tests/mortal", {"close"}, 0},
-    {"ping", "tests/mortal", {"ping"}, 0},
+    {"close", "tests/survivors", {"close"}, 0},
+    {"ping", "tests/survivors", {"ping"}, 0},
     {"stealing", "apps/stealing", {"--units", "200", "--unit-us", "100", "--told"}, 0},
     {"stealing-driven", "apps/stealing", {"--units", "200", "--told", "--style", "driven"}, 0},
     {"stealing-passing", "apps/stealing", {"--units", "200", "--told", "--style", "passing"}, 0},
@@ -101,7 +101,7 @@ static _Noreturn void run_program(const soak *s, const program *what, int ranks,
     snprintf(count, sizeof(count), "%d", what->ranks_max);
     if (what->ranks_max != 0)
         setenv("FERRY_RANKS_MAX", count, 1);
-    /* What the dead had is no leak. */
+    /* Memory that a killed rank had is no leak. */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);

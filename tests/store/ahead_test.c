@@ -212,8 +212,9 @@ static void checked_rest(ferry *f, fy_record *record)
     true_calls->rest(f, record);
 }
 
-/* What goes out rests with a valid image: else whoever migrates it reads an old one from disk. */
-static void test_store_lets_rest_what_is_whole(void **state)
+/* An object that goes to disk rests with a valid image; otherwise a rank that migrates it would
+ * read an old one from disk. */
+static void test_store_rests_objects_with_valid_images(void **state)
 {
     (void)state;
     test_job job;
@@ -254,7 +255,7 @@ int main(void)
         cmocka_unit_test(test_store_closes_while_it_writes),
         cmocka_unit_test(test_store_reads_ahead),
         cmocka_unit_test(test_store_copies_no_blocks),
-        cmocka_unit_test(test_store_lets_rest_what_is_whole),
+        cmocka_unit_test(test_store_rests_objects_with_valid_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,7 +171,7 @@ static void try_bad_writes(int threads, int good, int error)
     settle_writes(f, &a);
     assert_true(stats_of(&a).write_errors >= 1);
     if (threads == 0) {
-        /* What could not be written is kept packed. */
+        /* An object that could not be written is kept packed. */
         assert_int_equal(stats_of(&a).write_errors, 1);
         assert_int_equal(stats_of(&a).writes, good / 4);
         assert_int_equal(a.alive, OBJECTS - good / 4 - 1);
@@ -306,7 +306,7 @@ static void test_store_lets_objects_migrate(void **state)
     (void)ferry_poll(job.f[0]);
     ferry_object object = a[0].objects[3];
     assert_true(is_out(job.f[0], object));
-    /* What cannot be read stays. */
+    /* An object that cannot be read stays. */
     a[0].store->disk.read = bad_read;
     disk_set(0, -1, EIO);
     assert_int_not_equal(ferry_object_move(job.f[0], object, 1), 0);

@@ -144,7 +144,7 @@ static void add_to_cell(plate *s, int round, int32_t block, ferry_point p, int r
     CHECK(s->f, ferry_window_accumulate(s->window, rank, index, &change, NULL) == 0);
 }
 
-/* What this rank has in its own memory: `times` the numbers of the round, and in ghost cells those
+/* Checks this rank's own memory: it has `times` the numbers of the round, and in ghost cells those
  * that the mover has brought. */
 static void check_grids(plate *s, int round, int64_t times, bool moved)
 {

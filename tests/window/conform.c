@@ -347,7 +347,7 @@ static void many(ferry *f, bool direct)
     told = ferry_window_put_vector(w, to, puts, 3, NULL);
     int later = ferry_window_fence(w);
     CHECK(f, (told != 0 ? told : later) == FERRY_ERANGE);
-    /* What is given up changes nothing here, and in an ordered window nothing there. */
+    /* A range that is refused changes nothing here, and in an ordered window nothing there. */
     range = (ferry_window_range){0, 3, COUNT, 8, sizeof(values[0]), NULL};
     for (int i = 0; i < COUNT; i++)
         values[i][0] = -1;

@@ -1,8 +1,14 @@
-/* Goal: the death of a rank within an epoch wedges nobody and is told. Method: the last rank kills
- * itself, by the argument: 0 in a fence epoch, 1 with the exclusive lock of rank 0, 2 after
- * ferry_window_post, 3 after ferry_window_start; 4: no rank, for the swarm; 5 at any time in a
- * large put, 6 the same into a view. The others must come back with FERRY_EPEER, or with the lock,
- * and can use the element. */
+/* Goal: the death of a rank within an epoch blocks nobody and is told. Method: the last rank kills
+ * itself as the argument says:
+ * - 0: in a fence epoch
+ * - 1: with the exclusive lock of rank 0
+ * - 2: after ferry_window_post
+ * - 3: after ferry_window_start
+ * - 4: no rank does, for the swarm
+ * - 5: at any time in a large put
+ * - 6: the same into a view
+ *
+ * The others must come back with FERRY_EPEER, or with the lock, and can use the element. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,7 +40,7 @@ typedef struct history {
 static history histories[ROUNDS_MAX][ELEMENTS];
 static _Atomic uint64_t ticks;
 
-/* What `e` does with an element that is `s`: whether that explains what it found. */
+/* Applies `e` to an element that is `s`; whether that explains what it found. */
 static bool explains(const entry *e, state *s)
 {
     const state before = *s;

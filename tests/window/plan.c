@@ -1,6 +1,7 @@
 /* No round has two operations whose order matters and is not given: `allowed` refuses them. The
- * model of each array is changed when the operation takes effect at the latest: a fetch or a swap
- * when it is planned, others at the end of the round, or of the step under a lock. */
+ * model of each array is changed when the operation takes effect at the latest. For a fetch or a
+ * swap this is when it is planned, for others at the end of the round, or of the step under a lock.
+ */
 #include "plan.h"
 
 static value value_copy(job *j, value from)

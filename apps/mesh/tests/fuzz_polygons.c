@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A case may take this many times what its sound shape takes, for as many triangles: a mesh of good
- * triangles in a strip of land must have triangles as small as the strip is wide. */
+/* A case may take this many times as long as its sound shape takes for as many triangles. A mesh of
+ * good triangles in a strip of land must have triangles as small as the strip is wide. */
 #define SLOWER_MAX 10.0
 /* Shapes that take less than so many seconds count as if they took so many. */
 #define TIME_FLOOR 0.004
@@ -110,7 +110,7 @@ static void keep_fault(void *arg, const char *line)
     }
 }
 
-/* What a case asks for. */
+/* The parameters of a case. */
 typedef struct demand {
     double size;
     int32_t subdomains;
@@ -201,7 +201,7 @@ static demand case_demand(const shape *s, uint64_t number)
     return (demand){s->stretch * share[number % 3], number % 7 < 2 ? 4 : 1};
 }
 
-/* What the sound shape takes. It must end in a mesh. */
+/* The effort for the sound shape. It must end in a mesh. */
 static effort sound_effort(fuzzer *f, int index, uint64_t number)
 {
     effort best = {INFINITY, 1};

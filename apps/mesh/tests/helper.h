@@ -1,5 +1,5 @@
-/* What the mesh tests share: inputs, and a driver that refines all sub-domains in one process, in
- * an order, with delays, repetitions and migrations that a seed chooses. */
+/* Shared by the mesh tests: inputs, and a driver that refines all sub-domains in one process, in an
+ * order, with delays, repetitions and migrations that a seed chooses. */
 #ifndef MESH_TEST_HELPER_H
 #define MESH_TEST_HELPER_H
 

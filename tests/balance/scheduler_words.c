@@ -1,18 +1,18 @@
-/* Goal: the words of schedulers reach a rank that runs a task, at any time and however many: those
- * that wait for room, those that come while it waits for room itself, and those that came just
- * before the task began.
- * Method: a scheduler of the test's own. A task ends when its rank has heard all words that it is
- * to hear; meanwhile it does not call Ferry. In mode
- * - burst, rank 1 runs a task, and rank 0, asked by one word, sends more at once than a ring has
- *   room for
- * - both, both ranks run a task, and answer each word with two, until there were more than the
- *   rings have room for in both directions
- * - gap, rank 0 sends a word while rank 1 picks its task, which is not to hear any other
- * - turns, for ranks of two nodes, rank 1 runs a task, and both answer each word with one: its
- *   helper hears one each time it looks, so that the task takes as many quanta
+/* Goal: the words of schedulers reach a rank that runs a task, at any time and however many. Some
+ * wait for room. Some come while the rank waits for room itself. Some came just before the task
+ * began. Method: a scheduler of the test's own. A task ends when its rank has heard all words that
+ * it is to hear; meanwhile it does not call Ferry. The modes:
+ * - burst: rank 1 runs a task. Rank 0, asked by one word, sends more words than a ring has room
+ *   for.
+ * - both: both ranks run a task, and answer each word with two, until there were more than the
+ *   rings have room for in both directions.
+ * - gap: rank 0 sends a word while rank 1 picks its task, which is not to hear any other.
+ * - turns, for ranks of two nodes: rank 1 runs a task, and both answer each word with one. Its
+ *   helper hears one each time it looks, so the task takes as many quanta.
  *
- * Run as FERRY_RANKS=2 FERRY_THREADS=1 FERRY_RING_SLOTS=8 FERRY_SCHEDULER=talk talk burst|both|gap,
- * or under mpirun as FERRY_MPI_SHM=0 FERRY_QUANTUM_US=US FERRY_SCHEDULER=talk talk turns. */
+ * Run as FERRY_RANKS=2 FERRY_THREADS=1 FERRY_RING_SLOTS=8 FERRY_SCHEDULER=words scheduler_words
+ * burst|both|gap, or under mpirun as FERRY_MPI_SHM=0 FERRY_QUANTUM_US=US FERRY_SCHEDULER=words
+ * scheduler_words turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void destroy(ferry_scheduling *s, void *state)
     free(state);
 }
 
-/* What is sent here goes when this has returned: so when rank 0 is here again. */
+/* Words that are sent here leave when this has returned: so when rank 0 is here again. */
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
 {
     talk *t = state;
@@ -149,7 +149,7 @@ static void task(ferry *f, ferry_object object, void *data, int source, const fe
     /* The first may have come already, and the next look after less than a quantum. */
     int took_us = (int)((ferry_now(f) - start_ns) / 1000), least = TURNS - 2;
     if (mode == IN_TURNS && (quantum == NULL || took_us < least * atoi(quantum))) {
-        fprintf(stderr, "talk: %d words in %d us\n", TURNS, took_us);
+        fprintf(stderr, "scheduler_words: %d words in %d us\n", TURNS, took_us);
         wrong++;
     }
 }
@@ -181,7 +181,7 @@ static int run(ferry *f)
 static int rank_main(ferry *f, int argc, char **argv)
 {
     static const ferry_scheduler scheduler = {.size = sizeof scheduler,
-                                              .name = "talk",
+                                              .name = "words",
                                               .create = create,
                                               .destroy = destroy,
                                               .next = next,
@@ -195,9 +195,9 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (error == 0)
         error = run(f);
     if (error != 0)
-        fprintf(stderr, "talk: %s\n", ferry_error_message(f));
+        fprintf(stderr, "scheduler_words: %s\n", ferry_error_message(f));
     if (wrong != 0)
-        fprintf(stderr, "talk: rank %d has heard %d of %d words\n", ferry_rank(f),
+        fprintf(stderr, "scheduler_words: rank %d has heard %d of %d words\n", ferry_rank(f),
                 heard[ferry_rank(f)], to_hear(ferry_rank(f)));
     return error != 0 || wrong != 0;
 }

@@ -1,7 +1,8 @@
-/* Goal: a rank that dies long after its last operation on a cell does not touch what the memory of
- * the parcel it locked then is used for by now. Method: ranks 0 and 1 of one process; rank 1 works
- * on a parcel of rank 0, which is freed, and its memory given out again and filled with the value
- * by which rank 1 would have it locked; then rank 1 is declared dead, and rank 0 recovers it. */
+/* Goal: a rank dies long after its last operation on a cell. The memory of the parcel that it
+ * locked then has another use by now, and recovery does not touch it. Method: ranks 0 and 1 of one
+ * process. Rank 1 works on a parcel of rank 0. The parcel is freed; its memory is allocated again
+ * and filled with the value of a lock that rank 1 holds. Then rank 1 is declared dead, and rank 0
+ * recovers it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* What a process at the door of a job may do wrong: says hostile things to the socket in the folder
- * that is its argument, and expects to be turned away each time. Half of the messages are random,
- * half are right but for some bits, lengths, or files that come with them. */
+/* The wrong things that a process at the join socket of a job may do. The program sends hostile
+ * messages to the socket in the folder that is its argument, and expects to be refused each time.
+ * Half of the messages are random. The other half are right but for some bits, lengths, or files
+ * that come with them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +21,7 @@ static void must(bool condition, const char *what)
 {
     if (condition)
         return;
-    fprintf(stderr, "knock: %s (%s)\n", what, strerror(errno));
+    fprintf(stderr, "hostile_joiner: %s (%s)\n", what, strerror(errno));
     exit(1);
 }
 
@@ -68,7 +69,7 @@ static void send_with_files(int fd, void *bytes, size_t size, bool files)
     (void)sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-/* A right greeting but for one thing: a wrong bit, a wrong length. */
+/* A right handshake but for one thing: a wrong bit, a wrong length. */
 static size_t spoil(uint64_t *random, const join_hello *right, char *bytes)
 {
     size_t size = sizeof(*right);
@@ -87,7 +88,7 @@ int main(int argc, char **argv)
     uint64_t random = 88172645463325252u;
     join_hello right = {.magic = JOIN_MAGIC, .version = JOIN_VERSION};
     int silent[SILENT];
-    must(argc == 2, "usage: knock FOLDER");
+    must(argc == 2, "usage: hostile_joiner FOLDER");
     snprintf(path, sizeof(path), "%s/%s", argv[1], JOIN_NONCE);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     must(read(file, right.nonce, sizeof(right.nonce)) == (ssize_t)sizeof(right.nonce), "nonce");

@@ -5,7 +5,7 @@
  * of what waits the calls return FERRY_EAGAIN with a reason instead of waiting; the rest is sent
  * later.
  *
- * Run as FERRY_RANKS=2 between COUNT BYTES [refused]. */
+ * Run as FERRY_RANKS=2 send_while_carried COUNT BYTES [refused]. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +147,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (here == NULL || here->next[0] != a.count || here->next[1] != a.count)
         a.wrong++;
     if ((argc > 3) != (a.refused != 0)) {
-        fprintf(stderr, "between: rank %d was refused %llu times\n", ferry_rank(f),
+        fprintf(stderr, "send_while_carried: rank %d was refused %llu times\n", ferry_rank(f),
                 (unsigned long long)a.refused);
         a.wrong++;
     }

@@ -1,12 +1,12 @@
-/* Goal: handlers that start puts, gets, remote words, transfers and two-sided messages faster than
- * slow targets take them are refused what would wait beyond FERRY_WAITING_BYTES, and nothing else;
- * what was accepted is done once, also where memory is refused, and memory stays bounded. Method:
- * each turn, a handler starts one after the other, of one sort, to one other rank, until it is
- * refused one; ranks compute between polls. All ranks share this process, so one global account
- * sees what each has started and what has come. The simulator watches what is in use (ferry sim
- * --memory). It is for the simulator alone, one thread.
+/* Goal: handlers start puts, gets, remote words, transfers and two-sided messages faster than slow
+ * targets take them. They are refused what would wait beyond FERRY_WAITING_BYTES, and nothing else.
+ * Each accepted operation is done once, also where memory is refused, and memory stays bounded.
+ * Method: each turn, a handler starts one operation after the other, of one kind, to one other
+ * rank, until it is refused one. Ranks compute between polls. All ranks share this process, so one
+ * global account sees what each has started and what has come. The simulator watches the memory in
+ * use (ferry sim --memory). It is for the simulator alone, one thread.
  *
- * Run as FERRY_WAITING_BYTES=BYTES ferry sim -n N hasty TURNS. */
+ * Run as FERRY_WAITING_BYTES=BYTES ferry sim -n N handler_flood TURNS. */
 #include <string.h>
 
 #include "oracle.h"
@@ -23,8 +23,8 @@ enum {
 
 #define MAGIC UINT64_C(0x0123456789abcdef)
 
-/* What can be started. Of some, the target counts how often; of all that are tracked, the source.
- */
+/* The operations. For some, the target counts how often they came; for all that are tracked, the
+ * source does. */
 typedef enum sort {
     PUT,
     PUT_LONG,

@@ -162,7 +162,7 @@ static int rank_main(ferry *f, int argc, char **argv)
         meet(f, &a, type);
     a.wrong += atomic_load(&a.shared->begun) != TASKS;
     if (a.wrong != 0)
-        fprintf(stderr, "under: rank %d: %llu wrong, %llu handled\n", ferry_rank(f),
+        fprintf(stderr, "work_while_waiting: rank %d: %llu wrong, %llu handled\n", ferry_rank(f),
                 (unsigned long long)a.wrong, (unsigned long long)a.handled);
     check(f, ferry_barrier(f));
     return a.wrong != 0;

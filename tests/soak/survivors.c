@@ -1,8 +1,8 @@
 /* Goal: a program that goes on when ranks die, in which everything that may be in flight is: it
  * counts that each tracked operation has exactly one end. Method: for a while each rank asks others
  * at random for requests, puts, gets and two-sided messages, long and short, and all meet in
- * collectives; whoever is told of a death prints when. mortal close|ping. tests/soak/soak.c kills
- * its ranks. */
+ * collectives; whoever is told of a death prints when. survivors close|ping. tests/soak/soak.c
+ * kills its ranks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static void on_ask(ferry *f, int source, const ferry_message *message)
 {
     state *s = ferry_user_data(f);
     if (s == NULL) {
-        fprintf(stderr, "mortal: rank %d: rank %d asks behind a quiescence\n", ferry_rank(f),
+        fprintf(stderr, "survivors: rank %d: rank %d asks behind a quiescence\n", ferry_rank(f),
                 source);
         abort();
     }
@@ -173,7 +173,8 @@ static void meet(state *s)
     s->wrong += error != 0 ? error != FERRY_EPEER : sum != ferry_ranks(s->f);
 }
 
-/* Who does not know where the others' memory is answers alone: a death came between. */
+/* Plays a while. If a death came before the ranks told each other where their memory is, this rank
+ * only answers. */
 static int play(state *s, bool answers_alone)
 {
     uint64_t end_ns = ferry_now(s->f) + RUN_NS;
@@ -185,7 +186,7 @@ static int play(state *s, bool answers_alone)
     while (s->pending > 0)
         (void)ferry_wait(s->f, FERRY_FOREVER);
     int error = ferry_quiesce(s->f);
-    /* What others asked for last. */
+    /* Ends what others asked for last. */
     while (s->pending > 0)
         (void)ferry_wait(s->f, FERRY_FOREVER);
     return error;
@@ -210,7 +211,7 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     bool plays = argc == 2 && strcmp(argv[1], "ping") == 0;
     if ((!plays && (argc != 2 || strcmp(argv[1], "close") != 0)) || ferry_ranks(f) > 64) {
-        fprintf(stderr, "usage: mortal close|ping, on 2 to 64 ranks\n");
+        fprintf(stderr, "usage: survivors close|ping, on 2 to 64 ranks\n");
         return 2;
     }
     state *s = calloc(1, sizeof(*s));
@@ -225,7 +226,7 @@ static int rank_main(ferry *f, int argc, char **argv)
     bool wrong = s->wrong != 0 || s->started != s->ended;
     if ((error != 0 && error != FERRY_EPEER) || wrong)
         fprintf(stderr,
-                "mortal: rank %d: %" PRIu64 " started, %" PRIu64 " ended, %" PRIu64
+                "survivors: rank %d: %" PRIu64 " started, %" PRIu64 " ended, %" PRIu64
                 " wrong: %s; %s\n",
                 ferry_rank(f), s->started, s->ended, s->wrong, s->what, ferry_error_message(f));
     ferry_user_data_set(f, NULL);

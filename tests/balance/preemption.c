@@ -6,7 +6,7 @@
  * up after a time, and both run on rank 0. Without the helper thread it has to give up if the
  * second object was still on rank 0 when it began, and only then.
  *
- * Run as FERRY_RANKS=2 [FERRY_HELPER=0] [FERRY_THREADS=1] answer. */
+ * Run as FERRY_RANKS=2 [FERRY_HELPER=0] [FERRY_THREADS=1] preemption. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

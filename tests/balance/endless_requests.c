@@ -1,19 +1,19 @@
-/* A scheduler that asks without a pause, in a shared object: a rank without work answers each
- * refusal with the next question, until it has asked FERRY_SCHEDULER_LIMIT times. */
+/* A scheduler that asks without a pause, in a shared object. A rank without work answers each
+ * refusal with the next work request, until it has sent FERRY_SCHEDULER_LIMIT of them. */
 #include <stdlib.h>
 
 #include <ferry/scheduler.h>
 
 enum { ASK, REFUSE };
 
-typedef struct restless {
+typedef struct endless {
     ferry_schedulable *top;
-    int left; /* questions */
-} restless;
+    int left; /* work requests */
+} endless;
 
 static int create(ferry_scheduling *s, void **state)
 {
-    restless *r = calloc(1, sizeof *r);
+    endless *r = calloc(1, sizeof *r);
     if (r == NULL)
         return FERRY_ENOMEM;
     r->left = ferry_scheduling_count(s, "LIMIT", 100000, 0, 1000000000);
@@ -33,7 +33,7 @@ static void tell(ferry_scheduling *s, int rank, uint64_t what)
     ferry_scheduling_send(s, rank, words);
 }
 
-static void ask(ferry_scheduling *s, restless *r)
+static void ask(ferry_scheduling *s, endless *r)
 {
     int others = ferry_scheduling_acceptor_count(s);
     if (others == 0 || r->left == 0 || !ferry_scheduling_is_on(s))
@@ -42,7 +42,7 @@ static void ask(ferry_scheduling *s, restless *r)
     tell(s, ferry_scheduling_acceptor(s, 1 + r->left % others), ASK);
 }
 
-static ferry_schedulable *take(restless *r)
+static ferry_schedulable *take(endless *r)
 {
     ferry_schedulable *item = r->top;
     r->top = item->next;
@@ -52,7 +52,7 @@ static ferry_schedulable *take(restless *r)
 
 static ferry_schedulable *next(ferry_scheduling *s, void *state)
 {
-    restless *r = state;
+    endless *r = state;
     if (r->top != NULL)
         return take(r);
     ask(s, r);
@@ -61,7 +61,7 @@ static ferry_schedulable *next(ferry_scheduling *s, void *state)
 
 static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    restless *r = state;
+    endless *r = state;
     (void)s;
     if (item->queued || item->pending == 0)
         return;
@@ -72,7 +72,7 @@ static void add(ferry_scheduling *s, void *state, ferry_schedulable *item)
 
 static void leave(ferry_scheduling *s, void *state, ferry_schedulable *item)
 {
-    ferry_schedulable **at = &((restless *)state)->top;
+    ferry_schedulable **at = &((endless *)state)->top;
     (void)s;
     while (*at != NULL && *at != item)
         at = &(*at)->next;
@@ -84,13 +84,13 @@ static void leave(ferry_scheduling *s, void *state, ferry_schedulable *item)
 static bool empty(ferry_scheduling *s, void *state)
 {
     (void)s;
-    return ((restless *)state)->top == NULL;
+    return ((endless *)state)->top == NULL;
 }
 
 static void message(ferry_scheduling *s, void *state, int source,
                     const uint64_t words[FERRY_SCHEDULER_WORDS])
 {
-    restless *r = state;
+    endless *r = state;
     if (words[0] == REFUSE)
         ask(s, r);
     else if (r->top == NULL || r->top->next == NULL)
@@ -100,7 +100,7 @@ static void message(ferry_scheduling *s, void *state, int source,
 }
 
 FERRY_API const ferry_scheduler ferry_scheduler_plugin = {.size = sizeof(ferry_scheduler),
-                                                          .name = "restless",
+                                                          .name = "endless",
                                                           .create = create,
                                                           .destroy = destroy,
                                                           .next = next,

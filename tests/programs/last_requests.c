@@ -1,8 +1,8 @@
-/* Goal: what a rank sends last before it leaves is handled, however busy its target is: it is told
- * of the leaving behind that. Method: rank 1 leaves; ranks from 3 on let it name its successor, and
- * send it requests before they let it go, which it passes on to rank 0, whom they keep busy for 2
- * ms each. Rank 0 has let it go before; it handles as many as were sent, none after it was told.
- * Rank 2 inherits. */
+/* Goal: the last requests of a rank before it leaves are handled, however busy their target is: the
+ * target is told of the leaving after them. Method: rank 1 leaves. Ranks from 3 on let it name its
+ * successor, and send it requests before they let it go. It passes these on to rank 0, which takes
+ * 2 ms for each. Rank 0 has let rank 1 go before; it handles as many requests as were sent, and
+ * none after it was told. Rank 2 is the successor. */
 #include <stdio.h>
 #include <stdlib.h>
 

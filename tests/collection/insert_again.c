@@ -15,7 +15,7 @@ enum { HOME, TARGET, HOLDER, RANKS };
 
 static void failed(ferry *f, const char *text, int line)
 {
-    fprintf(stderr, "anew.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
+    fprintf(stderr, "insert_again.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
             ferry_error_message(f));
     ferry_abort(f, 1, text);
 }

@@ -1,12 +1,12 @@
-/* Goal: handlers that create work without end neither exhaust memory nor hang: what waits on a rank
- * stays within its limit (FERRY_WAITING_BYTES), who would go beyond is told so, and what was sent
- * is handled, once each. Method: each task or request sends two more, until so many were created
- * that they would take many times the limit, or it is told that there is no room. Each process
- * watches the most memory that it ever had resident; under the simulator that does (ferry sim
- * --memory).
+/* Goal: handlers that create work without end neither exhaust memory nor hang. The work that waits
+ * on a rank stays within its limit (FERRY_WAITING_BYTES). A sender that would go beyond is told so.
+ * Each message that was sent is handled once. Method: each task or request sends two more. It ends
+ * when so many were created that they would take many times the limit, or when it is told that
+ * there is no room. Each process watches the most memory that it ever had resident; under the
+ * simulator, the simulator does (ferry sim --memory).
  *
- * Run as brood HOW COUNT LIMIT_KIB [BYTES]; COUNT of each rank; LIMIT_KIB 0: memory is not watched;
- * BYTES of data of each, 1000 by default. HOW is
+ * Run as work_without_end HOW COUNT LIMIT_KIB [BYTES]; COUNT of each rank; LIMIT_KIB 0: memory is
+ * not watched; BYTES of data of each, 1000 by default. HOW is
  * - here: tasks for the object on the same rank
  * - across: tasks for the objects on all ranks, in turn
  * - main: as across, by the main program, which is not told, but waits
@@ -48,7 +48,7 @@ static void send_one(ferry *f, account *a)
     if (error == 0 || error == FERRY_EAGAIN)
         return;
     a->wrong++;
-    fprintf(stderr, "brood: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
+    fprintf(stderr, "work_without_end: rank %d: %s\n", ferry_rank(f), ferry_error_message(f));
 }
 
 static void breed(ferry *f, size_t size_bytes)
@@ -97,7 +97,8 @@ static int rank_main(ferry *f, int argc, char **argv)
 {
     if (argc < 4 || argc > 5 || ferry_ranks(f) > RANKS_MAX) {
         fprintf(stderr,
-                "usage: brood here|across|main|request|broadcast COUNT LIMIT_KIB [BYTES], on at "
+                "usage: work_without_end here|across|main|request|broadcast COUNT LIMIT_KIB "
+                "[BYTES], on at "
                 "most %d\n",
                 RANKS_MAX);
         return 2;
@@ -120,18 +121,20 @@ static int rank_main(ferry *f, int argc, char **argv)
     check(f, ferry_quiesce(f));
     uint64_t grown_kib = resident_kib_max() - before_kib;
     if (limit_kib != 0 && grown_kib > limit_kib) {
-        fprintf(stderr, "brood: rank %d grew by %" PRIu64 " KiB, more than %" PRIu64 "\n",
+        fprintf(stderr,
+                "work_without_end: rank %d grew by %" PRIu64 " KiB, more than %" PRIu64 "\n",
                 ferry_rank(f), grown_kib, limit_kib);
         a.wrong++;
     }
-    /* Who is refused sends less; the main program waits, and sends all. */
+    /* A handler that is refused sends less; the main program waits, and sends all. */
     uint64_t own[3] = {a.sent, a.handled, a.refused}, sum[3];
     check(f, ferry_allreduce(f, FERRY_UINT64, FERRY_SUM, own, sum, 3));
     uint64_t each = a.broadcasts ? (uint64_t)ferry_ranks(f) - 1 : 1;
     bool right = sum[0] * each == sum[1] && (sum[2] != 0) != main_sends &&
                  (!main_sends || a.sent == a.count);
     if (!right)
-        fprintf(stderr, "brood: %" PRIu64 " of %" PRIu64 " were handled, %" PRIu64 " refused\n",
+        fprintf(stderr,
+                "work_without_end: %" PRIu64 " of %" PRIu64 " were handled, %" PRIu64 " refused\n",
                 sum[1], sum[0], sum[2]);
     return a.wrong != 0 || !right;
 }
