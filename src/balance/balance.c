@@ -210,7 +210,9 @@ static int make_affinity(ferry *f, const ferry_balance_options *o, fy_affinity *
     if (ranks == 0 && o->dependency_count == 0 && o->granularity == 0)
         return 0;
     if (!isfinite(o->granularity))
-        return fy_fail(f, FERRY_EINVAL, "balance_add: the granularity is %g", o->granularity);
+        return fy_fail(f, FERRY_EINVAL,
+                       "balance_add: the granularity is %g, expected a finite number",
+                       o->granularity);
     if (o->dependency_count > UINT32_MAX / 16 ||
         (o->dependencies == NULL && o->dependency_count != 0))
         return fy_fail(f, FERRY_EINVAL, "balance_add: %zu dependencies at %p", o->dependency_count,
@@ -222,8 +224,9 @@ static int make_affinity(ferry *f, const ferry_balance_options *o, fy_affinity *
                            (unsigned long long)o->dependencies[i].word);
     for (uint32_t i = 0; i < ranks; i++)
         if (!isfinite(o->priorities[i]))
-            return fy_fail(f, FERRY_EINVAL, "balance_add: the priority on rank %u is %g", i,
-                           o->priorities[i]);
+            return fy_fail(f, FERRY_EINVAL,
+                           "balance_add: the priority on rank %u is %g, expected a finite number",
+                           i, o->priorities[i]);
     fy_affinity *affinity = fy_affinity_create(ranks, (uint32_t)o->dependency_count);
     if (affinity == NULL)
         return fy_fail(f, FERRY_ENOMEM, "balance_add: no memory");

@@ -84,7 +84,7 @@ struct ferry_scheduling {
                              all others, as from the start of most jobs */
     int present_count;
     int *ring; /* with `present`: those, in their order behind this rank */
-    /* Why it decides what it decides now, and what it has decided so far. */
+    /* The reasons for the scheduler's present decision, and its decisions so far. */
     fy_occasion occasion;
     int asker;
     double asker_load;

@@ -14,8 +14,8 @@
 typedef struct fy_crash fy_crash;
 
 /* Writes which rank runs on the calling thread and what it does, such as "rank 2, in a barrier".
- * `address` is the one that the signal tells of; NULL for an exit. It may end the process.
- * In a signal handler: without locks or memory. */
+ * `address` is the one that the signal tells of; NULL for an exit. The function may end the
+ * process. Called in a signal handler: without locks or memory. */
 typedef void fy_crash_fn(void *arg, const void *address, char *out, size_t size);
 
 /* Watches the calling thread, until fy_crash_unwatch of what it returns; keeps `arg` as long. NULL:

@@ -78,8 +78,8 @@ int fy_arena_release(const fy_arena *arena, void *address);
  * no live block starts there. */
 int fy_arena_keep_for(const fy_arena *arena, void *address, uint32_t keeper);
 
-/* Releases all blocks that are kept for `keeper`, who has gone. Any number of threads and processes
- * may do so at once. */
+/* Releases all blocks that are kept for `keeper`, a rank that has gone. Any number of threads and
+ * processes may call it at the same time. */
 void fy_arena_release_kept(const fy_arena *arena, uint32_t keeper);
 
 /* As fy_arena_release when the owner has gone and takes nothing back: one store, after which the

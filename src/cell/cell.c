@@ -215,7 +215,7 @@ int ferry_cell_dequeue(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t ti
 {
     const fy_cell_request request = {.kind = FY_CELL_DEQ, .cell = cell, .out = out};
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_deq: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "cell_deq: the result is missing");
     return operate(fy_cells_of(f), &request, timeout_ns);
 }
 
@@ -223,7 +223,7 @@ int ferry_cell_read(ferry *f, ferry_cell cell, ferry_parcel *out, uint64_t timeo
 {
     const fy_cell_request request = {.kind = FY_CELL_READ, .cell = cell, .out = out};
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_read: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "cell_read: the result is missing");
     return operate(fy_cells_of(f), &request, timeout_ns);
 }
 
@@ -245,7 +245,7 @@ int ferry_cell_count(ferry *f, ferry_cell cell, size_t *count)
 {
     const fy_cell_request request = {.kind = FY_CELL_COUNT, .cell = cell, .count = count};
     if (count == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_count: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "cell_count: the result is missing");
     return operate(fy_cells_of(f), &request, FERRY_FOREVER);
 }
 
@@ -310,7 +310,7 @@ int ferry_cell_dequeue_start(ferry *f, ferry_cell cell, ferry_parcel *out, const
 {
     const fy_cell_request request = {.kind = FY_CELL_DEQ, .cell = cell, .out = out};
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_deq_start: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "cell_deq_start: the result is missing");
     out->word = 0;
     return start(fy_cells_of(f), &request, track);
 }
@@ -319,7 +319,7 @@ int ferry_cell_read_start(ferry *f, ferry_cell cell, ferry_parcel *out, const fe
 {
     const fy_cell_request request = {.kind = FY_CELL_READ, .cell = cell, .out = out};
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "cell_read_start: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "cell_read_start: the result is missing");
     out->word = 0;
     return start(fy_cells_of(f), &request, track);
 }

@@ -231,7 +231,7 @@ int ferry_fields_copy(ferry *f, ferry_extent target, ferry_extent source, const 
                         target.data == NULL ? 0 : target.size_bytes};
     reach out;
     if (measure(&r, 0, &room, &out) && r.at != r.end)
-        (void)refuse(&r, "goes on behind its last field");
+        (void)refuse(&r, "goes on after its last field");
     if (r.wrong != NULL)
         return fy_fail(f, FERRY_EINVAL, "copy_fields: the descriptor %s (word %td of %zu)", r.wrong,
                        r.at - descriptor, length);

@@ -410,7 +410,7 @@ int ferry_parcel_create(ferry *f, size_t size_bytes, ferry_parcel *out, void **d
 {
     fy_cells *c = fy_cells_of(f);
     if (out == NULL)
-        return fy_fail(f, FERRY_EINVAL, "parcel_create: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "parcel_create: the result is missing");
     fy_cells_check_peers(c);
     fy_parcel *p = fy_parcel_make(c, size_bytes);
     if (p == NULL)
@@ -451,7 +451,7 @@ int ferry_parcel_modify(ferry *f, ferry_parcel *parcel, void **data)
 {
     fy_cells *c = fy_cells_of(f);
     if (parcel == NULL || data == NULL)
-        return fy_fail(f, FERRY_EINVAL, "parcel_mod: no place for the result");
+        return fy_fail(f, FERRY_EINVAL, "parcel_mod: the result is missing");
     fy_parcel *p = fy_parcel_held(c, parcel->word);
     if (p == NULL)
         return fy_parcel_refused(f, "parcel_mod", parcel->word);

@@ -228,8 +228,8 @@ typedef struct fy_marked {
     bool running;
 } fy_marked;
 
-/* The copy of what was read from a cell of another node. It is as good as what is first there now
- * if that has the same content. */
+/* The copy of a parcel that was read from a cell of another node. If the parcel that is first there
+ * now has the same content, the copy is as good. */
 typedef struct fy_cached {
     uint64_t key; /* cell, 1 + rank << 32 | number */
     uint64_t content;

@@ -393,7 +393,7 @@ int cmd_swarm(int argc, char **argv)
     for (char **argument = s.argv + 1; *argument != NULL; argument++)
         if (strncmp(*argument, "--seeds", strlen("--seeds")) == 0)
             fprintf(stderr,
-                    "ferry swarm: %s behind the program is the program's; options of "
+                    "ferry swarm: %s after the program is the program's; options of "
                     "ferry swarm come before it\n",
                     *argument);
     if (!swarm_open(&s))

@@ -188,7 +188,8 @@ int fy_map_init(ferry_collection *c)
     if (c->options.map == FERRY_MAP_DEFAULT)
         c->options.map = c->dense ? FERRY_MAP_BLOCK : FERRY_MAP_HASH;
     if ((int)c->options.map < 0 || c->options.map > FERRY_MAP_HASH)
-        return fy_fail(c->f, FERRY_EINVAL, "collection_create: %d is no map", (int)c->options.map);
+        return fy_fail(c->f, FERRY_EINVAL, "collection_create: map %d is unknown",
+                       (int)c->options.map);
     if (!c->dense && c->options.map != FERRY_MAP_HASH && c->options.map_fn == NULL)
         return fy_fail(c->f, FERRY_EINVAL,
                        "collection_create: this map needs extents; without them use "

@@ -192,11 +192,12 @@ static int check(const ferry_collection *c, const ferry_contribution *how)
                            (int)how->reduction, (int)how->type);
     }
     if (how->to == FERRY_REDUCED_RANK && (how->rank < 0 || how->rank >= c->ranks))
-        return fy_fail(f, FERRY_EINVAL, "element_contribute: rank %d of %d", how->rank, c->ranks);
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: rank %d is outside 0..%d", how->rank,
+                       c->ranks - 1);
     if (how->to == FERRY_REDUCED_ELEMENT && fy_index_key(c, how->index) == 0)
         return fy_index_refuse(c, "element_contribute", how->index);
     if ((int)how->to < 0 || how->to > FERRY_REDUCED_RANKS)
-        return fy_fail(f, FERRY_EINVAL, "element_contribute: %d is no target", (int)how->to);
+        return fy_fail(f, FERRY_EINVAL, "element_contribute: target %d is unknown", (int)how->to);
     fy_handler_kind kind =
         how->to == FERRY_REDUCED_ELEMENT ? FY_HANDLER_OBJECT : FY_HANDLER_REQUEST;
     if (how->to != FERRY_REDUCED_NOWHERE && fy_handler_find(f, how->handler.index, kind) == NULL)

@@ -219,7 +219,8 @@ void fy_step_take(ferry *f, ferry_object object, void *data, int source,
         run_step(e);
 }
 
-/* Counts what is there for the step that begins, and drops what it does not need. */
+/* Counts the messages that are here for the step that begins, and drops those that it does not
+ * need. */
 static void count_early(fy_element *e)
 {
     fy_need *need = &e->need;

@@ -42,9 +42,9 @@ int ferry_background_begin(ferry *f)
     if (error != 0)
         return error;
     if (f->background != NULL)
-        return fy_fail(f, FERRY_ESTATE, "background_begin: it has begun");
+        return fy_fail(f, FERRY_ESTATE, "background_begin: already begun");
     if (f->info.virtual_time)
-        return fy_fail(f, FERRY_ENOTSUP, "background_begin: not where time is simulated");
+        return fy_fail(f, FERRY_ENOTSUP, "background_begin: not in a simulated job");
     fy_background *background = fy_calloc(1, sizeof(*background));
     if (background == NULL)
         return fy_fail(f, FERRY_ENOMEM, "background_begin: no memory");

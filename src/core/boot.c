@@ -59,7 +59,7 @@ int ferry_open(const ferry_options *options, ferry **out)
     fy_port_settings settings;
     const fy_port_entry *entry;
     if (out == NULL)
-        return fy_error_set(FERRY_EINVAL, "open: no place for the result");
+        return fy_error_set(FERRY_EINVAL, "open: the result is missing");
     int error = prepare(options, &o, &settings, &entry);
     if (error == 0 && entry->open == NULL)
         error = fy_error_set(FERRY_ELAUNCH,

@@ -172,8 +172,8 @@ typedef struct fy_account {
     uint64_t quiet_ns, quiet_done; /* since when nothing was done, and `done` then */
 } fy_account;
 
-/* The first fields of a rank, which every layer may read, for what is done for each message;
- * constant after open but for what is counted. */
+/* The first fields of a rank, which every layer may read for each message. They are constant after
+ * open, except for the counters. */
 typedef struct __attribute__((may_alias)) fy_head {
     fy_port *port;
     const fy_port_ops *ops;
@@ -241,8 +241,8 @@ static inline fy_port *fy_port_of(const ferry *f)
     return fy_head_of(f)->port;
 }
 
-/* Said by a kind of the frame in hand, which it takes: nothing of it is left to the rest of the
- * round, so that who waits for it can go on at once. [application thread] */
+/* A kind says this of the frame in hand, which it takes: the rest of the round has nothing to do
+ * for it, so a rank that waits for it can go on immediately. [application thread] */
 static inline void fy_frame_done(ferry *f)
 {
     ((fy_head *)(void *)f)->hasty_frames++;

@@ -219,7 +219,8 @@ static bool is_empty(ferry *f)
            fy_rank_is_drained(f);
 }
 
-/* Returns when nobody needs this rank any more; at once when nobody is left to take what it has. */
+/* Returns when nobody needs this rank any more; immediately if no rank is left that could take over
+ * its data. */
 static void part(ferry *f)
 {
     fy_patience patience = {0};
@@ -247,7 +248,7 @@ static void part(ferry *f)
 int fy_leave(ferry *f)
 {
     if (make_leaves(f) != 0)
-        return fy_fail(f, FERRY_ENOMEM, "leave: no memory for the farewell");
+        return fy_fail(f, FERRY_ENOMEM, "leave: no memory");
     fy_set_add(f->leaves->leaving, f->rank);
     fy_doing before = fy_account_enter(f, FY_DOING_CLOSE);
     fy_credit_waive(f);

@@ -1,16 +1,18 @@
-/* Leave: a rank goes while the others stay, and nothing that it had is lost.
+/* Leave: a rank goes while the others stay, and no data, object or message is lost.
  *
- * 1. It says that it is leaving. Each answers when it has decided to send it no more objects and
- * all have gone that were to go. The answer says how many it has ever sent: they may come later.
- * 2. Its layers give away what they have, and all they know to one successor.
+ * 1. It says that it is leaving. Each other rank decides to send it no more objects, waits until
+ * those on their way have gone, and answers. The answer says how many it has ever sent: some may
+ * come later.
+ * 2. Its layers give their data, and all they know, to one successor.
  * 3. It names the successor, first to itself; each answers, and from then on asks the successor
  * instead.
- * 4. It handles what came before the answers, and closes its port.
+ * 4. It handles the frames that came before the answers, and closes its port.
  *
- * A rank that joins meanwhile is asked like the others; who has taken it in tells it who has whose
- * heritage. A successor may leave, to a successor of its own: it has answered 1 before, and whoever
- * leaves knows who is leaving already and chooses another, so the chain of successors ends. A
- * successor that dies is replaced. Application thread only. */
+ * A rank that joins meanwhile is asked like the others; the rank that has taken it in tells it
+ * which successor has which handover. A successor may leave, to a successor of its own: it has
+ * answered 1 before, and a rank that leaves knows which ranks are leaving already and chooses
+ * another, so the chain of successors ends. A successor that dies is replaced. Application thread
+ * only. */
 #ifndef FY_LEAVE_H
 #define FY_LEAVE_H
 

@@ -168,7 +168,7 @@ static void compare(ferry *f, int source, const char *theirs, uint32_t count, ui
 fy_verdict fy_loss_deliver(ferry *f, int source, const fy_frame *frame)
 {
     if (frame->word_count != LOSS_WORDS || frame->words[0] > LOSS_HANDLERS) {
-        fy_bad_frame(f, source, frame, "news of a loss");
+        fy_bad_frame(f, source, frame, "word of a loss");
     } else if (frame->words[0] == LOSS_HANDLERS) {
         if (fy_work_arrives(f, source, 1) != 0)
             return FY_LEAVE;

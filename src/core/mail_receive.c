@@ -202,7 +202,7 @@ static int check_receive(ferry *f, int rank, const void *buffer, size_t size_max
     if (error != 0)
         return error;
     if (track == NULL)
-        return fy_fail(f, FERRY_EINVAL, "receive: without a track nobody learns what came");
+        return fy_fail(f, FERRY_EINVAL, "receive: track is NULL; it reports what came");
     if (buffer == NULL && size_max > 0)
         return fy_fail(f, FERRY_EINVAL, "receive: %zu bytes at NULL", size_max);
     return 0;

@@ -1,4 +1,5 @@
-/* The source's side of two-sided messages: what is sent at once, and offers that are pulled. */
+/* The source's side of two-sided messages: short ones, which are sent immediately, and offers that
+ * the target pulls. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@ int ferry_spawn(ferry *f, int count, char *const argv[], int *first)
 {
     int number, error;
     if (count < 1 || first == NULL)
-        return fy_fail(f, FERRY_EINVAL, "spawn: %d ranks, or no place for the number", count);
+        return fy_fail(f, FERRY_EINVAL, "spawn: count is %d, or first is NULL", count);
     if (f->ops->members.spawn_ranks == NULL)
         return fy_fail(f, FERRY_ENOTSUP, "spawn: not on port %s", f->ops->name);
     error = f->ops->members.spawn_ranks(f->port, count, argv, &number);

@@ -120,8 +120,8 @@ uint64_t fy_ops_deadline(const ferry *f);
 /* Runs the callbacks that are due. Returns how many events there were. */
 int fy_ops_deliver(ferry *f);
 
-/* Ends as failed what is pending with `rank`, which is gone; if it `died`, also what it has sent on
- * and nobody has got yet. */
+/* Fails the operations that are pending with `rank`, which is gone. If it `died`, fails those too
+ * that `rank` has sent on and nobody has got yet. */
 void fy_ops_fail_peer(ferry *f, int rank, bool died);
 
 /* Ends what is pending as failed and runs the callbacks. */

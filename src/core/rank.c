@@ -92,7 +92,7 @@ static int open_core(ferry *f)
     if (error == 0)
         error = fy_quiesce_init(f);
     if (error != 0)
-        fy_error_set(error, "open: no memory for what is kept of peers");
+        fy_error_set(error, "open: no memory for peers");
     return error;
 }
 

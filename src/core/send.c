@@ -330,8 +330,8 @@ int fy_send_paced(ferry *f, int rank, const fy_frame *frame, const char *call)
     return send_paced(f, rank, frame, call);
 }
 
-/* Until the port has read what it was lent. No frame announces that: pauses are short against what
- * was waited already. */
+/* Waits until the port has read the data that it was lent. No frame announces that. Pauses are
+ * short against the time that was waited already. */
 static __attribute__((cold)) void wait_for_return(ferry *f, const atomic_bool *lent)
 {
     uint64_t start = f->ops->host.now(f->port);

@@ -1,14 +1,15 @@
-/* Tags: what a poll for one tag does not want is kept here, in order, until a poll wants it.
+/* Tags: frames that a poll for one tag does not want are kept here, in order, until a poll wants
+ * them.
  *
- * Kept are requests, messages to objects, transfers with handlers, and puts and gets with a tag. A
- * frame without a tag is kept only if it is a put, and behind a frame of its source that is kept.
- * When a frame is kept, its source is told what it waits for: that a request has arrived, that a
- * put has. So that no rank sees memory as it was before such a put, a get or remote word runs the
- * puts first.
+ * Requests, messages to objects, transfers with handlers, and puts and gets with a tag are kept. A
+ * frame without a tag is kept only if it is a put, and comes after a frame of its source that is
+ * kept. When a frame is kept, its source is told of the event that it waits for: that a request has
+ * arrived, that a put has. No rank may see memory as it was before a put that is kept; so a get or
+ * remote word runs the puts first.
  *
- * Invariant: of each source, frames with one tag run in the order sent; a poll without a tag runs
- * all that is kept of a source before newer frames of it. Kept bytes count with all else that waits
- * on the rank (`waiting_bytes`); what is beyond stays in the port, and the poll says so.
+ * Invariant: frames with one tag from one source run in the order sent; a poll without a tag runs
+ * all kept frames of a source before newer frames of it. Kept bytes count with all else that waits
+ * on the rank (`waiting_bytes`). Frames beyond that limit stay in the port, and the poll says so.
  * Application thread only. prema.txt B.2.6. */
 #ifndef FY_TAGS_H
 #define FY_TAGS_H

@@ -79,12 +79,12 @@ bool fy_job_spawn_ranks(job *j, int fd)
         goto free_buffer;
     memcpy(&head, buffer, (size_t)bytes < sizeof(head) ? (size_t)bytes : sizeof(head));
     if (!is_sound(j, &head, (size_t)bytes)) {
-        job_say("a request for ranks that makes no sense is dropped");
+        job_say("dropped a malformed spawn request");
         goto free_buffer;
     }
     char **argv = read_arguments(buffer + sizeof(head), &head);
     if (argv == NULL && head.arguments != 0)
-        job_say("a request for ranks without sense in its arguments is dropped");
+        job_say("dropped a spawn request with malformed arguments");
     else
         start(j, &head, argv);
     free(argv);

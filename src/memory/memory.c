@@ -78,7 +78,7 @@ int ferry_alloc(ferry *f, size_t size_bytes, void **out)
     const fy_port_ops *ops = fy_port_of(f)->ops;
     if (out == NULL || size_bytes == 0)
         return fy_fail(f, FERRY_EINVAL, "alloc: %s",
-                       out == NULL ? "no place for the result" : "0 bytes; expected at least 1");
+                       out == NULL ? "the result is missing" : "0 bytes; expected at least 1");
     void *address = ops->heap.alloc == NULL
                         ? alloc_private(f, size_bytes)
                         : ops->heap.alloc(fy_port_of(f), size_bytes, FY_KEEP_ALL);

@@ -1,8 +1,8 @@
 /* Puts and gets of many pieces, given one by one or by strides.
  *
- * Pieces that this rank reaches are copied at once. The pieces of a put that go by frames share the
- * caller's operation: each refusal ends it as failed, and an empty put behind them ends it well.
- * The gets that go by frames are operations of their own, counted by a group. */
+ * Pieces in memory that this rank reaches are copied in the call. The pieces of a put that go by
+ * frames share the caller's operation: each refusal ends it as failed, and an empty put after them
+ * ends it well. The gets that go by frames are operations of their own, counted by a group. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -271,7 +271,7 @@ static int check_strided(ferry *f, const progress *p, const ferry_strided *s)
 {
     if (s == NULL || s->levels < 0 || s->levels > FERRY_LEVELS_MAX ||
         (s->levels > 0 && s->stride == NULL))
-        return fy_fail(f, FERRY_EINVAL, "%s: %d levels of strides; 0 to %d, and where they are",
+        return fy_fail(f, FERRY_EINVAL, "%s: levels is %d (expected 0..%d), or strides are NULL",
                        p->name, s == NULL ? 0 : s->levels, FERRY_LEVELS_MAX);
     const ferry_piece first = {s->target, s->source, is_empty(s) ? 0 : s->block_bytes};
     return check_piece(f, p, &first);

@@ -139,7 +139,7 @@ int ferry_remote_alloc(ferry *f, int rank, size_t size_bytes, void **out, const 
     static const char name[] = "remote_alloc";
     if (out == NULL || size_bytes == 0)
         return fy_fail(f, FERRY_EINVAL, "%s: %s", name,
-                       out == NULL ? "no place for the result" : "0 bytes; expected at least 1");
+                       out == NULL ? "the result is missing" : "0 bytes; expected at least 1");
     int error = fy_memory_check(f, name, rank, NULL, out, 0);
     if (error != 0)
         return error;
@@ -213,7 +213,7 @@ static void take_answer(ferry *f, int source, const fy_frame *frame)
     fy_slots *w = &fy_memory_of(f)->words;
     const fy_word_wait *wait = fy_slot_find(w, source, frame->words[0], frame->aux);
     if (frame->word_count != ANSWER_WORDS || wait == NULL) {
-        fy_bad_frame(f, source, frame, "the answer to no question");
+        fy_bad_frame(f, source, frame, "an answer to no request");
         return;
     }
     int64_t error = (int64_t)frame->words[2];
@@ -231,7 +231,7 @@ fy_verdict fy_word_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_TAKEN;
     }
     if (frame->word_count != QUERY_WORDS) {
-        fy_bad_frame(f, source, frame, "a question for a word");
+        fy_bad_frame(f, source, frame, "a request for a word");
         return FY_TAKEN;
     }
     return take_query(f, source, frame);

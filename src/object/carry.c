@@ -126,8 +126,8 @@ int ferry_object_install(ferry *f, const ferry_move_info *info, void *data, int 
     if (arrival.record != NULL)
         fy_record_destroy(fy_objects_of(f), arrival.record);
     const char *why = error == FERRY_ENOMEM    ? "no memory"
-                      : error == FERRY_ENOTSUP ? "its kind is not registered here"
-                                               : "no object that is due here";
+                      : error == FERRY_ENOTSUP ? "its type is not registered here"
+                                               : "it is not expected here";
     return error == 0 ? 0
                       : fy_fail(f, error == FERRY_ENOTSUP ? FERRY_EAGAIN : error,
                                 "object_install: %zu bytes of info from rank %d: %s",

@@ -442,7 +442,8 @@ static __attribute__((cold)) fy_verdict drop(ferry *f, int source)
     return FY_TAKEN;
 }
 
-/* The end of its operation can be told, and who waits for that knows who has the message now. */
+/* The end of its operation can be told: the rank that waits for that knows which rank has the
+ * message now. */
 static __attribute__((noinline)) bool admit_op(ferry *f, const fy_envelope *envelope)
 {
     if (!fy_op_end_reserve(f))

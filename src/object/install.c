@@ -428,8 +428,8 @@ bool fy_arrival_waits(ferry *f, ferry_object object)
     return waits || is_among(objects, objects->unregistered, object);
 }
 
-/* The object is made, since only it knows what has to be freed, and destroyed. False: there is none
- * left. */
+/* Makes the object, since only its type knows what has to be freed, and destroys it. False: there
+ * is none left. */
 static bool end_next(ferry *f, fy_arrival *arrival)
 {
     fy_objects *objects = fy_objects_of(f);
@@ -467,7 +467,7 @@ __attribute__((cold)) void fy_arrivals_end(ferry *f)
         while (end_next(f, arrival))
             continue;
         if (arrival->done_bytes < arrival->size_bytes)
-            fy_log(f, "dropped %zu bytes of objects from rank %d: this rank has %u kinds of them",
+            fy_log(f, "dropped %zu bytes of objects from rank %d: this rank has %u types of them",
                    arrival->size_bytes - arrival->done_bytes, arrival->source,
                    fy_objects_of(f)->type_count);
         arrival_destroy(f, arrival);

@@ -185,11 +185,11 @@ fy_verdict fy_handover_frame(ferry *f, int source, const fy_frame *frame)
         ferry_object object = {item.object};
         if (!fy_object_is_name(fy_objects_of(f), object) || item.place < 0 ||
             item.place >= fy_objects_of(f)->ranks)
-            fy_bad_frame(f, source, frame, "what a rank that leaves knew");
+            fy_bad_frame(f, source, frame, "a handover");
         else if (inherit(f, source, &item) != 0)
             return FY_LEAVE;
     }
     if (count == 0)
-        fy_bad_frame(f, source, frame, "what a rank that leaves knew");
+        fy_bad_frame(f, source, frame, "a handover");
     return FY_TAKEN;
 }

@@ -540,7 +540,7 @@ int fy_done_drain(ferry *f);
 
 fy_verdict fy_arrival_frame(ferry *f, int source, const fy_frame *frame);
 
-/* Puts what has arrived behind what waits to be installed. [lock held] */
+/* Puts the objects that have arrived after those that wait to be installed. [lock held] */
 void fy_arrival_add(fy_objects *objects, fy_arrival *arrival);
 
 /* Finds the entry of an object that arrives, or makes it. FERRY_EAGAIN: its last stay here has not

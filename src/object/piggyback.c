@@ -143,8 +143,8 @@ static fy_verdict keep(ferry *f, int source, const piggyback *e, fy_record *reco
     return FY_TAKEN;
 }
 
-/* Runs the message, and lets the object rest unless that has sent it away. Its own comes first: who
- * has sent what is held has sent it behind. */
+/* Runs the message, and lets the object rest unless that has sent it away. The message runs before
+ * held ones: their senders sent them after it. */
 static void run(ferry *f, piggyback *e, fy_record *record)
 {
     fy_objects *objects = fy_objects_of(f);

@@ -14,8 +14,8 @@
 extern const ferry_directory_protocol fy_protocol_lazy, fy_protocol_home, fy_protocol_eager;
 
 /* Finds the protocol called `name`, the default for NULL, or opens the shared object at a path, and
- * gives what it says; `*handle`, NULL unless one was opened, is for fy_foreign_close. FERRY_EINVAL:
- * there is none of that name, or what is there is none. */
+ * gives its table. `*handle` is NULL unless a shared object was opened; fy_foreign_close takes it.
+ * FERRY_EINVAL: there is no protocol of that name, or the file has none. */
 int fy_protocol_find(ferry *f, const char *name, ferry_directory_protocol *out, void **handle);
 
 #endif

@@ -72,7 +72,7 @@ static void tell_unregistered(fy_why *why, const fy_objects *objects)
         count++;
     if (count != 0)
         fy_why_line(
-            why, "%u migration frames of objects wait: their kind is not among the %u registered",
+            why, "%u migration frames of objects wait: their type is not among the %u registered",
             count, objects->type_count);
 }
 

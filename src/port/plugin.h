@@ -14,8 +14,8 @@
 #include "base/shared.h"
 
 /* Opens the plug-in `name` and gives its table `symbol`, which has to be of `version`. `global`:
- * what it is linked to can be seen by others. On failure FERRY_ENOTSUP, and fy_error_text says what
- * was missing. Lends for ever. */
+ * others can see the libraries that it is linked to. On failure FERRY_ENOTSUP, and fy_error_text
+ * says what was missing. Lends for ever. */
 FY_SHARED int fy_plugin_open(const char *name, const char *symbol, uint32_t version, bool global,
                              const void **out);
 

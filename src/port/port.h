@@ -240,8 +240,8 @@ typedef struct fy_member_ops {
     bool (*silent)(fy_port *port, int rank);
 
     /* The client has seen that `rank` is gone. Gives back the memory for the traffic with it,
-     * unless something that it sent has not been taken yet. Gives back what was kept for it too,
-     * and what it had allocated and is free. NULL: nothing to do. [application thread, with no poll
+     * unless some of its frames were not taken yet. Gives back blocks that were kept for it too,
+     * and free blocks that it had allocated. NULL: nothing to do. [application thread, with no poll
      * in flight] */
     void (*bury)(fy_port *port, int rank);
 

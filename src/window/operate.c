@@ -1,4 +1,5 @@
-/* The operations of a window: what is done in the call, what is queued, what is asked of a rank.
+/* The operations of a window: some are done in the call, some are queued, some are sent to the
+ * target.
  *
  * Gets, fetches and swaps are done in the call where the memory is shared, else asked of the
  * target. Puts and accumulates wait in the queue of the window until their epoch ends, unless the

@@ -237,13 +237,13 @@ breaks '9s/0/1024/' '9: "1024": expected the index of a handler, a whole number 
 breaks '11s/0000000000000001/1/' '11: "1": expected an object, 16 hexadecimal digits'
 breaks '14s/word/whim/' '14: "whim": expected an occasion: task, word or time'
 breaks '14s/2.5/nan/' '14: "nan": expected a load, a number'
-breaks '17s/100/100 7/' '17: " 7" behind the last word expected'
+breaks '17s/100/100 7/' '17: " 7" after the last word expected'
 breaks '18s/1000$/-1/' '18: "-1": expected ns of processor time'
 breaks '19s/1200/9999/' '19: "9999": expected the start in ns, a whole number up to 4000'
 breaks '20s/1300/1100/' '20: starts at 1100 ns, the one before at 1200; expected rising times'
 breaks '21s/r/q/' '21: "q": expected version, command'
 breaks '22d' '22: the file ends here; expected the line "end" at last'
-breaks '$a more' '23: more lines behind "end"'
+breaks '$a more' '23: more lines after "end"'
 printf '\001\n' >>"$work/bad/rank-1.trace"
 cp "$traces/rank-0.trace" "$work/bad/"
 draws 1 "$work/bad"

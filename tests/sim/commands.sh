@@ -42,7 +42,7 @@ expect 127 'No such file' "$ferry" sim "$folder/none"
 expect 127 "cannot run $folder/none: No such file" "$ferry" swarm "$folder/none"
 expect 0 '16 ranks, seed 3' "$ferry" sim -r -n 16 --seed 3 --net "$folder/good.net" "$canary"
 expect 0 '0 of 3 seeds failed, from 4 to 6' "$ferry" swarm -n 3 --seeds 4..6 "$canary"
-expect 0 '--seeds behind the program' "$ferry" swarm -n 2 --seeds 1..1 "$canary" --seeds 5
+expect 0 '--seeds after the program' "$ferry" swarm -n 2 --seeds 1..1 "$canary" --seeds 5
 expect 2 'expected A..B' "$ferry" swarm --seeds 5 "$canary"
 expect 2 'expected A..B' "$ferry" swarm --seeds 1..99999999999999999999 "$canary"
 expect 2 'expected A..B' "$ferry" swarm --seeds 1..2..3 "$canary"

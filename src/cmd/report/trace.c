@@ -330,7 +330,7 @@ static bool parse(reader *r, const char *text, const char *end)
         if (!read_line(r))
             return false;
         if (r->at != r->end)
-            return wrong(r, "\"%.*s\" behind the last word expected",
+            return wrong(r, "\"%.*s\" after the last word expected",
                          (int)(r->end - r->at > 40 ? 40 : r->end - r->at), r->at);
         text = stop + 1;
     }
@@ -338,7 +338,7 @@ static bool parse(reader *r, const char *text, const char *end)
     if (!r->ended)
         return wrong(r, "the file ends here; expected the line \"end\" at last");
     if (text != end)
-        return wrong(r, "more lines behind \"end\"; expected none");
+        return wrong(r, "more lines after \"end\"; expected none");
     if (r->out->ranks == 0 || !r->timed)
         return wrong(r, "no line \"%s\"; expected one",
                      r->timed ? "rank RANK RANKS" : "time OPEN CLOSE");

@@ -274,8 +274,10 @@ static int check(ferry_mover *m, const ferry_plan *plan)
     const bool disjoint =
         m->plan.options.check && m->plan.options.operation.reduction == FERRY_REPLACE;
     if (m->plan.source->element_bytes != m->plan.target->element_bytes)
-        return fy_fail(m->f, FERRY_EINVAL, "mover_bind: elements of %zu bytes to %zu",
-                       m->plan.source->element_bytes, m->plan.target->element_bytes);
+        return fy_fail(
+            m->f, FERRY_EINVAL,
+            "mover_bind: elements of %zu bytes go to elements of %zu; expected equal sizes",
+            m->plan.source->element_bytes, m->plan.target->element_bytes);
     int error =
         fy_combine_init(&m->plan.how, &m->plan.options.operation, m->plan.target->element_bytes);
     if (error)

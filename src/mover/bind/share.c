@@ -312,7 +312,8 @@ static int make_plan(sharing *s, ferry_floorplan *out)
     }
     if (error)
         return error == FERRY_EINVAL
-                   ? fy_fail(s->f, error, "floorplan_share: another rank sent blocks that are none")
+                   ? fy_fail(s->f, error,
+                             "floorplan_share: another rank sent blocks that do not exist")
                    : error;
     if (s->known.count > 0)
         qsort(s->known.items, s->known.count, sizeof *s->known.items, by_number);

@@ -13,11 +13,12 @@ static int check_array(ferry *f, const ferry_floorplan *blocks, size_t element_b
                        const ferry_point *ghosts)
 {
     if (element_bytes == 0)
-        return fy_mover_fail(f, FERRY_EINVAL, "xarray: elements of 0 bytes");
+        return fy_mover_fail(f, FERRY_EINVAL, "xarray: elements of 0 bytes, expected 1 or more");
     int error = ferry_floorplan_check(f, blocks, ferry_ranks(f), (ferry_region){0}, 0);
     for (int d = 0; d < blocks->dims && error == 0; d++)
         if (ghosts->at[d] < 0 || ghosts->at[d] > FERRY_COORDINATE_MAX)
-            error = fy_mover_fail(f, FERRY_EINVAL, "xarray: %lld ghosts in dimension %d",
+            error = fy_mover_fail(f, FERRY_EINVAL,
+                                  "xarray: %lld ghosts in dimension %d, expected 0 or more",
                                   (long long)ghosts->at[d], d);
     return error;
 }

@@ -239,7 +239,7 @@ static int read_table(reader *r)
         return damaged(r->f, r->path, "is cut short");
     if (h->dims < 1 || h->dims > FERRY_DIMS_MAX || h->element_bytes == 0 ||
         h->block_count > INT32_MAX || data_start(h->block_count) > h->file_bytes)
-        return damaged(r->f, r->path, "has a header that cannot be");
+        return damaged(r->f, r->path, "has a header with impossible values");
     r->records = fy_malloc(RECORDS_HELD * sizeof *r->records);
     if (r->records == NULL)
         return fy_mover_fail(r->f, FERRY_ENOMEM, "checkpoint: no memory for %s", r->path);

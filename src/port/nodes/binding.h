@@ -53,8 +53,8 @@ typedef struct fy_nodes_binding {
      * Borrows both. */
     int (*allgather)(fy_nodes_net *net, const void *mine, size_t size_bytes, void *all);
 
-    /* Starts to send to another rank of `net`. The request is none when the data may be reused at
-     * once. Keeps `data` until `test` says done. Never waits. */
+    /* Starts to send to another rank of `net`. There is no request if the data may be reused
+     * immediately. Keeps `data` until `test` says done. Never waits. */
     int (*send)(fy_nodes_net *net, const void *data, size_t size_bytes, int rank, int tag,
                 fy_nodes_request *request);
     /* Starts to receive a message of at most `size_bytes`; from any rank with FY_NODES_ANY. Keeps

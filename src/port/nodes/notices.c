@@ -1,4 +1,4 @@
-/* Notices: who comes and goes on other nodes, and who goes on when others die, told in notices. */
+/* Notices: ranks tell other nodes which ranks come and go, and which go on when others die. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "port/nodes/port_state.h"

@@ -230,8 +230,8 @@ static departure *prepare_payload(nodes_port *p, const endpoint *from, const fy_
     return d;
 }
 
-/* Whether a frame may go without its head: the target knows what it would say, and can wait to be
- * told what was taken of it. */
+/* Whether a frame may go without its head: the target knows what the head would say, and the
+ * target's report of what it took can wait. */
 static bool is_brief(const peer *to, fy_lane lane, const fy_frame *frame)
 {
     const wire *last = &to->out[lane].last;

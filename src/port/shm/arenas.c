@@ -143,7 +143,8 @@ void fy_shm_arena_tend(const shm_port *p, uint32_t number, uint32_t owner, uint3
             if (word & ASKED_PLAIN)
                 fy_arena_release_kept(&arena, KEEPER_ALL);
         }
-        /* First: who has not heard of it may yet write to what is fresh by then. */
+        /* This comes first: a rank that has not heard of it may still write to memory that is fresh
+         * by then. */
         bool known = fy_shm_all_know(p, owner);
         next = fy_arena_discard(&arena, address) && known ? 0 : word_make(owner, 0);
         /* release: pairs with the acquires in claim and try_take; acquire: with who asks */

@@ -271,8 +271,8 @@ FY_SHARED void fy_controls_mark(void *base, uint32_t ranks, uint32_t rank, shm_s
  * contents of a control block are checked: the rank may scribble on it. */
 FY_SHARED void fy_doing_describe(const shm_rank *control, const char *lead, char *out, size_t size);
 
-/* Asks every rank that lives what it does, and wakes it; then waits a moment for the answers and
- * writes them, and who waits for whom, to `fd`. */
+/* Asks every rank that lives what it does, and wakes it. Then waits a moment for the answers, and
+ * writes them, and which rank waits for which, to `fd`. */
 FY_SHARED void fy_why_query(const fy_controls *controls);
 FY_SHARED void fy_why_print(const fy_controls *controls, int fd);
 

@@ -303,7 +303,7 @@ static int read_plan(reader *r, uint64_t latency_ns)
         if (error != 0)
             return error;
         if (*r->at != ',' && *r->at != '\n' && *r->at != '\0')
-            return fail(r, "a comma or the end behind it");
+            return fail(r, "a comma or the end after it");
         r->at += *r->at != '\0';
     }
     return 0;

@@ -1,10 +1,10 @@
-/* Wire: what happens to frames between two adapters, and the repair of it.
+/* Wire: carries frames between two adapters, and repairs losses.
  *
  * A packet leaves when its sender's adapter is free and lands when its target's is. In a world with
  * faults packets are lost, doubled and overtake each other. Then the receiver of a channel takes
- * numbers in order, keeps what is early, drops what it has, and acknowledges. The sender keeps
- * cargo until acknowledged and sends it again when its patience ends. Adapters outlive their rank:
- * what a rank sent before it left or died still arrives. */
+ * numbers in order, keeps early packets, drops those that it has, and acknowledges. The sender
+ * keeps cargo until acknowledged and sends it again when its patience ends. Adapters outlive their
+ * rank: packets that a rank sent before it left or died still arrive. */
 #include "port/sim/world.h"
 
 enum {
