@@ -41,14 +41,22 @@ void fy_window_settle(ferry_window *w, int rank)
         (void)ferry_wait(w->f, LOOK_NS);
 }
 
+/* Ranks that learn of a death at different times call different collectives after it: the death is
+ * the cause then. */
+static int cause_of(ferry_window *w, int error)
+{
+    for (int rank = 0; error == FERRY_EINVAL && rank < w->ranks; rank++)
+        if (!fy_window_is_alive(w->f, rank))
+            error = fy_fail(w->f, FERRY_EPEER, "%s: rank %d is gone", "window", rank);
+    return error;
+}
+
 int fy_window_barrier(ferry_window *w)
 {
-    if (w->group == NULL)
-        return ferry_barrier(w->f);
     ferry_collective what = FERRY_COLLECTIVE_DEFAULTS;
     what.kind = FERRY_BARRIER;
     what.group = w->group;
-    return ferry_collective_run(w->f, &what);
+    return cause_of(w, ferry_collective_run(w->f, &what));
 }
 
 /* Opens the epochs of fences, which never close. */
@@ -74,7 +82,7 @@ static int meet(ferry_window *w, bool *puts)
     what.group = w->group;
     const int error = ferry_collective_run(w->f, &what);
     *puts = most != 0;
-    return error;
+    return cause_of(w, error);
 }
 
 int ferry_window_fence(ferry_window *w)
