@@ -4,6 +4,7 @@
  * that takes a rank. Argument: plan, if the simulator has the plan. */
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ferry/cell.h>

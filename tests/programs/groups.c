@@ -6,6 +6,7 @@
  * Run as groups [ROUNDS [SEED [VALUES_MAX]]]; under the simulator ranks may die. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../support/check.h"

@@ -1,10 +1,10 @@
 /* Check: a rank of a test program ends the job with a status that no error of Ferry's has when
- * something is not so. */
+ * something is not so. The exit of one rank would be a death, and a job that has said that it goes
+ * on after deaths would end with 0. */
 #ifndef FY_TEST_CHECK_H
 #define FY_TEST_CHECK_H
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <ferry/ferry.h>
 
@@ -12,8 +12,9 @@ static inline void check(ferry *f, bool condition, const char *what)
 {
     if (condition)
         return;
-    fprintf(stderr, "rank %d: %s (%s)\n", ferry_rank(f), what, ferry_error_message(f));
-    exit(3);
+    char reason[512];
+    (void)snprintf(reason, sizeof(reason), "%s (%s)", what, ferry_error_message(f));
+    ferry_abort(f, 3, reason);
 }
 
 #endif

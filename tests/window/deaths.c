@@ -7,6 +7,8 @@
  * - 4: no rank does, for the swarm
  * - 5: at any time in a large put
  * - 6: the same into a view
+ * - 7: any rank, at any time in epochs of fences and locks
+ * - 8: any rank, at any time in epochs of post and start
  *
  * The others must come back with FERRY_EPEER, or with the lock, and can use the element. */
 #include <signal.h>
@@ -17,14 +19,9 @@
 
 #include <ferry/ferry.h>
 
-static void failed(ferry *f, const char *text, int line)
-{
-    fprintf(stderr, "deaths.c:%d: rank %d: %s (%s)\n", line, ferry_rank(f), text,
-            ferry_error_message(f));
-    exit(1);
-}
+#include "../support/check.h"
 
-#define CHECK(f, condition) ((condition) ? (void)0 : failed(f, #condition, __LINE__))
+#define CHECK(f, condition) check(f, condition, #condition)
 
 static const int64_t one = 1;
 static const ferry_window_value value = {&one, sizeof(one)};
@@ -95,15 +92,21 @@ static void end_now(int signal)
 
 enum { ELEMENT_BYTES = 2 << 20 };
 
-/* Changes one element of rank 0 without end, until a timer ends it. */
-static _Noreturn void put_until_death(ferry *f, ferry_window *w, bool view)
+/* A timer ends this rank some milliseconds from now. */
+static void die_soon(ferry *f)
 {
     enum { SHARE_US = 700, FIRST_US = 3000 };
     const struct itimerval soon = {{0, 0}, {0, FIRST_US + getpid() % 16 * SHARE_US}};
+    CHECK(f, signal(SIGALRM, end_now) != SIG_ERR && setitimer(ITIMER_REAL, &soon, NULL) == 0);
+}
+
+/* Changes one element of rank 0 without end, until a timer ends it. */
+static _Noreturn void put_until_death(ferry *f, ferry_window *w, bool view)
+{
     unsigned char *bytes = calloc(1, ELEMENT_BYTES);
-    CHECK(f, bytes != NULL && signal(SIGALRM, end_now) != SIG_ERR);
+    CHECK(f, bytes != NULL);
     CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 0) == 0);
-    CHECK(f, setitimer(ITIMER_REAL, &soon, NULL) == 0);
+    die_soon(f);
     for (size_t i = 0;; i++) {
         const size_t less = view ? 0 : i % 2 * ELEMENT_BYTES / 2;
         const ferry_window_value large = {bytes, ELEMENT_BYTES - less};
@@ -149,9 +152,9 @@ static bool goes_on(ferry *f, int error)
     return error != FERRY_EPEER;
 }
 
-/* Under the swarm, which kills any rank at any time: each call works or says
- * FERRY_EPEER. The heap refuses memory, too: that fails an operation, and the epoch ends. */
-static void at_any_time(ferry *f, ferry_window *w)
+/* Some rank dies at any time: each call works or says FERRY_EPEER. Under the swarm the heap refuses
+ * memory, too: that fails an operation, and the epoch ends. Whether all fences worked. */
+static bool at_any_time(ferry *f, ferry_window *w)
 {
     const ferry_window_change add = {FERRY_INT64, FERRY_SUM, &one, 1};
     const int ranks = ferry_ranks(f);
@@ -169,6 +172,47 @@ static void at_any_time(ferry *f, ferry_window *w)
         (void)goes_on(f, ferry_window_fetch(w, to, 0, &add, &old, NULL));
         (void)goes_on(f, ferry_window_unlock(w, to));
     }
+    return fences;
+}
+
+/* The rank that dies, drawn by rank 0. It may die before all others have left the barrier. */
+static int draw_victim(ferry *f)
+{
+    int victim = getpid() % ferry_ranks(f);
+    CHECK(f, ferry_broadcast(f, 0, &victim, sizeof(victim)) == 0);
+    int error = ferry_barrier(f);
+    CHECK(f, error == 0 || error == FERRY_EPEER);
+    if (ferry_rank(f) == victim)
+        die_soon(f);
+    return victim;
+}
+
+/* One epoch of post and start between two ranks; the error that any of its calls tells. */
+static int trade(ferry *f, ferry_window *w, int other)
+{
+    int error = ferry_window_post(w, &other, 1);
+    if (error != 0)
+        return error;
+    error = ferry_window_start(w, &other, 1);
+    if (error == 0) {
+        error = ferry_window_put(w, other, 3, &value, NULL);
+        CHECK(f, error == 0 || error == FERRY_EPEER);
+        error = ferry_window_complete(w);
+    }
+    const int later = ferry_window_wait(w);
+    return error != 0 ? error : later;
+}
+
+/* Pairs trade: that of the victim learns of the death, the others of nothing. */
+static void in_trades(ferry *f, ferry_window *w)
+{
+    enum { TRADES = 20 };
+    const int victim = draw_victim(f), other = ferry_rank(f) ^ 1;
+    const bool lives = victim != other && victim != ferry_rank(f);
+    int error = 0;
+    for (int i = 0; error == 0 && (!lives || i < TRADES); i++)
+        error = trade(f, w, other);
+    CHECK(f, error == (lives ? 0 : FERRY_EPEER));
 }
 
 static void on_peer(ferry *f, void *arg, const ferry_peer_event *event)
@@ -193,7 +237,12 @@ static int rank_main(ferry *f, int argc, char **argv)
     if (error != 0)
         return end_together(f);
     if (mode == 4)
-        at_any_time(f, w);
+        (void)at_any_time(f, w);
+    else if (mode == 7)
+        for (int drawn = draw_victim(f); drawn >= 0 && at_any_time(f, w);)
+            ;
+    else if (mode == 8)
+        in_trades(f, w);
     else if (mode >= 5)
         in_put(f, w, victim, mode == 6);
     else if (mode == 0)
