@@ -38,7 +38,7 @@ static int ask(ferry *f, fy_pending_get *get, const char *call)
 int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how *how)
 {
     fy_memory *m = fy_memory_of(f);
-    fy_pending_get *get = fy_slot_take(&m->gets, rank, how->op);
+    fy_pending_get *get = fy_call_slot_take(&m->gets, rank, how->op);
     if (get == NULL)
         return fy_fail(f, FERRY_ENOMEM, "get: no memory for another pending get");
     *get = (fy_pending_get){.slot = get->slot,
@@ -50,7 +50,7 @@ int fy_get_pieces(ferry *f, int rank, const ferry_piece *what, const fy_get_how 
     int error = ask(f, get, how->op == how->guard ? "get" : NULL);
     /* With a piece in flight the rest is asked for when it comes. */
     if (error != 0 && get->outstanding == 0) {
-        fy_slot_give(&m->gets, get->slot.index);
+        fy_call_slot_give(&m->gets, get->slot.index);
         return error;
     }
     return 0;
@@ -161,7 +161,8 @@ static void take_piece(ferry *f, fy_pending_get *get, const fy_frame *frame)
 fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
 {
     fy_memory *m = fy_memory_of(f);
-    fy_pending_get *get = fy_slot_find(&m->gets, source, (uint32_t)frame->words[0], frame->aux);
+    fy_pending_get *get =
+        fy_call_slot_find(&m->gets, source, (uint32_t)frame->words[0], frame->aux);
     if (frame->word_count != GOT_WORDS || get == NULL || get->outstanding == 0) {
         fy_bad_frame(f, source, frame, "the answer to no get");
         return FY_TAKEN;
@@ -173,7 +174,7 @@ fy_verdict fy_got_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_TAKEN;
     uint32_t op = get->slot.op;
     error = get->error != 0 ? get->error : error;
-    fy_slot_give(&m->gets, get->slot.index);
+    fy_call_slot_give(&m->gets, get->slot.index);
     fy_op_end(f, op, error);
     return FY_TAKEN;
 }

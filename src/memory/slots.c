@@ -2,12 +2,12 @@
 
 #include "base/alloc.h"
 
-static fy_slot *slot_at(const fy_slots *slots, uint64_t index)
+static fy_call_slot *slot_at(const fy_call_slots *slots, uint64_t index)
 {
-    return (fy_slot *)(void *)(slots->items + index * slots->item_bytes);
+    return (fy_call_slot *)(void *)(slots->items + index * slots->item_bytes);
 }
 
-void *fy_slot_take(fy_slots *slots, int rank, uint32_t op)
+void *fy_call_slot_take(fy_call_slots *slots, int rank, uint32_t op)
 {
     uint32_t index = slots->free_item - 1, generation = 0;
     if (slots->free_item != 0) {
@@ -25,23 +25,23 @@ void *fy_slot_take(fy_slots *slots, int rank, uint32_t op)
         }
         slots->count++;
     }
-    fy_slot *slot = slot_at(slots, index);
-    *slot =
-        (fy_slot){.rank = rank, .op = op, .index = index, .generation = generation, .open = true};
+    fy_call_slot *slot = slot_at(slots, index);
+    *slot = (fy_call_slot){
+        .rank = rank, .op = op, .index = index, .generation = generation, .open = true};
     return slot;
 }
 
-void *fy_slot_find(const fy_slots *slots, int rank, uint64_t index, uint32_t generation)
+void *fy_call_slot_find(const fy_call_slots *slots, int rank, uint64_t index, uint32_t generation)
 {
     if (index >= slots->count)
         return NULL;
-    fy_slot *slot = slot_at(slots, index);
+    fy_call_slot *slot = slot_at(slots, index);
     return slot->open && slot->generation == generation && slot->rank == rank ? slot : NULL;
 }
 
-void fy_slot_give(fy_slots *slots, uint32_t index)
+void fy_call_slot_give(fy_call_slots *slots, uint32_t index)
 {
-    fy_slot *slot = slot_at(slots, index);
+    fy_call_slot *slot = slot_at(slots, index);
     slot->open = false;
     slot->generation++;
     slot->next_free = slots->free_item;

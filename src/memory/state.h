@@ -29,7 +29,7 @@ enum { FY_PIECE_BYTES = 32 * 1024 };
 
 /* A get that pieces are asked for. */
 typedef struct fy_pending_get {
-    fy_slot slot;
+    fy_call_slot slot;
     unsigned char *target;
     const void *source; /* on the other rank: a number here, never followed */
     size_t size_bytes, asked;
@@ -41,17 +41,17 @@ typedef struct fy_pending_get {
 
 /* A call that waits for a word. */
 typedef struct fy_word_wait {
-    fy_slot slot;
+    fy_call_slot slot;
     uint64_t *out; /* may be NULL */
 } fy_word_wait;
 
 typedef struct fy_memory {
     fy_regions regions;
-    fy_slots gets;    /* of fy_pending_get (get.c) */
-    fy_slots words;   /* of fy_word_wait (word.c) */
-    fy_pool follows;  /* what is run after a transfer (transfer.c) */
-    fy_pool groups;   /* gets of several pieces (pieces.c) */
-    int lines_logged; /* about untracked operations that failed */
+    fy_call_slots gets;  /* of fy_pending_get (get.c) */
+    fy_call_slots words; /* of fy_word_wait (word.c) */
+    fy_pool follows;     /* what is run after a transfer (transfer.c) */
+    fy_pool groups;      /* gets of several pieces (pieces.c) */
+    int lines_logged;    /* about untracked operations that failed */
 } fy_memory;
 
 static inline fy_memory *fy_memory_of(const ferry *f)

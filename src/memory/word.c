@@ -23,7 +23,7 @@ typedef struct query {
 
 static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track)
 {
-    fy_slots *w = &fy_memory_of(f)->words;
+    fy_call_slots *w = &fy_memory_of(f)->words;
     fy_frame frame = {.kind = FY_KIND_WORD,
                       .word_count = QUERY_WORDS,
                       .handler = q->verb,
@@ -35,7 +35,7 @@ static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track
         int error = fy_memory_start(f, q->rank, &about, sizeof(uint64_t), track, &op);
         if (error != 0)
             return error;
-        fy_word_wait *wait = fy_slot_take(w, q->rank, op);
+        fy_word_wait *wait = fy_call_slot_take(w, q->rank, op);
         if (wait == NULL) {
             fy_op_drop(f, op);
             return fy_fail(f, FERRY_ENOMEM, "%s: no memory to wait for the answer", q->name);
@@ -49,7 +49,7 @@ static int ask(ferry *f, const query *q, uint64_t *out, const ferry_track *track
     int error = fy_send_paced(f, q->rank, &frame, q->name);
     (void)fy_op_hold(f, op, false);
     if (error != 0 && index != NOBODY) {
-        fy_slot_give(w, index);
+        fy_call_slot_give(w, index);
         fy_op_drop(f, op);
     }
     return error;
@@ -210,8 +210,8 @@ static fy_verdict take_query(ferry *f, int source, const fy_frame *frame)
 
 static void take_answer(ferry *f, int source, const fy_frame *frame)
 {
-    fy_slots *w = &fy_memory_of(f)->words;
-    const fy_word_wait *wait = fy_slot_find(w, source, frame->words[0], frame->aux);
+    fy_call_slots *w = &fy_memory_of(f)->words;
+    const fy_word_wait *wait = fy_call_slot_find(w, source, frame->words[0], frame->aux);
     if (frame->word_count != ANSWER_WORDS || wait == NULL) {
         fy_bad_frame(f, source, frame, "an answer to no request");
         return;
@@ -220,7 +220,7 @@ static void take_answer(ferry *f, int source, const fy_frame *frame)
     uint32_t op = wait->slot.op;
     if (error == 0 && wait->out != NULL && fy_op_is_pending(f, op))
         *wait->out = frame->words[1];
-    fy_slot_give(w, wait->slot.index);
+    fy_call_slot_give(w, wait->slot.index);
     fy_op_end(f, op, error > 0 || error < INT16_MIN ? FERRY_EINVAL : (int)error);
 }
 
