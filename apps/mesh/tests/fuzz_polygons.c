@@ -4,8 +4,7 @@
  * cases, so that a crash or an endless case is told with its seed. A failing case is made smaller
  * while it fails, and written to a .poly file.
  *
- * usage: mesh_fuzz_polygons COAST.poly [CASES [FIRST [SLOWER]]]
- * FIRST names the first case, default 1. SLOWER replaces the factor of ten in time. */
+ * usage: mesh_fuzz_polygons COAST.poly [CASES [FIRST]]     FIRST names the first case, default 1 */
 #include "shapes.h"
 
 #include "check.h"
@@ -22,9 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A case may take this many times as long as its sound shape takes for as many triangles, if the
- * command says no other number. A mesh of good triangles in a strip of land must have triangles as
- * small as the strip is wide. */
+/* A case may take this many times as long as its sound shape takes for as many triangles. A mesh of
+ * good triangles in a strip of land must have triangles as small as the strip is wide. */
 #define SLOWER_MAX 10.0
 /* Shapes that take less than so many seconds count as if they took so many. */
 #define TIME_FLOOR 0.004
@@ -49,7 +47,6 @@ typedef struct fuzzer {
     shape base, bad;
     shape_point coast[SHAPE_POINTS_MAX];
     int coast_count;
-    double slower; /* how many times as long as its sound shape a case may take */
 } fuzzer;
 
 static double cpu_seconds(void)
@@ -294,8 +291,8 @@ static bool is_slow(fuzzer *f, uint64_t number, int index, const char *text, eff
         }
         effort sound = sound_effort(f, index, number);
         double more = fmax(1.0, (double)spent.triangles / (double)sound.triangles);
-        allowed = fmax(allowed, f->slower * more * sound.seconds);
-        f->p->finer += i == 0 && spent.seconds > f->slower * sound.seconds;
+        allowed = fmax(allowed, SLOWER_MAX * more * sound.seconds);
+        f->p->finer += i == 0 && spent.seconds > SLOWER_MAX * sound.seconds;
     }
     (void)snprintf(why, 4096, "%.3f s, %lld triangles; at most %.3f s expected\n", spent.seconds,
                    (long long)spent.triangles, allowed);
@@ -312,7 +309,7 @@ static outcome run_case(fuzzer *f, uint64_t number)
     const demand want = case_demand(&f->bad, number);
     effort spent;
     outcome o = run_text(text, &want, &spent, why);
-    if (o != WRONG && spent.seconds > f->slower * TIME_FLOOR &&
+    if (o != WRONG && spent.seconds > SLOWER_MAX * TIME_FLOOR &&
         is_slow(f, number, index, text, spent, why)) {
         o = SLOW;
     }
@@ -390,12 +387,11 @@ int main(int argc, char **argv)
 {
     static fuzzer f;
     if (argc < 2) {
-        fprintf(stderr, "usage: mesh_fuzz_polygons COAST.poly [CASES [FIRST [SLOWER]]]\n");
+        fprintf(stderr, "usage: mesh_fuzz_polygons COAST.poly [CASES [FIRST]]\n");
         return 2;
     }
     uint64_t cases = argc > 2 ? strtoull(argv[2], NULL, 10) : 400;
     uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-    f.slower = argc > 4 ? strtod(argv[4], NULL) : SLOWER_MAX;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     f.p = mmap(NULL, sizeof *f.p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (f.p == MAP_FAILED || read_coast(&f, argv[1]) != 0) {
