@@ -66,6 +66,8 @@ int ferry_window_xarray_create(ferry_window *w, int64_t first, const ferry_floor
 {
     uint64_t cells;
     ferry_xarray *x = NULL;
+    if (out == NULL)
+        return fy_fail(w->f, FERRY_EINVAL, "window_xarray_create: the result is missing");
     int error = ferry_floorplan_check(w->f, blocks, ferry_ranks(w->f), (ferry_region){0}, 0);
     if (error != 0)
         return error;

@@ -242,6 +242,11 @@ static void refusals_of_blocks(ferry *f)
                  FERRY_EINVAL);
     CHECK(f, ferry_window_xarray_create(s.window, 999999, &s.blocks, 8, (ferry_point){{-1, 1}},
                                         &x) == FERRY_EINVAL);
+    CHECK(f, ferry_window_xarray_create(s.window, FIRST, NULL, 8, outside, &x) == FERRY_EINVAL);
+    CHECK(f,
+          ferry_window_xarray_create(s.window, FIRST, &s.blocks, 8, outside, NULL) == FERRY_EINVAL);
+    CHECK(f, ferry_xarray_create(f, NULL, 8, outside, &x) == FERRY_EINVAL);
+    CHECK(f, ferry_xarray_create(f, &s.blocks, 8, outside, NULL) == FERRY_EINVAL);
     CHECK(f, x == NULL && index == -1);
     free(owners);
     plate_free(&s);

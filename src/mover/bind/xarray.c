@@ -15,7 +15,7 @@ static int check_array(ferry *f, const ferry_floorplan *blocks, size_t element_b
     if (element_bytes == 0)
         return fy_mover_fail(f, FERRY_EINVAL, "xarray: elements of 0 bytes, expected 1 or more");
     int error = ferry_floorplan_check(f, blocks, ferry_ranks(f), (ferry_region){0}, 0);
-    for (int d = 0; d < blocks->dims && error == 0; d++)
+    for (int d = 0; error == 0 && d < blocks->dims; d++)
         if (ghosts->at[d] < 0 || ghosts->at[d] > FERRY_COORDINATE_MAX)
             error = fy_mover_fail(f, FERRY_EINVAL,
                                   "xarray: %lld ghosts in dimension %d, expected 0 or more",
@@ -60,6 +60,8 @@ int ferry_xarray_create(ferry *f, const ferry_floorplan *blocks, size_t element_
                         ferry_point ghosts, ferry_xarray **out)
 {
     ferry_xarray *x;
+    if (out == NULL)
+        return fy_mover_fail(f, FERRY_EINVAL, "xarray: the result is missing");
     int error = fy_xarray_make(f, blocks, element_bytes, ghosts, &x);
     if (error)
         return error;
@@ -79,6 +81,8 @@ int ferry_xarray_create_over(ferry *f, const ferry_floorplan *blocks, size_t ele
                              ferry_point ghosts, const ferry_grid *grids, ferry_xarray **out)
 {
     ferry_xarray *x;
+    if (out == NULL)
+        return fy_mover_fail(f, FERRY_EINVAL, "xarray: the result is missing");
     int error = fy_xarray_make(f, blocks, element_bytes, ghosts, &x);
     if (error)
         return error;

@@ -136,6 +136,8 @@ static int check_cover(ferry *f, const fy_tree *tree, ferry_region domain)
 int ferry_floorplan_check(ferry *f, const ferry_floorplan *plan, int ranks, ferry_region domain,
                           int rules)
 {
+    if (plan == NULL)
+        return fy_mover_fail(f, FERRY_EINVAL, "floor plan: NULL, expected a floor plan");
     if (plan->dims < 1 || plan->dims > FERRY_DIMS_MAX)
         return fy_mover_fail(f, FERRY_EINVAL, "floor plan: %d dimensions, not 1 to %d", plan->dims,
                              FERRY_DIMS_MAX);
