@@ -128,17 +128,23 @@ static void in_put(ferry *f, ferry_window *w, int victim, bool view)
     if (ferry_rank(f) == victim)
         put_until_death(f, w, view);
     CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 0) == 0);
-    for (int error = 0; error != FERRY_EPEER;) {
-        const ferry_window_target target = {NULL, 0, &size};
+    const ferry_window_target target = {NULL, 0, &size};
+    int error = 0;
+    while (error != FERRY_EPEER) {
         error = ferry_window_get(w, 0, 0, &target, NULL);
         CHECK(f, error == 0 || error == FERRY_ETOOLONG || error == FERRY_EPEER);
         error = ferry_window_put(w, victim, 0, &value, NULL);
         CHECK(f, error == FERRY_ESTATE || error == FERRY_EPEER);
         (void)ferry_wait(f, 100000);
     }
+    /* One rank is told that the death has spoiled the element, once. */
+    error = ferry_window_get(w, 0, 0, &target, NULL);
+    if (error == FERRY_EPEER)
+        error = ferry_window_get(w, 0, 0, &target, NULL);
+    CHECK(f, error == 0 || error == FERRY_ETOOLONG);
     CHECK(f, !view || size == ELEMENT_BYTES);
     CHECK(f, ferry_window_put(w, 0, 0, NULL, NULL) == 0);
-    int error = ferry_window_unlock(w, 0);
+    error = ferry_window_unlock(w, 0);
     CHECK(f, error == (view ? FERRY_EINVAL : 0) || error == FERRY_EPEER);
     CHECK(f, ferry_window_lock(w, FERRY_WINDOW_SHARED, 0) == 0);
     error = ferry_window_fetch(w, 0, 1 + ferry_rank(f), &add, &number, NULL);
