@@ -1,5 +1,4 @@
-/* The calls of collectives: the record of a call, and the way each is carried out. Every call of
- * the program runs through this file, so it is built for speed (CMakeLists.txt). */
+/* The calls of collectives: the record of a call, and the way each is carried out. */
 #include "core/collective.h"
 
 #include <stdio.h>
