@@ -86,6 +86,7 @@ static double fences(state *s, const bench_job *job, bool puts)
     const uint64_t warm = bench_warmup(job);
     const ferry_window_value value = {s->own, job->size_bytes};
     uint64_t start = 0;
+    check(s->f, ferry_window_fence(s->window)); /* opens the first epoch */
     for (uint64_t i = 0; i < warm + job->count; i++) {
         if (i == warm)
             start = bench_now();
