@@ -331,13 +331,31 @@ static void find_largest(const mesh_parts *p, islands *is, int32_t *largest)
     }
 }
 
+/* The `depth` triangles on the stack have come to the largest islands of their parts, and join what
+ * they touch to these. */
+static void extend_largest(const mesh_parts *p, islands *is, const int32_t *largest, int32_t depth)
+{
+    for (int32_t k = 0; k < depth; k++) {
+        is->label[is->stack[k]] = largest[mesh_part_of(p, is->stack[k])];
+    }
+    while (depth > 0) {
+        int32_t t = is->stack[--depth], own = mesh_part_of(p, t);
+        for (int32_t i = 0; i < 3; i++) {
+            int32_t n = mesh_across(p->coarse, t, i);
+            if (n >= 0 && mesh_part_of(p, n) == own && is->label[n] != largest[own]) {
+                is->label[n] = largest[own];
+                is->stack[depth++] = n;
+            }
+        }
+    }
+}
+
 /* Gives the triangles of lesser islands that lie beside another part to that part; returns how
- * many. */
-static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
+ * many. Largest islands only grow, so the labels are kept up to date. */
+static int32_t join_islands(mesh_parts *p, islands *is, const int32_t *largest)
 {
     const mesh_sub *s = p->coarse;
     int32_t moved = 0;
-    find_largest(p, is, largest);
     for (int32_t t = 0; t < s->head.tri_count; t++) {
         int32_t own = mesh_part_of(p, t);
         for (int32_t i = 0; i < 3 && is->label[t] != largest[own]; i++) {
@@ -345,11 +363,12 @@ static int32_t join_islands(mesh_parts *p, islands *is, int32_t *largest)
             int32_t other = n >= 0 ? mesh_part_of(p, n) : own;
             if (other != own && is->label[n] == largest[other]) {
                 move_group(p, p->group[t], other);
-                moved++;
+                is->stack[moved++] = t;
                 break;
             }
         }
     }
+    extend_largest(p, is, largest, moved);
     return moved;
 }
 
@@ -392,11 +411,12 @@ static int32_t mend_islands(mesh_parts *p)
     if (is.label != NULL && is.weight != NULL && is.stack != NULL && largest != NULL) {
         int32_t more = 1;
         moved = 0;
+        find_largest(p, &is, largest);
         for (int32_t pass = 0; more > 0; pass++) {
             more = join_islands(p, &is, largest);
             if (more > 0 && pass >= PASSES_MAX) {
-                find_largest(p, &is, largest);
                 more = move_islands(p, &is, largest);
+                find_largest(p, &is, largest);
             }
             moved = more < 0 ? -1 : moved + more;
         }
