@@ -30,12 +30,12 @@ typedef struct ferry_balance_options {
     }
 
 /* Makes an object on this rank schedulable: all its messages become tasks. Call it before its first
- * message. Messages of one rank to one object run in the order sent: none overtakes the tasks. For
- * messages that run on arrival use another object. Borrows `options` (NULL: defaults) and what it
- * points to; the object keeps the values. FERRY_ENOENT: not here. FERRY_ESTATE: schedulable
- * already. FERRY_EINVAL: a number is negative or not finite, a dependency names no object, or as
- * ferry_balance_choose. [app thread, handlers | never blocks] prema.txt 5.2.1
- * (ilb_register_mobile_obj). */
+ * message. Deviation: the paper's plain message, which runs on arrival, is not offered: it would
+ * overtake tasks, and messages of one rank to one object run in the order sent. Borrows `options`
+ * (NULL: defaults) and what it points to; the object keeps the values. FERRY_ENOENT: not here.
+ * FERRY_ESTATE: schedulable already. FERRY_EINVAL: a number is negative or not finite, a dependency
+ * names no object, or as ferry_balance_choose. [app thread, handlers | never blocks]
+ * prema.txt 5.2.1. */
 FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
                                                const ferry_balance_options *options);
 
@@ -46,12 +46,13 @@ FERRY_API FERRY_MUST_USE int ferry_balance_add(ferry *f, ferry_object object,
  * handlers | polls | may block] prema.txt 5.2.1 (ilb_phase_set). */
 FERRY_API int ferry_balance_enable(ferry *f, bool on);
 
-/* Chooses the scheduler by its name, or by the path of a shared object, which contains a '/'. Every
- * rank chooses the same, before its first ferry_balance_add and before any object that balances
- * arrives. If the environment has FERRY_SCHEDULER, that counts, and `name` is ignored.
+/* Chooses the scheduler by its name, or by the path, with a '/', of a shared object. Every rank
+ * chooses the same, before its first ferry_balance_add and before a schedulable object arrives.
+ * FERRY_SCHEDULER in the environment overrides `name`. Deviation of `multilist` from prema.txt
+ * 5.4.2.4: a rank runs its own best object while it fetches a better one, so as not to wait.
  * FERRY_EINVAL: no scheduler has that name (the message lists the names), or the shared object
  * cannot be opened or contains no scheduler. FERRY_ESTATE: a scheduler runs already. [app thread |
- * never blocks] prema.txt 5.2.1 (ilb_register_scheduler). */
+ * never blocks] */
 FERRY_API FERRY_MUST_USE int ferry_balance_choose(ferry *f, const char *name);
 
 /* Name of the scheduler in use. Lends until ferry_close. [app thread | never blocks] */

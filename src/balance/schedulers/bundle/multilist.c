@@ -8,10 +8,11 @@
  * with its last task) sends REQUEST to the rank with the greatest number. That sends the object
  * that is best for the asker, whatever its priority has become, or NONE. If numbers are equal, each
  * rank begins with another. A rank with work asks too, for an object that is better by more than a
- * quarter than all that it has. The thesis runs the better object next, wherever it is. Here a rank
- * runs its own best until that has come. It runs an object that has come so before anybody else can
- * have it. Each choice looks at all that waits. Telling all others costs messages in proportion to
- * the ranks: meant for up to a few hundred. */
+ * quarter than all that it has. Deviation: the thesis runs the better object next, wherever it is.
+ * Here a rank runs its own best until that has come, so that it does not wait for a migration. It
+ * runs an object that has come so before anybody else can have it. Each choice looks at all that
+ * waits, where the thesis keeps sorted lists, since priorities change without a call. Telling all
+ * others costs messages in proportion to the ranks: meant for up to a few hundred. */
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
