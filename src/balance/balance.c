@@ -453,8 +453,7 @@ static int open_layer(ferry *f, const ferry_options *options)
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     fy_random_init(&s->random, seed, (uint64_t)s->rank);
     fy_list_init(&s->outbound);
-    for (; fy_schedulers[s->table_count] != NULL; s->table_count++)
-        s->table[s->table_count] = fy_schedulers[s->table_count];
+    s->table[s->table_count++] = &fy_scheduler_ferry;
     fy_layer_state_set(f, FY_LAYER_BALANCE, s);
     s->objects->watch = &fy_balance_watch;
     if (s->objects->info.starting != 0 && s->objects->info.starting < s->ranks)

@@ -9,8 +9,8 @@
 
 #include "balance/balance.h"
 #include "balance/schedulers/buckets.h"
+#include "balance/schedulers/bundle/waiting.h"
 #include "balance/schedulers/coordinator.h"
-#include "balance/schedulers/waiting.h"
 
 enum { ITEMS = 200 };
 

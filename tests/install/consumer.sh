@@ -132,11 +132,11 @@ done
 # Schedulers of a plug-in that is gone are missed by the shared library alone.
 rm "$prefix/$libdir/ferry/ferry-schedulers.so"
 expect env FERRY_SCHEDULER=master "$scratch/build/consumer_static"
-expect env FERRY_SCHEDULER=none "$scratch/build/consumer_shared"
+expect env FERRY_SCHEDULER=ferry "$scratch/build/consumer_shared"
 got=$(env FERRY_SCHEDULER=master "$scratch/build/consumer_shared" 2>&1) &&
     fail "runs a scheduler whose plug-in is missing"
 case $got in
-*"scheduler \"master\" is none of ferry, none,"*"ferry-schedulers.so is missing"*) ;;
+*"scheduler \"master\" is none of ferry,"*"ferry-schedulers.so is missing"*) ;;
 *) fail "without its plug-in the scheduler is missed so: $got" ;;
 esac
 

@@ -4,24 +4,9 @@
 
 #include <ferry/scheduler.h>
 
-#include "balance/schedulers/waiting.h"
-
 /* Limits of parameters: the greatest number of objects, and the greatest load. */
 #define FY_OBJECTS_MAX 1000000000
 #define FY_LOAD_MAX 1e300
-
-/* For policies whose state comes from malloc and begins with their fy_waiting: four functions of
- * the scheduler. */
-void fy_policy_destroy(ferry_scheduling *s, void *state);
-void fy_policy_remove(ferry_scheduling *s, void *state, ferry_schedulable *item);
-bool fy_policy_empty(ferry_scheduling *s, void *state);
-ferry_schedulable *fy_policy_ahead(ferry_scheduling *s, void *state,
-                                   const ferry_schedulable *after);
-
-/* Sends three words; a number as a word, and back. */
-void fy_policy_tell(ferry_scheduling *s, int rank, uint64_t what, uint64_t a, uint64_t b);
-uint64_t fy_word_of(double number);
-double fy_number_of(uint64_t word);
 
 /* A parameter in microseconds, which may be as few as `low`, in nanoseconds. */
 uint64_t fy_policy_ns(ferry_scheduling *s, const char *name, double otherwise, double low);

@@ -10,6 +10,7 @@ const fy_bundle fy_bundle_schedulers = {
             &fy_scheduler_gradient,         /* word of idle ranks spreads */
             &fy_scheduler_multilist,        /* priorities of objects and ranks */
             &fy_scheduler_master,           /* work is collected and handed out */
+            &fy_scheduler_none,             /* nothing moves */
             &fy_scheduler_rotate,           /* everything moves, to test programs */
             &fy_scheduler_inplace,          /* everything is packed and unpacked, to test them */
         },

@@ -15,9 +15,8 @@
 
 #include "balance/schedulers/buckets.h"
 #include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/bundle/lists.h"
 #include "balance/schedulers/bundle/neighbours.h"
-#include "balance/schedulers/policy.h"
-#include "balance/schedulers/waiting.h"
 #include "base/alloc.h"
 
 enum { QUERY, LOAD, OFFER, TAKE };

@@ -14,9 +14,8 @@
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/bundle/lists.h"
 #include "balance/schedulers/bundle/neighbours.h"
-#include "balance/schedulers/policy.h"
-#include "balance/schedulers/waiting.h"
 #include "base/alloc.h"
 
 enum { STATUS, OFFER, TAKE };

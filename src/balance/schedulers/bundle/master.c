@@ -21,8 +21,7 @@
 #include <string.h>
 
 #include "balance/schedulers/bundle/bundle.h"
-#include "balance/schedulers/policy.h"
-#include "balance/schedulers/waiting.h"
+#include "balance/schedulers/bundle/lists.h"
 #include "base/alloc.h"
 
 enum { REQUEST };

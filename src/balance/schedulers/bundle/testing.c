@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 #include "balance/schedulers/bundle/bundle.h"
-#include "balance/schedulers/policy.h"
-#include "balance/schedulers/waiting.h"
+#include "balance/schedulers/bundle/lists.h"
 #include "base/alloc.h"
 
 static int create(ferry_scheduling *s, void **out)

@@ -1,9 +1,8 @@
 /* None: nothing moves. Objects run in the order in which they got their tasks. */
 #include <stdlib.h>
 
-#include "balance/schedulers/policy.h"
-#include "balance/schedulers/schedulers.h"
-#include "balance/schedulers/waiting.h"
+#include "balance/schedulers/bundle/bundle.h"
+#include "balance/schedulers/bundle/lists.h"
 #include "base/alloc.h"
 
 static int create(ferry_scheduling *s, void **out)

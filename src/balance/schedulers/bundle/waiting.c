@@ -1,4 +1,4 @@
-#include "balance/schedulers/waiting.h"
+#include "balance/schedulers/bundle/waiting.h"
 
 #include <stdlib.h>
 
