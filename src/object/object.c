@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int ferry_object_type_register(ferry *f, const ferry_object_ops *ops, ferry_object_type *out)
+__attribute__((cold)) int ferry_object_type_register(ferry *f, const ferry_object_ops *ops,
+                                                     ferry_object_type *out)
 {
     fy_objects *objects = fy_objects_of(f);
     if (ops == NULL || out == NULL)
@@ -110,7 +111,8 @@ fy_record *fy_record_here(ferry *f, ferry_object object)
     return state == FY_RESTING || state == FY_RUNNING || state == FY_PINNED ? record : NULL;
 }
 
-int fy_fail_absent(ferry *f, const char *call, ferry_object object, const fy_record *record)
+__attribute__((cold)) int fy_fail_absent(ferry *f, const char *call, ferry_object object,
+                                         const fy_record *record)
 {
     return fy_fail(f, FERRY_ENOENT, "%s: object %016llx is %s rank %d", call,
                    (unsigned long long)object.word,
