@@ -4,8 +4,9 @@
  * docs/guide/from-openshmem.md says what differs and what is left out. Symmetric memory is what
  * shmem_malloc gives, and the global and static variables of the program itself.
  *
- * OpenSHMEM has no handle, so the library keeps one state for the process. One thread of a PE calls
- * these functions. A call that fails ends the job with a message, as ferry_abort does. */
+ * OpenSHMEM has no handle, so the library keeps one state for the process. Threads of a PE make
+ * calls one at a time (SHMEM_THREAD_SERIALIZED). A call that fails ends the job with a message, as
+ * ferry_abort does. */
 #ifndef FERRY_SHMEM_H
 #define FERRY_SHMEM_H
 

@@ -133,7 +133,7 @@ int shmem_init_thread(int requested, int *provided)
 
 void shmem_query_thread(int *provided)
 {
-    *provided = SHMEM_THREAD_FUNNELED;
+    *provided = SHMEM_THREAD_SERIALIZED;
 }
 
 void shmem_finalize(void)

@@ -105,7 +105,7 @@ static void queries(long *heap)
     shmem_info_get_name(name);
     shmem_query_thread(&provided);
     CHECK(major == 1 && minor == 5 && strcmp(name, "Ferry") == 0);
-    CHECK(provided == SHMEM_THREAD_FUNNELED);
+    CHECK(provided == SHMEM_THREAD_SERIALIZED);
     long *theirs = shmem_ptr(heap, right);
     if (theirs != NULL)
         *theirs = me;
