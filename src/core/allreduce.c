@@ -9,7 +9,7 @@
 #include "core/rank.h"
 
 enum { PIECE_BYTES = 32 * 1024, TAGS_PER_PART = 128 };
-enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_MEET = 80 }; /* rounds are below */
+enum { TAG_PAIR = 40, TAG_RESULT = 41, TAG_READY = 42, TAG_BARRIER = 80 }; /* rounds are below */
 
 /* The piece that a part works on: in place in `out`, or, where that is not wanted, in scratch. */
 typedef struct part {
@@ -138,7 +138,7 @@ void fy_plan_reduce(ferry *f, fy_collective *c)
     part p;
     size_t at = c->done;
     if (c->part == 0)
-        fy_plan_meet_sometimes(f, c, TAG_MEET);
+        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     if (!begin(f, c, &p, false))
         return;
     unsigned char *out = c->what.out;
@@ -160,7 +160,7 @@ void fy_plan_scan(ferry *f, fy_collective *c)
     bool inclusive = c->what.kind == FERRY_SCAN_INCLUSIVE;
     size_t at = c->done;
     if (c->part == 0)
-        fy_plan_meet_sometimes(f, c, TAG_MEET);
+        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     if (!begin(f, c, &p, false))
         return;
     unsigned char *result = p.bytes == 0 ? NULL : (unsigned char *)c->what.out + at;

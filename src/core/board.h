@@ -4,7 +4,7 @@
 
 #include "port/port.h"
 
-/* Calls of ranks that meet (meet.c), then marks of messages (mail.c). */
+/* Calls of ranks that meet (collective_board.c), then marks of messages (mail.c). */
 #define FY_BOARD_CORE_BYTES 2048u
 #define FY_BOARD_MARKS_BYTES 2048u
 

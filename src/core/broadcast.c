@@ -6,7 +6,7 @@
 #include "core/collective.h"
 #include "core/rank.h"
 
-enum { TAG_MEET = 0, TAG_READY = 64, TAG_DATA = 65 };
+enum { TAG_BARRIER = 0, TAG_READY = 64, TAG_DATA = 65 };
 enum { PIECE_BYTES = 64 * 1024 };
 
 typedef struct tree {
@@ -31,7 +31,7 @@ static tree tree_of(const fy_collective *c)
 /* The post of the data is the first after those of the meeting. */
 static void begin(ferry *f, fy_collective *c, const tree *t, bool large)
 {
-    fy_plan_meet_sometimes(f, c, TAG_MEET);
+    fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     for (int bit = t->mask / 2; bit > 0 && large; bit /= 2) {
         if (bit >= c->ranks - t->self)
             continue;

@@ -107,7 +107,7 @@ struct fy_collective {
     bool told;     /* all know of the error */
     bool finished; /* no longer among the running */
     bool kept;     /* its caller waits and frees it */
-    bool by_board; /* carried out by meet.c, without steps */
+    bool by_board; /* carried out by collective_board.c, without steps */
     uint32_t op;
     uint64_t doubt_ns; /* when its step has waited long; 0: it has not slept yet */
     fy_collective_call call;
@@ -139,7 +139,7 @@ typedef struct fy_collectives {
     fy_collective *spare;
     fy_group *group;  /* of the members */
     fy_group *groups; /* the program's */
-    void **boards;    /* of all ranks; NULL when they do not all share memory (meet.c) */
+    void **boards; /* of all ranks; NULL when they do not all share memory (collective_board.c) */
     fy_queue early;
     const char *phase; /* the scheduler, for the call that ferry_balance_enable makes; else NULL */
     bool phase_on;
@@ -202,8 +202,8 @@ void fy_collectives_doubt(ferry *f, int rank, const fy_elsewhere *e);
 void fy_collectives_look_refused(ferry *f);
 
 /* Looks whether a rank that call `c` has waited for has called something else, where the board says
- * so; ends the call then (meet.c). */
-void fy_meet_doubt(ferry *f, fy_collective *c);
+ * so; ends the call then (collective_board.c). */
+void fy_collective_board_doubt(ferry *f, fy_collective *c);
 
 /* Tells the ranks that call `c` waits for which call it is: they may have called something else. */
 void fy_collective_tell(ferry *f, const fy_collective *c);
@@ -247,11 +247,11 @@ void fy_collective_combine(const fy_collective *c, void *into, const void *low, 
 
 /* Steps after which every rank is known to have begun the call; uses tags from `tag` to
  * `tag` + 31. */
-void fy_plan_meet(ferry *f, fy_collective *c, int32_t tag);
+void fy_plan_add_barrier(ferry *f, fy_collective *c, int32_t tag);
 
-/* As fy_plan_meet, in some calls: nobody waits for a root, say, so others could run ahead of it and
- * what they send would wait in its memory. */
-void fy_plan_meet_sometimes(ferry *f, fy_collective *c, int32_t tag);
+/* As fy_plan_add_barrier, in one of 16 calls. The other ranks wait for no root, for example, so one
+ * rank could run ahead of the others, and its frames would wait in their memory. */
+void fy_plan_add_barrier_sometimes(ferry *f, fy_collective *c, int32_t tag);
 
 /* How ranks pair up to reduce: `rest` pairs of neighbours, so that 2^k positions remain. */
 typedef struct fy_pairing {
@@ -263,15 +263,15 @@ fy_plan fy_plan_barrier, fy_plan_broadcast, fy_plan_allreduce, fy_plan_reduce, f
     fy_plan_gather, fy_plan_allgather, fy_plan_exchange, fy_plan_reduce_scatter;
 
 /* Finds the boards. FERRY_ENOMEM. */
-int fy_meet_init(ferry *f);
-/* Whether all ranks that wait in this call can do so at the board (meet.c). */
-bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_bytes);
+int fy_collective_board_init(ferry *f);
+/* Whether all ranks that wait in this call can do so at the board (collective_board.c). */
+bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size_t size_bytes);
 /* Tells what this rank calls, for ranks that wait at the board for another call. */
-void fy_meet_announce(ferry *f, const fy_collective *c);
+void fy_collective_board_announce(ferry *f, const fy_collective *c);
 /* Writes this rank's lines again if they were overwritten. */
-void fy_meet_repair(ferry *f);
+void fy_collective_board_repair(ferry *f);
 /* Carries out a call at the board; polls meanwhile. */
-void fy_meet(ferry *f, fy_collective *c);
+void fy_collective_board_run(ferry *f, fy_collective *c);
 
 /* As ferry_barrier; while it waits the port is told `doing`. */
 int fy_barrier(ferry *f, fy_doing doing);

@@ -16,7 +16,7 @@ int fy_collectives_init(ferry *f)
         fy_set_add(members, rank);
     f->collectives.group = fy_group_create(members, f->ranks, f->rank);
     free(members);
-    return f->collectives.group == NULL ? FERRY_ENOMEM : fy_meet_init(f);
+    return f->collectives.group == NULL ? FERRY_ENOMEM : fy_collective_board_init(f);
 }
 
 /* `rank` has gone: from the members or a group of the program. A rank that is leaving may have made

@@ -121,7 +121,7 @@ uint64_t fy_collectives_look_late(ferry *f, uint64_t now)
             c->doubt_ns = now + (f->collectives.boards != NULL ? LATE_NS : LATE_FAR_NS);
         } else if (now >= c->doubt_ns) {
             c->doubt_ns = UINT64_MAX; /* once for each step */
-            fy_meet_doubt(f, c);
+            fy_collective_board_doubt(f, c);
             if (c->error == 0)
                 fy_collective_tell(f, c);
         }

@@ -45,20 +45,20 @@ enum {
 
 /* The kinds of core. */
 enum {
-    FY_KIND_REQUEST,    /* run a handler */
-    FY_KIND_LENT,       /* a frame of another kind, whose data are read where they are */
-    FY_KIND_SPREAD,     /* pass on, and run a handler */
-    FY_KIND_END,        /* an operation has ended (words: op, error) */
-    FY_KIND_COLLECTIVE, /* a part of a collective operation */
-    FY_KIND_WAVE,       /* control lane, either thread: termination waves */
-    FY_KIND_MAIL,       /* two-sided messages */
-    FY_KIND_LEAVE,      /* a rank that leaves, and answers to it */
-    FY_KIND_READY,      /* the source, which has joined, takes objects from now on */
-    FY_KIND_REFUSAL,    /* control lane, either thread: the source leaves this rank's requests with
-                           it */
-    FY_KIND_WHY,        /* control lane, either thread: this rank is to say what it does */
-    FY_KIND_CREDIT,     /* control lane, either thread: tokens against sending messages */
-    FY_KIND_LOSS,       /* work was lost; or handlers to compare */
+    FY_KIND_REQUEST,           /* run a handler */
+    FY_KIND_LENT,              /* a frame of another kind, whose data are read where they are */
+    FY_KIND_REQUEST_BROADCAST, /* pass on, and run a handler */
+    FY_KIND_END,               /* an operation has ended (words: op, error) */
+    FY_KIND_COLLECTIVE,        /* a part of a collective operation */
+    FY_KIND_WAVE,              /* control lane, either thread: termination waves */
+    FY_KIND_MAIL,              /* two-sided messages */
+    FY_KIND_LEAVE,             /* a rank that leaves, and answers to it */
+    FY_KIND_READY,             /* the source, which has joined, takes objects from now on */
+    FY_KIND_REFUSAL, /* control lane, either thread: the source leaves this rank's requests with
+                        it */
+    FY_KIND_WHY,     /* control lane, either thread: this rank is to say what it does */
+    FY_KIND_CREDIT,  /* control lane, either thread: tokens against sending messages */
+    FY_KIND_LOSS,    /* work was lost; or handlers to compare */
 };
 
 /* Handles one frame of a kind; borrowed until it returns. */
@@ -186,7 +186,7 @@ typedef struct __attribute__((may_alias)) fy_head {
     fy_account account;
     struct fy_peer **peer_pages; /* peer.h */
     int32_t *successors;         /* by rank, of those that have left; else -1; NULL: nobody has */
-    uint32_t hasty_frames;
+    uint32_t complete_frames;
     uint64_t done;
     ferry_stats stats;
     size_t owed_bytes;   /* of copies and records of operations that wait here, in no queue */
@@ -245,7 +245,7 @@ static inline fy_port *fy_port_of(const ferry *f)
  * for it, so a rank that waits for it can go on immediately. [application thread] */
 static inline void fy_frame_done(ferry *f)
 {
-    ((fy_head *)(void *)f)->hasty_frames++;
+    ((fy_head *)(void *)f)->complete_frames++;
 }
 
 /* The description of a kind; NULL when no layer of this program has it. */

@@ -9,7 +9,7 @@
 #include "core/rank.h"
 
 enum { SMALL_BYTES = 64 * 1024, PIECE_BYTES = 32 * 1024 };
-enum { TAG_DATA = 1, TAG_READY = 2, TAG_MEET = 80 };
+enum { TAG_DATA = 1, TAG_READY = 2, TAG_BARRIER = 80 };
 
 /* The pieces of `in` or `out`, of which one is looked at. */
 typedef struct pieces {
@@ -117,7 +117,7 @@ void fy_plan_exchange(ferry *f, fy_collective *c)
     pieces out = pieces_of(c, false, r.scatters || (r.gathers && !r.root));
     c->last = true;
     if (r.gathers || r.scatters)
-        fy_plan_meet_sometimes(f, c, TAG_MEET);
+        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     uint32_t first = c->post_count;
     receive_all(f, c, &r, out);
     uint32_t end = c->post_count;
@@ -145,7 +145,7 @@ void fy_plan_reduce_scatter(ferry *f, fy_collective *c)
     if (c->scratch == NULL && !fy_plan_scratch(f, c, scratch))
         return;
     if (c->part == 0) /* who gets nothing waits for nobody */
-        fy_plan_meet_sometimes(f, c, TAG_MEET);
+        fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     uint32_t post = c->post_count;
     for (int place = 0; place < c->ranks && own > 0; place++)
         if (place != c->self)

@@ -5,7 +5,7 @@
 #include "core/rank.h"
 
 enum { SMALL_BYTES = 64 * 1024 };
-enum { TAG_READY = 40, TAG_DATA = 41, TAG_MEET = 80 }; /* rounds are below; a ring's are above */
+enum { TAG_READY = 40, TAG_DATA = 41, TAG_BARRIER = 80 }; /* rounds are below; a ring's are above */
 enum { TAG_RING = 1024 };
 
 static bool is_small(const fy_collective *c)
@@ -79,7 +79,7 @@ static void gather_large(ferry *f, fy_collective *c)
 void fy_plan_gather(ferry *f, fy_collective *c)
 {
     c->last = true;
-    fy_plan_meet_sometimes(f, c, TAG_MEET);
+    fy_plan_add_barrier_sometimes(f, c, TAG_BARRIER);
     if (is_small(c))
         gather_small(f, c);
     else

@@ -66,7 +66,7 @@ static int check_lists(ferry *f, const fy_group *parent, const entry *entries)
     return 0;
 }
 
-static int meet(ferry *f, fy_group *parent, fy_group *group)
+static int first_barrier(ferry *f, fy_group *parent, fy_group *group)
 {
     const ferry_collective barrier = {
         .size = sizeof(barrier), .kind = FERRY_BARRIER, .group = group};
@@ -105,7 +105,7 @@ static int make(ferry *f, fy_group *parent, entry own, fy_group **out)
         error = check_lists(f, parent, entries);
     if (error == 0 && own.colour != FERRY_NO_COLOUR) {
         choose(f, parent, entries, group);
-        error = meet(f, parent, group);
+        error = first_barrier(f, parent, group);
     }
     fy_group_drop(parent);
     if (error != 0 || own.colour == FERRY_NO_COLOUR) {

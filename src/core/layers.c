@@ -24,7 +24,7 @@ static const fy_kind_info kinds[] = {
     [FY_KIND_REQUEST] = {fy_request_deliver, fy_request_hold, "request",
                          FY_FRAME_ASKS | FY_FRAME_TAGGED | FY_FRAME_LENDABLE},
     [FY_KIND_LENT] = {fy_lent_deliver, NULL, "lent", FY_FRAME_ASKS},
-    [FY_KIND_SPREAD] = {fy_spread_deliver, NULL, "broadcast", FY_FRAME_ASKS},
+    [FY_KIND_REQUEST_BROADCAST] = {fy_request_broadcast_deliver, NULL, "broadcast", FY_FRAME_ASKS},
     [FY_KIND_END] = {fy_op_deliver, NULL, "end", 0},
     [FY_KIND_COLLECTIVE] = {fy_collective_deliver, NULL, "collective", 0},
     [FY_KIND_WAVE] = {fy_wave_deliver, NULL, "quiesce", 0},

@@ -1,4 +1,4 @@
-/* The target's side of two-sided messages: receives, what they meet, and pulling. */
+/* The target's side of two-sided messages: receives, the messages that match them, and pulling. */
 #include <string.h>
 
 #include "base/copy.h"
@@ -150,7 +150,7 @@ static bool accept_offer(ferry *f, fy_want *want, int source, const fy_frame *fr
 }
 
 /* A receive, which stands under no key, has its message; unless it returns false. */
-static bool meet(ferry *f, fy_want *want, int source, const fy_frame *frame)
+static bool finish_receive(ferry *f, fy_want *want, int source, const fy_frame *frame)
 {
     bool offered = frame->handler == FY_MAIL_OFFER;
     size_t size_bytes = offered ? frame->words[0] : frame->size_bytes;
@@ -170,18 +170,18 @@ static bool meet(ferry *f, fy_want *want, int source, const fy_frame *frame)
     return true;
 }
 
-/* Lets a receive meet a message that is here, or wait for one. */
+/* Gives a receive a message that has come and matches it, or lets it wait for one. */
 static int post(ferry *f, fy_want *want)
 {
     fy_mail *mail = &f->mail;
-    for (bool met = false; !met;) {
+    for (bool matched = false; !matched;) {
         fy_item *item = fy_item_find(mail, want->rank, want->tag);
         if (item == NULL)
             return fy_want_place(mail, want);
         if (!fy_op_end_reserve(f))
             return FERRY_ENOMEM;
         fy_packet *packet = fy_item_take(mail, item);
-        met = meet(f, want, packet->rank, &packet->frame);
+        matched = finish_receive(f, want, packet->rank, &packet->frame);
         fy_packet_destroy(&f->packets, packet);
     }
     return 0;
@@ -251,7 +251,7 @@ fy_verdict fy_mail_take_message(ferry *f, int source, const fy_frame *frame)
     fy_want *want = fy_want_find(&f->mail, source, frame->tag);
     if (want != NULL) {
         fy_want_remove(&f->mail, want);
-        if (!meet(f, want, source, frame))
+        if (!finish_receive(f, want, source, frame))
             post_again(f, want);
         return FY_TAKEN;
     }

@@ -116,9 +116,9 @@ void fy_collective_combine(const fy_collective *c, void *into, const void *low, 
         fy_reduce(c->what.type, c->what.reduction, into, low, high, count);
 }
 
-/* Dissemination: in round r a rank tells the one 2^r above it and hears from the one 2^r below;
- * after log2(ranks) rounds each has heard, at some remove, from all. */
-void fy_plan_meet(ferry *f, fy_collective *c, int32_t tag)
+/* Dissemination: in round r a rank sends to the rank 2^r above it and receives from the rank 2^r
+ * below it. After log2(ranks) rounds it has received from all, directly or through others. */
+void fy_plan_add_barrier(ferry *f, fy_collective *c, int32_t tag)
 {
     for (int distance = 1; distance < c->ranks; distance *= 2, tag++) {
         int to = (int)(((int64_t)c->self + distance) % c->ranks);
@@ -129,16 +129,16 @@ void fy_plan_meet(ferry *f, fy_collective *c, int32_t tag)
     }
 }
 
-void fy_plan_meet_sometimes(ferry *f, fy_collective *c, int32_t tag)
+void fy_plan_add_barrier_sometimes(ferry *f, fy_collective *c, int32_t tag)
 {
-    enum { MEET_INTERVAL = 16 };
-    if (c->number % MEET_INTERVAL == 0)
-        fy_plan_meet(f, c, tag);
+    enum { BARRIER_INTERVAL = 16 };
+    if (c->number % BARRIER_INTERVAL == 0)
+        fy_plan_add_barrier(f, c, tag);
 }
 
 void fy_plan_barrier(ferry *f, fy_collective *c)
 {
-    fy_plan_meet(f, c, 0);
+    fy_plan_add_barrier(f, c, 0);
     c->last = true;
 }
 

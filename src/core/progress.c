@@ -26,7 +26,7 @@
 enum { QUIET_ROUNDS = 50 };
 
 /* Rounds in a row that do nothing but frames that leave nothing to do (fy_frame_done). */
-enum { HASTY_ROUNDS = 8 };
+enum { SHORT_ROUNDS = 8 };
 
 /* Others may wait for a lost frame, and it may be counted as work for ever. So the rank ends, and
  * with it the job, unless that survives deaths. */
@@ -231,7 +231,7 @@ static __attribute__((cold)) int settle_layers(ferry *f)
 /* Takes in what the port has on the data lane. */
 static inline int poll_data(ferry *f)
 {
-    f->hasty_frames = 0;
+    f->complete_frames = 0;
     int count = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     if (f->account.doing != f->account.base)
         fy_doing_set(f, f->account.base, 0);
@@ -341,12 +341,12 @@ static inline int finish(ferry *f, bool tasks, int taken)
 {
     if (f->refused != 0 || f->relieved != 0)
         settle_refusals(f);
-    bool all = f->hasty_frames == (uint32_t)taken;
-    if (taken > 0 && all && f->hasty_rounds < HASTY_ROUNDS) {
-        f->hasty_rounds++;
+    bool all = f->complete_frames == (uint32_t)taken;
+    if (taken > 0 && all && f->short_rounds < SHORT_ROUNDS) {
+        f->short_rounds++;
         return taken;
     }
-    f->hasty_rounds = 0;
+    f->short_rounds = 0;
     if (!all)
         fy_layers_due(f);
     return taken + serve_the_rest(f, tasks);
@@ -367,8 +367,8 @@ static __attribute__((noinline)) int progress_all(ferry *f, bool tasks, bool exp
         count += told;
         if (told > 0)
             fy_layers_due(f);
-        if (told > 0 && f->hasty_rounds < HASTY_ROUNDS) {
-            f->hasty_rounds++;
+        if (told > 0 && f->short_rounds < SHORT_ROUNDS) {
+            f->short_rounds++;
             return count;
         }
     }
@@ -449,7 +449,7 @@ int fy_progress_wait(ferry *f, bool tasks, uint64_t deadline_ns, fy_patience *pa
     for (int i = 0; tasks && i < FY_LAYERS; i++)
         if (fy_layer_at(i)->busy != NULL && fy_layer_at(i)->busy(f))
             return 0;
-    fy_meet_repair(f);
+    fy_collective_board_repair(f);
     fy_account_wait(f, earliest_deadline(f, deadline_ns, patience));
     return 0;
 }
@@ -500,7 +500,7 @@ int ferry_poll(ferry *f)
         return poll_slowly(f);
     assert(is_at_rest(f));
     f->done_before = f->done;
-    f->hasty_frames = 0;
+    f->complete_frames = 0;
     int taken = f->ops->transport.poll(f->port, FY_DATA, FY_POLL_BUDGET, fy_data_deliver, f);
     return taken <= 0 ? taken : poll_finish(f, taken);
 }

@@ -29,8 +29,8 @@ typedef struct fy_quiescence {
     int answers;    /* of children, with the sums of what they reported */
     uint64_t created, finished;
 
-    /* The last rank that was seen in a quiescence by another (collective.c, fy_collectives_doubt).
-     * `seen`: there is one that no collective has been checked against. */
+    /* The last rank that was seen in a quiescence by another (collective_frames.c,
+     * fy_collectives_doubt). `seen`: there is one that no collective has been checked against. */
     atomic_bool seen;
     int seen_rank;
     uint64_t seen_epoch, seen_mark;

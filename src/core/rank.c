@@ -69,7 +69,7 @@ static void free_core(ferry *f)
     while (f->orphans.head != NULL)
         fy_packet_destroy(&f->packets, fy_queue_unlink(&f->orphans, NULL));
     fy_pool_fini(&f->packets);
-    fy_pool_fini(&f->spreads);
+    fy_pool_fini(&f->broadcasts);
     fy_mutex_fini(&f->control_lock);
     f->ops->transport.close(f->port);
     if (f->after_close != NULL)
@@ -123,7 +123,7 @@ int fy_rank_create(fy_port *port, const ferry_options *options, ferry **out)
         f->options.waiting_bytes = fy_memory_bytes() / WAITING_PART;
     f->user_data = options->user_data;
     fy_packet_pool_init(&f->packets);
-    fy_spread_pool_init(&f->spreads);
+    fy_request_broadcast_pool_init(&f->broadcasts);
     f->account.activity = FERRY_MAIN;
     f->account.stamp_ns = f->ops->host.now(port);
     error = open_core(f);
@@ -174,7 +174,7 @@ static bool goes_on(const ferry *f)
 /* The barriers of closing. Ranks that left are not missed, nor those that died when the program has
  * said that it goes on: the others wait for each other all the same. Not in a barrier, for those
  * that are not closing yet may be in a ferry_quiesce of their own, which needs this rank. */
-static int meet(ferry *f)
+static int closing_barrier(ferry *f)
 {
     /* Whether others have joined, ranks may know at different times. */
     bool joins = f->info.starting != 0 && f->info.starting < f->ranks;
@@ -200,7 +200,7 @@ int fy_rank_close(ferry *f)
     fy_peers_ignore(f);
     fy_credit_waive(f);
     fy_rank_drain(f);
-    int error = meet(f), written = 0;
+    int error = closing_barrier(f), written = 0;
     if (error == 0 && f->profile != NULL && f->profile->wanted)
         written = fy_profile_report(f, f->profile->path);
     if (written != 0)
@@ -213,7 +213,7 @@ int fy_rank_close(ferry *f)
     if (error == 0) {
         fy_rank_drain(f);
         f->closing = FY_CLOSING_LAST;
-        error = meet(f);
+        error = closing_barrier(f);
     }
     /* Frames of the last barrier may have found no room, and others wait for them. */
     fy_patience patience = {0};

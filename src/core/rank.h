@@ -75,8 +75,8 @@ struct ferry {
     fy_account account;
     fy_peer **peer_pages;
     int32_t *successors;
-    uint32_t hasty_frames; /* of this round, see fy_progress */
-    uint64_t done;         /* handlers, tasks, callbacks run and operations ended */
+    uint32_t complete_frames; /* of this round, see fy_progress */
+    uint64_t done;            /* handlers, tasks, callbacks run and operations ended */
     ferry_stats stats;
     size_t owed_bytes;
     uint32_t slow_lanes, carried;
@@ -91,7 +91,7 @@ struct ferry {
     int told;                  /* 1 + the peer that was told of it last */
     _Atomic int refuser;       /* 1 + the peer that told this rank last */
     uint64_t refused_since_ns; /* 0: none was in the last round */
-    uint32_t hasty_rounds;     /* see fy_progress */
+    uint32_t short_rounds;     /* see fy_progress */
     uint64_t done_before;      /* as the present call of ferry_poll found it */
     /* Words that are 0 while nothing has come, beside `due`: of the layer that asked for it, and
      * the port's of the control lane. */
@@ -111,7 +111,7 @@ struct ferry {
     fy_queue self;            /* requests of the rank to itself */
     size_t kept_bytes;        /* of messages that the layers above keep, see fy_check_room */
     fy_queue orphans;         /* ends of operations that found no memory for a backlog */
-    fy_pool spreads;          /* broadcasts passed on whose end is awaited (spread.c) */
+    fy_pool broadcasts;       /* broadcasts passed on whose end is awaited (request_broadcast.c) */
 
     fy_ops ops_table;
     fy_peers peers;
@@ -284,12 +284,12 @@ int fy_request_frame(ferry *f, const ferry_message *message, fy_frame *out);
  * FERRY_ENOENT: there is none like it; it was logged. */
 int fy_request_run(ferry *f, int source, const fy_frame *frame);
 
-void fy_spread_pool_init(fy_pool *pool);
+void fy_request_broadcast_pool_init(fy_pool *pool);
 
 /* Kind functions of core. */
 fy_hold_fn fy_request_hold;
 fy_verdict fy_request_deliver(ferry *f, int source, const fy_frame *frame);
-fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame);
+fy_verdict fy_request_broadcast_deliver(ferry *f, int source, const fy_frame *frame);
 /* progress.c; either thread. */
 /* Joining (join.c). A rank that has joined says, when it first quiesces, that it takes objects; and
  * says so to one that joins later. */

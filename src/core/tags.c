@@ -125,11 +125,11 @@ int fy_tags_run(ferry *f)
 }
 
 /* Whether a tag-selective poll selects among frames of the kind. A broadcast is passed on whatever
- * its tag; what remains for this rank comes from the rank itself (spread.c). */
+ * its tag; what remains for this rank comes from the rank itself (request_broadcast.c). */
 static bool is_selected(const ferry *f, int source, const fy_frame *frame)
 {
     uint32_t properties = properties_of(frame);
-    if (frame->kind == FY_KIND_SPREAD)
+    if (frame->kind == FY_KIND_REQUEST_BROADCAST)
         return source == f->rank;
     if ((properties & FY_FRAME_TAGGED) != 0)
         return true;

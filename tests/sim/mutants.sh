@@ -10,7 +10,7 @@
 # - loss (below "find=loss"): core/loss.c and its callers, which tell of deaths and other losses.
 #   tests/core/loss_test.c and tests/core/crashing.sh must find them.
 #
-# The table of losses leaves out lines that another line makes up for. These are the look of meet.c
+# The table of losses leaves out lines that another line makes up for. These are the look of collective_board.c
 # and of fy_progress while a collective waits, and that of a quiescence at its start and later.
 #
 # `make test` runs the quick ones; `make soak` all.
@@ -170,7 +170,7 @@ mutant tokens_added src/core/credit.c 'tokens, tokens, memory' 'tokens, 1, memor
 mutant held_grows src/object/queued.c 'if (queued->counted)' 'if (0)' 4
 mutant held_unheard src/object/queued.c 'held->tokens != 0 && held->bytes' '0 && held->bytes' 4
 mutant carrier_waits src/core/send.c 'f->carried == 0 && must_wait' 'must_wait' 4
-mutant carrier_unknown src/object/carry.c 'fy_location_send(f, rank, object, FY_PLACE_CARRIED' \
+mutant carrier_unknown src/object/uninstall.c 'fy_location_send(f, rank, object, FY_PLACE_CARRIED' \
     '(void)(f, rank, object, FY_PLACE_CARRIED' 4
 mutant queue_unseen src/core/send.c 'f->slow_lanes += !filled;' ';' 4
 mutant queue_unended src/core/send.c 'f->slow_lanes -= queue->head == NULL;' ';' 4
@@ -227,10 +227,10 @@ mutant wave_handlers src/core/quiesce.c \
     'if (q->asker >= 0 && q->asker_handlers != fy_handlers_signature(f))' 'if (0)'
 mutant quiesce_waits src/core/quiesce.c '        error = fy_loss_check(f, call);' ';'
 mutant quiesce_elsewhere src/core/quiesce.c 'error = f->quiescence.error;' ';'
-mutant collective_lost src/core/collective.c 'c->error = fy_loss_check(f, name_of(&c->call));' \
+mutant collective_lost src/core/collective_frames.c 'c->error = fy_loss_check(f, name_of(&c->call));' \
     'c->error = 0;'
-mutant collective_told src/core/collective.c 'c->told = c->error != 0; /*' 'c->told = false; /*'
-mutant collective_begins src/core/collectives.c 'fy_collective_look_lost(f, c);' ';'
+mutant collective_told src/core/collective_frames.c 'c->told = c->error != 0; /*' 'c->told = false; /*'
+mutant collective_begins src/core/collective_calls.c 'fy_collective_look_lost(f, c);' ';'
 mutant bury_untold src/core/peer.c '    fy_loss_of_rank(f, rank, died);' ';'
 mutant progress_looks src/core/progress.c 'if (f->collectives.first != NULL && fy_loss_is_due(f))' 'if (0)'
 exit "$failures"

@@ -116,7 +116,7 @@ fy_collective *fy_collective_begin(ferry *f, const ferry_collective *what, bool 
         all->last->next = c;
     all->last = c;
     if (!by_board && c->ranks > 1 && c->group->id == 0)
-        fy_meet_announce(f, c);
+        fy_collective_board_announce(f, c);
     if (all->early.head != NULL)
         fy_collective_look_early(f, c);
     fy_collective_look_lost(f, c);
@@ -154,14 +154,14 @@ int fy_collective_run(ferry *f, const ferry_collective *what, fy_doing doing)
 {
     size_t value_bytes = what->value_bytes != 0 ? what->value_bytes : fy_type_bytes(what->type);
     bool by_board = what->group == NULL && f->collectives.group->size > 1 &&
-                    fy_meet_fits(f, what, what->count * value_bytes);
+                    fy_collective_board_fits(f, what, what->count * value_bytes);
     fy_collective *c = fy_collective_begin(f, what, by_board);
     if (c == NULL)
         return no_memory(f, what);
     fy_doing before = fy_account_enter(f, doing);
     c->kept = true;
     if (by_board) {
-        fy_meet(f, c);
+        fy_collective_board_run(f, c);
         fy_collective_finish(f, c);
     } else {
         run_steps(f, c);

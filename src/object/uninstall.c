@@ -1,8 +1,8 @@
-/* Carry: objects that the program takes from one rank to another by a transport of its own.
+/* Uninstall: objects that the program takes from one rank to another by its own transport.
  *
- * For the directory it is a migration like any other. The info has a migration frame without data,
- * and behind it a seal, since a transport of the program's may bring anything, and anywhere.
- */
+ * The directory treats this as any other migration. The info that the program gets is a migration
+ * frame without data, followed by a seal. The seal lets the target recognise an info that the
+ * program's transport has damaged, or has brought to a wrong rank. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef struct seal {
     uint64_t sum; /* of the migration frame and both ranks */
 } seal;
 
-/* A hash of `size_bytes`, divisible by 8, which may stand anywhere. */
+/* A hash of `size_bytes` bytes, a multiple of 8, at any alignment. */
 static uint64_t sum_of(const void *bytes, size_t size_bytes, int source, int target)
 {
     uint64_t word, sum = fy_mix((uint64_t)(uint32_t)source << 32 | (uint32_t)target, size_bytes);
@@ -27,8 +27,8 @@ static uint64_t sum_of(const void *bytes, size_t size_bytes, int source, int tar
     return sum;
 }
 
-/* Whether `info` is of an object that goes from `source` to this rank; then gives how long its
- * migration frame is. */
+/* Whether `info` is of an object that goes from `source` to this rank. If so, gives the length of
+ * its migration frame. */
 static int unseal(ferry *f, const ferry_move_info *info, int source, size_t *size_bytes)
 {
     seal label;

@@ -96,7 +96,7 @@ static void settle_without(int but)
 
 /* Goal: every rank but the caller runs it once, from any root, with all of the message. Method:
  * all ranks as root, for many numbers of ranks, with and without data. */
-static void test_spread_reaches_all_but_the_root(void **state)
+static void test_request_broadcast_reaches_all_but_the_root(void **state)
 {
     (void)state;
     static unsigned char data[DATA_BYTES];
@@ -138,7 +138,7 @@ static void test_spread_reaches_all_but_the_root(void **state)
 
 /* Goal: a tracked one completes when every handler has returned, not before. Method: 7 ranks, one
  * of which does not poll for a while; alone it completes too. */
-static void test_spread_completes_after_the_last_handler(void **state)
+static void test_request_broadcast_completes_after_the_last_handler(void **state)
 {
     (void)state;
     for (int late = 1; late < 7; late++) {
@@ -169,7 +169,7 @@ static void test_spread_completes_after_the_last_handler(void **state)
 
 /* Goal: a rank that polls for another tag passes on but does not handle; order per root holds.
  * Method: of 8 ranks, the one with three ranks below it polls for a tag of its own. */
-static void test_spread_passes_on_under_a_tag_poll(void **state)
+static void test_request_broadcast_passes_on_under_a_tag_poll(void **state)
 {
     (void)state;
     open_all(8);
@@ -199,7 +199,7 @@ static void test_spread_passes_on_under_a_tag_poll(void **state)
 }
 
 /* Goal: a handler may broadcast; more than the rings take arrives, in order. */
-static void test_spread_from_handlers(void **state)
+static void test_request_broadcast_from_handlers(void **state)
 {
     (void)state;
     open_all(5);
@@ -218,17 +218,17 @@ static void test_spread_from_handlers(void **state)
 
 /* Goal: frames that are no part of a broadcast are dropped; an unknown handler fails the broadcast
  * at its root. Method: frames made by hand; a rank that has registered more. */
-static void test_spread_rejects_what_does_not_fit(void **state)
+static void test_request_broadcast_rejects_what_does_not_fit(void **state)
 {
     (void)state;
     open_all(4);
     static const int32_t heads[][2] = {{-1, 0}, {4, 0}, {1, 0}, {2, 0}, {3, 0}};
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
         const fy_frame frame = {
-            .kind = FY_KIND_SPREAD, .data = heads[i], .size_bytes = sizeof(heads[i])};
+            .kind = FY_KIND_REQUEST_BROADCAST, .data = heads[i], .size_bytes = sizeof(heads[i])};
         assert_int_equal(fy_send(job.f[0], FY_DATA, 1, &frame), 0);
     }
-    const fy_frame shorter = {.kind = FY_KIND_SPREAD, .data = heads, .size_bytes = 4};
+    const fy_frame shorter = {.kind = FY_KIND_REQUEST_BROADCAST, .data = heads, .size_bytes = 4};
     assert_int_equal(fy_send(job.f[0], FY_DATA, 1, &shorter), 0);
     job_settle(&job);
     ferry_handler extra;
@@ -314,7 +314,7 @@ static void broadcast_from_all(int gone)
 /* Goal: a broadcast reaches all who are there when some have left, whether its root and those that
  * pass it on know of it yet or not. Method: one after the other leaves a job of nine; before the
  * first broadcast nobody, only rank 8, or all but rank 8 are polled until they know. */
-static void test_spread_goes_around_those_that_left(void **state)
+static void test_request_broadcast_goes_around_those_that_left(void **state)
 {
     (void)state;
     static const unsigned knowing[] = {0, 0x100, 0xff};
@@ -381,7 +381,7 @@ static void broadcast_at_once(ferry *f, void *arg)
     CHECK(ferry_barrier(f) == 0);
 }
 
-static void test_spread_by_all_at_once(void **state)
+static void test_request_broadcast_by_all_at_once(void **state)
 {
     (void)state;
     run_ranks(2, 8, 1024, broadcast_at_once, NULL);
@@ -391,15 +391,15 @@ static void test_spread_by_all_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spread_reaches_all_but_the_root),
-        cmocka_unit_test(test_spread_completes_after_the_last_handler),
-        cmocka_unit_test(test_spread_passes_on_under_a_tag_poll),
-        cmocka_unit_test(test_spread_from_handlers),
-        cmocka_unit_test(test_spread_goes_around_those_that_left),
-        cmocka_unit_test(test_spread_rejects_what_does_not_fit),
+        cmocka_unit_test(test_request_broadcast_reaches_all_but_the_root),
+        cmocka_unit_test(test_request_broadcast_completes_after_the_last_handler),
+        cmocka_unit_test(test_request_broadcast_passes_on_under_a_tag_poll),
+        cmocka_unit_test(test_request_broadcast_from_handlers),
+        cmocka_unit_test(test_request_broadcast_goes_around_those_that_left),
+        cmocka_unit_test(test_request_broadcast_rejects_what_does_not_fit),
         cmocka_unit_test(test_op_cancel_ends_it_here),
         cmocka_unit_test(test_sync_rings_do_not_deadlock),
-        cmocka_unit_test(test_spread_by_all_at_once),
+        cmocka_unit_test(test_request_broadcast_by_all_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

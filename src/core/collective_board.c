@@ -1,21 +1,21 @@
-/* Meeting at the board: barriers and small allreduces where all ranks share memory.
+/* Collectives by the board: barriers and small allreduces of ranks that all share memory.
  *
- * Each rank has a board that all can read and it alone writes. A call is one line of it: the
- * number of the call, what it is, and the rank's values. A rank that has read the lines of all
- * ranks has all there is to know, and combines by itself. Two lines take turns: a rank that writes
- * a line again has been through the call between, for which every other rank has first finished
- * reading.
+ * Each rank has a board. All ranks can read it, and only its rank writes it. A call is one line of
+ * the board: the number of the call, its kind and arguments, and the rank's values. A rank that has
+ * read the lines of all ranks knows everything, and combines the values by itself. A board has two
+ * lines, which are used in turn. When a rank writes a line again, it has completed the call in
+ * between. For that call every other rank had first finished reading the old line.
  *
- * A rank that goes to sleep says so on its board, then looks once more; whoever finds that all have
- * come looks for sleepers and wakes them. A rank orders its line before these looks by a fence, and
- * what sleepers do is sequentially consistent. So the last to come sees every sleeper that has not
- * seen it.
+ * A rank that goes to sleep says so on its board, then looks once more. A rank that finds that all
+ * have come looks for sleepers and wakes them. It orders its line before these looks by a fence,
+ * and the accesses of sleepers are sequentially consistent. So the last rank to come sees every
+ * sleeper that has not seen its line.
  *
- * Another rank may write where it should not. So a rank keeps its two lines in private memory too,
- * and writes a line again that was changed before it goes to sleep, wherever it waits.
+ * Another rank may write where it should not. So a rank keeps its two lines in private memory too.
+ * Before it goes to sleep, wherever it waits, it writes a line again that was changed.
  *
- * Calls that are carried out by frames are announced on the board, and sleepers are woken for that
- * too, so that a rank that waits here learns that another has called something else. */
+ * A call that is carried out by frames is announced on the board, and wakes sleepers too. So a rank
+ * that waits here learns that another rank has called something else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ typedef struct line {
     unsigned char value[VALUE_BYTES];
 } line;
 
-/* By frames. A reader that finds `number` changed has read nonsense. */
+/* For calls by frames. If a reader finds that `number` changed, it has read invalid data. */
 typedef struct announcement {
     _Atomic uint64_t number;
     _Atomic uint64_t call[3];
@@ -59,7 +59,8 @@ static void write_call(_Atomic uint64_t out[3], const fy_collective_call *call)
     atomic_store_explicit(&out[2], call->signature, memory_order_relaxed);
 }
 
-/* The contents of a line; nonsense when its rank has gone on meanwhile, after a disagreement. */
+/* The contents of a line. They are invalid if its rank has gone on meanwhile, after a disagreement.
+ */
 static fy_collective_call read_call(const _Atomic uint64_t in[3])
 {
     /* acquire: before the second look at the number */
@@ -73,7 +74,7 @@ static inline board *board_of(const ferry *f, int rank)
     return f->collectives.boards[rank];
 }
 
-/* A copy of this rank's line of a turn, as it has to be. */
+/* The private copy of this rank's line of a turn. */
 static inline line *kept_line(const ferry *f, uint32_t turn)
 {
     return (line *)(void *)&f->collectives.boards[f->ranks] + turn % 2;
@@ -94,7 +95,7 @@ static inline void publish(line *own, const line *kept)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-void fy_meet_repair(ferry *f)
+void fy_collective_board_repair(ferry *f)
 {
     for (uint32_t turn = 0; f->collectives.boards != NULL && turn < 2; turn++) {
         line *own = &board_of(f, f->rank)->lines[turn];
@@ -105,7 +106,7 @@ void fy_meet_repair(ferry *f)
     }
 }
 
-int fy_meet_init(ferry *f)
+int fy_collective_board_init(ferry *f)
 {
     if (f->ops->heap.board == NULL || f->ops->heap.rouse == NULL)
         return 0;
@@ -124,7 +125,7 @@ int fy_meet_init(ferry *f)
     return 0;
 }
 
-bool fy_meet_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
+bool fy_collective_board_fits(const ferry *f, const ferry_collective *what, size_t size_bytes)
 {
     if (f->collectives.boards == NULL || f->collectives.group->size > RANKS_MAX)
         return false;
@@ -141,7 +142,7 @@ static void wake_sleepers(ferry *f, const fy_collective *c)
             f->ops->heap.rouse(f->port, fy_group_rank(c->group, i));
 }
 
-void fy_meet_announce(ferry *f, const fy_collective *c)
+void fy_collective_board_announce(ferry *f, const fy_collective *c)
 {
     if (f->collectives.boards == NULL)
         return;
@@ -152,7 +153,8 @@ void fy_meet_announce(ferry *f, const fy_collective *c)
     atomic_store(&a->call[1], c->call.size_bytes);
     atomic_store(&a->call[2], c->call.signature);
     atomic_store(&a->number, c->number);
-    /* So many never meet here; and a look at each would map a page of each. */
+    /* So many ranks never make a call by the board, and a look at each board would map a page of
+     * it. */
     if (c->ranks <= RANKS_MAX)
         wake_sleepers(f, c);
 }
@@ -182,7 +184,7 @@ static bool all_have_come(ferry *f, fy_collective *c, uint32_t turn, int *next)
     return *next == c->ranks;
 }
 
-/* Looks why `rank` does not come: it may have called something else. */
+/* Finds out why `rank` does not come: it may have called something else. */
 static void doubt(ferry *f, fy_collective *c, int rank)
 {
     announcement *a = &board_of(f, rank)->announced;
@@ -196,7 +198,7 @@ static void doubt(ferry *f, fy_collective *c, int rank)
         fy_collective_disagree(f, c, rank, &call);
 }
 
-void fy_meet_doubt(ferry *f, fy_collective *c)
+void fy_collective_board_doubt(ferry *f, fy_collective *c)
 {
     bool announced = f->collectives.boards != NULL && c->group->id == 0;
     for (uint32_t i = 0; announced && i < c->post_count && c->error == 0; i++)
@@ -204,9 +206,10 @@ void fy_meet_doubt(ferry *f, fy_collective *c)
             doubt(f, c, c->posts[i].source);
 }
 
-/* Ends the call when a member from place `next` on has gone without coming; and when any has died,
- * for one that lives may not come because of it. Others may still finish this call: the line stays,
- * for a rank that knows of a death writes no other until there is another group. */
+/* Ends the call if a member from place `next` on has gone without coming. Also ends it if any
+ * member has died, because a living member may not come for that reason. Others may still finish
+ * this call, so the line stays: a rank that knows of a death writes no other line until there is
+ * another group. */
 static void look_for_gone(ferry *f, fy_collective *c, int next, uint32_t turn)
 {
     fy_collective_look_lost(f, c);
@@ -234,7 +237,7 @@ static void sleep_a_while(ferry *f, fy_collective *c, uint32_t turn, int *next,
 
 static void await_all(ferry *f, fy_collective *c, uint32_t turn)
 {
-    /* Where ranks share processors the others come when this one lets them. */
+    /* If ranks share processors, the others come only when this rank yields. */
     const int looks = f->info.crowded ? 1 : LOOKS;
     const uint32_t rounds = f->info.crowded ? 0 : ROUNDS;
     fy_patience patience = {0};
@@ -279,8 +282,7 @@ static const void *combine_all(const fy_collective *c, const void **at, int rank
             fy_collective_combine(c, room[i], at[low], at[low + 1], c->size_bytes);
         at[i] = i < pairs.rest ? room[i] : at[low];
     }
-    /* The old value in room[i] has been combined before, for a lower result, or is now, for this.
-     */
+    /* The old value in room[i] is combined already, into a lower result or into this one. */
     for (int count = pairs.power; count > 1; count /= 2) {
         for (int i = 0; i < count / 2; i++) {
             fy_collective_combine(c, room[i], at[2 * i], at[2 * i + 1], c->size_bytes);
@@ -301,7 +303,7 @@ static void read_values(ferry *f, const fy_collective *c, uint32_t turn)
     copy_values(c->what.out, combine_all(c, at, c->ranks, room), c->size_bytes);
 }
 
-void fy_meet(ferry *f, fy_collective *c)
+void fy_collective_board_run(ferry *f, fy_collective *c)
 {
     if (c->error != 0)
         return;
@@ -315,7 +317,8 @@ void fy_meet(ferry *f, fy_collective *c)
     await_all(f, c, turn);
     if (c->error != 0)
         return;
-    /* Only what all have been through counts as a turn, so that all agree which line is next. */
+    /* Only a call that all ranks have completed counts as a turn, so all agree which line is next.
+     */
     f->collectives.turn++;
     if (c->size_bytes > 0 && c->what.kind == FERRY_ALLREDUCE)
         read_values(f, c, turn);

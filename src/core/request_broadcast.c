@@ -1,43 +1,44 @@
-/* Broadcast of requests: a handler run on every rank but one, along a binomial tree.
+/* Broadcast of requests: runs a handler on every rank but the root, along a binomial tree.
  *
- * The tree is over the ranks that the root knows to be there. The data begin with a head that names
- * the root and, when that is not all, the set of them, so each rank knows its place in the tree
- * from its distance to the root. If a rank is to pass it on to one that has gone since, it passes
- * it to those below that one. A rank passes the frame on as soon as it polls, whatever tag it polls
- * for. Then it handles the frame at once, or, when older requests wait, from its queue to itself,
- * where a frame of this kind is its own part alone. Links keep order, so broadcasts of one root
- * stay in order.
+ * The tree is over the ranks that the root knows to be present. The data begin with a head that
+ * names the root. If the tree does not have all ranks, the head has the set of its ranks. So each
+ * rank knows its place in the tree from its distance to the root. If a child has gone since, the
+ * frame goes to the children of that child. A rank passes the frame on as soon as it polls,
+ * whatever tag it polls for. Then it handles the frame immediately. If older requests wait, the
+ * frame joins the rank's queue to itself, and a frame of this kind in that queue is only run, not
+ * passed on. Links keep order, so broadcasts of one root stay in order.
  *
- * A tracked one ends from the leaves up: a rank's record counts its children and itself, and when
- * all have ended tells its parent. */
+ * A tracked broadcast ends from the leaves up. A rank's record counts its children and the rank
+ * itself. When all have ended, the rank tells its parent. */
 #include <string.h>
 
 #include "core/rank.h"
 
-typedef struct spread_head {
+typedef struct broadcast_head {
     int32_t root;
     uint32_t words; /* of the set that follows, a bit per rank; 0: of all */
-} spread_head;
+} broadcast_head;
 
-/* Ranks stand in it by their distance from the root, around the ring of those that are in it. */
+/* Ranks are numbered by their distance from the root, around the ring of the ranks in the tree. */
 typedef struct tree {
     int root, ranks;     /* of the job */
     int size, position;  /* how many are in it; this rank's place, the root's is 0 */
     const uint64_t *set; /* NULL: all */
 } tree;
 
-/* The ends that a rank waits for before it tells its parent; at the root, its own operation. */
-typedef struct spread_record {
+/* The ends for which a rank waits before it tells its parent; at the root, before it ends its own
+ * operation. */
+typedef struct broadcast_record {
     fy_packet *end; /* to tell the parent, made beforehand; NULL at the root */
     int parent;
     uint32_t op;
     int parts; /* that have not ended */
     int error;
-} spread_record;
+} broadcast_record;
 
-void fy_spread_pool_init(fy_pool *pool)
+void fy_request_broadcast_pool_init(fy_pool *pool)
 {
-    fy_pool_init(pool, sizeof(spread_record), 16);
+    fy_pool_init(pool, sizeof(broadcast_record), 16);
 }
 
 /* Children of the rank at `position` are position + bit for each bit below this one. */
@@ -79,7 +80,7 @@ static tree tree_of(const ferry *f, int root, const uint64_t *set)
     return t;
 }
 
-static void part_ended(ferry *f, spread_record *record, int error)
+static void part_ended(ferry *f, broadcast_record *record, int error)
 {
     record->error = record->error == 0 ? error : record->error;
     if (--record->parts > 0)
@@ -93,7 +94,7 @@ static void part_ended(ferry *f, spread_record *record, int error)
         fy_packet_fill(record->end, record->parent, FY_DATA, &frame);
         (void)fy_send_packet(f, record->end); /* a parent that is gone waits for no end */
     }
-    fy_pool_put(&f->spreads, record);
+    fy_pool_put(&f->broadcasts, record);
 }
 
 static void on_part(ferry *f, void *arg, const ferry_receipt *receipt)
@@ -102,7 +103,7 @@ static void on_part(ferry *f, void *arg, const ferry_receipt *receipt)
 }
 
 /* An operation that is one part of `record`; 0 when there is nothing to track. */
-static int start_part(ferry *f, spread_record *record, int rank, const fy_frame *frame,
+static int start_part(ferry *f, broadcast_record *record, int rank, const fy_frame *frame,
                       uint32_t *op)
 {
     *op = 0;
@@ -119,7 +120,7 @@ static int start_part(ferry *f, spread_record *record, int rank, const fy_frame 
 }
 
 /* `own`: this rank is the root. */
-static int send_child(ferry *f, spread_record *record, int rank, const fy_frame *frame, bool own)
+static int send_child(ferry *f, broadcast_record *record, int rank, const fy_frame *frame, bool own)
 {
     fy_frame copy = *frame;
     int error = start_part(f, record, rank, frame, &copy.op);
@@ -140,9 +141,9 @@ static int send_child(ferry *f, spread_record *record, int rank, const fy_frame 
     return error;
 }
 
-/* Sends to every child of `position`, the one with the most below it first; for one that has gone,
- * to its children. Returns the first error. */
-static int send_children(ferry *f, spread_record *record, const tree *t, int position,
+/* Sends to every child of `position`, the one with the largest subtree first. If a child has gone,
+ * sends to its children. Returns the first error. */
+static int send_children(ferry *f, broadcast_record *record, const tree *t, int position,
                          const fy_frame *frame, bool own)
 {
     int error = 0;
@@ -160,15 +161,15 @@ static int send_children(ferry *f, spread_record *record, const tree *t, int pos
     return error;
 }
 
-/* The bytes before those of the request. */
-static size_t head_bytes(const spread_head *head)
+/* The size of the head, before the bytes of the request. */
+static size_t head_bytes(const broadcast_head *head)
 {
     return sizeof(*head) + head->words * sizeof(uint64_t);
 }
 
 static int run_here(ferry *f, const fy_frame *frame)
 {
-    spread_head head;
+    broadcast_head head;
     memcpy(&head, frame->data, sizeof(head));
     fy_frame request = *frame;
     request.size_bytes -= head_bytes(&head);
@@ -178,7 +179,8 @@ static int run_here(ferry *f, const fy_frame *frame)
     return error;
 }
 
-/* Whether nothing that this poll wants comes before a frame that is handled now. */
+/* Whether this frame may be handled now, because no earlier request that this poll may run waits.
+ */
 static bool is_first(const ferry *f, const fy_frame *frame)
 {
     if (f->self.head != NULL)
@@ -188,23 +190,23 @@ static bool is_first(const ferry *f, const fy_frame *frame)
 }
 
 /* The record of a tracked frame from `parent`, or NULL without memory. */
-static spread_record *create_record(ferry *f, int parent, uint32_t op)
+static broadcast_record *create_record(ferry *f, int parent, uint32_t op)
 {
-    spread_record *record = fy_pool_get(&f->spreads);
+    broadcast_record *record = fy_pool_get(&f->broadcasts);
     if (record == NULL)
         return NULL;
     /* One part more until all are counted. */
-    *record = (spread_record){.parent = parent, .op = op, .parts = 1};
+    *record = (broadcast_record){.parent = parent, .op = op, .parts = 1};
     record->end = fy_packet_create(&f->packets, 0);
     if (record->end != NULL)
         return record;
-    fy_pool_put(&f->spreads, record);
+    fy_pool_put(&f->broadcasts, record);
     return NULL;
 }
 
-/* Passes on what came from `source` and sees to this rank's own part, `self`, when it is not NULL:
- * a packet for the frame. */
-static void pass_on(ferry *f, spread_record *record, const tree *t, const fy_frame *frame,
+/* Passes on the frame from `source`. Runs this rank's own part if `self`, a packet for the frame,
+ * is not NULL. */
+static void pass_on(ferry *f, broadcast_record *record, const tree *t, const fy_frame *frame,
                     fy_packet *self)
 {
     int error = send_children(f, record, t, t->position, frame, false);
@@ -225,10 +227,10 @@ static void pass_on(ferry *f, spread_record *record, const tree *t, const fy_fra
         part_ended(f, record, error);
 }
 
-/* The tree that a frame from `source` names, when the source stands above this rank in it. */
+/* The tree that a frame from `source` names, if the source is above this rank in it. */
 static bool read_tree(const ferry *f, int source, const fy_frame *frame, tree *out)
 {
-    spread_head head;
+    broadcast_head head;
     if (frame->size_bytes < sizeof(head))
         return false;
     memcpy(&head, frame->data, sizeof(head));
@@ -248,7 +250,7 @@ static bool read_tree(const ferry *f, int source, const fy_frame *frame, tree *o
     return rank_at(out, above) == source;
 }
 
-fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
+fy_verdict fy_request_broadcast_deliver(ferry *f, int source, const fy_frame *frame)
 {
     if (source == f->rank) {
         int error = run_here(f, frame);
@@ -261,7 +263,7 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
         return FY_TAKEN;
     }
     fy_packet *self = NULL;
-    spread_record *record = NULL;
+    broadcast_record *record = NULL;
     if (fy_peer_of(f, source) == NULL)
         return FY_LEAVE;
     if (!is_first(f, frame) && (self = fy_packet_create(&f->packets, frame->size_bytes)) == NULL)
@@ -278,18 +280,18 @@ fy_verdict fy_spread_deliver(ferry *f, int source, const fy_frame *frame)
 
 /* Starts the caller's operation and its record; `*record` stays NULL without `track`. */
 static int start_tracking(ferry *f, const fy_frame *frame, const ferry_track *track,
-                          spread_record **record)
+                          broadcast_record **record)
 {
     uint32_t op;
     int error = fy_op_start(f, track, f->rank, frame->tag, frame->size_bytes, &op);
     if (error != 0 || op == 0)
         return error;
-    *record = fy_pool_get(&f->spreads);
+    *record = fy_pool_get(&f->broadcasts);
     if (*record == NULL) {
         fy_op_drop(f, op);
         return fy_fail(f, FERRY_ENOMEM, "request_broadcast: no memory to track it");
     }
-    **record = (spread_record){.op = op, .parts = 1};
+    **record = (broadcast_record){.op = op, .parts = 1};
     (void)fy_op_hold(f, op, true);
     return 0;
 }
@@ -303,7 +305,8 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     if (error != 0)
         return error;
     bool all = f->peers.gone_count == 0;
-    const spread_head head = {.root = f->rank, .words = all ? 0 : (uint32_t)fy_set_words(f->ranks)};
+    const broadcast_head head = {.root = f->rank,
+                                 .words = all ? 0 : (uint32_t)fy_set_words(f->ranks)};
     fy_packet *packet =
         message->size_bytes > SIZE_MAX - head_bytes(&head)
             ? NULL
@@ -318,8 +321,8 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
         set[i] = ~f->peers.gone[i];
     if (message->size_bytes > 0)
         memcpy(data + head_bytes(&head), message->data, message->size_bytes);
-    frame.kind = FY_KIND_SPREAD;
-    spread_record *record = NULL;
+    frame.kind = FY_KIND_REQUEST_BROADCAST;
+    broadcast_record *record = NULL;
     error = start_tracking(f, &frame, track, &record);
     frame.data = data;
     frame.size_bytes += head_bytes(&head);
@@ -332,10 +335,10 @@ int ferry_request_broadcast(ferry *f, const ferry_message *message, const ferry_
     if (record == NULL)
         return error;
     (void)fy_op_hold(f, record->op, false);
-    /* Where nothing has left, the call fails; else the operation does. */
+    /* If no frame has left, the call fails; otherwise the operation does. */
     if (error != 0 && f->work_created == sent_before) {
         fy_op_drop(f, record->op);
-        fy_pool_put(&f->spreads, record);
+        fy_pool_put(&f->broadcasts, record);
         return error;
     }
     fy_op_submitted(f, record->op);
